@@ -1,0 +1,53 @@
+/** A folder of src/ is a layer; this table is ARCHITECTURE.md's: what each layer may import. */
+const layers = {
+  tensor: [],
+  graph: ["tensor"],
+  runtime: ["graph", "tensor"],
+  nn: ["graph", "tensor"],
+  models: ["nn", "runtime", "graph", "tensor"],
+  text: ["tensor"],
+  optim: ["runtime", "graph", "tensor"],
+  generation: ["models", "text", "nn", "runtime", "graph", "tensor"],
+  envs: ["tensor"],
+  rollout: ["generation", "envs", "text", "models", "tensor"],
+  algorithms: ["rollout", "generation", "models", "nn", "optim", "text", "runtime", "graph", "envs", "tensor"],
+  agent: ["algorithms", "rollout", "generation", "models", "text", "envs", "tensor"],
+  tracking: ["tensor"],
+};
+
+module.exports = {
+  forbidden: [
+    {
+      name: "no-circular",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    ...Object.entries(layers).map(([layer, allowed]) => ({
+      name: `layer-${layer}`,
+      comment: `src/${layer}/ may import only ${allowed.map((name) => `src/${name}/`).join(", ") || "nothing above it"}`,
+      severity: "error",
+      from: { path: `^src/${layer}/`, pathNot: "\\.test\\.ts$" },
+      to: { path: "^src/", pathNot: [`^src/(${[layer, ...allowed].join("|")})/`, "^src/errors\\.ts$"] },
+    })),
+    {
+      name: "onnxruntime-only-in-runtime",
+      severity: "error",
+      from: { pathNot: "^src/runtime/" },
+      to: { path: "onnxruntime" },
+    },
+    {
+      name: "tests-are-not-imported",
+      severity: "error",
+      from: { pathNot: "\\.test\\.ts$" },
+      to: { path: "\\.test\\.ts$" },
+    },
+  ],
+  options: {
+    moduleSystems: ["es6", "cjs"],
+    doNotFollow: { path: "node_modules" },
+    parser: "swc",
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { extensions: [".ts", ".js"], conditionNames: ["import", "types", "default"] },
+  },
+};

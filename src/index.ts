@@ -1,0 +1,1 @@
+export { LlamaGymError, type ErrorCode } from "./errors.js";
