@@ -7,7 +7,7 @@ const layers = {
   runtime: ["graph", "tensor"],
   nn: ["graph", "tensor"],
   models: ["nn", "runtime", "files", "graph", "tensor"],
-  optim: ["files", "tensor"],
+  optim: ["runtime", "graph", "tensor"],
   generation: ["models", "text", "nn", "runtime", "graph", "tensor"],
   envs: ["tensor"],
   rollout: ["generation", "envs", "text", "models", "tensor"],
@@ -20,8 +20,9 @@ module.exports = {
   forbidden: [
     {
       name: "no-circular",
+      comment: "operations are exempt: their gradient rules are written with one another",
       severity: "error",
-      from: {},
+      from: { pathNot: "^src/graph/ops/" },
       to: { circular: true },
     },
     ...Object.entries(layers).map(([layer, allowed]) => ({

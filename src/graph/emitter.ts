@@ -1,0 +1,188 @@
+import { create } from "@bufbuild/protobuf";
+import { LlamaGymError } from "../errors.js";
+import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
+import { addDims, type Dim, type Shape } from "./dim.js";
+import {
+  type AttributeProto,
+  AttributeProto_AttributeType as AttributeType,
+  AttributeProtoSchema,
+  type GraphProto,
+  GraphProtoSchema,
+  type NodeProto,
+  NodeProtoSchema,
+  type TensorProto,
+  TensorProtoSchema,
+  type ValueInfoProto,
+  ValueInfoProtoSchema,
+} from "./onnx/onnx_pb.js";
+
+/** Attribute values; integers and floats are told apart by wrapping floats, as ONNX types its attributes. */
+export type AttributeValue = number | readonly number[] | string | { readonly float: number } | GraphProto;
+
+export const MICROSOFT = "com.microsoft";
+
+export interface EmitOptions {
+  readonly attributes?: Readonly<Record<string, AttributeValue | undefined>>;
+  readonly domain?: string;
+  readonly outputs?: number;
+}
+
+const text = new TextEncoder();
+
+function attribute(name: string, value: AttributeValue): AttributeProto {
+  if (typeof value === "number")
+    return create(AttributeProtoSchema, { name, i: BigInt(value), type: AttributeType.INT });
+  if (typeof value === "string")
+    return create(AttributeProtoSchema, { name, s: text.encode(value), type: AttributeType.STRING });
+  if (Array.isArray(value))
+    return create(AttributeProtoSchema, { name, ints: value.map(BigInt), type: AttributeType.INTS });
+  if ("float" in value) return create(AttributeProtoSchema, { name, f: value.float, type: AttributeType.FLOAT });
+  return create(AttributeProtoSchema, { name, g: value as GraphProto, type: AttributeType.GRAPH });
+}
+
+export function valueInfo(name: string, dtype: DType, shape: Shape): ValueInfoProto {
+  const dim = shape.map((d) => ({
+    value:
+      typeof d === "number"
+        ? { case: "dimValue" as const, value: BigInt(d) }
+        : { case: "dimParam" as const, value: d.key },
+  }));
+  return create(ValueInfoProtoSchema, {
+    name,
+    type: { value: { case: "tensorType", value: { elemType: dtypes[dtype].onnx, shape: { dim } } } },
+  });
+}
+
+/** Collects the ONNX nodes and constants of one graph (or of a subgraph, whose names continue its parent's). */
+export class Emitter {
+  readonly nodes: NodeProto[] = [];
+  readonly initializers: TensorProto[] = [];
+  private readonly constants = new Map<string, string>();
+  /** For each size name, a one-element int64 value that holds it. */
+  private readonly sizes = new Map<string, string>();
+  private readonly counter: { next: number };
+
+  constructor(parent?: Emitter) {
+    this.counter = parent?.counter ?? { next: 0 };
+  }
+
+  fresh(prefix: string): string {
+    return `${prefix}_${this.counter.next++}`;
+  }
+
+  /** Adds a node; gives the names of its outputs. */
+  emitAll(
+    opType: string,
+    inputs: readonly string[],
+    { attributes = {}, domain = "", outputs = 1 }: EmitOptions = {},
+  ): string[] {
+    const names = Array.from({ length: outputs }, () => this.fresh(opType));
+    const list = Object.entries(attributes).flatMap(([name, value]) =>
+      value === undefined ? [] : [attribute(name, value)],
+    );
+    this.nodes.push(
+      create(NodeProtoSchema, { input: [...inputs], output: names, name: names[0], opType, domain, attribute: list }),
+    );
+    return names;
+  }
+
+  /** Adds a node of one output; gives that output's name. */
+  emit(opType: string, inputs: readonly string[], options: EmitOptions = {}): string {
+    return this.emitAll(opType, inputs, { ...options, outputs: 1 })[0];
+  }
+
+  /** A constant inside the graph; equal small constants are written once. */
+  constant(dtype: DType, shape: readonly number[], data: TypedArray): string {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    const key = bytes.length <= 64 ? `${dtype}:${shape.join(",")}:${bytes.join(",")}` : undefined;
+    const known = key === undefined ? undefined : this.constants.get(key);
+    if (known !== undefined) return known;
+    const name = this.fresh("constant");
+    this.initializers.push(
+      create(TensorProtoSchema, {
+        name,
+        dims: shape.map(BigInt),
+        dataType: dtypes[dtype].onnx,
+        rawData: Uint8Array.from(bytes),
+      }),
+    );
+    if (key !== undefined) this.constants.set(key, name);
+    return name;
+  }
+
+  float(value: number): string {
+    return this.constant("float32", [], Float32Array.of(value));
+  }
+
+  ints(values: readonly number[]): string {
+    return this.constant("int64", [values.length], BigInt64Array.from(values.map(BigInt)));
+  }
+
+  /** Lets a graph input give values to the size names that it shows. */
+  learnSizes(name: string, shape: Shape): void {
+    shape.forEach((dim, axis) => {
+      if (typeof dim === "number" || this.sizes.has(dim.key) || dim.terms.get(dim.key) !== 1) return;
+      this.sizes.set(dim.key, this.emit("Shape", [name], { attributes: { start: axis, end: axis + 1 } }));
+    });
+  }
+
+  /** A one-element int64 value that holds a dimension. */
+  dim(dim: Dim): string {
+    if (typeof dim === "number") return this.ints([dim]);
+    const known = this.sizes.get(dim.key);
+    if (known !== undefined) return known;
+    let sum: string | undefined;
+    for (const [monomial, coefficient] of dim.terms) {
+      let product = coefficient === 1 && monomial !== "" ? undefined : this.ints([coefficient]);
+      for (const name of monomial.split("*")) {
+        if (name === "") continue;
+        const size = this.sizes.get(name);
+        if (size === undefined) {
+          throw new LlamaGymError("INVALID_ARGUMENT", `No input of the graph gives the size of dimension "${name}".`);
+        }
+        product = product === undefined ? size : this.emit("Mul", [product, size]);
+      }
+      sum = sum === undefined ? product! : this.emit("Add", [sum, product!]);
+    }
+    this.sizes.set(dim.key, sum!);
+    return sum!;
+  }
+
+  /** An int64 vector that holds a shape. */
+  shape(shape: Shape): string {
+    if (shape.every((dim) => typeof dim === "number")) return this.ints(shape);
+    return this.emit(
+      "Concat",
+      shape.map((dim) => this.dim(dim)),
+      { attributes: { axis: 0 } },
+    );
+  }
+
+  /** A scalar float32 that holds a dimension. */
+  floatDim(dim: Dim): string {
+    const scalar = this.emit("Squeeze", [this.dim(dim)]);
+    return this.emit("Cast", [scalar], { attributes: { to: dtypes.float32.onnx } });
+  }
+
+  reshape(value: string, shape: Shape): string {
+    const symbolic = shape.filter((dim) => typeof dim !== "number");
+    const inferred = symbolic.length === 1 && !shape.includes(0);
+    const target = inferred ? this.ints(shape.map((dim) => (typeof dim === "number" ? dim : -1))) : this.shape(shape);
+    return this.emit("Reshape", [value, target], { attributes: { allowzero: 1 } });
+  }
+
+  /** value[..., start:end, ...] along an axis; the bounds may be symbolic. */
+  slice(value: string, axis: number, start: Dim, length: Dim): string {
+    return this.emit("Slice", [value, this.dim(start), this.dim(addDims(start, length)), this.ints([axis])]);
+  }
+
+  graph(name: string, inputs: readonly ValueInfoProto[], outputs: readonly ValueInfoProto[]): GraphProto {
+    return create(GraphProtoSchema, {
+      name,
+      node: this.nodes,
+      initializer: this.initializers,
+      input: [...inputs],
+      output: [...outputs],
+    });
+  }
+}

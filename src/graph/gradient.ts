@@ -1,0 +1,92 @@
+import { LlamaGymError } from "../errors.js";
+import { showShape } from "./dim.js";
+import type { Node } from "./node.js";
+import { scalar } from "./ops/constant.js";
+import { add } from "./ops/elementwise.js";
+import { expand } from "./ops/layout.js";
+import { outputOperation } from "./ops/normalisation.js";
+
+/** The nodes that the given ones are computed from, each before those that use it. */
+export function topologicalOrder(roots: readonly Node[]): Node[] {
+  const order: Node[] = [];
+  const visited = new Set<Node>();
+  const stack: { node: Node; next: number }[] = [];
+  for (const root of roots) {
+    if (visited.has(root)) continue;
+    visited.add(root);
+    stack.push({ node: root, next: 0 });
+    while (stack.length > 0) {
+      const top = stack[stack.length - 1];
+      if (top.next === top.node.inputs.length) {
+        order.push(top.node);
+        stack.pop();
+        continue;
+      }
+      const input = top.node.inputs[top.next++];
+      if (visited.has(input)) continue;
+      visited.add(input);
+      stack.push({ node: input, next: 0 });
+    }
+  }
+  return order;
+}
+
+/**
+ * Reverse-mode derivative of a scalar: d loss / d each of `parameters`, each of its parameter's shape.
+ * Throws INVALID_ARGUMENT when the loss is not a scalar or does not depend on a parameter.
+ */
+export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
+  if (loss.shape.length !== 0) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Only a scalar can be differentiated; the loss has shape ${showShape(loss.shape)}.`,
+    );
+  }
+  const order = topologicalOrder([loss]);
+  const relevant = new Set<Node>(parameters);
+  for (const node of order) if (node.inputs.some((input) => relevant.has(input))) relevant.add(node);
+
+  const upstreams = new Map<Node, (Node | undefined)[]>();
+  const accumulate = (node: Node, index: number, value: Node) => {
+    const list = upstreams.get(node) ?? [];
+    list[index] = list[index] === undefined ? value : add(list[index], value);
+    upstreams.set(node, list);
+  };
+  accumulate(loss, 0, scalar(1));
+  for (const node of order.reverse()) {
+    const received = upstreams.get(node);
+    if (received === undefined || !relevant.has(node)) continue;
+    if (node.operation === outputOperation) {
+      const { index } = node.attributes as { index: number };
+      accumulate(node.inputs[0], index, received[0]!);
+      continue;
+    }
+    const gradients = node.operation.gradient({
+      node,
+      inputs: node.inputs,
+      attributes: node.attributes,
+      output: node,
+      upstream: received[0] ?? expand(scalar(0), node.shape),
+      upstreams: received,
+    });
+    node.inputs.forEach((input, i) => {
+      const value = gradients[i];
+      if (value !== undefined && relevant.has(input)) accumulate(input, 0, value);
+    });
+  }
+  return parameters.map((parameter, i) => {
+    const value = upstreams.get(parameter)?.[0];
+    if (value === undefined) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `The loss does not depend on parameter ${i} (${describe(parameter)}).`,
+      );
+    }
+    return value;
+  });
+}
+
+function describe(node: Node): string {
+  const { name } = node.attributes as { name?: string };
+  return name ?? `${node.operation.name} ${showShape(node.shape)}`;
+}

@@ -1,0 +1,63 @@
+import { LlamaGymError } from "../errors.js";
+import type { DType } from "../tensor/dtype.js";
+import { showShape, type Shape } from "./dim.js";
+import type { Emitter } from "./emitter.js";
+
+export interface TensorType {
+  readonly dtype: DType;
+  readonly shape: Shape;
+}
+
+/**
+ * A value in a symbolic graph: an operation applied to other values. Immutable; equal nodes are merged when the graph
+ * is written, so building one twice costs nothing.
+ */
+export interface Node<A = unknown> extends TensorType {
+  readonly operation: Operation<A>;
+  readonly inputs: readonly Node[];
+  readonly attributes: A;
+  /** The types of all outputs; `dtype` and `shape` are those of the first. */
+  readonly outputs: readonly TensorType[];
+}
+
+export interface GradientContext<A> {
+  readonly node: Node<A>;
+  readonly inputs: readonly Node[];
+  readonly attributes: A;
+  /** The operation's own (first) output. */
+  readonly output: Node;
+  /** d loss / d output, of the output's shape; for an operation of several outputs, that of the first. */
+  readonly upstream: Node;
+  /** d loss / d each output; undefined where the loss does not depend on it. */
+  readonly upstreams: readonly (Node | undefined)[];
+}
+
+/** An operation's rules, side by side: all three are required. */
+export interface Operation<A> {
+  readonly name: string;
+  /** Types of the outputs from those of the inputs; throws SHAPE_MISMATCH when they do not fit. */
+  shape(inputs: readonly Node[], attributes: A): TensorType | readonly TensorType[];
+  /** d loss / d input for each input, each of its input's shape; undefined where none flows. */
+  gradient(context: GradientContext<A>): readonly (Node | undefined)[];
+  /** Emits ONNX nodes; returns the names of the outputs. */
+  onnx(context: {
+    node: Node<A>;
+    inputs: readonly string[];
+    attributes: A;
+    emitter: Emitter;
+  }): string | readonly string[];
+}
+
+export function apply<A>(operation: Operation<A>, inputs: readonly Node[], attributes: A): Node<A> {
+  const result = operation.shape(inputs, attributes);
+  const outputs = Array.isArray(result) ? (result as readonly TensorType[]) : [result as TensorType];
+  return { operation, inputs, attributes, outputs, dtype: outputs[0].dtype, shape: outputs[0].shape };
+}
+
+/** For operations through which no gradient flows. */
+export const noGradient = (): readonly undefined[] => [];
+
+export function shapeError(operation: string, inputs: readonly Node[], expected: string): LlamaGymError {
+  const shapes = inputs.map((input) => `${input.dtype}${showShape(input.shape)}`).join(", ");
+  return new LlamaGymError("SHAPE_MISMATCH", `${operation} was given ${shapes}; expected ${expected}.`);
+}

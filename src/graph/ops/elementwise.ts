@@ -1,0 +1,249 @@
+import { dtypes, type DType } from "../../tensor/dtype.js";
+import { broadcastShapes } from "../dim.js";
+import { MICROSOFT } from "../emitter.js";
+import { apply, noGradient, shapeError, type GradientContext, type Node, type Operation } from "../node.js";
+import { scalar } from "./constant.js";
+import { sumTo } from "./reduce.js";
+
+type Operand = Node | number;
+
+const node = (value: Operand): Node => (typeof value === "number" ? scalar(value) : value);
+
+interface BinaryRules {
+  readonly onnx: string;
+  /** d loss / d left and d right before the sum over broadcast dimensions. */
+  readonly gradient: (context: GradientContext<object>) => readonly [Node, Node];
+}
+
+function binary(name: string, { onnx, gradient }: BinaryRules): Operation<object> {
+  return {
+    name,
+    shape: (inputs) => {
+      const [a, b] = inputs;
+      if (a.dtype !== b.dtype) throw shapeError(name, inputs, "two values of one element type");
+      return { dtype: a.dtype, shape: broadcastShapes(a.shape, b.shape) };
+    },
+    gradient: (context) => {
+      const [a, b] = context.inputs;
+      const [left, right] = gradient(context);
+      return [sumTo(left, a.shape), sumTo(right, b.shape)];
+    },
+    onnx: ({ inputs, emitter }) => emitter.emit(onnx, inputs),
+  };
+}
+
+interface UnaryRules {
+  readonly onnx: string | Operation<object>["onnx"];
+  readonly gradient: (context: GradientContext<object>) => Node;
+}
+
+function unary(name: string, { onnx, gradient }: UnaryRules): Operation<object> {
+  return {
+    name,
+    shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+    gradient: (context) => [gradient(context)],
+    onnx: typeof onnx === "string" ? ({ inputs, emitter }) => emitter.emit(onnx, inputs) : onnx,
+  };
+}
+
+function predicate(name: string, onnx: string): Operation<object> {
+  return {
+    name,
+    shape: ([a, b]) => ({ dtype: "bool", shape: broadcastShapes(a.shape, b.shape) }),
+    gradient: noGradient,
+    onnx: ({ inputs, emitter }) => emitter.emit(onnx, inputs),
+  };
+}
+
+export const addOperation = binary("add", { onnx: "Add", gradient: ({ upstream }) => [upstream, upstream] });
+
+export const subOperation = binary("sub", { onnx: "Sub", gradient: ({ upstream }) => [upstream, neg(upstream)] });
+
+export const mulOperation = binary("mul", {
+  onnx: "Mul",
+  gradient: ({ inputs: [a, b], upstream }) => [mul(upstream, b), mul(upstream, a)],
+});
+
+export const divOperation = binary("div", {
+  onnx: "Div",
+  gradient: ({ inputs: [, b], output, upstream }) => [div(upstream, b), neg(div(mul(upstream, output), b))],
+});
+
+/** Where both are equal, the gradient goes to the first. */
+export const minimumOperation = binary("minimum", {
+  onnx: "Min",
+  gradient: ({ inputs: [a, b], upstream }) => [
+    where(lessEqual(a, b), upstream, 0),
+    where(lessEqual(a, b), 0, upstream),
+  ],
+});
+
+/** Where both are equal, the gradient goes to the first. */
+export const maximumOperation = binary("maximum", {
+  onnx: "Max",
+  gradient: ({ inputs: [a, b], upstream }) => [
+    where(lessEqual(b, a), upstream, 0),
+    where(lessEqual(b, a), 0, upstream),
+  ],
+});
+
+export const negOperation = unary("neg", { onnx: "Neg", gradient: ({ upstream }) => neg(upstream) });
+
+export const expOperation = unary("exp", { onnx: "Exp", gradient: ({ output, upstream }) => mul(upstream, output) });
+
+export const logOperation = unary("log", { onnx: "Log", gradient: ({ inputs: [x], upstream }) => div(upstream, x) });
+
+export const sqrtOperation = unary("sqrt", {
+  onnx: "Sqrt",
+  gradient: ({ output, upstream }) => div(mul(upstream, 0.5), output),
+});
+
+export const absOperation = unary("abs", {
+  onnx: "Abs",
+  gradient: ({ inputs: [x], upstream }) => where(less(x, 0), neg(upstream), upstream),
+});
+
+export const tanhOperation = unary("tanh", {
+  onnx: "Tanh",
+  gradient: ({ output: y, upstream }) => mul(upstream, sub(1, mul(y, y))),
+});
+
+export const sigmoidOperation = unary("sigmoid", {
+  onnx: "Sigmoid",
+  gradient: ({ output: y, upstream }) => mul(upstream, mul(y, sub(1, y))),
+});
+
+export const erfOperation = unary("erf", {
+  onnx: "Erf",
+  gradient: ({ inputs: [x], upstream }) => mul(upstream, mul(exp(neg(mul(x, x))), 2 / Math.sqrt(Math.PI))),
+});
+
+/** x * sigmoid(x) in one kernel. */
+export const siluOperation = unary("silu", {
+  onnx: ({ inputs, emitter }) =>
+    emitter.emit("QuickGelu", inputs, { domain: MICROSOFT, attributes: { alpha: { float: 1 } } }),
+  gradient: ({ inputs: [x], output: y, upstream }) => mul(upstream, mul(sigmoid(x), sub(add(x, 1), y))),
+});
+
+/** The Gaussian error linear unit, exact (erf). */
+export const geluOperation = unary("gelu", {
+  onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "none" } }),
+  gradient: ({ inputs: [x], upstream }) => {
+    const cumulative = mul(add(erf(mul(x, Math.SQRT1_2)), 1), 0.5);
+    const density = mul(exp(mul(mul(x, x), -0.5)), 1 / Math.sqrt(2 * Math.PI));
+    return mul(upstream, add(cumulative, mul(x, density)));
+  },
+});
+
+const TANH_SCALE = Math.sqrt(2 / Math.PI);
+const TANH_CUBE = 0.044715;
+
+/** GELU by its tanh approximation ("gelu_new", "gelu_pytorch_tanh"). */
+export const geluTanhOperation = unary("geluTanh", {
+  onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "tanh" } }),
+  gradient: ({ inputs: [x], upstream }) => {
+    const squared = mul(x, x);
+    const t = tanh(mul(x, add(mul(squared, TANH_SCALE * TANH_CUBE), TANH_SCALE)));
+    const slope = add(mul(squared, 3 * TANH_SCALE * TANH_CUBE), TANH_SCALE);
+    const derivative = mul(add(add(t, 1), mul(mul(x, sub(1, mul(t, t))), slope)), 0.5);
+    return mul(upstream, derivative);
+  },
+});
+
+export const lessOperation = predicate("less", "Less");
+export const lessEqualOperation = predicate("lessEqual", "LessOrEqual");
+export const equalOperation = predicate("equal", "Equal");
+export const andOperation = predicate("and", "And");
+export const orOperation = predicate("or", "Or");
+
+export const notOperation: Operation<object> = {
+  name: "not",
+  shape: ([x]) => ({ dtype: "bool", shape: x.shape }),
+  gradient: noGradient,
+  onnx: ({ inputs, emitter }) => emitter.emit("Not", inputs),
+};
+
+/** condition ? a : b, element by element. */
+export const whereOperation: Operation<object> = {
+  name: "where",
+  shape: (inputs) => {
+    const [condition, a, b] = inputs;
+    if (condition.dtype !== "bool" || a.dtype !== b.dtype) {
+      throw shapeError("where", inputs, "a bool condition and two values of one element type");
+    }
+    return { dtype: a.dtype, shape: broadcastShapes(condition.shape, broadcastShapes(a.shape, b.shape)) };
+  },
+  gradient: ({ inputs: [condition, a, b], upstream }) => [
+    undefined,
+    sumTo(where(condition, upstream, 0), a.shape),
+    sumTo(where(condition, 0, upstream), b.shape),
+  ],
+  onnx: ({ inputs, emitter }) => emitter.emit("Where", inputs),
+};
+
+export const castOperation: Operation<{ readonly to: DType }> = {
+  name: "cast",
+  shape: ([x], { to }) => ({ dtype: to, shape: x.shape }),
+  gradient: ({ inputs: [x], upstream }) => [isFloat(x.dtype) ? cast(upstream, x.dtype) : undefined],
+  onnx: ({ inputs, attributes: { to }, emitter }) =>
+    emitter.emit("Cast", inputs, { attributes: { to: dtypes[to].onnx } }),
+};
+
+/** The value itself, through which no gradient flows. */
+export const stopGradientOperation: Operation<object> = {
+  name: "stopGradient",
+  shape: ([x]) => x,
+  gradient: noGradient,
+  onnx: ({ inputs }) => inputs[0],
+};
+
+/**
+ * The first input's value; the gradient flows to both inputs as if the value were their sum.
+ * Lets a value computed in a cheaper way (a merged weight) be differentiated in parts.
+ */
+export const withGradientOfOperation: Operation<object> = {
+  name: "withGradientOf",
+  shape: ([x]) => x,
+  gradient: ({ upstream }) => [upstream, upstream],
+  onnx: ({ inputs }) => inputs[0],
+};
+
+function isFloat(dtype: DType): boolean {
+  return dtype === "float32" || dtype === "float16" || dtype === "bfloat16";
+}
+
+const binaryFunction = (operation: Operation<object>) => (a: Operand, b: Operand) =>
+  apply(operation, [node(a), node(b)], {});
+const unaryFunction = (operation: Operation<object>) => (x: Node) => apply(operation, [x], {});
+
+export const add = binaryFunction(addOperation);
+export const sub = binaryFunction(subOperation);
+export const mul = binaryFunction(mulOperation);
+export const div = binaryFunction(divOperation);
+export const minimum = binaryFunction(minimumOperation);
+export const maximum = binaryFunction(maximumOperation);
+export const less = binaryFunction(lessOperation);
+export const lessEqual = binaryFunction(lessEqualOperation);
+export const equal = binaryFunction(equalOperation);
+export const and = binaryFunction(andOperation);
+export const or = binaryFunction(orOperation);
+export const not = unaryFunction(notOperation);
+export const neg = unaryFunction(negOperation);
+export const exp = unaryFunction(expOperation);
+export const log = unaryFunction(logOperation);
+export const sqrt = unaryFunction(sqrtOperation);
+export const abs = unaryFunction(absOperation);
+export const tanh = unaryFunction(tanhOperation);
+export const sigmoid = unaryFunction(sigmoidOperation);
+export const erf = unaryFunction(erfOperation);
+export const silu = unaryFunction(siluOperation);
+export const gelu = unaryFunction(geluOperation);
+export const geluTanh = unaryFunction(geluTanhOperation);
+export const stopGradient = unaryFunction(stopGradientOperation);
+export const square = (x: Node) => mul(x, x);
+export const clip = (x: Node, low: Operand, high: Operand) => minimum(maximum(x, low), high);
+export const where = (condition: Node, a: Operand, b: Operand) =>
+  apply(whereOperation, [condition, node(a), node(b)], {});
+export const cast = (x: Node, to: DType): Node => (x.dtype === to ? x : apply(castOperation, [x], { to }));
+export const withGradientOf = (value: Node, differentiable: Node) =>
+  apply(withGradientOfOperation, [value, differentiable], {});

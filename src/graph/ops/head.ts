@@ -1,0 +1,183 @@
+import { sameDim, symbol } from "../dim.js";
+import { Emitter, MICROSOFT, valueInfo } from "../emitter.js";
+import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { add, mul } from "./elementwise.js";
+import { output } from "./normalisation.js";
+import { reshape } from "./layout.js";
+
+export interface HeadAttributes {
+  /** logits become cap * tanh(logits / cap) when given. */
+  readonly softcap: number | undefined;
+  readonly hasBias: boolean;
+  /** Whether the entropy is wanted, and whether gradients flow through it. */
+  readonly entropy: "none" | "value" | "gradient";
+}
+
+/** Rows whose logits exist at one time; the rest wait, so that [rows, vocabulary] is never held whole. */
+const CHUNK_ROWS = 256;
+
+/**
+ * Log-probabilities of chosen tokens under softmax(inverseTemperature * head(hidden)), without ever holding all logits:
+ * inputs hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias [vocabulary]?.
+ * Outputs: logProbs [rows], d logProb / d hidden [rows, width], and as asked entropy [rows] and d entropy / d hidden.
+ * The forward pass computes the gradients' directions, so the backward pass only scales them by row.
+ */
+export const tokenLogProbsOperation: Operation<HeadAttributes> = {
+  name: "tokenLogProbs",
+  shape: (inputs, { entropy }) => {
+    const [hidden, head, targets] = inputs;
+    const fits =
+      hidden.shape.length === 2 &&
+      sameDim(hidden.shape[1], head.shape[1]) &&
+      sameDim(hidden.shape[0], targets.shape[0]);
+    if (!fits)
+      throw shapeError("tokenLogProbs", inputs, "hidden [rows, width], head [vocabulary, width], targets [rows]");
+    const perRow = { dtype: hidden.dtype, shape: [hidden.shape[0]] };
+    const direction = { dtype: hidden.dtype, shape: hidden.shape };
+    const extra = { none: [], value: [perRow], gradient: [perRow, direction] }[entropy];
+    return [perRow, direction, ...extra];
+  },
+  gradient: ({ node, inputs: [hidden], attributes: { entropy }, upstreams }) => {
+    const scaled = (index: number, direction: number) => {
+      const upstream = upstreams[index];
+      return upstream && mul(reshape(upstream, [hidden.shape[0], 1]), output(node, direction));
+    };
+    const fromLogProbs = scaled(0, 1);
+    const fromEntropy = entropy === "gradient" ? scaled(2, 3) : undefined;
+    return [fromLogProbs && fromEntropy ? add(fromLogProbs, fromEntropy) : (fromLogProbs ?? fromEntropy)];
+  },
+  onnx: ({ node, inputs, attributes, emitter }) => {
+    const [hidden, head, targets, inverseTemperature, bias] = inputs;
+    const [rows, width] = node.inputs[0].shape;
+    const one = emitter.ints([1]);
+    // Rows are spread evenly over ceil(rows / CHUNK_ROWS) chunks, and the last is filled up with copies of nothing.
+    const count = emitter.dim(rows);
+    const rounded = emitter.emit("Add", [count, emitter.ints([CHUNK_ROWS - 1])]);
+    const chunks = emitter.emit("Max", [emitter.emit("Div", [rounded, emitter.ints([CHUNK_ROWS])]), one]);
+    const size = emitter.emit("Div", [emitter.emit("Sub", [emitter.emit("Add", [count, chunks]), one]), chunks]);
+    const missing = emitter.emit("Sub", [emitter.emit("Mul", [chunks, size]), count]);
+    const widthName = emitter.dim(width);
+    const chunked = (value: string, zero: string, tail: readonly string[]) => {
+      const filler = emitter.emit("Expand", [
+        zero,
+        emitter.emit("Concat", [missing, ...tail], { attributes: { axis: 0 } }),
+      ]);
+      const filled = emitter.emit("Concat", [value, filler], { attributes: { axis: 0 } });
+      return emitter.emit("Reshape", [
+        filled,
+        emitter.emit("Concat", [chunks, size, ...tail], { attributes: { axis: 0 } }),
+      ]);
+    };
+    const targets64 = emitter.emit("Cast", [targets], { attributes: { to: 7 } });
+    const scanInputs = [
+      chunked(hidden, emitter.float(0), [widthName]),
+      chunked(targets64, emitter.constant("int64", [], BigInt64Array.of(0n)), []),
+    ];
+    const body = chunkBody(
+      emitter,
+      { head, bias: attributes.hasBias ? bias : undefined, inverseTemperature, width },
+      attributes,
+    );
+    const stacked = emitter.emitAll("Scan", scanInputs, {
+      attributes: { body, num_scan_inputs: 2 },
+      outputs: node.outputs.length,
+    });
+    return stacked.map((value, i) => {
+      const tail = node.outputs[i].shape.length === 2 ? [widthName] : [];
+      const flat = emitter.emit("Reshape", [
+        value,
+        emitter.emit("Concat", [emitter.ints([-1]), ...tail], { attributes: { axis: 0 } }),
+      ]);
+      return emitter.slice(flat, 0, 0, rows);
+    });
+  },
+};
+
+interface BodyContext {
+  readonly head: string;
+  readonly bias: string | undefined;
+  readonly inverseTemperature: string;
+  readonly width: Node["shape"][number];
+}
+
+/** The scan's body: one chunk of hidden states [size, width] and targets [size]. */
+function chunkBody(
+  parent: Emitter,
+  { head, bias, inverseTemperature, width }: BodyContext,
+  { softcap, entropy }: HeadAttributes,
+) {
+  const e = new Emitter(parent);
+  const hidden = e.fresh("hidden");
+  const targets = e.fresh("targets");
+  const last = e.ints([-1]);
+  let logits = e.emit("FusedMatMul", [hidden, head], { domain: MICROSOFT, attributes: { transB: 1 } });
+  if (bias !== undefined) logits = e.emit("Add", [logits, bias]);
+  let slope: string | undefined;
+  if (softcap !== undefined) {
+    const squashed = e.emit("Tanh", [e.emit("Div", [logits, e.float(softcap)])]);
+    logits = e.emit("Mul", [squashed, e.float(softcap)]);
+    slope = e.emit("Sub", [e.float(1), e.emit("Mul", [squashed, squashed])]);
+  }
+  const logProbs = e.emit("LogSoftmax", [e.emit("Mul", [logits, inverseTemperature])], { attributes: { axis: -1 } });
+  const probs = e.emit("Exp", [logProbs]);
+  const index = e.emit("Unsqueeze", [targets, last]);
+  const chosen = e.emit("Squeeze", [e.emit("GatherElements", [logProbs, index], { attributes: { axis: -1 } }), last]);
+  /** (d value / d logits) through the cap and the head, to [size, width]. */
+  const throughHead = (gradient: string) =>
+    e.emit("Mul", [
+      e.emit("MatMul", [slope === undefined ? gradient : e.emit("Mul", [gradient, slope]), head]),
+      inverseTemperature,
+    ]);
+  let targetRow = e.emit("Gather", [head, targets], { attributes: { axis: 0 } });
+  if (slope !== undefined)
+    targetRow = e.emit("Mul", [targetRow, e.emit("GatherElements", [slope, index], { attributes: { axis: -1 } })]);
+  const direction = e.emit("Sub", [e.emit("Mul", [targetRow, inverseTemperature]), throughHead(probs)]);
+  const names = [chosen, direction];
+  if (entropy !== "none") {
+    const weighted = e.emit("Mul", [probs, logProbs]);
+    const negative = e.emit("ReduceSum", [weighted, last], { attributes: { keepdims: 1 } });
+    names.push(e.emit("Squeeze", [e.emit("Neg", [negative]), last]));
+    // d entropy / d logits = -p (log p + entropy), and negative = -entropy.
+    if (entropy === "gradient") names.push(throughHead(e.emit("Sub", [e.emit("Mul", [probs, negative]), weighted])));
+  }
+  const size = symbol(e.fresh("size"));
+  const isDirection = (i: number) => i === 1 || i === 3;
+  return e.graph(
+    "chunk",
+    [valueInfo(hidden, "float32", [size, width]), valueInfo(targets, "int64", [size])],
+    names.map((name, i) => valueInfo(name, "float32", isDirection(i) ? [size, width] : [size])),
+  );
+}
+
+export interface HeadInputs {
+  /** [rows, width] */
+  readonly hidden: Node;
+  /** [vocabulary, width], frozen. */
+  readonly head: Node;
+  /** [vocabulary], frozen. */
+  readonly bias?: Node;
+  /** Token ids [rows]. */
+  readonly targets: Node;
+  /** Scalar; 1 / temperature. */
+  readonly inverseTemperature: Node;
+  readonly softcap?: number;
+  readonly entropy?: HeadAttributes["entropy"];
+}
+
+/** Log-probability of each row's target, and the entropy [rows] where asked for; nothing of size [rows, vocabulary] is kept. */
+export function tokenLogProbs({
+  hidden,
+  head,
+  bias,
+  targets,
+  inverseTemperature,
+  softcap,
+  entropy = "none",
+}: HeadInputs): {
+  logProbs: Node;
+  entropy: Node | undefined;
+} {
+  const inputs = [hidden, head, targets, inverseTemperature, ...(bias ? [bias] : [])];
+  const node = apply(tokenLogProbsOperation, inputs, { softcap, hasBias: bias !== undefined, entropy });
+  return { logProbs: node, entropy: entropy === "none" ? undefined : output(node, 2) };
+}

@@ -1,0 +1,158 @@
+import {
+  addDims,
+  broadcastShapes,
+  mulDims,
+  sameDim,
+  sameShape,
+  showShape,
+  subDims,
+  type Dim,
+  type Shape,
+} from "../dim.js";
+import { LlamaGymError } from "../../errors.js";
+import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { sumTo } from "./reduce.js";
+
+export const reshapeOperation: Operation<{ readonly shape: Shape }> = {
+  name: "reshape",
+  shape: ([x], { shape }) => {
+    if (!sameDim(mulDims(...x.shape), mulDims(...shape))) {
+      throw new LlamaGymError(
+        "SHAPE_MISMATCH",
+        `reshape from ${showShape(x.shape)} to ${showShape(shape)} changes the number of elements.`,
+      );
+    }
+    return { dtype: x.dtype, shape };
+  },
+  gradient: ({ inputs: [x], upstream }) => [reshape(upstream, x.shape)],
+  onnx: ({ inputs, attributes: { shape }, emitter }) => emitter.reshape(inputs[0], shape),
+};
+
+export const transposeOperation: Operation<{ readonly permutation: readonly number[] }> = {
+  name: "transpose",
+  shape: (inputs, { permutation }) => {
+    const [x] = inputs;
+    if ([...permutation].sort((a, b) => a - b).some((axis, i) => axis !== i) || permutation.length !== x.shape.length) {
+      throw shapeError("transpose", inputs, `a value whose axes [${permutation.join(", ")}] permutes`);
+    }
+    return { dtype: x.dtype, shape: permutation.map((axis) => x.shape[axis]) };
+  },
+  gradient: ({ attributes: { permutation }, upstream }) => [
+    transpose(
+      upstream,
+      permutation.map((_, i) => permutation.indexOf(i)),
+    ),
+  ],
+  onnx: ({ inputs, attributes: { permutation }, emitter }) =>
+    emitter.emit("Transpose", inputs, { attributes: { perm: permutation } }),
+};
+
+/** Stretches size-1 and missing leading dimensions. */
+export const expandOperation: Operation<{ readonly shape: Shape }> = {
+  name: "expand",
+  shape: (inputs, { shape }) => {
+    const [x] = inputs;
+    if (!sameShape(broadcastShapes(x.shape, shape), shape))
+      throw shapeError("expand", inputs, `a value that stretches to ${showShape(shape)}`);
+    return { dtype: x.dtype, shape };
+  },
+  gradient: ({ inputs: [x], upstream }) => [sumTo(upstream, x.shape)],
+  onnx: ({ inputs, attributes: { shape }, emitter }) => emitter.emit("Expand", [inputs[0], emitter.shape(shape)]),
+};
+
+export const concatOperation: Operation<{ readonly axis: number }> = {
+  name: "concat",
+  shape: (inputs, { axis }) => {
+    const [first] = inputs;
+    const fits = inputs.every(
+      (x) =>
+        x.dtype === first.dtype &&
+        x.shape.length === first.shape.length &&
+        x.shape.every((dim, i) => i === axis || sameDim(dim, first.shape[i])),
+    );
+    if (!fits) throw shapeError("concat", inputs, `values that differ along axis ${axis} only`);
+    return {
+      dtype: first.dtype,
+      shape: first.shape.map((dim, i) => (i === axis ? addDims(...inputs.map((x) => x.shape[axis])) : dim)),
+    };
+  },
+  gradient: ({ inputs, attributes: { axis }, upstream }) => {
+    let start: Dim = 0;
+    return inputs.map((x) => {
+      const part = slice(upstream, axis, start, x.shape[axis]);
+      start = addDims(start, x.shape[axis]);
+      return part;
+    });
+  },
+  onnx: ({ inputs, attributes: { axis }, emitter }) => emitter.emit("Concat", inputs, { attributes: { axis } }),
+};
+
+export interface SliceAttributes {
+  readonly axis: number;
+  readonly start: Dim;
+  readonly length: Dim;
+}
+
+export const sliceOperation: Operation<SliceAttributes> = {
+  name: "slice",
+  shape: ([x], { axis, length }) => ({ dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? length : dim)) }),
+  gradient: ({ inputs: [x], attributes: { axis, start, length }, upstream }) => [
+    pad(upstream, axis, start, subDims(x.shape[axis], addDims(start, length))),
+  ],
+  onnx: ({ inputs, attributes: { axis, start, length }, emitter }) => emitter.slice(inputs[0], axis, start, length),
+};
+
+export interface PadAttributes {
+  readonly axis: number;
+  readonly before: Dim;
+  readonly after: Dim;
+}
+
+/** Zeros before and after, along one axis. */
+export const padOperation: Operation<PadAttributes> = {
+  name: "pad",
+  shape: ([x], { axis, before, after }) => ({
+    dtype: x.dtype,
+    shape: x.shape.map((dim, i) => (i === axis ? addDims(before, dim, after) : dim)),
+  }),
+  gradient: ({ inputs: [x], attributes: { axis, before }, upstream }) => [slice(upstream, axis, before, x.shape[axis])],
+  onnx: ({ node, inputs, attributes: { axis, before, after }, emitter }) => {
+    // Concat rather than Pad: ONNX Runtime's Pad refuses empty dimensions.
+    const zerosLike = (length: Dim) =>
+      emitter.emit("Expand", [
+        emitter.constant("float32", [], Float32Array.of(0)),
+        emitter.shape(node.shape.map((dim, i) => (i === axis ? length : dim))),
+      ]);
+    const parts = [...(before === 0 ? [] : [zerosLike(before)]), inputs[0], ...(after === 0 ? [] : [zerosLike(after)])];
+    return emitter.emit("Concat", parts, { attributes: { axis } });
+  },
+};
+
+/** The same elements in order, in another shape. */
+export function reshape(x: Node, shape: Shape): Node {
+  return sameShape(x.shape, shape) ? x : apply(reshapeOperation, [x], { shape });
+}
+
+/** Axis i of the result is axis permutation[i] of x. */
+export function transpose(x: Node, permutation: readonly number[]): Node {
+  return permutation.every((axis, i) => axis === i) ? x : apply(transposeOperation, [x], { permutation });
+}
+
+export function expand(x: Node, shape: Shape): Node {
+  return sameShape(x.shape, shape) ? x : apply(expandOperation, [x], { shape });
+}
+
+export function concat(values: readonly Node[], axis: number): Node {
+  const at = axis < 0 ? axis + values[0].shape.length : axis;
+  return values.length === 1 ? values[0] : apply(concatOperation, values, { axis: at });
+}
+
+/** x[..., start:start+length, ...] along an axis. */
+export function slice(x: Node, axis: number, start: Dim, length: Dim): Node {
+  const at = axis < 0 ? axis + x.shape.length : axis;
+  return start === 0 && sameDim(length, x.shape[at]) ? x : apply(sliceOperation, [x], { axis: at, start, length });
+}
+
+export function pad(x: Node, axis: number, before: Dim, after: Dim): Node {
+  return before === 0 && after === 0 ? x : apply(padOperation, [x], { axis, before, after });
+}

@@ -1,0 +1,117 @@
+import { sameDim } from "../dim.js";
+import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { exp, mul, sub } from "./elementwise.js";
+import { reduceMean, reduceSum, sumTo } from "./reduce.js";
+
+const lastAxis = [-1];
+
+/** Along the last axis. */
+export const softmaxOperation: Operation<object> = {
+  name: "softmax",
+  shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+  gradient: ({ output: p, upstream }) => {
+    const weighted = mul(upstream, p);
+    return [sub(weighted, mul(p, reduceSum(weighted, lastAxis, true)))];
+  },
+  onnx: ({ inputs, emitter }) => emitter.emit("Softmax", inputs, { attributes: { axis: -1 } }),
+};
+
+/** Along the last axis. */
+export const logSoftmaxOperation: Operation<object> = {
+  name: "logSoftmax",
+  shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+  gradient: ({ output, upstream }) => [sub(upstream, mul(exp(output), reduceSum(upstream, lastAxis, true)))],
+  onnx: ({ inputs, emitter }) => emitter.emit("LogSoftmax", inputs, { attributes: { axis: -1 } }),
+};
+
+export interface NormAttributes {
+  readonly epsilon: number;
+}
+
+function checkNorm(name: string, inputs: readonly Node[]): Node {
+  const [x, ...parameters] = inputs;
+  const width = x.shape[x.shape.length - 1];
+  if (parameters.some((p) => p.shape.length !== 1 || !sameDim(p.shape[0], width))) {
+    throw shapeError(name, inputs, "values [..., width] and parameters [width]");
+  }
+  return x;
+}
+
+/** x / rms(x) * weight over the last axis (Zhang and Sennrich 2019). */
+export const rmsNormOperation: Operation<NormAttributes> = {
+  name: "rmsNorm",
+  shape: (inputs) => {
+    const { dtype, shape } = checkNorm("rmsNorm", inputs);
+    return [
+      { dtype, shape },
+      { dtype, shape: [...shape.slice(0, -1), 1] },
+    ];
+  },
+  gradient: ({ node, inputs: [x, weight], upstream }) => {
+    const r = output(node, 1);
+    const scaled = mul(upstream, weight);
+    const projection = mul(reduceMean(mul(scaled, x), lastAxis, true), mul(r, mul(r, r)));
+    return [sub(mul(scaled, r), mul(x, projection)), sumTo(mul(upstream, mul(x, r)), weight.shape)];
+  },
+  onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
+    emitter.emitAll("SimplifiedLayerNormalization", inputs, {
+      attributes: { axis: -1, epsilon: { float: epsilon } },
+      outputs: 2,
+    }),
+};
+
+/** (x - mean) / std * weight + bias over the last axis. */
+export const layerNormOperation: Operation<NormAttributes> = {
+  name: "layerNorm",
+  shape: (inputs) => {
+    const { dtype, shape } = checkNorm("layerNorm", inputs);
+    const statistic = { dtype, shape: [...shape.slice(0, -1), 1] };
+    return [{ dtype, shape }, statistic, statistic];
+  },
+  gradient: ({ node, inputs: [x, weight, bias], upstream }) => {
+    const r = output(node, 2);
+    const normal = mul(sub(x, output(node, 1)), r);
+    const scaled = mul(upstream, weight);
+    const centred = sub(scaled, reduceMean(scaled, lastAxis, true));
+    const dx = mul(sub(centred, mul(normal, reduceMean(mul(scaled, normal), lastAxis, true))), r);
+    return [dx, sumTo(mul(upstream, normal), weight.shape), sumTo(upstream, bias.shape)];
+  },
+  onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
+    emitter.emitAll("LayerNormalization", inputs, {
+      attributes: { axis: -1, epsilon: { float: epsilon } },
+      outputs: 3,
+    }),
+};
+
+/** A later output of an operation that has several; not differentiated through. */
+export const outputOperation: Operation<{ readonly index: number }> = {
+  name: "output",
+  shape: ([x], { index }) => x.outputs[index],
+  gradient: noGradient,
+  onnx: ({ inputs, attributes: { index } }) => inputs[index],
+};
+
+/** Output number `index` of an operation of several. */
+export function output(node: Node, index: number): Node {
+  return apply(outputOperation, [node], { index });
+}
+
+/** exp(x) / sum(exp(x)) along the last axis. */
+export function softmax(x: Node): Node {
+  return apply(softmaxOperation, [x], {});
+}
+
+/** x - log(sum(exp(x))) along the last axis. */
+export function logSoftmax(x: Node): Node {
+  return apply(logSoftmaxOperation, [x], {});
+}
+
+/** x [..., width] / sqrt(mean(x^2) + epsilon) * weight [width]. */
+export function rmsNorm(x: Node, weight: Node, epsilon: number): Node {
+  return apply(rmsNormOperation, [x, weight], { epsilon });
+}
+
+/** (x - mean) / sqrt(variance + epsilon) * weight + bias, over the last axis of x [..., width]. */
+export function layerNorm(x: Node, weight: Node, bias: Node, epsilon: number): Node {
+  return apply(layerNormOperation, [x, weight, bias], { epsilon });
+}

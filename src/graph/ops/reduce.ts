@@ -1,0 +1,86 @@
+import { mulDims, sameShape, type Dim, type Shape } from "../dim.js";
+import { apply, noGradient, type Node, type Operation } from "../node.js";
+import { extent } from "./constant.js";
+import { cast, div, equal, mul } from "./elementwise.js";
+import { expand, reshape } from "./layout.js";
+
+export interface ReduceAttributes {
+  readonly axes: readonly number[];
+  readonly keepDims: boolean;
+}
+
+function reducedShape(shape: Shape, { axes, keepDims }: ReduceAttributes): Shape {
+  return keepDims ? shape.map((dim, i) => (axes.includes(i) ? 1 : dim)) : shape.filter((_, i) => !axes.includes(i));
+}
+
+/** A reduced value with its reduced axes back as size 1. */
+function restore(value: Node, original: Node, { axes }: ReduceAttributes): Node {
+  return reshape(value, reducedShape(original.shape, { axes, keepDims: true }));
+}
+
+const reduce = (
+  name: string,
+  onnx: string,
+  gradient: Operation<ReduceAttributes>["gradient"],
+): Operation<ReduceAttributes> => ({
+  name,
+  shape: ([x], attributes) => ({ dtype: x.dtype, shape: reducedShape(x.shape, attributes) }),
+  gradient,
+  onnx: ({ inputs, attributes: { axes, keepDims }, emitter }) =>
+    emitter.emit(onnx, [...inputs, emitter.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),
+});
+
+export const reduceSumOperation = reduce("reduceSum", "ReduceSum", ({ inputs: [x], attributes, upstream }) => [
+  expand(restore(upstream, x, attributes), x.shape),
+]);
+
+/** The gradient is shared equally between elements that tie for the maximum. */
+export const reduceMaxOperation = reduce("reduceMax", "ReduceMax", ({ inputs: [x], attributes, output, upstream }) => {
+  const hits = cast(equal(x, restore(output, x, attributes)), "float32");
+  const count = reduceSum(hits, attributes.axes, true);
+  return [mul(hits, div(restore(upstream, x, attributes), count))];
+});
+
+/** Position of the largest element along the last axis; the first of several. */
+export const argMaxOperation: Operation<object> = {
+  name: "argMax",
+  shape: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
+  gradient: noGradient,
+  onnx: ({ inputs, emitter }) => emitter.emit("ArgMax", inputs, { attributes: { axis: -1, keepdims: 0 } }),
+};
+
+function normaliseAxes(x: Node, axes: readonly number[] | undefined): readonly number[] {
+  return (axes ?? x.shape.map((_, i) => i))
+    .map((axis) => (axis < 0 ? axis + x.shape.length : axis))
+    .sort((a, b) => a - b);
+}
+
+/** Sum over the axes (all by default). */
+export function reduceSum(x: Node, axes?: readonly number[], keepDims = false): Node {
+  const list = normaliseAxes(x, axes);
+  return list.length === 0 ? x : apply(reduceSumOperation, [x], { axes: list, keepDims });
+}
+
+export function reduceMax(x: Node, axes?: readonly number[], keepDims = false): Node {
+  const list = normaliseAxes(x, axes);
+  return list.length === 0 ? x : apply(reduceMaxOperation, [x], { axes: list, keepDims });
+}
+
+/** Mean over the axes (all by default). */
+export function reduceMean(x: Node, axes?: readonly number[], keepDims = false): Node {
+  const list = normaliseAxes(x, axes);
+  const count: Dim = mulDims(...list.map((axis) => x.shape[axis]));
+  return div(reduceSum(x, list, keepDims), extent(count));
+}
+
+export function argMax(x: Node): Node {
+  return apply(argMaxOperation, [x], {});
+}
+
+/** Sums what broadcasting spread: the gradient of a value that was stretched to x's shape. */
+export function sumTo(x: Node, shape: Shape): Node {
+  if (sameShape(x.shape, shape)) return x;
+  const lead = x.shape.length - shape.length;
+  const axes = x.shape.flatMap((dim, i) => (i < lead || (shape[i - lead] === 1 && dim !== 1) ? [i] : []));
+  return reshape(reduceSum(x, axes, true), shape);
+}

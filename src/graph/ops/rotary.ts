@@ -1,0 +1,46 @@
+import { mulDims, sameDim, type Dim } from "../dim.js";
+import { MICROSOFT } from "../emitter.js";
+import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { neg } from "./elementwise.js";
+
+export interface RotaryAttributes {
+  readonly heads: number;
+}
+
+/**
+ * Rotary position embedding (Su et al. 2021), first half rotated against second half: x [tokens, heads * headDim] by
+ * tables cos and sin [tokens, rotaryDim / 2]. The first rotaryDim of each head turn, the rest stay.
+ */
+export const rotaryOperation: Operation<RotaryAttributes> = {
+  name: "rotary",
+  shape: (inputs) => {
+    const [x, cos, sin] = inputs;
+    const fits =
+      x.shape.length === 2 && [cos, sin].every((t) => t.shape.length === 2 && sameDim(t.shape[0], x.shape[0]));
+    if (!fits) throw shapeError("rotary", inputs, "x [tokens, heads * headDim] and tables [tokens, rotaryDim / 2]");
+    return { dtype: x.dtype, shape: x.shape };
+  },
+  gradient: ({ inputs: [, cos, sin], attributes: { heads }, upstream }) => [
+    rotary(upstream, cos, neg(sin), heads),
+    undefined,
+    undefined,
+  ],
+  onnx: ({ node, inputs: [x, cos, sin], attributes: { heads }, emitter }) => {
+    const [tokens, width] = node.shape;
+    const half = node.inputs[1].shape[1];
+    const rotaryDim: Dim = mulDims(half, 2);
+    const partial = rotaryDim !== (width as number) / heads;
+    const batched = emitter.emit("Unsqueeze", [x, emitter.ints([0])]);
+    const offset = emitter.ints([0]);
+    const turned = emitter.emit("RotaryEmbedding", [batched, offset, cos, sin], {
+      domain: MICROSOFT,
+      attributes: { num_heads: heads, rotary_embedding_dim: partial ? (rotaryDim as number) : 0 },
+    });
+    return emitter.reshape(turned, [tokens, width]);
+  },
+};
+
+/** Turns x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens, rotaryDim / 2]. */
+export function rotary(x: Node, cos: Node, sin: Node, heads: number): Node {
+  return apply(rotaryOperation, [x, cos, sin], { heads });
+}

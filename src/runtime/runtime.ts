@@ -1,0 +1,137 @@
+import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { LlamaGymError } from "../errors.js";
+import type { CompiledGraph, NamedType, WeightLocation } from "../graph/writer.js";
+import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
+import { elementCount, type Tensor } from "../tensor/tensor.js";
+import type { View } from "./buffer.js";
+import { resolveProviders, type Device } from "./device.js";
+import type { KernelCall } from "./kernels.js";
+import type { Request, Response, Result } from "./protocol.js";
+import { Session } from "./session.js";
+
+export interface RuntimeOptions {
+  /** Where graphs run; "auto" takes the best that is there. */
+  readonly device?: Device;
+  /** Threads of one operation; all cores by default. */
+  readonly threads?: number;
+}
+
+export interface SessionOptions {
+  /** Says where the data of each frozen weight lies. */
+  readonly locate?: (weight: NamedType) => WeightLocation;
+  /** Folder of the weights' files. */
+  readonly folder?: string;
+  /** Weights' files that are in memory. */
+  readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
+  /** Prefix of a file to which each operation's time is written. */
+  readonly profile?: string;
+}
+
+interface Pending {
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Runs compiled graphs in a worker thread, one call after another; the caller's event loop stays free.
+ * Close it when done: that releases the sessions and buffers.
+ */
+export class Runtime {
+  readonly device: Exclude<Device, "auto">;
+  readonly threads: number;
+  private readonly providers: readonly string[];
+  private readonly worker: Worker;
+  private readonly pending = new Map<number, Pending>();
+  private counter = 0;
+  private failure: LlamaGymError | undefined;
+
+  /** Throws DEVICE_UNAVAILABLE when the device is not there. */
+  constructor({ device = "auto", threads = availableParallelism() }: RuntimeOptions = {}) {
+    const resolved = resolveProviders(device);
+    this.device = resolved.device;
+    this.providers = resolved.providers;
+    this.threads = threads;
+    // The worker is always the built file: Node 20 runs no TypeScript, so tests build first.
+    this.worker = new Worker(createRequire(import.meta.url).resolve("#runtime-worker"));
+    this.worker.on("message", (response: Response) => this.settle(response));
+    this.worker.on("error", (error) => this.fail(`The computation was cut off: ${error.message}.`, error));
+    this.worker.on("exit", () => this.fail("The runtime was closed."));
+    this.worker.unref();
+  }
+
+  /** Loads a graph; throws RUNTIME_FAILED when ONNX Runtime refuses it. */
+  async createSession(
+    graph: CompiledGraph,
+    { locate = noWeights, folder, buffers = [], profile }: SessionOptions = {},
+  ): Promise<Session> {
+    const session = this.counter++;
+    const settings = { providers: this.providers, threads: this.threads, folder, buffers, profile };
+    await this.request({ kind: "create", session, model: graph.serialize(locate), settings });
+    return new Session(graph, session, (request) => this.request(request));
+  }
+
+  /** Memory where graphs run, filled with zeros; free it when done. */
+  allocate(dtype: DType, shape: readonly number[]): View {
+    const buffer = this.counter++;
+    this.request({ kind: "allocate", buffer, bytes: byteLength(dtype, elementCount(shape)) }).catch(() => {});
+    return { dtype, shape, buffer, offset: 0 };
+  }
+
+  /** Gives back the whole buffer that a view is part of. */
+  free({ buffer }: View): void {
+    this.request({ kind: "free", buffer }).catch(() => {});
+  }
+
+  async write(view: View, data: TypedArray): Promise<void> {
+    if (data.length !== elementCount(view.shape)) {
+      throw new LlamaGymError(
+        "SHAPE_MISMATCH",
+        `${data.length} elements do not fill a view of shape [${view.shape.join(", ")}].`,
+      );
+    }
+    await this.request({ kind: "write", view, data });
+  }
+
+  async read(view: View): Promise<Tensor> {
+    return (await this.request({ kind: "read", view })) as Tensor;
+  }
+
+  /** Runs one of the worker's own kernels; gives its number, where it has one. */
+  async kernel(call: KernelCall): Promise<number> {
+    return (await this.request({ kind: "kernel", call })) as number;
+  }
+
+  async close(): Promise<void> {
+    await this.worker.terminate();
+  }
+
+  private request(request: Request): Promise<Result> {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    const id = this.counter++;
+    return new Promise((resolve, reject) => {
+      if (this.pending.size === 0) this.worker.ref();
+      this.pending.set(id, { resolve, reject });
+      this.worker.postMessage({ id, request });
+    });
+  }
+
+  private settle(response: Response): void {
+    const pending = this.pending.get(response.id)!;
+    this.pending.delete(response.id);
+    if (this.pending.size === 0) this.worker.unref();
+    if (response.ok) pending.resolve(response.result);
+    else pending.reject(new LlamaGymError("RUNTIME_FAILED", `ONNX Runtime: ${response.message}`));
+  }
+
+  private fail(message: string, cause?: Error): void {
+    this.failure ??= new LlamaGymError("RUNTIME_FAILED", message, { cause });
+    for (const { reject } of this.pending.values()) reject(this.failure);
+    this.pending.clear();
+  }
+}
+
+function noWeights({ name }: NamedType): never {
+  throw new LlamaGymError("INVALID_ARGUMENT", `The graph reads weight "${name}", but was not told where it lies.`);
+}
