@@ -1,0 +1,28 @@
+import { LlamaGymError } from "../../errors.js";
+
+/** What the parts of an id are. */
+export interface EnvId {
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly version: number | undefined;
+}
+
+const ID_PATTERN = /^(?:(?<namespace>[\w:-]+)\/)?(?<name>[\w:.-]+?)(?:-v(?<version>\d+))?$/;
+
+/** The parts of `[namespace/]name[-v<version>]`. */
+export function parseEnvId(id: string): EnvId {
+  const parts = typeof id === "string" ? ID_PATTERN.exec(id)?.groups : undefined;
+  if (parts === undefined) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Malformed environment ID: ${id}. Ids have the form [namespace/]name-v<version>, such as CartPole-v1; namespace and version may be left out.`,
+    );
+  }
+  const { namespace, name, version } = parts;
+  return { namespace, name, version: version === undefined ? undefined : Number(version) };
+}
+
+/** The inverse of `parseEnvId`. */
+export function formatEnvId({ namespace, name, version }: EnvId): string {
+  return `${namespace === undefined ? "" : `${namespace}/`}${name}${version === undefined ? "" : `-v${version}`}`;
+}

@@ -1,0 +1,113 @@
+import { LlamaGymError } from "../../errors.js";
+import { formatEnvId, parseEnvId, type EnvId } from "./env-id.js";
+import { nearestName } from "./nearest-name.js";
+import type { EnvFactory, EnvOptions, EnvSpec } from "../env.js";
+
+/** What `register` is told; everything but id and entryPoint has a default. */
+export interface Registration {
+  readonly id: string;
+  readonly entryPoint: EnvFactory;
+  readonly options?: EnvOptions;
+  readonly maxEpisodeSteps?: number;
+  readonly rewardThreshold?: number;
+  readonly nondeterministic?: boolean;
+  readonly orderEnforce?: boolean;
+  readonly disableEnvChecker?: boolean;
+}
+
+/** Environments by id. */
+export class EnvRegistry {
+  private readonly specs = new Map<string, EnvSpec>();
+
+  /** Adds an environment; an id that is there already is replaced. */
+  register(registration: Registration): EnvSpec {
+    const { id, maxEpisodeSteps, rewardThreshold } = registration;
+    this.checkVersioning(parseEnvId(id));
+    if (typeof registration.entryPoint !== "function") {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `register("${id}"): entryPoint must be a function that makes the environment.`,
+      );
+    }
+    const spec: EnvSpec = {
+      id,
+      entryPoint: registration.entryPoint,
+      options: registration.options ?? {},
+      maxEpisodeSteps,
+      rewardThreshold,
+      nondeterministic: registration.nondeterministic ?? false,
+      orderEnforce: registration.orderEnforce ?? true,
+      disableEnvChecker: registration.disableEnvChecker ?? false,
+    };
+    this.specs.set(id, spec);
+    return spec;
+  }
+
+  /** The spec of an id; an id without a version means its latest. @throws ENV_UNKNOWN with the nearest name. */
+  spec(id: string): EnvSpec {
+    const found = this.specs.get(id);
+    if (found !== undefined) return found;
+    const wanted = parseEnvId(id);
+    const versions = this.versionsOf(wanted);
+    if (wanted.version === undefined && versions.length > 0) return versions[versions.length - 1].spec;
+    throw new LlamaGymError("ENV_UNKNOWN", this.unknownMessage(wanted, versions));
+  }
+
+  has(id: string): boolean {
+    return this.specs.has(id);
+  }
+
+  /** All specs, in the order of their registration. */
+  all(): readonly EnvSpec[] {
+    return [...this.specs.values()];
+  }
+
+  private entries(): { id: EnvId; spec: EnvSpec }[] {
+    return this.all().map((spec) => ({ id: parseEnvId(spec.id), spec }));
+  }
+
+  /** The registered versions of a name, lowest first. */
+  private versionsOf({ namespace, name }: EnvId): { id: EnvId; spec: EnvSpec }[] {
+    return this.entries()
+      .filter(({ id }) => id.namespace === namespace && id.name === name)
+      .sort((a, b) => (a.id.version ?? -1) - (b.id.version ?? -1));
+  }
+
+  private unknownMessage(wanted: EnvId, versions: { id: EnvId; spec: EnvSpec }[]): string {
+    const { namespace, name, version } = wanted;
+    const entries = this.entries();
+    const namespaces = new Set(entries.flatMap(({ id }) => (id.namespace === undefined ? [] : [id.namespace])));
+    if (namespace !== undefined && !namespaces.has(namespace)) {
+      const near = nearestName(namespace, namespaces);
+      const hint =
+        near === undefined ? `Did you import the module that registers ${namespace}?` : `Did you mean: \`${near}\`?`;
+      return `Namespace ${namespace} not found. ${hint}`;
+    }
+    if (versions.length === 0) {
+      const names = entries.filter(({ id }) => id.namespace === namespace).map(({ id }) => id.name);
+      const near = nearestName(name, names);
+      const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+      const hint = near === undefined ? "`llamagym envs` lists those that do." : `Did you mean: \`${near}\`?`;
+      return `Environment \`${name}\` doesn't exist${where}. ${hint}`;
+    }
+    const full = formatEnvId({ ...wanted, version: undefined });
+    const latest = versions[versions.length - 1];
+    if (version !== undefined && latest.id.version !== undefined && version < latest.id.version) {
+      return `Environment version v${version} for \`${full}\` is deprecated. Please use \`${latest.spec.id}\` instead.`;
+    }
+    const message = `Environment version \`v${version}\` for environment \`${full}\` doesn't exist.`;
+    if (latest.id.version === undefined) return `${message} It provides the default version \`${latest.spec.id}\`.`;
+    return `${message} It provides versioned environments: [ ${versions.map(({ id }) => `\`v${id.version}\``).join(", ")} ].`;
+  }
+
+  /** A name has versions or none, not both. */
+  private checkVersioning(id: EnvId): void {
+    const other = this.versionsOf(id).find((entry) => (entry.id.version === undefined) !== (id.version === undefined));
+    if (other === undefined) return;
+    const [ours, theirs] = id.version === undefined ? ["unversioned", "versioned"] : ["versioned", "unversioned"];
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Can't register the ${ours} environment \`${formatEnvId(id)}\` when the ${theirs} environment \`${other.spec.id}\` of the same name already exists.`,
+    );
+  }
+}

@@ -1,0 +1,86 @@
+import { Box } from "./box.js";
+import { Dict } from "./dict.js";
+import { Discrete } from "./discrete.js";
+import { MultiBinary } from "./multi-binary.js";
+import { MultiDiscrete } from "./multi-discrete.js";
+import { Space } from "./space.js";
+import { Tuple } from "./tuple.js";
+
+/**
+ * The space of `count` values at once, which draws what Gymnasium's `batch_space` draws: arrays get one more axis in
+ * front, integers become a MultiDiscrete, and what cannot be joined becomes a Tuple of copies.
+ */
+export function batchSpace(space: Space, count: number): Space {
+  const batched = joinedSpace(space, count);
+  if (batched === undefined) return tupleOfCopies(space, count);
+  batched.copyStream(space);
+  return batched;
+}
+
+function joinedSpace(space: Space, count: number): Space | undefined {
+  const repeat = (values: ArrayLike<number>) => Array.from({ length: count }, () => Array.from(values)).flat();
+  if (space instanceof Box) {
+    const { low, high, shape, dtype } = space as Box<"float64">;
+    return new Box(repeat(low), repeat(high), { shape: [count, ...shape], dtype });
+  }
+  if (space instanceof Discrete) return new MultiDiscrete(repeat([space.n]), { start: repeat([space.start]) });
+  if (space instanceof MultiDiscrete) {
+    const { start, nvec, shape } = space;
+    const last = Array.from(start, (first, i) => first + nvec[i] - 1);
+    return new Box(repeat(start), repeat(last), { shape: [count, ...shape], dtype: "int64" });
+  }
+  if (space instanceof MultiBinary) return new Box(0, 1, { shape: [count, ...space.shape], dtype: "int8" });
+  if (space instanceof Tuple) return new Tuple(space.spaces.map((part) => batchSpace(part, count)));
+  if (space instanceof Dict) {
+    const parts = Object.entries(space.spaces);
+    return new Dict(Object.fromEntries(parts.map(([name, part]) => [name, batchSpace(part, count)])));
+  }
+  return undefined;
+}
+
+function tupleOfCopies(space: Space, count: number): Space {
+  const seeder = new Discrete(1e8);
+  seeder.copyStream(space);
+  const seeds = Array.from({ length: count }, () => seeder.sample());
+  const batched = new Tuple(seeds.map(() => cloneSpace(space)));
+  batched.seed(seeds);
+  return batched;
+}
+
+/** An equal space with random streams of its own. */
+export function cloneSpace<T>(space: Space<T>): Space<T> {
+  const clone = Object.create(Object.getPrototypeOf(space) as object) as Space<T>;
+  for (const [name, field] of Object.entries(space)) Object.assign(clone, { [name]: cloneField(field) });
+  clone.copyStream(space);
+  return clone;
+}
+
+function cloneField(field: unknown): unknown {
+  if (field instanceof Space) return cloneSpace(field);
+  if (Array.isArray(field)) return field.map(cloneField);
+  return field;
+}
+
+/** The single values in a value of `batchSpace(space, count)`. */
+export function unbatch(space: Space, batched: unknown, count: number): unknown[] {
+  if (space instanceof Tuple) {
+    const parts = space.spaces.map((part, i) => unbatch(part, (batched as readonly unknown[])[i], count));
+    return Array.from({ length: count }, (_, i) => parts.map((part) => part[i]));
+  }
+  if (space instanceof Dict) {
+    const parts = Object.entries(space.spaces).map(
+      ([name, part]) => [name, unbatch(part, (batched as Record<string, unknown>)[name], count)] as const,
+    );
+    return Array.from({ length: count }, (_, i) => Object.fromEntries(parts.map(([name, part]) => [name, part[i]])));
+  }
+  const slices = (size: number) => {
+    const all = Array.from(batched as ArrayLike<number>);
+    return Array.from({ length: count }, (_, i) => all.slice(i * size, (i + 1) * size));
+  };
+  if (space instanceof Discrete) return slices(1).map(([value]) => value);
+  if (space instanceof MultiDiscrete) return slices(space.nvec.length).map((values) => Int32Array.from(values));
+  if (space instanceof Box || space instanceof MultiBinary) {
+    return slices(space.flatSize).map((values) => space.unflatten(values));
+  }
+  return Array.from(batched as readonly unknown[]);
+}

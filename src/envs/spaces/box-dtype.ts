@@ -1,0 +1,38 @@
+import { LlamaGymError } from "../../errors.js";
+
+interface DtypeEntry<A> {
+  readonly array: new (length: number) => A;
+  readonly min: number;
+  readonly max: number;
+  readonly kind: "float" | "signed" | "unsigned";
+}
+
+const float = (array: Float32ArrayConstructor | Float64ArrayConstructor, max: number) =>
+  ({ array, min: -max, max, kind: "float" }) as const;
+const FLOAT32_MAX = 3.4028234663852886e38;
+
+/** Element types of a Box, with the array that holds them and the values that fit. */
+export const boxDtypes = {
+  float32: { ...float(Float32Array, FLOAT32_MAX), array: Float32Array },
+  float64: { ...float(Float64Array, Number.MAX_VALUE), array: Float64Array },
+  int8: { array: Int8Array, min: -128, max: 127, kind: "signed" },
+  uint8: { array: Uint8Array, min: 0, max: 255, kind: "unsigned" },
+  int16: { array: Int16Array, min: -32768, max: 32767, kind: "signed" },
+  uint16: { array: Uint16Array, min: 0, max: 65535, kind: "unsigned" },
+  int32: { array: Int32Array, min: -2147483648, max: 2147483647, kind: "signed" },
+  uint32: { array: Uint32Array, min: 0, max: 4294967295, kind: "unsigned" },
+  // Doubles hold integers up to 2^53 exactly; a bigint for every element would serve nobody.
+  int64: { array: Float64Array, min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, kind: "signed" },
+} as const satisfies Record<string, DtypeEntry<unknown>>;
+
+export type BoxDtype = keyof typeof boxDtypes;
+export type BoxArray<D extends BoxDtype> = InstanceType<(typeof boxDtypes)[D]["array"]>;
+
+export function dtypeEntry(dtype: BoxDtype): (typeof boxDtypes)[BoxDtype] {
+  const entry = boxDtypes[dtype] as (typeof boxDtypes)[BoxDtype] | undefined;
+  if (entry !== undefined) return entry;
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `Box dtype "${dtype}" is not supported. Supported: ${Object.keys(boxDtypes).join(", ")}.`,
+  );
+}

@@ -1,0 +1,101 @@
+import { LlamaGymError } from "../../errors.js";
+import type { RandomStream } from "../../tensor/random.js";
+import type { JsonValue } from "../json.js";
+import { hotIndex } from "./arrays.js";
+import { Space, type SampleMask, type SampleOptions } from "./space.js";
+
+/** The integers start ... start + n - 1. */
+export class Discrete extends Space<number> {
+  readonly n: number;
+  readonly start: number;
+
+  constructor(n: number, { start = 0 }: { start?: number } = {}) {
+    super([]);
+    if (!Number.isSafeInteger(n) || !Number.isSafeInteger(start)) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `Discrete takes integers, actual values: n=${n}, start=${start}`);
+    }
+    if (n <= 0) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `n (counts) have to be positive, actual value: ${n}`);
+    }
+    this.n = n;
+    this.start = start;
+  }
+
+  /** With a mask of nothing but zeros it gives `start`. */
+  override sample(options: SampleOptions = {}): number {
+    this.refuseBoth(options);
+    const { mask, probability } = options;
+    if (mask !== undefined) return this.start + sampleMasked(this.random, this.n, mask);
+    if (probability !== undefined) return this.start + sampleWeighted(this.random, this.n, probability);
+    return this.start + this.random.integers(0, this.n);
+  }
+
+  override contains(value: unknown): value is number {
+    return Number.isInteger(value) && (value as number) >= this.start && (value as number) < this.start + this.n;
+  }
+
+  override encode(value: number): JsonValue {
+    return value;
+  }
+
+  override decode(json: JsonValue): number {
+    return this.member(json);
+  }
+
+  override get flatSize(): number {
+    return this.n;
+  }
+
+  override flatten(value: number): number[] {
+    const flat = Array.from({ length: this.n }, () => 0);
+    flat[value - this.start] = 1;
+    return flat;
+  }
+
+  override unflatten(flat: ArrayLike<number>): number {
+    return this.member(this.start + hotIndex(flat, 0, this.n));
+  }
+
+  override toString(): string {
+    return this.start === 0 ? `Discrete(${this.n})` : `Discrete(${this.n}, start=${this.start})`;
+  }
+}
+
+/** An index that the mask allows; 0 when it allows none. */
+export function sampleMasked(random: RandomStream, count: number, mask: SampleMask | number): number {
+  const flags = checkedWeights(mask, count, "mask");
+  if (flags.some((flag) => flag !== 0 && flag !== 1)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `All values of the mask must be 0 or 1, actual values: ${flags.join(", ")}`,
+    );
+  }
+  const valid = flags.flatMap((flag, i) => (flag === 1 ? [i] : []));
+  return valid.length === 0 ? 0 : random.choice(valid);
+}
+
+/** An index drawn by its probability. */
+export function sampleWeighted(random: RandomStream, count: number, probability: SampleMask | number): number {
+  const probabilities = checkedWeights(probability, count, "probability");
+  const sum = probabilities.reduce((total, value) => total + value, 0);
+  if (probabilities.some((value) => !(value >= 0 && value <= 1)) || Math.abs(sum - 1) > 1e-8) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Probabilities must be in [0, 1] and add up to 1, actual values: ${probabilities.join(", ")} (sum ${sum})`,
+    );
+  }
+  return random.choiceIndex(count, { probabilities });
+}
+
+/** `count` numbers out of a mask or probability. */
+export function checkedWeights(weights: unknown, count: number, name: string): number[] {
+  const isList = Array.isArray(weights) || ArrayBuffer.isView(weights);
+  const values = isList ? Array.from(weights as ArrayLike<unknown>) : [];
+  if (!isList || values.length !== count || values.some((value) => typeof value !== "number")) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `The ${name} must be ${count} numbers, got ${JSON.stringify(weights)}.`,
+    );
+  }
+  return values as number[];
+}

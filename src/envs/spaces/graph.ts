@@ -1,0 +1,113 @@
+import { LlamaGymError } from "../../errors.js";
+import type { JsonValue } from "../json.js";
+import { batchSpace, unbatch } from "./batch.js";
+import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
+import { checkSeedCount, isSeedList } from "./tuple.js";
+
+/** Nodes, and edges with the indices of the nodes that they join. */
+export interface GraphInstance<N = unknown, E = unknown> {
+  readonly nodes: readonly N[];
+  readonly edges?: readonly E[];
+  readonly edgeLinks?: readonly (readonly [from: number, to: number])[];
+}
+
+export interface GraphSampleOptions extends SampleOptions {
+  readonly numNodes?: number;
+  /** Drawn below numNodes * (numNodes - 1) when not said. */
+  readonly numEdges?: number;
+}
+
+/** Graphs whose nodes, and edges where they carry a value, come from spaces. */
+export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> {
+  constructor(
+    readonly nodeSpace: Space<N>,
+    readonly edgeSpace?: Space<E>,
+  ) {
+    super();
+  }
+
+  override seed(seed?: SpaceSeed): SpaceSeed {
+    const parts: readonly Space[] = this.edgeSpace === undefined ? [this.nodeSpace] : [this.nodeSpace, this.edgeSpace];
+    if (seed === undefined) return [this.startStream(), ...parts.map((space) => space.seed())];
+    const seeds = isSeedList(seed) ? seed : [seed, ...this.partSeeds(seed, parts.length)];
+    checkSeedCount(seeds, parts.length + 1, "Graph");
+    return [this.startStream(seeds[0]), ...parts.map((space, i) => space.seed(seeds[i + 1]))];
+  }
+
+  /** A mask or probability is [mask of the nodes or null, mask of the edges or null]. */
+  override sample(options: GraphSampleOptions = {}): GraphInstance<N, E> {
+    this.refuseBoth(options);
+    const { numNodes = 10, mask, probability } = options;
+    if (!(Number.isInteger(numNodes) && numNodes > 0)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `The number of nodes is expected to be greater than 0, actual value: ${numNodes}`,
+      );
+    }
+    const [nodeMask, edgeMask] = ((mask ?? probability) as readonly (SampleMask | null)[] | undefined) ?? [];
+    const restrict = (part: SampleMask | null | undefined) =>
+      mask === undefined ? { probability: part ?? undefined } : { mask: part ?? undefined };
+    const drawn = numNodes > 1 ? () => this.random.integers(0, numNodes * (numNodes - 1)) : () => 0;
+    const numEdges = options.numEdges ?? drawn();
+    const nodes = sampleBatch(this.nodeSpace, numNodes, restrict(nodeMask));
+    if (this.edgeSpace === undefined || numEdges === 0) return { nodes };
+    const repeated =
+      edgeMask === undefined || edgeMask === null ? undefined : Array.from({ length: numEdges }, () => edgeMask);
+    const edges = sampleBatch(this.edgeSpace, numEdges, restrict(options.numEdges === undefined ? repeated : edgeMask));
+    const ends = this.random.integersArray(0, numNodes, 2 * numEdges, "int32");
+    return { nodes, edges, edgeLinks: edges.map((_, i) => [ends[2 * i], ends[2 * i + 1]] as const) };
+  }
+
+  override contains(value: unknown): value is GraphInstance<N, E> {
+    if (typeof value !== "object" || value === null) return false;
+    const { nodes, edges, edgeLinks } = value as Partial<GraphInstance<N, E>>;
+    if (!Array.isArray(nodes) || !nodes.every((node) => this.nodeSpace.contains(node))) return false;
+    if (edges === undefined || edgeLinks === undefined) return edges === edgeLinks;
+    const isNode = (index: unknown) =>
+      Number.isInteger(index) && (index as number) >= 0 && (index as number) < nodes.length;
+    return (
+      edges.length === edgeLinks.length &&
+      edges.every((edge) => this.edgeSpace?.contains(edge) === true) &&
+      edgeLinks.every((link) => link.length === 2 && link.every(isNode))
+    );
+  }
+
+  override encode({ nodes, edges, edgeLinks }: GraphInstance<N, E>): JsonValue {
+    const encoded = { nodes: nodes.map((node) => this.nodeSpace.encode(node)) };
+    const { edgeSpace } = this;
+    if (edgeSpace === undefined || edges === undefined || edgeLinks === undefined) return encoded;
+    return { ...encoded, edges: edges.map((edge) => edgeSpace.encode(edge)), edgeLinks: [...edgeLinks] };
+  }
+
+  override decode(json: JsonValue): GraphInstance<N, E> {
+    const { nodes, edges, edgeLinks } = (json ?? {}) as { readonly [name: string]: readonly JsonValue[] | undefined };
+    if (!Array.isArray(nodes)) return this.member(json);
+    const decoded = { nodes: nodes.map((node: JsonValue) => this.nodeSpace.decode(node)) };
+    const { edgeSpace } = this;
+    if (edgeSpace === undefined || edges === undefined) return this.member(decoded);
+    return this.member({ ...decoded, edges: edges.map((edge) => edgeSpace.decode(edge)), edgeLinks });
+  }
+
+  override get flatSize(): undefined {
+    return undefined;
+  }
+
+  override flatten(): number[] {
+    throw new LlamaGymError("INVALID_ARGUMENT", `${this.toString()} has no fixed size and cannot be flattened.`);
+  }
+
+  override unflatten(): GraphInstance<N, E> {
+    throw new LlamaGymError("INVALID_ARGUMENT", `${this.toString()} has no fixed size and cannot be unflattened.`);
+  }
+
+  override toString(): string {
+    return `Graph(${this.nodeSpace.toString()}, ${this.edgeSpace?.toString() ?? "None"})`;
+  }
+}
+
+/** Values of a space drawn as one array; the space's own stream moves on by one number, as Gymnasium's does. */
+function sampleBatch<T>(space: Space<T>, count: number, options: SampleOptions): readonly T[] {
+  const values = unbatch(space, batchSpace(space, count).sample(options), count) as T[];
+  space.skipDraw();
+  return values;
+}

@@ -1,0 +1,13 @@
+export { batchSpace, unbatch } from "./batch.js";
+export { Box, type BoxOptions } from "./box.js";
+export type { BoxArray, BoxDtype } from "./box-dtype.js";
+export { Dict } from "./dict.js";
+export { Discrete } from "./discrete.js";
+export { Graph, type GraphInstance } from "./graph.js";
+export { MultiBinary } from "./multi-binary.js";
+export { MultiDiscrete } from "./multi-discrete.js";
+export { OneOf } from "./one-of.js";
+export { Sequence } from "./sequence.js";
+export { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
+export { Text } from "./text.js";
+export { Tuple } from "./tuple.js";

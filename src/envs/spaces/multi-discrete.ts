@@ -1,0 +1,138 @@
+import { LlamaGymError } from "../../errors.js";
+import type { JsonValue } from "../json.js";
+import { arrayText } from "./array-text.js";
+import {
+  elementCount,
+  flattenNested,
+  hotIndex,
+  isNumberArray,
+  nestArray,
+  numbersFromJson,
+  type NestedNumbers,
+} from "./arrays.js";
+import { checkedWeights, sampleMasked, sampleWeighted } from "./discrete.js";
+import { Space, type SampleMask, type SampleOptions } from "./space.js";
+
+/** Arrays of integers, element i in start[i] ... start[i] + nvec[i] - 1. */
+export class MultiDiscrete extends Space<Int32Array> {
+  override readonly shape: readonly number[];
+  readonly nvec: Int32Array;
+  readonly start: Int32Array;
+
+  constructor(nvec: NestedNumbers, { start }: { start?: NestedNumbers } = {}) {
+    const counts = flattenNested(nvec, "nvec");
+    const starts =
+      start === undefined ? { values: counts.values.map(() => 0), shape: counts.shape } : flattenNested(start, "start");
+    super(counts.shape);
+    if (starts.shape.join() !== counts.shape.join()) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `start and nvec (counts) should have the same shape, got [${starts.shape.join()}] and [${counts.shape.join()}]`,
+      );
+    }
+    if (counts.values.length === 0 || counts.values.some((count) => !(Number.isInteger(count) && count > 0))) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `nvec (counts) have to be positive, actual value: ${JSON.stringify(counts.values)}`,
+      );
+    }
+    if (starts.values.some((value, i) => !Number.isInteger(value) || Math.abs(value) + counts.values[i] > 2147483647)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        "MultiDiscrete holds 32-bit integers; nvec or start is too large or not an integer.",
+      );
+    }
+    this.shape = counts.shape;
+    this.nvec = Int32Array.from(counts.values);
+    this.start = Int32Array.from(starts.values);
+  }
+
+  /** A mask or probability is a list with one entry for each element, nested as the space is. */
+  override sample(options: SampleOptions = {}): Int32Array {
+    this.refuseBoth(options);
+    const { mask, probability } = options;
+    if (mask !== undefined) {
+      const parts = this.elementWeights(mask, "mask");
+      return this.nvec.map((count, i) => this.start[i] + sampleMasked(this.random, count, parts[i]));
+    }
+    if (probability !== undefined) {
+      const parts = this.elementWeights(probability, "probability");
+      return this.nvec.map((count, i) => this.start[i] + this.weightedElement(count, parts[i]));
+    }
+    return this.nvec.map((count, i) => Math.floor(this.random.random() * count) + this.start[i]);
+  }
+
+  private weightedElement(count: number, probability: SampleMask): number {
+    return sampleWeighted(this.random, count, normalised(checkedWeights(probability, count, "probability")));
+  }
+
+  private elementWeights(weights: SampleMask, name: string): SampleMask[] {
+    let parts = [weights];
+    for (const extent of this.shape) {
+      parts = parts.flatMap((part) => {
+        if (!Array.isArray(part) || part.length !== extent) {
+          throw new LlamaGymError(
+            "INVALID_ARGUMENT",
+            `The ${name} must be a list with an entry for each of ${extent} elements.`,
+          );
+        }
+        return part as SampleMask[];
+      });
+    }
+    return parts;
+  }
+
+  override contains(value: unknown): value is Int32Array {
+    return (
+      isNumberArray(value) &&
+      value.length === this.nvec.length &&
+      this.nvec.every(
+        (count, i) => Number.isInteger(value[i]) && value[i] >= this.start[i] && value[i] < this.start[i] + count,
+      )
+    );
+  }
+
+  override encode(value: Int32Array): JsonValue {
+    return nestArray(value, this.shape);
+  }
+
+  override decode(json: JsonValue): Int32Array {
+    return Int32Array.from(this.member(numbersFromJson(json)));
+  }
+
+  override get flatSize(): number {
+    return this.nvec.reduce((total, count) => total + count, 0);
+  }
+
+  override flatten(value: Int32Array): number[] {
+    return Array.from(this.nvec).flatMap((count, i) =>
+      Array.from({ length: count }, (_, k) => (k === value[i] - this.start[i] ? 1 : 0)),
+    );
+  }
+
+  override unflatten(flat: ArrayLike<number>): Int32Array {
+    let offset = 0;
+    const values = this.nvec.map((count, i) => {
+      const value = this.start[i] + hotIndex(flat, offset, count);
+      offset += count;
+      return value;
+    });
+    return this.member(values);
+  }
+
+  override toString(): string {
+    const text = (values: Int32Array) => arrayText(values, this.shape, "integer");
+    const start = this.start.every((value) => value === 0) ? "" : `, start=${text(this.start)}`;
+    return `MultiDiscrete(${text(this.nvec)}${start})`;
+  }
+
+  /** Number of elements. */
+  get size(): number {
+    return elementCount(this.shape);
+  }
+}
+
+function normalised(weights: number[]): number[] {
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  return Math.abs(sum - 1) > 1e-8 ? weights : weights.map((weight) => weight / sum);
+}

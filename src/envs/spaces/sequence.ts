@@ -1,0 +1,88 @@
+import { LlamaGymError } from "../../errors.js";
+import type { JsonValue } from "../json.js";
+import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
+import { checkSeedCount, isSeedList } from "./tuple.js";
+
+/** Chance that a sampled sequence ends after each element. */
+const STOP_PROBABILITY = 0.25;
+
+/** Lists of any length, all elements of one space. */
+export class Sequence<T = unknown> extends Space<readonly T[]> {
+  constructor(readonly featureSpace: Space<T>) {
+    super();
+  }
+
+  override seed(seed?: SpaceSeed): SpaceSeed {
+    if (seed === undefined) return [this.startStream(), this.featureSpace.seed()];
+    const seeds = isSeedList(seed) ? seed : [seed, ...this.partSeeds(seed, 1)];
+    checkSeedCount(seeds, 2, "Sequence");
+    return [this.startStream(seeds[0]), this.featureSpace.seed(seeds[1])];
+  }
+
+  /** A mask or probability is [length, a list of possible lengths, or null; the elements' mask]. */
+  override sample(options: SampleOptions = {}): readonly T[] {
+    this.refuseBoth(options);
+    const given = options.mask ?? options.probability;
+    if (given !== undefined && (!Array.isArray(given) || given.length !== 2)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        "Sequence takes a mask of two parts: [length or null, mask of the elements].",
+      );
+    }
+    const [lengths, inner] = (given ?? []) as [number | ArrayLike<number> | null | undefined, SampleMask | undefined];
+    const length = this.sampleLength(lengths);
+    const part = options.mask === undefined ? { probability: inner ?? undefined } : { mask: inner ?? undefined };
+    return Array.from({ length }, () => this.featureSpace.sample(part));
+  }
+
+  private sampleLength(lengths: number | ArrayLike<number> | null | undefined): number {
+    if (lengths === null || lengths === undefined) return this.random.geometric(STOP_PROBABILITY);
+    const possible = typeof lengths === "number" ? [lengths] : Array.from(lengths);
+    if (possible.some((length) => !Number.isInteger(length) || length < 0)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `Lengths must be integers of at least 0, actual values: ${possible.join(", ")}`,
+      );
+    }
+    return typeof lengths === "number" ? lengths : this.random.choice(possible);
+  }
+
+  override contains(value: unknown): value is readonly T[] {
+    return Array.isArray(value) && value.every((element) => this.featureSpace.contains(element));
+  }
+
+  override encode(value: readonly T[]): JsonValue {
+    return value.map((element) => this.featureSpace.encode(element));
+  }
+
+  override decode(json: JsonValue): readonly T[] {
+    if (!Array.isArray(json)) return this.member(json);
+    return (json as readonly JsonValue[]).map((element) => this.featureSpace.decode(element));
+  }
+
+  override get flatSize(): undefined {
+    return undefined;
+  }
+
+  override flatten(value: readonly T[]): number[] {
+    return value.flatMap((element) => this.featureSpace.flatten(element));
+  }
+
+  override unflatten(flat: ArrayLike<number>): readonly T[] {
+    const size = this.featureSpace.flatSize;
+    if (size === undefined || flat.length % size !== 0) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `${flat.length} numbers cannot be cut into elements of ${this.toString()}.`,
+      );
+    }
+    const all = Array.from(flat);
+    return Array.from({ length: flat.length / size }, (_, i) =>
+      this.featureSpace.unflatten(all.slice(i * size, (i + 1) * size)),
+    );
+  }
+
+  override toString(): string {
+    return `Sequence(${this.featureSpace.toString()}, stack=False)`;
+  }
+}

@@ -1,0 +1,120 @@
+import { LlamaGymError } from "../../errors.js";
+import type { JsonValue } from "../json.js";
+import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
+
+export type SpacesOf<T extends readonly unknown[]> = { readonly [K in keyof T]: Space<T[K]> };
+
+/** One value of each of several spaces, in order. */
+export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Space<T> {
+  readonly spaces: readonly Space[];
+
+  constructor(spaces: SpacesOf<T>) {
+    super();
+    this.spaces = checkedSpaces(spaces, "Tuple");
+  }
+
+  override seed(seed?: SpaceSeed): SpaceSeed {
+    if (seed === undefined) return this.spaces.map((space) => space.seed());
+    const seeds = isSeedList(seed) ? seed : this.partSeeds(seed, this.spaces.length);
+    checkSeedCount(seeds, this.spaces.length, "Tuple");
+    return this.spaces.map((space, i) => space.seed(seeds[i]));
+  }
+
+  /** A mask or probability is a list with one entry for each part, undefined or null where a part is free. */
+  override sample(options: SampleOptions = {}): T {
+    this.refuseBoth(options);
+    const parts = partOptions(options, this.spaces.length, "Tuple");
+    return this.spaces.map((space, i) => space.sample(parts[i])) as unknown as T;
+  }
+
+  override contains(value: unknown): value is T {
+    return (
+      Array.isArray(value) &&
+      value.length === this.spaces.length &&
+      this.spaces.every((space, i) => space.contains(value[i]))
+    );
+  }
+
+  override encode(value: T): JsonValue {
+    return this.spaces.map((space, i) => space.encode(value[i]));
+  }
+
+  override decode(json: JsonValue): T {
+    if (!Array.isArray(json) || json.length !== this.spaces.length) return this.member(json);
+    return this.spaces.map((space, i) => space.decode((json as readonly JsonValue[])[i])) as unknown as T;
+  }
+
+  override get flatSize(): number | undefined {
+    return sumSizes(this.spaces);
+  }
+
+  override flatten(value: T): number[] {
+    return this.spaces.flatMap((space, i) => space.flatten(value[i]));
+  }
+
+  override unflatten(flat: ArrayLike<number>): T {
+    return unflattenParts(this.spaces, flat) as unknown as T;
+  }
+
+  override toString(): string {
+    return `Tuple(${this.spaces.join(", ")})`;
+  }
+}
+
+export function checkedSpaces(spaces: readonly unknown[], name: string): readonly Space[] {
+  spaces.forEach((space, i) => {
+    if (!(space instanceof Space)) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `Element ${i} of the ${name} is not a Space: ${String(space)}`);
+    }
+  });
+  return [...spaces] as Space[];
+}
+
+export function isSeedList(seed: SpaceSeed): seed is readonly SpaceSeed[] {
+  return Array.isArray(seed);
+}
+
+export function checkSeedCount(seeds: readonly SpaceSeed[], count: number, name: string): void {
+  if (seeds.length !== count) {
+    throw new LlamaGymError("INVALID_ARGUMENT", `${name} takes ${count} seeds, got ${seeds.length}.`);
+  }
+}
+
+/** The sampling options of each part, out of a list of masks or probabilities. */
+export function partOptions({ mask, probability }: SampleOptions, count: number, name: string): SampleOptions[] {
+  const given = mask ?? probability;
+  if (given === undefined) return Array.from({ length: count }, () => ({}));
+  if (!Array.isArray(given) || given.length !== count) {
+    throw new LlamaGymError("INVALID_ARGUMENT", `${name} takes a list of ${count} masks, one for each part.`);
+  }
+  const parts = (given as readonly (SampleMask | null | undefined)[]).map((part) => part ?? undefined);
+  return parts.map((part) => (mask === undefined ? { probability: part } : { mask: part }));
+}
+
+/** The sum of the parts' flat sizes; undefined when a part has none. */
+export function sumSizes(spaces: readonly Space[]): number | undefined {
+  let total = 0;
+  for (const { flatSize } of spaces) {
+    if (flatSize === undefined) return undefined;
+    total += flatSize;
+  }
+  return total;
+}
+
+/** Cuts joined flat values into the parts of several spaces. */
+export function unflattenParts(spaces: readonly Space[], flat: ArrayLike<number>): unknown[] {
+  const all = Array.from(flat);
+  const size = sumSizes(spaces);
+  if (size !== all.length) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Expected ${size ?? "no"} numbers for ${spaces.join(", ")}, got ${all.length}.`,
+    );
+  }
+  let offset = 0;
+  return spaces.map((space) => {
+    const part = all.slice(offset, offset + (space.flatSize ?? 0));
+    offset += part.length;
+    return space.unflatten(part);
+  });
+}

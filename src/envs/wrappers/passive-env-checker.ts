@@ -1,0 +1,42 @@
+import { checkResetResult, checkStepResult } from "../check/result-check.js";
+import { checkSpace, type Warn } from "../check/space-check.js";
+import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
+import { andThen, type MaybePromise } from "../maybe-promise.js";
+import { PassThroughWrapper } from "../wrapper.js";
+
+/**
+ * Looks at the spaces and at the first reset and step. What cannot work is an error; what is only doubtful goes to
+ * `warn` (console.warn when not said).
+ */
+export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+  private readonly warn: Warn;
+  private checkedReset = false;
+  private checkedStep = false;
+
+  constructor(env: Env<Observation, Action>, { warn = console.warn }: { warn?: Warn } = {}) {
+    super(env);
+    this.warn = (message) => warn(`${env.toString()}: ${message}`);
+    checkSpace(env.actionSpace, "action", this.warn);
+    checkSpace(env.observationSpace, "observation", this.warn);
+  }
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    const result = this.env.reset(options);
+    if (this.checkedReset) return result;
+    this.checkedReset = true;
+    return andThen(result, (checked) => {
+      checkResetResult(checked, this.observationSpace, this.warn);
+      return checked;
+    });
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    const result = this.env.step(action);
+    if (this.checkedStep) return result;
+    this.checkedStep = true;
+    return andThen(result, (checked) => {
+      checkStepResult(checked, this.observationSpace, this.warn);
+      return checked;
+    });
+  }
+}

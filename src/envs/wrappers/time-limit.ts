@@ -1,0 +1,42 @@
+import { LlamaGymError } from "../../errors.js";
+import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
+import type { JsonValue } from "../json.js";
+import { andThen, type MaybePromise } from "../maybe-promise.js";
+import { PassThroughWrapper } from "../wrapper.js";
+
+/** Truncates an episode at its `maxEpisodeSteps`-th step. */
+export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+  readonly maxEpisodeSteps: number;
+  private elapsedSteps = 0;
+
+  constructor(env: Env<Observation, Action>, { maxEpisodeSteps }: { maxEpisodeSteps: number }) {
+    super(env);
+    if (!(Number.isInteger(maxEpisodeSteps) && maxEpisodeSteps > 0)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `maxEpisodeSteps must be an integer above 0, actual value: ${maxEpisodeSteps}`,
+      );
+    }
+    this.maxEpisodeSteps = maxEpisodeSteps;
+  }
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    this.elapsedSteps = 0;
+    return this.env.reset(options);
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return andThen(this.env.step(action), (result) => {
+      this.elapsedSteps++;
+      return this.elapsedSteps >= this.maxEpisodeSteps ? { ...result, truncated: true } : result;
+    });
+  }
+
+  protected override saveState(): JsonValue {
+    return this.elapsedSteps;
+  }
+
+  protected override loadState(state: JsonValue): void {
+    this.elapsedSteps = Number(state);
+  }
+}
