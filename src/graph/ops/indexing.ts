@@ -32,6 +32,23 @@ export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
   },
 };
 
+/**
+ * Rows moved to slots by number, as gatherRows, where the way back is known: inverse[row] is the slot of that row.
+ * Slots beyond (a row given twice, as filler) must receive no gradient; then the gradient is a gather too, not a sum.
+ */
+export const routeRowsOperation: Operation<object> = {
+  name: "routeRows",
+  shape: (inputs) => {
+    const [x, ids, inverse] = inputs;
+    if (x.shape.length !== 2 || ids.shape.length !== 1 || !sameDim(inverse.shape[0], x.shape[0])) {
+      throw shapeError("routeRows", inputs, "rows [rows, width], a row number for each slot and a slot number for each row");
+    }
+    return { dtype: x.dtype, shape: [ids.shape[0], x.shape[1]] };
+  },
+  gradient: ({ inputs: [, ids, inverse], upstream }) => [routeRows(upstream, inverse, ids), undefined, undefined],
+  onnx: ({ inputs: [x, ids], emitter }) => emitter.emit("Gather", [x, ids], { attributes: { axis: 0 } }),
+};
+
 /** One element of each last-axis vector: [..., n] and int [...] give [...]. */
 export const pickOperation: Operation<object> = {
   name: "pick",
@@ -69,6 +86,11 @@ export function gatherRows(table: Node, ids: Node): Node {
 
 export function scatterAddRows(values: Node, ids: Node, rows: Dim): Node {
   return apply(scatterAddRowsOperation, [values, ids], { rows });
+}
+
+/** x [rows, width] to [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that holds it. */
+export function routeRows(x: Node, ids: Node, inverse: Node): Node {
+  return apply(routeRowsOperation, [x, ids, inverse], {});
 }
 
 /** x[..., ids[...]]. */

@@ -11,6 +11,8 @@ import {
 } from "../dim.js";
 import { LlamaGymError } from "../../errors.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { scalar } from "./constant.js";
+import { output } from "./normalisation.js";
 import { sumTo } from "./reduce.js";
 
 export const reshapeOperation: Operation<{ readonly shape: Shape }> = {
@@ -128,6 +130,24 @@ export const padOperation: Operation<PadAttributes> = {
   },
 };
 
+/** Parts of given lengths along an axis: one output each. */
+export const splitOperation: Operation<{ readonly axis: number; readonly lengths: readonly Dim[] }> = {
+  name: "split",
+  shape: (inputs, { axis, lengths }) => {
+    const [x] = inputs;
+    if (!sameDim(addDims(...lengths), x.shape[axis])) throw shapeError("split", inputs, `lengths that add up along axis ${axis}`);
+    return lengths.map((length) => ({ dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? length : dim)) }));
+  },
+  gradient: ({ node, attributes: { axis }, upstreams }) => [
+    concat(
+      node.outputs.map(({ shape }, i) => upstreams[i] ?? expand(scalar(0), shape)),
+      axis,
+    ),
+  ],
+  onnx: ({ inputs, attributes: { axis, lengths }, emitter }) =>
+    emitter.emitAll("Split", [inputs[0], emitter.shape(lengths)], { attributes: { axis }, outputs: lengths.length }),
+};
+
 /** The same elements in order, in another shape. */
 export function reshape(x: Node, shape: Shape): Node {
   return sameShape(x.shape, shape) ? x : apply(reshapeOperation, [x], { shape });
@@ -151,6 +171,13 @@ export function concat(values: readonly Node[], axis: number): Node {
 export function slice(x: Node, axis: number, start: Dim, length: Dim): Node {
   const at = axis < 0 ? axis + x.shape.length : axis;
   return start === 0 && sameDim(length, x.shape[at]) ? x : apply(sliceOperation, [x], { axis: at, start, length });
+}
+
+/** Consecutive parts along an axis, whose lengths add up to it. */
+export function split(x: Node, axis: number, lengths: readonly Dim[]): Node[] {
+  if (lengths.length === 1) return [x];
+  const parts = apply(splitOperation, [x], { axis: axis < 0 ? axis + x.shape.length : axis, lengths });
+  return lengths.map((_, i) => output(parts, i));
 }
 
 export function pad(x: Node, axis: number, before: Dim, after: Dim): Node {

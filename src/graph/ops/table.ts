@@ -2,13 +2,14 @@ import type { Operation } from "../node.js";
 import { constantOperation, extentOperation, inputOperation, weightOperation } from "./constant.js";
 import * as elementwise from "./elementwise.js";
 import { tokenLogProbsOperation } from "./head.js";
-import { gatherRowsOperation, pickOperation, placeOperation, scatterAddRowsOperation } from "./indexing.js";
+import { gatherRowsOperation, pickOperation, placeOperation, routeRowsOperation, scatterAddRowsOperation } from "./indexing.js";
 import {
   concatOperation,
   expandOperation,
   padOperation,
   reshapeOperation,
   sliceOperation,
+  splitOperation,
   transposeOperation,
 } from "./layout.js";
 import { addMatmulOperation, matmulOperation } from "./matmul.js";
@@ -67,11 +68,13 @@ export const operations = {
   expand: expandOperation,
   concat: concatOperation,
   slice: sliceOperation,
+  split: splitOperation,
   pad: padOperation,
   matmul: matmulOperation,
   addMatmul: addMatmulOperation,
   gatherRows: gatherRowsOperation,
   scatterAddRows: scatterAddRowsOperation,
+  routeRows: routeRowsOperation,
   pick: pickOperation,
   place: placeOperation,
   softmax: softmaxOperation,

@@ -1,0 +1,41 @@
+/** What a model or a loss is written with. */
+export { constant, extent, input, intScalar, scalar, weight } from "./ops/constant.js";
+export {
+  abs,
+  add,
+  and,
+  cast,
+  clip,
+  div,
+  equal,
+  erf,
+  exp,
+  gelu,
+  geluTanh,
+  less,
+  lessEqual,
+  log,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  not,
+  or,
+  sigmoid,
+  silu,
+  sqrt,
+  square,
+  stopGradient,
+  sub,
+  tanh,
+  where,
+  withGradientOf,
+} from "./ops/elementwise.js";
+export { tokenLogProbs, type HeadInputs } from "./ops/head.js";
+export { gatherRows, pick, place, routeRows, scatterAddRows } from "./ops/indexing.js";
+export { concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
+export { addMatmul, matmul } from "./ops/matmul.js";
+export { layerNorm, logSoftmax, rmsNorm, softmax } from "./ops/normalisation.js";
+export { dequantize } from "./ops/quantised.js";
+export { argMax, reduceMax, reduceMean, reduceSum } from "./ops/reduce.js";
+export { rotary } from "./ops/rotary.js";
