@@ -1,0 +1,113 @@
+import { StoryError } from "./story-error.js";
+
+const MAX_VALUES = 1 << 15;
+const MAX_FRAMES = 1 << 12;
+const FRAME = 4;
+
+/** A stack's content at some time. */
+export interface SavedStack {
+  readonly values: Uint16Array;
+  readonly frames: Int32Array;
+  readonly depth: number;
+  readonly top: number;
+  readonly locals: number;
+  readonly floor: number;
+  readonly argumentCount: number;
+}
+
+/** Routines in progress, their local variables and the values they put aside (Standard, section 6). */
+export class CallStack {
+  private readonly values = new Uint16Array(MAX_VALUES);
+  /** For each caller: where it goes on, the variable for the result, its first local, its values' start and arguments. */
+  private readonly frames = new Int32Array(MAX_FRAMES * FRAME);
+  private depth = 0;
+  private top = 0;
+  private locals = 0;
+  private floor = 0;
+  /** How many arguments the running routine was given. */
+  argumentCount = 0;
+
+  push(value: number): void {
+    if (this.top >= MAX_VALUES) throw new StoryError("its stack is full");
+    this.values[this.top++] = value;
+  }
+
+  pop(): number {
+    if (this.top <= this.floor) throw new StoryError("it takes a value from an empty stack");
+    return this.values[--this.top];
+  }
+
+  peek(): number {
+    return this.values[this.top - 1];
+  }
+
+  local(index: number): number {
+    return this.values[this.locals + index];
+  }
+
+  setLocal(index: number, value: number): void {
+    this.values[this.locals + index] = value;
+  }
+
+  /** Enters a routine with so many locals, which start as 0; the caller goes on at `next`. */
+  enter(locals: number, argumentCount: number, next: number, store: number): void {
+    if (this.depth >= MAX_FRAMES || this.top + locals > MAX_VALUES) throw new StoryError("its calls go too deep");
+    const frame = this.depth++ * FRAME;
+    this.frames[frame] = next;
+    this.frames[frame + 1] = ((this.argumentCount & 0xff) << 16) | (store & 0xffff);
+    this.frames[frame + 2] = this.locals;
+    this.frames[frame + 3] = this.floor;
+    this.locals = this.top;
+    this.floor = this.top + locals;
+    this.values.fill(0, this.top, this.floor);
+    this.top = this.floor;
+    this.argumentCount = argumentCount;
+  }
+
+  /** The variable that takes the running routine's result, -1 for none. */
+  get resultVariable(): number {
+    return this.depth === 0 ? -1 : (this.frames[(this.depth - 1) * FRAME + 1] << 16) >> 16;
+  }
+
+  /** Leaves the running routine: the address at which its caller goes on. */
+  leave(): number {
+    if (this.depth === 0) throw new StoryError("it returns from its main routine");
+    const frame = --this.depth * FRAME;
+    this.top = this.locals;
+    this.locals = this.frames[frame + 2];
+    this.floor = this.frames[frame + 3];
+    this.argumentCount = this.frames[frame + 1] >>> 16;
+    return this.frames[frame];
+  }
+
+  /** The catch instruction: a mark of the running routine. */
+  get mark(): number {
+    return this.depth;
+  }
+
+  /** The throw instruction: makes the marked routine the running one. */
+  unwind(mark: number): void {
+    if (mark > this.depth) throw new StoryError("it throws to a routine that has ended");
+    while (this.depth > mark) this.leave();
+  }
+
+  save(): SavedStack {
+    const { depth, top, locals, floor, argumentCount } = this;
+    const values = this.values.slice(0, top);
+    return { values, frames: this.frames.slice(0, depth * FRAME), depth, top, locals, floor, argumentCount };
+  }
+
+  restore(saved: SavedStack): void {
+    this.values.set(saved.values);
+    this.frames.set(saved.frames);
+    this.depth = saved.depth;
+    this.top = saved.top;
+    this.locals = saved.locals;
+    this.floor = saved.floor;
+    this.argumentCount = saved.argumentCount;
+  }
+
+  clear(): void {
+    this.depth = this.top = this.locals = this.floor = this.argumentCount = 0;
+  }
+}

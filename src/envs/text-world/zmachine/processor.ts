@@ -1,0 +1,225 @@
+import { Budget } from "./budget.js";
+import { CallStack, type SavedStack } from "./call-stack.js";
+import { Dictionary } from "./dictionary.js";
+import { decodeInstruction, type Instruction } from "./instruction.js";
+import { ObjectTable } from "./objects.js";
+import { Output } from "./output.js";
+import { StoryRandom } from "./random.js";
+import type { Story } from "./story.js";
+import { StoryError } from "./story-error.js";
+import { TextCodec } from "./text.js";
+
+const FIRST_GLOBAL = 16;
+const MAX_LOCALS = 15;
+const MAX_UNDO = 25;
+/** Flags 2: what outlives a restart (transcript, fixed pitch), and what is not offered (pictures, mouse, sound). */
+const KEPT_FLAGS = 0x03;
+const OFFERED_FLAGS = 0x57;
+/** Flags 1: bold, italic and fixed-space type. */
+const TYPE_STYLES = 0x1c;
+const SCREEN_COLUMNS = 128;
+const SCREEN_ROWS = 24;
+const STANDARD = 0x0101;
+/** What restore_undo stores in the variable of the save_undo that it goes back to. */
+const RESTORED = 2;
+
+/** What a story waits for: a line, a key, or nothing any more. */
+export type Waiting = "line" | "key" | "nothing";
+
+interface UndoState {
+  readonly pc: number;
+  readonly store: number;
+  readonly memory: Uint8Array;
+  readonly stack: SavedStack;
+}
+
+/** The parts of a Z-machine of version 5 or 8 that instructions work on. */
+export class Processor {
+  readonly memory: Uint8Array;
+  readonly stack = new CallStack();
+  readonly budget: Budget;
+  readonly codec: TextCodec;
+  readonly objects: ObjectTable;
+  readonly output: Output;
+  readonly random = new StoryRandom();
+  pc = 0;
+  /** Set by an instruction that asks for input or ends the story. */
+  waiting: Waiting | undefined;
+  /** The operands and the result variable of the instruction that asks for input. */
+  request: { operands: readonly number[]; store: number } = { operands: [], store: -1 };
+  private readonly globals: number;
+  private readonly dictionaries = new Map<number, Dictionary>();
+  private undo: UndoState[] = [];
+
+  constructor(
+    readonly story: Story,
+    maxInstructions: number,
+  ) {
+    this.memory = story.bytes.slice();
+    this.budget = new Budget(maxInstructions);
+    this.codec = new TextCodec(story, this.memory, this.budget);
+    this.objects = new ObjectTable(this.memory, this.writeByte, this.budget);
+    this.output = new Output(this.codec, this.writeByte);
+    this.globals = this.readWord(0x0c);
+  }
+
+  /** Puts everything back to how it was before the story ran. */
+  reset(): void {
+    this.memory[0x11] = this.story.bytes[0x11];
+    this.undo = [];
+    this.random.seed(0);
+    this.output.reset();
+    this.restart();
+  }
+
+  /** What the restart instruction does (Standard, section 11.1). */
+  restart(): void {
+    const kept = this.memory[0x11] & KEPT_FLAGS;
+    this.memory.set(this.story.bytes.subarray(0, this.story.staticBase));
+    this.memory[0x01] = TYPE_STYLES;
+    this.memory[0x11] = (this.memory[0x11] & OFFERED_FLAGS & ~KEPT_FLAGS) | kept;
+    this.memory[0x20] = SCREEN_ROWS;
+    this.memory[0x21] = SCREEN_COLUMNS;
+    this.writeWord(0x22, SCREEN_COLUMNS);
+    this.writeWord(0x24, SCREEN_ROWS);
+    this.writeWord(0x26, 0x0101);
+    this.writeWord(0x32, STANDARD);
+    this.stack.clear();
+    this.pc = this.readWord(0x06);
+  }
+
+  readWord(address: number): number {
+    return (this.memory[address] << 8) | this.memory[address + 1];
+  }
+
+  readonly writeByte = (address: number, value: number): void => {
+    if (address >= this.story.staticBase) throw new StoryError(`it writes to address ${address}, which is read-only`);
+    this.memory[address] = value;
+  };
+
+  writeWord(address: number, value: number): void {
+    this.writeByte(address, (value >> 8) & 0xff);
+    this.writeByte(address + 1, value & 0xff);
+  }
+
+  /** Reads a variable; 0 takes the value from the stack. */
+  load(variable: number): number {
+    if (variable === 0) return this.stack.pop();
+    if (variable < FIRST_GLOBAL) return this.stack.local(variable - 1);
+    const address = this.globals + 2 * (variable - FIRST_GLOBAL);
+    return (this.memory[address] << 8) | this.memory[address + 1];
+  }
+
+  /** Sets a variable; 0 puts the value on the stack, -1 drops it. */
+  store(variable: number, value: number): void {
+    if (variable < 0) return;
+    if (variable === 0) this.stack.push(value & 0xffff);
+    else if (variable < FIRST_GLOBAL) this.stack.setLocal(variable - 1, value & 0xffff);
+    else this.writeWord(this.globals + 2 * (variable - FIRST_GLOBAL), value);
+  }
+
+  /** Reads a variable that an operand names; 0 leaves the value on the stack. */
+  loadNamed(variable: number): number {
+    return variable === 0 ? this.stack.peek() : this.load(variable);
+  }
+
+  /** Sets a variable that an operand names; 0 replaces the value on top of the stack. */
+  storeNamed(variable: number, value: number): void {
+    if (variable === 0) this.stack.pop();
+    this.store(variable, value);
+  }
+
+  /** The value of an operand. */
+  value(operand: number): number {
+    return operand >= 0 ? operand : this.load(~operand);
+  }
+
+  branch(instruction: Instruction, condition: boolean): void {
+    if (condition !== instruction.branchIf) return;
+    if (instruction.target <= 1) this.returnValue(instruction.target);
+    else this.pc = instruction.target;
+  }
+
+  returnValue(value: number): void {
+    const store = this.stack.resultVariable;
+    this.pc = this.stack.leave();
+    this.store(store, value);
+  }
+
+  /** Calls the routine that the first operand names with the others as arguments. */
+  call({ operands, store }: Instruction): void {
+    const address = this.value(operands[0]) * this.story.unit;
+    const given = operands.length - 1;
+    const locals = this.memory[address];
+    if (address !== 0 && !(locals <= MAX_LOCALS)) throw new StoryError(`it calls address ${address}, no routine`);
+    // The arguments may come from the stack that the new routine's locals go on.
+    const [, a = 0, b = 0, c = 0, ...rest] = operands;
+    const first = this.value(a);
+    const second = this.value(b);
+    const third = this.value(c);
+    const others = rest.length === 0 ? rest : rest.map((operand) => this.value(operand));
+    if (address === 0) return this.store(store, 0);
+    this.stack.enter(locals, given, this.pc, store);
+    if (given > 0 && locals > 0) this.stack.setLocal(0, first);
+    if (given > 1 && locals > 1) this.stack.setLocal(1, second);
+    if (given > 2 && locals > 2) this.stack.setLocal(2, third);
+    for (let i = 3; i < given && i < locals; i++) this.stack.setLocal(i, others[i - 3]);
+    this.pc = address + 1;
+  }
+
+  /** The instruction at an address. */
+  fetch(address: number): Instruction {
+    const known = this.story.instructions[address];
+    if (known !== undefined) return known;
+    if (address >= this.memory.length) throw new StoryError(`it runs out of its memory, at ${address}`);
+    const instruction = decodeInstruction(this.memory, address);
+    this.budget.spend(instruction.next - address);
+    if (address >= this.story.staticBase) this.story.instructions[address] = instruction;
+    return instruction;
+  }
+
+  /** Looks a line's words up and writes them to a parse table (Standard, section 13.6). */
+  tokenise(line: number, table: number, dictionary: number, keepUnknown: boolean): void {
+    const start = line + 2;
+    const text = this.memory.subarray(start, start + this.memory[line + 1]);
+    const words = this.dictionary(dictionary || this.readWord(0x08)).split(text, this.codec);
+    this.budget.spend(text.length);
+    const count = Math.min(words.length, this.memory[table]);
+    this.writeByte(table + 1, count);
+    for (const [i, word] of words.slice(0, count).entries()) {
+      if (keepUnknown && word.entry === 0) continue;
+      this.writeWord(table + 2 + 4 * i, word.entry);
+      this.writeByte(table + 4 + 4 * i, word.length);
+      this.writeByte(table + 5 + 4 * i, word.start + 2);
+    }
+  }
+
+  private dictionary(address: number): Dictionary {
+    let dictionary = this.dictionaries.get(address);
+    if (dictionary === undefined || address < this.story.staticBase) {
+      dictionary = new Dictionary(this.memory, address);
+      this.budget.spend(dictionary.size);
+      this.dictionaries.set(address, dictionary);
+    }
+    return dictionary;
+  }
+
+  /** Remembers this moment; undoing comes back here with 2 in the variable. */
+  saveUndo(store: number): void {
+    if (this.undo.length === MAX_UNDO) this.undo.shift();
+    const memory = this.memory.slice(0, this.story.staticBase);
+    this.undo.push({ pc: this.pc, store, memory, stack: this.stack.save() });
+    this.store(store, 1);
+  }
+
+  /** Goes back to the moment remembered last; false when there is none. */
+  restoreUndo(): boolean {
+    const state = this.undo.pop();
+    if (state === undefined) return false;
+    this.memory.set(state.memory);
+    this.stack.restore(state.stack);
+    this.pc = state.pc;
+    this.store(state.store, RESTORED);
+    return true;
+  }
+}
