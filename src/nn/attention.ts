@@ -59,7 +59,13 @@ export function outOfSlots(x: Node, heads: number, headDim: number, tokens: Dim,
  * Attention of queries [slots, headDim] over segments, with an additive bias
  * [groups, 1, rows, 1, tokens, all keys]: gives [slots, headDim].
  */
-export function attend(queries: Node, segments: readonly Segment[], bias: Node, slots: Slots, shape: AttentionShape): Node {
+export function attend(
+  queries: Node,
+  segments: readonly Segment[],
+  bias: Node,
+  slots: Slots,
+  shape: AttentionShape,
+): Node {
   const { heads, keyValueHeads, headDim, scale, softcap } = shape;
   const { groups, rows, tokens } = slots;
   const perKey = heads / keyValueHeads;

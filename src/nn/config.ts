@@ -78,7 +78,11 @@ export interface DecoderConfig {
   readonly maxPositions: number;
   readonly layers: readonly LayerConfig[];
   readonly ropes: readonly RopeConfig[];
-  readonly norm: { readonly kind: "rms" | "layer"; readonly epsilon: number; /** Added to the stored weight (Gemma: 1). */ readonly offset: number };
+  readonly norm: {
+    readonly kind: "rms" | "layer";
+    readonly epsilon: number;
+    /** Added to the stored weight (Gemma: 1). */ readonly offset: number;
+  };
   readonly activation: "silu" | "gelu" | "geluTanh" | "relu";
   /** Attention and feed-forward read the same input and are added together (Phi). */
   readonly parallelResidual: boolean;

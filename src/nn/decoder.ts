@@ -32,10 +32,17 @@ export type AttentionFunction = (query: Node, key: Node, value: Node, layer: Lay
 const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
 
 /** The final hidden states [tokens, width] of a decoder over flat tokens [tokens], after the last norm. */
-export function decoder(config: DecoderConfig, scope: Scope, tokens: Node, positions: Positions, attention: AttentionFunction): Node {
+export function decoder(
+  config: DecoderConfig,
+  scope: Scope,
+  tokens: Node,
+  positions: Positions,
+  attention: AttentionFunction,
+): Node {
   let hidden = gatherRows(scope.tensor(config.names.embedding), tokens);
   if (config.embeddingScale !== 1) hidden = mul(hidden, config.embeddingScale);
-  if (config.names.positions !== undefined) hidden = add(hidden, gatherRows(scope.tensor(config.names.positions), positions.ids!));
+  if (config.names.positions !== undefined)
+    hidden = add(hidden, gatherRows(scope.tensor(config.names.positions), positions.ids!));
   config.layers.forEach((layer, index) => {
     hidden = block(config, scope, layer, hidden, positions, (q, k, v) => attention(q, k, v, layer, index));
   });
@@ -61,10 +68,19 @@ function block(
     return add(hidden, add(attended, feedForward(config, scope, layer, input)));
   }
   const middle = add(hidden, attended);
-  return add(middle, norm(names.postFeedForwardNorm, feedForward(config, scope, layer, norm(names.feedForwardNorm, middle))));
+  return add(
+    middle,
+    norm(names.postFeedForwardNorm, feedForward(config, scope, layer, norm(names.feedForwardNorm, middle))),
+  );
 }
 
-function queryKeyValue(config: DecoderConfig, scope: Scope, { names, rope }: LayerConfig, x: Node, positions: Positions): Node[] {
+function queryKeyValue(
+  config: DecoderConfig,
+  scope: Scope,
+  { names, rope }: LayerConfig,
+  x: Node,
+  positions: Positions,
+): Node[] {
   const { heads, keyValueHeads, headDim } = config;
   const widths: Dim[] = [heads * headDim, keyValueHeads * headDim, keyValueHeads * headDim];
   let [query, key, value] =
@@ -97,7 +113,9 @@ function feedForward({ activation }: DecoderConfig, scope: Scope, { names }: Lay
 function normalise({ norm }: DecoderConfig, scope: Scope, name: string, x: Node): Node {
   const stored = scope.tensor(`${name}.weight`);
   const weight = norm.offset === 0 ? stored : add(stored, norm.offset);
-  return norm.kind === "rms" ? rmsNorm(x, weight, norm.epsilon) : layerNorm(x, weight, scope.tensor(`${name}.bias`), norm.epsilon);
+  return norm.kind === "rms"
+    ? rmsNorm(x, weight, norm.epsilon)
+    : layerNorm(x, weight, scope.tensor(`${name}.bias`), norm.epsilon);
 }
 
 /** The norm of each head's vector by itself. */

@@ -11,6 +11,13 @@ export interface View {
   readonly offset: number;
 }
 
+/** Inputs and outputs that are kept ready for many runs; see Runtime.bind. */
+export interface Binding {
+  readonly id: number;
+  readonly feeds: Readonly<Record<string, View>>;
+  readonly fetches: Readonly<Record<string, View>>;
+}
+
 /** The same memory from another start and in another shape; throws SHAPE_MISMATCH when it would leave the view. */
 export function subview(view: View, offset: number, shape: readonly number[]): View {
   if (offset < 0 || offset + elementCount(shape) > elementCount(view.shape)) {

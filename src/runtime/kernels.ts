@@ -1,119 +1,114 @@
-import type { WireView } from "./protocol.js";
+import { addScaled, adamw, sgd, sumSquares, type AdamwStep, type SgdStep } from "../kernels/optimisers.js";
+import { sampleToken, type SamplingSettings } from "../kernels/sampling.js";
+import type { View } from "./buffer.js";
 
-/**
- * Work on buffers that is cheaper outside a graph: strided copies and one-pass updates over flat float32 vectors.
- * Each runs in the worker, next to the buffers.
- */
+/** How the next token of one row is drawn. */
+export interface RowSampling {
+  readonly settings: SamplingSettings;
+  /** In [0, 1). */
+  readonly uniform: number;
+  /** Tokens that the repetition penalty counts as seen. */
+  readonly seen: Int32Array;
+  /** The only tokens that may be drawn, where the reply is constrained. */
+  readonly allowed: Int32Array | undefined;
+}
+
+/** Work on buffers that is cheaper outside a graph; each runs in the worker, next to the buffers. */
 export type KernelCall =
-  /** Copies blocks of `length` elements: plan holds source offset, target offset, length, triple by triple. */
-  | { readonly name: "copyBlocks"; readonly source: WireView; readonly target: WireView; readonly plan: Int32Array }
-  | { readonly name: "fill"; readonly target: WireView; readonly value: number }
+  /** Copies blocks of elements, the same for each pair: plan holds source offset, target offset and length in turn. */
+  | {
+      readonly name: "copyBlocks";
+      readonly pairs: readonly { readonly source: View; readonly target: View }[];
+      readonly plan: Int32Array;
+    }
+  | { readonly name: "fill"; readonly target: View; readonly value: number }
   /** target += scale * source */
-  | { readonly name: "addScaled"; readonly target: WireView; readonly source: WireView; readonly scale: number }
+  | { readonly name: "addScaled"; readonly target: View; readonly source: View; readonly scale: number }
   /** Gives the sum of squares; not finite when an element is not. */
-  | { readonly name: "sumSquares"; readonly source: WireView }
+  | { readonly name: "sumSquares"; readonly source: View }
   | ({
       readonly name: "adamw";
-      readonly parameters: WireView;
-      readonly gradients: WireView;
-      readonly first: WireView;
-      readonly second: WireView;
+      readonly parameters: View;
+      readonly gradients: View;
+      readonly first: View;
+      readonly second: View;
     } & AdamwStep)
   | ({
       readonly name: "sgd";
-      readonly parameters: WireView;
-      readonly gradients: WireView;
-      readonly velocity: WireView | undefined;
-    } & SgdStep);
+      readonly parameters: View;
+      readonly gradients: View;
+      readonly velocity: View | undefined;
+    } & SgdStep)
+  /** Draws a token for each row of logits, plain and tempered probabilities, each [rows, vocabulary]. */
+  | {
+      readonly name: "sample";
+      readonly logits: View;
+      readonly plain: View;
+      readonly tempered: View;
+      readonly rows: readonly RowSampling[];
+    };
 
-export interface AdamwStep {
-  readonly learningRate: number;
-  readonly beta1: number;
-  readonly beta2: number;
-  readonly epsilon: number;
-  readonly weightDecay: number;
-  /** 1 for the first step. */
-  readonly step: number;
-  /** Factor on the gradient before anything else, for clipping and averaging. */
-  readonly gradientScale: number;
+/** Tokens drawn, by row; logProbs under the distribution drawn from, plainLogProbs under the model's own at temperature 1. */
+export interface SampleResult {
+  readonly tokens: Int32Array;
+  readonly logProbs: Float64Array;
+  readonly plainLogProbs: Float64Array;
 }
 
-export interface SgdStep {
-  readonly learningRate: number;
-  readonly momentum: number;
-  readonly weightDecay: number;
-  readonly gradientScale: number;
-}
+export type KernelResult = number | SampleResult | undefined;
 
-export function runKernel(call: KernelCall, floats: (view: WireView) => Float32Array): number | undefined {
+export function runKernel(call: KernelCall, floats: (view: View) => Float32Array): KernelResult {
   switch (call.name) {
-    case "copyBlocks": {
-      const source = floats(call.source);
-      const target = floats(call.target);
-      const { plan } = call;
-      for (let i = 0; i < plan.length; i += 3) target.set(source.subarray(plan[i], plan[i] + plan[i + 2]), plan[i + 1]);
+    case "copyBlocks":
+      for (const { source, target } of call.pairs) copyBlocks(floats(source), floats(target), call.plan);
       return undefined;
-    }
     case "fill":
       floats(call.target).fill(call.value);
       return undefined;
-    case "addScaled": {
-      const source = floats(call.source);
-      const target = floats(call.target);
-      for (let i = 0; i < target.length; i++) target[i] += call.scale * source[i];
+    case "addScaled":
+      addScaled(floats(call.target), floats(call.source), call.scale);
       return undefined;
-    }
-    case "sumSquares": {
-      const source = floats(call.source);
-      let sum = 0;
-      for (let i = 0; i < source.length; i++) sum += source[i] * source[i];
-      return sum;
-    }
+    case "sumSquares":
+      return sumSquares(floats(call.source));
     case "adamw":
       adamw(floats(call.parameters), floats(call.gradients), floats(call.first), floats(call.second), call);
       return undefined;
     case "sgd":
       sgd(floats(call.parameters), floats(call.gradients), call.velocity && floats(call.velocity), call);
       return undefined;
+    case "sample":
+      return sample(call, floats);
   }
 }
 
-/** Decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2), in PyTorch's order of operations. */
-function adamw(
-  parameters: Float32Array,
-  gradients: Float32Array,
-  first: Float32Array,
-  second: Float32Array,
-  step: AdamwStep,
-): void {
-  const { learningRate, beta1, beta2, epsilon, weightDecay, gradientScale } = step;
-  const stepSize = learningRate / (1 - beta1 ** step.step);
-  const correction = 1 / Math.sqrt(1 - beta2 ** step.step);
-  const keep = 1 - learningRate * weightDecay;
-  for (let i = 0; i < parameters.length; i++) {
-    const g = gradients[i] * gradientScale;
-    const m = beta1 * first[i] + (1 - beta1) * g;
-    const v = beta2 * second[i] + (1 - beta2) * g * g;
-    first[i] = m;
-    second[i] = v;
-    parameters[i] = parameters[i] * keep - (stepSize * m) / (Math.sqrt(v) * correction + epsilon);
+function copyBlocks(source: Float32Array, target: Float32Array, plan: Int32Array): void {
+  for (let i = 0; i < plan.length; i += 3) {
+    const from = plan[i];
+    const to = plan[i + 1];
+    const length = plan[i + 2];
+    // A loop beats a view of a view for the short blocks of a head's vector.
+    if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
+    else target.set(source.subarray(from, from + length), to);
   }
 }
 
-/** With momentum, the velocity is a running sum of gradients, as in PyTorch (dampening 0). */
-function sgd(
-  parameters: Float32Array,
-  gradients: Float32Array,
-  velocity: Float32Array | undefined,
-  step: SgdStep,
-): void {
-  const { learningRate, momentum, weightDecay, gradientScale } = step;
-  for (let i = 0; i < parameters.length; i++) {
-    let update = gradients[i] * gradientScale + weightDecay * parameters[i];
-    if (velocity !== undefined) {
-      velocity[i] = momentum * velocity[i] + update;
-      update = velocity[i];
-    }
-    parameters[i] -= learningRate * update;
-  }
+function sample(
+  { logits, plain, tempered, rows }: Extract<KernelCall, { name: "sample" }>,
+  floats: (view: View) => Float32Array,
+): SampleResult {
+  const vocabulary = logits.shape[1];
+  const row = (view: View, i: number) => floats({ ...view, shape: [vocabulary], offset: view.offset + i * vocabulary });
+  const result: SampleResult = {
+    tokens: new Int32Array(rows.length),
+    logProbs: new Float64Array(rows.length),
+    plainLogProbs: new Float64Array(rows.length),
+  };
+  rows.forEach(({ settings, uniform, seen, allowed }, i) => {
+    const scores = { logits: row(logits, i), tempered: row(tempered, i) };
+    const { token, logProb } = sampleToken(scores, settings, seen, uniform, allowed);
+    result.tokens[i] = token;
+    result.logProbs[i] = logProb;
+    result.plainLogProbs[i] = Math.log(row(plain, i)[token]);
+  });
+  return result;
 }

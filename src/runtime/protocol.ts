@@ -1,20 +1,7 @@
-import type { DType, TypedArray } from "../tensor/dtype.js";
-import type { KernelCall } from "./kernels.js";
-
-/** A tensor that crosses threads by value. */
-export interface WireTensor {
-  readonly dtype: DType;
-  readonly shape: readonly number[];
-  readonly data: TypedArray;
-}
-
-/** A tensor that lies in a buffer of the worker; `offset` counts elements. */
-export interface WireView {
-  readonly dtype: DType;
-  readonly shape: readonly number[];
-  readonly buffer: number;
-  readonly offset: number;
-}
+import type { TypedArray } from "../tensor/dtype.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { View } from "./buffer.js";
+import type { KernelCall, KernelResult } from "./kernels.js";
 
 export interface SessionSettings {
   /** Execution providers in ONNX Runtime's names, best first. */
@@ -30,6 +17,16 @@ export interface SessionSettings {
 
 type Named<T> = readonly (readonly [name: string, value: T])[];
 
+export interface RunRequest {
+  readonly kind: "run";
+  readonly session: number;
+  /** Sets of inputs and outputs that were bound before; what is given here comes on top. */
+  readonly bindings: readonly number[];
+  readonly feeds: Named<Tensor | View>;
+  /** Outputs and where they are written; `undefined` returns one by value. */
+  readonly fetches: Named<View | undefined>;
+}
+
 export type Request =
   | {
       readonly kind: "create";
@@ -37,27 +34,25 @@ export type Request =
       readonly model: Uint8Array;
       readonly settings: SessionSettings;
     }
-  | {
-      readonly kind: "run";
-      readonly session: number;
-      readonly feeds: Named<WireTensor | WireView>;
-      /** Outputs and where they are written; `undefined` returns one by value. */
-      readonly fetches: Named<WireView | undefined>;
-    }
   | { readonly kind: "release"; readonly session: number }
+  | RunRequest
+  | { readonly kind: "bind"; readonly binding: number; readonly feeds: Named<View>; readonly fetches: Named<View> }
+  | { readonly kind: "unbind"; readonly binding: number }
   | { readonly kind: "allocate"; readonly buffer: number; readonly bytes: number }
   | { readonly kind: "free"; readonly buffer: number }
-  | { readonly kind: "write"; readonly view: WireView; readonly data: TypedArray }
-  | { readonly kind: "read"; readonly view: WireView }
-  | { readonly kind: "kernel"; readonly call: KernelCall };
+  | { readonly kind: "write"; readonly view: View; readonly data: TypedArray }
+  | { readonly kind: "read"; readonly view: View }
+  | { readonly kind: "kernel"; readonly call: KernelCall }
+  /** Several in a row; gives the last one's result. */
+  | { readonly kind: "sequence"; readonly requests: readonly Request[] };
 
 export interface Envelope {
   readonly id: number;
   readonly request: Request;
 }
 
-/** What a request gives back: outputs by name, one tensor, a number or nothing. */
-export type Result = Record<string, WireTensor> | WireTensor | number | undefined;
+/** What a request gives back: outputs by name, one tensor, a kernel's result or nothing. */
+export type Result = Record<string, Tensor> | Tensor | KernelResult;
 
 export type Response =
   | { readonly id: number; readonly ok: true; readonly result: Result }

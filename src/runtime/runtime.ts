@@ -5,9 +5,9 @@ import { LlamaGymError } from "../errors.js";
 import type { CompiledGraph, NamedType, WeightLocation } from "../graph/writer.js";
 import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
 import { elementCount, type Tensor } from "../tensor/tensor.js";
-import type { View } from "./buffer.js";
+import type { Binding, View } from "./buffer.js";
 import { resolveProviders, type Device } from "./device.js";
-import type { KernelCall } from "./kernels.js";
+import type { KernelCall, KernelResult } from "./kernels.js";
 import type { Request, Response, Result } from "./protocol.js";
 import { Session } from "./session.js";
 
@@ -98,9 +98,33 @@ export class Runtime {
     return (await this.request({ kind: "read", view })) as Tensor;
   }
 
-  /** Runs one of the worker's own kernels; gives its number, where it has one. */
-  async kernel(call: KernelCall): Promise<number> {
-    return (await this.request({ kind: "kernel", call })) as number;
+  /** Runs one of the worker's own kernels; gives its result, where it has one. */
+  async kernel(call: KernelCall): Promise<KernelResult> {
+    return (await this.request({ kind: "kernel", call })) as KernelResult;
+  }
+
+  /** Keeps a set of inputs and outputs of runs ready in the worker, for loops that use the same buffers again and again. */
+  bind({
+    feeds = {},
+    fetches = {},
+  }: {
+    feeds?: Readonly<Record<string, View>>;
+    fetches?: Readonly<Record<string, View>>;
+  }): Binding {
+    const id = this.counter++;
+    this.request({ kind: "bind", binding: id, feeds: Object.entries(feeds), fetches: Object.entries(fetches) }).catch(
+      () => {},
+    );
+    return { id, feeds, fetches };
+  }
+
+  unbind({ id }: Binding): void {
+    this.request({ kind: "unbind", binding: id }).catch(() => {});
+  }
+
+  /** Runs requests one after another with a single message; gives the last one's result. */
+  async sequence(requests: readonly Request[]): Promise<Result> {
+    return this.request({ kind: "sequence", requests });
   }
 
   async close(): Promise<void> {

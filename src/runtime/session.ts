@@ -3,11 +3,20 @@ import { evaluateDim, showShape } from "../graph/dim.js";
 import type { CompiledGraph, NamedType } from "../graph/writer.js";
 import { byteLength } from "../tensor/dtype.js";
 import { elementCount, type Tensor } from "../tensor/tensor.js";
-import type { View } from "./buffer.js";
-import type { Request, Result } from "./protocol.js";
+import type { Binding, View } from "./buffer.js";
+import type { Request, Result, RunRequest } from "./protocol.js";
 
 /** Inputs by name: tensors, which are copied over, or views of buffers, which are used in place. */
 export type Feeds = Readonly<Record<string, Tensor | View>>;
+
+export interface RunOptions {
+  /** Where outputs are written; may be views of inputs. */
+  readonly fetches?: Readonly<Record<string, View>>;
+  /** Inputs and outputs bound before (Runtime.bind). */
+  readonly bindings?: readonly Binding[];
+  /** The outputs that are wanted; all by default. */
+  readonly outputs?: readonly string[];
+}
 
 /** A graph that is loaded and ready to run, for inputs of any size that its named dimensions allow. */
 export class Session {
@@ -22,19 +31,23 @@ export class Session {
    * of an input of the same run; the others are returned by value.
    * Throws SHAPE_MISMATCH for a missing or ill-shaped input, RUNTIME_FAILED when the computation fails.
    */
-  async run(
-    feeds: Feeds,
-    { fetches = {}, outputs }: { fetches?: Readonly<Record<string, View>>; outputs?: readonly string[] } = {},
-  ): Promise<Record<string, Tensor<"float32">>> {
-    checkFeeds(this.graph.inputs, feeds);
+  async run(feeds: Feeds, options: RunOptions = {}): Promise<Record<string, Tensor<"float32">>> {
+    return (await this.send(this.request(feeds, options))) as Record<string, Tensor<"float32">>;
+  }
+
+  /** The same run as a request, to be sent with others by Runtime.sequence. */
+  request(feeds: Feeds, { fetches = {}, bindings = [], outputs }: RunOptions = {}): RunRequest {
+    const bound = Object.assign({}, ...bindings.map((binding) => binding.feeds)) as Record<string, View>;
+    const written = Object.assign({}, ...bindings.map((binding) => binding.fetches)) as Record<string, View>;
+    checkFeeds(this.graph.inputs, { ...feeds, ...bound });
     const names = outputs ?? this.graph.outputs.map(({ name }) => name);
-    const result = await this.send({
+    return {
       kind: "run",
       session: this.id,
-      feeds: this.graph.inputs.map(({ name }) => [name, feeds[name]]),
-      fetches: names.map((name) => [name, fetches[name]]),
-    });
-    return result as Record<string, Tensor<"float32">>;
+      bindings: bindings.map(({ id }) => id),
+      feeds: this.graph.inputs.flatMap(({ name }) => (name in bound ? [] : [[name, feeds[name]] as const])),
+      fetches: names.filter((name) => !(name in written)).map((name) => [name, fetches[name]]),
+    };
   }
 
   async release(): Promise<void> {

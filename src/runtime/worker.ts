@@ -1,13 +1,18 @@
 import { parentPort } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
-import { elementCount } from "../tensor/tensor.js";
+import { elementCount, type Tensor as HostTensor } from "../tensor/tensor.js";
 import { runKernel } from "./kernels.js";
-import type { Envelope, Request, Response, Result, SessionSettings, WireTensor, WireView } from "./protocol.js";
+import type { View } from "./buffer.js";
+import type { Envelope, Request, Response, Result, RunRequest, SessionSettings } from "./protocol.js";
 
 const port = parentPort!;
 const sessions = new Map<number, InferenceSession>();
 const buffers = new Map<number, ArrayBuffer>();
+const bindings = new Map<
+  number,
+  { readonly feeds: Record<string, Tensor>; readonly fetches: Record<string, Tensor> }
+>();
 
 function sessionOptions({
   providers,
@@ -30,33 +35,36 @@ function sessionOptions({
   };
 }
 
-function isView(value: WireTensor | WireView): value is WireView {
+function isView(value: HostTensor | View): value is View {
   return "buffer" in value;
 }
 
-function viewData({ dtype, shape, buffer, offset }: WireView): TypedArray {
+function viewData({ dtype, shape, buffer, offset }: View): TypedArray {
   const memory = buffers.get(buffer);
   if (memory === undefined) throw new Error("a buffer was used after it was freed");
   const { arrayType, bytes } = dtypes[dtype];
   return new arrayType(memory, offset * bytes, elementCount(shape));
 }
 
-function toOrt(value: WireTensor | WireView): Tensor {
+function toOrt(value: HostTensor | View): Tensor {
   const data = isView(value) ? viewData(value) : value.data;
   return new Tensor(value.dtype as "float32", data as Float32Array, [...value.shape]);
 }
 
-async function run({
-  session,
-  feeds,
-  fetches,
-}: Extract<Request, { kind: "run" }>): Promise<Record<string, WireTensor>> {
-  const results = await sessions
-    .get(session)!
-    .run(
-      Object.fromEntries(feeds.map(([name, value]) => [name, toOrt(value)])),
-      Object.fromEntries(fetches.map(([name, view]) => [name, view === undefined ? null : toOrt(view)])),
-    );
+function toOrtRecord(named: readonly (readonly [string, HostTensor | View])[]): Record<string, Tensor> {
+  return Object.fromEntries(named.map(([name, value]) => [name, toOrt(value)]));
+}
+
+async function run({ session, bindings: bound, feeds, fetches }: RunRequest): Promise<Record<string, HostTensor>> {
+  const allFeeds = toOrtRecord(feeds);
+  const allFetches: Record<string, Tensor | null> = {};
+  for (const [name, view] of fetches) allFetches[name] = view === undefined ? null : toOrt(view);
+  for (const id of bound) {
+    const binding = bindings.get(id)!;
+    Object.assign(allFeeds, binding.feeds);
+    Object.assign(allFetches, binding.fetches);
+  }
+  const results = await sessions.get(session)!.run(allFeeds, allFetches);
   const returned = fetches.filter(([, view]) => view === undefined);
   return Object.fromEntries(
     returned.map(([name]) => {
@@ -77,6 +85,17 @@ async function handle(request: Request): Promise<Result> {
       await sessions.get(request.session)?.release();
       sessions.delete(request.session);
       return undefined;
+    case "bind":
+      bindings.set(request.binding, { feeds: toOrtRecord(request.feeds), fetches: toOrtRecord(request.fetches) });
+      return undefined;
+    case "unbind":
+      bindings.delete(request.binding);
+      return undefined;
+    case "sequence": {
+      let result: Result;
+      for (const step of request.requests) result = await handle(step);
+      return result;
+    }
     case "allocate":
       buffers.set(request.buffer, new ArrayBuffer(request.bytes));
       return undefined;
@@ -97,8 +116,8 @@ async function handle(request: Request): Promise<Result> {
 
 /** Memory of results, handed over to the caller's thread without a copy. */
 function transferable(result: Result): ArrayBuffer[] {
-  if (typeof result !== "object") return [];
-  const tensors = "dtype" in result ? [result as WireTensor] : Object.values(result);
+  if (typeof result !== "object" || "tokens" in result) return [];
+  const tensors = "dtype" in result ? [result as HostTensor] : Object.values(result);
   return [...new Set(tensors.map(({ data }) => data.buffer as ArrayBuffer))];
 }
 

@@ -1,0 +1,255 @@
+import { LlamaGymError } from "../errors.js";
+
+/** How a token is chosen from a distribution; the names and the order of effect are Transformers'. */
+export interface SamplingSettings {
+  /** 0 takes the most probable token. */
+  readonly temperature: number;
+  /** Keeps the k most probable tokens (and all that tie with the last); 0 keeps all. */
+  readonly topK: number;
+  /** Keeps the most probable tokens until their mass reaches topP; 1 keeps all. */
+  readonly topP: number;
+  /** Keeps tokens at least minP times as probable as the most probable; 0 keeps all. */
+  readonly minP: number;
+  /** Divides (or multiplies, where negative) the logits of tokens seen before; 1 leaves them. */
+  readonly repetitionPenalty: number;
+}
+
+export interface RowScores {
+  /** [vocabulary] */
+  readonly logits: Float32Array;
+  /** softmax(logits / temperature), computed by the graph; ignored where logits must be changed first. */
+  readonly tempered: Float32Array;
+}
+
+export interface Choice {
+  readonly token: number;
+  /** Natural logarithm of the token's probability under the distribution that it was drawn from. */
+  readonly logProb: number;
+}
+
+/** The tokens that can be drawn and their probabilities, which sum to `mass`. */
+interface Candidates {
+  ids: Int32Array;
+  probabilities: Float64Array;
+  count: number;
+}
+
+/** The distribution [vocabulary] that `sampleToken` draws from; for tests and for reading. */
+export function distribution(
+  scores: RowScores,
+  settings: SamplingSettings,
+  seen: ArrayLike<number>,
+  allowed?: Int32Array,
+): Float64Array {
+  const { ids, probabilities, count } = candidates(scores, settings, seen, allowed);
+  const result = new Float64Array(scores.logits.length);
+  const mass = sum(probabilities, count);
+  for (let i = 0; i < count; i++) result[ids[i]] = probabilities[i] / mass;
+  return result;
+}
+
+/**
+ * Draws a token by a uniform number in [0, 1), from the most probable tokens that the settings keep, or from `allowed` only.
+ * Throws INVALID_ARGUMENT when the scores are not finite.
+ */
+export function sampleToken(
+  scores: RowScores,
+  settings: SamplingSettings,
+  seen: ArrayLike<number>,
+  uniform: number,
+  allowed?: Int32Array,
+): Choice {
+  if (settings.temperature === 0)
+    return { token: argMax(penalised(scores.logits, settings, seen), allowed), logProb: 0 };
+  const plain = settings.topK === 0 && settings.topP >= 1 && settings.minP === 0 && settings.repetitionPenalty === 1;
+  if (plain && allowed === undefined) return walk(scores.tempered, uniform);
+  const { ids, probabilities, count } = candidates(scores, settings, seen, allowed);
+  const mass = sum(probabilities, count);
+  let remaining = uniform * mass;
+  let last = count - 1;
+  for (let i = 0; i < count; i++) {
+    remaining -= probabilities[i];
+    if (remaining < 0) {
+      last = i;
+      break;
+    }
+  }
+  return { token: ids[last], logProb: Math.log(probabilities[last] / mass) };
+}
+
+/** The inverse of the cumulative distribution over the whole vocabulary. */
+function walk(probabilities: Float32Array, uniform: number): Choice {
+  let remaining = uniform;
+  let last = -1;
+  for (let i = 0; i < probabilities.length; i++) {
+    const p = probabilities[i];
+    if (p > 0) last = i;
+    remaining -= p;
+    if (remaining < 0) break;
+  }
+  if (last === -1) throw notFinite();
+  return { token: last, logProb: Math.log(probabilities[last]) };
+}
+
+function notFinite(): LlamaGymError {
+  return new LlamaGymError(
+    "RUNTIME_FAILED",
+    "The model's scores are not finite, so no token can be drawn; its weights are broken or training diverged.",
+  );
+}
+
+/** The first of the largest; among `allowed` where given. */
+export function argMax(logits: Float32Array, allowed?: Int32Array): number {
+  let best = -1;
+  let value = -Infinity;
+  const count = allowed?.length ?? logits.length;
+  for (let i = 0; i < count; i++) {
+    const id = allowed === undefined ? i : allowed[i];
+    if (logits[id] > value) {
+      value = logits[id];
+      best = id;
+    }
+  }
+  if (best === -1) throw notFinite();
+  return best;
+}
+
+function penalised(
+  logits: Float32Array,
+  { repetitionPenalty }: SamplingSettings,
+  seen: ArrayLike<number>,
+): Float32Array {
+  if (repetitionPenalty === 1) return logits;
+  const result = Float32Array.from(logits);
+  for (const id of new Set(Array.from(seen))) {
+    const logit = logits[id];
+    result[id] = logit < 0 ? logit * repetitionPenalty : logit / repetitionPenalty;
+  }
+  return result;
+}
+
+/** exp((logit - largest) / temperature), not normalised. */
+function temperedWeights(logits: Float32Array, temperature: number): Float32Array {
+  let largest = -Infinity;
+  for (let i = 0; i < logits.length; i++) if (logits[i] > largest) largest = logits[i];
+  const weights = new Float32Array(logits.length);
+  let sum = 0;
+  for (let i = 0; i < logits.length; i++) sum += weights[i] = Math.exp((logits[i] - largest) / temperature);
+  for (let i = 0; i < logits.length; i++) weights[i] /= sum;
+  return weights;
+}
+
+function candidates(
+  scores: RowScores,
+  settings: SamplingSettings,
+  seen: ArrayLike<number>,
+  allowed: Int32Array | undefined,
+): Candidates {
+  const { temperature, topK, topP, minP, repetitionPenalty } = settings;
+  const changed = repetitionPenalty !== 1;
+  let weights = changed ? temperedWeights(penalised(scores.logits, settings, seen), temperature) : scores.tempered;
+  if (allowed !== undefined) {
+    // Among few tokens the common normaliser may have swallowed them all: start again from their logits.
+    const few = Float32Array.from(
+      allowed,
+      (id) => (changed ? penalised(scores.logits, settings, seen) : scores.logits)[id],
+    );
+    weights = temperedWeights(few, temperature);
+  }
+  const found = aboveFloor(weights, floorOf(weights, topK, topP, minP));
+  const sorted = topK > 0 || topP < 1 || minP > 0 ? sortDescending(found) : found;
+  keepTopK(sorted, topK);
+  if (topP < 1)
+    keepTopP(sorted, topP * (topK > 0 ? sum(sorted.probabilities, sorted.count) : sum(weights, weights.length)));
+  keepMinP(sorted, minP);
+  if (sorted.count === 0) throw notFinite();
+  if (allowed !== undefined) for (let i = 0; i < sorted.count; i++) sorted.ids[i] = allowed[sorted.ids[i]];
+  return sorted;
+}
+
+/** A probability below which the settings keep no token whatever the others are; saves sorting the whole vocabulary. */
+function floorOf(weights: Float32Array, topK: number, topP: number, minP: number): number {
+  if (topK > 0) return topK < weights.length ? kthLargest(weights, topK) : 0;
+  // All tokens below (1 - topP) / vocabulary together weigh less than the mass that top-p may drop.
+  const floor = topP < 1 ? (0.999 * (1 - topP)) / weights.length : 0;
+  if (minP === 0) return floor;
+  let largest = 0;
+  for (let i = 0; i < weights.length; i++) if (weights[i] > largest) largest = weights[i];
+  return Math.max(floor, minP * largest * 0.999);
+}
+
+/** The k-th largest value, by a heap of the k largest seen so far. */
+function kthLargest(weights: Float32Array, k: number): number {
+  const heap = weights.slice(0, k).sort();
+  for (let i = k; i < weights.length; i++) {
+    const value = weights[i];
+    if (value <= heap[0]) continue;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= k) break;
+      if (child + 1 < k && heap[child + 1] < heap[child]) child++;
+      if (heap[child] >= value) break;
+      heap[at] = heap[child];
+      at = child;
+    }
+    heap[at] = value;
+  }
+  return heap[0];
+}
+
+function aboveFloor(weights: Float32Array, floor: number): Candidates {
+  let count = 0;
+  for (let i = 0; i < weights.length; i++) if (weights[i] >= floor && weights[i] > 0) count++;
+  const ids = new Int32Array(count);
+  const probabilities = new Float64Array(count);
+  count = 0;
+  for (let i = 0; i < weights.length; i++) {
+    if (weights[i] < floor || !(weights[i] > 0)) continue;
+    ids[count] = i;
+    probabilities[count++] = weights[i];
+  }
+  return { ids, probabilities, count };
+}
+
+/** Most probable first; ties by token id, so that the order does not depend on the sort. */
+function sortDescending({ ids, probabilities, count }: Candidates): Candidates {
+  const order = Uint32Array.from({ length: count }, (_, i) => i).sort(
+    (a, b) => probabilities[b] - probabilities[a] || ids[a] - ids[b],
+  );
+  return {
+    ids: Int32Array.from(order, (i) => ids[i]),
+    probabilities: Float64Array.from(order, (i) => probabilities[i]),
+    count,
+  };
+}
+
+function keepTopK(sorted: Candidates, topK: number): void {
+  if (topK <= 0 || topK >= sorted.count) return;
+  const edge = sorted.probabilities[topK - 1];
+  let count = topK;
+  while (count < sorted.count && sorted.probabilities[count] === edge) count++;
+  sorted.count = count;
+}
+
+/** A token stays while the mass of those more probable is below the given one. */
+function keepTopP(sorted: Candidates, mass: number): void {
+  let above = 0;
+  let count = 0;
+  while (count < sorted.count && (count === 0 || above < mass)) above += sorted.probabilities[count++];
+  sorted.count = count;
+}
+
+function sum(values: ArrayLike<number>, count: number): number {
+  let total = 0;
+  for (let i = 0; i < count; i++) total += values[i];
+  return total;
+}
+
+function keepMinP(sorted: Candidates, minP: number): void {
+  if (minP <= 0) return;
+  const edge = minP * sorted.probabilities[0];
+  let count = 1;
+  while (count < sorted.count && sorted.probabilities[count] >= edge) count++;
+  sorted.count = count;
+}

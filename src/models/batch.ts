@@ -1,0 +1,135 @@
+import type { DecoderConfig } from "../nn/config.js";
+import { ropeTables } from "../nn/rope.js";
+import { int32, tensor, type Tensor } from "../tensor/tensor.js";
+
+/** Sequences that begin with the same tokens; the prefix is computed once for all of them. */
+export interface SequenceGroup {
+  readonly prefix: readonly number[];
+  readonly rows: readonly (readonly number[])[];
+}
+
+/** A token of a group: in its prefix (row -1) or at a place of one of its rows. */
+export interface PackedBatch {
+  /** Inputs of the graphs that sequence-graph.ts builds. */
+  readonly feeds: Record<string, Tensor>;
+  /** Number of the flat token that predicts token `index` of a row (counted without the prefix); -1 for a first token. */
+  predictor(group: number, row: number, index: number): number;
+  readonly tokenCount: number;
+}
+
+/** Beyond every real position: keys there are seen by nobody. */
+export const PADDING_POSITION = 2 ** 30;
+
+/**
+ * Lays groups of sequences flat, each token once: all prefixes and rows follow one another without padding, and routes
+ * say where each head vector goes for attention, in slots [groups, ..., rows, ..., tokens].
+ */
+export function packSequences(config: DecoderConfig, groups: readonly SequenceGroup[]): PackedBatch {
+  const prefixLength = Math.max(0, ...groups.map(({ prefix }) => prefix.length));
+  const rowCount = Math.max(1, ...groups.map(({ rows }) => rows.length));
+  const rowLength = Math.max(1, ...groups.flatMap(({ rows }) => rows.map((row) => row.length)));
+
+  const tokens: number[] = [];
+  const positions: number[] = [];
+  const starts: { prefix: number; rows: number[] }[] = [];
+  const lengths: number[] = [];
+  for (const { prefix, rows } of groups) {
+    const start = { prefix: tokens.length, rows: [] as number[] };
+    starts.push(start);
+    prefix.forEach((token, i) => {
+      tokens.push(token);
+      positions.push(i);
+      lengths.push(prefix.length + Math.max(0, ...rows.map((row) => row.length)));
+    });
+    for (const row of rows) {
+      start.rows.push(tokens.length);
+      row.forEach((token, i) => {
+        tokens.push(token);
+        positions.push(prefix.length + i);
+        lengths.push(prefix.length + row.length);
+      });
+    }
+  }
+  const full = groups.every(({ prefix, rows }) => prefix.length === prefixLength && rows.length === rowCount && rows.every((row) => row.length === rowLength));
+  // One dummy token stands in every empty slot: nobody sees it and nothing is read from it.
+  const dummy = tokens.length;
+  if (!full) {
+    tokens.push(0);
+    positions.push(0);
+    lengths.push(1);
+  }
+
+  const prefixAt = (group: number, i: number) => (i < groups[group].prefix.length ? starts[group].prefix + i : dummy);
+  const rowAt = (group: number, row: number, i: number) =>
+    i < (groups[group].rows[row]?.length ?? 0) ? starts[group].rows[row] + i : dummy;
+
+  const slotOrder = (perKey: number, shared: boolean): number[] => {
+    const slots: number[] = [];
+    const heads = config.keyValueHeads * perKey;
+    for (let group = 0; group < groups.length; group++) {
+      for (let keyHead = 0; keyHead < config.keyValueHeads; keyHead++) {
+        for (let row = 0; row < (shared ? 1 : rowCount); row++) {
+          for (let query = 0; query < perKey; query++) {
+            const head = keyHead * perKey + query;
+            for (let i = 0; i < (shared ? prefixLength : rowLength); i++) {
+              slots.push((shared ? prefixAt(group, i) : rowAt(group, row, i)) * heads + head);
+            }
+          }
+        }
+      }
+    }
+    return slots;
+  };
+  const perKey = config.heads / config.keyValueHeads;
+  const keyPositions = (count: number, at: (slot: number) => number) =>
+    Int32Array.from({ length: count }, (_, slot) => (at(slot) === dummy ? PADDING_POSITION : positions[at(slot)]));
+
+  const feeds: Record<string, Tensor> = {
+    tokens: int32(tokens),
+    prefix_positions: tensor(
+      "int32",
+      [groups.length, prefixLength],
+      keyPositions(groups.length * prefixLength, (slot) => prefixAt(Math.floor(slot / prefixLength), slot % prefixLength)),
+    ),
+    row_positions: tensor(
+      "int32",
+      [groups.length, rowCount, rowLength],
+      keyPositions(groups.length * rowCount * rowLength, (slot) =>
+        rowAt(Math.floor(slot / (rowCount * rowLength)), Math.floor(slot / rowLength) % rowCount, slot % rowLength),
+      ),
+    ),
+    ...route("query", [...slotOrder(perKey, true), ...slotOrder(perKey, false)], tokens.length * config.heads),
+    ...route("key", [...slotOrder(1, true), ...slotOrder(1, false)], tokens.length * config.keyValueHeads),
+    ...positionFeeds(config, positions, lengths),
+  };
+  return {
+    feeds,
+    tokenCount: tokens.length,
+    predictor: (group, row, index) => {
+      if (index > 0) return starts[group].rows[row] + index - 1;
+      return groups[group].prefix.length > 0 ? starts[group].prefix + groups[group].prefix.length - 1 : -1;
+    },
+  };
+}
+
+/** A route into slots and back, as inputs of the graph; a row given twice goes back from its first slot. */
+export function route(name: string, slots: readonly number[], rows: number): Record<string, Tensor> {
+  const inverse = new Int32Array(rows);
+  for (let slot = slots.length - 1; slot >= 0; slot--) inverse[slots[slot]] = slot;
+  return { [`${name}_slots`]: int32(slots), [`${name}_inverse`]: tensor("int32", [rows], inverse) };
+}
+
+/** Rotary tables of each token, and its position for models that learned an embedding for each. */
+export function positionFeeds(config: DecoderConfig, positions: readonly number[], lengths: readonly number[]): Record<string, Tensor> {
+  const feeds: Record<string, Tensor> = {};
+  const longest = Math.max(0, ...lengths);
+  config.ropes.forEach((rope, i) => {
+    const half = rope.rotaryDim / 2;
+    const { cos, sin } = ropeTables(rope, positions, longest);
+    feeds[`cos_${i}`] = tensor("float32", [positions.length, half], cos);
+    feeds[`sin_${i}`] = tensor("float32", [positions.length, half], sin);
+  });
+  if (config.names.positions !== undefined) feeds.positions = int32(positions);
+  return feeds;
+}
+

@@ -1,0 +1,108 @@
+import { LlamaGymError } from "../errors.js";
+import {
+  add,
+  addMatmul,
+  cast,
+  dequantize,
+  input,
+  matmul,
+  mul,
+  stopGradient,
+  weight,
+  withGradientOf,
+  type Node,
+} from "../graph/index.js";
+import type { DType } from "../tensor/dtype.js";
+import type { Scope } from "../nn/scope.js";
+import type { LoraModule } from "./lora.js";
+
+/** A parameter as the graph reads it. */
+export type StoredParameter =
+  | { readonly kind: "frozen"; readonly dtype: DType; readonly shape: readonly number[] }
+  | { readonly kind: "trained"; readonly shape: readonly number[] }
+  | {
+      readonly kind: "quantised";
+      readonly shape: readonly number[];
+      readonly codes: DType;
+      readonly zeroPoints: DType;
+      readonly blockSize: number;
+    };
+
+export interface ScopeOptions {
+  readonly parameters: ReadonlyMap<string, StoredParameter>;
+  /** Weights are stored [in, out]. */
+  readonly transposedWeights: boolean;
+  readonly adapter: ReadonlyMap<string, LoraModule>;
+  /**
+   * "merged": W + s B A is computed once and used for all tokens, forward and backward, which pays from some 500 tokens a
+   * run; "separate": W x + s B (A x), which keeps W a constant that the runtime may pack.
+   */
+  readonly adapterForm: "merged" | "separate";
+}
+
+/** Scalar input: 1 with the adapter, 0 without (the reference policy). */
+export const ADAPTER_SWITCH = "adapter";
+
+export const loraA = (module: string): string => `${module}.lora_A.weight`;
+export const loraB = (module: string): string => `${module}.lora_B.weight`;
+
+/** A model's parameters as nodes: frozen ones lie outside the graph, trained ones are inputs. */
+export class ModelScope implements Scope {
+  /** The trained parameters that were asked for, by name. */
+  readonly trained = new Map<string, Node>();
+
+  constructor(private readonly options: ScopeOptions) {}
+
+  has(name: string): boolean {
+    return this.options.parameters.has(name);
+  }
+
+  tensor(name: string): Node {
+    const parameter = this.options.parameters.get(name);
+    if (parameter === undefined) {
+      throw new LlamaGymError("WEIGHTS_MISMATCH", `The model has no tensor "${name}", which its architecture needs.`);
+    }
+    switch (parameter.kind) {
+      case "frozen":
+        return cast(weight(name, parameter.dtype, parameter.shape), "float32");
+      case "trained":
+        return this.trainedInput(name, parameter.shape);
+      case "quantised": {
+        const { codes, zeroPoints, blockSize, shape } = parameter;
+        const blocks = [shape[0], shape[1] / blockSize];
+        const part = (suffix: string, dtype: DType, partShape: readonly number[]) => weight(`${name}.${suffix}`, dtype, partShape);
+        return dequantize(part("codes", codes, shape), part("scales", "float32", blocks), part("zero_points", zeroPoints, blocks), blockSize);
+      }
+    }
+  }
+
+  linear(module: string, x: Node): Node {
+    const stored = this.tensor(`${module}.weight`);
+    const transposeB = !this.options.transposedWeights;
+    const lora = this.options.adapter.get(module);
+    const product = lora === undefined ? matmul(x, stored, { transposeB }) : this.adapted(module, x, stored, lora);
+    const bias = `${module}.bias`;
+    return this.has(bias) ? add(product, this.tensor(bias)) : product;
+  }
+
+  private adapted(module: string, x: Node, stored: Node, { rank, scaling, inFeatures, outFeatures }: LoraModule): Node {
+    const transposeB = !this.options.transposedWeights;
+    const a = this.trainedInput(loraA(module), [rank, inFeatures]);
+    const b = mul(this.trainedInput(loraB(module), [outFeatures, rank]), input(ADAPTER_SWITCH, "float32", []));
+    const lowRank = (from: Node) => matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
+    if (this.options.adapterForm === "separate") return add(matmul(x, stored, { transposeB }), lowRank(x));
+    const merged = transposeB
+      ? addMatmul(stored, b, a, { alpha: scaling })
+      : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
+    // The product with the merged weight gives dx; the skinny products, which are never run forward, give dA and dB.
+    return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), lowRank(stopGradient(x)));
+  }
+
+  private trainedInput(name: string, shape: readonly number[]): Node {
+    const known = this.trained.get(name);
+    if (known !== undefined) return known;
+    const node = input(name, "float32", shape);
+    this.trained.set(name, node);
+    return node;
+  }
+}
