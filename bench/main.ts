@@ -1,0 +1,76 @@
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { Bench } from "./framework.js";
+import { measure } from "./measure.js";
+import { formatReport } from "./table.js";
+
+const benches: Record<string, () => Promise<{ bench: Bench }>> = {
+  engine: () => import("./engine.js"),
+  grpo: () => import("./grpo.js"),
+  blackjack: () => import("./blackjack.js"),
+};
+
+const usage = `usage: npm run bench -- NAME [options]
+
+benches: ${Object.keys(benches).join(", ")}
+
+  --json          one JSON object on standard output instead of a table
+  --runs N        measured runs of each case (5); figures are their medians
+  --threads N     threads on each side (2)
+  --cases A,B     only these cases
+  --side SIDE     only ours, or only the peers
+  --verbose       show what the sides print`;
+
+function positiveInteger(text: string, option: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1)
+    throw new Error(`--${option} must be a whole number above 0, not "${text}"`);
+  return value;
+}
+
+function parseSide(text: string | undefined): "ours" | "peers" | undefined {
+  if (text === undefined || text === "ours" || text === "peers") return text;
+  throw new Error(`--side must be ours or peers, not "${text}"`);
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean", default: false },
+      runs: { type: "string", default: "5" },
+      threads: { type: "string", default: "2" },
+      cases: { type: "string" },
+      side: { type: "string" },
+      verbose: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help || positionals.length === 0) {
+    console.log(usage);
+    return;
+  }
+  const [name] = positionals;
+  if (positionals.length > 1 || !Object.hasOwn(benches, name)) {
+    throw new Error(`no bench "${positionals.join(" ")}"\n\n${usage}`);
+  }
+  const { bench } = await benches[name]();
+  const report = await measure(bench, {
+    // Compiled, this file is bench/.build/bench/main.js.
+    root: fileURLToPath(new URL("../../..", import.meta.url)),
+    runs: positiveInteger(values.runs, "runs"),
+    threads: positiveInteger(values.threads, "threads"),
+    side: parseSide(values.side),
+    cases: values.cases?.split(",").map((text) => text.trim()),
+    verbose: values.verbose,
+    progress: (text) => process.stderr.write(`${text}\n`),
+  });
+  console.log(values.json ? JSON.stringify(report) : formatReport(report, bench.about));
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,40 @@
+// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym]
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const peers = fileURLToPath(new URL("peers/", import.meta.url));
+const torch = "torch==2.13.0";
+const environments = {
+  pytorch: { folder: ".venv", requirements: ["-r", "requirements.txt"] },
+  // LlamaGym 0.1.1 asks for versions that exclude each other; the file lists every package, so dependencies are not followed.
+  llamagym: { folder: ".venv-llamagym", requirements: ["--no-deps", "-r", "requirements-llamagym.txt"] },
+};
+
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+function run(program, parameters) {
+  const { status, error } = spawnSync(program, parameters, { cwd: peers, stdio: "inherit" });
+  if (error) fail(`${program} cannot be started: ${error.message}. Python 3.10 to 3.12 is needed; PYTHON names it.`);
+  if (status !== 0) fail(`failed: ${program} ${parameters.join(" ")}`);
+}
+
+function install({ folder, requirements }) {
+  const python = `${peers}${folder}/${process.platform === "win32" ? "Scripts/python.exe" : "bin/python"}`;
+  const fallback = process.platform === "win32" ? "python" : "python3";
+  if (!existsSync(python)) run(process.env.PYTHON ?? fallback, ["-m", "venv", "--clear", folder]);
+  run(python, ["-m", "pip", "install", torch]);
+  run(python, ["-m", "pip", "install", ...requirements]);
+}
+
+try {
+  const { values } = parseArgs({ options: { llamagym: { type: "boolean", default: false } } });
+  install(environments.pytorch);
+  if (values.llamagym) install(environments.llamagym);
+} catch (error) {
+  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym]`);
+}

@@ -1,0 +1,73 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Answer, Measured, Parameters, Request } from "./framework.js";
+
+export type SideCommand = { program: string; arguments: string[] };
+
+const requestTimeoutMilliseconds = 30 * 60 * 1000;
+const keptErrorCharacters = 4000;
+
+type Waiting = { resolve: (answer: Answer) => void; reject: (error: Error) => void };
+
+/** One side of a bench, in a process of its own, asked one thing at a time. */
+export class Side {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #name: string;
+  readonly #ended: Promise<void>;
+  #errors = "";
+  #waiting: Waiting | undefined;
+
+  /** @param verbose shows what the process writes to standard error */
+  constructor(name: string, command: SideCommand, verbose: boolean) {
+    this.#name = name;
+    this.#child = spawn(command.program, command.arguments, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      if (verbose) process.stderr.write(text);
+      this.#errors = (this.#errors + text).slice(-keptErrorCharacters);
+    });
+    createInterface({ input: this.#child.stdout }).on("line", (line) => this.#receive(line));
+    // Writing to a process that has ended is reported by its exit, below.
+    this.#child.stdin.on("error", () => undefined);
+    this.#ended = new Promise((resolve) => {
+      this.#child.once("error", (error) => this.#fail(`cannot be started: ${error.message}`, resolve));
+      this.#child.once("close", (code, signal) => this.#fail(`ended with ${signal ?? `exit code ${code}`}`, resolve));
+    });
+  }
+
+  /** Sends one request and waits for its answer. Throws when the side reports an error, ends or takes half an hour. */
+  async request(request: Request<Parameters>): Promise<Measured> {
+    let timer: NodeJS.Timeout | undefined;
+    const answer = await new Promise<Answer>((resolve, reject) => {
+      this.#waiting = { resolve, reject };
+      timer = setTimeout(() => this.#child.kill("SIGKILL"), requestTimeoutMilliseconds);
+      this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+    }).finally(() => clearTimeout(timer));
+    if ("error" in answer) throw new Error(`${this.#name}, case ${request.case}: ${answer.error}`);
+    return answer;
+  }
+
+  /** Ends the process: its input closes, and it is killed if that is not enough. */
+  async close(): Promise<void> {
+    this.#child.stdin.end();
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), 10_000);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  #receive(line: string): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (!waiting) return;
+    try {
+      waiting.resolve(JSON.parse(line) as Answer);
+    } catch {
+      waiting.reject(new Error(`${this.#name} printed something else than an answer: ${line.slice(0, 200)}`));
+    }
+  }
+
+  #fail(what: string, done: () => void): void {
+    this.#waiting?.reject(new Error(`${this.#name} ${what}\n${this.#errors.trim()}`));
+    this.#waiting = undefined;
+    done();
+  }
+}
