@@ -1,0 +1,69 @@
+import {
+  concat,
+  gatherRows,
+  input,
+  mul,
+  mulDims,
+  reshape,
+  softmax,
+  symbol,
+  type Node,
+} from "../graph/index.js";
+import { attend, intoSlots, outOfSlots } from "../nn/attention.js";
+import type { DecoderConfig } from "../nn/config.js";
+import { decoder } from "../nn/decoder.js";
+import type { Scope } from "../nn/scope.js";
+import { visibilityBias } from "../nn/visibility.js";
+import { vocabularyLogits } from "./policy.js";
+import { positionInputs } from "./sequence-graph.js";
+
+/**
+ * One step of decoding, or the reading of many prompt tokens at once: new tokens attend to a prefix shared by all rows, to
+ * what each row's cache holds, and to one another.
+ * Inputs beside the tokens: prefix_key_i and prefix_value_i [1, heads, prefix, width], cache_key_i and cache_value_i
+ * [1, heads, rows, capacity, width], positions of each; "select" names the flat tokens whose scores are wanted.
+ * Outputs: key_i and value_i [tokens, heads * width] of the new tokens, and for the selected tokens logits, plain
+ * probabilities and probabilities at a temperature, each [selected, vocabulary].
+ */
+export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string, Node> {
+  const { heads, keyValueHeads, headDim } = config;
+  const [tokens, rows, rowTokens, prefix, capacity, selected] = ["tokens", "rows", "row_tokens", "prefix", "capacity", "selected"].map(symbol);
+  const routeInputs = (name: string, count: number) => ({
+    slots: input(`${name}_slots`, "int32", [mulDims(count, rows, rowTokens)]),
+    inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
+  });
+  const queryRoute = routeInputs("query", heads);
+  const keyRoute = routeInputs("key", keyValueHeads);
+  const rowPositions = input("row_positions", "int32", [1, rows, rowTokens]);
+  const prefixPositions = input("prefix_positions", "int32", [1, 1, prefix]);
+  const cachePositions = input("cache_positions", "int32", [1, rows, capacity]);
+  const shape = { heads, keyValueHeads, headDim, scale: config.attentionScale, softcap: config.attentionSoftcap };
+  const outputs: Record<string, Node> = {};
+
+  const hidden = decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, { window }, layer) => {
+    outputs[`key_${layer}`] = k;
+    outputs[`value_${layer}`] = v;
+    const fresh = (x: Node) => reshape(intoSlots(x, keyValueHeads, headDim, keyRoute), [1, keyValueHeads, rows, rowTokens, headDim]);
+    const shared = (kind: string) => input(`prefix_${kind}_${layer}`, "float32", [1, keyValueHeads, prefix, headDim]);
+    const cached = (kind: string) => input(`cache_${kind}_${layer}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
+    const segments = [
+      { keys: shared("key"), values: shared("value"), shared: true },
+      { keys: cached("key"), values: cached("value"), shared: false },
+      { keys: fresh(k), values: fresh(v), shared: false },
+    ];
+    const bias = concat(
+      [prefixPositions, cachePositions, rowPositions].map((keys) => visibilityBias(rowPositions, keys, window)),
+      -1,
+    );
+    const attended = attend(intoSlots(q, heads, headDim, queryRoute), segments, bias, { groups: 1, rows, tokens: rowTokens }, shape);
+    return outOfSlots(attended, heads, headDim, tokens, queryRoute);
+  });
+
+  const logits = vocabularyLogits(config, scope, gatherRows(hidden, input("select", "int32", [selected])));
+  return {
+    ...outputs,
+    logits,
+    plain: softmax(logits),
+    tempered: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),
+  };
+}

@@ -1,0 +1,134 @@
+import { LlamaGymError } from "../errors.js";
+import type { JsonObject } from "../files/index.js";
+import type { CompiledGraph } from "../graph/index.js";
+import type { DecoderConfig } from "../nn/config.js";
+import type { Device } from "../runtime/device.js";
+import { Runtime } from "../runtime/runtime.js";
+import type { Session } from "../runtime/session.js";
+import type { View } from "../runtime/buffer.js";
+import { tensor, type Tensor } from "../tensor/tensor.js";
+import { parseModelConfig } from "./architectures/index.js";
+import type { LoraConfig, LoraModule } from "./lora.js";
+import { ParameterBuffer } from "./parameters.js";
+import { ADAPTER_SWITCH, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
+import { openModelSource, type ModelSource } from "./source.js";
+import { ModelWeights } from "./weights.js";
+
+export interface ModelOptions {
+  readonly device?: Device;
+  /** Threads of one operation; all cores by default. */
+  readonly threads?: number;
+}
+
+/** A low-rank adapter on a model: where it sits and how it was configured. */
+export interface Adapter {
+  readonly config: LoraConfig;
+  readonly modules: ReadonlyMap<string, LoraModule>;
+}
+
+/** What is trained, if anything: an adapter, or the weights themselves. */
+interface Trained {
+  readonly adapter: Adapter | undefined;
+  readonly parameters: ParameterBuffer;
+}
+
+/**
+ * A decoder-only language model: its configuration, its frozen weights and what of it is trained. Adapted or trained forms of
+ * a model share its weights and its runtime. Graphs are made by those who use the model (sampler, trainer) and get their
+ * parameters here, so that all of them see one state.
+ */
+export class CausalLM {
+  /** Grows with every change of a trained value; what was computed before (caches) no longer holds. */
+  version = 0;
+
+  constructor(
+    readonly source: ModelSource,
+    readonly config: DecoderConfig,
+    readonly weights: ModelWeights,
+    readonly runtime: Runtime,
+    private readonly trained?: Trained,
+  ) {}
+
+  /** Opens a model folder or GGUF file; throws a LlamaGymError that names what is wrong with it. */
+  static async open(path: string, { device = "auto", threads }: ModelOptions = {}): Promise<CausalLM> {
+    const source = await openModelSource(path);
+    try {
+      const config = parseModelConfig(source.config, source.path, source.weights.entries.keys());
+      const weights = await ModelWeights.open(source.weights, source.weights.entries.keys());
+      return new CausalLM(source, config, weights, new Runtime({ device, threads }));
+    } catch (error) {
+      await source.close();
+      throw error;
+    }
+  }
+
+  get adapter(): Adapter | undefined {
+    return this.trained?.adapter;
+  }
+
+  /** The trained parameters, by their names in the model (or PEFT's names less "base_model.model."). */
+  get parameters(): ParameterBuffer {
+    if (this.trained === undefined) {
+      throw new LlamaGymError("INVALID_STATE", "Nothing of this model is trained; add an adapter with getPeftModel, or call trainWeights.");
+    }
+    return this.trained.parameters;
+  }
+
+  get isTrained(): boolean {
+    return this.trained !== undefined;
+  }
+
+  /** Whether the output matrix itself is trained. */
+  get headIsTrained(): boolean {
+    const { head, headBias } = this.config.names;
+    return [head, headBias].some((name) => name !== undefined && this.trained?.parameters.has(name) === true);
+  }
+
+  /** The tokens that end a reply, from the model's own files. */
+  get eosTokenIds(): readonly number[] {
+    const { eos_token_id: eos } = { ...this.source.config, ...this.source.generationConfig } as JsonObject;
+    return Array.isArray(eos) ? (eos as number[]) : typeof eos === "number" ? [eos] : [];
+  }
+
+  /** Parameters for a network's layers; see ModelScope. */
+  scope(adapterForm: ScopeOptions["adapterForm"]): ModelScope {
+    const stored = new Map<string, StoredParameter>(this.weights.parameters);
+    if (this.trained !== undefined && this.trained.adapter === undefined) {
+      for (const name of this.trained.parameters.names) stored.set(name, { kind: "trained", shape: this.trained.parameters.shape(name) });
+    }
+    return new ModelScope({
+      parameters: stored,
+      transposedWeights: this.config.transposedWeights,
+      adapter: this.trained?.adapter?.modules ?? new Map(),
+      adapterForm,
+    });
+  }
+
+  async createSession(graph: CompiledGraph, { profile }: { profile?: string } = {}): Promise<Session> {
+    return this.runtime.createSession(graph, { ...this.weights.sessionOptions(), profile });
+  }
+
+  /** The trained values that a graph reads, and its adapter switch. */
+  parameterFeeds(graph: CompiledGraph, { adapter = true }: { adapter?: boolean } = {}): Record<string, Tensor | View> {
+    const feeds: Record<string, Tensor | View> = {};
+    for (const { name } of graph.inputs) {
+      if (name === ADAPTER_SWITCH) feeds[name] = tensor("float32", [], Float32Array.of(adapter ? 1 : 0));
+      else if (this.trained?.parameters.has(name) === true) feeds[name] = this.trained.parameters.view(name);
+    }
+    return feeds;
+  }
+
+  /** The same model with something of it trained; weights and runtime are shared. */
+  withTrained(parameters: ParameterBuffer, adapter?: Adapter): CausalLM {
+    if (this.trained !== undefined) {
+      throw new LlamaGymError("INVALID_STATE", "This model is trained already; start from the base model, or merge its adapter first.");
+    }
+    return new CausalLM(this.source, this.config, this.weights, this.runtime, { adapter, parameters });
+  }
+
+  /** Ends the runtime, and with it every form of this model, and closes its files. */
+  async close(): Promise<void> {
+    await this.runtime.close();
+    await this.source.close();
+  }
+}

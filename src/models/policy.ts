@@ -1,0 +1,69 @@
+import {
+  add,
+  exp,
+  gatherRows,
+  input,
+  logSoftmax,
+  matmul,
+  mul,
+  neg,
+  pick,
+  reduceSum,
+  symbol,
+  tanh,
+  tokenLogProbs,
+  type Dim,
+  type Node,
+} from "../graph/index.js";
+import type { DecoderConfig } from "../nn/config.js";
+import type { Scope } from "../nn/scope.js";
+
+/** What a loss is written with: one entry for each chosen token of the batch, in the order in which they were chosen. */
+export interface PolicyNodes {
+  /** How many tokens were chosen; the first dimension of everything here and of a loss's own inputs. */
+  readonly selected: Dim;
+  /** Log-probability of each chosen token given the tokens before it: [selected]. */
+  readonly logProbs: Node;
+  /** Entropy in nats of the distribution that each chosen token came from: [selected]; undefined unless asked for. */
+  readonly entropy: Node | undefined;
+  /** Final hidden state that predicts each chosen token: [selected, width]. */
+  readonly hidden: Node;
+}
+
+export type EntropyUse = "none" | "value" | "gradient";
+
+/** Raw scores of the vocabulary [rows, vocabulary] from final hidden states [rows, width]. */
+export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: Scope, hidden: Node): Node {
+  const product = matmul(hidden, scope.tensor(names.head), { transposeB: true });
+  const logits = names.headBias === undefined ? product : add(product, scope.tensor(names.headBias));
+  return logitSoftcap === undefined ? logits : mul(tanh(mul(logits, 1 / logitSoftcap)), logitSoftcap);
+}
+
+/**
+ * Log-probabilities of the tokens named by the inputs "select" (flat number of each one's predictor) and "targets", under the
+ * policy at the input "inverse_temperature". With a frozen output matrix nothing of size [selected, vocabulary] is kept.
+ */
+export function policyNodes(
+  config: DecoderConfig,
+  scope: Scope,
+  allHidden: Node,
+  { entropy, trainedHead }: { entropy: EntropyUse; trainedHead: boolean },
+): PolicyNodes {
+  const selected = symbol("selected");
+  const hidden = gatherRows(allHidden, input("select", "int32", [selected]));
+  const targets = input("targets", "int32", [selected]);
+  const inverseTemperature = input("inverse_temperature", "float32", []);
+  const { head, headBias } = config.names;
+  if (!trainedHead) {
+    const bias = headBias === undefined ? undefined : scope.tensor(headBias);
+    const result = tokenLogProbs({ hidden, head: scope.tensor(head), bias, targets, inverseTemperature, softcap: config.logitSoftcap, entropy });
+    return { selected, hidden, ...result };
+  }
+  const all = logSoftmax(mul(vocabularyLogits(config, scope, hidden), inverseTemperature));
+  return {
+    selected,
+    hidden,
+    logProbs: pick(all, targets),
+    entropy: entropy === "none" ? undefined : neg(reduceSum(mul(exp(all), all), [1])),
+  };
+}

@@ -1,0 +1,142 @@
+import { LlamaGymError } from "../errors.js";
+import { compile, gradient, type Node } from "../graph/index.js";
+import type { View } from "../runtime/buffer.js";
+import type { Session } from "../runtime/session.js";
+import { int32, tensor, type Tensor } from "../tensor/tensor.js";
+import { packSequences, type SequenceGroup } from "./batch.js";
+import type { CausalLM } from "./causal-lm.js";
+import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
+import { sequenceGraph } from "./sequence-graph.js";
+
+/** A token of a batch whose log-probability is wanted: `index` counts within its row, behind the prefix. */
+export interface SelectedToken {
+  readonly group: number;
+  readonly row: number;
+  readonly index: number;
+}
+
+export interface TokenBatch {
+  readonly groups: readonly SequenceGroup[];
+  readonly selected: readonly SelectedToken[];
+  /** The temperature of the policy whose log-probabilities are meant; 1 by default. */
+  readonly temperature?: number;
+}
+
+export interface Objective {
+  /** Scalar to minimise. */
+  readonly loss: Node;
+  /** More values that are wanted, by name. */
+  readonly statistics?: Readonly<Record<string, Node>>;
+}
+
+export interface GraphOptions {
+  readonly entropy?: EntropyUse;
+  /** Batches come with shared prefixes; without, the graph is shorter. */
+  readonly withPrefix?: boolean;
+  /** How the adapter is applied; "merged" pays from some 500 tokens a batch. */
+  readonly adapterForm?: "merged" | "separate";
+  readonly profile?: string;
+}
+
+const GRADIENT = "gradient of ";
+
+/** The inputs of policyNodes and packSequences for a batch; throws INVALID_ARGUMENT for a token that nothing predicts. */
+function batchFeeds(model: CausalLM, { groups, selected, temperature = 1 }: TokenBatch): Record<string, Tensor> {
+  const packed = packSequences(model.config, groups);
+  const select = selected.map(({ group, row, index }) => packed.predictor(group, row, index));
+  if (select.includes(-1)) {
+    throw new LlamaGymError("INVALID_ARGUMENT", "The first token of a sequence has no log-probability: nothing comes before it.");
+  }
+  return {
+    ...packed.feeds,
+    select: int32(select),
+    targets: int32(selected.map(({ group, row, index }) => groups[group].rows[row][index])),
+    inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
+  };
+}
+
+/** Log-probabilities (and entropies) of chosen tokens, without gradients. */
+export class ScoringGraph {
+  private constructor(
+    private readonly model: CausalLM,
+    private readonly session: Session,
+  ) {}
+
+  static async create(model: CausalLM, { entropy = "none", withPrefix = true, adapterForm = "separate", profile }: GraphOptions = {}): Promise<ScoringGraph> {
+    const scope = model.scope(adapterForm);
+    const hidden = sequenceGraph(model.config, scope, withPrefix);
+    const policy = policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained });
+    const graph = compile({ logProbs: policy.logProbs, ...(policy.entropy ? { entropy: policy.entropy } : {}) });
+    return new ScoringGraph(model, await model.createSession(graph, { profile }));
+  }
+
+  /** One value for each selected token; `adapter: false` gives the reference policy's. */
+  async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<{ logProbs: Float32Array; entropy: Float32Array | undefined }> {
+    const { graph } = this.session;
+    const outputs = await this.session.run({ ...batchFeeds(this.model, batch), ...this.model.parameterFeeds(graph, { adapter }) });
+    return { logProbs: outputs.logProbs.data, entropy: outputs.entropy?.data };
+  }
+
+  async release(): Promise<void> {
+    await this.session.release();
+  }
+}
+
+/** One compiled graph that gives a loss, its statistics and the gradients of all trained parameters. */
+export class TrainingGraph {
+  private scratch: View | undefined;
+
+  private constructor(
+    private readonly model: CausalLM,
+    private readonly session: Session,
+  ) {}
+
+  /** `objective` writes the loss with the policy's nodes and inputs of its own (graph.input). */
+  static async create(
+    model: CausalLM,
+    objective: (policy: PolicyNodes) => Objective,
+    { entropy = "none", withPrefix = true, adapterForm = "merged", profile }: GraphOptions = {},
+  ): Promise<TrainingGraph> {
+    const scope = model.scope(adapterForm);
+    const hidden = sequenceGraph(model.config, scope, withPrefix);
+    const { loss, statistics = {} } = objective(policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained }));
+    const names = [...scope.trained.keys()];
+    const gradients = gradient(loss, names.map((name) => scope.trained.get(name)!));
+    const graph = compile({
+      loss,
+      ...statistics,
+      ...Object.fromEntries(names.map((name, i) => [GRADIENT + name, gradients[i]])),
+    });
+    return new TrainingGraph(model, await model.createSession(graph, { profile }));
+  }
+
+  /**
+   * Computes the loss of a batch and leaves the gradients in the model's gradient buffer, in place of what was there or, with
+   * `accumulate`, added to it. `inputs` are the objective's own.
+   */
+  async run(
+    batch: TokenBatch,
+    inputs: Readonly<Record<string, Tensor>> = {},
+    { accumulate = false }: { accumulate?: boolean } = {},
+  ): Promise<Record<string, Tensor<"float32">>> {
+    const { model, session } = this;
+    const { parameters, runtime } = { parameters: model.parameters, runtime: model.runtime };
+    if (accumulate) this.scratch ??= runtime.allocate("float32", [parameters.count]);
+    const target = accumulate ? this.scratch! : parameters.gradients;
+    const fetches: Record<string, View> = {};
+    for (const { name } of session.graph.outputs) {
+      if (name.startsWith(GRADIENT)) fetches[name] = parameters.view(name.slice(GRADIENT.length), target);
+    }
+    const outputs = await session.run(
+      { ...batchFeeds(model, batch), ...model.parameterFeeds(session.graph), ...inputs },
+      { fetches },
+    );
+    if (accumulate) await runtime.kernel({ name: "addScaled", target: parameters.gradients, source: target, scale: 1 });
+    return outputs;
+  }
+
+  async release(): Promise<void> {
+    if (this.scratch !== undefined) this.model.runtime.free(this.scratch);
+    await this.session.release();
+  }
+}
