@@ -1,0 +1,133 @@
+import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
+import { unusedMarks } from "./jinja/chat-template.js";
+import type { ChatMessage } from "./messages.js";
+import type { Offset } from "./tokenization/alignment.js";
+
+/** A range [start, end) of token positions. */
+export type AssistantSpan = readonly [start: number, end: number];
+
+/** A range [start, end) of UTF-16 positions in a text. */
+type TextRange = readonly [start: number, end: number];
+
+/**
+ * Which parts of a rendered conversation the assistant says: what {% generation %} blocks print where the template
+ * has them; else each assistant message from the end of its header to the end of its end token.
+ *
+ * Without marks, a message's place is found by rendering the conversation again with another content in it: what
+ * stands before and after is the template's. Its header is what add_generation_prompt would print before it.
+ * `specialTokens` are the contents of the tokenizer's special tokens.
+ */
+export function assistantRanges(
+  renderer: ChatRenderer,
+  messages: readonly ChatMessage[],
+  options: RenderOptions,
+  specialTokens: readonly string[],
+): { text: string; ranges: TextRange[] } {
+  const { text, generated } = renderer.renderMarked(messages, options);
+  if (renderer.marksGeneration(options)) return { text, ranges: generated.filter(([start, end]) => end > start) };
+  const ranges: TextRange[] = [];
+  messages.forEach((message, index) => {
+    if (message.role !== "assistant") return;
+    const place = findContent(renderer, messages, index, text, options);
+    if (!place) return;
+    const start = headerEnd(renderer, messages, index, text, options) ?? place.start;
+    ranges.push([Math.min(start, place.end), place.end + endTokenLength(place.closing, specialTokens)]);
+  });
+  return { text, ranges };
+}
+
+/** The tokens that have a part in a range. A token that joins the header and the content belongs to the content. */
+export function tokensOfRanges(ranges: readonly TextRange[], offsets: readonly Offset[]): AssistantSpan[] {
+  const spans: AssistantSpan[] = [];
+  let position = 0;
+  for (const [start, end] of ranges) {
+    while (position < offsets.length && offsets[position][1] <= start) position++;
+    const first = position;
+    while (position < offsets.length && offsets[position][0] < end) position++;
+    if (position > first) spans.push([first, position]);
+  }
+  return spans;
+}
+
+interface ContentPlace {
+  readonly start: number;
+  readonly end: number;
+  /** What the template puts after the content, as far as it belongs to the message. */
+  readonly closing: string;
+}
+
+function findContent(
+  renderer: ChatRenderer,
+  messages: readonly ChatMessage[],
+  index: number,
+  text: string,
+  options: RenderOptions,
+): ContentPlace | null {
+  const [mark] = unusedMarks(text);
+  const content = Array.isArray(messages[index].content) ? [{ type: "text", text: mark }] : mark;
+  const marked = messages.map((message, i) => (i === index ? { role: message.role, content } : message));
+  const around = splitAt(
+    attempt(() => renderer.render(marked, options)),
+    mark,
+  );
+  const alone = splitAt(
+    attempt(() => renderer.render(marked.slice(0, index + 1), { ...options, addGenerationPrompt: false })),
+    mark,
+  );
+  if (!around || !text.startsWith(around.before) || !text.endsWith(around.after)) return null;
+  const start = around.before.length;
+  const end = text.length - around.after.length;
+  if (end < start) return null;
+  return { start, end, closing: commonStart(around.after, alone?.after ?? "") };
+}
+
+function splitAt(text: string | null, mark: string): { before: string; after: string } | null {
+  const at = text?.indexOf(mark) ?? -1;
+  return text === null || at < 0 ? null : { before: text.slice(0, at), after: text.slice(at + mark.length) };
+}
+
+/** Where the header of an assistant message ends: after what the generation prompt prints in its place. */
+function headerEnd(
+  renderer: ChatRenderer,
+  messages: readonly ChatMessage[],
+  index: number,
+  text: string,
+  options: RenderOptions,
+): number | null {
+  if (index === 0) return null;
+  const before = messages.slice(0, index);
+  const prompt = attempt(() => renderer.render(before, { ...options, addGenerationPrompt: true }));
+  const plain = attempt(() => renderer.render(before, { ...options, addGenerationPrompt: false }));
+  // A template that has no generation prompt says nothing about headers.
+  if (prompt === null || prompt === plain || !text.startsWith(prompt)) return null;
+  return prompt.length;
+}
+
+/** How much of the closing is the end token: up to the first special token, or all but the last whitespace. */
+function endTokenLength(closing: string, specialTokens: readonly string[]): number {
+  let end = Infinity;
+  let start = Infinity;
+  for (const token of specialTokens) {
+    const at = closing.indexOf(token);
+    if (token !== "" && at >= 0 && (at < start || (at === start && at + token.length > end))) {
+      start = at;
+      end = at + token.length;
+    }
+  }
+  return end === Infinity ? closing.trimEnd().length : end;
+}
+
+function commonStart(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
+}
+
+/** Some templates refuse a part of a conversation that they take as a whole. */
+function attempt(render: () => string): string | null {
+  try {
+    return render();
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,108 @@
+import { parse, tokenize } from "@huggingface/jinja";
+
+import { LlamaGymError } from "../../errors.js";
+import { TemplateRefusal, templateScope } from "./globals.js";
+import { TemplateInterpreter } from "./interpreter.js";
+import { markOutputs } from "./nodes.js";
+import { pythonString } from "./python-text.js";
+
+/** What a template is rendered with. */
+export interface TemplateInput {
+  /** Names that the template sees: messages, add_generation_prompt, tools, bos_token, ... null is Python's None. */
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** The time that strftime_now tells; the present by default. */
+  readonly now?: Date;
+}
+
+/** A rendered template with the parts that {% generation %} blocks printed, as [start, end) positions in the text. */
+export interface RenderedTemplate {
+  readonly text: string;
+  readonly generated: readonly (readonly [start: number, end: number])[];
+}
+
+const generationTag = /\{%(-?)[ \t\r\n]*(end)?generation[ \t\r\n]*(-?)%\}/g;
+const openVariable = "generation_open";
+const closeVariable = "generation_close";
+
+/**
+ * A chat template: Jinja with trim_blocks and lstrip_blocks, raise_exception, strftime_now, tojson, loop controls and
+ * {% generation %}, as Transformers renders it. Parsed once, rendered often.
+ */
+export class ChatTemplate {
+  /** Whether the template marks what the assistant generates. */
+  readonly marksGeneration: boolean;
+  private readonly program: ReturnType<typeof parse>;
+
+  /** Throws TEMPLATE_FAILED for what is not a template. */
+  constructor(readonly source: string) {
+    const normalized = source.replace(/\r\n|\r/g, "\n");
+    this.marksGeneration = normalized.search(generationTag) >= 0;
+    try {
+      this.program = parse(tokenize(printMarks(normalized), { trim_blocks: true, lstrip_blocks: true }));
+    } catch (cause) {
+      throw new LlamaGymError("TEMPLATE_FAILED", `The chat template is not valid Jinja: ${reason(cause)}.`, { cause });
+    }
+    markOutputs(this.program.body);
+  }
+
+  /** The template's text. Throws TEMPLATE_FAILED; its `cause` has the template's own message where it raised one. */
+  render(input: TemplateInput): string {
+    return this.run(input, "", "");
+  }
+
+  /** The template's text and which parts of it {% generation %} marks. Throws as `render`. */
+  renderMarked(input: TemplateInput): RenderedTemplate {
+    const text = this.render(input);
+    if (!this.marksGeneration) return { text, generated: [] };
+    const [open, close] = unusedMarks(text);
+    const marked = this.run(input, open, close);
+    const generated: [number, number][] = [];
+    let removed = 0;
+    let start = 0;
+    for (let i = 0; i < marked.length; i++) {
+      if (marked[i] === open) start = i - removed++;
+      else if (marked[i] === close) generated.push([start, i - removed++]);
+    }
+    return { text, generated };
+  }
+
+  private run({ variables, now }: TemplateInput, open: string, close: string): string {
+    const scope = templateScope(
+      { ...variables, [openVariable]: open, [closeVariable]: close },
+      () => now ?? new Date(),
+    );
+    try {
+      return pythonString(new TemplateInterpreter(scope).run(this.program));
+    } catch (cause) {
+      const said = cause instanceof TemplateRefusal ? "refused the conversation" : "failed";
+      throw new LlamaGymError("TEMPLATE_FAILED", `The chat template ${said}: ${reason(cause)}.`, { cause });
+    }
+  }
+}
+
+/** Replaces each generation tag by a block that prints a mark, with the tag's own control of whitespace. */
+function printMarks(source: string): string {
+  return source.replace(generationTag, (_, before: string, end: string | undefined, after: string) => {
+    const name = end ? closeVariable : openVariable;
+    return `{%${before} if true %}{{ ${name} }}{% endif ${after}%}`;
+  });
+}
+
+/** Two characters that stand nowhere in the text: noncharacters, which text is not meant to have. */
+export function unusedMarks(text: string): [string, string] {
+  const unused: string[] = [];
+  for (let code = 0xfdd0; code <= 0xfdef && unused.length < 2; code++) {
+    const mark = String.fromCharCode(code);
+    if (!text.includes(mark)) unused.push(mark);
+  }
+  if (unused.length < 2)
+    throw new LlamaGymError(
+      "TEMPLATE_FAILED",
+      "The text uses all noncharacters, so {% generation %} cannot be marked.",
+    );
+  return [unused[0], unused[1]];
+}
+
+function reason(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
+}

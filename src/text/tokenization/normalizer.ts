@@ -1,0 +1,102 @@
+import { BertNormalizer, PrecompiledNormalizer } from "@huggingface/tokenizers";
+
+import { spellBytes } from "./byte-level.js";
+import { type JsonObject, isObject, objectList, stringMember, unsupported } from "./json.js";
+import { compilePattern } from "./pattern.js";
+
+/** Changes a stretch of text before it is split: Unicode forms, spaces spelled as characters, case. */
+export type Normalizer = (text: string) => string;
+
+const supported = [
+  "Sequence",
+  "NFC",
+  "NFD",
+  "NFKC",
+  "NFKD",
+  "Lowercase",
+  "Strip",
+  "StripAccents",
+  "Prepend",
+  "Replace",
+  "Nmt",
+  "ByteLevel",
+  "BertNormalizer",
+  "Precompiled",
+];
+
+/**
+ * The normalizer that tokenizer.json describes, null for none.
+ * With `prefix: false` nothing is put in front of the text, as for a text that continues another; with `strip: false`
+ * its ends keep their whitespace, as for a small part of a text.
+ */
+export function createNormalizer(config: unknown, { prefix = true, strip = true } = {}): Normalizer | null {
+  if (config === null || config === undefined) return null;
+  if (!isObject(config)) throw unsupported("A normalizer", config, supported);
+  switch (config.type) {
+    case "Sequence": {
+      const parts = objectList(config, "normalizers")
+        .map((part) => createNormalizer(part, { prefix, strip }))
+        .filter((part) => part !== null);
+      return (text) => parts.reduce((current, part) => part(current), text);
+    }
+    case "NFC":
+    case "NFD":
+    case "NFKC":
+    case "NFKD": {
+      const form = config.type;
+      return (text) => text.normalize(form);
+    }
+    case "Lowercase":
+      // Letter by letter: JavaScript lowers a whole word's final sigma by its place, Python's tokenizers do not.
+      return (text) => text.replace(/\p{Changes_When_Lowercased}/gu, (letter) => letter.toLowerCase());
+    case "Strip":
+      return strip ? stripNormalizer(config) : (text) => text;
+    case "StripAccents":
+      return (text) => text.replace(/\p{M}/gu, "");
+    case "Prepend": {
+      const prepend = stringMember(config, "prepend");
+      return prefix ? (text) => (text === "" ? "" : prepend + text) : (text) => text;
+    }
+    case "Replace": {
+      const pattern = compilePattern(config.pattern);
+      const content = stringMember(config, "content");
+      return (text) => text.replace(pattern, () => content);
+    }
+    case "Nmt":
+      return nmt;
+    case "ByteLevel":
+      return spellBytes;
+    case "BertNormalizer":
+      return libraryNormalizer(new BertNormalizer({ ...config, type: "BertNormalizer" }));
+    case "Precompiled":
+      return libraryNormalizer(
+        new PrecompiledNormalizer({
+          type: "Precompiled",
+          precompiled_charsmap: stringMember(config, "precompiled_charsmap"),
+        }),
+      );
+    default:
+      throw unsupported("A normalizer", config.type, supported);
+  }
+}
+
+function libraryNormalizer(normalizer: { normalize(text: string): string }): Normalizer {
+  return (text) => normalizer.normalize(text);
+}
+
+function stripNormalizer(config: JsonObject): Normalizer {
+  return (text) => {
+    let stripped = text;
+    if (config.strip_left !== false) stripped = stripped.replace(/^\p{White_Space}+/u, "");
+    if (config.strip_right !== false) stripped = stripped.replace(/\p{White_Space}+$/u, "");
+    return stripped;
+  };
+}
+
+/** Control characters, without those that stand for space. */
+const controls = new RegExp("[\\x01-\\x08\\x0b\\x0e-\\x1f\\x7f\\x8f\\x9f]", "g");
+
+/** The clean-up that neural machine translation toolkits share: control characters go, odd spaces become spaces. */
+function nmt(text: string): string {
+  return text.replace(controls, "").replace(/[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]/g, " ");
+}

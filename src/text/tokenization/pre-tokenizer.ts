@@ -1,0 +1,125 @@
+import { spellBytes } from "./byte-level.js";
+import { type JsonObject, corrupt, isObject, objectList, unsupported } from "./json.js";
+import { compilePattern, escapeExpression } from "./pattern.js";
+import { type SplitBehavior, splitBehaviors, splitText } from "./split.js";
+
+/**
+ * Splits a stretch of text into the pieces that the model encodes one by one.
+ * `atStart` tells whether the stretch begins the whole text.
+ */
+export type PreTokenizer = (text: string, atStart: boolean) => string[];
+
+const supported = [
+  "Sequence",
+  "ByteLevel",
+  "Metaspace",
+  "Split",
+  "Digits",
+  "Punctuation",
+  "Whitespace",
+  "WhitespaceSplit",
+  "CharDelimiterSplit",
+  "BertPreTokenizer",
+  "FixedLength",
+];
+
+const gpt2Words =
+  /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
+const numeric = /\p{N}/gu;
+const punctuation = /[\p{P}!-/:-@[-`{-~]/gu;
+const whitespace = /\p{White_Space}/gu;
+const wordClass = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
+const wordsAndSymbols = new RegExp(`[${wordClass}]+|[^${wordClass}\\p{White_Space}]+`, "gu");
+
+/**
+ * The pre-tokenizer that tokenizer.json describes, null for none.
+ * With `prefix: false` no space is put in front of the text, as for a text that continues another.
+ */
+export function createPreTokenizer(config: unknown, { prefix = true } = {}): PreTokenizer | null {
+  if (config === null || config === undefined) return null;
+  if (!isObject(config)) throw unsupported("A pre-tokenizer", config, supported);
+  switch (config.type) {
+    case "Sequence":
+      return sequence(
+        objectList(config, "pretokenizers")
+          .map((part) => createPreTokenizer(part, { prefix }))
+          .filter((part) => part !== null),
+      );
+    case "ByteLevel":
+      return byteLevel(prefix && config.add_prefix_space !== false, config.use_regex !== false);
+    case "Metaspace":
+      return metaspace(config, prefix);
+    case "Split": {
+      const pattern = compilePattern(config.pattern);
+      const behavior = splitBehavior(config);
+      return (text) => splitText(text, pattern, behavior, config.invert === true);
+    }
+    case "Digits": {
+      const behavior = config.individual_digits === true ? "Isolated" : "Contiguous";
+      return (text) => splitText(text, numeric, behavior);
+    }
+    case "Punctuation": {
+      const behavior = config.behavior === undefined ? "Isolated" : splitBehavior(config);
+      return (text) => splitText(text, punctuation, behavior);
+    }
+    case "Whitespace":
+      return (text) => splitText(text, wordsAndSymbols, "Removed", true);
+    case "WhitespaceSplit":
+      return (text) => splitText(text, whitespace, "Removed");
+    case "CharDelimiterSplit": {
+      const pattern = new RegExp(escapeExpression(String(config.delimiter)), "gu");
+      return (text) => splitText(text, pattern, "Removed");
+    }
+    case "BertPreTokenizer":
+      return (text) =>
+        splitText(text, whitespace, "Removed").flatMap((piece) => splitText(piece, punctuation, "Isolated"));
+    case "FixedLength":
+      return fixedLength(config);
+    default:
+      throw unsupported("A pre-tokenizer", config.type, supported);
+  }
+}
+
+function sequence(parts: readonly PreTokenizer[]): PreTokenizer {
+  return (text, atStart) =>
+    parts.reduce((pieces, part) => pieces.flatMap((piece, index) => part(piece, atStart && index === 0)), [text]);
+}
+
+function byteLevel(addPrefixSpace: boolean, useWords: boolean): PreTokenizer {
+  return (text) => {
+    const whole = addPrefixSpace && !text.startsWith(" ") ? ` ${text}` : text;
+    return (useWords ? splitText(whole, gpt2Words, "Isolated") : [whole]).map(spellBytes);
+  };
+}
+
+/** SentencePiece's way: a space becomes a visible character that belongs to the word after it. */
+function metaspace(config: JsonObject, prefix: boolean): PreTokenizer {
+  const mark = typeof config.replacement === "string" ? config.replacement : "▁";
+  const legacyScheme = config.add_prefix_space === false ? "never" : "always";
+  const scheme = prefix ? (config.prepend_scheme ?? legacyScheme) : "never";
+  const pattern = new RegExp(escapeExpression(mark), "gu");
+  return (text, atStart) => {
+    let marked = text.replaceAll(" ", mark);
+    if ((scheme === "always" || (scheme === "first" && atStart)) && !marked.startsWith(mark)) marked = mark + marked;
+    return config.split === false ? [marked] : splitText(marked, pattern, "MergedWithNext");
+  };
+}
+
+function splitBehavior(config: JsonObject): SplitBehavior {
+  const behavior = splitBehaviors.find((known) => known === config.behavior);
+  if (!behavior) throw unsupported(`A ${String(config.type)} behavior`, config.behavior, splitBehaviors);
+  return behavior;
+}
+
+function fixedLength(config: JsonObject): PreTokenizer {
+  const { length } = config;
+  if (typeof length !== "number" || !(length >= 1)) {
+    throw corrupt(`tokenizer.json: FixedLength needs a length of at least 1, not ${JSON.stringify(length)}.`);
+  }
+  return (text) => {
+    const characters = Array.from(text);
+    const pieces: string[] = [];
+    for (let i = 0; i < characters.length; i += length) pieces.push(characters.slice(i, i + length).join(""));
+    return pieces;
+  };
+}
