@@ -4,17 +4,6 @@ const MAX_VALUES = 1 << 15;
 const MAX_FRAMES = 1 << 12;
 const FRAME = 4;
 
-/** A stack's content at some time. */
-export interface SavedStack {
-  readonly values: Uint16Array;
-  readonly frames: Int32Array;
-  readonly depth: number;
-  readonly top: number;
-  readonly locals: number;
-  readonly floor: number;
-  readonly argumentCount: number;
-}
-
 /** Routines in progress, their local variables and the values they put aside (Standard, section 6). */
 export class CallStack {
   private readonly values = new Uint16Array(MAX_VALUES);
@@ -89,22 +78,6 @@ export class CallStack {
   unwind(mark: number): void {
     if (mark > this.depth) throw new StoryError("it throws to a routine that has ended");
     while (this.depth > mark) this.leave();
-  }
-
-  save(): SavedStack {
-    const { depth, top, locals, floor, argumentCount } = this;
-    const values = this.values.slice(0, top);
-    return { values, frames: this.frames.slice(0, depth * FRAME), depth, top, locals, floor, argumentCount };
-  }
-
-  restore(saved: SavedStack): void {
-    this.values.set(saved.values);
-    this.frames.set(saved.frames);
-    this.depth = saved.depth;
-    this.top = saved.top;
-    this.locals = saved.locals;
-    this.floor = saved.floor;
-    this.argumentCount = saved.argumentCount;
   }
 
   clear(): void {

@@ -1,5 +1,5 @@
 import { Budget } from "./budget.js";
-import { CallStack, type SavedStack } from "./call-stack.js";
+import { CallStack } from "./call-stack.js";
 import { Dictionary } from "./dictionary.js";
 import { decodeInstruction, type Instruction } from "./instruction.js";
 import { ObjectTable } from "./objects.js";
@@ -11,7 +11,6 @@ import { TextCodec } from "./text.js";
 
 const FIRST_GLOBAL = 16;
 const MAX_LOCALS = 15;
-const MAX_UNDO = 25;
 /** Flags 2: what outlives a restart (transcript, fixed pitch), and what is not offered (pictures, mouse, sound). */
 const KEPT_FLAGS = 0x03;
 const OFFERED_FLAGS = 0x57;
@@ -19,19 +18,12 @@ const OFFERED_FLAGS = 0x57;
 const TYPE_STYLES = 0x1c;
 const SCREEN_COLUMNS = 128;
 const SCREEN_ROWS = 24;
-const STANDARD = 0x0101;
-/** What restore_undo stores in the variable of the save_undo that it goes back to. */
-const RESTORED = 2;
+const STANDARD = 0x0100;
+/** How the interpreter that TextWorld uses names itself: number 1 (a DEC-20), version F. */
+const INTERPRETER = 0x0146;
 
 /** What a story waits for: a line, a key, or nothing any more. */
 export type Waiting = "line" | "key" | "nothing";
-
-interface UndoState {
-  readonly pc: number;
-  readonly store: number;
-  readonly memory: Uint8Array;
-  readonly stack: SavedStack;
-}
 
 /** The parts of a Z-machine of version 5 or 8 that instructions work on. */
 export class Processor {
@@ -49,7 +41,6 @@ export class Processor {
   request: { operands: readonly number[]; store: number } = { operands: [], store: -1 };
   private readonly globals: number;
   private readonly dictionaries = new Map<number, Dictionary>();
-  private undo: UndoState[] = [];
 
   constructor(
     readonly story: Story,
@@ -66,7 +57,6 @@ export class Processor {
   /** Puts everything back to how it was before the story ran. */
   reset(): void {
     this.memory[0x11] = this.story.bytes[0x11];
-    this.undo = [];
     this.random.seed(0);
     this.output.reset();
     this.restart();
@@ -83,6 +73,7 @@ export class Processor {
     this.writeWord(0x22, SCREEN_COLUMNS);
     this.writeWord(0x24, SCREEN_ROWS);
     this.writeWord(0x26, 0x0101);
+    this.writeWord(0x1e, INTERPRETER);
     this.writeWord(0x32, STANDARD);
     this.stack.clear();
     this.pc = this.readWord(0x06);
@@ -202,24 +193,5 @@ export class Processor {
       this.dictionaries.set(address, dictionary);
     }
     return dictionary;
-  }
-
-  /** Remembers this moment; undoing comes back here with 2 in the variable. */
-  saveUndo(store: number): void {
-    if (this.undo.length === MAX_UNDO) this.undo.shift();
-    const memory = this.memory.slice(0, this.story.staticBase);
-    this.undo.push({ pc: this.pc, store, memory, stack: this.stack.save() });
-    this.store(store, 1);
-  }
-
-  /** Goes back to the moment remembered last; false when there is none. */
-  restoreUndo(): boolean {
-    const state = this.undo.pop();
-    if (state === undefined) return false;
-    this.memory.set(state.memory);
-    this.stack.restore(state.stack);
-    this.pc = state.pc;
-    this.store(state.store, RESTORED);
-    return true;
   }
 }

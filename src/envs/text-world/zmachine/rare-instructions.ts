@@ -7,6 +7,8 @@ const WORD_ENTRIES = 0x80;
 /** A scan_table without a fourth operand looks at words. */
 const WORDS = 0x82;
 const NORMAL_FONT = 1;
+/** The answer to save_undo: TextWorld's interpreter undoes nothing, since the rules beside the story could not follow. */
+const NOT_OFFERED = 0xffff;
 /** check_unicode's answer: the character can be printed and read. */
 const PRINTS_AND_READS = 3;
 
@@ -117,10 +119,8 @@ export function executeRare(
     case 260: // set_font
       return result(a <= NORMAL_FONT ? NORMAL_FONT : 0);
     case 265: // save_undo
-      return processor.saveUndo(instruction.store);
     case 266: // restore_undo
-      if (!processor.restoreUndo()) result(0);
-      return;
+      return result(NOT_OFFERED);
     case 267: // print_unicode
       return print(String.fromCharCode(a));
     case 268: // check_unicode
