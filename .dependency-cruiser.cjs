@@ -7,7 +7,7 @@ const layers = {
   graph: ["tensor"],
   runtime: ["graph", "kernels", "tensor"],
   nn: ["graph", "tensor"],
-  models: ["nn", "runtime", "files", "graph", "tensor"],
+  models: ["nn", "runtime", "files", "text", "graph", "tensor"],
   optim: ["runtime", "graph", "tensor"],
   generation: ["models", "text", "nn", "runtime", "graph", "kernels", "tensor"],
   envs: ["tensor"],

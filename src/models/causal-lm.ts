@@ -7,11 +7,11 @@ import { Runtime } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
 import type { View } from "../runtime/buffer.js";
 import { tensor, type Tensor } from "../tensor/tensor.js";
-import { parseModelConfig } from "./architectures/index.js";
+import { matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig, LoraModule } from "./lora.js";
 import { ParameterBuffer } from "./parameters.js";
 import { ADAPTER_SWITCH, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
-import { openModelSource, type ModelSource } from "./source.js";
+import { configPath, openModelSource, type ModelSource } from "./source.js";
 import { ModelWeights } from "./weights.js";
 
 export interface ModelOptions {
@@ -53,8 +53,8 @@ export class CausalLM {
   static async open(path: string, { device = "auto", threads }: ModelOptions = {}): Promise<CausalLM> {
     const source = await openModelSource(path);
     try {
-      const config = parseModelConfig(source.config, source.path, source.weights.entries.keys());
-      const weights = await ModelWeights.open(source.weights, source.weights.entries.keys());
+      const { config, weights: file } = await matchWeights(parseModelConfig(source.config, configPath(source)), source.weights);
+      const weights = await ModelWeights.open(file);
       return new CausalLM(source, config, weights, new Runtime({ device, threads }));
     } catch (error) {
       await source.close();

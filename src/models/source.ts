@@ -26,3 +26,8 @@ export async function openModelSource(path: string): Promise<ModelSource> {
   const weights = await openWeightFolder(path);
   return { path, config, generationConfig, weights, close: () => weights.close() };
 }
+
+/** Where a model's configuration stands, for messages. */
+export function configPath({ path }: ModelSource): string {
+  return path.endsWith(".gguf") ? path : join(path, "config.json");
+}

@@ -30,9 +30,9 @@ export class ModelWeights {
     this.parameters = parameters;
   }
 
-  /** Opens the tensors with the given names; throws WEIGHTS_MISMATCH for a name that is not in the file. */
-  static async open(file: WeightFile, names: Iterable<string>): Promise<ModelWeights> {
-    const entries = [...names].map((name) => file.entries.get(name)).filter((entry): entry is WeightEntry => entry !== undefined);
+  /** Opens all tensors of a file. */
+  static async open(file: WeightFile): Promise<ModelWeights> {
+    const entries = [...file.entries.values()];
     const paths = new Map<string, string>();
     for (const { file: path } of entries) if (!paths.has(path)) paths.set(path, await realpath(path));
     const folders = new Set([...paths.values()].map((path) => dirname(path)));

@@ -1,0 +1,116 @@
+import { LlamaGymError } from "../errors.js";
+import type { DecoderConfig } from "../nn/config.js";
+import { RandomStream } from "../tensor/random.js";
+import { linearModules } from "./architectures/index.js";
+import type { CausalLM } from "./causal-lm.js";
+import { LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora.js";
+import { ParameterBuffer } from "./parameters.js";
+import { loraA, loraB } from "./scope.js";
+
+/**
+ * The modules that a configuration adapts, as PEFT would choose them. Throws INVALID_ARGUMENT for values out of range and
+ * for targets that match nothing.
+ */
+export function loraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
+  checkRange(lora);
+  const all = linearModules(config);
+  const chosen = all.filter(({ name }) => isTarget(name, lora.targetModules));
+  if (chosen.length === 0) {
+    const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `targetModules ${JSON.stringify(lora.targetModules)} match no module of this model; it has ${names.join(", ")}.`,
+    );
+  }
+  return new Map(
+    chosen.map(({ name, inFeatures, outFeatures }) => {
+      const rank = matching(lora.rankPattern, name) ?? lora.r;
+      const alpha = matching(lora.alphaPattern, name) ?? lora.loraAlpha;
+      const scaling = alpha / (lora.useRslora ? Math.sqrt(rank) : rank);
+      return [name, { module: name, rank, scaling, inFeatures, outFeatures }];
+    }),
+  );
+}
+
+function checkRange({ r, loraAlpha, loraDropout, rankPattern }: LoraConfig): void {
+  for (const rank of [r, ...Object.values(rankPattern)]) {
+    if (!Number.isInteger(rank) || rank < 1) throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be a whole number of at least 1, not ${rank}.`);
+  }
+  if (!Number.isFinite(loraAlpha)) throw new LlamaGymError("INVALID_ARGUMENT", `loraAlpha must be a number, not ${loraAlpha}.`);
+  if (!(loraDropout >= 0 && loraDropout < 1)) throw new LlamaGymError("INVALID_ARGUMENT", `loraDropout must be in [0, 1), not ${loraDropout}.`);
+}
+
+function isTarget(module: string, targets: LoraConfig["targetModules"]): boolean {
+  if (targets === "all-linear") return true;
+  if (typeof targets === "string") return new RegExp(`^(?:${targets})$`).test(module);
+  return targets.some((target) => module === target || module.endsWith(`.${target}`));
+}
+
+/** The value of the first pattern that the end of a module's path matches. */
+function matching(patterns: Readonly<Record<string, number>>, module: string): number | undefined {
+  return Object.entries(patterns).find(([pattern]) => new RegExp(`^(.*\\.)?(${pattern})$`).test(module))?.[1];
+}
+
+/** Shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
+function loraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, readonly number[]> {
+  const shapes = new Map<string, readonly number[]>();
+  for (const { module, rank, inFeatures, outFeatures } of modules.values()) {
+    shapes.set(loraA(module), [rank, inFeatures]);
+    shapes.set(loraB(module), [outFeatures, rank]);
+  }
+  return shapes;
+}
+
+export interface PeftOptions extends Partial<LoraConfig> {
+  /** Seeds the adapter's first values; the same seed gives the same adapter. */
+  readonly seed?: number;
+}
+
+/**
+ * The model with a new low-rank adapter, which at first changes nothing: A is drawn as PEFT draws it (uniform within
+ * 1 / sqrt(in)), B is zero. Weights and runtime are shared with the base model.
+ */
+export async function getPeftModel(model: CausalLM, { seed = 0, ...options }: PeftOptions = {}): Promise<CausalLM> {
+  const config = { ...LORA_DEFAULTS, ...options };
+  const modules = loraModules(model.config, config);
+  const parameters = new ParameterBuffer(model.runtime, loraShapes(modules));
+  const random = new RandomStream(seed);
+  for (const { module, rank, inFeatures } of modules.values()) {
+    const bound = 1 / Math.sqrt(inFeatures);
+    await parameters.write(
+      loraA(module),
+      Float32Array.from({ length: rank * inFeatures }, () => random.uniform(-bound, bound)),
+    );
+  }
+  return model.withTrained(parameters, { config, modules });
+}
+
+/** The model with the given adapter values (by name, as loraA and loraB give them); throws WEIGHTS_MISMATCH when one does not fit. */
+export async function withAdapterValues(model: CausalLM, config: LoraConfig, values: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>): Promise<CausalLM> {
+  const modules = loraModules(model.config, config);
+  const shapes = loraShapes(modules);
+  for (const [name, shape] of shapes) {
+    const found = values.get(name)?.shape;
+    if (found?.join() !== shape.join()) {
+      throw new LlamaGymError(
+        "WEIGHTS_MISMATCH",
+        `The adapter's ${name} must be [${shape.join(", ")}], but is ${found === undefined ? "missing" : `[${found.join(", ")}]`}; was it made for another model?`,
+      );
+    }
+  }
+  const parameters = new ParameterBuffer(model.runtime, shapes);
+  for (const name of shapes.keys()) await parameters.write(name, values.get(name)!.data);
+  return model.withTrained(parameters, { config, modules });
+}
+
+/**
+ * The model with its own weights trained: all of them, or those whose names match. They move into memory of their own;
+ * the rest stays frozen. Throws INVALID_ARGUMENT when nothing matches.
+ */
+export async function trainWeights(model: CausalLM, which: "all" | RegExp = "all"): Promise<CausalLM> {
+  const stored = [...model.weights.parameters].filter(([name]) => which === "all" || which.test(name));
+  if (stored.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", `${String(which)} matches none of the model's tensors.`);
+  const parameters = new ParameterBuffer(model.runtime, new Map(stored.map(([name, { shape }]) => [name, shape])));
+  for (const [name] of stored) await parameters.write(name, await model.weights.file.readFloat32(name));
+  return model.withTrained(parameters);
+}

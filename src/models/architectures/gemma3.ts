@@ -1,0 +1,90 @@
+import type { DecoderConfig, LayerNames, RopeConfig } from "../../nn/config.js";
+import { readActivation } from "./activations.js";
+import type { Architecture } from "./architecture.js";
+import { HuggingFaceConfig } from "./hugging-face-config.js";
+import { layerWindows, readLayerTypes } from "./layer-types.js";
+import { headNormNames, llamaLayerNames, llamaNetwork } from "./llama-network.js";
+import { readRopeObject, type RopeContext } from "./rope-config.js";
+import { readHeadDim, readSizes } from "./sizes.js";
+
+/**
+ * Gemma 3's text models (Gemma3TextConfig): norms before and after both halves of a layer, 1 added to the norms' weights,
+ * embeddings times the root of their size, a norm on each head's query and key, five sliding layers to each full one and
+ * a rotary base for either kind. `attn_logit_softcapping` is not applied: Transformers' Gemma 3 does not use it either.
+ */
+export const gemma3: Architecture = (config) => {
+  if (config.flag("use_bidirectional_attention", false)) {
+    throw config.unsupported("use_bidirectional_attention", "A model that generates text attends to the past only.");
+  }
+  const sizes = readSizes(config, {
+    vocabSize: 262_208,
+    hiddenSize: 2304,
+    intermediateSize: 9216,
+    layerCount: 26,
+    heads: 8,
+    keyValueHeads: 4,
+    maxPositions: 131_072,
+  });
+  const headDim = readHeadDim(config, sizes, 256);
+  const attention = config.flag("attention_bias", false);
+  const pattern = config.size("sliding_window_pattern", 6);
+  const types = readLayerTypes(config, sizes.layerCount, (layer) =>
+    (layer + 1) % pattern === 0 ? "full_attention" : "sliding_attention",
+  );
+  const windows = layerWindows(config, types, config.optionalSize("sliding_window", 4096));
+  const [full, sliding] = readRopes(config, { headDim, maxPositions: sizes.maxPositions });
+  const network: DecoderConfig = llamaNetwork(config, {
+    modelType: "gemma3_text",
+    sizes,
+    headDim,
+    rope: full,
+    biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: false },
+    tied: true,
+    layer: (layer) => ({
+      names: layerNames(layer),
+      rope: types[layer] === "full_attention" ? 0 : 1,
+      window: windows[layer],
+    }),
+  });
+  return {
+    ...network,
+    ropes: [full, sliding],
+    norm: { ...network.norm, offset: 1 },
+    activation: readActivation(config, "hidden_activation", "geluTanh"),
+    attentionScale: config.positive("query_pre_attn_scalar", 256) ** -0.5,
+    logitSoftcap: config.optionalPositive("final_logit_softcapping"),
+    embeddingScale: Math.fround(sizes.hiddenSize ** 0.5),
+  };
+};
+
+function layerNames(layer: number): LayerNames {
+  const prefix = `model.layers.${layer}`;
+  return {
+    ...llamaLayerNames(layer),
+    ...headNormNames(layer),
+    postAttentionNorm: `${prefix}.post_attention_layernorm`,
+    feedForwardNorm: `${prefix}.pre_feedforward_layernorm`,
+    postFeedForwardNorm: `${prefix}.post_feedforward_layernorm`,
+  };
+}
+
+/** The ropes of full and of sliding layers; the older fields scale those of full layers only. */
+function readRopes(config: HuggingFaceConfig, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
+  const parameters = config.object("rope_parameters");
+  const full = { ...parameters?.object("full_attention")?.json, ...config.object("rope_scaling")?.json };
+  const owner = parameters === undefined ? "rope_scaling" : "rope_parameters.full_attention";
+  return [
+    readRopeObject(
+      config,
+      new HuggingFaceConfig(full, config.path, owner),
+      config.positive("rope_theta", 1_000_000),
+      context,
+    ),
+    readRopeObject(
+      config,
+      parameters?.object("sliding_attention"),
+      config.positive("rope_local_base_freq", 10_000),
+      context,
+    ),
+  ];
+}

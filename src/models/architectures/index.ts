@@ -1,0 +1,62 @@
+import { LlamaGymError } from "../../errors.js";
+import type { JsonObject } from "../../files/json.js";
+import type { DecoderConfig } from "../../nn/config.js";
+import type { Architecture } from "./architecture.js";
+import { gemma3 } from "./gemma3.js";
+import { gpt2 } from "./gpt2.js";
+import { HuggingFaceConfig } from "./hugging-face-config.js";
+import { llama } from "./llama.js";
+import { mistral } from "./mistral.js";
+import { phi } from "./phi.js";
+import { phi3 } from "./phi3.js";
+import { qwen2 } from "./qwen2.js";
+import { qwen3 } from "./qwen3.js";
+import { smollm3 } from "./smollm3.js";
+
+export { linearModules, parameterShapes, type LinearModule } from "./parameters.js";
+export { matchWeights, type MatchedWeights } from "./match-weights.js";
+
+/** Every architecture under its model_type; a new one is a file and a line here (docs/models.md). */
+const architectures: Readonly<Record<string, Architecture>> = {
+  llama,
+  mistral,
+  smollm3,
+  qwen2,
+  qwen3,
+  phi,
+  phi3,
+  gemma3_text: gemma3,
+  gpt2,
+};
+
+/** The values of config.json's model_type that can be opened. */
+export const supportedModelTypes: readonly string[] = Object.keys(architectures);
+
+/**
+ * The network that a config.json describes, in Transformers 5's form or the older one. `path` is the file's, for messages.
+ * Parameters and modules have the names that Transformers gives them.
+ * Throws MODEL_UNSUPPORTED for an unknown model_type, a quantised checkpoint or a feature that is not computed, and
+ * FILE_CORRUPT for a field that is missing or cannot be.
+ */
+export function parseModelConfig(json: JsonObject, path: string): DecoderConfig {
+  const config = new HuggingFaceConfig(json, path);
+  const modelType = config.text("model_type");
+  if (modelType === undefined) throw config.invalid("model_type", `one of ${supportedModelTypes.join(", ")}`);
+  if (!Object.hasOwn(architectures, modelType)) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `model_type "${modelType}" in ${path} is not supported. Supported: ${supportedModelTypes.join(", ")}. ` +
+        "See docs/models.md for adding an architecture.",
+    );
+  }
+  const quantisation = config.object("quantization_config");
+  if (quantisation !== undefined) {
+    const method = quantisation.text("quant_method") ?? "an unnamed method";
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `The weights beside ${path} are quantised with ${method}, which is not supported. ` +
+        "Take the model's unquantised files or a GGUF file.",
+    );
+  }
+  return architectures[modelType](config);
+}

@@ -1,0 +1,28 @@
+import type { Architecture } from "./architecture.js";
+import { llamaNetwork, NO_BIASES } from "./llama-network.js";
+import { readRope } from "./rope-config.js";
+import { readHeadDim, readSizes } from "./sizes.js";
+
+/** Mistral 7B and later ones (MistralConfig): Llama with a sliding window on every layer, unless it is null. */
+export const mistral: Architecture = (config) => {
+  const sizes = readSizes(config, {
+    vocabSize: 32_000,
+    hiddenSize: 4096,
+    intermediateSize: 14_336,
+    layerCount: 32,
+    heads: 32,
+    keyValueHeads: 8,
+    maxPositions: 131_072,
+  });
+  const headDim = readHeadDim(config, sizes);
+  const window = config.optionalSize("sliding_window", 4096);
+  return llamaNetwork(config, {
+    modelType: "mistral",
+    sizes,
+    headDim,
+    rope: readRope(config, { headDim, maxPositions: sizes.maxPositions }),
+    biases: NO_BIASES,
+    tied: false,
+    layer: () => ({ window }),
+  });
+};

@@ -1,0 +1,143 @@
+import { LlamaGymError } from "../../errors.js";
+import type { RopeConfig, RopeScaling } from "../../nn/config.js";
+import type { HuggingFaceConfig } from "./hugging-face-config.js";
+
+/** What an architecture knows about its rotary embedding besides the fields of config.json. */
+export interface RopeContext {
+  readonly headDim: number;
+  readonly maxPositions: number;
+  /** theta where config.json gives none; Transformers' default is 10,000. */
+  readonly defaultTheta?: number;
+  /** The part of a head that turns where config.json does not say; undefined: all of it, whatever config.json says. */
+  readonly defaultPartial?: number;
+  /** The length trained on where config.json does not say; Transformers takes max_position_embeddings. */
+  readonly defaultOriginalLength?: number;
+  /** Other names for scaling kinds that old files of this architecture use. */
+  readonly aliases?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The rotary embedding of a model whose layers share one, in Transformers 5's form (`rope_parameters`) or the older one
+ * (`rope_theta`, `rope_scaling`, `partial_rotary_factor`).
+ */
+export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeConfig {
+  const scaling = config.object("rope_scaling");
+  const given = scaling !== undefined && Object.keys(scaling.json).length > 0 ? scaling : config.object("rope_parameters");
+  return readRopeObject(config, given, config.positive("rope_theta", context.defaultTheta ?? 10_000), context);
+}
+
+/** One object of rope fields, or undefined for the default kind; `theta` stands where the object has none. */
+export function readRopeObject(
+  config: HuggingFaceConfig,
+  fields: HuggingFaceConfig | undefined,
+  theta: number,
+  context: RopeContext,
+): RopeConfig {
+  const rotaryDim = readRotaryDim(config, fields, context);
+  return {
+    theta: fields?.positive("rope_theta", theta) ?? theta,
+    rotaryDim,
+    scaling: fields === undefined ? { kind: "default" } : readScaling(config, fields, rotaryDim, context),
+  };
+}
+
+function readRotaryDim(
+  config: HuggingFaceConfig,
+  fields: HuggingFaceConfig | undefined,
+  { headDim, defaultPartial }: RopeContext,
+): number {
+  let part = 1;
+  if (defaultPartial !== undefined) {
+    const outer = config.positive("partial_rotary_factor", defaultPartial);
+    part = fields?.positive("partial_rotary_factor", outer) ?? outer;
+  }
+  const rotaryDim = Math.floor(headDim * part);
+  if (rotaryDim >= 2 && rotaryDim % 2 === 0 && rotaryDim <= headDim) return rotaryDim;
+  throw new LlamaGymError(
+    "MODEL_UNSUPPORTED",
+    `${config.path} asks for rotary positions on ${rotaryDim} of a head's ${headDim} dimensions ` +
+      `(partial_rotary_factor ${part}). Supported: an even number from 2 to head_dim.`,
+  );
+}
+
+type ScalingReader = (
+  config: HuggingFaceConfig,
+  fields: HuggingFaceConfig,
+  rotaryDim: number,
+  context: RopeContext,
+) => RopeScaling;
+
+const readers: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
+  default: () => ({ kind: "default" }),
+  linear: (_, fields) => ({ kind: "linear", factor: fields.positive("factor") }),
+  dynamic: (_config, fields, _rotaryDim, { maxPositions }) => ({
+    kind: "dynamic",
+    factor: fields.positive("factor"),
+    originalLength: maxPositions,
+  }),
+  yarn: (config, fields, _rotaryDim, context) => {
+    const originalLength = readOriginalLength(config, fields, context);
+    const factor = fields.positive("factor", context.maxPositions / originalLength);
+    return {
+      kind: "yarn",
+      factor,
+      originalLength,
+      betaFast: fields.positive("beta_fast", 32),
+      betaSlow: fields.positive("beta_slow", 1),
+      attentionFactor: fields.optionalPositive("attention_factor") ?? yarnAttentionFactor(fields, factor),
+      truncate: fields.flag("truncate", true),
+    };
+  },
+  longrope: (config, fields, rotaryDim, context) => {
+    const originalLength = readOriginalLength(config, fields, context);
+    const factor = fields.positive("factor", context.maxPositions / originalLength);
+    const inferred = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
+    return {
+      kind: "longrope",
+      shortFactor: readFactors(fields, "short_factor", rotaryDim / 2),
+      longFactor: readFactors(fields, "long_factor", rotaryDim / 2),
+      originalLength,
+      attentionFactor: fields.optionalPositive("attention_factor") ?? inferred,
+    };
+  },
+  llama3: (config, fields, _rotaryDim, context) => ({
+    kind: "llama3",
+    factor: fields.positive("factor"),
+    lowFrequencyFactor: fields.positive("low_freq_factor"),
+    highFrequencyFactor: fields.positive("high_freq_factor"),
+    originalLength: readOriginalLength(config, fields, context),
+  }),
+};
+
+function readScaling(
+  config: HuggingFaceConfig,
+  fields: HuggingFaceConfig,
+  rotaryDim: number,
+  context: RopeContext,
+): RopeScaling {
+  const name = fields.text("rope_type") ?? fields.text("type") ?? "default";
+  const kind = context.aliases?.[name] ?? name;
+  if (Object.hasOwn(readers, kind)) return readers[kind as RopeScaling["kind"]](config, fields, rotaryDim, context);
+  throw fields.unsupported(fields.has("rope_type") ? "rope_type" : "type", `Supported: ${Object.keys(readers).join(", ")}.`);
+}
+
+/** A field beside the rope's object wins over one inside it, as in Transformers. */
+function readOriginalLength(config: HuggingFaceConfig, fields: HuggingFaceConfig, context: RopeContext): number {
+  const field = "original_max_position_embeddings";
+  const absent = context.defaultOriginalLength ?? context.maxPositions;
+  return config.optionalSize(field) ?? fields.size(field, absent);
+}
+
+/** YaRN's factor on cos and sin (Peng et al. 2023, eq. 22), in DeepSeek's form where both mscales are given. */
+function yarnAttentionFactor(fields: HuggingFaceConfig, factor: number): number {
+  const mscale = (weight: number) => (factor <= 1 ? 1 : 0.1 * weight * Math.log(factor) + 1);
+  const [over, under] = ["mscale", "mscale_all_dim"].map((field) => fields.json[field]);
+  const both = typeof over === "number" && typeof under === "number" && over !== 0 && under !== 0;
+  return both ? mscale(over) / mscale(under) : mscale(1);
+}
+
+function readFactors(fields: HuggingFaceConfig, field: string, length: number): readonly number[] {
+  const factors = fields.numbers(field);
+  if (factors?.length === length && factors.every((factor) => factor > 0)) return factors;
+  throw fields.invalid(field, `a list of ${length} numbers above 0, one for each pair of rotary dimensions`);
+}

@@ -1,0 +1,50 @@
+import type { HuggingFaceConfig } from "./hugging-face-config.js";
+
+/** More layers than any model has; see HuggingFaceConfig's limit on sizes. */
+const MOST_LAYERS = 4096;
+
+export interface Sizes {
+  readonly vocabSize: number;
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly layerCount: number;
+  readonly heads: number;
+  readonly keyValueHeads: number;
+  readonly maxPositions: number;
+}
+
+/** Values for fields that config.json leaves out: those of Transformers' configuration class. */
+export interface SizeDefaults extends Omit<Sizes, "keyValueHeads"> {
+  /** Undefined: as many as there are heads. */
+  readonly keyValueHeads?: number;
+}
+
+/** The sizes that all architectures but GPT-2 give under the same names. Throws FILE_CORRUPT for values that do not fit. */
+export function readSizes(config: HuggingFaceConfig, defaults: SizeDefaults): Sizes {
+  const heads = config.size("num_attention_heads", defaults.heads);
+  const keyValueHeads = config.optionalSize("num_key_value_heads", defaults.keyValueHeads) ?? heads;
+  if (heads % keyValueHeads !== 0) {
+    throw config.invalid("num_key_value_heads", `a divisor of num_attention_heads (${heads})`);
+  }
+  return {
+    vocabSize: config.size("vocab_size", defaults.vocabSize),
+    hiddenSize: config.size("hidden_size", defaults.hiddenSize),
+    intermediateSize: config.size("intermediate_size", defaults.intermediateSize),
+    layerCount: readLayerCount(config, "num_hidden_layers", defaults.layerCount),
+    heads,
+    keyValueHeads,
+    maxPositions: config.size("max_position_embeddings", defaults.maxPositions),
+  };
+}
+
+export function readLayerCount(config: HuggingFaceConfig, field: string, absent: number): number {
+  return config.size(field, absent, MOST_LAYERS);
+}
+
+/** The size of a head: explicit, or the class's own default, or the hidden size shared out among the heads. */
+export function readHeadDim(config: HuggingFaceConfig, { hiddenSize, heads }: Sizes, absent?: number): number {
+  const given = config.optionalSize("head_dim", absent);
+  if (given !== undefined) return given;
+  if (hiddenSize >= heads) return Math.floor(hiddenSize / heads);
+  throw config.invalid("hidden_size", `at least num_attention_heads (${heads}), or a head_dim`);
+}

@@ -1,0 +1,48 @@
+import type { Architecture } from "./architecture.js";
+import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import { layerWindows, readLayerTypes } from "./layer-types.js";
+import { llamaNetwork } from "./llama-network.js";
+import { readRope } from "./rope-config.js";
+import { readHeadDim, readSizes } from "./sizes.js";
+
+/** SmolLM 3 (SmolLM3Config): Llama in which every fourth layer has no positions. */
+export const smollm3: Architecture = (config) => {
+  const sizes = readSizes(config, {
+    vocabSize: 128_256,
+    hiddenSize: 2048,
+    intermediateSize: 11_008,
+    layerCount: 36,
+    heads: 16,
+    keyValueHeads: 4,
+    maxPositions: 32_768,
+  });
+  const headDim = readHeadDim(config, sizes);
+  const attention = config.flag("attention_bias", false);
+  const turning = readRotaryLayers(config, sizes.layerCount);
+  const window = config.optionalSize("sliding_window");
+  const slides = config.flag("use_sliding_window", false) && window !== undefined;
+  const types = readLayerTypes(config, sizes.layerCount, (layer) =>
+    slides && !turning[layer] ? "sliding_attention" : "full_attention",
+  );
+  const windows = layerWindows(config, types, window);
+  return llamaNetwork(config, {
+    modelType: "smollm3",
+    sizes,
+    headDim,
+    rope: readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultTheta: 2_000_000 }),
+    biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: config.flag("mlp_bias", false) },
+    tied: true,
+    layer: (layer) => ({ rope: turning[layer] ? 0 : undefined, window: windows[layer] }),
+  });
+};
+
+/** `no_rope_layers` holds, despite its name, 1 for each layer that has rotary positions and 0 for each that has none. */
+function readRotaryLayers(config: HuggingFaceConfig, layerCount: number): readonly boolean[] {
+  const list = config.numbers("no_rope_layers");
+  if (list === undefined) {
+    const interval = config.size("no_rope_layer_interval", 4);
+    return Array.from({ length: layerCount }, (_, layer) => (layer + 1) % interval !== 0);
+  }
+  if (list.length >= layerCount) return list.slice(0, layerCount).map((value) => value !== 0);
+  throw config.invalid("no_rope_layers", `a list of 0 or 1 for each of the ${layerCount} layers`);
+}
