@@ -48,7 +48,7 @@ export class CallStack {
     this.frames[frame + 3] = this.floor;
     this.locals = this.top;
     this.floor = this.top + locals;
-    this.values.fill(0, this.top, this.floor);
+    for (let i = this.top; i < this.floor; i++) this.values[i] = 0;
     this.top = this.floor;
     this.argumentCount = argumentCount;
   }

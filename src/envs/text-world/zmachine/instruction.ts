@@ -75,11 +75,11 @@ export function decodeInstruction(memory: Uint8Array, start: number): Instructio
     operands.push(type === LARGE ? word() : type === SMALL ? byte() : ~byte());
   }
   const store = STORES.has(op) ? byte() : -1;
-  const branch = BRANCHES.has(op) ? decodeBranch(byte, () => position) : NO_BRANCH;
+  const { target, branchIf } = BRANCHES.has(op) ? decodeBranch(byte, () => position) : NO_BRANCH;
   const text = position;
   if (TEXTS.has(op)) while ((word() & 0x8000) === 0 && position < memory.length);
   const [a = 0, b = 0, c = 0, d = 0] = operands;
-  return { op, count: operands.length, a, b, c, d, operands, store, ...branch, text, next: position };
+  return { op, count: operands.length, a, b, c, d, operands, store, target, branchIf, text, next: position };
 }
 
 const NO_BRANCH = { target: -1, branchIf: false };

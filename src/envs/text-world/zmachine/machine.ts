@@ -57,10 +57,14 @@ export class Machine {
 
   private run(): string {
     const { processor } = this;
+    const { budget } = processor;
     processor.waiting = undefined;
-    processor.budget.refill();
+    budget.refill();
     try {
-      while (processor.waiting === undefined) step(processor);
+      while (processor.waiting === undefined) {
+        if (--budget.left < 0) budget.spend(0);
+        step(processor);
+      }
     } catch (error) {
       processor.waiting = "nothing";
       if (!(error instanceof StoryError)) throw error;
@@ -78,11 +82,9 @@ function typedText(line: string): string {
 
 /** Carries out one instruction: the frequent ones here, the others in rare-instructions.ts. */
 function step(processor: Processor): void {
-  processor.budget.spend(1);
   const instruction = processor.fetch(processor.pc);
   processor.pc = instruction.next;
   const { op, store } = instruction;
-  if (isCall(op)) return processor.call(instruction);
   const { objects } = processor;
   const a = processor.value(instruction.a);
   const b = processor.value(instruction.b);
@@ -128,6 +130,15 @@ function step(processor: Processor): void {
       return processor.store(store, a - b);
     case 22: // mul
       return processor.store(store, signed(a) * signed(b));
+    case 25: // call_2s
+    case 26: // call_2n
+    case 136: // call_1s
+    case 143: // call_1n
+    case 224: // call_vs
+    case 236: // call_vs2
+    case 249: // call_vn
+    case 250: // call_vn2
+      return processor.call(instruction, a, b);
     case 128: // jz
       return processor.branch(instruction, a === 0);
     case 129: // get_sibling
@@ -171,22 +182,6 @@ function step(processor: Processor): void {
       const c = processor.value(instruction.c);
       return executeRare(processor, instruction, a, b, c, processor.value(instruction.d));
     }
-  }
-}
-
-function isCall(op: number): boolean {
-  switch (op) {
-    case 25: // call_2s
-    case 26: // call_2n
-    case 136: // call_1s
-    case 143: // call_1n
-    case 224: // call_vs
-    case 236: // call_vs2
-    case 249: // call_vn
-    case 250: // call_vn2
-      return true;
-    default:
-      return false;
   }
 }
 

@@ -40,6 +40,7 @@ export class Processor {
   /** The operands and the result variable of the instruction that asks for input. */
   request: { operands: readonly number[]; store: number } = { operands: [], store: -1 };
   private readonly globals: number;
+  private readonly callArguments = new Uint16Array(MAX_LOCALS);
   private readonly dictionaries = new Map<number, Dictionary>();
 
   constructor(
@@ -137,24 +138,19 @@ export class Processor {
     this.store(store, value);
   }
 
-  /** Calls the routine that the first operand names with the others as arguments. */
-  call({ operands, store }: Instruction): void {
-    const address = this.value(operands[0]) * this.story.unit;
+  /** Calls the routine at the packed address `routine`; `first` is its first argument, the others are evaluated here. */
+  call({ operands, store }: Instruction, routine: number, first: number): void {
+    const { stack } = this;
+    const address = routine * this.story.unit;
     const given = operands.length - 1;
-    const locals = this.memory[address];
-    if (address !== 0 && !(locals <= MAX_LOCALS)) throw new StoryError(`it calls address ${address}, no routine`);
     // The arguments may come from the stack that the new routine's locals go on.
-    const [, a = 0, b = 0, c = 0, ...rest] = operands;
-    const first = this.value(a);
-    const second = this.value(b);
-    const third = this.value(c);
-    const others = rest.length === 0 ? rest : rest.map((operand) => this.value(operand));
+    for (let i = 2; i <= given; i++) this.callArguments[i - 1] = this.value(operands[i]);
     if (address === 0) return this.store(store, 0);
-    this.stack.enter(locals, given, this.pc, store);
-    if (given > 0 && locals > 0) this.stack.setLocal(0, first);
-    if (given > 1 && locals > 1) this.stack.setLocal(1, second);
-    if (given > 2 && locals > 2) this.stack.setLocal(2, third);
-    for (let i = 3; i < given && i < locals; i++) this.stack.setLocal(i, others[i - 3]);
+    const locals = this.memory[address];
+    if (!(locals <= MAX_LOCALS)) throw new StoryError(`it calls address ${address}, no routine`);
+    stack.enter(locals, given, this.pc, store);
+    if (given > 0 && locals > 0) stack.setLocal(0, first);
+    for (let i = 1; i < given && i < locals; i++) stack.setLocal(i, this.callArguments[i]);
     this.pc = address + 1;
   }
 

@@ -21,7 +21,8 @@ export class Story {
   readonly unit: number;
   /** Where memory stops being writable. */
   readonly staticBase: number;
-  readonly instructions: (Instruction | undefined)[] = [];
+  /** By address; filled as they are met. */
+  readonly instructions: (Instruction | undefined)[];
   readonly strings = new Map<number, string>();
 
   /** Throws FILE_CORRUPT for a file that is cut short or changed, FORMAT_UNSUPPORTED for another version. */
@@ -47,6 +48,8 @@ export class Story {
     this.bytes = new Uint8Array(length > 0 ? file.subarray(0, length) : file);
     const sum = this.bytes.subarray(HEADER_LENGTH).reduce((total, byte) => (total + byte) & 0xffff, 0);
     if (length > 0 && sum !== word(0x1c)) throw corrupt(name, "its checksum does not match its content");
+    // Filled from the start, so that it stays an array and does not become a hash table.
+    this.instructions = new Array<Instruction | undefined>(this.bytes.length).fill(undefined);
     this.staticBase = word(0x0e);
     if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length) {
       throw corrupt(name, `its writable memory ends at ${this.staticBase}`);
