@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { LlamaGymError } from "../errors.js";
-import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
-import { addDims, type Dim, type Shape } from "./dim.js";
+import { byteLength, dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
+import { addDims, showShape, type Dim, type Shape } from "./dim.js";
 import {
   type AttributeProto,
   AttributeProto_AttributeType as AttributeType,
@@ -58,6 +58,7 @@ export class Emitter {
   readonly nodes: NodeProto[] = [];
   readonly initializers: TensorProto[] = [];
   private readonly constants = new Map<string, string>();
+  private readonly memos = new Map<string, string>();
   /** For each size name, a one-element int64 value that holds it. */
   private readonly sizes = new Map<string, string>();
   private readonly counter: { next: number };
@@ -110,6 +111,13 @@ export class Emitter {
     return name;
   }
 
+  /** A value that is emitted once for each key: for what many nodes of a graph need alike. */
+  once(key: string, emit: () => string): string {
+    const known = this.memos.get(key) ?? emit();
+    this.memos.set(key, known);
+    return known;
+  }
+
   float(value: number): string {
     return this.constant("float32", [], Float32Array.of(value));
   }
@@ -151,11 +159,19 @@ export class Emitter {
   /** An int64 vector that holds a shape. */
   shape(shape: Shape): string {
     if (shape.every((dim) => typeof dim === "number")) return this.ints(shape);
-    return this.emit(
-      "Concat",
-      shape.map((dim) => this.dim(dim)),
-      { attributes: { axis: 0 } },
+    return this.once(`shape ${showShape(shape)}`, () =>
+      this.emit(
+        "Concat",
+        shape.map((dim) => this.dim(dim)),
+        { attributes: { axis: 0 } },
+      ),
     );
+  }
+
+  /** Zeros of a type and shape. */
+  zeros(dtype: DType, shape: Shape): string {
+    const zero = this.constant(dtype, [], new Uint8Array(byteLength(dtype, 1)));
+    return this.emit("Expand", [zero, this.shape(shape)]);
   }
 
   /** A scalar float32 that holds a dimension. */

@@ -63,10 +63,8 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
         emitter.emit("Concat", [missing, ...tail], { attributes: { axis: 0 } }),
       ]);
       const filled = emitter.emit("Concat", [value, filler], { attributes: { axis: 0 } });
-      return emitter.emit("Reshape", [
-        filled,
-        emitter.emit("Concat", [chunks, size, ...tail], { attributes: { axis: 0 } }),
-      ]);
+      const shape = emitter.emit("Concat", [chunks, size, ...tail], { attributes: { axis: 0 } });
+      return emitter.emit("Reshape", [filled, shape], { attributes: { allowzero: 1 } });
     };
     const targets64 = emitter.emit("Cast", [targets], { attributes: { to: 7 } });
     const scanInputs = [
@@ -135,7 +133,8 @@ function chunkBody(
   const names = [chosen, direction];
   if (entropy !== "none") {
     const weighted = e.emit("Mul", [probs, logProbs]);
-    const negative = e.emit("ReduceSum", [weighted, last], { attributes: { keepdims: 1 } });
+    // Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
+    const negative = e.emit("ReduceSum", [weighted, e.ints([1])], { attributes: { keepdims: 1 } });
     names.push(e.emit("Squeeze", [e.emit("Neg", [negative]), last]));
     // d entropy / d logits = -p (log p + entropy), and negative = -entropy.
     if (entropy === "gradient") names.push(throughHead(e.emit("Sub", [e.emit("Mul", [probs, negative]), weighted])));

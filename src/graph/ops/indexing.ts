@@ -25,7 +25,7 @@ export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
   },
   gradient: ({ inputs: [, ids], upstream }) => [gatherRows(upstream, ids), undefined],
   onnx: ({ node, inputs: [values, ids], emitter }) => {
-    const zero = emitter.emit("Expand", [emitter.float(0), emitter.shape(node.shape)]);
+    const zero = emitter.zeros(node.dtype, node.shape);
     const wide = emitter.emit("Cast", [ids], { attributes: { to: 7 } });
     const index = emitter.emit("Unsqueeze", [wide, emitter.ints([-1])]);
     return emitter.emit("ScatterND", [zero, index, values], { attributes: { reduction: "add" } });
@@ -41,7 +41,11 @@ export const routeRowsOperation: Operation<object> = {
   shape: (inputs) => {
     const [x, ids, inverse] = inputs;
     if (x.shape.length !== 2 || ids.shape.length !== 1 || !sameDim(inverse.shape[0], x.shape[0])) {
-      throw shapeError("routeRows", inputs, "rows [rows, width], a row number for each slot and a slot number for each row");
+      throw shapeError(
+        "routeRows",
+        inputs,
+        "rows [rows, width], a row number for each slot and a slot number for each row",
+      );
     }
     return { dtype: x.dtype, shape: [ids.shape[0], x.shape[1]] };
   },
@@ -73,7 +77,7 @@ export const placeOperation: Operation<{ readonly length: Dim }> = {
   shape: ([values], { length }) => ({ dtype: values.dtype, shape: [...values.shape, length] }),
   gradient: ({ inputs: [, ids], upstream }) => [pick(upstream, ids), undefined],
   onnx: ({ node, inputs: [values, ids], emitter }) => {
-    const zero = emitter.emit("Expand", [emitter.float(0), emitter.shape(node.shape)]);
+    const zero = emitter.zeros(node.dtype, node.shape);
     const [value, index] = [values, ids].map((name) => emitter.emit("Unsqueeze", [name, emitter.ints([-1])]));
     return emitter.emit("ScatterElements", [zero, index, value], { attributes: { axis: -1 } });
   },

@@ -121,10 +121,10 @@ export const padOperation: Operation<PadAttributes> = {
   onnx: ({ node, inputs, attributes: { axis, before, after }, emitter }) => {
     // Concat rather than Pad: ONNX Runtime's Pad refuses empty dimensions.
     const zerosLike = (length: Dim) =>
-      emitter.emit("Expand", [
-        emitter.constant("float32", [], Float32Array.of(0)),
-        emitter.shape(node.shape.map((dim, i) => (i === axis ? length : dim))),
-      ]);
+      emitter.zeros(
+        node.dtype,
+        node.shape.map((dim, i) => (i === axis ? length : dim)),
+      );
     const parts = [...(before === 0 ? [] : [zerosLike(before)]), inputs[0], ...(after === 0 ? [] : [zerosLike(after)])];
     return emitter.emit("Concat", parts, { attributes: { axis } });
   },
@@ -135,7 +135,8 @@ export const splitOperation: Operation<{ readonly axis: number; readonly lengths
   name: "split",
   shape: (inputs, { axis, lengths }) => {
     const [x] = inputs;
-    if (!sameDim(addDims(...lengths), x.shape[axis])) throw shapeError("split", inputs, `lengths that add up along axis ${axis}`);
+    if (!sameDim(addDims(...lengths), x.shape[axis]))
+      throw shapeError("split", inputs, `lengths that add up along axis ${axis}`);
     return lengths.map((length) => ({ dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? length : dim)) }));
   },
   gradient: ({ node, attributes: { axis }, upstreams }) => [

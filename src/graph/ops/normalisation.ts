@@ -1,6 +1,7 @@
 import { sameDim } from "../dim.js";
 import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
-import { exp, mul, sub } from "./elementwise.js";
+import { extent } from "./constant.js";
+import { add, div, exp, mul, sub } from "./elementwise.js";
 import { reduceMean, reduceSum, sumTo } from "./reduce.js";
 
 const lastAxis = [-1];
@@ -47,10 +48,13 @@ export const rmsNormOperation: Operation<NormAttributes> = {
       { dtype, shape: [...shape.slice(0, -1), 1] },
     ];
   },
-  gradient: ({ node, inputs: [x, weight], upstream }) => {
+  gradient: ({ node, inputs: [x, weight], upstream, upstreams: [, fromRms] }) => {
     const r = output(node, 1);
     const scaled = mul(upstream, weight);
-    const projection = mul(reduceMean(mul(scaled, x), lastAxis, true), mul(r, mul(r, r)));
+    // d r / d x = -r^3 x / width.
+    let direction = reduceMean(mul(scaled, x), lastAxis, true);
+    if (fromRms !== undefined) direction = add(direction, div(fromRms, extent(x.shape[x.shape.length - 1])));
+    const projection = mul(direction, mul(r, mul(r, r)));
     return [sub(mul(scaled, r), mul(x, projection)), sumTo(mul(upstream, mul(x, r)), weight.shape)];
   },
   onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
@@ -68,12 +72,17 @@ export const layerNormOperation: Operation<NormAttributes> = {
     const statistic = { dtype, shape: [...shape.slice(0, -1), 1] };
     return [{ dtype, shape }, statistic, statistic];
   },
-  gradient: ({ node, inputs: [x, weight, bias], upstream }) => {
+  gradient: ({ node, inputs: [x, weight, bias], upstream, upstreams: [, fromMean, fromDeviation] }) => {
     const r = output(node, 2);
+    const width = extent(x.shape[x.shape.length - 1]);
     const normal = mul(sub(x, output(node, 1)), r);
     const scaled = mul(upstream, weight);
     const centred = sub(scaled, reduceMean(scaled, lastAxis, true));
-    const dx = mul(sub(centred, mul(normal, reduceMean(mul(scaled, normal), lastAxis, true))), r);
+    // d r / d x = -r^2 normal / width, and d mean / d x = 1 / width.
+    let direction = reduceMean(mul(scaled, normal), lastAxis, true);
+    if (fromDeviation !== undefined) direction = add(direction, div(mul(fromDeviation, r), width));
+    let dx = mul(sub(centred, mul(normal, direction)), r);
+    if (fromMean !== undefined) dx = add(dx, div(fromMean, width));
     return [dx, sumTo(mul(upstream, normal), weight.shape), sumTo(upstream, bias.shape)];
   },
   onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
@@ -83,7 +92,7 @@ export const layerNormOperation: Operation<NormAttributes> = {
     }),
 };
 
-/** A later output of an operation that has several; not differentiated through. */
+/** A later output of an operation that has several; its gradient goes to that operation's rule, as one of `upstreams`. */
 export const outputOperation: Operation<{ readonly index: number }> = {
   name: "output",
   shape: ([x], { index }) => x.outputs[index],

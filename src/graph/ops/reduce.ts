@@ -46,7 +46,9 @@ export const argMaxOperation: Operation<object> = {
   name: "argMax",
   shape: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
   gradient: noGradient,
-  onnx: ({ inputs, emitter }) => emitter.emit("ArgMax", inputs, { attributes: { axis: -1, keepdims: 0 } }),
+  // Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
+  onnx: ({ node, inputs, emitter }) =>
+    emitter.emit("ArgMax", inputs, { attributes: { axis: node.shape.length, keepdims: 0 } }),
 };
 
 function normaliseAxes(x: Node, axes: readonly number[] | undefined): readonly number[] {

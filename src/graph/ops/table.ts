@@ -2,7 +2,13 @@ import type { Operation } from "../node.js";
 import { constantOperation, extentOperation, inputOperation, weightOperation } from "./constant.js";
 import * as elementwise from "./elementwise.js";
 import { tokenLogProbsOperation } from "./head.js";
-import { gatherRowsOperation, pickOperation, placeOperation, routeRowsOperation, scatterAddRowsOperation } from "./indexing.js";
+import {
+  gatherRowsOperation,
+  pickOperation,
+  placeOperation,
+  routeRowsOperation,
+  scatterAddRowsOperation,
+} from "./indexing.js";
 import {
   concatOperation,
   expandOperation,

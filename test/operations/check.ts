@@ -1,0 +1,204 @@
+import { LlamaGymError } from "../../src/errors.js";
+import { gradient, topologicalOrder } from "../../src/graph/gradient.js";
+import type { Node } from "../../src/graph/node.js";
+import { input, weight } from "../../src/graph/ops/constant.js";
+import { add, cast, mul } from "../../src/graph/ops/elementwise.js";
+import { reduceSum } from "../../src/graph/ops/reduce.js";
+import { compile, type CompiledGraph, type NamedType } from "../../src/graph/writer.js";
+import type { Runtime } from "../../src/runtime/runtime.js";
+import type { Session } from "../../src/runtime/session.js";
+import { dtypes, type DType, type TypedArray } from "../../src/tensor/dtype.js";
+import { RandomStream } from "../../src/tensor/random.js";
+import type { Tensor } from "../../src/tensor/tensor.js";
+import { count, sizeOf, symbolicDims, type Dims, type InputSpec, type OperationCase, type Sizes } from "./case.js";
+import type { Plain } from "./plain.js";
+
+const FLOAT32_TOLERANCE = 2e-5;
+/** Step of the central differences, taken in float64. */
+const STEP = 1e-4;
+
+interface BuiltCase {
+  readonly specs: Readonly<Record<string, InputSpec>>;
+  readonly outputs: readonly Node[];
+  readonly graph: CompiledGraph;
+  readonly wrong: readonly string[];
+}
+
+/**
+ * Runs a case with static and with named dimensions, and says what is wrong: values against the reference, gradients
+ * against central differences of it.
+ */
+export async function findMismatches(runtime: Runtime, operation: unknown, subject: OperationCase): Promise<string[]> {
+  const frozen = drawFrozen(subject);
+  const [first] = subject.sizes;
+  const graphs = subject.sizes.map((sizes) => ({ dims: sizes as Dims, runs: [sizes] }));
+  if (Object.keys(first).length > 0) graphs.push({ dims: symbolicDims(first), runs: [...subject.sizes] });
+  const built = graphs.map(({ dims, runs }) => ({ graph: buildCase(subject, dims), runs }));
+
+  const used = topologicalOrder(built.flatMap(({ graph }) => graph.outputs)).map((node) => node.operation as unknown);
+  const wrong = used.includes(operation) ? [] : ["the case does not use its operation"];
+  for (const { graph, runs } of built) {
+    wrong.push(...graph.wrong);
+    await withSession(runtime, graph, frozen, async (session) => {
+      for (const sizes of runs) {
+        const found = await checkRun(session, graph, subject, sizes, frozen);
+        wrong.push(...found.map((text) => `${JSON.stringify(sizes)}: ${text}`));
+      }
+    });
+  }
+  return wrong;
+}
+
+function buildCase(subject: OperationCase, dims: Dims): BuiltCase {
+  const specs = subject.inputs(dims);
+  const nodes = Object.fromEntries(
+    Object.entries(specs).map(([name, { dtype, shape, frozen }]) => [
+      name,
+      frozen ? weight(name, dtype, shape as readonly number[]) : input(name, dtype, shape),
+    ]),
+  );
+  const built = subject.build(nodes, dims);
+  const outputs = Array.isArray(built) ? (built as readonly Node[]) : [built as Node];
+  const loss = outputs
+    .map((value, i) => reduceSum(mul(cast(value, "float32"), input(`cotangent${i}`, "float32", value.shape))))
+    .reduce((left, right) => add(left, right));
+  const { differentiable } = subject;
+  const wrong = Object.keys(nodes)
+    .filter((name) => !differentiable.includes(name) && dependsOn(loss, nodes[name]))
+    .map((name) => `a gradient flows to ${name}`);
+  const parameters = differentiable.map((name) => nodes[name]);
+  const gradients = parameters.length === 0 ? [] : gradient(loss, parameters);
+  const graph = compile({
+    ...Object.fromEntries(outputs.map((value, i) => [`value${i}`, value])),
+    ...Object.fromEntries(gradients.map((value, i) => [`gradient of ${differentiable[i]}`, value])),
+  });
+  return { specs, outputs, graph, wrong };
+}
+
+function dependsOn(loss: Node, parameter: Node): boolean {
+  try {
+    return gradient(loss, [parameter]).length > 0;
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.message.includes("does not depend on parameter")) return false;
+    throw error;
+  }
+}
+
+type Values = Readonly<Record<string, Plain>>;
+
+async function checkRun(
+  session: Session,
+  { specs, outputs, graph }: BuiltCase,
+  subject: OperationCase,
+  sizes: Sizes,
+  frozen: Values,
+): Promise<string[]> {
+  const random = new RandomStream(Object.values(sizes).reduce((seed, size) => seed * 10 + size, 7));
+  const values = { ...frozen, ...draw(specs, random, sizes, false) };
+  const cotangents = outputs.map(({ shape }) => {
+    const size = sizeOf(shape, sizes);
+    return { shape: size, data: Array.from({ length: count(size) }, () => Math.fround(random.normal())) };
+  });
+  const feeds: Record<string, Tensor> = {};
+  for (const { name, dtype } of graph.inputs) {
+    const given = name.startsWith("cotangent") ? cotangents[Number(name.slice("cotangent".length))] : values[name];
+    feeds[name] = toTensor(dtype, given);
+  }
+  const results = await session.run(feeds);
+
+  const expected = list(subject.reference(values, sizes));
+  const wrong = expected.length === outputs.length ? [] : [`${outputs.length} outputs, ${expected.length} expected`];
+  expected.forEach((value, i) => {
+    const { dtype, shape } = outputs[i];
+    if (results[`value${i}`].dtype !== dtype) wrong.push(`value ${i} is ${results[`value${i}`].dtype}, not ${dtype}`);
+    const byRule = sizeOf(shape, sizes).join();
+    if (byRule !== value.shape.join()) wrong.push(`value ${i} is [${byRule}] by its rule, not [${value.shape.join()}]`);
+    wrong.push(...differences(results[`value${i}`], value, subject.tolerance).map((text) => `value ${i} ${text}`));
+  });
+  const differentiated = (at: Values) => {
+    const plains = list((subject.differentiated ?? subject.reference)(at, sizes));
+    return plains.reduce((total, { data }, i) => total + dot(data, cotangents[i].data), 0);
+  };
+  for (const name of subject.differentiable) {
+    const { shape, data } = values[name];
+    const slopes = data.map((_, i) => {
+      const moved = (by: number) => differentiated({ ...values, [name]: { shape, data: data.with(i, data[i] + by) } });
+      return (moved(STEP) - moved(-STEP)) / (2 * STEP);
+    });
+    const found = differences(results[`gradient of ${name}`], { shape, data: slopes }, subject.tolerance);
+    wrong.push(...found.map((text) => `gradient of ${name} ${text}`));
+  }
+  return wrong;
+}
+
+/** Where a tensor differs from what is expected; errors are relative to the larger of 1 and the expected value. */
+export function differences(actual: Tensor, expected: Plain, tolerance = FLOAT32_TOLERANCE): string[] {
+  if (actual.shape.join() !== expected.shape.join())
+    return [`has shape [${actual.shape.join()}], expected [${expected.shape.join()}]`];
+  return expected.data.flatMap((value, i) => {
+    const got = Number(actual.data[i]);
+    const close = Object.is(got, value) || Math.abs(got - value) <= tolerance * Math.max(1, Math.abs(value));
+    return close ? [] : [`at ${i} is ${got}, expected ${value}`];
+  });
+}
+
+function draw(specs: BuiltCase["specs"], random: RandomStream, sizes: Sizes, frozen: boolean): Values {
+  const wanted = Object.entries(specs).filter(([, spec]) => (spec.frozen ?? false) === frozen);
+  return Object.fromEntries(
+    wanted.map(([name, { dtype, shape, values }]) => {
+      const size = sizeOf(shape, sizes);
+      const data = values(random, count(size), sizes);
+      return [name, { shape: size, data: dtype === "float32" ? data.map(Math.fround) : data }];
+    }),
+  );
+}
+
+/** Frozen weights have static shapes and one value for all runs. */
+function drawFrozen(subject: OperationCase): Values {
+  const [sizes] = subject.sizes;
+  return draw(subject.inputs(symbolicDims(sizes)), new RandomStream(5), sizes, true);
+}
+
+async function withSession(
+  runtime: Runtime,
+  { graph }: BuiltCase,
+  frozen: Values,
+  use: (session: Session) => Promise<void>,
+): Promise<void> {
+  const buffers = graph.weights.map(({ name, dtype }) => {
+    const { data } = toTensor(dtype, frozen[name]);
+    return { name, data: new Uint8Array(data.buffer) };
+  });
+  const locate = ({ name }: NamedType) => ({
+    file: name,
+    offset: 0,
+    byteLength: buffers.find((buffer) => buffer.name === name)!.data.byteLength,
+  });
+  const session = await runtime.createSession(graph, { buffers, locate });
+  await use(session);
+  await session.release();
+}
+
+export function toTensor(dtype: DType, { shape, data }: Plain): Tensor {
+  return { dtype, shape, data: toTypedArray(dtype, data) };
+}
+
+function toTypedArray(dtype: DType, data: readonly number[]): TypedArray {
+  if (dtype === "int64") return BigInt64Array.from(data, BigInt);
+  if (dtype === "int4" || dtype === "uint4") {
+    const packed = new Uint8Array(Math.ceil(data.length / 2));
+    data.forEach((value, i) => (packed[i >> 1] |= (value & 15) << (i % 2 === 0 ? 0 : 4)));
+    return packed;
+  }
+  const array = new dtypes[dtype].arrayType(new ArrayBuffer(data.length * dtypes[dtype].bytes), 0, data.length);
+  (array as Float32Array).set(data);
+  return array;
+}
+
+function dot(a: readonly number[], b: readonly number[]): number {
+  return a.reduce((total, value, i) => total + value * b[i], 0);
+}
+
+function list(value: Plain | readonly Plain[]): readonly Plain[] {
+  return Array.isArray(value) ? (value as readonly Plain[]) : [value as Plain];
+}

@@ -1,0 +1,154 @@
+import type { Dim } from "../../src/graph/dim.js";
+import { addMatmul, matmul, type MatmulAttributes } from "../../src/graph/ops/matmul.js";
+import { dequantize } from "../../src/graph/ops/quantised.js";
+import type { DType } from "../../src/tensor/dtype.js";
+import { between, float, integers, type Dims, type OperationCase, type Sizes } from "./case.js";
+import { at, broadcast, plain, range, sum, type Plain } from "./plain.js";
+
+const transposes = [
+  { transposeA: false, transposeB: false, alpha: 1 },
+  { transposeA: true, transposeB: false, alpha: 0.5 },
+  { transposeA: false, transposeB: true, alpha: -2 },
+  { transposeA: true, transposeB: true, alpha: 1 },
+];
+
+/** alpha * op(a) op(b), element by element. */
+function product(a: Plain, b: Plain, { transposeA, transposeB, alpha }: MatmulAttributes): Plain {
+  const last = (x: Plain, back: number) => x.shape[x.shape.length - back];
+  const [rows, inner] = transposeA ? [last(a, 1), last(a, 2)] : [last(a, 2), last(a, 1)];
+  const columns = transposeB ? last(b, 2) : last(b, 1);
+  // Size-1 matrices must not be taken for broadcast ones, so only the leading axes broadcast.
+  const lead = broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  return plain([...lead, rows, columns], (index) => {
+    const [row, column] = index.slice(-2);
+    const before = index.slice(0, -2);
+    const terms = range(inner).map(
+      (k) =>
+        at(a, [...before, ...(transposeA ? [k, row] : [row, k])]) *
+        at(b, [...before, ...(transposeB ? [column, k] : [k, column])]),
+    );
+    return alpha * sum(terms);
+  });
+}
+
+const productSizes: readonly Sizes[] = [
+  { rows: 3, inner: 5, columns: 7 },
+  { rows: 1, inner: 1, columns: 3 },
+  { rows: 5, inner: 7, columns: 1 },
+  { rows: 0, inner: 3, columns: 5 },
+  { rows: 3, inner: 5, columns: 0 },
+  { rows: 3, inner: 0, columns: 5 },
+];
+
+const batchedSizes: readonly Sizes[] = [
+  { batch: 3, rows: 1, inner: 5, columns: 3 },
+  { batch: 1, rows: 3, inner: 1, columns: 1 },
+  { batch: 3, rows: 0, inner: 3, columns: 1 },
+  { batch: 1, rows: 3, inner: 1, columns: 0 },
+  { batch: 3, rows: 3, inner: 0, columns: 5 },
+];
+/** ONNX Runtime refuses an empty batch beside a stretched one. */
+const noBatch: Sizes = { batch: 0, rows: 3, inner: 1, columns: 5 };
+
+/** Leading dimensions of the factors: the same, stretched, missing on one side. */
+const leads: readonly (readonly [left: readonly (string | number)[], right: readonly (string | number)[]])[] = [
+  [["batch"], ["batch"]],
+  [
+    ["batch", 3],
+    ["batch", 1],
+  ],
+  [["batch", 3], [3]],
+  [["batch", 2], []],
+  [[], [2, "batch"]],
+];
+
+const stretched = (left: readonly unknown[], right: readonly unknown[]): boolean =>
+  left.length !== right.length || left.some((dim, i) => dim !== right[i]);
+
+const named = (lead: readonly (string | number)[], dims: Dims): Dim[] =>
+  lead.map((dim) => (typeof dim === "number" ? dim : dims[dim]));
+
+const swap = <T>([a, b]: readonly [T, T], when: boolean): readonly [T, T] => (when ? [b, a] : [a, b]);
+
+const matmulCases = transposes.flatMap((options): OperationCase[] => {
+  const { transposeA, transposeB, alpha } = options;
+  const name = `${transposeA ? "aT" : "a"} x ${transposeB ? "bT" : "b"}, alpha ${alpha}`;
+  return [
+    {
+      title: name,
+      sizes: productSizes,
+      inputs: ({ rows, inner, columns }) => ({
+        a: float(swap([rows, inner], transposeA)),
+        b: float(swap([inner, columns], transposeB)),
+      }),
+      build: ({ a, b }) => matmul(a, b, options),
+      reference: ({ a, b }) => product(a, b, options),
+      differentiable: ["a", "b"],
+    },
+    ...leads.map(([left, right]): OperationCase => ({
+      title: `${name}, [${[...left, ".."].join(", ")}] x [${[...right, ".."].join(", ")}]`,
+      sizes: stretched(left, right) ? batchedSizes : [...batchedSizes, noBatch],
+      inputs: (dims) => ({
+        a: float([...named(left, dims), ...swap([dims.rows, dims.inner], transposeA)]),
+        b: float([...named(right, dims), ...swap([dims.inner, dims.columns], transposeB)]),
+      }),
+      build: ({ a, b }) => matmul(a, b, options),
+      reference: ({ a, b }) => product(a, b, options),
+      differentiable: ["a", "b"],
+    })),
+  ];
+});
+
+const addMatmulCases = transposes.map((options): OperationCase => {
+  const { transposeA, transposeB, alpha } = options;
+  return {
+    title: `c + ${transposeA ? "aT" : "a"} x ${transposeB ? "bT" : "b"}, alpha ${alpha}`,
+    sizes: productSizes,
+    inputs: ({ rows, inner, columns }) => ({
+      a: float(swap([rows, inner], transposeA)),
+      b: float(swap([inner, columns], transposeB)),
+      c: float([rows, columns]),
+    }),
+    build: ({ a, b, c }) => addMatmul(c, a, b, options),
+    reference: ({ a, b, c }) => {
+      const { shape, data } = product(a, b, options);
+      return { shape, data: data.map((value, i) => value + c.data[i]) };
+    },
+    differentiable: ["a", "b", "c"],
+  };
+});
+
+const dequantizeCase = (
+  dtype: DType,
+  low: number,
+  high: number,
+  blockSize: number,
+  frozen: boolean,
+): OperationCase => ({
+  title: `${dtype}, blocks of ${blockSize}${frozen ? ", outside the graph" : ""}`,
+  sizes: [{}],
+  inputs: () => ({
+    codes: { ...integers([5, 3 * blockSize], dtype, low, high), frozen },
+    scales: { ...between([5, 3], 0.01, 0.1), frozen },
+    zeroPoints: { ...integers([5, 3], dtype, low, high), frozen },
+  }),
+  build: ({ codes, scales, zeroPoints }) => dequantize(codes, scales, zeroPoints, blockSize),
+  reference: ({ codes, scales, zeroPoints }) =>
+    plain(codes.shape, ([row, column]) => {
+      const block = [row, Math.floor(column / blockSize)];
+      return (at(codes, [row, column]) - at(zeroPoints, block)) * at(scales, block);
+    }),
+  differentiable: [],
+});
+
+export const productCases = {
+  matmul: matmulCases,
+  addMatmul: addMatmulCases,
+  dequantize: [
+    dequantizeCase("int8", -128, 127, 16, false),
+    dequantizeCase("uint8", 0, 255, 32, false),
+    dequantizeCase("int8", -128, 127, 64, true),
+    dequantizeCase("int4", -8, 7, 16, true),
+    dequantizeCase("uint4", 0, 15, 32, true),
+  ],
+} satisfies Record<string, readonly OperationCase[]>;
