@@ -4,7 +4,7 @@ import type { Info } from "./info.js";
 import type { JsonValue } from "./json.js";
 import type { MaybePromise } from "./maybe-promise.js";
 import { seededStream } from "./seeding.js";
-import type { Space } from "./spaces/space.js";
+import { show, type Space } from "./spaces/space.js";
 import type { TextForm } from "./text-form.js";
 
 export interface ResetOptions {
@@ -128,6 +128,20 @@ export abstract class Env<Observation = unknown, Action = unknown> {
   /** Starts the random stream from `seed`; leaves it running when there is none. Every `reset` begins with it. */
   protected reseed(seed: number | bigint | undefined): void {
     if (seed !== undefined) this.startStream(seed);
+  }
+
+  /** @throws ENV_ACTION_INVALID when the action is not in the action space. */
+  protected checkAction(action: unknown): asserts action is Action {
+    if (this.actionSpace.contains(action)) return;
+    throw new LlamaGymError(
+      "ENV_ACTION_INVALID",
+      `${show(action)} (${typeof action}) invalid: ${this.constructor.name} takes an action of ${this.actionSpace.toString()}.`,
+    );
+  }
+
+  /** The error for a step or a picture before the first reset. */
+  protected notReset(): LlamaGymError {
+    return new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: call reset() before step() and render().`);
   }
 
   private startStream(seed?: number | bigint): void {

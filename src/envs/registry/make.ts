@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../errors.js";
+import { builtInEnvs } from "../built-in.js";
 import { Env, type EnvOptions, type EnvSpec } from "../env.js";
 import { OrderEnforcing } from "../wrappers/order-enforcing.js";
 import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
@@ -14,7 +15,7 @@ export interface MakeOptions {
 }
 
 /** The environments that `make` and `register` speak of. */
-export const registry = new EnvRegistry();
+export const registry = new EnvRegistry(builtInEnvs);
 
 /** Adds an environment to those that `make` knows. */
 export function register(registration: Registration): EnvSpec {

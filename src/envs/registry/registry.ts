@@ -19,6 +19,10 @@ export interface Registration {
 export class EnvRegistry {
   private readonly specs = new Map<string, EnvSpec>();
 
+  constructor(registrations: readonly Registration[] = []) {
+    for (const registration of registrations) this.register(registration);
+  }
+
   /** Adds an environment; an id that is there already is replaced. */
   register(registration: Registration): EnvSpec {
     const { id, maxEpisodeSteps, rewardThreshold } = registration;

@@ -21,3 +21,43 @@ export function nested(values: ArrayLike<Json>, shape: readonly number[]): Json 
     nested(Array.from(values).slice(i * stride, (i + 1) * stride), shape.slice(1)),
   );
 }
+
+const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Keyword arguments of Python as options here. */
+export function optionsFrom(kwargs: { [key: string]: Json } | null | undefined): { [key: string]: Json } {
+  return Object.fromEntries(Object.entries(kwargs ?? {}).map(([name, value]) => [camel(name), value]));
+}
+
+/** Any value as a fixture would write it; names in snake case. */
+export function encode(value: unknown): Json {
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float64Array, encode);
+  if (Array.isArray(value)) return value.map(encode);
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (typeof value === "object" && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [snake(name), encode(part)]));
+  }
+  return (value ?? null) as Json;
+}
+
+/** How far two values are apart, relative to max(1, |expected|), and where; anything but numbers must be equal. */
+export function difference(actual: Json, expected: Json, path = ""): { error: number; path: string } {
+  if (typeof actual === "number" && typeof expected === "number") {
+    const error = Math.abs(actual - expected) / Math.max(1, Math.abs(expected));
+    return { error: Number.isNaN(error) ? Infinity : error, path };
+  }
+  if (typeof actual !== "object" || typeof expected !== "object" || actual === null || expected === null) {
+    return { error: actual === expected ? 0 : Infinity, path };
+  }
+  const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+  let worst = { error: Array.isArray(actual) === Array.isArray(expected) ? 0 : Infinity, path };
+  for (const name of names) {
+    const [ours, theirs] = [(actual as { [key: string]: Json })[name], (expected as { [key: string]: Json })[name]];
+    const at = `${path}/${name}`;
+    const part =
+      ours === undefined || theirs === undefined ? { error: Infinity, path: at } : difference(ours, theirs, at);
+    if (part.error > worst.error) worst = part;
+  }
+  return worst;
+}

@@ -1,0 +1,53 @@
+import { AcrobotEnv } from "./classic-control/acrobot.js";
+import { CartPoleEnv } from "./classic-control/cart-pole.js";
+import { ContinuousMountainCarEnv } from "./classic-control/continuous-mountain-car.js";
+import { MountainCarEnv } from "./classic-control/mountain-car.js";
+import { PendulumEnv } from "./classic-control/pendulum.js";
+import type { EnvOptions } from "./env.js";
+import type { Registration } from "./registry/registry.js";
+import { BlackjackEnv } from "./toy-text/blackjack.js";
+import { CliffWalkingEnv } from "./toy-text/cliff-walking.js";
+import { FrozenLakeEnv } from "./toy-text/frozen-lake.js";
+import { TaxiEnv } from "./toy-text/taxi.js";
+
+const frozenLake = (options: EnvOptions) => new FrozenLakeEnv(options);
+const cliffWalking = (options: EnvOptions) => new CliffWalkingEnv(options);
+const cartPole = (options: EnvOptions) => new CartPoleEnv(options);
+
+/** The environments that `make` knows from the start. Step limits and thresholds are Gymnasium's. */
+export const builtInEnvs: readonly Registration[] = [
+  { id: "Blackjack-v1", entryPoint: (options) => new BlackjackEnv(options), options: { sab: true, natural: false } },
+  {
+    id: "FrozenLake-v1",
+    entryPoint: frozenLake,
+    options: { mapName: "4x4" },
+    maxEpisodeSteps: 100,
+    rewardThreshold: 0.7,
+  },
+  {
+    id: "FrozenLake8x8-v1",
+    entryPoint: frozenLake,
+    options: { mapName: "8x8" },
+    maxEpisodeSteps: 200,
+    rewardThreshold: 0.85,
+  },
+  { id: "CliffWalking-v1", entryPoint: cliffWalking },
+  { id: "CliffWalkingSlippery-v1", entryPoint: cliffWalking, options: { isSlippery: true } },
+  { id: "Taxi-v4", entryPoint: (options) => new TaxiEnv(options), maxEpisodeSteps: 200, rewardThreshold: 8 },
+  { id: "CartPole-v0", entryPoint: cartPole, maxEpisodeSteps: 200, rewardThreshold: 195 },
+  { id: "CartPole-v1", entryPoint: cartPole, maxEpisodeSteps: 500, rewardThreshold: 475 },
+  {
+    id: "MountainCar-v0",
+    entryPoint: (options) => new MountainCarEnv(options),
+    maxEpisodeSteps: 200,
+    rewardThreshold: -110,
+  },
+  {
+    id: "MountainCarContinuous-v0",
+    entryPoint: (options) => new ContinuousMountainCarEnv(options),
+    maxEpisodeSteps: 999,
+    rewardThreshold: 90,
+  },
+  { id: "Acrobot-v1", entryPoint: (options) => new AcrobotEnv(options), maxEpisodeSteps: 500, rewardThreshold: -100 },
+  { id: "Pendulum-v1", entryPoint: (options) => new PendulumEnv(options), maxEpisodeSteps: 200 },
+];

@@ -1,0 +1,148 @@
+import {
+  Env,
+  type EnvMetadata,
+  type EnvOptions,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import { acrobotText } from "./acrobot-text.js";
+import { drawAcrobot } from "./drawings.js";
+import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
+import { resetBounds } from "./reset-bounds.js";
+import { cos, sin } from "./trigonometry.js";
+
+const TIME_STEP = 0.2;
+const LINK_LENGTH = 1;
+const LINK_MASS = 1;
+/** From a link's joint to its centre of mass. */
+const LINK_CENTRE = 0.5;
+const LINK_INERTIA = 1;
+const GRAVITY = 9.8;
+const MAX_VELOCITY_1 = 4 * Math.PI;
+const MAX_VELOCITY_2 = 9 * Math.PI;
+
+/** Angles of the first link (0 hangs down) and of the second to the first, and their velocities. */
+type AcrobotState = readonly [angle1: number, angle2: number, velocity1: number, velocity2: number];
+
+/**
+ * Swing the tip of two hanging links above the bar, with a motor in the joint between them (Sutton 1996).
+ * Observation: cosine and sine of both angles, both velocities. Actions: torque -1, 0, 1. Equals Gymnasium's Acrobot-v1.
+ */
+export class AcrobotEnv extends Env<Float32Array, number> {
+  override readonly observationSpace = new Box(
+    [-1, -1, -1, -1, -MAX_VELOCITY_1, -MAX_VELOCITY_2],
+    [1, 1, 1, 1, MAX_VELOCITY_1, MAX_VELOCITY_2],
+  );
+  override readonly actionSpace = new Discrete(3);
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 15 };
+  override readonly text = acrobotText;
+  private state: AcrobotState | undefined;
+
+  constructor(options: EnvOptions = {}) {
+    super();
+    withDefaults("Acrobot", options, {});
+  }
+
+  /** Options `low` and `high` bound the first state, -0.1 and 0.1 when not said. */
+  override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
+    this.reseed(seed);
+    const [low, high] = resetBounds(options, -0.1, 0.1);
+    const draw = () => Math.fround(this.random.uniform(low, high));
+    const [angle1, angle2, velocity1, velocity2] = [draw(), draw(), draw(), draw()];
+    this.state = [angle1, angle2, velocity1, velocity2];
+    // The first state is float32 in Gymnasium, so its sines are float32 too.
+    const observation = Float32Array.of(
+      cosFloat32(angle1),
+      sinFloat32(angle1),
+      cosFloat32(angle2),
+      sinFloat32(angle2),
+      velocity1,
+      velocity2,
+    );
+    return { observation, info: {} };
+  }
+
+  override step(action: number): StepResult<Float32Array> {
+    this.checkAction(action);
+    if (this.state === undefined) throw this.notReset();
+    const [angle1, angle2, velocity1, velocity2] = rungeKutta(this.state, action - 1);
+    this.state = [
+      wrapAngle(angle1),
+      wrapAngle(angle2),
+      Math.min(Math.max(velocity1, -MAX_VELOCITY_1), MAX_VELOCITY_1),
+      Math.min(Math.max(velocity2, -MAX_VELOCITY_2), MAX_VELOCITY_2),
+    ];
+    const [first, second, ...velocities] = this.state;
+    const cosine = cos(first);
+    const terminated = -cosine - cos(second + first) > 1;
+    const observation = Float32Array.of(cosine, sin(first), cos(second), sin(second), ...velocities);
+    return { observation, reward: terminated ? 0 : -1, terminated, truncated: false, info: {} };
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawAcrobot(mode, this.state[0], this.state[1]);
+  }
+
+  protected override saveState(): JsonValue {
+    return this.state ?? null;
+  }
+
+  protected override loadState(state: JsonValue): void {
+    this.state = (state as AcrobotState | null) ?? undefined;
+  }
+}
+
+/** The state's derivative by time, as in Sutton and Barto's book (the paper has two terms less). */
+function derivative([angle1, angle2, velocity1, velocity2]: AcrobotState, torque: number): AcrobotState {
+  const m = LINK_MASS;
+  const l = LINK_LENGTH;
+  const lc = LINK_CENTRE;
+  const inertia = LINK_INERTIA;
+  const sine2 = sin(angle2);
+  const cosine2 = cos(angle2);
+  const d1 = m * lc ** 2 + m * (l ** 2 + lc ** 2 + 2 * l * lc * cosine2) + inertia + inertia;
+  const d2 = m * (lc ** 2 + l * lc * cosine2) + inertia;
+  const phi2 = m * lc * GRAVITY * cos(angle1 + angle2 - Math.PI / 2);
+  const phi1 =
+    -m * l * lc * (velocity2 * velocity2) * sine2 -
+    2 * m * l * lc * velocity2 * velocity1 * sine2 +
+    (m * lc + m * l) * GRAVITY * cos(angle1 - Math.PI / 2) +
+    phi2;
+  const acceleration2 =
+    (torque + (d2 / d1) * phi1 - m * l * lc * (velocity1 * velocity1) * sine2 - phi2) /
+    (m * lc ** 2 + inertia - (d2 * d2) / d1);
+  const acceleration1 = -(d2 * acceleration2 + phi1) / d1;
+  return [velocity1, velocity2, acceleration1, acceleration2];
+}
+
+/** One step of the classical fourth-order method. */
+function rungeKutta(start: AcrobotState, torque: number): AcrobotState {
+  const after = (slope: AcrobotState, time: number): AcrobotState => [
+    start[0] + time * slope[0],
+    start[1] + time * slope[1],
+    start[2] + time * slope[2],
+    start[3] + time * slope[3],
+  ];
+  const k1 = derivative(start, torque);
+  const k2 = derivative(after(k1, TIME_STEP / 2), torque);
+  const k3 = derivative(after(k2, TIME_STEP / 2), torque);
+  const k4 = derivative(after(k3, TIME_STEP), torque);
+  const mean = (i: 0 | 1 | 2 | 3) => k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i];
+  return after([mean(0), mean(1), mean(2), mean(3)], TIME_STEP / 6);
+}
+
+/** The equal angle in [-pi, pi]. */
+function wrapAngle(angle: number): number {
+  let wrapped = angle;
+  while (wrapped > Math.PI) wrapped -= 2 * Math.PI;
+  while (wrapped < -Math.PI) wrapped += 2 * Math.PI;
+  return wrapped;
+}

@@ -1,0 +1,107 @@
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import { cartPoleText } from "./cart-pole-text.js";
+import { drawCartPole } from "./drawings.js";
+import { resetBounds } from "./reset-bounds.js";
+import { cos, sin } from "./trigonometry.js";
+
+const GRAVITY = 9.8;
+const CART_MASS = 1;
+const POLE_MASS = 0.1;
+const TOTAL_MASS = POLE_MASS + CART_MASS;
+/** Half of the pole. */
+const LENGTH = 0.5;
+const POLE_MOMENT = POLE_MASS * LENGTH;
+const FORCE = 10;
+/** Seconds between two observations. */
+const TIME_STEP = 0.02;
+export const MAX_ANGLE = (12 * 2 * Math.PI) / 360;
+export const MAX_POSITION = 2.4;
+
+export interface CartPoleOptions {
+  /** Rewards of Sutton and Barto: 0 while the pole stands, -1 when it falls. */
+  readonly suttonBartoReward?: boolean;
+}
+
+/**
+ * Balance a pole on a cart by pushing the cart left or right (Barto, Sutton and Anderson 1983).
+ * Observation: position, velocity, angle (radians), angular velocity. Equals Gymnasium's CartPole-v1.
+ */
+export class CartPoleEnv extends Env<Float32Array, number> {
+  override readonly observationSpace = new Box(
+    [-2 * MAX_POSITION, -Infinity, -2 * MAX_ANGLE, -Infinity],
+    [2 * MAX_POSITION, Infinity, 2 * MAX_ANGLE, Infinity],
+  );
+  override readonly actionSpace = new Discrete(2);
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 50 };
+  override readonly text = cartPoleText;
+  private readonly suttonBartoReward: boolean;
+  /** position, velocity, angle, angular velocity, in double precision. */
+  private state: readonly number[] | undefined;
+
+  constructor(options: CartPoleOptions = {}) {
+    super();
+    ({ suttonBartoReward: this.suttonBartoReward } = withDefaults("CartPole", options, { suttonBartoReward: false }));
+  }
+
+  /** Options `low` and `high` bound the first state, -0.05 and 0.05 when not said. */
+  override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
+    this.reseed(seed);
+    const [low, high] = resetBounds(options, -0.05, 0.05);
+    const { random } = this;
+    this.state = [
+      random.uniform(low, high),
+      random.uniform(low, high),
+      random.uniform(low, high),
+      random.uniform(low, high),
+    ];
+    return { observation: Float32Array.from(this.state), info: {} };
+  }
+
+  override step(action: number): StepResult<Float32Array> {
+    this.checkAction(action);
+    if (this.state === undefined) throw this.notReset();
+    const [x, xDot, theta, thetaDot] = this.state;
+    const force = action === 1 ? FORCE : -FORCE;
+    const sine = sin(theta);
+    const cosine = cos(theta);
+    // The equations of Florian (2007), https://coneural.org/florian/papers/05_cart_pole.pdf, without friction.
+    const push = (force + POLE_MOMENT * (thetaDot * thetaDot) * sine) / TOTAL_MASS;
+    const thetaAcceleration =
+      (GRAVITY * sine - cosine * push) / (LENGTH * (4 / 3 - (POLE_MASS * (cosine * cosine)) / TOTAL_MASS));
+    const xAcceleration = push - (POLE_MOMENT * thetaAcceleration * cosine) / TOTAL_MASS;
+    this.state = [
+      x + TIME_STEP * xDot,
+      xDot + TIME_STEP * xAcceleration,
+      theta + TIME_STEP * thetaDot,
+      thetaDot + TIME_STEP * thetaAcceleration,
+    ];
+    const terminated = Math.abs(this.state[0]) > MAX_POSITION || Math.abs(this.state[2]) > MAX_ANGLE;
+    const reward = this.suttonBartoReward ? (terminated ? -1 : 0) : 1;
+    return { observation: Float32Array.from(this.state), reward, terminated, truncated: false, info: {} };
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawCartPole(mode, this.state[0], this.state[2]);
+  }
+
+  protected override saveState(): JsonValue {
+    return this.state ?? null;
+  }
+
+  protected override loadState(state: JsonValue): void {
+    this.state = (state as readonly number[] | null) ?? undefined;
+  }
+}

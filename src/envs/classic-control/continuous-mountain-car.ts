@@ -1,0 +1,94 @@
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { drawMountainCar } from "./drawings.js";
+import { checkForce } from "./force.js";
+import { MAX_POSITION, MAX_SPEED, MIN_POSITION, type MountainCarOptions } from "./mountain-car.js";
+import { continuousMountainCarText } from "./mountain-car-text.js";
+import { resetBounds } from "./reset-bounds.js";
+import { cos } from "./trigonometry.js";
+
+const GOAL_POSITION = 0.45;
+const POWER = 0.0015;
+const GRAVITY = 0.0025;
+
+/**
+ * The mountain car with any force between -1 and 1, and a price for force. Observation: position, velocity. Equals
+ * Gymnasium's MountainCarContinuous-v0, whose state is double at reset and float32 after the first step.
+ */
+export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
+  override readonly observationSpace = new Box([MIN_POSITION, -MAX_SPEED], [MAX_POSITION, MAX_SPEED]);
+  override readonly actionSpace = new Box(-1, 1, { shape: [1] });
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 30 };
+  override readonly text = continuousMountainCarText;
+  private readonly goalVelocity: number;
+  private state: readonly [position: number, velocity: number] | undefined;
+  private isFirstStep = true;
+
+  constructor(options: MountainCarOptions = {}) {
+    super();
+    ({ goalVelocity: this.goalVelocity } = withDefaults("MountainCarContinuous", options, { goalVelocity: 0 }));
+  }
+
+  /** Options `low` and `high` bound the first position, -0.6 and -0.4 when not said. */
+  override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
+    this.reseed(seed);
+    const [low, high] = resetBounds(options, -0.6, -0.4);
+    this.state = [this.random.uniform(low, high), 0];
+    this.isFirstStep = true;
+    return { observation: Float32Array.from(this.state), info: {} };
+  }
+
+  /** A force beyond the bounds acts as the bound, but costs what it is. */
+  override step(action: ArrayLike<number>): StepResult<Float32Array> {
+    const wanted = checkForce(this, action);
+    if (this.state === undefined) throw this.notReset();
+    const round = this.isFirstStep ? (value: number) => value : Math.fround;
+    this.isFirstStep = false;
+    const [oldPosition, oldVelocity] = this.state;
+    const pull = round(acceleration(wanted, round(3 * oldPosition)));
+    let velocity = round(oldVelocity + pull);
+    if (velocity > round(MAX_SPEED)) velocity = round(MAX_SPEED);
+    if (velocity < round(-MAX_SPEED)) velocity = round(-MAX_SPEED);
+    let position = round(oldPosition + velocity);
+    if (position > round(MAX_POSITION)) position = round(MAX_POSITION);
+    if (position < round(MIN_POSITION)) position = round(MIN_POSITION);
+    if (position === round(MIN_POSITION) && velocity < 0) velocity = 0;
+    const terminated = position >= round(GOAL_POSITION) && velocity >= round(this.goalVelocity);
+    const reward = (terminated ? 100 : 0) - wanted * wanted * 0.1;
+    const observation = Float32Array.of(position, velocity);
+    this.state = [observation[0], observation[1]];
+    return { observation, reward, terminated, truncated: false, info: {} };
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawMountainCar(mode, this.state[0], GOAL_POSITION);
+  }
+
+  protected override saveState(): JsonValue {
+    return { state: this.state ?? null, isFirstStep: this.isFirstStep };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const { state, isFirstStep } = json as { state: [number, number] | null; isFirstStep: boolean };
+    this.state = state ?? undefined;
+    this.isFirstStep = isFirstStep;
+  }
+}
+
+/** In float32 while the force is in bounds; a bound itself is a double in Gymnasium, and so is all that follows. */
+function acceleration(force: number, angle: number): number {
+  const weight = GRAVITY * cos(angle);
+  if (Math.abs(force) > 1) return Math.sign(force) * POWER - weight;
+  return Math.fround(Math.fround(force * Math.fround(POWER)) - Math.fround(weight));
+}

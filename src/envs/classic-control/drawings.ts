@@ -1,0 +1,137 @@
+import type { RenderFrame, RenderMode } from "../env.js";
+import { renderScene } from "../rendering/render-scene.js";
+import { rectangle, type Color, type Point, type Shape } from "../rendering/scene.js";
+
+const WHITE: Color = [255, 255, 255];
+const BLACK: Color = [0, 0, 0];
+const GREY: Color = [128, 128, 128];
+const WOOD: Color = [202, 152, 101];
+const PURPLE: Color = [129, 132, 203];
+const RED: Color = [204, 77, 77];
+const YELLOW: Color = [204, 204, 0];
+
+const circle = (centre: Point, radius: number, color: Color, glyph?: string): Shape => ({
+  kind: "circle",
+  centre,
+  radius,
+  color,
+  glyph,
+});
+const line = (from: Point, to: Point, width: number, color: Color, glyph?: string): Shape => ({
+  kind: "line",
+  from,
+  to,
+  width,
+  color,
+  glyph,
+});
+const polygon = (points: readonly Point[], color: Color, glyph?: string): Shape => ({
+  kind: "polygon",
+  points,
+  color,
+  glyph,
+});
+
+/** The cart on its track, the pole at an angle from upright; positive leans right. */
+export function drawCartPole(mode: RenderMode, position: number, angle: number): RenderFrame {
+  const tip: Point = [position + 1.2 * Math.sin(angle), 0.2 + 1.2 * Math.cos(angle)];
+  return renderScene(mode, {
+    left: -2.5,
+    right: 2.5,
+    bottom: -0.4,
+    top: 1.6,
+    pixels: { width: 600, height: 240 },
+    cells: { width: 72, height: 14 },
+    background: WHITE,
+    shapes: [
+      line([-2.5, -0.18], [2.5, -0.18], 0.02, BLACK, "-"),
+      line([0, -0.3], [0, -0.24], 0.02, GREY, "^"),
+      polygon(rectangle(position - 0.25, -0.15, position + 0.25, 0.15), BLACK, "#"),
+      line([position, 0.2], tip, 0.08, WOOD, "|"),
+      circle([position, 0.15], 0.06, PURPLE, "o"),
+    ],
+  });
+}
+
+const hill = (x: number) => 0.45 * Math.sin(3 * x) + 0.55;
+
+/** The valley, the flag at the goal, the car at its position. */
+export function drawMountainCar(mode: RenderMode, position: number, goal: number): RenderFrame {
+  const track = Array.from({ length: 90 }, (_, i): Shape => {
+    const x = -1.2 + (1.8 * i) / 90;
+    return line([x, hill(x)], [x + 0.02, hill(x + 0.02)], 0.012, BLACK, ".");
+  });
+  const slope = Math.atan(1.35 * Math.cos(3 * position));
+  const [sine, cosine] = [Math.sin(slope), Math.cos(slope)];
+  const place = (along: number, up: number): Point => [
+    position + along * cosine - up * sine,
+    hill(position) + along * sine + up * cosine,
+  ];
+  return renderScene(mode, {
+    left: -1.2,
+    right: 0.6,
+    bottom: 0,
+    top: 1.2,
+    pixels: { width: 600, height: 400 },
+    cells: { width: 72, height: 20 },
+    background: WHITE,
+    shapes: [
+      ...track,
+      line([goal, hill(goal)], [goal, hill(goal) + 0.15], 0.008, BLACK, "|"),
+      polygon(
+        [
+          [goal, hill(goal) + 0.15],
+          [goal, hill(goal) + 0.1],
+          [goal + 0.07, hill(goal) + 0.125],
+        ],
+        YELLOW,
+        ">",
+      ),
+      polygon([place(-0.06, 0.03), place(0.06, 0.03), place(0.06, 0.1), place(-0.06, 0.1)], BLACK, "#"),
+      circle(place(-0.035, 0.03), 0.022, GREY, "o"),
+      circle(place(0.035, 0.03), 0.022, GREY, "o"),
+    ],
+  });
+}
+
+/** A rod on an axle, angle 0 pointing up; a ring tells the torque's size and sign. */
+export function drawPendulum(mode: RenderMode, angle: number, torque: number): RenderFrame {
+  const tip: Point = [Math.sin(angle), Math.cos(angle)];
+  const arc = Array.from({ length: Math.round(8 * Math.abs(torque)) }, (_, i): Shape => {
+    const at = Math.sign(torque) * (i / 16) * Math.PI;
+    return circle([0.45 * Math.sin(at), 0.45 * Math.cos(at)], 0.03, BLACK, torque > 0 ? ">" : "<");
+  });
+  return renderScene(mode, {
+    left: -1.3,
+    right: 1.3,
+    bottom: -1.3,
+    top: 1.3,
+    pixels: { width: 500, height: 500 },
+    cells: { width: 44, height: 22 },
+    background: WHITE,
+    shapes: [line([0, 0], tip, 0.2, RED, "*"), circle(tip, 0.1, RED, "@"), circle([0, 0], 0.06, BLACK, "o"), ...arc],
+  });
+}
+
+/** Two links below the bar, the second's angle counted from the first; the line is the height to reach. */
+export function drawAcrobot(mode: RenderMode, angle1: number, angle2: number): RenderFrame {
+  const joint: Point = [Math.sin(angle1), -Math.cos(angle1)];
+  const tip: Point = [joint[0] + Math.sin(angle1 + angle2), joint[1] - Math.cos(angle1 + angle2)];
+  return renderScene(mode, {
+    left: -2.2,
+    right: 2.2,
+    bottom: -2.2,
+    top: 2.2,
+    pixels: { width: 500, height: 500 },
+    cells: { width: 52, height: 26 },
+    background: WHITE,
+    shapes: [
+      line([-2.2, 1], [2.2, 1], 0.02, BLACK, "-"),
+      line([0, 0], joint, 0.2, [0, 204, 204], "*"),
+      line(joint, tip, 0.2, [0, 204, 204], "+"),
+      circle([0, 0], 0.1, YELLOW, "o"),
+      circle(joint, 0.1, YELLOW, "o"),
+      circle(tip, 0.06, BLACK, "@"),
+    ],
+  });
+}

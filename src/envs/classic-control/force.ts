@@ -1,0 +1,13 @@
+import { LlamaGymError } from "../../errors.js";
+import type { Env } from "../env.js";
+import { isNumberArray } from "../spaces/arrays.js";
+import { show } from "../spaces/space.js";
+
+/** The one number of an action, as a float32. @throws ENV_ACTION_INVALID when it is anything else. */
+export function checkForce(env: Env, action: unknown): number {
+  if (isNumberArray(action) && action.length === 1 && Number.isFinite(action[0])) return Math.fround(action[0]);
+  throw new LlamaGymError(
+    "ENV_ACTION_INVALID",
+    `${show(action)} (${typeof action}) invalid: ${env.constructor.name} takes an action of ${env.actionSpace.toString()}, an array of one number.`,
+  );
+}

@@ -1,0 +1,82 @@
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import { drawMountainCar } from "./drawings.js";
+import { mountainCarText } from "./mountain-car-text.js";
+import { resetBounds } from "./reset-bounds.js";
+import { cos } from "./trigonometry.js";
+
+export const MIN_POSITION = -1.2;
+export const MAX_POSITION = 0.6;
+export const MAX_SPEED = 0.07;
+const GOAL_POSITION = 0.5;
+const FORCE = 0.001;
+const GRAVITY = 0.0025;
+
+export interface MountainCarOptions {
+  /** The speed at which the goal must be passed. */
+  readonly goalVelocity?: number;
+}
+
+const clip = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
+
+/**
+ * Drive an underpowered car out of a valley by swinging (Moore 1990). Observation: position, velocity. Actions: push
+ * left, not at all, right. Equals Gymnasium's MountainCar-v0.
+ */
+export class MountainCarEnv extends Env<Float32Array, number> {
+  override readonly observationSpace = new Box([MIN_POSITION, -MAX_SPEED], [MAX_POSITION, MAX_SPEED]);
+  override readonly actionSpace = new Discrete(3);
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 30 };
+  override readonly text = mountainCarText;
+  private readonly goalVelocity: number;
+  private state: readonly [position: number, velocity: number] | undefined;
+
+  constructor(options: MountainCarOptions = {}) {
+    super();
+    ({ goalVelocity: this.goalVelocity } = withDefaults("MountainCar", options, { goalVelocity: 0 }));
+  }
+
+  /** Options `low` and `high` bound the first position, -0.6 and -0.4 when not said. */
+  override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
+    this.reseed(seed);
+    const [low, high] = resetBounds(options, -0.6, -0.4);
+    this.state = [this.random.uniform(low, high), 0];
+    return { observation: Float32Array.from(this.state), info: {} };
+  }
+
+  override step(action: number): StepResult<Float32Array> {
+    this.checkAction(action);
+    if (this.state === undefined) throw this.notReset();
+    const pull = (action - 1) * FORCE + cos(3 * this.state[0]) * -GRAVITY;
+    const speed = clip(this.state[1] + pull, -MAX_SPEED, MAX_SPEED);
+    const position = clip(this.state[0] + speed, MIN_POSITION, MAX_POSITION);
+    const velocity = position === MIN_POSITION && speed < 0 ? 0 : speed;
+    this.state = [position, velocity];
+    const terminated = position >= GOAL_POSITION && velocity >= this.goalVelocity;
+    return { observation: Float32Array.from(this.state), reward: -1, terminated, truncated: false, info: {} };
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawMountainCar(mode, this.state[0], GOAL_POSITION);
+  }
+
+  protected override saveState(): JsonValue {
+    return this.state ?? null;
+  }
+
+  protected override loadState(state: JsonValue): void {
+    this.state = (state as readonly [number, number] | null) ?? undefined;
+  }
+}

@@ -1,0 +1,98 @@
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { drawPendulum } from "./drawings.js";
+import { checkForce } from "./force.js";
+import { pendulumText } from "./pendulum-text.js";
+import { numberOption } from "./reset-bounds.js";
+import { cos, sin } from "./trigonometry.js";
+
+const MAX_SPEED = 8;
+export const MAX_TORQUE = 2;
+const TIME_STEP = 0.05;
+
+export interface PendulumOptions {
+  /** Acceleration of gravity, m/s^2. */
+  readonly g?: number;
+}
+
+/** An angle as the equal one in [-pi, pi), 0 being upright. */
+function angleNormalize(angle: number): number {
+  const turn = 2 * Math.PI;
+  const rest = (angle + Math.PI) % turn;
+  return (rest < 0 ? rest + turn : rest) - Math.PI;
+}
+
+/**
+ * Swing a pendulum up and hold it, with a motor too weak to lift it at once. Observation: cosine and sine of the angle
+ * (0 is upright), angular velocity. Action: a torque. Equals Gymnasium's Pendulum-v1.
+ */
+export class PendulumEnv extends Env<Float32Array, Float32Array> {
+  override readonly observationSpace = new Box([-1, -1, -MAX_SPEED], [1, 1, MAX_SPEED]);
+  override readonly actionSpace = new Box(-MAX_TORQUE, MAX_TORQUE, { shape: [1] });
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 30 };
+  override readonly text = pendulumText;
+  private readonly g: number;
+  private state: readonly [angle: number, velocity: number] | undefined;
+  private lastTorque = 0;
+
+  constructor(options: PendulumOptions = {}) {
+    super();
+    ({ g: this.g } = withDefaults("Pendulum", options, { g: 10 }));
+  }
+
+  /** Options `xInit` and `yInit` bound angle and velocity on both sides, pi and 1 when not said. */
+  override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
+    this.reseed(seed);
+    const angle = numberOption(options, "xInit", Math.PI);
+    const velocity = numberOption(options, "yInit", 1);
+    this.state = [this.random.uniform(-angle, angle), this.random.uniform(-velocity, velocity)];
+    this.lastTorque = 0;
+    return { observation: this.observation(this.state), info: {} };
+  }
+
+  /** A torque beyond the bounds acts as the bound. The reward is about the state before the step. */
+  override step(action: ArrayLike<number>): StepResult<Float32Array> {
+    const wanted = checkForce(this, action);
+    if (this.state === undefined) throw this.notReset();
+    const torque = Math.min(Math.max(wanted, -MAX_TORQUE), MAX_TORQUE);
+    const [angle, velocity] = this.state;
+    const tilt = angleNormalize(angle);
+    // The torque is a float32, and so is what it is multiplied with.
+    const effort = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
+    const cost = tilt * tilt + 0.1 * (velocity * velocity) + effort;
+    const acceleration = ((3 * this.g) / 2) * sin(angle) + Math.fround(3 * torque);
+    const speed = Math.min(Math.max(velocity + acceleration * TIME_STEP, -MAX_SPEED), MAX_SPEED);
+    this.state = [angle + speed * TIME_STEP, speed];
+    this.lastTorque = torque;
+    return { observation: this.observation(this.state), reward: -cost, terminated: false, truncated: false, info: {} };
+  }
+
+  private observation([angle, velocity]: readonly [number, number]): Float32Array {
+    return Float32Array.of(cos(angle), sin(angle), velocity);
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawPendulum(mode, this.state[0], this.lastTorque);
+  }
+
+  protected override saveState(): JsonValue {
+    return { state: this.state ?? null, lastTorque: this.lastTorque };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const { state, lastTorque } = json as { state: [number, number] | null; lastTorque: number };
+    this.state = state ?? undefined;
+    this.lastTorque = lastTorque;
+  }
+}

@@ -1,0 +1,50 @@
+/** Fraction bits of the fixed-point numbers here: enough for two doubles. */
+const BITS = 160n;
+const ONE = 1n << BITS;
+/** sin and cos of 0/128 ... 127/128: up to 0.86 with some to spare. */
+const ENTRIES = 128;
+
+const multiply = (a: bigint, b: bigint) => (a * b) >> BITS;
+
+/** sin(k/128) and cos(k/128) by their series, in fixed point. */
+function series(k: number): { sine: bigint; cosine: bigint } {
+  const x = (BigInt(k) << BITS) / 128n;
+  const square = multiply(x, x);
+  const sum = (first: bigint, order: bigint) => {
+    let total = 0n;
+    let term = first;
+    for (let n = order; term !== 0n; n += 2n) {
+      total += term;
+      term = -multiply(term, square) / ((n + 1n) * (n + 2n));
+    }
+    return total;
+  };
+  return { sine: sum(x, 1n), cosine: sum(ONE, 0n) };
+}
+
+/** The double nearest to a fixed-point number. */
+function nearestDouble(value: bigint): number {
+  // Number() rounds a bigint to nearest, and the division is by a power of two.
+  return Number(value) / 2 ** Number(BITS);
+}
+
+function exactFixed(value: number): bigint {
+  // A table value is above 2^-8, so its last bit is above 2^-61.
+  return BigInt(value * 2 ** 100) << (BITS - 100n);
+}
+
+function split(values: readonly bigint[]): { high: Float64Array; low: Float64Array } {
+  const high = Float64Array.from(values, nearestDouble);
+  const low = Float64Array.from(values, (value, k) => nearestDouble(value - exactFixed(high[k])));
+  return { high, low };
+}
+
+const entries = Array.from({ length: ENTRIES }, (_, k) => series(k));
+const sines = split(entries.map(({ sine }) => sine));
+const cosines = split(entries.map(({ cosine }) => cosine));
+
+/** sin(k/128) = sineHigh[k] + sineLow[k], and so for the cosine. */
+export const sineHigh = sines.high;
+export const sineLow = sines.low;
+export const cosineHigh = cosines.high;
+export const cosineLow = cosines.low;

@@ -1,0 +1,66 @@
+/** Red, green and blue, 0 to 255. */
+export type Color = readonly [red: number, green: number, blue: number];
+export type Point = readonly [x: number, y: number];
+
+interface Look {
+  readonly color: Color;
+  /** What stands for the shape on a terminal; a shape without one is seen in images only. */
+  readonly glyph?: string;
+}
+
+/** Shapes in the scene's own coordinates, y pointing up; text is as high as `size`, around its centre. */
+export type Shape = Look &
+  (
+    | { readonly kind: "polygon"; readonly points: readonly Point[] }
+    | { readonly kind: "circle"; readonly centre: Point; readonly radius: number }
+    | { readonly kind: "line"; readonly from: Point; readonly to: Point; readonly width: number }
+    | { readonly kind: "text"; readonly centre: Point; readonly text: string; readonly size: number }
+  );
+
+/** A picture that can be drawn in pixels and in characters; later shapes cover earlier ones. */
+export interface Scene {
+  readonly left: number;
+  readonly right: number;
+  readonly bottom: number;
+  readonly top: number;
+  /** Size of the image. */
+  readonly pixels: { readonly width: number; readonly height: number };
+  /** Size on a terminal. */
+  readonly cells: { readonly width: number; readonly height: number };
+  readonly background: Color;
+  readonly shapes: readonly Shape[];
+}
+
+/** The polygon of a rectangle. */
+export function rectangle(left: number, bottom: number, right: number, top: number): Point[] {
+  return [
+    [left, bottom],
+    [right, bottom],
+    [right, top],
+    [left, top],
+  ];
+}
+
+/** The four corners of a line with a width. */
+export function lineOutline([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
+  const length = Math.hypot(x1 - x0, y1 - y0) || 1;
+  const dx = ((y0 - y1) / length) * (width / 2);
+  const dy = ((x1 - x0) / length) * (width / 2);
+  return [
+    [x0 + dx, y0 + dy],
+    [x1 + dx, y1 + dy],
+    [x1 - dx, y1 - dy],
+    [x0 - dx, y0 - dy],
+  ];
+}
+
+/** Whether a point lies inside a polygon (an odd number of edges to its right). */
+export function isInside(points: readonly Point[], x: number, y: number): boolean {
+  let inside = false;
+  for (let i = 0, j = points.length - 1; i < points.length; j = i++) {
+    const [xi, yi] = points[i];
+    const [xj, yj] = points[j];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+  }
+  return inside;
+}

@@ -1,0 +1,126 @@
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import type { RandomStream } from "../../tensor/random.js";
+import { Discrete } from "../spaces/discrete.js";
+import { Tuple } from "../spaces/tuple.js";
+import { blackjackText, type BlackjackObservation } from "./blackjack-text.js";
+import { drawBlackjack } from "./drawings.js";
+
+/** Ace, 2 to 10, jack, queen and king; cards are put back after each draw. */
+const DECK = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10];
+const DEALER_STANDS_AT = 17;
+const HIT = 1;
+
+export interface BlackjackOptions {
+  /** Pays 1.5 for winning with an ace and a ten at once; without `sab` only. */
+  readonly natural?: boolean;
+  /** Sutton and Barto's rules: an ace and a ten at once win unless the dealer has them too. */
+  readonly sab?: boolean;
+}
+
+/** A hand's sum, an ace counting 11 where that does not exceed 21. */
+function evaluate(hand: readonly number[]): { sum: number; usableAce: boolean } {
+  const sum = hand.reduce((total, card) => total + card, 0);
+  const usableAce = hand.includes(1) && sum + 10 <= 21;
+  return { sum: usableAce ? sum + 10 : sum, usableAce };
+}
+
+/** A hand's sum, 0 beyond 21. */
+function score(hand: readonly number[]): number {
+  const { sum } = evaluate(hand);
+  return sum > 21 ? 0 : sum;
+}
+
+const isNatural = (hand: readonly number[]) => hand.length === 2 && hand.includes(1) && hand.includes(10);
+
+/**
+ * Come closer to 21 than the dealer without exceeding it (Sutton and Barto, example 5.1). Actions: 0 stick, 1 hit.
+ * Equals Gymnasium's Blackjack-v1, which `make` gives Sutton and Barto's rules.
+ */
+export class BlackjackEnv extends Env<BlackjackObservation, number> {
+  override readonly observationSpace = new Tuple<BlackjackObservation>([
+    new Discrete(32),
+    new Discrete(11),
+    new Discrete(2),
+  ]);
+  override readonly actionSpace = new Discrete(2);
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 4 };
+  override readonly text = blackjackText;
+  private readonly natural: boolean;
+  private readonly sab: boolean;
+  private dealer: number[] = [];
+  private player: number[] = [];
+  /** The open card as people write it: suit and value. */
+  private openCard = "";
+
+  constructor(options: BlackjackOptions = {}) {
+    super();
+    const { natural, sab } = withDefaults("Blackjack", options, { natural: false, sab: false });
+    this.natural = natural;
+    this.sab = sab;
+  }
+
+  override reset({ seed }: ResetOptions = {}): ResetResult<BlackjackObservation> {
+    this.reseed(seed);
+    const { random } = this;
+    this.dealer = [drawCard(random), drawCard(random)];
+    this.player = [drawCard(random), drawCard(random)];
+    const suit = random.choice(["C", "D", "H", "S"]);
+    const [value] = this.dealer;
+    this.openCard = `${value === 1 ? "A" : value === 10 ? random.choice(["J", "Q", "K"]) : value}${suit}`;
+    return { observation: this.observation(), info: {} };
+  }
+
+  override step(action: number): StepResult<BlackjackObservation> {
+    this.checkAction(action);
+    if (this.player.length === 0) throw this.notReset();
+    if (action === HIT) {
+      this.player.push(drawCard(this.random));
+      const isBust = score(this.player) === 0;
+      return this.result(isBust ? -1 : 0, isBust);
+    }
+    while (evaluate(this.dealer).sum < DEALER_STANDS_AT) this.dealer.push(drawCard(this.random));
+    const outcome = Math.sign(score(this.player) - score(this.dealer));
+    if (this.sab && isNatural(this.player) && !isNatural(this.dealer)) return this.result(1, true);
+    if (!this.sab && this.natural && isNatural(this.player) && outcome === 1) return this.result(1.5, true);
+    return this.result(outcome, true);
+  }
+
+  private result(reward: number, terminated: boolean): StepResult<BlackjackObservation> {
+    return { observation: this.observation(), reward, terminated, truncated: false, info: {} };
+  }
+
+  private observation(): BlackjackObservation {
+    const { sum, usableAce } = evaluate(this.player);
+    return [sum, this.dealer[0], usableAce ? 1 : 0];
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.player.length === 0) throw this.notReset();
+    return drawBlackjack(mode, this.observation(), this.openCard);
+  }
+
+  protected override saveState(): JsonValue {
+    return { dealer: [...this.dealer], player: [...this.player], openCard: this.openCard };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const { dealer, player, openCard } = json as { dealer: number[]; player: number[]; openCard: string };
+    this.dealer = [...dealer];
+    this.player = [...player];
+    this.openCard = openCard;
+  }
+}
+
+function drawCard(random: RandomStream): number {
+  return random.choice(DECK);
+}

@@ -1,0 +1,98 @@
+import { LlamaGymError } from "../../errors.js";
+import type { RandomStream } from "../../tensor/random.js";
+import { seededStream } from "../seeding.js";
+import { show } from "../spaces/space.js";
+
+/** Maps by name: S start, F frozen, H hole, G goal. */
+export const FROZEN_LAKE_MAPS: Readonly<Record<string, readonly string[]>> = {
+  "4x4": ["SFFF", "FHFH", "FFFH", "HFFG"],
+  "8x8": ["SFFFFFFF", "FFFFFFFF", "FFFHFFFF", "FFFFFHFF", "FFFHFFFF", "FHHFFFHF", "FHFFHFHF", "FFFHFFFG"],
+};
+
+const DIRECTIONS = [
+  [1, 0],
+  [0, 1],
+  [-1, 0],
+  [0, -1],
+];
+
+/** @throws INVALID_ARGUMENT when a map is not a rectangle of S, F, H and G with a start and a goal. */
+export function checkMap(map: unknown): asserts map is readonly string[] {
+  const fail = (problem: string) => {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `FrozenLake: ${problem} A map is a list of equally long rows such as "SFFG", got ${show(map)}.`,
+    );
+  };
+  if (!Array.isArray(map) || map.length === 0 || map.some((row) => typeof row !== "string"))
+    return fail("desc must be a list of strings.");
+  const rows = map as readonly string[];
+  if (rows.some((row) => row.length === 0 || row.length !== rows[0].length))
+    fail("the rows of desc differ in length or are empty.");
+  const unknown = rows.join("").match(/[^SFHG]/);
+  if (unknown !== null)
+    fail(`desc has the unknown letter "${unknown[0]}"; use S (start), F (frozen), H (hole) and G (goal).`);
+  for (const [letter, name] of [
+    ["S", "start"],
+    ["G", "goal"],
+  ]) {
+    if (!rows.some((row) => row.includes(letter))) fail(`desc has no ${name} (${letter}).`);
+  }
+}
+
+/** Whether the goal can be reached from the first corner without passing a hole. */
+function hasPath(board: readonly (readonly string[])[]): boolean {
+  const size = board.length;
+  const frontier = [[0, 0]];
+  const discovered = new Set<number>();
+  for (let place = frontier.pop(); place !== undefined; place = frontier.pop()) {
+    const [row, column] = place;
+    if (discovered.has(row * size + column)) continue;
+    discovered.add(row * size + column);
+    for (const [down, right] of DIRECTIONS) {
+      const letter = board[row + down]?.[column + right];
+      if (letter === "G") return true;
+      if (letter !== undefined && letter !== "H") frontier.push([row + down, column + right]);
+    }
+  }
+  return false;
+}
+
+/**
+ * A random square map whose goal can be reached, equal to Gymnasium's `generate_random_map`.
+ * @param frozenProbability how likely a tile is frozen and no hole
+ * @throws INVALID_ARGUMENT when no such map can be expected
+ */
+export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: number | bigint): string[] {
+  if (!(Number.isInteger(size) && size >= 2 && size <= 256)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `generateRandomMap: size must be an integer from 2 to 256, got ${size}.`,
+    );
+  }
+  if (!(frozenProbability > 0)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `generateRandomMap: the probability must be above 0, got ${frozenProbability}.`,
+    );
+  }
+  const { stream } = seededStream(seed);
+  const frozen = Math.min(1, frozenProbability);
+  for (let attempt = 0; attempt < 10_000; attempt++) {
+    const board = randomBoard(stream, size, [frozen, 1 - frozen]);
+    if (hasPath(board)) return board.map((row) => row.join(""));
+  }
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `generateRandomMap: none of 10000 maps of size ${size} with probability ${frozenProbability} had a path; raise the probability.`,
+  );
+}
+
+function randomBoard(stream: RandomStream, size: number, probabilities: readonly number[]): string[][] {
+  const board = Array.from({ length: size }, () =>
+    Array.from({ length: size }, () => stream.choice(["F", "H"], { probabilities })),
+  );
+  board[0][0] = "S";
+  board[size - 1][size - 1] = "G";
+  return board;
+}

@@ -1,0 +1,108 @@
+import { LlamaGymError } from "../../errors.js";
+import type { RenderFrame, RenderMode } from "../env.js";
+import { checkProbability, withDefaults } from "../options.js";
+import { show } from "../spaces/space.js";
+import type { TextForm } from "../text-form.js";
+import { drawFrozenLake } from "./drawings.js";
+import { checkMap, FROZEN_LAKE_MAPS, generateRandomMap } from "./frozen-lake-map.js";
+import { frozenLakeText } from "./frozen-lake-text.js";
+import { moveWithin, tabulate, type Move } from "./grid.js";
+import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
+
+/** Left, down, right, up: the actions in their order. */
+const MOVES: readonly Move[] = [
+  [0, -1],
+  [1, 0],
+  [0, 1],
+  [-1, 0],
+];
+
+export interface FrozenLakeOptions {
+  /** A map of one's own; goes before `mapName`. */
+  readonly desc?: readonly string[] | null;
+  /** "4x4", "8x8", or null for a random 8x8 map. */
+  readonly mapName?: string | null;
+  /** Whether a move may slip to one of its two sides. */
+  readonly isSlippery?: boolean;
+  /** How likely a slippery move goes where it should. */
+  readonly successRate?: number;
+  /** Rewards for reaching the goal, a hole, anything else. */
+  readonly rewardSchedule?: readonly [goal: number, hole: number, other: number];
+}
+
+/**
+ * Cross a frozen lake from start to goal without falling into a hole. Observation: the tile, row by row.
+ * Actions: left, down, right, up. Equals Gymnasium's FrozenLake-v1.
+ */
+export class FrozenLakeEnv extends TabularEnv {
+  /** The map's rows. */
+  readonly desc: readonly string[];
+  override readonly text: TextForm<number, number>;
+
+  constructor(options: FrozenLakeOptions = {}) {
+    const { desc: given = null, mapName = "4x4", rewardSchedule = [1, 0, 0], ...others } = options;
+    const rules = withDefaults("FrozenLake", others, { isSlippery: true, successRate: 1 / 3 });
+    checkProbability("FrozenLake", "successRate", rules.successRate);
+    const isSchedule =
+      Array.isArray(rewardSchedule) && rewardSchedule.length === 3 && rewardSchedule.every(Number.isFinite);
+    if (!isSchedule) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `FrozenLake: rewardSchedule must be three numbers (goal, hole, other), got ${show(rewardSchedule)}.`,
+      );
+    }
+    const desc = given ?? namedMap(mapName);
+    checkMap(desc);
+    const starts = Array.from(desc.join(""), (letter) => (letter === "S" ? 1 : 0));
+    const count = starts.filter((start) => start === 1).length;
+    super(
+      lakeTransitions(desc, rules.isSlippery ? rules.successRate : undefined, rewardSchedule),
+      starts.map((start) => start / count),
+    );
+    this.desc = desc;
+    this.text = frozenLakeText(desc, rules.isSlippery);
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawFrozenLake(mode, this.desc, this.state);
+  }
+}
+
+function namedMap(mapName: string | null): readonly string[] {
+  if (mapName === null) return generateRandomMap();
+  const map = FROZEN_LAKE_MAPS[mapName];
+  if (map !== undefined) return map;
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `FrozenLake has no map "${mapName}". Its maps: ${Object.keys(FROZEN_LAKE_MAPS).join(", ")}; give another as desc.`,
+  );
+}
+
+/** `successRate` undefined means that moves never slip. */
+function lakeTransitions(
+  desc: readonly string[],
+  successRate: number | undefined,
+  [goal, hole, other]: readonly [number, number, number],
+): TransitionTable {
+  const [rows, columns] = [desc.length, desc[0].length];
+  const outcome = (row: number, column: number, action: number, probability: number): Transition => {
+    const [newRow, newColumn] = moveWithin(row, column, MOVES[action], rows, columns);
+    const letter = desc[newRow][newColumn];
+    const reward = letter === "G" ? goal : letter === "H" ? hole : other;
+    return { probability, state: newRow * columns + newColumn, reward, terminated: letter === "G" || letter === "H" };
+  };
+  return tabulate(rows * columns, (state) => {
+    const [row, column] = [Math.floor(state / columns), state % columns];
+    return tabulate(MOVES.length, (action) => {
+      if ("GH".includes(desc[row][column])) return [{ probability: 1, state, reward: 0, terminated: true }];
+      if (successRate === undefined) return [outcome(row, column, action, 1)];
+      const side = (1 - successRate) / 2;
+      return [
+        outcome(row, column, (action + 3) % 4, side),
+        outcome(row, column, action, successRate),
+        outcome(row, column, (action + 1) % 4, side),
+      ];
+    });
+  });
+}

@@ -1,0 +1,18 @@
+/** A move on a grid, rows counted downwards. */
+export type Move = readonly [down: number, right: number];
+
+/** A place after a move, kept within the grid. */
+export function moveWithin(
+  row: number,
+  column: number,
+  [down, right]: Move,
+  rows: number,
+  columns: number,
+): [row: number, column: number] {
+  return [Math.min(Math.max(row + down, 0), rows - 1), Math.min(Math.max(column + right, 0), columns - 1)];
+}
+
+/** `count` values, made from their index. */
+export function tabulate<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}

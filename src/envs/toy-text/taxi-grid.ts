@@ -1,0 +1,82 @@
+import { moveWithin, type Move } from "./grid.js";
+
+/** Walls are bars, open borders colons; R, G, Y and B are the stops. */
+export const TAXI_MAP = [
+  "+---------+",
+  "|R: | : :G|",
+  "| : | : : |",
+  "| : : : : |",
+  "| | : | : |",
+  "|Y| : |B: |",
+  "+---------+",
+];
+export const TAXI_SIZE = 5;
+/** The stops' names and places, in the order that states count them. */
+export const STOPS = ["R", "G", "Y", "B"];
+export const STOP_PLACES: readonly (readonly [row: number, column: number])[] = [
+  [0, 0],
+  [0, 4],
+  [4, 0],
+  [4, 3],
+];
+/** The passenger's place when in the taxi. */
+export const IN_TAXI = 4;
+export const TAXI_STATES = TAXI_SIZE * TAXI_SIZE * (STOPS.length + 1) * STOPS.length;
+/** South, north, east, west; then come pick up and drop off. */
+export const TAXI_MOVES: readonly Move[] = [
+  [1, 0],
+  [-1, 0],
+  [0, 1],
+  [0, -1],
+];
+export const PICK_UP = 4;
+export const DROP_OFF = 5;
+
+export interface TaxiState {
+  readonly row: number;
+  readonly column: number;
+  /** A stop, or IN_TAXI. */
+  readonly passenger: number;
+  readonly destination: number;
+}
+
+export function encodeTaxi({ row, column, passenger, destination }: TaxiState): number {
+  return ((row * TAXI_SIZE + column) * (STOPS.length + 1) + passenger) * STOPS.length + destination;
+}
+
+export function decodeTaxi(state: number): TaxiState {
+  const destination = state % STOPS.length;
+  const rest = Math.floor(state / STOPS.length);
+  const passenger = rest % (STOPS.length + 1);
+  const place = Math.floor(rest / (STOPS.length + 1));
+  return { row: Math.floor(place / TAXI_SIZE), column: place % TAXI_SIZE, passenger, destination };
+}
+
+/** The stop at a place; -1 when there is none. */
+export function stopAt(row: number, column: number): number {
+  return STOP_PLACES.findIndex(([stopRow, stopColumn]) => stopRow === row && stopColumn === column);
+}
+
+/** Whether neither a wall nor the edge is in the way. */
+export function canMove(row: number, column: number, [down, right]: Move): boolean {
+  if (row + down < 0 || row + down >= TAXI_SIZE) return false;
+  return right === 0 || TAXI_MAP[1 + row][2 * column + 1 + right] === ":";
+}
+
+/** The place after a move; the same where it is blocked. */
+export function drive(row: number, column: number, move: Move): [row: number, column: number] {
+  return canMove(row, column, move) ? moveWithin(row, column, move, TAXI_SIZE, TAXI_SIZE) : [row, column];
+}
+
+/** 1 for every action that changes something. */
+export function taxiActionMask(state: number): Int8Array {
+  const { row, column, passenger } = decodeTaxi(state);
+  const stop = stopAt(row, column);
+  return Int8Array.from(
+    [
+      ...TAXI_MOVES.map((move) => canMove(row, column, move)),
+      passenger !== IN_TAXI && stop === passenger,
+      passenger === IN_TAXI && stop >= 0,
+    ].map(Number),
+  );
+}

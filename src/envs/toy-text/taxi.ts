@@ -1,0 +1,150 @@
+import type { RenderFrame, RenderMode, ResetOptions, ResetResult } from "../env.js";
+import type { Info } from "../info.js";
+import type { JsonValue } from "../json.js";
+import { checkProbability, withDefaults } from "../options.js";
+import { drawTaxi } from "./drawings.js";
+import { tabulate } from "./grid.js";
+import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
+import {
+  canMove,
+  decodeTaxi,
+  drive,
+  DROP_OFF,
+  encodeTaxi,
+  IN_TAXI,
+  PICK_UP,
+  stopAt,
+  STOPS,
+  TAXI_MOVES,
+  TAXI_STATES,
+  taxiActionMask,
+  type TaxiState,
+} from "./taxi-grid.js";
+import { taxiText } from "./taxi-text.js";
+
+const ACTIONS = 6;
+/** The moves to the left and the right of each heading, as the driver sees them. */
+const LEFT_OF = [2, 3, 1, 0];
+const RIGHT_OF = [3, 2, 0, 1];
+
+export interface TaxiOptions {
+  /** Whether a move may drift to the left or the right. */
+  readonly isRainy?: boolean;
+  /** Whether a passenger may change the destination once under way. */
+  readonly ficklePassenger?: boolean;
+  /** How likely a move in the rain goes where it should. */
+  readonly rainyProbability?: number;
+  /** How likely a fickle passenger will change the destination. */
+  readonly fickleProbability?: number;
+}
+
+/**
+ * Fetch a passenger at one of four stops and drive to another (Dietterich 2000). Observation: the taxi's place, the
+ * passenger's and the destination in one number. Actions: south, north, east, west, pick up, drop off.
+ * Equals Gymnasium's Taxi-v4.
+ */
+export class TaxiEnv extends TabularEnv {
+  override readonly text = taxiText;
+  private readonly ficklePassenger: boolean;
+  private readonly fickleProbability: number;
+  /** Whether the passenger will still change the destination in this episode. */
+  private willChange = false;
+
+  constructor(options: TaxiOptions = {}) {
+    const rules = withDefaults("Taxi", options, {
+      isRainy: false,
+      ficklePassenger: false,
+      rainyProbability: 0.8,
+      fickleProbability: 0.3,
+    });
+    checkProbability("Taxi", "rainyProbability", rules.rainyProbability);
+    checkProbability("Taxi", "fickleProbability", rules.fickleProbability);
+    const isStart = tabulate(TAXI_STATES, (state) => {
+      const { passenger, destination } = decodeTaxi(state);
+      return passenger !== IN_TAXI && passenger !== destination;
+    });
+    const count = isStart.filter(Boolean).length;
+    super(
+      taxiTransitions(rules.isRainy ? rules.rainyProbability : undefined),
+      isStart.map((start) => (start ? 1 / count : 0)),
+    );
+    this.ficklePassenger = rules.ficklePassenger;
+    this.fickleProbability = rules.fickleProbability;
+  }
+
+  override reset(options: ResetOptions = {}): ResetResult<number> {
+    const result = super.reset(options);
+    this.willChange = this.ficklePassenger && this.random.random() < this.fickleProbability;
+    return result;
+  }
+
+  /** A fickle passenger speaks up at the first move that begins with the passenger inside. */
+  protected override nextState(from: number, to: number): number {
+    if (!this.willChange) return to;
+    const [before, after] = [decodeTaxi(from), decodeTaxi(to)];
+    const hasMoved = before.row !== after.row || before.column !== after.column;
+    if (before.passenger !== IN_TAXI || !hasMoved) return to;
+    this.willChange = false;
+    const others = tabulate(STOPS.length, (stop) => stop).filter((stop) => stop !== before.destination);
+    return encodeTaxi({ ...after, destination: this.random.choice(others) });
+  }
+
+  protected override info(probability: number, state: number): Info {
+    return { prob: probability, actionMask: taxiActionMask(state) };
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return drawTaxi(mode, decodeTaxi(this.state), this.lastAction);
+  }
+
+  protected override saveState(): JsonValue {
+    return { table: super.saveState(), willChange: this.willChange };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const { table, willChange } = json as { table: JsonValue; willChange: boolean };
+    super.loadState(table);
+    this.willChange = willChange;
+  }
+}
+
+/** `intendedProbability` undefined means no rain. */
+function taxiTransitions(intendedProbability: number | undefined): TransitionTable {
+  return tabulate(TAXI_STATES, (state) => {
+    const taxi = decodeTaxi(state);
+    return tabulate(ACTIONS, (action) => {
+      if (action === PICK_UP) return [pickUp(taxi)];
+      if (action === DROP_OFF) return [dropOff(taxi)];
+      const isBlocked = !canMove(taxi.row, taxi.column, TAXI_MOVES[action]);
+      const move = (taken: number, probability: number): Transition => {
+        // Where the way ahead is blocked, the rain does not move the taxi either.
+        const [row, column] = isBlocked ? [taxi.row, taxi.column] : drive(taxi.row, taxi.column, TAXI_MOVES[taken]);
+        return { probability, state: encodeTaxi({ ...taxi, row, column }), reward: -1, terminated: false };
+      };
+      if (intendedProbability === undefined) return [move(action, 1)];
+      const side = (1 - intendedProbability) / 2;
+      return [move(action, intendedProbability), move(LEFT_OF[action], side), move(RIGHT_OF[action], side)];
+    });
+  });
+}
+
+function pickUp(taxi: TaxiState): Transition {
+  const isThere = taxi.passenger !== IN_TAXI && stopAt(taxi.row, taxi.column) === taxi.passenger;
+  const passenger = isThere ? IN_TAXI : taxi.passenger;
+  return { probability: 1, state: encodeTaxi({ ...taxi, passenger }), reward: isThere ? -1 : -10, terminated: false };
+}
+
+function dropOff(taxi: TaxiState): Transition {
+  const stop = stopAt(taxi.row, taxi.column);
+  if (taxi.passenger !== IN_TAXI || stop < 0) {
+    return { probability: 1, state: encodeTaxi(taxi), reward: -10, terminated: false };
+  }
+  const isRight = stop === taxi.destination;
+  return {
+    probability: 1,
+    state: encodeTaxi({ ...taxi, passenger: stop }),
+    reward: isRight ? 20 : -1,
+    terminated: isRight,
+  };
+}
