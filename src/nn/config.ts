@@ -64,6 +64,15 @@ export interface LayerConfig {
   readonly rope: number | undefined;
   /** A token sees itself and this many tokens before, less one; undefined for all. */
   readonly window: number | undefined;
+  /** Factor on q k of this layer, in place of the model's. */
+  readonly attentionScale?: number;
+}
+
+/** Which linear modules of a layer add a bias. */
+export interface LinearBiases {
+  readonly queryKeyValue: boolean;
+  readonly attentionOutput: boolean;
+  readonly feedForward: boolean;
 }
 
 /** A decoder-only transformer, in enough words to build every architecture that this library knows. */
@@ -92,6 +101,7 @@ export interface DecoderConfig {
   readonly attentionSoftcap: number | undefined;
   readonly logitSoftcap: number | undefined;
   readonly embeddingScale: number;
+  readonly biases: LinearBiases;
   readonly names: {
     readonly embedding: string;
     readonly positions?: string;

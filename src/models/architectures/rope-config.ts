@@ -22,7 +22,8 @@ export interface RopeContext {
  */
 export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeConfig {
   const scaling = config.object("rope_scaling");
-  const given = scaling !== undefined && Object.keys(scaling.json).length > 0 ? scaling : config.object("rope_parameters");
+  const given =
+    scaling !== undefined && Object.keys(scaling.json).length > 0 ? scaling : config.object("rope_parameters");
   return readRopeObject(config, given, config.positive("rope_theta", context.defaultTheta ?? 10_000), context);
 }
 
@@ -118,7 +119,10 @@ function readScaling(
   const name = fields.text("rope_type") ?? fields.text("type") ?? "default";
   const kind = context.aliases?.[name] ?? name;
   if (Object.hasOwn(readers, kind)) return readers[kind as RopeScaling["kind"]](config, fields, rotaryDim, context);
-  throw fields.unsupported(fields.has("rope_type") ? "rope_type" : "type", `Supported: ${Object.keys(readers).join(", ")}.`);
+  throw fields.unsupported(
+    fields.has("rope_type") ? "rope_type" : "type",
+    `Supported: ${Object.keys(readers).join(", ")}.`,
+  );
 }
 
 /** A field beside the rope's object wins over one inside it, as in Transformers. */

@@ -1,0 +1,194 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { LlamaGymError } from "../../errors.js";
+import type { JsonObject } from "../../files/json.js";
+import { linearModules, parameterShapes, parseModelConfig, supportedModelTypes } from "./index.js";
+
+interface ArchitectureCase {
+  name: string;
+  /** What Transformers 5.23 saves, and the same in the older dialect; null for an architecture without rotary positions. */
+  config: JsonObject;
+  legacy: JsonObject | null;
+  /** The saved tensors and their shapes. */
+  tensors: Record<string, number[]>;
+  /** The modules that PEFT 0.21 adapts for "all-linear", with their sizes in and out. */
+  linear: Record<string, [number, number]>;
+}
+
+const fixture = new URL("../../../test/fixtures/models/architectures.json", import.meta.url);
+const cases = JSON.parse(readFileSync(fixture, "utf8")) as ArchitectureCase[];
+const parse = (config: JsonObject) => parseModelConfig(config, "model/config.json");
+const llama = cases[0].config;
+
+function errorOf(config: JsonObject): LlamaGymError {
+  try {
+    parse(config);
+  } catch (error) {
+    if (error instanceof LlamaGymError) return error;
+  }
+  throw new Error("no LlamaGymError was thrown");
+}
+
+describe.each(cases)("$name", ({ config, legacy, tensors, linear }) => {
+  it("has the tensors that Transformers saves, of the same shapes", () => {
+    const sorted = (entries: Iterable<readonly [string, readonly number[]]>) =>
+      [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+    expect(sorted(parameterShapes(parse(config)))).toEqual(sorted(Object.entries(tensors)));
+  });
+
+  it("has the linear modules that PEFT calls all-linear", () => {
+    const ours = linearModules(parse(config)).map(({ name, inFeatures, outFeatures }) => [
+      name,
+      [inFeatures, outFeatures],
+    ]);
+    expect(Object.fromEntries(ours)).toEqual(linear);
+  });
+
+  it.skipIf(legacy === null)("is the same network in the older dialect", () => {
+    expect(parse(legacy!)).toEqual(parse(config));
+  });
+});
+
+describe("defaults", () => {
+  it("are those of Transformers' classes for a config that gives only its model_type", () => {
+    const keys = [
+      "vocabSize",
+      "hiddenSize",
+      "intermediateSize",
+      "heads",
+      "keyValueHeads",
+      "headDim",
+      "maxPositions",
+    ] as const;
+    const sizes = Object.fromEntries(
+      supportedModelTypes.map((model_type) => {
+        const config = parse({ model_type });
+        const tied = config.names.head === config.names.embedding;
+        const [rope] = config.ropes;
+        const window = config.layers.map((layer) => layer.window).join(" ");
+        return [
+          model_type,
+          [
+            ...keys.map((key) => config[key]),
+            config.layers.length,
+            config.norm.epsilon,
+            rope?.theta,
+            rope?.rotaryDim,
+            tied,
+            window,
+          ],
+        ];
+      }),
+    );
+    const none = (layers: number) => " ".repeat(layers - 1);
+    const fiveOfSix = Array.from({ length: 26 }, (_, layer) => (layer % 6 === 5 ? "" : 4096)).join(" ");
+    expect(sizes).toEqual({
+      llama: [32_000, 4096, 11_008, 32, 32, 128, 2048, 32, 1e-6, 10_000, 128, false, none(32)],
+      mistral: [
+        32_000,
+        4096,
+        14_336,
+        32,
+        8,
+        128,
+        131_072,
+        32,
+        1e-6,
+        10_000,
+        128,
+        false,
+        Array(32).fill(4096).join(" "),
+      ],
+      smollm3: [128_256, 2048, 11_008, 16, 4, 128, 32_768, 36, 1e-6, 2_000_000, 128, true, none(36)],
+      qwen2: [151_936, 4096, 22_016, 32, 32, 128, 32_768, 32, 1e-6, 10_000, 128, false, none(32)],
+      qwen3: [151_936, 4096, 22_016, 32, 32, 128, 32_768, 32, 1e-6, 10_000, 128, false, none(32)],
+      phi: [51_200, 2048, 8192, 32, 32, 64, 2048, 24, 1e-5, 10_000, 32, false, none(24)],
+      phi3: [32_064, 3072, 8192, 32, 32, 96, 4096, 32, 1e-5, 10_000, 96, false, none(32)],
+      gemma3_text: [262_208, 2304, 9216, 8, 4, 256, 131_072, 26, 1e-6, 1_000_000, 256, true, fiveOfSix],
+      gpt2: [50_257, 768, 3072, 12, 12, 64, 1024, 12, 1e-5, undefined, undefined, true, none(12)],
+    });
+  });
+
+  it("take rope_theta beside the older rope_scaling, and rope_type before type", () => {
+    const scaled = (rope_scaling: JsonObject) =>
+      parse({ ...llama, rope_parameters: null, rope_theta: 500, rope_scaling });
+    expect(scaled({ type: "linear", factor: 2 }).ropes[0]).toEqual({
+      theta: 500,
+      rotaryDim: 4,
+      scaling: { kind: "linear", factor: 2 },
+    });
+    expect(scaled({ rope_type: "dynamic", type: "linear", factor: 2 }).ropes[0].scaling.kind).toBe("dynamic");
+  });
+
+  it("let SmolLM 3's layers without positions be listed or counted", () => {
+    const ropes = (fields: JsonObject) =>
+      parse({ model_type: "smollm3", num_hidden_layers: 4, ...fields }).layers.map(({ rope }) => rope);
+    expect(ropes({})).toEqual([0, 0, 0, undefined]);
+    expect(ropes({ no_rope_layer_interval: 2 })).toEqual([0, undefined, 0, undefined]);
+    expect(ropes({ no_rope_layers: [0, 1, 1, 1] })).toEqual([undefined, 0, 0, 0]);
+  });
+
+  it("scale GPT-2's attention by layer where asked", () => {
+    const { attentionScale, layers } = parse({ model_type: "gpt2", scale_attn_by_inverse_layer_idx: true });
+    expect(attentionScale).toBe(1 / 8);
+    expect(layers[3].attentionScale).toBe(1 / 32);
+    expect(parse({ model_type: "gpt2", scale_attn_weights: false }).attentionScale).toBe(1);
+  });
+
+  it("take Phi-3's old names for LongRoPE", () => {
+    const factors = Array.from({ length: 2 }, () => 1);
+    const rope_scaling = { type: "su", short_factor: factors, long_factor: factors };
+    const sizes = { hidden_size: 16, num_attention_heads: 4, max_position_embeddings: 16_384 };
+    const [rope] = parse({ model_type: "phi3", ...sizes, rope_scaling }).ropes;
+    // sqrt(1 + log(16384 / 4096) / log(4096))
+    expect(rope.scaling).toMatchObject({ kind: "longrope", originalLength: 4096, attentionFactor: Math.sqrt(7 / 6) });
+  });
+});
+
+describe("bad config.json", () => {
+  it("lists the supported architectures for an unknown model_type", () => {
+    const error = errorOf({ model_type: "mamba2" });
+    expect(error.code).toBe("MODEL_UNSUPPORTED");
+    expect(error.message).toBe(
+      'model_type "mamba2" in model/config.json is not supported. Supported: llama, mistral, smollm3, qwen2, qwen3, ' +
+        "phi, phi3, gemma3_text, gpt2. See docs/models.md for adding an architecture.",
+    );
+  });
+
+  it.each([
+    ["FILE_CORRUPT", "model_type", { model_type: null }],
+    ["FILE_CORRUPT", "model_type", { model_type: 3 }],
+    ["MODEL_UNSUPPORTED", "constructor", { model_type: "constructor" }],
+    ["FILE_CORRUPT", "hidden_size", { hidden_size: "16" }],
+    ["FILE_CORRUPT", "hidden_size", { hidden_size: -16 }],
+    ["FILE_CORRUPT", "num_hidden_layers", { num_hidden_layers: 1e9 }],
+    ["FILE_CORRUPT", "vocab_size", { vocab_size: 1.5 }],
+    ["FILE_CORRUPT", "num_key_value_heads", { num_key_value_heads: 3 }],
+    ["FILE_CORRUPT", "rms_norm_eps", { rms_norm_eps: "small" }],
+    ["FILE_CORRUPT", "tie_word_embeddings", { tie_word_embeddings: "yes" }],
+    ["MODEL_UNSUPPORTED", "hidden_act", { hidden_act: "xielu" }],
+    ["MODEL_UNSUPPORTED", "bitsandbytes", { quantization_config: { quant_method: "bitsandbytes" } }],
+    ["FILE_CORRUPT", "rope_parameters", { rope_parameters: [] }],
+    ["MODEL_UNSUPPORTED", "rope_parameters.rope_type", { rope_parameters: { rope_type: "mrope" } }],
+    ["FILE_CORRUPT", "rope_parameters.factor", { rope_parameters: { rope_type: "linear" } }],
+    ["FILE_CORRUPT", "rope_scaling.factor", { rope_scaling: { type: "linear", factor: 0 } }],
+    ["FILE_CORRUPT", "rope_parameters.short_factor", { rope_parameters: { rope_type: "longrope", short_factor: [1] } }],
+    ["MODEL_UNSUPPORTED", "partial_rotary_factor", { model_type: "phi", partial_rotary_factor: 0.3 }],
+    ["FILE_CORRUPT", "layer_types", { model_type: "qwen2", layer_types: ["full_attention"] }],
+    ["MODEL_UNSUPPORTED", "layer_types", { model_type: "qwen2", layer_types: ["full_attention", "linear_attention"] }],
+    ["FILE_CORRUPT", "sliding_window", { model_type: "gemma3_text", head_dim: 4, sliding_window: null }],
+    ["FILE_CORRUPT", "no_rope_layers", { model_type: "smollm3", no_rope_layers: [1] }],
+    [
+      "MODEL_UNSUPPORTED",
+      "use_bidirectional_attention",
+      { model_type: "gemma3_text", use_bidirectional_attention: true },
+    ],
+    ["MODEL_UNSUPPORTED", "add_cross_attention", { model_type: "gpt2", add_cross_attention: true }],
+    ["FILE_CORRUPT", "n_head", { model_type: "gpt2", n_head: 7 }],
+  ])("%s for %s: %j", (code, named, fields) => {
+    const error = errorOf({ ...llama, ...(fields as JsonObject) });
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(named);
+    expect(error.message).toContain("model/config.json");
+  });
+});

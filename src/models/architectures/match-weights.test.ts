@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { LlamaGymError } from "../../errors.js";
+import { elementCount, type WeightEntry, type WeightFile } from "../../files/weights.js";
+import { matchWeights, parameterShapes, parseModelConfig } from "./index.js";
+
+const sizes = { n_embd: 8, n_layer: 2, n_head: 2, n_positions: 16, vocab_size: 12 };
+const gpt2 = parseModelConfig({ model_type: "gpt2", ...sizes }, "config.json");
+const mask = [1, 1, 16, 16];
+
+/** A weight file in memory; every tensor holds one value over and over. */
+function fileOf(tensors: ReadonlyMap<string, readonly number[]>, values: Record<string, number> = {}): WeightFile {
+  const entries = new Map<string, WeightEntry>();
+  for (const [name, shape] of tensors) {
+    const byteLength = 4 * elementCount(shape);
+    const place = { file: "m.safetensors", offset: entries.size * 1e6, byteLength, mappable: true };
+    entries.set(name, { name, dtype: "F32", shape, ...place });
+  }
+  const read = (name: string) => new Float32Array(elementCount(tensors.get(name)!)).fill(values[name] ?? 0);
+  return {
+    path: "m.safetensors",
+    entries,
+    readFloat32: async (name) => read(name),
+    readRaw: async (name) => ({
+      dtype: "F32",
+      shape: tensors.get(name)!,
+      bytes: new Uint8Array(read(name).buffer),
+      transposed: false,
+    }),
+    close: async () => undefined,
+  };
+}
+
+/** The tensors of a checkpoint of GPT-2 after a change. */
+function stored(change: (tensors: Map<string, readonly number[]>) => void): Map<string, readonly number[]> {
+  const tensors = parameterShapes(gpt2);
+  change(tensors);
+  return tensors;
+}
+
+async function mismatch(tensors: ReadonlyMap<string, readonly number[]>): Promise<string> {
+  const error: unknown = await matchWeights(gpt2, fileOf(tensors)).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(LlamaGymError);
+  expect((error as LlamaGymError).code).toBe("WEIGHTS_MISMATCH");
+  return (error as LlamaGymError).message;
+}
+
+describe("matchWeights", () => {
+  it("finds names without the base model's prefix and passes over mask buffers", async () => {
+    const bare = new Map([...parameterShapes(gpt2)].map(([name, shape]) => [name.replace("transformer.", ""), shape]));
+    bare.set("h.0.attn.bias", mask).set("h.1.attn.bias", mask);
+    const { weights, config } = await matchWeights(gpt2, fileOf(bare, { "h.1.mlp.c_fc.bias": 7 }));
+    expect([...weights.entries.keys()]).toEqual([...parameterShapes(gpt2).keys()]);
+    expect((await weights.readFloat32("transformer.h.1.mlp.c_fc.bias"))[3]).toBe(7);
+    expect(weights.entries.get("transformer.wte.weight")?.name).toBe("transformer.wte.weight");
+    expect(config).toBe(gpt2);
+  });
+
+  it("names all missing, unexpected and wrongly shaped tensors in one error", async () => {
+    const message = await mismatch(
+      stored((tensors) => {
+        tensors.delete("transformer.h.1.ln_2.bias");
+        tensors.set("transformer.h.2.ln_1.weight", [8]);
+        tensors.set("transformer.wpe.weight", [32, 8]);
+      }),
+    );
+    expect(message).toContain("missing: transformer.h.1.ln_2.bias [8]");
+    expect(message).toContain("unexpected: transformer.h.2.ln_1.weight");
+    expect(message).toContain("of another shape: transformer.wpe.weight is [32, 8], expected [16, 8]");
+    expect(message).toContain("m.safetensors");
+  });
+
+  it("keeps the error readable when nothing fits", async () => {
+    const message = await mismatch(new Map(Array.from({ length: 500 }, (_, i) => [`tensor.${i}`, [1]])));
+    expect(message.length).toBeLessThan(1000);
+    expect(message).toContain("and 494 more");
+  });
+
+  it("ties a stored output matrix only where it equals the embedding", async () => {
+    const both = stored((tensors) => tensors.set("lm_head.weight", [12, 8]));
+    const tied = await matchWeights(gpt2, fileOf(both));
+    expect(tied.config.names.head).toBe("transformer.wte.weight");
+    expect(tied.weights.entries.has("lm_head.weight")).toBe(false);
+    const untied = await matchWeights(gpt2, fileOf(both, { "lm_head.weight": 1 }));
+    expect(untied.config.names.head).toBe("lm_head.weight");
+    expect((await untied.weights.readFloat32("lm_head.weight"))[0]).toBe(1);
+  });
+
+  it("takes the output matrix for a tied embedding that is not stored", async () => {
+    const only = stored(
+      (tensors) => tensors.delete("transformer.wte.weight") && tensors.set("lm_head.weight", [12, 8]),
+    );
+    const { weights } = await matchWeights(gpt2, fileOf(only, { "lm_head.weight": 2 }));
+    expect((await weights.readFloat32("transformer.wte.weight"))[0]).toBe(2);
+  });
+});

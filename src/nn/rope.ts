@@ -1,0 +1,189 @@
+import type { RopeConfig } from "./config.js";
+
+/** Positions beyond this are computed anew at every call instead of being looked up. */
+const LONGEST_TABLE = 32_768;
+
+/** cos and sin of every position from 0 on, [positions, rotaryDim / 2]. */
+interface RopeTable {
+  length: number;
+  cos: Float32Array;
+  sin: Float32Array;
+}
+
+interface RopeCache {
+  /** Beside the frequencies they belong to: a rope has one set, or two (longrope). */
+  readonly tables: Map<Float32Array, RopeTable>;
+  short?: Float32Array;
+  long?: Float32Array;
+}
+
+const caches = new WeakMap<RopeConfig, RopeCache>();
+
+/**
+ * The angles that rotary embeddings (Su et al. 2021) turn queries and keys by, as cos and sin [positions, rotaryDim / 2],
+ * times the attention factor of yarn and longrope. `sequenceLength` is that of the longest sequence: dynamic and longrope
+ * choose their frequencies by it. Computed in float32 step by step, as PyTorch does, so that long positions agree too.
+ */
+export function ropeTables(
+  rope: RopeConfig,
+  positions: ArrayLike<number>,
+  sequenceLength: number,
+): { cos: Float32Array; sin: Float32Array } {
+  const { frequencies, lasting } = chooseFrequencies(rope, sequenceLength);
+  const half = frequencies.length;
+  const cos = new Float32Array(positions.length * half);
+  const sin = new Float32Array(positions.length * half);
+  const factor = attentionFactor(rope);
+  let largest = -1;
+  for (let i = 0; i < positions.length; i++) largest = Math.max(largest, positions[i]);
+  if (!lasting || largest >= LONGEST_TABLE) {
+    for (let i = 0; i < positions.length; i++) turn(cos, sin, i * half, positions[i], frequencies, factor);
+    return { cos, sin };
+  }
+  const table = tableFor(rope, frequencies, largest + 1, factor);
+  for (let i = 0; i < positions.length; i++) {
+    const from = positions[i] * half;
+    for (let j = 0; j < half; j++) {
+      cos[i * half + j] = table.cos[from + j];
+      sin[i * half + j] = table.sin[from + j];
+    }
+  }
+  return { cos, sin };
+}
+
+/** Radians that each pair of dimensions turns by from one position to the next, [rotaryDim / 2]. */
+export function ropeFrequencies(rope: RopeConfig, sequenceLength: number): Float32Array {
+  const { scaling, rotaryDim, theta } = rope;
+  switch (scaling.kind) {
+    case "default":
+      return plainFrequencies(theta, rotaryDim);
+    case "linear":
+      return plainFrequencies(theta, rotaryDim).map((frequency) => frequency / f32(scaling.factor));
+    case "dynamic":
+      return plainFrequencies(dynamicTheta(rope, scaling.factor, scaling.originalLength, sequenceLength), rotaryDim);
+    case "longrope": {
+      const factors = sequenceLength > scaling.originalLength ? scaling.longFactor : scaling.shortFactor;
+      return wavelengths(theta, rotaryDim).map((wavelength, i) => 1 / f32(f32(factors[i]) * wavelength));
+    }
+    case "yarn":
+      return yarnFrequencies(rope, scaling);
+    case "llama3":
+      return llama3Frequencies(rope, scaling);
+  }
+}
+
+function attentionFactor({ scaling }: RopeConfig): number {
+  return scaling.kind === "yarn" || scaling.kind === "longrope" ? scaling.attentionFactor : 1;
+}
+
+/** `lasting`: whether a later call may ask for the same frequencies, so that their table is worth keeping. */
+function chooseFrequencies(rope: RopeConfig, sequenceLength: number): { frequencies: Float32Array; lasting: boolean } {
+  const { scaling } = rope;
+  const beyond = (scaling.kind === "dynamic" || scaling.kind === "longrope") && sequenceLength > scaling.originalLength;
+  if (beyond && scaling.kind === "dynamic")
+    return { frequencies: ropeFrequencies(rope, sequenceLength), lasting: false };
+  const cache = cacheFor(rope);
+  const frequencies = beyond
+    ? (cache.long ??= ropeFrequencies(rope, sequenceLength))
+    : (cache.short ??= ropeFrequencies(rope, 0));
+  return { frequencies, lasting: true };
+}
+
+function cacheFor(rope: RopeConfig): RopeCache {
+  let cache = caches.get(rope);
+  if (cache === undefined) {
+    cache = { tables: new Map() };
+    caches.set(rope, cache);
+  }
+  return cache;
+}
+
+/** The kept table of these frequencies, grown to hold `length` positions. */
+function tableFor(rope: RopeConfig, frequencies: Float32Array, length: number, factor: number): RopeTable {
+  const { tables } = cacheFor(rope);
+  const known = tables.get(frequencies);
+  if (known !== undefined && known.length >= length) return known;
+  const half = frequencies.length;
+  const grown = Math.min(LONGEST_TABLE, Math.max(length, 2 * (known?.length ?? 0), 128));
+  const table: RopeTable = { length: grown, cos: new Float32Array(grown * half), sin: new Float32Array(grown * half) };
+  if (known !== undefined) {
+    table.cos.set(known.cos);
+    table.sin.set(known.sin);
+  }
+  for (let position = known?.length ?? 0; position < grown; position++) {
+    turn(table.cos, table.sin, position * half, position, frequencies, factor);
+  }
+  tables.set(frequencies, table);
+  return table;
+}
+
+/** Writes one position's cos and sin. */
+function turn(
+  cos: Float32Array,
+  sin: Float32Array,
+  at: number,
+  position: number,
+  frequencies: Float32Array,
+  factor: number,
+): void {
+  const scale = f32(factor);
+  for (let i = 0; i < frequencies.length; i++) {
+    const angle = f32(position * frequencies[i]);
+    cos[at + i] = f32(Math.cos(angle)) * scale;
+    sin[at + i] = f32(Math.sin(angle)) * scale;
+  }
+}
+
+const f32 = Math.fround;
+
+/** theta ^ (2 i / dim) for each pair of dimensions: its wavelength over 2 pi. */
+function wavelengths(theta: number, dim: number): Float32Array {
+  return Float32Array.from({ length: dim / 2 }, (_, i) => f32(theta) ** f32((2 * i) / dim));
+}
+
+function plainFrequencies(theta: number, dim: number): Float32Array {
+  return wavelengths(theta, dim).map((wavelength) => 1 / wavelength);
+}
+
+/** NTK scaling with a base that grows with the sequence (bloc97 and emozilla, 2023). */
+function dynamicTheta({ theta, rotaryDim }: RopeConfig, factor: number, original: number, length: number): number {
+  const growth = f32(f32(f32(factor * Math.max(length, original)) / original) - f32(factor - 1));
+  return f32(f32(theta) * f32(growth ** f32(rotaryDim / (rotaryDim - 2))));
+}
+
+/** YaRN (Peng et al. 2023): slow dimensions are interpolated, fast ones kept, those between mixed. */
+function yarnFrequencies(
+  { theta, rotaryDim }: RopeConfig,
+  { factor, originalLength, betaFast, betaSlow, truncate }: Extract<RopeConfig["scaling"], { kind: "yarn" }>,
+): Float32Array {
+  const dimensionOf = (rotations: number) =>
+    (rotaryDim * Math.log(originalLength / (rotations * 2 * Math.PI))) / (2 * Math.log(theta));
+  const [first, last] = [dimensionOf(betaFast), dimensionOf(betaSlow)];
+  const low = Math.max(truncate ? Math.floor(first) : first, 0);
+  let high = Math.min(truncate ? Math.ceil(last) : last, rotaryDim - 1);
+  if (high === low) high += 0.001;
+  return wavelengths(theta, rotaryDim).map((wavelength, i) => {
+    const ramp = Math.min(1, Math.max(0, f32(f32(i - f32(low)) / f32(high - low))));
+    const kept = f32(1 - ramp);
+    const interpolated = f32(1 / f32(f32(factor) * wavelength));
+    return f32(interpolated * f32(1 - kept)) + f32(f32(1 / wavelength) * kept);
+  });
+}
+
+/** Llama 3.1's scaling: long wavelengths are divided by the factor, short ones kept, those between smoothed. */
+function llama3Frequencies(
+  { theta, rotaryDim }: RopeConfig,
+  scaling: Extract<RopeConfig["scaling"], { kind: "llama3" }>,
+): Float32Array {
+  const { factor, lowFrequencyFactor, highFrequencyFactor, originalLength } = scaling;
+  const longest = f32(originalLength / lowFrequencyFactor);
+  const shortest = f32(originalLength / highFrequencyFactor);
+  return plainFrequencies(theta, rotaryDim).map((frequency) => {
+    const wavelength = f32(f32(1 / frequency) * f32(2 * Math.PI));
+    if (wavelength > longest) return frequency / f32(factor);
+    if (wavelength < shortest) return frequency;
+    const turns = f32(f32(1 / wavelength) * originalLength);
+    const smooth = f32(f32(turns - f32(lowFrequencyFactor)) / f32(highFrequencyFactor - lowFrequencyFactor));
+    return f32(f32(f32(1 - smooth) * frequency) / f32(factor)) + f32(smooth * frequency);
+  });
+}
