@@ -83,13 +83,18 @@ function decoder(type: string, source: ConfigSource, sizes: GgufSizes): JsonObje
   return {
     model_type: type,
     hidden_size: sizes.hidden,
-    intermediate_size: fields.size("feed_forward_length"),
+    intermediate_size: feedForwardSize(source),
     num_hidden_layers: sizes.layers,
     num_attention_heads: sizes.heads,
     num_key_value_heads: sizes.keyValueHeads,
     max_position_embeddings: fields.size("context_length"),
     attention_dropout: 0,
   };
+}
+
+/** The width of the feed-forward layers: the inputs of the matrix that ends them, since the field is wrong in some files. */
+function feedForwardSize({ fields, tensors }: ConfigSource): number {
+  return tensors.get("blk.0.ffn_down.weight")?.shape[1] ?? fields.size("feed_forward_length");
 }
 
 function rmsNormEpsilon({ fields }: ConfigSource): number {
@@ -199,15 +204,15 @@ const phi3: ConfigBody = (source, sizes) => {
   };
 };
 
-const gpt2: ConfigBody = ({ fields }, sizes) => ({
+const gpt2: ConfigBody = (source, sizes) => ({
   model_type: "gpt2",
   n_embd: sizes.hidden,
   n_layer: sizes.layers,
   n_head: sizes.heads,
-  n_positions: fields.size("context_length"),
-  n_inner: fields.optional("feed_forward_length") ?? null,
+  n_positions: source.fields.size("context_length"),
+  n_inner: feedForwardSize(source),
   activation_function: "gelu_new",
-  layer_norm_epsilon: fields.number("attention.layer_norm_epsilon"),
+  layer_norm_epsilon: source.fields.number("attention.layer_norm_epsilon"),
   scale_attn_weights: true,
   scale_attn_by_inverse_layer_idx: false,
   reorder_and_upcast_attn: false,

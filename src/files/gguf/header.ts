@@ -104,7 +104,10 @@ function checkVersion(path: string, cursor: HeaderCursor): void {
   );
 }
 
-function readTensor(path: string, cursor: HeaderCursor): { name: string; shape: number[]; type: GgmlType; offset: number } {
+function readTensor(
+  path: string,
+  cursor: HeaderCursor,
+): { name: string; shape: number[]; type: GgmlType; offset: number } {
   const name = cursor.string("a tensor's name");
   const dimensions = cursor.uint32();
   if (dimensions > MAX_DIMENSIONS) throw new FormatFault(`its tensor "${name}" has ${dimensions} dimensions`);

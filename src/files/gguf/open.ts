@@ -101,10 +101,10 @@ async function openOne(path: string): Promise<{ source: FileSource; header: Gguf
 
 async function openParts(path: string): Promise<OpenedParts> {
   const first = await openOne(path);
-  const count = first.header.metadata.get("split.count");
-  const paths = typeof count === "number" && count > 1 ? partPaths(path, count) : undefined;
   const sources = [first.source];
   try {
+    const count = first.header.metadata.get("split.count");
+    const paths = typeof count === "number" && count > 1 ? partPaths(path, count) : undefined;
     const tensors = new Map(first.header.tensors);
     const places = new Map([...tensors.keys()].map((name) => [name, first.source]));
     for (const other of paths?.slice(1) ?? []) {

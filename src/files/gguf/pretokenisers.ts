@@ -70,10 +70,7 @@ const groups: readonly (readonly [readonly string[], PreTokeniser])[] = [
   [["qwen2", "megrez"], { ...qwen2, normaliser: nfc }],
   [["deepseek-r1-qwen", "kormo", "f2llmv2", "stablelm2", "hunyuan", "solar-open"], qwen2],
   [["tekken"], { ...tekken, ignoreMerges: true, addsBos: true }],
-  [
-    ["gpt-4o", "llama4", "kanana2"],
-    { ...plain, steps: sequence(isolate(gpt4oPattern), byteLevel(false)) },
-  ],
+  [["gpt-4o", "llama4", "kanana2"], { ...plain, steps: sequence(isolate(gpt4oPattern), byteLevel(false)) }],
   [["deepseek-coder"], deepseekCoder],
 ];
 

@@ -10,11 +10,7 @@ const SPACE = "\u2581";
  * The tokenizer.json of a SentencePiece BPE vocabulary (tokenizer.ggml.model "llama"): merges are derived from the
  * pieces, characters without a piece fall back to bytes.
  */
-export function sentencePieceTokenizer(
-  fields: GgufFields,
-  vocabulary: Vocabulary,
-  special: SpecialTokens,
-): JsonObject {
+export function sentencePieceTokenizer(fields: GgufFields, vocabulary: Vocabulary, special: SpecialTokens): JsonObject {
   const gemma = fields.architecture.startsWith("gemma");
   const tokens = gemma ? vocabulary.tokens.map(respell) : vocabulary.tokens;
   const prefix = fields.boolean("tokenizer.ggml.add_space_prefix") ?? true;

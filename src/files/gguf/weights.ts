@@ -1,13 +1,6 @@
 import { corrupt } from "../failure.js";
 import type { FileSource } from "../source.js";
-import {
-  elementCount,
-  entryOf,
-  float32Target,
-  type RawWeight,
-  type WeightEntry,
-  type WeightFile,
-} from "../weights.js";
+import { elementCount, entryOf, float32Target, type RawWeight, type WeightEntry, type WeightFile } from "../weights.js";
 import { dequantisationOf } from "./dequantise.js";
 import type { GgufView } from "./names.js";
 
@@ -28,12 +21,18 @@ function entryFor(view: GgufView, source: FileSource): GgufEntry {
   // The rows of a vector are single numbers, which only types without blocks can cut out.
   const whole = rows === undefined && view.pairedHeads === undefined;
   if (!whole && rowElements % blockSize !== 0) {
-    throw corrupt(source.path, `the rows of its tensor "${tensor.name}" are not made of whole ${tensor.type.name} blocks`);
+    throw corrupt(
+      source.path,
+      `the rows of its tensor "${tensor.name}" are not made of whole ${tensor.type.name} blocks`,
+    );
   }
   const rowBytes = (rowElements / blockSize) * blockBytes;
   const rowCount = rows?.count ?? storedRows;
   if (view.pairedHeads !== undefined && rowCount % (2 * view.pairedHeads) !== 0) {
-    throw corrupt(source.path, `the ${rowCount} rows of its tensor "${tensor.name}" do not fit ${view.pairedHeads} heads`);
+    throw corrupt(
+      source.path,
+      `the ${rowCount} rows of its tensor "${tensor.name}" do not fit ${view.pairedHeads} heads`,
+    );
   }
   return {
     name: view.name,
@@ -97,7 +96,12 @@ export class GgufWeights implements WeightFile {
     const { view, dtype } = entry;
     if (view.shifted === true) {
       const numbers = await this.readFloat32(name);
-      return { dtype: "F32", shape: view.shape, bytes: new Uint8Array(numbers.buffer as ArrayBuffer), transposed: false };
+      return {
+        dtype: "F32",
+        shape: view.shape,
+        bytes: new Uint8Array(numbers.buffer as ArrayBuffer),
+        transposed: false,
+      };
     }
     const transposed = view.transposed === true;
     const bytes = await entry.source.bytes(entry.offset, entry.byteLength);
@@ -131,10 +135,7 @@ async function readPlain(entry: GgufEntry, result: Float32Array): Promise<void> 
 }
 
 /** Hands over the tensor's rows as float32, some at a time, with the number of the first. */
-async function streamRows(
-  entry: GgufEntry,
-  consume: (rows: Float32Array, firstRow: number) => void,
-): Promise<void> {
+async function streamRows(entry: GgufEntry, consume: (rows: Float32Array, firstRow: number) => void): Promise<void> {
   const { dtype, name, source, offset, rowBytes, rowElements, rowCount } = entry;
   if (rowBytes === 0 || rowCount === 0) return;
   const widen = dequantisationOf(dtype, name, source.path);
@@ -164,7 +165,8 @@ async function readTransposed(entry: GgufEntry, result: Float32Array): Promise<v
   await streamRows(entry, (rows, firstRow) => {
     const count = rows.length / rowElements;
     for (let column = 0; column < rowElements; column++) {
-      for (let row = 0; row < count; row++) result[column * rowCount + firstRow + row] = rows[row * rowElements + column];
+      for (let row = 0; row < count; row++)
+        result[column * rowCount + firstRow + row] = rows[row * rowElements + column];
     }
   });
 }
