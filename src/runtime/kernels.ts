@@ -46,7 +46,9 @@ export type KernelCall =
       readonly plain: View;
       readonly tempered: View;
       readonly rows: readonly RowSampling[];
-    };
+    }
+  /** log of plain[row, token] for each row. */
+  | { readonly name: "pickLogProbs"; readonly plain: View; readonly tokens: Int32Array };
 
 /** Tokens drawn, by row; logProbs under the distribution drawn from, plainLogProbs under the model's own at temperature 1. */
 export interface SampleResult {
@@ -55,7 +57,7 @@ export interface SampleResult {
   readonly plainLogProbs: Float64Array;
 }
 
-export type KernelResult = number | SampleResult | undefined;
+export type KernelResult = number | SampleResult | Float64Array | undefined;
 
 export function runKernel(call: KernelCall, floats: (view: View) => Float32Array): KernelResult {
   switch (call.name) {
@@ -78,6 +80,11 @@ export function runKernel(call: KernelCall, floats: (view: View) => Float32Array
       return undefined;
     case "sample":
       return sample(call, floats);
+    case "pickLogProbs": {
+      const vocabulary = call.plain.shape[1];
+      const plain = floats(call.plain);
+      return Float64Array.from(call.tokens, (token, row) => Math.log(plain[row * vocabulary + token]));
+    }
   }
 }
 

@@ -116,7 +116,7 @@ async function handle(request: Request): Promise<Result> {
 
 /** Memory of results, handed over to the caller's thread without a copy. */
 function transferable(result: Result): ArrayBuffer[] {
-  if (typeof result !== "object" || "tokens" in result) return [];
+  if (typeof result !== "object" || result instanceof Float64Array || "tokens" in result) return [];
   const tensors = "dtype" in result ? [result as HostTensor] : Object.values(result);
   return [...new Set(tensors.map(({ data }) => data.buffer as ArrayBuffer))];
 }

@@ -1,0 +1,226 @@
+import { compile } from "../graph/index.js";
+import { PADDING_POSITION, positionFeeds, route } from "../models/batch.js";
+import { cachedGraph } from "../models/cached-graph.js";
+import type { CausalLM } from "../models/causal-lm.js";
+import type { Request } from "../runtime/protocol.js";
+import type { Session } from "../runtime/session.js";
+import { subview, type Binding, type View } from "../runtime/buffer.js";
+import { int32, tensor, type Tensor } from "../tensor/tensor.js";
+import { cacheShape, type KvCache } from "./kv-cache.js";
+
+/** New tokens of one row, behind what its cache holds. */
+export interface RowTokens {
+  readonly tokens: readonly number[];
+  /** The row of the cache that holds what comes before (its number among the rows, where there is no cache). */
+  readonly slot: number;
+  /** How many tokens of that row are valid. */
+  readonly cached: number;
+}
+
+export interface CachedRun {
+  readonly rows: readonly RowTokens[];
+  /** Tokens that come before all rows. */
+  readonly prefix: KvCache | undefined;
+  readonly prefixLength: number;
+  readonly cache: KvCache | undefined;
+  /** Flat numbers (rows one after another) of the tokens whose scores are wanted. */
+  readonly select: readonly number[];
+  /** For each selected token. */
+  readonly inverseTemperatures: readonly number[];
+  readonly adapter: boolean;
+}
+
+/** Where a run leaves what it computed. */
+export interface CachedOutputs {
+  /** [tokens, keyValueHeads * headDim] of each layer's keys and values, in the order of KvCache.views. */
+  readonly fresh: readonly View[];
+  /** [selected, vocabulary] */
+  readonly logits: View;
+  readonly plain: View;
+  readonly tempered: View;
+}
+
+/** A model with the graph that decodes: one session for prompts and single tokens alike. */
+export class CachedModel {
+  private readonly shape;
+  private readonly nothing: View;
+  private fresh: { view: View; tokens: number } | undefined;
+  private scores: { view: View; rows: number } | undefined;
+  private inputs: { key: string; binding: Binding } | undefined;
+  private outputs: { key: string; binding: Binding; result: CachedOutputs } | undefined;
+
+  private constructor(
+    private readonly model: CausalLM,
+    private readonly session: Session,
+  ) {
+    this.shape = cacheShape(model.config);
+    this.nothing = model.runtime.allocate("float32", [0]);
+  }
+
+  static async create(model: CausalLM): Promise<CachedModel> {
+    const graph = compile(cachedGraph(model.config, model.scope("separate")));
+    return new CachedModel(model, await model.createSession(graph));
+  }
+
+  /** The run as a request, to be sent before others that use its outputs. */
+  prepare(run: CachedRun): { request: Request; outputs: CachedOutputs } {
+    const { config } = this.model;
+    const slots = run.cache?.rows ?? run.rows.length;
+    const feeds = {
+      ...rowFeeds(config, run, slots),
+      ...this.model.parameterFeeds(this.session.graph, { adapter: run.adapter }),
+    };
+    const tokens = (feeds.tokens as Tensor).data.length;
+    const inputs = this.bindInputs(run, slots);
+    const { binding, result } = this.bindOutputs(tokens, run.select.length);
+    return { request: this.session.request(feeds, { bindings: [inputs, binding] }), outputs: result };
+  }
+
+  async release(): Promise<void> {
+    const { runtime } = this.model;
+    for (const buffer of [this.nothing, this.fresh?.view, this.scores?.view])
+      if (buffer !== undefined) runtime.free(buffer);
+    for (const bound of [this.inputs, this.outputs]) if (bound !== undefined) runtime.unbind(bound.binding);
+    await this.session.release();
+  }
+
+  /** Prefix, cache and their positions, which change only when a cache is replaced. */
+  private bindInputs({ prefix, prefixLength, cache }: CachedRun, slots: number): Binding {
+    const key = `${prefix?.buffer.buffer}:${prefixLength}:${cache?.buffer.buffer}:${slots}`;
+    if (this.inputs?.key === key) return this.inputs.binding;
+    if (this.inputs !== undefined) this.model.runtime.unbind(this.inputs.binding);
+    const { layers, keyValueHeads, headDim } = this.shape;
+    const feeds: Record<string, View> = {};
+    for (let layer = 0; layer < layers; layer++) {
+      for (const kind of ["key", "value"] as const) {
+        const shared = prefix?.view(layer, kind) ?? this.nothing;
+        feeds[`prefix_${kind}_${layer}`] = { ...shared, shape: [1, keyValueHeads, prefixLength, headDim] };
+        const own = cache?.view(layer, kind) ?? this.nothing;
+        feeds[`cache_${kind}_${layer}`] = { ...own, shape: [1, keyValueHeads, slots, cache?.capacity ?? 0, headDim] };
+      }
+    }
+    this.inputs = { key, binding: this.model.runtime.bind({ feeds }) };
+    return this.inputs.binding;
+  }
+
+  private bindOutputs(tokens: number, selected: number): { binding: Binding; result: CachedOutputs } {
+    const { runtime, config } = this.model;
+    const { layers, keyValueHeads, headDim } = this.shape;
+    const width = keyValueHeads * headDim;
+    if (this.fresh === undefined || this.fresh.tokens < tokens) {
+      if (this.fresh !== undefined) runtime.free(this.fresh.view);
+      this.fresh = { view: runtime.allocate("float32", [layers * 2 * tokens * width]), tokens };
+      this.dropOutputs();
+    }
+    if (this.scores === undefined || this.scores.rows < selected) {
+      if (this.scores !== undefined) runtime.free(this.scores.view);
+      this.scores = { view: runtime.allocate("float32", [3 * selected * config.vocabSize]), rows: selected };
+      this.dropOutputs();
+    }
+    const key = `${tokens}:${selected}`;
+    if (this.outputs?.key === key) return this.outputs;
+    this.dropOutputs();
+    const fresh = Array.from({ length: layers * 2 }, (_, i) =>
+      subview(this.fresh!.view, i * this.fresh!.tokens * width, [tokens, width]),
+    );
+    const [logits, plain, tempered] = [0, 1, 2].map((i) =>
+      subview(this.scores!.view, i * this.scores!.rows * config.vocabSize, [selected, config.vocabSize]),
+    );
+    const fetches: Record<string, View> = { logits, plain, tempered };
+    fresh.forEach((view, i) => {
+      fetches[`${i % 2 === 0 ? "key" : "value"}_${i >> 1}`] = view;
+    });
+    this.outputs = { key, binding: runtime.bind({ fetches }), result: { fresh, logits, plain, tempered } };
+    return this.outputs;
+  }
+
+  private dropOutputs(): void {
+    if (this.outputs !== undefined) this.model.runtime.unbind(this.outputs.binding);
+    this.outputs = undefined;
+  }
+}
+
+/** The inputs of cachedGraph that change from step to step. */
+function rowFeeds(
+  config: CausalLM["config"],
+  { rows, prefixLength, cache, select, inverseTemperatures }: CachedRun,
+  slots: number,
+): Record<string, Tensor> {
+  const tokens: number[] = [];
+  const positions: number[] = [];
+  const lengths: number[] = [];
+  const starts = new Map<number, { first: number; row: RowTokens }>();
+  for (const row of rows) {
+    starts.set(row.slot, { first: tokens.length, row });
+    row.tokens.forEach((token, i) => {
+      tokens.push(token);
+      positions.push(prefixLength + row.cached + i);
+      lengths.push(prefixLength + row.cached + row.tokens.length);
+    });
+  }
+  const rowTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
+  const rowPositions = new Int32Array(slots * rowTokens).fill(PADDING_POSITION);
+  const cacheLengths = new Int32Array(slots);
+  const flat = new Int32Array(slots * rowTokens).fill(-1);
+  for (const [slot, { first, row }] of starts) {
+    cacheLengths[slot] = row.cached;
+    row.tokens.forEach((_, i) => {
+      rowPositions[slot * rowTokens + i] = positions[first + i];
+      flat[slot * rowTokens + i] = first + i;
+    });
+  }
+  // A dummy token fills the slots of rows that are shorter or not running; nobody sees it.
+  if (flat.includes(-1)) {
+    flat.forEach((value, i) => {
+      if (value === -1) flat[i] = tokens.length;
+    });
+    tokens.push(0);
+    positions.push(0);
+    lengths.push(1);
+  }
+  return {
+    tokens: int32(tokens),
+    ...positionFeeds(config, positions, lengths),
+    row_positions: tensor("int32", [1, slots, rowTokens], rowPositions),
+    prefix_positions: int32(
+      Array.from({ length: prefixLength }, (_, i) => i),
+      [1, 1, prefixLength],
+    ),
+    cache_positions: cachePositions(cache, cacheLengths, prefixLength, slots),
+    ...headRoute("query", config.heads, config.keyValueHeads, flat, slots, rowTokens, tokens.length),
+    ...headRoute("key", config.keyValueHeads, config.keyValueHeads, flat, slots, rowTokens, tokens.length),
+    select: int32(select),
+    inverse_temperature: tensor("float32", [select.length, 1], Float32Array.from(inverseTemperatures)),
+  };
+}
+
+function cachePositions(cache: KvCache | undefined, lengths: Int32Array, prefixLength: number, slots: number): Tensor {
+  const capacity = cache?.capacity ?? 0;
+  const positions = new Int32Array(slots * capacity).fill(PADDING_POSITION);
+  lengths.forEach((length, slot) => {
+    for (let i = 0; i < length; i++) positions[slot * capacity + i] = prefixLength + i;
+  });
+  return tensor("int32", [1, slots, capacity], positions);
+}
+
+/** Routes of head vectors into slots [keyValueHeads, rows, heads per key head, tokens]. */
+function headRoute(
+  name: string,
+  heads: number,
+  keyValueHeads: number,
+  flat: Int32Array,
+  rows: number,
+  rowTokens: number,
+  tokens: number,
+): Record<string, Tensor> {
+  const perKey = heads / keyValueHeads;
+  const slots: number[] = [];
+  for (let keyHead = 0; keyHead < keyValueHeads; keyHead++) {
+    for (let row = 0; row < rows; row++) {
+      for (let query = 0; query < perKey; query++) {
+        for (let i = 0; i < rowTokens; i++) slots.push(flat[row * rowTokens + i] * heads + keyHead * perKey + query);
+      }
+    }
+  }
+  return route(name, slots, tokens * heads);
+}

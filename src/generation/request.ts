@@ -1,0 +1,38 @@
+import type { SamplingSettings } from "../kernels/sampling.js";
+
+/** What a reply may be made of: asked before each token. */
+export interface TokenConstraint {
+  /**
+   * The tokens that may come next after those given; undefined for any. An empty list ends the reply.
+   */
+  allowed(tokens: readonly number[]): Int32Array | undefined;
+}
+
+/** A reply that is wanted. */
+export interface ReplyRequest {
+  /** Token ids of everything before the reply. */
+  readonly prompt: readonly number[];
+  readonly settings: SamplingSettings;
+  readonly maxNewTokens: number;
+  /** Uniform numbers in [0, 1), one for each token; a reply depends on nothing else that is random. */
+  readonly random: () => number;
+  /** Tokens that end the reply (and are part of it). */
+  readonly stopTokens: ReadonlySet<number>;
+  /** Asked after each token; true ends the reply (for stop strings). */
+  readonly stopWhen?: (tokens: readonly number[]) => boolean;
+  readonly constraint?: TokenConstraint;
+  /** Called with each token as it is drawn. */
+  readonly onToken?: (token: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+export type FinishReason = "stop" | "stop_string" | "length" | "aborted";
+
+export interface Reply {
+  readonly tokens: readonly number[];
+  /** Of each token, under the distribution that it was drawn from (temperature, top-p, constraint and all). */
+  readonly logProbs: readonly number[];
+  /** Of each token, under the model itself at temperature 1. */
+  readonly plainLogProbs: readonly number[];
+  readonly finishReason: FinishReason;
+}
