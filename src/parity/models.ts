@@ -1,0 +1,192 @@
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { mul, neg, reduceSum } from "../graph/index.js";
+import { trainWeights } from "../models/adapters.js";
+import type { SequenceGroup } from "../models/batch.js";
+import { CausalLM } from "../models/causal-lm.js";
+import { ScoringGraph, TrainingGraph, type SelectedToken } from "../models/training-graph.js";
+import { loadAdapter } from "./models/adapter.js";
+import { ModelFixture } from "./models/fixture.js";
+import { Forward } from "./models/forward.js";
+import { largestError, type ParityOptions, type Reporter } from "./report.js";
+
+const TOLERANCE = 1e-4;
+
+/** Every model below `directory` (the fixtures' models/ folder) that has an expected.safetensors. */
+export async function runModelsParity(directory: string, report: Reporter, _options: ParityOptions): Promise<void> {
+  const names = existsSync(directory) ? (await readdir(directory)).sort() : [];
+  const folders = names.filter((name) => existsSync(join(directory, name, "expected.safetensors")));
+  if (folders.length === 0) report.skip("models", `no folder below ${directory} has an expected.safetensors`);
+  for (const name of folders)
+    await attempt(report, `models/${name}`, () => runModel(join(directory, name), name, report));
+}
+
+async function runModel(folder: string, name: string, report: Reporter): Promise<void> {
+  const fixture = await ModelFixture.open(folder);
+  const model = await CausalLM.open(folder, { device: "cpu" });
+  try {
+    const parity = new ModelParity(fixture, `models/${name}`, report);
+    await parity.forward(model);
+    await parity.likelihood(model, "");
+    if (fixture.has("adapter.logits")) {
+      const adapted = await loadAdapter(model, join(folder, "adapter"));
+      await parity.adapter(adapted);
+      await parity.likelihood(adapted, "adapter.");
+      await parity.gradients(adapted, "adapter.grad.", "base_model.model.");
+    }
+    await parity.fullGradients(model);
+  } finally {
+    await model.close();
+    await fixture.close();
+  }
+}
+
+/** Compares forms of one model with one fixture. */
+class ModelParity {
+  private readonly groups: readonly SequenceGroup[];
+
+  constructor(
+    private readonly fixture: ModelFixture,
+    private readonly name: string,
+    private readonly report: Reporter,
+  ) {
+    this.groups = [{ prefix: [], rows: fixture.rows }];
+  }
+
+  async forward(model: CausalLM): Promise<void> {
+    const { fixture } = this;
+    await attempt(this.report, `${this.name} forward`, async () => {
+      const forward = await Forward.create(model);
+      const { hidden, logits } = await forward.run(fixture.rows);
+      await this.compareTokens("logits", logits);
+      await this.compareTokens("last_hidden", hidden);
+      await this.compareGreedy("greedy", forward);
+      await forward.release();
+    });
+  }
+
+  /** Beside the adapter's numbers, those of the base model with the adapter switched off. */
+  async adapter(adapted: CausalLM): Promise<void> {
+    const { fixture } = this;
+    await attempt(this.report, `${this.name} adapter`, async () => {
+      const separate = await Forward.create(adapted, "separate");
+      await this.compareTokens("adapter.logits", (await separate.run(fixture.rows)).logits);
+      await this.compareTokens("logits", (await separate.run(fixture.rows, { adapter: false })).logits, "adapter off");
+      await this.compareGreedy("adapter.greedy", separate);
+      await separate.release();
+      const merged = await Forward.create(adapted, "merged");
+      await this.compareTokens("merged.logits", (await merged.run(fixture.rows)).logits);
+      await merged.release();
+    });
+  }
+
+  /** Log-probabilities of all tokens, in rows by themselves and behind a prefix, and the response's mean. */
+  async likelihood(model: CausalLM, prefix: "" | "adapter."): Promise<void> {
+    const { fixture } = this;
+    await attempt(this.report, `${this.name} ${prefix}logprobs`, async () => {
+      const scoring = await ScoringGraph.create(model);
+      const all = tokensBehind(fixture.rows);
+      const { logProbs } = await scoring.run({ groups: this.groups, selected: all });
+      await this.compareLogProbs(`${prefix}logprobs`, all, logProbs);
+
+      const cuts = fixture.rows.map((row) => Math.ceil(row.length / 2));
+      const groups = fixture.rows.map((row, i) => ({ prefix: row.slice(0, cuts[i]), rows: [row.slice(cuts[i])] }));
+      const behind = all.filter(({ row, index }) => index >= cuts[row]);
+      const moved = behind.map(({ row, index }) => ({ group: row, row: 0, index: index - cuts[row] }));
+      const shared = await scoring.run({ groups, selected: moved });
+      await this.compareLogProbs(`${prefix}logprobs`, behind, shared.logProbs, "behind a prefix");
+
+      const response = all.map(({ row, index }) => fixture.response[row][index]);
+      const sum = logProbs.reduce((total, value, i) => total + (response[i] ? value : 0), 0);
+      const expected = await fixture.scalar(`${prefix}nll`);
+      this.number(`${prefix}nll`, [-sum / fixture.responseCount], [expected]);
+      await scoring.release();
+    });
+  }
+
+  async fullGradients(model: CausalLM): Promise<void> {
+    if ((await this.fixture.group("full_grad.")).size === 0) return;
+    await this.gradients(await trainWeights(model), "full_grad.", "");
+  }
+
+  /** Gradients of the response's mean negative log-likelihood; `owner` comes before a parameter's name in the fixture. */
+  async gradients(model: CausalLM, prefix: "adapter.grad." | "full_grad.", owner: string): Promise<void> {
+    const { fixture } = this;
+    const selected = tokensBehind(fixture.rows).filter(({ row, index }) => fixture.response[row][index]);
+    for (const adapterForm of model.adapter === undefined ? (["merged"] as const) : (["merged", "separate"] as const)) {
+      const label = model.adapter === undefined ? "" : adapterForm;
+      await attempt(this.report, `${this.name} ${prefix}* ${label}`, async () => {
+        const graph = await TrainingGraph.create(
+          model,
+          ({ logProbs }) => ({ loss: mul(neg(reduceSum(logProbs)), 1 / fixture.responseCount) }),
+          { adapterForm, withPrefix: false },
+        );
+        const { loss } = await graph.run({ groups: this.groups, selected });
+        const nll = await fixture.scalar(prefix === "full_grad." ? "nll" : "adapter.nll");
+        this.number(`${prefix}* loss`, loss.data, [nll], label);
+        const expected = await fixture.group(prefix);
+        const names = [...expected.keys()].map((name) => name.slice(owner.length));
+        this.exactNames(`${prefix}* names`, names, model.parameters.names);
+        let error = 0;
+        for (const [name, values] of expected) {
+          const ours = await model.parameters.readGradient(name.slice(owner.length));
+          error = Math.max(error, largestError(ours, values));
+        }
+        this.report.number(`${this.name} ${prefix}* (${expected.size} tensors) ${label}`, error, TOLERANCE);
+        await graph.release();
+      });
+    }
+  }
+
+  private async compareTokens(name: string, values: Float32Array, detail = ""): Promise<void> {
+    this.number(name, values, await this.fixture.perToken(name), detail);
+  }
+
+  private async compareLogProbs(
+    name: string,
+    tokens: readonly SelectedToken[],
+    values: Float32Array,
+    detail = "",
+  ): Promise<void> {
+    const all = await this.fixture.perToken(name);
+    const starts: number[] = [];
+    let length = 0;
+    for (const row of this.fixture.rows) {
+      starts.push(length);
+      length += row.length;
+    }
+    const expected = tokens.map(({ row, index }) => all[starts[row] + index]);
+    this.number(name, values, expected, detail);
+  }
+
+  private async compareGreedy(name: string, forward: Forward): Promise<void> {
+    const expected = await this.fixture.integerRows(name);
+    const ours = await forward.greedy(this.fixture.rows, expected[0].length);
+    const wrong = ours.findIndex((row, i) => row.join() !== expected[i].join());
+    this.report.exact(`${this.name} ${name}`, wrong < 0, `in row ${wrong}: ${ours[wrong]} for ${expected[wrong]}`);
+  }
+
+  private exactNames(name: string, ours: readonly string[], expected: readonly string[]): void {
+    const [left, right] = [ours, expected].map((names) => [...names].sort().join(", "));
+    if (left !== right) this.report.exact(`${this.name} ${name}`, false, `: ${left} for ${right}`);
+  }
+
+  private number(name: string, ours: ArrayLike<number>, expected: ArrayLike<number>, detail = ""): void {
+    this.report.number([this.name, name, detail].filter(Boolean).join(" "), largestError(ours, expected), TOLERANCE);
+  }
+}
+
+/** Every token of the rows that has tokens before it. */
+function tokensBehind(rows: readonly (readonly number[])[]): SelectedToken[] {
+  return rows.flatMap((tokens, row) => tokens.slice(1).map((_, i) => ({ group: 0, row, index: i + 1 })));
+}
+
+/** A case that breaks is one failure; the others go on. */
+async function attempt(report: Reporter, name: string, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    report.error(name, error);
+  }
+}
