@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../errors.js";
 import { showShape } from "./dim.js";
 import type { Node } from "./node.js";
-import { scalar } from "./ops/constant.js";
+import { inputOperation, scalar, weightOperation } from "./ops/constant.js";
 import { add } from "./ops/elementwise.js";
 import { expand } from "./ops/layout.js";
 import { outputOperation } from "./ops/normalisation.js";
@@ -43,8 +43,9 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     );
   }
   const order = topologicalOrder([loss]);
-  const relevant = new Set<Node>(parameters);
-  for (const node of order) if (node.inputs.some((input) => relevant.has(input))) relevant.add(node);
+  const same = oneNodePerName();
+  const relevant = new Set<Node>(parameters.map(same));
+  for (const node of order) if (node.inputs.some((input) => relevant.has(same(input)))) relevant.add(same(node));
 
   const upstreams = new Map<Node, (Node | undefined)[]>();
   const accumulate = (node: Node, index: number, value: Node) => {
@@ -52,7 +53,7 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     list[index] = list[index] === undefined ? value : add(list[index], value);
     upstreams.set(node, list);
   };
-  accumulate(loss, 0, scalar(1));
+  accumulate(same(loss), 0, scalar(1));
   for (const node of order.reverse()) {
     const received = upstreams.get(node);
     if (received === undefined || !relevant.has(node)) continue;
@@ -71,11 +72,11 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     });
     node.inputs.forEach((input, i) => {
       const value = gradients[i];
-      if (value !== undefined && relevant.has(input)) accumulate(input, 0, value);
+      if (value !== undefined && relevant.has(same(input))) accumulate(same(input), 0, value);
     });
   }
   return parameters.map((parameter, i) => {
-    const value = upstreams.get(parameter)?.[0];
+    const value = upstreams.get(same(parameter))?.[0];
     if (value === undefined) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
@@ -84,6 +85,18 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     }
     return value;
   });
+}
+
+/** Inputs and weights of one name are one value, so each name gets the first node that bears it. */
+function oneNodePerName(): (node: Node) => Node {
+  const known = new Map<string, Node>();
+  return (node) => {
+    if (node.operation !== inputOperation && node.operation !== weightOperation) return node;
+    const key = `${node.operation.name} ${(node.attributes as { name: string }).name}`;
+    const first = known.get(key) ?? node;
+    known.set(key, first);
+    return first;
+  };
 }
 
 function describe(node: Node): string {

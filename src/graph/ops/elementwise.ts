@@ -1,5 +1,5 @@
 import { dtypes, type DType } from "../../tensor/dtype.js";
-import { broadcastShapes } from "../dim.js";
+import { broadcastShapes, sameShape } from "../dim.js";
 import { MICROSOFT } from "../emitter.js";
 import { apply, noGradient, shapeError, type GradientContext, type Node, type Operation } from "../node.js";
 import { scalar } from "./constant.js";
@@ -46,10 +46,16 @@ function unary(name: string, { onnx, gradient }: UnaryRules): Operation<object> 
   };
 }
 
-function predicate(name: string, onnx: string): Operation<object> {
+/** A comparison of two values of one element type, or (with `dtype` "bool") a connective of two truth values. */
+function predicate(name: string, onnx: string, dtype?: DType): Operation<object> {
   return {
     name,
-    shape: ([a, b]) => ({ dtype: "bool", shape: broadcastShapes(a.shape, b.shape) }),
+    shape: (inputs) => {
+      const [a, b] = inputs;
+      if (a.dtype !== b.dtype || (dtype ?? a.dtype) !== a.dtype)
+        throw shapeError(name, inputs, `two values of ${dtype ?? "one element type"}`);
+      return { dtype: "bool", shape: broadcastShapes(a.shape, b.shape) };
+    },
     gradient: noGradient,
     onnx: ({ inputs, emitter }) => emitter.emit(onnx, inputs),
   };
@@ -153,12 +159,16 @@ export const geluTanhOperation = unary("geluTanh", {
 export const lessOperation = predicate("less", "Less");
 export const lessEqualOperation = predicate("lessEqual", "LessOrEqual");
 export const equalOperation = predicate("equal", "Equal");
-export const andOperation = predicate("and", "And");
-export const orOperation = predicate("or", "Or");
+export const andOperation = predicate("and", "And", "bool");
+export const orOperation = predicate("or", "Or", "bool");
 
 export const notOperation: Operation<object> = {
   name: "not",
-  shape: ([x]) => ({ dtype: "bool", shape: x.shape }),
+  shape: (inputs) => {
+    const [x] = inputs;
+    if (x.dtype !== "bool") throw shapeError("not", inputs, "a bool value");
+    return { dtype: "bool", shape: x.shape };
+  },
   gradient: noGradient,
   onnx: ({ inputs, emitter }) => emitter.emit("Not", inputs),
 };
@@ -192,7 +202,7 @@ export const castOperation: Operation<{ readonly to: DType }> = {
 /** The value itself, through which no gradient flows. */
 export const stopGradientOperation: Operation<object> = {
   name: "stopGradient",
-  shape: ([x]) => x,
+  shape: ([{ dtype, shape }]) => ({ dtype, shape }),
   gradient: noGradient,
   onnx: ({ inputs }) => inputs[0],
 };
@@ -203,7 +213,12 @@ export const stopGradientOperation: Operation<object> = {
  */
 export const withGradientOfOperation: Operation<object> = {
   name: "withGradientOf",
-  shape: ([x]) => x,
+  shape: (inputs) => {
+    const [x, differentiable] = inputs;
+    if (x.dtype !== differentiable.dtype || !sameShape(x.shape, differentiable.shape))
+      throw shapeError("withGradientOf", inputs, "two values of one type and shape");
+    return { dtype: x.dtype, shape: x.shape };
+  },
   gradient: ({ upstream }) => [upstream, upstream],
   onnx: ({ inputs }) => inputs[0],
 };

@@ -1,4 +1,4 @@
-import { sameDim, symbol } from "../dim.js";
+import { sameShape, symbol } from "../dim.js";
 import { Emitter, MICROSOFT, valueInfo } from "../emitter.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
 import { add, mul } from "./elementwise.js";
@@ -25,13 +25,19 @@ const CHUNK_ROWS = 256;
 export const tokenLogProbsOperation: Operation<HeadAttributes> = {
   name: "tokenLogProbs",
   shape: (inputs, { entropy }) => {
-    const [hidden, head, targets] = inputs;
+    const [hidden, head, targets, inverseTemperature, bias] = inputs;
+    const [rows, width] = hidden.shape;
+    const [vocabulary] = head.shape;
     const fits =
       hidden.shape.length === 2 &&
-      sameDim(hidden.shape[1], head.shape[1]) &&
-      sameDim(hidden.shape[0], targets.shape[0]);
-    if (!fits)
-      throw shapeError("tokenLogProbs", inputs, "hidden [rows, width], head [vocabulary, width], targets [rows]");
+      sameShape(head.shape, [vocabulary, width]) &&
+      sameShape(targets.shape, [rows]) &&
+      inverseTemperature.shape.length === 0 &&
+      (bias === undefined || sameShape(bias.shape, [vocabulary]));
+    if (!fits) {
+      const expected = "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, bias [vocabulary]?";
+      throw shapeError("tokenLogProbs", inputs, expected);
+    }
     const perRow = { dtype: hidden.dtype, shape: [hidden.shape[0]] };
     const direction = { dtype: hidden.dtype, shape: hidden.shape };
     const extra = { none: [], value: [perRow], gradient: [perRow, direction] }[entropy];

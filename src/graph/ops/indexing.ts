@@ -1,12 +1,14 @@
 import { sameDim, sameShape, type Dim } from "../dim.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
 
+const isIndex = ({ dtype }: Node): boolean => dtype === "int32" || dtype === "int64";
+
 /** Rows of a table by their numbers: [rows, ...] and int [n] give [n, ...]. */
 export const gatherRowsOperation: Operation<object> = {
   name: "gatherRows",
   shape: (inputs) => {
     const [table, ids] = inputs;
-    if (ids.shape.length !== 1 || table.shape.length === 0)
+    if (ids.shape.length !== 1 || !isIndex(ids) || table.shape.length === 0)
       throw shapeError("gatherRows", inputs, "a table and a vector of row numbers");
     return { dtype: table.dtype, shape: [ids.shape[0], ...table.shape.slice(1)] };
   },
@@ -19,7 +21,7 @@ export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
   name: "scatterAddRows",
   shape: (inputs, { rows }) => {
     const [values, ids] = inputs;
-    if (ids.shape.length !== 1 || !sameDim(ids.shape[0], values.shape[0]))
+    if (ids.shape.length !== 1 || !isIndex(ids) || values.shape.length === 0 || !sameDim(ids.shape[0], values.shape[0]))
       throw shapeError("scatterAddRows", inputs, "values and a row number for each");
     return { dtype: values.dtype, shape: [rows, ...values.shape.slice(1)] };
   },
@@ -40,7 +42,8 @@ export const routeRowsOperation: Operation<object> = {
   name: "routeRows",
   shape: (inputs) => {
     const [x, ids, inverse] = inputs;
-    if (x.shape.length !== 2 || ids.shape.length !== 1 || !sameDim(inverse.shape[0], x.shape[0])) {
+    const fits = x.shape.length === 2 && [ids, inverse].every((list) => list.shape.length === 1 && isIndex(list));
+    if (!fits || !sameDim(inverse.shape[0], x.shape[0])) {
       throw shapeError(
         "routeRows",
         inputs,
@@ -58,7 +61,8 @@ export const pickOperation: Operation<object> = {
   name: "pick",
   shape: (inputs) => {
     const [x, ids] = inputs;
-    if (!sameShape(x.shape.slice(0, -1), ids.shape)) throw shapeError("pick", inputs, "vectors and an index for each");
+    if (x.shape.length === 0 || !isIndex(ids) || !sameShape(x.shape.slice(0, -1), ids.shape))
+      throw shapeError("pick", inputs, "vectors and an index for each");
     return { dtype: x.dtype, shape: ids.shape };
   },
   gradient: ({ inputs: [x, ids], upstream }) => [place(upstream, ids, x.shape[x.shape.length - 1]), undefined],
@@ -74,7 +78,12 @@ export const pickOperation: Operation<object> = {
 /** Zero vectors of a length, each with one value at its index: [...] and int [...] give [..., length]. */
 export const placeOperation: Operation<{ readonly length: Dim }> = {
   name: "place",
-  shape: ([values], { length }) => ({ dtype: values.dtype, shape: [...values.shape, length] }),
+  shape: (inputs, { length }) => {
+    const [values, ids] = inputs;
+    if (!isIndex(ids) || !sameShape(values.shape, ids.shape))
+      throw shapeError("place", inputs, "values and an index for each");
+    return { dtype: values.dtype, shape: [...values.shape, length] };
+  },
   gradient: ({ inputs: [, ids], upstream }) => [pick(upstream, ids), undefined],
   onnx: ({ node, inputs: [values, ids], emitter }) => {
     const zero = emitter.zeros(node.dtype, node.shape);

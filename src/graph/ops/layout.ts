@@ -68,6 +68,7 @@ export const concatOperation: Operation<{ readonly axis: number }> = {
     const [first] = inputs;
     const fits = inputs.every(
       (x) =>
+        axis < x.shape.length &&
         x.dtype === first.dtype &&
         x.shape.length === first.shape.length &&
         x.shape.every((dim, i) => i === axis || sameDim(dim, first.shape[i])),
@@ -97,7 +98,19 @@ export interface SliceAttributes {
 
 export const sliceOperation: Operation<SliceAttributes> = {
   name: "slice",
-  shape: ([x], { axis, length }) => ({ dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? length : dim)) }),
+  shape: (inputs, { axis, start, length }) => {
+    const [x] = inputs;
+    // Where the three are known; named ones are the caller's promise.
+    const known = [x.shape[axis], start, length].every((dim) => typeof dim === "number");
+    const [size, from, count] = [x.shape[axis], start, length] as number[];
+    if (axis >= x.shape.length || (known && (from < 0 || count < 0 || from + count > size)))
+      throw shapeError(
+        "slice",
+        inputs,
+        `a value with elements ${start.toString()} + ${length.toString()} along axis ${axis}`,
+      );
+    return { dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? length : dim)) };
+  },
   gradient: ({ inputs: [x], attributes: { axis, start, length }, upstream }) => [
     pad(upstream, axis, start, subDims(x.shape[axis], addDims(start, length))),
   ],
@@ -113,10 +126,12 @@ export interface PadAttributes {
 /** Zeros before and after, along one axis. */
 export const padOperation: Operation<PadAttributes> = {
   name: "pad",
-  shape: ([x], { axis, before, after }) => ({
-    dtype: x.dtype,
-    shape: x.shape.map((dim, i) => (i === axis ? addDims(before, dim, after) : dim)),
-  }),
+  shape: (inputs, { axis, before, after }) => {
+    const [x] = inputs;
+    if (axis >= x.shape.length || [before, after].some((count) => typeof count === "number" && count < 0))
+      throw shapeError("pad", inputs, `a value with axis ${axis}, and no negative padding`);
+    return { dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? addDims(before, dim, after) : dim)) };
+  },
   gradient: ({ inputs: [x], attributes: { axis, before }, upstream }) => [slice(upstream, axis, before, x.shape[axis])],
   onnx: ({ node, inputs, attributes: { axis, before, after }, emitter }) => {
     // Concat rather than Pad: ONNX Runtime's Pad refuses empty dimensions.
@@ -135,7 +150,7 @@ export const splitOperation: Operation<{ readonly axis: number; readonly lengths
   name: "split",
   shape: (inputs, { axis, lengths }) => {
     const [x] = inputs;
-    if (!sameDim(addDims(...lengths), x.shape[axis]))
+    if (axis >= x.shape.length || !sameDim(addDims(...lengths), x.shape[axis]))
       throw shapeError("split", inputs, `lengths that add up along axis ${axis}`);
     return lengths.map((length) => ({ dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? length : dim)) }));
   },

@@ -30,8 +30,8 @@ export const matmulOperation: Operation<MatmulAttributes> = {
   name: "matmul",
   shape: (inputs, attributes) => {
     const [a, b] = inputs;
-    if (a.shape.length < 2 || b.shape.length < 2)
-      throw shapeError("matmul", inputs, "two values of at least two dimensions");
+    if (a.shape.length < 2 || b.shape.length < 2 || a.dtype !== b.dtype)
+      throw shapeError("matmul", inputs, "two values of one element type and at least two dimensions");
     const { rows, innerA, innerB, columns } = matrices(a.shape, b.shape, attributes);
     if (!sameDim(innerA, innerB)) throw shapeError("matmul", inputs, "matrices whose inner dimensions agree");
     return { dtype: a.dtype, shape: [...broadcastShapes(a.shape.slice(0, -2), b.shape.slice(0, -2)), rows, columns] };
@@ -120,7 +120,7 @@ export const addMatmulOperation: Operation<MatmulAttributes> = {
     const [c, a, b] = inputs;
     const { rows, innerA, innerB, columns } = matrices(a.shape, b.shape, attributes);
     const fits =
-      [a, b, c].every((x) => x.shape.length === 2) &&
+      [a, b, c].every((x) => x.shape.length === 2 && x.dtype === c.dtype) &&
       sameDim(innerA, innerB) &&
       sameDim(c.shape[0], rows) &&
       sameDim(c.shape[1], columns);

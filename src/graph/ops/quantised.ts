@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import { noGradient, apply, type Node, type Operation } from "../node.js";
+import { sameShape } from "../dim.js";
+import { noGradient, apply, shapeError, type Node, type Operation } from "../node.js";
 
 export interface BlockAttributes {
   /** Elements along the last axis that share a scale. */
@@ -12,13 +12,17 @@ export interface BlockAttributes {
  */
 export const dequantizeOperation: Operation<BlockAttributes> = {
   name: "dequantize",
-  shape: ([codes, scales], { blockSize }) => {
-    const columns = codes.shape[codes.shape.length - 1] as number;
-    if (columns !== (scales.shape[scales.shape.length - 1] as number) * blockSize) {
-      throw new LlamaGymError(
-        "SHAPE_MISMATCH",
-        `dequantize needs one scale for each ${blockSize} of ${columns} columns.`,
-      );
+  shape: (inputs, { blockSize }) => {
+    const [codes, scales, zeroPoints] = inputs;
+    const [rows, columns] = codes.shape as readonly number[];
+    const perBlock = [rows, columns / blockSize];
+    const fits =
+      codes.shape.length === 2 &&
+      [scales, zeroPoints].every(({ shape }) => sameShape(shape, perBlock)) &&
+      zeroPoints.dtype === codes.dtype;
+    if (!fits) {
+      const expected = `codes [rows, columns], and a scale and a zero point of the codes' type for each ${blockSize} columns`;
+      throw shapeError("dequantize", inputs, expected);
     }
     return { dtype: "float32", shape: codes.shape };
   },

@@ -1,5 +1,5 @@
 import { mulDims, sameShape, type Dim, type Shape } from "../dim.js";
-import { apply, noGradient, type Node, type Operation } from "../node.js";
+import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
 import { extent } from "./constant.js";
 import { cast, div, equal, mul } from "./elementwise.js";
 import { expand, reshape } from "./layout.js";
@@ -24,7 +24,12 @@ const reduce = (
   gradient: Operation<ReduceAttributes>["gradient"],
 ): Operation<ReduceAttributes> => ({
   name,
-  shape: ([x], attributes) => ({ dtype: x.dtype, shape: reducedShape(x.shape, attributes) }),
+  shape: (inputs, attributes) => {
+    const [x] = inputs;
+    if (attributes.axes.some((axis, i) => axis < 0 || axis >= x.shape.length || axis === attributes.axes[i - 1]))
+      throw shapeError(name, inputs, `a value with axes ${attributes.axes.join(", ")}, each named once`);
+    return { dtype: x.dtype, shape: reducedShape(x.shape, attributes) };
+  },
   gradient,
   onnx: ({ inputs, attributes: { axes, keepDims }, emitter }) =>
     emitter.emit(onnx, [...inputs, emitter.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),

@@ -1,4 +1,4 @@
-import { mulDims, sameDim, type Dim } from "../dim.js";
+import { sameShape } from "../dim.js";
 import { MICROSOFT } from "../emitter.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
 import { neg } from "./elementwise.js";
@@ -13,11 +13,17 @@ export interface RotaryAttributes {
  */
 export const rotaryOperation: Operation<RotaryAttributes> = {
   name: "rotary",
-  shape: (inputs) => {
+  shape: (inputs, { heads }) => {
     const [x, cos, sin] = inputs;
-    const fits =
-      x.shape.length === 2 && [cos, sin].every((t) => t.shape.length === 2 && sameDim(t.shape[0], x.shape[0]));
-    if (!fits) throw shapeError("rotary", inputs, "x [tokens, heads * headDim] and tables [tokens, rotaryDim / 2]");
+    const [tokens, width] = x.shape;
+    const half = cos.shape[1];
+    const tables = [cos, sin].every(({ shape }) => sameShape(shape, [tokens, half]));
+    const known = typeof width === "number" && typeof half === "number";
+    const fits = x.shape.length === 2 && tables && known && width % heads === 0 && 2 * half <= width / heads;
+    if (!fits) {
+      const expected = `x [tokens, ${heads} * headDim] and tables [tokens, rotaryDim / 2], rotaryDim at most headDim`;
+      throw shapeError("rotary", inputs, expected);
+    }
     return { dtype: x.dtype, shape: x.shape };
   },
   gradient: ({ inputs: [, cos, sin], attributes: { heads }, upstream }) => [
@@ -27,14 +33,13 @@ export const rotaryOperation: Operation<RotaryAttributes> = {
   ],
   onnx: ({ node, inputs: [x, cos, sin], attributes: { heads }, emitter }) => {
     const [tokens, width] = node.shape;
-    const half = node.inputs[1].shape[1];
-    const rotaryDim: Dim = mulDims(half, 2);
+    const rotaryDim = 2 * (node.inputs[1].shape[1] as number);
     const partial = rotaryDim !== (width as number) / heads;
     const batched = emitter.emit("Unsqueeze", [x, emitter.ints([0])]);
     const offset = emitter.ints([0]);
     const turned = emitter.emit("RotaryEmbedding", [batched, offset, cos, sin], {
       domain: MICROSOFT,
-      attributes: { num_heads: heads, rotary_embedding_dim: partial ? (rotaryDim as number) : 0 },
+      attributes: { num_heads: heads, rotary_embedding_dim: partial ? rotaryDim : 0 },
     });
     return emitter.reshape(turned, [tokens, width]);
   },
