@@ -9,7 +9,7 @@ import {
   symbol,
   type Node,
 } from "../graph/index.js";
-import { attend, intoSlots, outOfSlots } from "../nn/attention.js";
+import { attend, attentionShape, intoSlots, outOfSlots } from "../nn/attention.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { decoder } from "../nn/decoder.js";
 import type { Scope } from "../nn/scope.js";
@@ -37,25 +37,24 @@ export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string,
   const rowPositions = input("row_positions", "int32", [1, rows, rowTokens]);
   const prefixPositions = input("prefix_positions", "int32", [1, 1, prefix]);
   const cachePositions = input("cache_positions", "int32", [1, rows, capacity]);
-  const shape = { heads, keyValueHeads, headDim, scale: config.attentionScale, softcap: config.attentionSoftcap };
   const outputs: Record<string, Node> = {};
 
-  const hidden = decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, { window }, layer) => {
-    outputs[`key_${layer}`] = k;
-    outputs[`value_${layer}`] = v;
+  const hidden = decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, layer, index) => {
+    outputs[`key_${index}`] = k;
+    outputs[`value_${index}`] = v;
     const fresh = (x: Node) => reshape(intoSlots(x, keyValueHeads, headDim, keyRoute), [1, keyValueHeads, rows, rowTokens, headDim]);
-    const shared = (kind: string) => input(`prefix_${kind}_${layer}`, "float32", [1, keyValueHeads, prefix, headDim]);
-    const cached = (kind: string) => input(`cache_${kind}_${layer}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
+    const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
+    const cached = (kind: string) => input(`cache_${kind}_${index}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
     const segments = [
       { keys: shared("key"), values: shared("value"), shared: true },
       { keys: cached("key"), values: cached("value"), shared: false },
       { keys: fresh(k), values: fresh(v), shared: false },
     ];
     const bias = concat(
-      [prefixPositions, cachePositions, rowPositions].map((keys) => visibilityBias(rowPositions, keys, window)),
+      [prefixPositions, cachePositions, rowPositions].map((keys) => visibilityBias(rowPositions, keys, layer.window)),
       -1,
     );
-    const attended = attend(intoSlots(q, heads, headDim, queryRoute), segments, bias, { groups: 1, rows, tokens: rowTokens }, shape);
+    const attended = attend(intoSlots(q, heads, headDim, queryRoute), segments, bias, { groups: 1, rows, tokens: rowTokens }, attentionShape(config, layer));
     return outOfSlots(attended, heads, headDim, tokens, queryRoute);
   });
 

@@ -9,7 +9,7 @@ import {
   type Dim,
   type Node,
 } from "../graph/index.js";
-import { attend, intoSlots, outOfSlots, type Slots } from "../nn/attention.js";
+import { attend, attentionShape, intoSlots, outOfSlots, type Slots } from "../nn/attention.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { decoder, type Positions } from "../nn/decoder.js";
 import type { Scope } from "../nn/scope.js";
@@ -56,8 +56,8 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
     };
   };
 
-  return decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, { window }) => {
-    const shape = { heads, keyValueHeads, headDim, scale: config.attentionScale, softcap: config.attentionSoftcap };
+  return decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, layer) => {
+    const shape = attentionShape(config, layer);
     const parts = (x: Node, perKey: number, route: typeof queryRoute): Node[] => {
       const inSlots = intoSlots(x, perKey * keyValueHeads, headDim, route);
       const lengths = [mulDims(groups, perKey * keyValueHeads, prefixTokens), mulDims(groups, rows, perKey * keyValueHeads, rowTokens)];
@@ -68,7 +68,7 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
     const last = queries.length - 1;
     const [ownKeys, ownValues] = keyValues.map((x) => reshape(x[last], [groups, keyValueHeads, rows, rowTokens, headDim]));
     const ownSegment = { keys: ownKeys, values: ownValues, shared: false };
-    const { own: ownBias, prefix: prefixBias } = bias(window);
+    const { own: ownBias, prefix: prefixBias } = bias(layer.window);
     if (prefixBias === undefined) {
       return outOfSlots(attend(queries[0], [ownSegment], ownBias, own, shape), heads, headDim, tokens, queryRoute);
     }

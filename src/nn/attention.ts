@@ -12,6 +12,7 @@ import {
   type Node,
   mulDims,
 } from "../graph/index.js";
+import type { DecoderConfig, LayerConfig } from "./config.js";
 
 export interface AttentionShape {
   readonly heads: number;
@@ -19,6 +20,12 @@ export interface AttentionShape {
   readonly headDim: number;
   readonly scale: number;
   readonly softcap: number | undefined;
+}
+
+/** What a layer's attention is computed with. */
+export function attentionShape(config: DecoderConfig, layer: LayerConfig): AttentionShape {
+  const { heads, keyValueHeads, headDim, attentionScale, attentionSoftcap } = config;
+  return { heads, keyValueHeads, headDim, scale: layer.attentionScale ?? attentionScale, softcap: attentionSoftcap };
 }
 
 /**

@@ -164,7 +164,7 @@ class ModelParity {
     const expected = await this.fixture.integerRows(name);
     const ours = await forward.greedy(this.fixture.rows, expected[0].length);
     const wrong = ours.findIndex((row, i) => row.join() !== expected[i].join());
-    this.report.exact(`${this.name} ${name}`, wrong < 0, `in row ${wrong}: ${ours[wrong]} for ${expected[wrong]}`);
+    this.report.exact(`${this.name} ${name}`, wrong < 0, `in row ${wrong}: ${ours[wrong]?.join()} for ${expected[wrong]?.join()}`);
   }
 
   private exactNames(name: string, ours: readonly string[], expected: readonly string[]): void {
