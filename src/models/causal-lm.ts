@@ -1,5 +1,4 @@
 import { LlamaGymError } from "../errors.js";
-import type { JsonObject } from "../files/index.js";
 import type { CompiledGraph } from "../graph/index.js";
 import type { DecoderConfig } from "../nn/config.js";
 import type { Device } from "../runtime/device.js";
@@ -9,7 +8,7 @@ import type { View } from "../runtime/buffer.js";
 import { tensor, type Tensor } from "../tensor/tensor.js";
 import { matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig, LoraModule } from "./lora.js";
-import { ParameterBuffer } from "./parameters.js";
+import type { ParameterBuffer } from "./parameters.js";
 import { ADAPTER_SWITCH, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
 import { configPath, openModelSource, type ModelSource } from "./source.js";
 import { ModelWeights } from "./weights.js";
@@ -86,7 +85,7 @@ export class CausalLM {
 
   /** The tokens that end a reply, from the model's own files. */
   get eosTokenIds(): readonly number[] {
-    const { eos_token_id: eos } = { ...this.source.config, ...this.source.generationConfig } as JsonObject;
+    const { eos_token_id: eos } = { ...this.source.config, ...this.source.generationConfig };
     return Array.isArray(eos) ? (eos as number[]) : typeof eos === "number" ? [eos] : [];
   }
 

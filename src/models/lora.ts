@@ -7,7 +7,7 @@ export interface LoraConfig {
   /** Probability of dropping an input of the adapter during training. */
   readonly loraDropout: number;
   /** Module names (a full path, or the end of one), a regular expression for full paths, or "all-linear". */
-  readonly targetModules: "all-linear" | string | readonly string[];
+  readonly targetModules: string | readonly string[];
   readonly useRslora: boolean;
   /** Ranks and alphas of their own for modules whose path matches a key (a path's end, as a regular expression). */
   readonly rankPattern: Readonly<Record<string, number>>;

@@ -1,0 +1,171 @@
+import { LlamaGymError } from "../errors.js";
+import type { View } from "../runtime/buffer.js";
+import type { Runtime } from "../runtime/runtime.js";
+import { scheduleFactor, type ScheduleOptions } from "./schedule.js";
+
+/** What an optimiser updates: values and their gradients, each one flat vector where graphs run. */
+export interface Trainable {
+  readonly runtime: Runtime;
+  /** [count] */
+  readonly values: View;
+  /** [count] */
+  readonly gradients: View;
+  readonly count: number;
+}
+
+interface CommonOptions {
+  readonly learningRate?: number;
+  readonly weightDecay?: number;
+  /** Gradients are scaled down to this global norm where theirs is larger; Infinity leaves them. */
+  readonly maxGradNorm?: number;
+  readonly schedule?: ScheduleOptions;
+}
+
+export interface AdamWOptions extends CommonOptions {
+  readonly kind?: "adamw";
+  readonly beta1?: number;
+  readonly beta2?: number;
+  readonly epsilon?: number;
+}
+
+export interface SgdOptions extends CommonOptions {
+  readonly kind: "sgd";
+  readonly momentum?: number;
+}
+
+export type OptimizerOptions = AdamWOptions | SgdOptions;
+
+/** PyTorch's values, except that no weight decay is the habit with adapters and 1.0 the usual norm to clip at. */
+const DEFAULTS = {
+  adamw: { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 },
+  sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
+} as const;
+
+export interface StepResult {
+  /** Global norm of the gradient before clipping. */
+  readonly gradNorm: number;
+  readonly learningRate: number;
+  /** True when the gradient was not finite and nothing was changed. */
+  readonly skipped: boolean;
+}
+
+/** Everything that a resumed run needs to go on exactly as if it had not stopped. */
+export interface OptimizerState {
+  readonly kind: "adamw" | "sgd";
+  /** Updates made so far. */
+  readonly step: number;
+  /** Running averages, in the order in which the optimiser keeps them; each [count]. */
+  readonly moments: readonly Float32Array[];
+}
+
+/** Updates parameters in place from their gradients, with clipping by global norm and a learning-rate schedule. */
+export class Optimizer {
+  private updates = 0;
+  private readonly moments: readonly View[];
+  private readonly options;
+  private readonly schedule: ScheduleOptions;
+
+  /** Throws INVALID_ARGUMENT for values out of range. */
+  constructor(
+    private readonly trainable: Trainable,
+    options: OptimizerOptions = {},
+  ) {
+    const { schedule = { kind: "constant" }, ...rest } = options;
+    this.options =
+      rest.kind === "sgd" ? { ...DEFAULTS.sgd, ...rest } : { ...DEFAULTS.adamw, ...rest, kind: "adamw" as const };
+    this.schedule = schedule;
+    checkOptions(this.options);
+    scheduleFactor(schedule, 0);
+    const count = this.options.kind === "adamw" ? 2 : this.options.momentum > 0 ? 1 : 0;
+    this.moments = Array.from({ length: count }, () => trainable.runtime.allocate("float32", [trainable.count]));
+  }
+
+  /** Updates made so far. */
+  get step(): number {
+    return this.updates;
+  }
+
+  /** The learning rate of the next update. */
+  get learningRate(): number {
+    return this.options.learningRate * scheduleFactor(this.schedule, this.updates);
+  }
+
+  /**
+   * One update. `gradientScale` multiplies the gradients first: 1 / n where n batches were accumulated as sums of means.
+   * A gradient that is not finite changes nothing and is told in the result.
+   */
+  async update({ gradientScale = 1 }: { gradientScale?: number } = {}): Promise<StepResult> {
+    const { runtime, values, gradients } = this.trainable;
+    const { learningRate } = this;
+    const squares = (await runtime.kernel({ name: "sumSquares", source: gradients })) as number;
+    const gradNorm = Math.sqrt(squares) * Math.abs(gradientScale);
+    if (!Number.isFinite(gradNorm)) return { gradNorm, learningRate, skipped: true };
+    const { maxGradNorm } = this.options;
+    const clip = Math.min(1, maxGradNorm / (gradNorm + 1e-6));
+    const common = { parameters: values, gradients, learningRate, gradientScale: gradientScale * clip };
+    if (this.options.kind === "adamw") {
+      const [first, second] = this.moments;
+      const { beta1, beta2, epsilon, weightDecay } = this.options;
+      await runtime.kernel({
+        name: "adamw",
+        ...common,
+        first,
+        second,
+        beta1,
+        beta2,
+        epsilon,
+        weightDecay,
+        step: this.updates + 1,
+      });
+    } else {
+      const { momentum, weightDecay } = this.options;
+      await runtime.kernel({ name: "sgd", ...common, velocity: this.moments[0], momentum, weightDecay });
+    }
+    this.updates++;
+    return { gradNorm, learningRate, skipped: false };
+  }
+
+  async state(): Promise<OptimizerState> {
+    const moments: Float32Array[] = [];
+    for (const view of this.moments) moments.push((await this.trainable.runtime.read(view)).data as Float32Array);
+    return { kind: this.options.kind, step: this.updates, moments };
+  }
+
+  /** Goes on from a saved state; throws INVALID_ARGUMENT when it belongs to another optimiser or other parameters. */
+  async restore({ kind, step, moments }: OptimizerState): Promise<void> {
+    const fits =
+      kind === this.options.kind &&
+      moments.length === this.moments.length &&
+      moments.every(({ length }) => length === this.trainable.count);
+    if (!fits) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `The saved optimiser state (${kind}, ${moments.length} moments of ${moments[0]?.length ?? 0}) does not fit this optimiser ` +
+          `(${this.options.kind}, ${this.moments.length} of ${this.trainable.count}).`,
+      );
+    }
+    for (const [i, moment] of moments.entries()) await this.trainable.runtime.write(this.moments[i], moment);
+    this.updates = step;
+  }
+
+  free(): void {
+    for (const view of this.moments) this.trainable.runtime.free(view);
+  }
+}
+
+function checkOptions(options: Readonly<Record<string, unknown>>): void {
+  const atLeastZero = ["learningRate", "weightDecay", "epsilon"];
+  const belowOne = ["beta1", "beta2", "momentum"];
+  for (const [name, value] of Object.entries(options)) {
+    if (name === "kind") continue;
+    const fits =
+      typeof value === "number" &&
+      !Number.isNaN(value) &&
+      (belowOne.includes(name)
+        ? value >= 0 && value < 1
+        : atLeastZero.includes(name)
+          ? value >= 0 && value < Infinity
+          : value > 0);
+    if (!fits) throw new LlamaGymError("INVALID_ARGUMENT", `The optimiser's ${name} cannot be ${String(value)}.`);
+  }
+}
