@@ -13,7 +13,7 @@ export interface Thing {
 /** One command of the quest. */
 export type Step =
   | { readonly verb: "go"; readonly direction: Direction; readonly from: number; readonly to: number }
-  | { readonly verb: "take" | "drop" | "eat"; readonly object: Thing; readonly from?: Thing }
+  | { readonly verb: "take" | "eat"; readonly object: Thing; readonly from?: Thing }
   | { readonly verb: "put" | "insert"; readonly object: Thing; readonly into: Thing }
   | { readonly verb: "open"; readonly what: Thing | Joint }
   | { readonly verb: "unlock"; readonly what: Thing | Joint; readonly key: Thing };
@@ -56,6 +56,7 @@ interface Option {
 
 /** Attempts after which a quest of this length counts as impossible. */
 const MAX_ATTEMPTS = 20_000;
+const FOOD_CHANCE = 0.25;
 
 /**
  * A quest of exactly `length` commands, each of which is needed: built from its last command backwards, a command at a
@@ -77,14 +78,16 @@ export function drawPlan(
     }
     return undefined;
   };
-  for (const goal of weightedOrder(goalsIn(random.integers(rooms)), random)) {
+  // Food is carried about too, and lost when it is eaten on the way.
+  const object: Thing = { kind: random.random() < FOOD_CHANCE ? "f" : "o" };
+  for (const goal of weightedOrder(goalsIn(random.integers(rooms), object), random)) {
     const partial = extend(goal.next());
     if (partial !== undefined) return finish(partial);
   }
   return undefined;
 }
 
-function goalsIn(room: number): Option[] {
+function goalsIn(room: number, object: Thing): Option[] {
   const empty: Partial = {
     room,
     wanted: [],
@@ -96,7 +99,6 @@ function goalsIn(room: number): Option[] {
     locks: new Map(),
     passed: new Set(),
   };
-  const object: Thing = { kind: "o" };
   const food: Thing = { kind: "f" };
   const table: Thing = { kind: "s" };
   const box: Thing = { kind: "c" };

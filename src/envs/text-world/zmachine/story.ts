@@ -49,7 +49,7 @@ export class Story {
     const sum = this.bytes.subarray(HEADER_LENGTH).reduce((total, byte) => (total + byte) & 0xffff, 0);
     if (length > 0 && sum !== word(0x1c)) throw corrupt(name, "its checksum does not match its content");
     // Filled from the start, so that it stays an array and does not become a hash table.
-    this.instructions = new Array<Instruction | undefined>(this.bytes.length).fill(undefined);
+    this.instructions = Array.from(this.bytes, () => undefined);
     this.staticBase = word(0x0e);
     if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length) {
       throw corrupt(name, `its writable memory ends at ${this.staticBase}`);
