@@ -25,6 +25,10 @@ export type Shape = readonly Dim[];
 
 /** A dimension by name, given its value by the inputs of each run. A named dimension may be 0, but never broadcasts. */
 export function symbol(name: string): SymbolicDim {
+  if (!/^[^\d*+][^*+]*$/.test(name)) {
+    const expected = 'expected no "*" or "+" in it and no digit at its start';
+    throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is no name for a dimension; ${expected}.`);
+  }
   return new SymbolicDim(new Map([[name, 1]]));
 }
 
