@@ -10,7 +10,7 @@ import {
   type StepResult,
 } from "./env.js";
 import type { JsonValue } from "./json.js";
-import type { MaybePromise } from "./maybe-promise.js";
+import { andThen, type MaybePromise } from "./maybe-promise.js";
 import type { Space } from "./spaces/space.js";
 import type { TextForm } from "./text-form.js";
 
@@ -93,5 +93,79 @@ export abstract class PassThroughWrapper<Observation = unknown, Action = unknown
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
     return this.env.step(action);
+  }
+}
+
+/** A wrapper that changes observations by `observation`; what it gives lies in the space it is constructed with. */
+export abstract class ObservationWrapper<
+  Observation = unknown,
+  Action = unknown,
+  InnerObservation = Observation,
+> extends Wrapper<Observation, Action, InnerObservation, Action> {
+  override readonly observationSpace: Space<Observation>;
+  override readonly actionSpace: Space<Action>;
+
+  constructor(env: Env<InnerObservation, Action>, observationSpace: Space<Observation>) {
+    super(env);
+    this.observationSpace = observationSpace;
+    this.actionSpace = env.actionSpace;
+  }
+
+  /** The observation as seen from outside. */
+  abstract observation(observation: InnerObservation): Observation;
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    return andThen(this.env.reset(options), (result) => ({
+      ...result,
+      observation: this.observation(result.observation),
+    }));
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return andThen(this.env.step(action), (result) => ({
+      ...result,
+      observation: this.observation(result.observation),
+    }));
+  }
+}
+
+/** A wrapper that changes actions by `action` before the environment takes them. */
+export abstract class ActionWrapper<Observation = unknown, Action = unknown, InnerAction = Action> extends Wrapper<
+  Observation,
+  Action,
+  Observation,
+  InnerAction
+> {
+  override readonly observationSpace: Space<Observation>;
+  override readonly actionSpace: Space<Action>;
+
+  constructor(env: Env<Observation, InnerAction>, actionSpace: Space<Action>) {
+    super(env);
+    this.observationSpace = env.observationSpace;
+    this.actionSpace = actionSpace;
+  }
+
+  /** The action as the environment takes it. */
+  abstract action(action: Action): InnerAction;
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    return this.env.reset(options);
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return this.env.step(this.action(action));
+  }
+}
+
+/** A wrapper that changes rewards by `reward`. */
+export abstract class RewardWrapper<Observation = unknown, Action = unknown> extends PassThroughWrapper<
+  Observation,
+  Action
+> {
+  /** The reward as seen from outside. */
+  abstract reward(reward: number): number;
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return andThen(this.env.step(action), (result) => ({ ...result, reward: this.reward(result.reward) }));
   }
 }

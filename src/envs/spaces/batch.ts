@@ -84,3 +84,26 @@ export function unbatch(space: Space, batched: unknown, count: number): unknown[
   }
   return Array.from(batched as readonly unknown[]);
 }
+
+/** Single values as one value of `batchSpace(space, values.length)`: the inverse of `unbatch`. */
+export function batch(space: Space, values: readonly unknown[]): unknown {
+  if (space instanceof Tuple) {
+    return space.spaces.map((part, i) =>
+      batch(
+        part,
+        values.map((value) => (value as readonly unknown[])[i]),
+      ),
+    );
+  }
+  if (space instanceof Dict) {
+    const parts = Object.entries(space.spaces as { readonly [name: string]: Space });
+    const column = (name: string) => values.map((value) => (value as Record<string, unknown>)[name]);
+    return Object.fromEntries(parts.map(([name, part]) => [name, batch(part, column(name))]));
+  }
+  const joined = () => (values as readonly ArrayLike<number>[]).flatMap((value) => Array.from(value));
+  if (space instanceof Discrete) return Int32Array.from(values as readonly number[]);
+  if (space instanceof MultiBinary) return Int8Array.from(joined());
+  if (space instanceof MultiDiscrete) return Float64Array.from(joined());
+  if (space instanceof Box) return space.array(joined());
+  return [...values];
+}

@@ -1,15 +1,17 @@
 import { LlamaGymError } from "../../errors.js";
 import type { RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { JsonValue } from "../json.js";
-import type { MaybePromise } from "../maybe-promise.js";
+import { andThen, type MaybePromise } from "../maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
-/** Makes a step, or a picture, before the first reset an error. */
+/** Makes it an error to step before the first reset and after an episode's end, and to render before the first reset. */
 export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private hasReset = false;
+  private hasEnded = false;
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
     this.hasReset = true;
+    this.hasEnded = false;
     return this.env.reset(options);
   }
 
@@ -17,7 +19,13 @@ export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Obse
     if (!this.hasReset) {
       throw new LlamaGymError("ENV_NOT_RESET", "Cannot call env.step() before calling env.reset()");
     }
-    return this.env.step(action);
+    if (this.hasEnded) {
+      throw new LlamaGymError("ENV_NOT_RESET", "The episode has ended. Call env.reset() before the next env.step()");
+    }
+    return andThen(this.env.step(action), (result) => {
+      this.hasEnded = result.terminated || result.truncated;
+      return result;
+    });
   }
 
   override render(mode: RenderMode): MaybePromise<RenderFrame> {
@@ -28,10 +36,12 @@ export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Obse
   }
 
   protected override saveState(): JsonValue {
-    return this.hasReset;
+    return { hasReset: this.hasReset, hasEnded: this.hasEnded };
   }
 
-  protected override loadState(state: JsonValue): void {
-    this.hasReset = state === true;
+  protected override loadState(json: JsonValue): void {
+    const { hasReset, hasEnded } = json as { hasReset: boolean; hasEnded: boolean };
+    this.hasReset = hasReset;
+    this.hasEnded = hasEnded;
   }
 }

@@ -26,6 +26,12 @@ export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observati
   }
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
+    if (this.elapsedSteps >= this.maxEpisodeSteps) {
+      throw new LlamaGymError(
+        "ENV_NOT_RESET",
+        `The episode was truncated after ${this.maxEpisodeSteps} steps. Call env.reset() before the next env.step()`,
+      );
+    }
     return andThen(this.env.step(action), (result) => {
       this.elapsedSteps++;
       return this.elapsedSteps >= this.maxEpisodeSteps ? { ...result, truncated: true } : result;

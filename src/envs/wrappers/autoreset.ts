@@ -1,0 +1,33 @@
+import type { ResetOptions, ResetResult, StepResult } from "../env.js";
+import type { JsonValue } from "../json.js";
+import { andThen, type MaybePromise } from "../maybe-promise.js";
+import { PassThroughWrapper } from "../wrapper.js";
+
+/** After an episode's end the next step resets instead: it ignores its action, and its reward is 0. */
+export class Autoreset<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+  private hasEnded = false;
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    this.hasEnded = false;
+    return this.env.reset(options);
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    if (this.hasEnded) {
+      const started = this.reset();
+      return andThen(started, (result) => ({ ...result, reward: 0, terminated: false, truncated: false }));
+    }
+    return andThen(this.env.step(action), (result) => {
+      this.hasEnded = result.terminated || result.truncated;
+      return result;
+    });
+  }
+
+  protected override saveState(): JsonValue {
+    return this.hasEnded;
+  }
+
+  protected override loadState(state: JsonValue): void {
+    this.hasEnded = state === true;
+  }
+}

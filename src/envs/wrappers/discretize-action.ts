@@ -1,0 +1,78 @@
+import { LlamaGymError } from "../../errors.js";
+import type { Env } from "../env.js";
+import type { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import type { TextForm } from "../text-form.js";
+import { ActionWrapper } from "../wrapper.js";
+import { requireBox } from "./require-box.js";
+
+/**
+ * Numbers the middles of equal bins of a Box of actions, the last element's bins first. Where the environment reads as
+ * text, each bin's action becomes a choice.
+ */
+export class DiscretizeAction<Observation> extends ActionWrapper<Observation, number, Float32Array> {
+  override readonly text: TextForm<Observation, number> | undefined;
+  private readonly inner: Box<"float32">;
+  /** The middles of the bins of each element. */
+  private readonly centres: readonly (readonly number[])[];
+
+  /** @param bins bins of every element, or of each */
+  constructor(env: Env<Observation, Float32Array>, { bins }: { readonly bins: number | readonly number[] }) {
+    const inner = requireBox(env.actionSpace, "DiscretizeAction", "action");
+    if (!inner.isBounded()) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `DiscretizeAction needs finite bounds, got ${inner.toString()}.`);
+    }
+    const counts = typeof bins === "number" ? Array.from(inner.low, () => bins) : bins;
+    if (counts.length !== inner.flatSize || !counts.every((count) => Number.isInteger(count) && count > 0)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `bins must be a number above 0, or ${inner.flatSize} of them, got ${counts.join(", ")}.`,
+      );
+    }
+    super(env, new Discrete(counts.reduce((total, count) => total * count, 1)));
+    this.inner = inner;
+    this.centres = counts.map((count, i) => binCentres(inner.low[i], inner.high[i], count));
+    this.text = env.text === undefined ? undefined : this.textForm(env.text);
+  }
+
+  override action(action: number): Float32Array {
+    let rest = action;
+    const values = this.centres.map(() => 0);
+    for (let i = this.centres.length - 1; i >= 0; i--) {
+      const centres = this.centres[i];
+      values[i] = centres[rest % centres.length];
+      rest = Math.floor(rest / centres.length);
+    }
+    return this.inner.array(values);
+  }
+
+  /** The action whose bins' middles are closest. */
+  private nearest(values: Float32Array): number {
+    return this.centres.reduce((action, centres, i) => {
+      const distances = centres.map((centre) => Math.abs(centre - values[i]));
+      return action * centres.length + distances.indexOf(Math.min(...distances));
+    }, 0);
+  }
+
+  private textForm(inner: TextForm<Observation, Float32Array>): TextForm<Observation, number> {
+    const choices = Array.from({ length: (this.actionSpace as Discrete).n }, (_, i) =>
+      inner.formatAction(this.action(i)),
+    );
+    return {
+      systemPrompt: inner.systemPrompt,
+      formatObservation: (observation, info) => inner.formatObservation(observation, info),
+      parseAction: (reply) => {
+        const parsed = inner.parseAction(reply);
+        return parsed === undefined ? undefined : this.nearest(parsed);
+      },
+      formatAction: (action) => choices[action],
+      choices,
+    };
+  }
+}
+
+function binCentres(low: number, high: number, count: number): number[] {
+  const width = (high - low) / count;
+  const edge = (i: number) => (i === count ? high : i * width + low);
+  return Array.from({ length: count }, (_, i) => 0.5 * (edge(i) + edge(i + 1)));
+}

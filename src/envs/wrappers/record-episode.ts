@@ -1,0 +1,86 @@
+import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
+import type { JsonValue } from "../json.js";
+import { andThen, type MaybePromise } from "../maybe-promise.js";
+import { PassThroughWrapper } from "../wrapper.js";
+
+/** A step of a recorded episode; action and observation as the spaces encode them. */
+export interface RecordedStep {
+  readonly action: JsonValue;
+  readonly observation: JsonValue;
+  readonly reward: number;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+}
+
+/** An episode from its reset to its end, or to the reset that cut it off. It is plain JSON but for its frames. */
+export interface EpisodeRecording {
+  readonly id: string | undefined;
+  /** The seed of the reset; undefined when the stream ran on. */
+  readonly seed: string | undefined;
+  readonly observation: JsonValue;
+  readonly steps: readonly RecordedStep[];
+  /** One picture for the reset and one for each step, when asked for. */
+  readonly frames: readonly RenderFrame[];
+}
+
+export interface RecordEpisodeOptions {
+  readonly onEpisode: (recording: EpisodeRecording) => void;
+  /** Also records a picture of every state. */
+  readonly renderMode?: RenderMode;
+}
+
+/** Hands over each episode when it has ended. */
+export class RecordEpisode<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+  private readonly options: RecordEpisodeOptions;
+  private start: Pick<EpisodeRecording, "seed" | "observation"> | undefined;
+  private steps: RecordedStep[] = [];
+  private frames: RenderFrame[] = [];
+
+  constructor(env: Env<Observation, Action>, options: RecordEpisodeOptions) {
+    super(env);
+    this.options = options;
+  }
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    this.finish();
+    return andThen(this.env.reset(options), (result) => {
+      const observation = this.observationSpace.encode(result.observation);
+      this.start = { seed: options?.seed?.toString(), observation };
+      return andThen(this.takePicture(), () => result);
+    });
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    const encoded = this.actionSpace.encode(action);
+    return andThen(this.env.step(action), (result) => {
+      const { reward, terminated, truncated } = result;
+      const observation = this.observationSpace.encode(result.observation);
+      this.steps.push({ action: encoded, observation, reward, terminated, truncated });
+      return andThen(this.takePicture(), () => {
+        if (terminated || truncated) this.finish();
+        return result;
+      });
+    });
+  }
+
+  override close(): MaybePromise<void> {
+    this.finish();
+    return this.env.close();
+  }
+
+  private takePicture(): MaybePromise<void> {
+    const mode = this.options.renderMode;
+    if (mode === undefined) return;
+    return andThen(this.env.render(mode), (frame) => {
+      this.frames.push(frame);
+    });
+  }
+
+  private finish(): void {
+    const { start, steps, frames } = this;
+    this.start = undefined;
+    this.steps = [];
+    this.frames = [];
+    if (start !== undefined) this.options.onEpisode({ id: this.spec?.id, ...start, steps, frames });
+  }
+}

@@ -1,0 +1,9 @@
+import { LlamaGymError } from "../../errors.js";
+import { Box } from "../spaces/box.js";
+import type { Space } from "../spaces/space.js";
+
+/** The space as a Box. @throws INVALID_ARGUMENT when it is another one. */
+export function requireBox(space: Space, wrapper: string, role: "action" | "observation"): Box<"float32"> {
+  if (space instanceof Box) return space as Box;
+  throw new LlamaGymError("INVALID_ARGUMENT", `${wrapper} needs a Box ${role} space, got ${space.toString()}.`);
+}
