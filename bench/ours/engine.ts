@@ -1,0 +1,183 @@
+import { parseArgs } from "node:util";
+import { CachedModel } from "../../src/generation/cached-model.js";
+import { Sampler } from "../../src/generation/sampler.js";
+import { compile, input, matmul, mul, neg, reduceSum, symbol, weight } from "../../src/graph/index.js";
+import { getPeftModel } from "../../src/models/adapters.js";
+import { CausalLM } from "../../src/models/causal-lm.js";
+import { TrainingGraph, type GraphOptions, type TokenBatch } from "../../src/models/training-graph.js";
+import { Optimizer } from "../../src/optim/index.js";
+import { Runtime } from "../../src/runtime/runtime.js";
+import { float32 } from "../../src/tensor/tensor.js";
+import { RandomStream } from "../../src/tensor/random.js";
+import { benchTokenIds, type EngineWork } from "../engine-work.js";
+import type { Request, Result } from "../framework.js";
+import { serve, timed } from "../serve.js";
+
+type Work<Name extends EngineWork["work"]> = Extract<EngineWork, { work: Name }> & { repeat: number };
+
+const { values } = parseArgs({
+  options: { model: { type: "string" }, gguf: { type: "string" }, threads: { type: "string", default: "2" } },
+});
+const threads = Number(values.threads);
+
+/** This project's side of `npm run bench -- engine`. */
+class Engine {
+  private adapted: Promise<CausalLM> | undefined;
+  private readonly graphs = new Map<string, Promise<TrainingGraph>>();
+  private optimizer: Optimizer | undefined;
+  private sampler: Promise<Sampler> | undefined;
+
+  async handle(request: Request & EngineWork): Promise<Result> {
+    switch (request.work) {
+      case "train":
+        return this.train(request);
+      case "prefill":
+        return this.prefill(request);
+      case "decode":
+        return this.decode(request);
+      case "start":
+        return this.start(request);
+      case "sgemm":
+        return this.sgemm(request);
+    }
+  }
+
+  private async model(): Promise<CausalLM> {
+    this.adapted ??= CausalLM.open(values.model!, { device: "cpu", threads }).then((base) =>
+      getPeftModel(base, { r: 16, loraAlpha: 32 }),
+    );
+    return this.adapted;
+  }
+
+  private graph(model: CausalLM, options: GraphOptions): Promise<TrainingGraph> {
+    const key = JSON.stringify(options);
+    const known = this.graphs.get(key);
+    if (known !== undefined) return known;
+    const graph = TrainingGraph.create(
+      model,
+      ({ logProbs, selected }) => ({ loss: neg(reduceSum(mul(logProbs, input("weights", "float32", [selected])))) }),
+      options,
+    );
+    this.graphs.set(key, graph);
+    return graph;
+  }
+
+  private async train({ rows, tokens, shared, last, repeat }: Work<"train">): Promise<Result> {
+    const model = await this.model();
+    const graph = await this.graph(model, { withPrefix: shared > 0 });
+    this.optimizer ??= new Optimizer(model.parameters, { learningRate: 1e-4 });
+    const batch = trainingBatch(benchTokenIds(rows, tokens + 1, shared, model.config.vocabSize), shared, last);
+    const weights = float32(batch.selected.map(() => 1 / batch.selected.length));
+    const seconds = await timed(repeat, async () => {
+      await graph.run(batch, { weights });
+      await this.optimizer!.update();
+      model.version++;
+    });
+    return { seconds, count: rows * tokens };
+  }
+
+  private async prefill({ rows, tokens, repeat }: Work<"prefill">): Promise<Result> {
+    const model = await this.model();
+    const cached = await CachedModel.create(model);
+    const ids = benchTokenIds(rows, tokens, 0, model.config.vocabSize);
+    const seconds = await timed(repeat, async () => {
+      const { request } = cached.prepare({
+        rows: ids.map((row, slot) => ({ tokens: row, slot, cached: 0 })),
+        prefix: undefined,
+        prefixLength: 0,
+        cache: undefined,
+        select: ids.map((_, row) => (row + 1) * tokens - 1),
+        inverseTemperatures: ids.map(() => 1),
+        adapter: true,
+      });
+      await model.runtime.sequence([request]);
+    });
+    await cached.release();
+    return { seconds, count: rows * tokens };
+  }
+
+  private async decode({
+    rows,
+    prompt,
+    new_tokens: maxNewTokens,
+    temperature,
+    top_p: topP,
+    repeat,
+  }: Work<"decode">): Promise<Result> {
+    const model = await this.model();
+    const sampler = await (this.sampler ??= Sampler.create(model));
+    const settings = { temperature, topP, topK: 0, minP: 0, repetitionPenalty: 1 };
+    const reply = (row: number, count: number) => {
+      const random = new RandomStream(row);
+      return sampler.reply({
+        prompt,
+        settings,
+        maxNewTokens: count,
+        random: () => random.random(),
+        stopTokens: new Set(),
+      });
+    };
+    const batch = (count: number) => Promise.all(Array.from({ length: rows }, (_, row) => reply(row, count)));
+    // The prompt's keys and values stand before the clock starts, as they do for the peer.
+    await batch(1);
+    const seconds = await timed(repeat, async () => {
+      await batch(maxNewTokens);
+    });
+    return { seconds, count: rows * maxNewTokens };
+  }
+
+  private async start({ prompt, source, repeat }: Work<"start">): Promise<Result> {
+    const seconds = await timed(repeat, async () => {
+      const model = await CausalLM.open(source === "folder" ? values.model! : values.gguf!, { device: "cpu", threads });
+      const sampler = await Sampler.create(model);
+      const settings = { temperature: 0, topP: 1, topK: 0, minP: 0, repetitionPenalty: 1 };
+      await sampler.reply({ prompt, settings, maxNewTokens: 1, random: () => 0, stopTokens: new Set() });
+      await model.close();
+    });
+    return { seconds, count: 1 };
+  }
+
+  private async sgemm({ shapes, repeat }: Work<"sgemm">): Promise<Result> {
+    const runtime = new Runtime({ device: "cpu", threads });
+    let best = { seconds: Infinity, count: 1 };
+    for (const [rows, inner, columns] of shapes) {
+      const x = input("x", "float32", [symbol("rows"), inner]);
+      const graph = compile({ y: matmul(x, weight("w", "float32", [columns, inner]), { transposeB: true }) });
+      const data = new Uint8Array(4 * columns * inner);
+      const session = await runtime.createSession(graph, {
+        locate: () => ({ file: "w", offset: 0, byteLength: data.length }),
+        buffers: [{ name: "w", data }],
+      });
+      const feeds = { x: runtime.allocate("float32", [rows, inner]) };
+      const fetches = { y: runtime.allocate("float32", [rows, columns]) };
+      for (const seconds of await timed(10 * repeat, async () => void (await session.run(feeds, { fetches })))) {
+        const count = 2 * rows * inner * columns;
+        if (count / seconds > best.count / best.seconds) best = { seconds, count };
+      }
+      await session.release();
+    }
+    await runtime.close();
+    return { seconds: [best.seconds], count: best.count };
+  }
+}
+
+/** Rows behind a common prefix; the loss is at the last `last` positions, all for 0. */
+function trainingBatch(ids: readonly number[][], shared: number, last: number): TokenBatch {
+  const own = ids.map((row) => row.slice(shared));
+  const positions = ids[0].length - 1;
+  const count = last === 0 ? positions : last;
+  const groups =
+    shared > 0 ? [{ prefix: ids[0].slice(0, shared), rows: own }] : own.map((row) => ({ prefix: [], rows: [row] }));
+  const selected = own.flatMap((row, i) =>
+    Array.from({ length: count }, (_, k) => ({
+      group: shared > 0 ? 0 : i,
+      row: shared > 0 ? i : 0,
+      index: row.length - count + k,
+    })),
+  );
+  return { groups, selected };
+}
+
+const engine = new Engine();
+await serve((request) => engine.handle(request as Request & EngineWork));
+process.exit(0);
