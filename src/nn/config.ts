@@ -101,6 +101,8 @@ export interface DecoderConfig {
   readonly attentionSoftcap: number | undefined;
   readonly logitSoftcap: number | undefined;
   readonly embeddingScale: number;
+  /** A token whose embedding is not trained where it is read, as PyTorch's padding_idx. */
+  readonly paddingToken: number | undefined;
   readonly biases: LinearBiases;
   readonly names: {
     readonly embedding: string;

@@ -1,8 +1,10 @@
 import {
   add,
+  equal,
   gatherRows,
   gelu,
   geluTanh,
+  intScalar,
   layerNorm,
   maximum,
   mul,
@@ -11,6 +13,9 @@ import {
   rotary,
   silu,
   split,
+  stopGradient,
+  where,
+  withGradientOf,
   mulDims,
   type Dim,
   type Node,
@@ -39,7 +44,7 @@ export function decoder(
   positions: Positions,
   attention: AttentionFunction,
 ): Node {
-  let hidden = gatherRows(scope.tensor(config.names.embedding), tokens);
+  let hidden = embed(config, scope, tokens);
   if (config.embeddingScale !== 1) hidden = mul(hidden, config.embeddingScale);
   if (config.names.positions !== undefined)
     hidden = add(hidden, gatherRows(scope.tensor(config.names.positions), positions.ids!));
@@ -47,6 +52,13 @@ export function decoder(
     hidden = block(config, scope, layer, hidden, positions, (q, k, v) => attention(q, k, v, layer, index));
   });
   return normalise(config, scope, config.names.finalNorm, hidden);
+}
+
+function embed({ names, paddingToken }: DecoderConfig, scope: Scope, tokens: Node): Node {
+  const embedded = gatherRows(scope.tensor(names.embedding), tokens);
+  if (paddingToken === undefined) return embedded;
+  const isPadding = reshape(equal(tokens, intScalar(paddingToken)), [tokens.shape[0], 1]);
+  return withGradientOf(stopGradient(embedded), where(isPadding, 0, embedded));
 }
 
 function block(

@@ -135,6 +135,27 @@ describe("defaults", () => {
     expect(parse({ model_type: "gpt2", scale_attn_weights: false }).attentionScale).toBe(1);
   });
 
+  it("scale Gemma 3's full layers only, and by rope_type only", () => {
+    const ropes = (rope_scaling: JsonObject) =>
+      parse({ model_type: "gemma3_text", rope_theta: 5, rope_local_base_freq: 3, rope_scaling }).ropes;
+    const plain = { rotaryDim: 256, scaling: { kind: "default" } };
+    const linear = { kind: "linear", factor: 8 };
+    expect(ropes({ rope_type: "linear", factor: 8 })).toEqual([
+      { theta: 5, rotaryDim: 256, scaling: linear },
+      { ...plain, theta: 3 },
+    ]);
+    // Gemma3TextConfig updates { rope_type: "default" } with these fields, so that `type` is not looked at.
+    expect(ropes({ type: "linear", factor: 8 })[0]).toEqual({ ...plain, theta: 5 });
+  });
+
+  it("give the padding token's row of the embedding, counted from the end where it is negative", () => {
+    const row = (fields: JsonObject) => parse({ model_type: "phi3", vocab_size: 32_064, ...fields }).paddingToken;
+    expect(row({})).toBe(32_000);
+    expect(row({ pad_token_id: null })).toBeUndefined();
+    expect(row({ pad_token_id: -1 })).toBe(32_063);
+    expect(row({ pad_token_id: 40_000 })).toBeUndefined();
+  });
+
   it("take Phi-3's old names for LongRoPE", () => {
     const factors = Array.from({ length: 2 }, () => 1);
     const rope_scaling = { type: "su", short_factor: factors, long_factor: factors };

@@ -40,6 +40,7 @@ export const gemma3: Architecture = (config) => {
     rope: full,
     biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: false },
     tied: true,
+    paddingToken: 0,
     layer: (layer) => ({
       names: layerNames(layer),
       rope: types[layer] === "full_attention" ? 0 : 1,
@@ -68,10 +69,14 @@ function layerNames(layer: number): LayerNames {
   };
 }
 
-/** The ropes of full and of sliding layers; the older fields scale those of full layers only. */
+/**
+ * The ropes of full and of sliding layers. The older fields scale those of full layers only, and only by `rope_type`:
+ * as in Transformers, a `type` beside the default kind says nothing.
+ */
 function readRopes(config: HuggingFaceConfig, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
   const parameters = config.object("rope_parameters");
-  const full = { ...parameters?.object("full_attention")?.json, ...config.object("rope_scaling")?.json };
+  const given = parameters?.object("full_attention")?.json ?? { rope_type: "default" };
+  const full = { ...given, ...config.object("rope_scaling")?.json };
   const owner = parameters === undefined ? "rope_scaling" : "rope_parameters.full_attention";
   return [
     readRopeObject(

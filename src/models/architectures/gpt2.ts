@@ -41,6 +41,7 @@ export const gpt2: Architecture = (config) => {
     attentionSoftcap: undefined,
     logitSoftcap: undefined,
     embeddingScale: 1,
+    paddingToken: undefined,
     biases: { queryKeyValue: true, attentionOutput: true, feedForward: true },
     names: {
       embedding: EMBEDDING,

@@ -35,6 +35,14 @@ export class HuggingFaceConfig {
     return this.given(field) === undefined ? undefined : this.size(field);
   }
 
+  /** Any whole number; null means that there is none, and only an absent field takes the default. */
+  optionalInteger(field: string, absent?: number): number | undefined {
+    if (!this.has(field)) return absent;
+    const value = this.given(field);
+    if (value === undefined || (typeof value === "number" && Number.isInteger(value))) return value;
+    throw this.invalid(field, "a whole number or null");
+  }
+
   /** A whole number from 0 on. */
   count(field: string, absent: number): number {
     return this.given(field) === 0 ? 0 : this.size(field, absent);

@@ -1,7 +1,7 @@
 import type { DecoderConfig, LayerConfig, LayerNames, LinearBiases, RopeConfig } from "../../nn/config.js";
 import { readActivation } from "./activations.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
-import type { Sizes } from "./sizes.js";
+import { readPaddingToken, type Sizes } from "./sizes.js";
 
 export const NO_BIASES: LinearBiases = { queryKeyValue: false, attentionOutput: false, feedForward: false };
 
@@ -38,6 +38,8 @@ export interface LlamaParts {
   readonly tied: boolean;
   /** rms_norm_eps where config.json does not say. */
   readonly epsilon?: number;
+  /** pad_token_id where config.json does not say; none by default. */
+  readonly paddingToken?: number;
   /** What differs from Llama's layer. */
   readonly layer?: (layer: number) => Partial<LayerConfig>;
 }
@@ -67,6 +69,7 @@ export function llamaNetwork(config: HuggingFaceConfig, parts: LlamaParts): Deco
     attentionSoftcap: undefined,
     logitSoftcap: undefined,
     embeddingScale: 1,
+    paddingToken: readPaddingToken(config, sizes.vocabSize, parts.paddingToken),
     biases,
     names: {
       embedding: "model.embed_tokens.weight",

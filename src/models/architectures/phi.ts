@@ -3,7 +3,7 @@ import { readActivation } from "./activations.js";
 import type { Architecture } from "./architecture.js";
 import { headName } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readPaddingToken, readSizes } from "./sizes.js";
 
 const EMBEDDING = "model.embed_tokens.weight";
 
@@ -39,6 +39,7 @@ export const phi: Architecture = (config) => {
     attentionSoftcap: undefined,
     logitSoftcap: undefined,
     embeddingScale: 1,
+    paddingToken: readPaddingToken(config, sizes.vocabSize),
     biases: { queryKeyValue: true, attentionOutput: true, feedForward: true },
     names: {
       embedding: EMBEDDING,

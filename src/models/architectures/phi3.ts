@@ -32,6 +32,7 @@ export const phi3: Architecture = (config) => {
     }),
     biases: NO_BIASES,
     tied: false,
+    paddingToken: 32_000,
     epsilon: 1e-5,
     layer: (layer) => ({ window, names: layerNames(layer) }),
   });

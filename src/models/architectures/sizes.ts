@@ -41,6 +41,13 @@ export function readLayerCount(config: HuggingFaceConfig, field: string, absent:
   return config.size(field, absent, MOST_LAYERS);
 }
 
+/** `pad_token_id` as a row of the embedding (from the end where it is negative); undefined where there is none. */
+export function readPaddingToken(config: HuggingFaceConfig, vocabSize: number, absent?: number): number | undefined {
+  const given = config.optionalInteger("pad_token_id", absent);
+  const row = given !== undefined && given < 0 ? vocabSize + given : given;
+  return row !== undefined && row >= 0 && row < vocabSize ? row : undefined;
+}
+
 /** The size of a head: explicit, or the class's own default, or the hidden size shared out among the heads. */
 export function readHeadDim(config: HuggingFaceConfig, { hiddenSize, heads }: Sizes, absent?: number): number {
   const given = config.optionalSize("head_dim", absent);

@@ -32,6 +32,7 @@ export const smollm3: Architecture = (config) => {
     rope: readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultTheta: 2_000_000 }),
     biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: config.flag("mlp_bias", false) },
     tied: true,
+    paddingToken: 128_004,
     layer: (layer) => ({ rope: turning[layer] ? 0 : undefined, window: windows[layer] }),
   });
 };
