@@ -59,16 +59,19 @@ export class Emitter {
   readonly initializers: TensorProto[] = [];
   private readonly constants = new Map<string, string>();
   private readonly memos = new Map<string, string>();
-  /** For each size name, a one-element int64 value that holds it. */
+  /** For each dimension, a one-element int64 value that holds it. */
   private readonly sizes = new Map<string, string>();
+  /** For each size name, a graph input and the axis on which it shows. */
+  private readonly sources = new Map<string, { readonly input: string; readonly axis: number }>();
   private readonly counter: { next: number };
 
   constructor(parent?: Emitter) {
     this.counter = parent?.counter ?? { next: 0 };
   }
 
+  /** A new name; the mark keeps it apart from the names of inputs, weights and outputs. */
   fresh(prefix: string): string {
-    return `${prefix}_${this.counter.next++}`;
+    return `${prefix}#${this.counter.next++}`;
   }
 
   /** Adds a node; gives the names of its outputs. */
@@ -127,10 +130,20 @@ export class Emitter {
   }
 
   /** Lets a graph input give values to the size names that it shows. */
-  learnSizes(name: string, shape: Shape): void {
+  learnSizes(input: string, shape: Shape): void {
     shape.forEach((dim, axis) => {
-      if (typeof dim === "number" || this.sizes.has(dim.key) || dim.terms.get(dim.key) !== 1) return;
-      this.sizes.set(dim.key, this.emit("Shape", [name], { attributes: { start: axis, end: axis + 1 } }));
+      if (typeof dim === "number" || this.sources.has(dim.key) || dim.terms.get(dim.key) !== 1) return;
+      this.sources.set(dim.key, { input, axis });
+    });
+  }
+
+  /** The size of a name, read from a graph input. */
+  private size(name: string): string {
+    return this.once(`size ${name}`, () => {
+      const source = this.sources.get(name);
+      if (source === undefined)
+        throw new LlamaGymError("INVALID_ARGUMENT", `No input of the graph gives the size of dimension "${name}".`);
+      return this.emit("Shape", [source.input], { attributes: { start: source.axis, end: source.axis + 1 } });
     });
   }
 
@@ -144,10 +157,7 @@ export class Emitter {
       let product = coefficient === 1 && monomial !== "" ? undefined : this.ints([coefficient]);
       for (const name of monomial.split("*")) {
         if (name === "") continue;
-        const size = this.sizes.get(name);
-        if (size === undefined) {
-          throw new LlamaGymError("INVALID_ARGUMENT", `No input of the graph gives the size of dimension "${name}".`);
-        }
+        const size = this.size(name);
         product = product === undefined ? size : this.emit("Mul", [product, size]);
       }
       sum = sum === undefined ? product! : this.emit("Add", [sum, product!]);
@@ -176,8 +186,10 @@ export class Emitter {
 
   /** A scalar float32 that holds a dimension. */
   floatDim(dim: Dim): string {
-    const scalar = this.emit("Squeeze", [this.dim(dim)]);
-    return this.emit("Cast", [scalar], { attributes: { to: dtypes.float32.onnx } });
+    return this.once(`float ${dim.toString()}`, () => {
+      const scalar = this.emit("Squeeze", [this.dim(dim)]);
+      return this.emit("Cast", [scalar], { attributes: { to: dtypes.float32.onnx } });
+    });
   }
 
   reshape(value: string, shape: Shape): string {

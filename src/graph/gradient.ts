@@ -6,8 +6,11 @@ import { add } from "./ops/elementwise.js";
 import { expand } from "./ops/layout.js";
 import { outputOperation } from "./ops/normalisation.js";
 
-/** The nodes that the given ones are computed from, each before those that use it. */
-export function topologicalOrder(roots: readonly Node[]): Node[] {
+/** The nodes that the given ones are computed from, each before those that use it; `inputsOf` says what a node uses. */
+export function topologicalOrder(
+  roots: readonly Node[],
+  inputsOf: (node: Node) => readonly Node[] = ({ inputs }) => inputs,
+): Node[] {
   const order: Node[] = [];
   const visited = new Set<Node>();
   const stack: { node: Node; next: number }[] = [];
@@ -17,12 +20,13 @@ export function topologicalOrder(roots: readonly Node[]): Node[] {
     stack.push({ node: root, next: 0 });
     while (stack.length > 0) {
       const top = stack[stack.length - 1];
-      if (top.next === top.node.inputs.length) {
+      const inputs = inputsOf(top.node);
+      if (top.next === inputs.length) {
         order.push(top.node);
         stack.pop();
         continue;
       }
-      const input = top.node.inputs[top.next++];
+      const input = inputs[top.next++];
       if (visited.has(input)) continue;
       visited.add(input);
       stack.push({ node: input, next: 0 });

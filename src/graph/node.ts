@@ -32,6 +32,16 @@ export interface GradientContext<A> {
   readonly upstreams: readonly (Node | undefined)[];
 }
 
+export interface OnnxContext<A> {
+  readonly node: Node<A>;
+  /** Names of the inputs; for `output`, of all outputs of the operation it belongs to. */
+  readonly inputs: readonly string[];
+  readonly attributes: A;
+  readonly emitter: Emitter;
+  /** Whether anything in the graph reads output number `index`; one that nothing reads may be left out, with any name. */
+  readonly isRead: (index: number) => boolean;
+}
+
 /** An operation's rules, side by side: all three are required. */
 export interface Operation<A> {
   readonly name: string;
@@ -40,12 +50,7 @@ export interface Operation<A> {
   /** d loss / d input for each input, each of its input's shape; undefined where none flows. */
   gradient(context: GradientContext<A>): readonly (Node | undefined)[];
   /** Emits ONNX nodes; returns the names of the outputs. */
-  onnx(context: {
-    node: Node<A>;
-    inputs: readonly string[];
-    attributes: A;
-    emitter: Emitter;
-  }): string | readonly string[];
+  onnx(context: OnnxContext<A>): string | readonly string[];
 }
 
 export function apply<A>(operation: Operation<A>, inputs: readonly Node[], attributes: A): Node<A> {

@@ -7,6 +7,8 @@ import { topologicalOrder } from "./gradient.js";
 import type { Node } from "./node.js";
 import { ModelProtoSchema, TensorProto_DataLocation, TensorProtoSchema, type ModelProto } from "./onnx/onnx_pb.js";
 import { inputOperation, weightOperation } from "./ops/constant.js";
+import { withGradientOfOperation } from "./ops/elementwise.js";
+import { outputOperation } from "./ops/normalisation.js";
 
 export interface NamedType {
   readonly name: string;
@@ -42,7 +44,7 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
   const emitter = new Emitter();
   const inputs = new Map<string, NamedType>();
   const weights = new Map<string, NamedType>();
-  const order = topologicalOrder(roots);
+  const order = topologicalOrder(roots, computedFrom);
   for (const node of order) {
     const known = node.operation === inputOperation ? inputs : node.operation === weightOperation ? weights : undefined;
     if (known === undefined) continue;
@@ -56,28 +58,34 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
     }
     known.set(type.name, { name: type.name, dtype: type.dtype, shape: type.shape });
   }
+  const clash = [...inputs.keys()].find((name) => weights.has(name) || name in outputs);
+  const clashing = clash ?? [...weights.keys()].find((name) => name in outputs);
+  if (clashing !== undefined) {
+    const expected = "inputs, weights and outputs of one graph need different names";
+    throw new LlamaGymError("INVALID_ARGUMENT", `"${clashing}" names two things; ${expected}.`);
+  }
   for (const { name, shape } of inputs.values()) emitter.learnSizes(name, shape);
 
-  const names = new Map<Node, readonly string[]>();
-  const written = new Map<string, readonly string[]>();
-  const dataIdentity = new Map<object, number>();
-  for (const node of order) {
-    const inputNames = node.inputs.map((input) => names.get(input)![0]);
+  const { distinct, numberOf } = mergeEqual(order, roots);
+  const names: (readonly string[])[] = [];
+  for (const { node, operands, read } of distinct) {
     // An `output` node needs all names of its operation, not only the first.
-    const operands = node.operation.name === "output" ? names.get(node.inputs[0])! : inputNames;
-    const key = `${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
-    let result = written.get(key);
-    if (result === undefined) {
-      const emitted = node.operation.onnx({ node, inputs: operands, attributes: node.attributes, emitter });
-      result = typeof emitted === "string" ? [emitted] : emitted;
-      written.set(key, result);
-    }
-    names.set(node, result);
+    const operandNames =
+      node.operation === outputOperation ? names[operands[0]] : operands.map((number) => names[number][0]);
+    const { attributes } = node;
+    const emitted = node.operation.onnx({
+      node,
+      inputs: operandNames,
+      attributes,
+      emitter,
+      isRead: (index) => read.has(index),
+    });
+    names.push(typeof emitted === "string" ? [emitted] : emitted);
   }
   // An Identity gives each output its public name; the runtime folds it away.
   const outputTypes = Object.entries(outputs).map(([name, node]) => {
     const { nodes } = emitter;
-    emitter.emit("Identity", [names.get(node)![0]]);
+    emitter.emit("Identity", [names[numberOf.get(node)!][0]]);
     nodes[nodes.length - 1].output = [name];
     return { name, dtype: node.dtype, shape: node.shape };
   });
@@ -91,6 +99,43 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
   };
 }
 
+/** What a node's value is computed from: all inputs but those that matter to the gradient only. */
+function computedFrom({ operation, inputs }: Node): readonly Node[] {
+  return operation === withGradientOfOperation ? inputs.slice(0, 1) : inputs;
+}
+
+interface DistinctNode {
+  readonly node: Node;
+  /** Numbers of the nodes that it is computed from. */
+  readonly operands: readonly number[];
+  /** Its outputs that other nodes or the graph's outputs read. */
+  readonly read: Set<number>;
+}
+
+/** One of each set of equal nodes, in order, and for every node the number of the one that stands for it. */
+function mergeEqual(
+  order: readonly Node[],
+  roots: readonly Node[],
+): { distinct: DistinctNode[]; numberOf: Map<Node, number> } {
+  const distinct: DistinctNode[] = [];
+  const numberOf = new Map<Node, number>();
+  const numberOfKey = new Map<string, number>();
+  const dataIdentity = new Map<object, number>();
+  for (const node of order) {
+    const operands = computedFrom(node).map((input) => numberOf.get(input)!);
+    const key = `${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
+    const known = numberOfKey.get(key);
+    numberOf.set(node, known ?? distinct.length);
+    if (known !== undefined) continue;
+    numberOfKey.set(key, distinct.length);
+    distinct.push({ node, operands, read: new Set() });
+    const index = node.operation === outputOperation ? (node.attributes as { index: number }).index : 0;
+    for (const operand of operands) distinct[operand].read.add(index);
+  }
+  for (const root of roots) distinct[numberOf.get(root)!].read.add(0);
+  return { distinct, numberOf };
+}
+
 /** A text that is equal for equal attributes; large data counts as equal only to itself. */
 function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): string {
   return JSON.stringify(attributes, (_, value: unknown) => {
@@ -99,6 +144,9 @@ function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): s
       if (!dataIdentity.has(value)) dataIdentity.set(value, dataIdentity.size);
       return `data ${dataIdentity.get(value)}`;
     }
+    // JSON knows neither infinities nor -0.
+    if (typeof value === "number" && !Number.isFinite(value)) return `number ${value}`;
+    if (Object.is(value, -0)) return "number -0";
     return value instanceof Object && "key" in value ? (value as { key: string }).key : value;
   });
 }

@@ -52,7 +52,7 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
     const fromEntropy = entropy === "gradient" ? scaled(2, 3) : undefined;
     return [fromLogProbs && fromEntropy ? add(fromLogProbs, fromEntropy) : (fromLogProbs ?? fromEntropy)];
   },
-  onnx: ({ node, inputs, attributes, emitter }) => {
+  onnx: ({ node, inputs, attributes, emitter, isRead }) => {
     const [hidden, head, targets, inverseTemperature, bias] = inputs;
     const [rows, width] = node.inputs[0].shape;
     const one = emitter.ints([1]);
@@ -77,19 +77,23 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
       chunked(hidden, emitter.float(0), [widthName]),
       chunked(targets64, emitter.constant("int64", [], BigInt64Array.of(0n)), []),
     ];
+    // Without a gradient, the directions would cost as much again as the logits.
+    const wanted = node.outputs.flatMap((_, index) => (isRead(index) ? [index] : []));
     const body = chunkBody(
       emitter,
       { head, bias: attributes.hasBias ? bias : undefined, inverseTemperature, width },
       attributes,
+      wanted,
     );
     const stacked = emitter.emitAll("Scan", scanInputs, {
       attributes: { body, num_scan_inputs: 2 },
-      outputs: node.outputs.length,
+      outputs: wanted.length,
     });
-    return stacked.map((value, i) => {
-      const tail = node.outputs[i].shape.length === 2 ? [widthName] : [];
+    return node.outputs.map(({ shape }, index) => {
+      if (!wanted.includes(index)) return "";
+      const tail = shape.length === 2 ? [widthName] : [];
       const flat = emitter.emit("Reshape", [
-        value,
+        stacked[wanted.indexOf(index)],
         emitter.emit("Concat", [emitter.ints([-1]), ...tail], { attributes: { axis: 0 } }),
       ]);
       return emitter.slice(flat, 0, 0, rows);
@@ -104,11 +108,12 @@ interface BodyContext {
   readonly width: Node["shape"][number];
 }
 
-/** The scan's body: one chunk of hidden states [size, width] and targets [size]. */
+/** The scan's body: one chunk of hidden states [size, width] and targets [size]; gives the outputs of the numbers `wanted`. */
 function chunkBody(
   parent: Emitter,
   { head, bias, inverseTemperature, width }: BodyContext,
-  { softcap, entropy }: HeadAttributes,
+  { softcap }: HeadAttributes,
+  wanted: readonly number[],
 ) {
   const e = new Emitter(parent);
   const hidden = e.fresh("hidden");
@@ -116,41 +121,48 @@ function chunkBody(
   const last = e.ints([-1]);
   let logits = e.emit("FusedMatMul", [hidden, head], { domain: MICROSOFT, attributes: { transB: 1 } });
   if (bias !== undefined) logits = e.emit("Add", [logits, bias]);
-  let slope: string | undefined;
+  let squashed: string | undefined;
   if (softcap !== undefined) {
-    const squashed = e.emit("Tanh", [e.emit("Div", [logits, e.float(softcap)])]);
+    squashed = e.emit("Tanh", [e.emit("Div", [logits, e.float(softcap)])]);
     logits = e.emit("Mul", [squashed, e.float(softcap)]);
-    slope = e.emit("Sub", [e.float(1), e.emit("Mul", [squashed, squashed])]);
   }
   const logProbs = e.emit("LogSoftmax", [e.emit("Mul", [logits, inverseTemperature])], { attributes: { axis: -1 } });
-  const probs = e.emit("Exp", [logProbs]);
-  const index = e.emit("Unsqueeze", [targets, last]);
-  const chosen = e.emit("Squeeze", [e.emit("GatherElements", [logProbs, index], { attributes: { axis: -1 } }), last]);
+  // What only some of the outputs need is emitted when the first of them asks for it.
+  const probs = () => e.once("probs", () => e.emit("Exp", [logProbs]));
+  const index = () => e.once("index", () => e.emit("Unsqueeze", [targets, last]));
+  const atTarget = (value: string) => e.emit("GatherElements", [value, index()], { attributes: { axis: -1 } });
+  /** d capped logits / d logits. */
+  const slope = (capped: string) => e.once("slope", () => e.emit("Sub", [e.float(1), e.emit("Mul", [capped, capped])]));
   /** (d value / d logits) through the cap and the head, to [size, width]. */
-  const throughHead = (gradient: string) =>
-    e.emit("Mul", [
-      e.emit("MatMul", [slope === undefined ? gradient : e.emit("Mul", [gradient, slope]), head]),
-      inverseTemperature,
-    ]);
-  let targetRow = e.emit("Gather", [head, targets], { attributes: { axis: 0 } });
-  if (slope !== undefined)
-    targetRow = e.emit("Mul", [targetRow, e.emit("GatherElements", [slope, index], { attributes: { axis: -1 } })]);
-  const direction = e.emit("Sub", [e.emit("Mul", [targetRow, inverseTemperature]), throughHead(probs)]);
-  const names = [chosen, direction];
-  if (entropy !== "none") {
-    const weighted = e.emit("Mul", [probs, logProbs]);
-    // Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
-    const negative = e.emit("ReduceSum", [weighted, e.ints([1])], { attributes: { keepdims: 1 } });
-    names.push(e.emit("Squeeze", [e.emit("Neg", [negative]), last]));
-    // d entropy / d logits = -p (log p + entropy), and negative = -entropy.
-    if (entropy === "gradient") names.push(throughHead(e.emit("Sub", [e.emit("Mul", [probs, negative]), weighted])));
-  }
+  const throughHead = (gradient: string) => {
+    const uncapped = squashed === undefined ? gradient : e.emit("Mul", [gradient, slope(squashed)]);
+    return e.emit("Mul", [e.emit("MatMul", [uncapped, head]), inverseTemperature]);
+  };
+  const chosen = () => e.emit("Squeeze", [atTarget(logProbs), last]);
+  const chosenDirection = () => {
+    const row = e.emit("Gather", [head, targets], { attributes: { axis: 0 } });
+    const targetRow = squashed === undefined ? row : e.emit("Mul", [row, atTarget(slope(squashed))]);
+    return e.emit("Sub", [e.emit("Mul", [targetRow, inverseTemperature]), throughHead(probs())]);
+  };
+  const weighted = () => e.once("weighted", () => e.emit("Mul", [probs(), logProbs]));
+  // Minus the entropy. Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
+  const negative = () =>
+    e.once("negative", () => e.emit("ReduceSum", [weighted(), e.ints([1])], { attributes: { keepdims: 1 } }));
+  const entropy = () => e.emit("Squeeze", [e.emit("Neg", [negative()]), last]);
+  // d entropy / d logits = -p (log p + entropy).
+  const entropyDirection = () => throughHead(e.emit("Sub", [e.emit("Mul", [probs(), negative()]), weighted()]));
+
   const size = symbol(e.fresh("size"));
-  const isDirection = (i: number) => i === 1 || i === 3;
+  const outputs = [
+    { value: chosen, shape: [size] },
+    { value: chosenDirection, shape: [size, width] },
+    { value: entropy, shape: [size] },
+    { value: entropyDirection, shape: [size, width] },
+  ];
   return e.graph(
     "chunk",
     [valueInfo(hidden, "float32", [size, width]), valueInfo(targets, "int64", [size])],
-    names.map((name, i) => valueInfo(name, "float32", isDirection(i) ? [size, width] : [size])),
+    wanted.map((number) => valueInfo(outputs[number].value(), "float32", outputs[number].shape)),
   );
 }
 
