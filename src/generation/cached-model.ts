@@ -6,7 +6,7 @@ import type { Request } from "../runtime/protocol.js";
 import type { Session } from "../runtime/session.js";
 import { subview, type Binding, type View } from "../runtime/buffer.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
-import { cacheShape, type KvCache } from "./kv-cache.js";
+import { cacheShape, type FreshTokens, type KvCache } from "./kv-cache.js";
 
 /** New tokens of one row, behind what its cache holds. */
 export interface RowTokens {
@@ -32,8 +32,7 @@ export interface CachedRun {
 
 /** Where a run leaves what it computed. */
 export interface CachedOutputs {
-  /** [tokens, keyValueHeads * headDim] of each layer's keys and values, in the order of KvCache.views. */
-  readonly fresh: readonly View[];
+  readonly fresh: FreshTokens;
   /** [selected, vocabulary] */
   readonly logits: View;
   readonly plain: View;
@@ -44,6 +43,7 @@ export interface CachedOutputs {
 export class CachedModel {
   private readonly shape;
   private readonly nothing: View;
+  private readonly parameters: Binding;
   private fresh: { view: View; tokens: number } | undefined;
   private scores: { view: View; rows: number } | undefined;
   private inputs: { key: string; binding: Binding } | undefined;
@@ -55,6 +55,7 @@ export class CachedModel {
   ) {
     this.shape = cacheShape(model.config);
     this.nothing = model.runtime.allocate("float32", [0]);
+    this.parameters = model.runtime.bind({ feeds: model.parameterViews(session.graph) });
   }
 
   static async create(model: CausalLM): Promise<CachedModel> {
@@ -66,21 +67,20 @@ export class CachedModel {
   prepare(run: CachedRun): { request: Request; outputs: CachedOutputs } {
     const { config } = this.model;
     const slots = run.cache?.rows ?? run.rows.length;
-    const feeds = {
-      ...rowFeeds(config, run, slots),
-      ...this.model.parameterFeeds(this.session.graph, { adapter: run.adapter }),
-    };
+    const feeds = { ...rowFeeds(config, run, slots), ...this.model.adapterFeeds(this.session.graph, run) };
     const tokens = (feeds.tokens as Tensor).data.length;
     const inputs = this.bindInputs(run, slots);
     const { binding, result } = this.bindOutputs(tokens, run.select.length);
-    return { request: this.session.request(feeds, { bindings: [inputs, binding] }), outputs: result };
+    return { request: this.session.request(feeds, { bindings: [this.parameters, inputs, binding] }), outputs: result };
   }
 
   async release(): Promise<void> {
     const { runtime } = this.model;
     for (const buffer of [this.nothing, this.fresh?.view, this.scores?.view])
       if (buffer !== undefined) runtime.free(buffer);
-    for (const bound of [this.inputs, this.outputs]) if (bound !== undefined) runtime.unbind(bound.binding);
+    for (const binding of [this.parameters, this.inputs?.binding, this.outputs?.binding]) {
+      if (binding !== undefined) runtime.unbind(binding);
+    }
     await this.session.release();
   }
 
@@ -130,7 +130,11 @@ export class CachedModel {
     fresh.forEach((view, i) => {
       fetches[`${i % 2 === 0 ? "key" : "value"}_${i >> 1}`] = view;
     });
-    this.outputs = { key, binding: runtime.bind({ fetches }), result: { fresh, logits, plain, tempered } };
+    this.outputs = {
+      key,
+      binding: runtime.bind({ fetches }),
+      result: { fresh: { view: this.fresh.view, stride: this.fresh.tokens * width }, logits, plain, tempered },
+    };
     return this.outputs;
   }
 

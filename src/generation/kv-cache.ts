@@ -29,22 +29,14 @@ export class KvCache {
   view(layer: number, kind: "key" | "value"): View {
     const { keyValueHeads, headDim } = this.shape;
     const { rows, capacity } = this;
-    const size = keyValueHeads * rows * capacity * headDim;
-    return subview(this.buffer, (2 * layer + (kind === "key" ? 0 : 1)) * size, [
-      1,
-      keyValueHeads,
-      rows,
-      capacity,
-      headDim,
-    ]);
+    const section = 2 * layer + (kind === "key" ? 0 : 1);
+    return subview(this.buffer, section * this.sectionSize, [1, keyValueHeads, rows, capacity, headDim]);
   }
 
-  /** A view of each layer's keys and values, in order. */
-  views(): View[] {
-    return Array.from({ length: this.shape.layers }, (_, layer) => [
-      this.view(layer, "key"),
-      this.view(layer, "value"),
-    ]).flat();
+  /** Elements of one layer's keys, or values. */
+  get sectionSize(): number {
+    const { keyValueHeads, headDim } = this.shape;
+    return keyValueHeads * this.rows * this.capacity * headDim;
   }
 
   free(): void {
@@ -73,9 +65,18 @@ export function moveRows(shape: CacheShape, source: KvCache, target: KvCache, mo
       plan.push(from, to, tokens * headDim);
     }
   }
-  const targets = target.views();
-  const pairs = source.views().map((view, i) => ({ source: view, target: targets[i] }));
-  return { kind: "kernel", call: { name: "copyBlocks", pairs, plan: Int32Array.from(plan) } };
+  return {
+    kind: "kernel",
+    call: {
+      name: "copyBlocks",
+      source: source.buffer,
+      target: target.buffer,
+      sections: 2 * shape.layers,
+      sourceStride: source.sectionSize,
+      targetStride: target.sectionSize,
+      plan: Int32Array.from(plan),
+    },
+  };
 }
 
 /** Where a new token's key and value go. */
@@ -86,10 +87,17 @@ export interface NewToken {
   readonly at: number;
 }
 
-/** Copies new keys and values, [tokens, keyValueHeads * headDim] for each layer and kind, into a cache. */
+/** New keys and values as a run leaves them: [tokens, keyValueHeads * headDim] for each layer's keys, then values. */
+export interface FreshTokens {
+  readonly view: View;
+  /** Elements from one layer's keys (or values) to the next section. */
+  readonly stride: number;
+}
+
+/** Copies new keys and values into a cache. */
 export function storeTokens(
   shape: CacheShape,
-  fresh: readonly View[],
+  fresh: FreshTokens,
   target: KvCache,
   tokens: readonly NewToken[],
 ): Request {
@@ -103,10 +111,17 @@ export function storeTokens(
       plan[i++] = headDim;
     }
   }
-  const targets = target.views();
   return {
     kind: "kernel",
-    call: { name: "copyBlocks", pairs: fresh.map((source, n) => ({ source, target: targets[n] })), plan },
+    call: {
+      name: "copyBlocks",
+      source: fresh.view,
+      target: target.buffer,
+      sections: 2 * shape.layers,
+      sourceStride: fresh.stride,
+      targetStride: target.sectionSize,
+      plan,
+    },
   };
 }
 

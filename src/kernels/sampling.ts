@@ -156,26 +156,13 @@ function candidates(
     );
     weights = temperedWeights(few, temperature);
   }
-  const found = aboveFloor(weights, floorOf(weights, topK, topP, minP));
-  const sorted = topK > 0 || topP < 1 || minP > 0 ? sortDescending(found) : found;
-  keepTopK(sorted, topK);
-  if (topP < 1)
-    keepTopP(sorted, topP * (topK > 0 ? sum(sorted.probabilities, sorted.count) : sum(weights, weights.length)));
-  keepMinP(sorted, minP);
-  if (sorted.count === 0) throw notFinite();
-  if (allowed !== undefined) for (let i = 0; i < sorted.count; i++) sorted.ids[i] = allowed[sorted.ids[i]];
-  return sorted;
-}
-
-/** A probability below which the settings keep no token whatever the others are; saves sorting the whole vocabulary. */
-function floorOf(weights: Float32Array, topK: number, topP: number, minP: number): number {
-  if (topK > 0) return topK < weights.length ? kthLargest(weights, topK) : 0;
-  // All tokens below (1 - topP) / vocabulary together weigh less than the mass that top-p may drop.
-  const floor = topP < 1 ? (0.999 * (1 - topP)) / weights.length : 0;
-  if (minP === 0) return floor;
-  let largest = 0;
-  for (let i = 0; i < weights.length; i++) if (weights[i] > largest) largest = weights[i];
-  return Math.max(floor, minP * largest * 0.999);
+  let kept = topK > 0 && topK < weights.length ? atLeast(weights, kthLargest(weights, topK)) : undefined;
+  if (topP < 1) kept = kept === undefined ? nucleus(weights, topP) : nucleusOf(kept, topP);
+  if (minP > 0) kept = keepMinP(kept ?? atLeast(weights, 0), minP);
+  kept ??= atLeast(weights, 0);
+  if (kept.count === 0) throw notFinite();
+  if (allowed !== undefined) for (let i = 0; i < kept.count; i++) kept.ids[i] = allowed[kept.ids[i]];
+  return kept;
 }
 
 /** The k-th largest value, by a heap of the k largest seen so far. */
@@ -198,58 +185,94 @@ function kthLargest(weights: Float32Array, k: number): number {
   return heap[0];
 }
 
-function aboveFloor(weights: Float32Array, floor: number): Candidates {
+/** The tokens of positive probability that is at least the floor, in the order of their ids. */
+function atLeast(weights: Float32Array, floor: number): Candidates {
   let count = 0;
   for (let i = 0; i < weights.length; i++) if (weights[i] >= floor && weights[i] > 0) count++;
   const ids = new Int32Array(count);
   const probabilities = new Float64Array(count);
   count = 0;
   for (let i = 0; i < weights.length; i++) {
-    if (weights[i] < floor || !(weights[i] > 0)) continue;
+    if (!(weights[i] >= floor && weights[i] > 0)) continue;
     ids[count] = i;
     probabilities[count++] = weights[i];
   }
   return { ids, probabilities, count };
 }
 
-/** Most probable first; ties by token id, so that the order does not depend on the sort. */
-function sortDescending({ ids, probabilities, count }: Candidates): Candidates {
+/** Positive floats sort as their bits do; the exponent and four bits of the mantissa make 4,096 classes of like size. */
+const CLASS_SHIFT = 19;
+const CLASSES = 2 ** (31 - CLASS_SHIFT);
+
+/**
+ * The fewest most probable tokens whose mass reaches topP. Only those of the class at the edge are sorted: sorting the
+ * vocabulary costs more than all the rest of sampling.
+ */
+function nucleus(weights: Float32Array, topP: number): Candidates {
+  const bits = new Uint32Array(weights.buffer, weights.byteOffset, weights.length);
+  const masses = new Float64Array(CLASSES);
+  let total = 0;
+  for (let i = 0; i < weights.length; i++) {
+    if (!(weights[i] > 0)) continue;
+    masses[bits[i] >>> CLASS_SHIFT] += weights[i];
+    total += weights[i];
+  }
+  const wanted = topP * total;
+  let above = 0;
+  let edge = CLASSES - 1;
+  while (edge > 0 && above + masses[edge] < wanted) above += masses[edge--];
+  const found = atLeast(weights, new Float32Array(Uint32Array.of(edge << CLASS_SHIFT).buffer)[0]);
+  const atEdge: number[] = [];
+  let count = 0;
+  for (let i = 0; i < found.count; i++) {
+    if (bits[found.ids[i]] >>> CLASS_SHIFT === edge) {
+      atEdge.push(found.ids[i]);
+    } else {
+      found.ids[count] = found.ids[i];
+      found.probabilities[count++] = found.probabilities[i];
+    }
+  }
+  atEdge.sort((a, b) => weights[b] - weights[a] || a - b);
+  for (const id of atEdge) {
+    if (count > 0 && above >= wanted) break;
+    found.ids[count] = id;
+    found.probabilities[count++] = weights[id];
+    above += weights[id];
+  }
+  return { ids: found.ids, probabilities: found.probabilities, count };
+}
+
+/** The same among tokens that top-k left: their own mass counts as all. */
+function nucleusOf({ ids, probabilities, count }: Candidates, topP: number): Candidates {
   const order = Uint32Array.from({ length: count }, (_, i) => i).sort(
     (a, b) => probabilities[b] - probabilities[a] || ids[a] - ids[b],
   );
+  const wanted = topP * sum(probabilities, count);
+  let above = 0;
+  let kept = 0;
+  while (kept < count && (kept === 0 || above < wanted)) above += probabilities[order[kept++]];
+  const chosen = order.subarray(0, kept);
   return {
-    ids: Int32Array.from(order, (i) => ids[i]),
-    probabilities: Float64Array.from(order, (i) => probabilities[i]),
-    count,
+    ids: Int32Array.from(chosen, (i) => ids[i]),
+    probabilities: Float64Array.from(chosen, (i) => probabilities[i]),
+    count: kept,
   };
 }
 
-function keepTopK(sorted: Candidates, topK: number): void {
-  if (topK <= 0 || topK >= sorted.count) return;
-  const edge = sorted.probabilities[topK - 1];
-  let count = topK;
-  while (count < sorted.count && sorted.probabilities[count] === edge) count++;
-  sorted.count = count;
-}
-
-/** A token stays while the mass of those more probable is below the given one. */
-function keepTopP(sorted: Candidates, mass: number): void {
-  let above = 0;
-  let count = 0;
-  while (count < sorted.count && (count === 0 || above < mass)) above += sorted.probabilities[count++];
-  sorted.count = count;
+function keepMinP({ ids, probabilities, count }: Candidates, minP: number): Candidates {
+  let largest = 0;
+  for (let i = 0; i < count; i++) largest = Math.max(largest, probabilities[i]);
+  let kept = 0;
+  for (let i = 0; i < count; i++) {
+    if (probabilities[i] < minP * largest) continue;
+    ids[kept] = ids[i];
+    probabilities[kept++] = probabilities[i];
+  }
+  return { ids, probabilities, count: kept };
 }
 
 function sum(values: ArrayLike<number>, count: number): number {
   let total = 0;
   for (let i = 0; i < count; i++) total += values[i];
   return total;
-}
-
-function keepMinP(sorted: Candidates, minP: number): void {
-  if (minP <= 0) return;
-  const edge = minP * sorted.probabilities[0];
-  let count = 1;
-  while (count < sorted.count && sorted.probabilities[count] >= edge) count++;
-  sorted.count = count;
 }

@@ -34,10 +34,13 @@ export function loraModules(config: DecoderConfig, lora: LoraConfig): Map<string
 
 function checkRange({ r, loraAlpha, loraDropout, rankPattern }: LoraConfig): void {
   for (const rank of [r, ...Object.values(rankPattern)]) {
-    if (!Number.isInteger(rank) || rank < 1) throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be a whole number of at least 1, not ${rank}.`);
+    if (!Number.isInteger(rank) || rank < 1)
+      throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be a whole number of at least 1, not ${rank}.`);
   }
-  if (!Number.isFinite(loraAlpha)) throw new LlamaGymError("INVALID_ARGUMENT", `loraAlpha must be a number, not ${loraAlpha}.`);
-  if (!(loraDropout >= 0 && loraDropout < 1)) throw new LlamaGymError("INVALID_ARGUMENT", `loraDropout must be in [0, 1), not ${loraDropout}.`);
+  if (!Number.isFinite(loraAlpha))
+    throw new LlamaGymError("INVALID_ARGUMENT", `loraAlpha must be a number, not ${loraAlpha}.`);
+  if (!(loraDropout >= 0 && loraDropout < 1))
+    throw new LlamaGymError("INVALID_ARGUMENT", `loraDropout must be in [0, 1), not ${loraDropout}.`);
 }
 
 function isTarget(module: string, targets: LoraConfig["targetModules"]): boolean {
@@ -86,7 +89,11 @@ export async function getPeftModel(model: CausalLM, { seed = 0, ...options }: Pe
 }
 
 /** The model with the given adapter values (by name, as loraA and loraB give them); throws WEIGHTS_MISMATCH when one does not fit. */
-export async function withAdapterValues(model: CausalLM, config: LoraConfig, values: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>): Promise<CausalLM> {
+export async function withAdapterValues(
+  model: CausalLM,
+  config: LoraConfig,
+  values: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>,
+): Promise<CausalLM> {
   const modules = loraModules(model.config, config);
   const shapes = loraShapes(modules);
   for (const [name, shape] of shapes) {
@@ -109,7 +116,8 @@ export async function withAdapterValues(model: CausalLM, config: LoraConfig, val
  */
 export async function trainWeights(model: CausalLM, which: "all" | RegExp = "all"): Promise<CausalLM> {
   const stored = [...model.weights.parameters].filter(([name]) => which === "all" || which.test(name));
-  if (stored.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", `${String(which)} matches none of the model's tensors.`);
+  if (stored.length === 0)
+    throw new LlamaGymError("INVALID_ARGUMENT", `${String(which)} matches none of the model's tensors.`);
   const parameters = new ParameterBuffer(model.runtime, new Map(stored.map(([name, { shape }]) => [name, shape])));
   for (const [name] of stored) await parameters.write(name, await model.weights.file.readFloat32(name));
   return model.withTrained(parameters);

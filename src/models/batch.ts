@@ -50,7 +50,10 @@ export function packSequences(config: DecoderConfig, groups: readonly SequenceGr
       });
     }
   }
-  const full = groups.every(({ prefix, rows }) => prefix.length === prefixLength && rows.length === rowCount && rows.every((row) => row.length === rowLength));
+  const full = groups.every(
+    ({ prefix, rows }) =>
+      prefix.length === prefixLength && rows.length === rowCount && rows.every((row) => row.length === rowLength),
+  );
   // One dummy token stands in every empty slot: nobody sees it and nothing is read from it.
   const dummy = tokens.length;
   if (!full) {
@@ -89,7 +92,9 @@ export function packSequences(config: DecoderConfig, groups: readonly SequenceGr
     prefix_positions: tensor(
       "int32",
       [groups.length, prefixLength],
-      keyPositions(groups.length * prefixLength, (slot) => prefixAt(Math.floor(slot / prefixLength), slot % prefixLength)),
+      keyPositions(groups.length * prefixLength, (slot) =>
+        prefixAt(Math.floor(slot / prefixLength), slot % prefixLength),
+      ),
     ),
     row_positions: tensor(
       "int32",
@@ -120,7 +125,11 @@ export function route(name: string, slots: readonly number[], rows: number): Rec
 }
 
 /** Rotary tables of each token, and its position for models that learned an embedding for each. */
-export function positionFeeds(config: DecoderConfig, positions: readonly number[], lengths: readonly number[]): Record<string, Tensor> {
+export function positionFeeds(
+  config: DecoderConfig,
+  positions: readonly number[],
+  lengths: readonly number[],
+): Record<string, Tensor> {
   const feeds: Record<string, Tensor> = {};
   const longest = Math.max(0, ...lengths);
   config.ropes.forEach((rope, i) => {
@@ -132,4 +141,3 @@ export function positionFeeds(config: DecoderConfig, positions: readonly number[
   if (config.names.positions !== undefined) feeds.positions = int32(positions);
   return feeds;
 }
-

@@ -1,14 +1,4 @@
-import {
-  concat,
-  gatherRows,
-  input,
-  mul,
-  mulDims,
-  reshape,
-  softmax,
-  symbol,
-  type Node,
-} from "../graph/index.js";
+import { concat, gatherRows, input, mul, mulDims, reshape, softmax, symbol, type Node } from "../graph/index.js";
 import { attend, attentionShape, intoSlots, outOfSlots } from "../nn/attention.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { decoder } from "../nn/decoder.js";
@@ -27,7 +17,14 @@ import { positionInputs } from "./sequence-graph.js";
  */
 export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string, Node> {
   const { heads, keyValueHeads, headDim } = config;
-  const [tokens, rows, rowTokens, prefix, capacity, selected] = ["tokens", "rows", "row_tokens", "prefix", "capacity", "selected"].map(symbol);
+  const [tokens, rows, rowTokens, prefix, capacity, selected] = [
+    "tokens",
+    "rows",
+    "row_tokens",
+    "prefix",
+    "capacity",
+    "selected",
+  ].map(symbol);
   const routeInputs = (name: string, count: number) => ({
     slots: input(`${name}_slots`, "int32", [mulDims(count, rows, rowTokens)]),
     inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
@@ -39,24 +36,38 @@ export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string,
   const cachePositions = input("cache_positions", "int32", [1, rows, capacity]);
   const outputs: Record<string, Node> = {};
 
-  const hidden = decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, layer, index) => {
-    outputs[`key_${index}`] = k;
-    outputs[`value_${index}`] = v;
-    const fresh = (x: Node) => reshape(intoSlots(x, keyValueHeads, headDim, keyRoute), [1, keyValueHeads, rows, rowTokens, headDim]);
-    const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
-    const cached = (kind: string) => input(`cache_${kind}_${index}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
-    const segments = [
-      { keys: shared("key"), values: shared("value"), shared: true },
-      { keys: cached("key"), values: cached("value"), shared: false },
-      { keys: fresh(k), values: fresh(v), shared: false },
-    ];
-    const bias = concat(
-      [prefixPositions, cachePositions, rowPositions].map((keys) => visibilityBias(rowPositions, keys, layer.window)),
-      -1,
-    );
-    const attended = attend(intoSlots(q, heads, headDim, queryRoute), segments, bias, { groups: 1, rows, tokens: rowTokens }, attentionShape(config, layer));
-    return outOfSlots(attended, heads, headDim, tokens, queryRoute);
-  });
+  const hidden = decoder(
+    config,
+    scope,
+    input("tokens", "int32", [tokens]),
+    positionInputs(config, tokens),
+    (q, k, v, layer, index) => {
+      outputs[`key_${index}`] = k;
+      outputs[`value_${index}`] = v;
+      const fresh = (x: Node) =>
+        reshape(intoSlots(x, keyValueHeads, headDim, keyRoute), [1, keyValueHeads, rows, rowTokens, headDim]);
+      const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
+      const cached = (kind: string) =>
+        input(`cache_${kind}_${index}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
+      const segments = [
+        { keys: shared("key"), values: shared("value"), shared: true },
+        { keys: cached("key"), values: cached("value"), shared: false },
+        { keys: fresh(k), values: fresh(v), shared: false },
+      ];
+      const bias = concat(
+        [prefixPositions, cachePositions, rowPositions].map((keys) => visibilityBias(rowPositions, keys, layer.window)),
+        -1,
+      );
+      const attended = attend(
+        intoSlots(q, heads, headDim, queryRoute),
+        segments,
+        bias,
+        { groups: 1, rows, tokens: rowTokens },
+        attentionShape(config, layer),
+      );
+      return outOfSlots(attended, heads, headDim, tokens, queryRoute);
+    },
+  );
 
   const logits = vocabularyLogits(config, scope, gatherRows(hidden, input("select", "int32", [selected])));
   return {

@@ -52,7 +52,10 @@ export class CausalLM {
   static async open(path: string, { device = "auto", threads }: ModelOptions = {}): Promise<CausalLM> {
     const source = await openModelSource(path);
     try {
-      const { config, weights: file } = await matchWeights(parseModelConfig(source.config, configPath(source)), source.weights);
+      const { config, weights: file } = await matchWeights(
+        parseModelConfig(source.config, configPath(source)),
+        source.weights,
+      );
       const weights = await ModelWeights.open(file);
       return new CausalLM(source, config, weights, new Runtime({ device, threads }));
     } catch (error) {
@@ -68,7 +71,10 @@ export class CausalLM {
   /** The trained parameters, by their names in the model (or PEFT's names less "base_model.model."). */
   get parameters(): ParameterBuffer {
     if (this.trained === undefined) {
-      throw new LlamaGymError("INVALID_STATE", "Nothing of this model is trained; add an adapter with getPeftModel, or call trainWeights.");
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        "Nothing of this model is trained; add an adapter with getPeftModel, or call trainWeights.",
+      );
     }
     return this.trained.parameters;
   }
@@ -93,7 +99,8 @@ export class CausalLM {
   scope(adapterForm: ScopeOptions["adapterForm"]): ModelScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     if (this.trained !== undefined && this.trained.adapter === undefined) {
-      for (const name of this.trained.parameters.names) stored.set(name, { kind: "trained", shape: this.trained.parameters.shape(name) });
+      for (const name of this.trained.parameters.names)
+        stored.set(name, { kind: "trained", shape: this.trained.parameters.shape(name) });
     }
     return new ModelScope({
       parameters: stored,
@@ -107,20 +114,28 @@ export class CausalLM {
     return this.runtime.createSession(graph, { ...this.weights.sessionOptions(), profile });
   }
 
-  /** The trained values that a graph reads, and its adapter switch. */
-  parameterFeeds(graph: CompiledGraph, { adapter = true }: { adapter?: boolean } = {}): Record<string, Tensor | View> {
-    const feeds: Record<string, Tensor | View> = {};
+  /** The trained values that a graph reads. */
+  parameterViews(graph: CompiledGraph): Record<string, View> {
+    const views: Record<string, View> = {};
     for (const { name } of graph.inputs) {
-      if (name === ADAPTER_SWITCH) feeds[name] = tensor("float32", [], Float32Array.of(adapter ? 1 : 0));
-      else if (this.trained?.parameters.has(name) === true) feeds[name] = this.trained.parameters.view(name);
+      if (this.trained?.parameters.has(name) === true) views[name] = this.trained.parameters.view(name);
     }
-    return feeds;
+    return views;
+  }
+
+  /** The adapter's switch, for a graph that has one: off gives the reference policy. */
+  adapterFeeds(graph: CompiledGraph, { adapter = true }: { readonly adapter?: boolean } = {}): Record<string, Tensor> {
+    if (!graph.inputs.some(({ name }) => name === ADAPTER_SWITCH)) return {};
+    return { [ADAPTER_SWITCH]: tensor("float32", [], Float32Array.of(adapter ? 1 : 0)) };
   }
 
   /** The same model with something of it trained; weights and runtime are shared. */
   withTrained(parameters: ParameterBuffer, adapter?: Adapter): CausalLM {
     if (this.trained !== undefined) {
-      throw new LlamaGymError("INVALID_STATE", "This model is trained already; start from the base model, or merge its adapter first.");
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        "This model is trained already; start from the base model, or merge its adapter first.",
+      );
     }
     return new CausalLM(this.source, this.config, this.weights, this.runtime, { adapter, parameters });
   }

@@ -56,7 +56,15 @@ export function policyNodes(
   const { head, headBias } = config.names;
   if (!trainedHead) {
     const bias = headBias === undefined ? undefined : scope.tensor(headBias);
-    const result = tokenLogProbs({ hidden, head: scope.tensor(head), bias, targets, inverseTemperature, softcap: config.logitSoftcap, entropy });
+    const result = tokenLogProbs({
+      hidden,
+      head: scope.tensor(head),
+      bias,
+      targets,
+      inverseTemperature,
+      softcap: config.logitSoftcap,
+      entropy,
+    });
     return { selected, hidden, ...result };
   }
   const all = logSoftmax(mul(vocabularyLogits(config, scope, hidden), inverseTemperature));

@@ -70,8 +70,14 @@ export class ModelScope implements Scope {
       case "quantised": {
         const { codes, zeroPoints, blockSize, shape } = parameter;
         const blocks = [shape[0], shape[1] / blockSize];
-        const part = (suffix: string, dtype: DType, partShape: readonly number[]) => weight(`${name}.${suffix}`, dtype, partShape);
-        return dequantize(part("codes", codes, shape), part("scales", "float32", blocks), part("zero_points", zeroPoints, blocks), blockSize);
+        const part = (suffix: string, dtype: DType, partShape: readonly number[]) =>
+          weight(`${name}.${suffix}`, dtype, partShape);
+        return dequantize(
+          part("codes", codes, shape),
+          part("scales", "float32", blocks),
+          part("zero_points", zeroPoints, blocks),
+          blockSize,
+        );
       }
     }
   }
@@ -89,7 +95,8 @@ export class ModelScope implements Scope {
     const transposeB = !this.options.transposedWeights;
     const a = this.trainedInput(loraA(module), [rank, inFeatures]);
     const b = mul(this.trainedInput(loraB(module), [outFeatures, rank]), input(ADAPTER_SWITCH, "float32", []));
-    const lowRank = (from: Node) => matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
+    const lowRank = (from: Node) =>
+      matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
     if (this.options.adapterForm === "separate") return add(matmul(x, stored, { transposeB }), lowRank(x));
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })

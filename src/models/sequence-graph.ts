@@ -1,14 +1,4 @@
-import {
-  addDims,
-  concat,
-  input,
-  mulDims,
-  reshape,
-  split,
-  symbol,
-  type Dim,
-  type Node,
-} from "../graph/index.js";
+import { addDims, concat, input, mulDims, reshape, split, symbol, type Dim, type Node } from "../graph/index.js";
 import { attend, attentionShape, intoSlots, outOfSlots, type Slots } from "../nn/attention.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { decoder, type Positions } from "../nn/decoder.js";
@@ -36,7 +26,8 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
   const prefixTokens: Dim = withPrefix ? symbol("prefix_tokens") : 0;
   const own: Slots = { groups, rows, tokens: rowTokens };
   const shared: Slots = { groups, rows: 1, tokens: prefixTokens };
-  const slotCount = (perRow: number) => addDims(mulDims(groups, perRow, prefixTokens), mulDims(groups, rows, perRow, rowTokens));
+  const slotCount = (perRow: number) =>
+    addDims(mulDims(groups, perRow, prefixTokens), mulDims(groups, rows, perRow, rowTokens));
   const routeInputs = (name: string, count: number) => ({
     slots: input(`${name}_slots`, "int32", [slotCount(count)]),
     inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
@@ -56,31 +47,44 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
     };
   };
 
-  return decoder(config, scope, input("tokens", "int32", [tokens]), positionInputs(config, tokens), (q, k, v, layer) => {
-    const shape = attentionShape(config, layer);
-    const parts = (x: Node, perKey: number, route: typeof queryRoute): Node[] => {
-      const inSlots = intoSlots(x, perKey * keyValueHeads, headDim, route);
-      const lengths = [mulDims(groups, perKey * keyValueHeads, prefixTokens), mulDims(groups, rows, perKey * keyValueHeads, rowTokens)];
-      return withPrefix ? split(inSlots, 0, lengths) : [inSlots];
-    };
-    const queries = parts(q, heads / keyValueHeads, queryRoute);
-    const keyValues = [k, v].map((x) => parts(x, 1, keyRoute));
-    const last = queries.length - 1;
-    const [ownKeys, ownValues] = keyValues.map((x) => reshape(x[last], [groups, keyValueHeads, rows, rowTokens, headDim]));
-    const ownSegment = { keys: ownKeys, values: ownValues, shared: false };
-    const { own: ownBias, prefix: prefixBias } = bias(layer.window);
-    if (prefixBias === undefined) {
-      return outOfSlots(attend(queries[0], [ownSegment], ownBias, own, shape), heads, headDim, tokens, queryRoute);
-    }
-    const [prefixKeys, prefixValues] = keyValues.map((x) => reshape(x[0], [groups, keyValueHeads, prefixTokens, headDim]));
-    const prefixSegment = { keys: prefixKeys, values: prefixValues, shared: true };
-    const attended = concat(
-      [
-        attend(queries[0], [prefixSegment], prefixBias, shared, shape),
-        attend(queries[1], [prefixSegment, ownSegment], ownBias, own, shape),
-      ],
-      0,
-    );
-    return outOfSlots(attended, heads, headDim, tokens, queryRoute);
-  });
+  return decoder(
+    config,
+    scope,
+    input("tokens", "int32", [tokens]),
+    positionInputs(config, tokens),
+    (q, k, v, layer) => {
+      const shape = attentionShape(config, layer);
+      const parts = (x: Node, perKey: number, route: typeof queryRoute): Node[] => {
+        const inSlots = intoSlots(x, perKey * keyValueHeads, headDim, route);
+        const lengths = [
+          mulDims(groups, perKey * keyValueHeads, prefixTokens),
+          mulDims(groups, rows, perKey * keyValueHeads, rowTokens),
+        ];
+        return withPrefix ? split(inSlots, 0, lengths) : [inSlots];
+      };
+      const queries = parts(q, heads / keyValueHeads, queryRoute);
+      const keyValues = [k, v].map((x) => parts(x, 1, keyRoute));
+      const last = queries.length - 1;
+      const [ownKeys, ownValues] = keyValues.map((x) =>
+        reshape(x[last], [groups, keyValueHeads, rows, rowTokens, headDim]),
+      );
+      const ownSegment = { keys: ownKeys, values: ownValues, shared: false };
+      const { own: ownBias, prefix: prefixBias } = bias(layer.window);
+      if (prefixBias === undefined) {
+        return outOfSlots(attend(queries[0], [ownSegment], ownBias, own, shape), heads, headDim, tokens, queryRoute);
+      }
+      const [prefixKeys, prefixValues] = keyValues.map((x) =>
+        reshape(x[0], [groups, keyValueHeads, prefixTokens, headDim]),
+      );
+      const prefixSegment = { keys: prefixKeys, values: prefixValues, shared: true };
+      const attended = concat(
+        [
+          attend(queries[0], [prefixSegment], prefixBias, shared, shape),
+          attend(queries[1], [prefixSegment, ownSegment], ownBias, own, shape),
+        ],
+        0,
+      );
+      return outOfSlots(attended, heads, headDim, tokens, queryRoute);
+    },
+  );
 }

@@ -16,7 +16,8 @@ export interface ModelSource {
 /** Opens a folder or a GGUF file; throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED. */
 export async function openModelSource(path: string): Promise<ModelSource> {
   const info = await stat(path).catch(() => undefined);
-  if (info === undefined) throw new LlamaGymError("FILE_NOT_FOUND", `There is no model folder or GGUF file at ${path}.`);
+  if (info === undefined)
+    throw new LlamaGymError("FILE_NOT_FOUND", `There is no model folder or GGUF file at ${path}.`);
   if (!info.isDirectory()) return openGguf(path);
   const config = await readJson(join(path, "config.json"));
   const generationConfig = await readJson(join(path, "generation_config.json")).catch((error: unknown) => {

@@ -45,7 +45,10 @@ function batchFeeds(model: CausalLM, { groups, selected, temperature = 1 }: Toke
   const packed = packSequences(model.config, groups);
   const select = selected.map(({ group, row, index }) => packed.predictor(group, row, index));
   if (select.includes(-1)) {
-    throw new LlamaGymError("INVALID_ARGUMENT", "The first token of a sequence has no log-probability: nothing comes before it.");
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      "The first token of a sequence has no log-probability: nothing comes before it.",
+    );
   }
   return {
     ...packed.feeds,
@@ -62,7 +65,10 @@ export class ScoringGraph {
     private readonly session: Session,
   ) {}
 
-  static async create(model: CausalLM, { entropy = "none", withPrefix = true, adapterForm = "separate", profile }: GraphOptions = {}): Promise<ScoringGraph> {
+  static async create(
+    model: CausalLM,
+    { entropy = "none", withPrefix = true, adapterForm = "separate", profile }: GraphOptions = {},
+  ): Promise<ScoringGraph> {
     const scope = model.scope(adapterForm);
     const hidden = sequenceGraph(model.config, scope, withPrefix);
     const policy = policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained });
@@ -71,9 +77,16 @@ export class ScoringGraph {
   }
 
   /** One value for each selected token; `adapter: false` gives the reference policy's. */
-  async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<{ logProbs: Float32Array; entropy: Float32Array | undefined }> {
+  async run(
+    batch: TokenBatch,
+    { adapter = true }: { adapter?: boolean } = {},
+  ): Promise<{ logProbs: Float32Array; entropy: Float32Array | undefined }> {
     const { graph } = this.session;
-    const outputs = await this.session.run({ ...batchFeeds(this.model, batch), ...this.model.parameterFeeds(graph, { adapter }) });
+    const outputs = await this.session.run({
+      ...batchFeeds(this.model, batch),
+      ...this.model.parameterViews(graph),
+      ...this.model.adapterFeeds(graph, { adapter }),
+    });
     return { logProbs: outputs.logProbs.data, entropy: outputs.entropy?.data };
   }
 
@@ -99,9 +112,14 @@ export class TrainingGraph {
   ): Promise<TrainingGraph> {
     const scope = model.scope(adapterForm);
     const hidden = sequenceGraph(model.config, scope, withPrefix);
-    const { loss, statistics = {} } = objective(policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained }));
+    const { loss, statistics = {} } = objective(
+      policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained }),
+    );
     const names = [...scope.trained.keys()];
-    const gradients = gradient(loss, names.map((name) => scope.trained.get(name)!));
+    const gradients = gradient(
+      loss,
+      names.map((name) => scope.trained.get(name)!),
+    );
     const graph = compile({
       loss,
       ...statistics,
@@ -128,7 +146,12 @@ export class TrainingGraph {
       if (name.startsWith(GRADIENT)) fetches[name] = parameters.view(name.slice(GRADIENT.length), target);
     }
     const outputs = await session.run(
-      { ...batchFeeds(model, batch), ...model.parameterFeeds(session.graph), ...inputs },
+      {
+        ...batchFeeds(model, batch),
+        ...model.parameterViews(session.graph),
+        ...model.adapterFeeds(session.graph),
+        ...inputs,
+      },
       { fetches },
     );
     if (accumulate) await runtime.kernel({ name: "addScaled", target: parameters.gradients, source: target, scale: 1 });

@@ -56,7 +56,8 @@ export class ModelWeights {
       }
     }
     const memory = new SharedArrayBuffer(bytes);
-    for (const { name, offset, count } of widened) await file.readFloat32(name, new Float32Array(memory, offset, count));
+    for (const { name, offset, count } of widened)
+      await file.readFloat32(name, new Float32Array(memory, offset, count));
     return new ModelWeights(file, locations, [...folders][0], new Uint8Array(memory), parameters);
   }
 

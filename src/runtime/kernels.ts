@@ -15,10 +15,18 @@ export interface RowSampling {
 
 /** Work on buffers that is cheaper outside a graph; each runs in the worker, next to the buffers. */
 export type KernelCall =
-  /** Copies blocks of elements, the same for each pair: plan holds source offset, target offset and length in turn. */
+  /**
+   * Copies blocks of elements within each of several sections that source and target are made of: plan holds source offset,
+   * target offset and length in turn, the same for every section.
+   */
   | {
       readonly name: "copyBlocks";
-      readonly pairs: readonly { readonly source: View; readonly target: View }[];
+      readonly source: View;
+      readonly target: View;
+      readonly sections: number;
+      /** Elements from one section's start to the next's. */
+      readonly sourceStride: number;
+      readonly targetStride: number;
       readonly plan: Int32Array;
     }
   | { readonly name: "fill"; readonly target: View; readonly value: number }
@@ -62,7 +70,7 @@ export type KernelResult = number | SampleResult | Float64Array | undefined;
 export function runKernel(call: KernelCall, floats: (view: View) => Float32Array): KernelResult {
   switch (call.name) {
     case "copyBlocks":
-      for (const { source, target } of call.pairs) copyBlocks(floats(source), floats(target), call.plan);
+      copyBlocks(floats(call.source), floats(call.target), call);
       return undefined;
     case "fill":
       floats(call.target).fill(call.value);
@@ -88,14 +96,20 @@ export function runKernel(call: KernelCall, floats: (view: View) => Float32Array
   }
 }
 
-function copyBlocks(source: Float32Array, target: Float32Array, plan: Int32Array): void {
-  for (let i = 0; i < plan.length; i += 3) {
-    const from = plan[i];
-    const to = plan[i + 1];
-    const length = plan[i + 2];
-    // A loop beats a view of a view for the short blocks of a head's vector.
-    if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
-    else target.set(source.subarray(from, from + length), to);
+function copyBlocks(
+  source: Float32Array,
+  target: Float32Array,
+  { sections, sourceStride, targetStride, plan }: Extract<KernelCall, { name: "copyBlocks" }>,
+): void {
+  for (let section = 0; section < sections; section++) {
+    for (let i = 0; i < plan.length; i += 3) {
+      const from = section * sourceStride + plan[i];
+      const to = section * targetStride + plan[i + 1];
+      const length = plan[i + 2];
+      // A loop beats a view of a view for the short blocks of a head's vector.
+      if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
+      else target.set(source.subarray(from, from + length), to);
+    }
   }
 }
 

@@ -39,7 +39,7 @@ export class Session {
   request(feeds: Feeds, { fetches = {}, bindings = [], outputs }: RunOptions = {}): RunRequest {
     const bound = Object.assign({}, ...bindings.map((binding) => binding.feeds)) as Record<string, View>;
     const written = Object.assign({}, ...bindings.map((binding) => binding.fetches)) as Record<string, View>;
-    checkFeeds(this.graph.inputs, { ...feeds, ...bound });
+    checkFeeds(this.graph.inputs, feeds, bound);
     const names = outputs ?? this.graph.outputs.map(({ name }) => name);
     return {
       kind: "run",
@@ -55,27 +55,25 @@ export class Session {
   }
 }
 
-/** Every input there, of its type, and all named dimensions of one size throughout. */
-function checkFeeds(inputs: readonly NamedType[], feeds: Feeds): void {
+/** Every input there, of its type, and all named dimensions of one size throughout; bound ones are taken at their word. */
+function checkFeeds(inputs: readonly NamedType[], feeds: Feeds, bound: Readonly<Record<string, View>>): void {
   const sizes = new Map<string, number>();
   for (const type of inputs) {
-    const fed = feeds[type.name];
+    const fed = bound[type.name] ?? feeds[type.name];
     if (fed === undefined)
       throw new LlamaGymError("SHAPE_MISMATCH", `Input "${type.name}" of the graph was not given.`);
     if (fed.dtype !== type.dtype || fed.shape.length !== type.shape.length) throw mismatch(type, fed);
-    type.shape.forEach((dim, axis) => {
+    for (let axis = 0; axis < type.shape.length; axis++) {
+      const dim = type.shape[axis];
       if (typeof dim !== "number" && !sizes.has(dim.key)) sizes.set(dim.key, fed.shape[axis]);
-    });
+    }
   }
   for (const type of inputs) {
+    if (type.name in bound) continue;
     const fed = feeds[type.name];
     if (type.shape.some((dim, axis) => evaluateDim(dim, sizes) !== fed.shape[axis])) throw mismatch(type, fed);
-    if (
-      "data" in fed &&
-      fed.data.length * fed.data.BYTES_PER_ELEMENT !== byteLength(fed.dtype, elementCount(fed.shape))
-    ) {
+    if ("data" in fed && fed.data.byteLength !== byteLength(fed.dtype, elementCount(fed.shape)))
       throw mismatch(type, fed);
-    }
   }
 }
 

@@ -1,0 +1,12 @@
+import { LlamaGymError } from "../errors.js";
+import { getPeftModel as adaptModel, type PeftOptions } from "../models/adapters.js";
+import type { CausalLM } from "../models/causal-lm.js";
+import { RandomStream } from "../tensor/random.js";
+import type { Tokenizer } from "../text/index.js";
+import { ChoiceConstraint, logSumExp } from "./choices.js";
+import { checkNumber, numberOptions, resolveOptions, type GenerationOptions } from "./options.js";
+import { PromptMaker, type Prompt, type PromptInput } from "./prompt.js";
+import { ReplyText } from "./reply-text.js";
+import type { FinishReason, Reply } from "./request.js";
+import { Sampler } from "./sampler.js";
+import { TextStream } from "./text-stream.js";

@@ -1,0 +1,187 @@
+import { LlamaGymError } from "../errors.js";
+import type { SamplingSettings } from "../kernels/sampling.js";
+import type { ChatOptions } from "../text/index.js";
+
+/** The range of a number that can be set, and what it does. */
+export interface NumberRule {
+  readonly integer?: boolean;
+  readonly min?: number;
+  /** The value must be larger than this. */
+  readonly above?: number;
+  readonly max?: number;
+  readonly description: string;
+  /** The same setting in generation_config.json. */
+  readonly configKey?: string;
+}
+
+/** Every number that shapes a reply; the command line is made from the same table. */
+export const numberOptions = {
+  maxNewTokens: {
+    integer: true,
+    min: 1,
+    description: "tokens that a reply has at most",
+    configKey: "max_new_tokens",
+  },
+  temperature: {
+    min: 0,
+    description: "0 takes the most probable token, 1 samples from the model's own distribution",
+    configKey: "temperature",
+  },
+  topK: { integer: true, min: 0, description: "keep the k most probable tokens; 0 keeps all", configKey: "top_k" },
+  topP: { above: 0, max: 1, description: "keep the most probable tokens up to this mass", configKey: "top_p" },
+  minP: { min: 0, max: 1, description: "keep tokens this probable beside the best", configKey: "min_p" },
+  repetitionPenalty: {
+    above: 0,
+    description: "above 1, tokens seen before become less likely",
+    configKey: "repetition_penalty",
+  },
+  seed: { integer: true, min: 0, description: "the same seed gives the same reply" },
+} as const satisfies Record<string, NumberRule>;
+
+type NumberOption = keyof typeof numberOptions;
+
+/** What happens to a prompt that leaves no room for the reply. */
+export const overflowPolicies = ["error", "truncate-left"] as const;
+export type OverflowPolicy = (typeof overflowPolicies)[number];
+
+/** How a reply is generated. What is not given comes from the model's generation_config.json, then from Transformers' defaults. */
+export interface GenerationOptions
+  extends Partial<Record<NumberOption, number>>, Pick<ChatOptions, "tools" | "chatTemplate" | "variables"> {
+  /** Strings that end the reply; they and what follows are not part of its text. */
+  readonly stop?: string | readonly string[];
+  /** Tokens that end the reply, beside the model's own end tokens. */
+  readonly stopTokenIds?: readonly number[];
+  /** The model's own end tokens do not end the reply. */
+  readonly ignoreEos?: boolean;
+  /** The reply is one of these texts, drawn token by token among those that lead to one. */
+  readonly choices?: readonly string[];
+  /** Ends the reply where it stands; it then has finishReason "aborted". */
+  readonly signal?: AbortSignal;
+  /** False replies as the model does without its adapter. Default true. */
+  readonly adapter?: boolean;
+  /**
+   * For a prompt that leaves no room for the reply: "error" (the default) throws CONTEXT_OVERFLOW; "truncate-left" leaves out
+   * the oldest tokens, or of a list of messages the oldest after the system's.
+   */
+  readonly overflow?: OverflowPolicy;
+}
+
+const otherOptions = [
+  "stop",
+  "stopTokenIds",
+  "ignoreEos",
+  "choices",
+  "signal",
+  "adapter",
+  "overflow",
+  "tools",
+  "chatTemplate",
+  "variables",
+] as const satisfies readonly (keyof GenerationOptions)[];
+
+/** Tokens of a reply when neither the caller nor the model's files say how many. */
+const DEFAULT_NEW_TOKENS = 256;
+
+/** Transformers' defaults for sampling (GenerationConfig). */
+const SAMPLING_DEFAULTS: SamplingSettings = { temperature: 1, topK: 50, topP: 1, minP: 0, repetitionPenalty: 1 };
+
+/** Options that only mean something when tokens are drawn at random. */
+const RANDOM_OPTIONS = ["topK", "topP", "minP", "seed"] as const;
+
+/** What a reply is generated with, all of it decided. */
+export interface ResolvedOptions {
+  readonly settings: SamplingSettings;
+  readonly maxNewTokens: number;
+  /** Whether the caller asked for that many; otherwise a full context may shorten the reply. */
+  readonly lengthIsAsked: boolean;
+  readonly stop: readonly string[];
+}
+
+/**
+ * Checks options and fills in what is missing. Tokens are drawn at random when a temperature above 0 is asked for, or any other
+ * setting of random drawing, or when the model's files ask for it (do_sample); else the most probable is taken.
+ * Throws INVALID_ARGUMENT, and FILE_CORRUPT for a value in generation_config.json that cannot be.
+ */
+export function resolveOptions(
+  options: GenerationOptions,
+  generationConfig: Readonly<Record<string, unknown>> = {},
+): ResolvedOptions {
+  checkOptions(options);
+  const configured = (name: NumberOption) => options[name] ?? fromConfig(name, generationConfig);
+  const random = generationConfig.do_sample === true || RANDOM_OPTIONS.some((name) => options[name] !== undefined);
+  const temperature = options.temperature ?? (random ? (fromConfig("temperature", generationConfig) ?? 1) : 0);
+  // Among given choices, only what the caller asks for may take one away.
+  const shaped = options.choices === undefined;
+  const setting = (name: "topK" | "topP" | "minP" | "repetitionPenalty") =>
+    shaped ? (configured(name) ?? SAMPLING_DEFAULTS[name]) : (options[name] ?? NO_SHAPING[name]);
+  return {
+    settings: {
+      temperature,
+      topK: setting("topK"),
+      topP: setting("topP"),
+      minP: setting("minP"),
+      repetitionPenalty: setting("repetitionPenalty"),
+    },
+    maxNewTokens: configured("maxNewTokens") ?? DEFAULT_NEW_TOKENS,
+    lengthIsAsked: options.maxNewTokens !== undefined,
+    stop: typeof options.stop === "string" ? [options.stop] : (options.stop ?? []),
+  };
+}
+
+const NO_SHAPING = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
+
+function checkOptions(options: GenerationOptions): void {
+  const known = [...Object.keys(numberOptions), ...otherOptions];
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw invalid(`There is no generation option "${unknown}". Known: ${known.join(", ")}.`);
+  for (const name of Object.keys(numberOptions) as NumberOption[]) {
+    const value: unknown = options[name];
+    if (value !== undefined) checkNumber(name, value, numberOptions[name]);
+  }
+  const { stop, stopTokenIds, choices, overflow } = options;
+  const stops = typeof stop === "string" ? [stop] : stop;
+  if (stops?.some((text) => typeof text !== "string" || text === "") === true)
+    throw invalid("stop must be a text, or a list of texts, that are not empty.");
+  if (stopTokenIds?.some((id) => !Number.isSafeInteger(id) || id < 0) === true)
+    throw invalid(`stopTokenIds must be token ids, not [${stopTokenIds.join(", ")}].`);
+  if (overflow !== undefined && !overflowPolicies.includes(overflow))
+    throw invalid(`overflow must be ${overflowPolicies.join(" or ")}, not ${JSON.stringify(overflow)}.`);
+  if (choices !== undefined && (stop !== undefined || stopTokenIds !== undefined || options.maxNewTokens !== undefined))
+    throw invalid("A choice ends by itself: choices cannot go with stop, stopTokenIds or maxNewTokens.");
+}
+
+/** Throws INVALID_ARGUMENT when a value is no number in the rule's range; `name` is what the message calls it. */
+export function checkNumber(name: string, value: unknown, rule: NumberRule): void {
+  const { integer = false, min = -Infinity, above = -Infinity, max = Infinity } = rule;
+  const ok = typeof value === "number" && (integer ? Number.isSafeInteger(value) : Number.isFinite(value));
+  if (ok && value >= min && value > above && value <= max) return;
+  throw invalid(`${name} must be ${describeRange(rule)}, not ${String(value)}.`);
+}
+
+/** "a whole number of at least 1", "a number above 0 and at most 1". */
+function describeRange({ integer = false, min, above, max }: NumberRule): string {
+  const bounds = [
+    min === undefined ? undefined : `at least ${min}`,
+    above === undefined ? undefined : `above ${above}`,
+    max === undefined ? undefined : `at most ${max}`,
+  ].filter((bound) => bound !== undefined);
+  const kind = integer ? "a whole number" : "a number";
+  return bounds.length === 0 ? kind : `${kind} ${above === undefined ? "of " : ""}${bounds.join(" and ")}`;
+}
+
+function fromConfig(name: NumberOption, config: Readonly<Record<string, unknown>>): number | undefined {
+  const rule: NumberRule = numberOptions[name];
+  const value = rule.configKey === undefined ? undefined : config[rule.configKey];
+  if (value === undefined || value === null) return undefined;
+  try {
+    checkNumber(rule.configKey!, value, rule);
+  } catch (error) {
+    const { message } = error as LlamaGymError;
+    throw new LlamaGymError("FILE_CORRUPT", `The model's generation_config.json cannot be used: ${message}`);
+  }
+  return value as number;
+}
+
+function invalid(message: string): LlamaGymError {
+  return new LlamaGymError("INVALID_ARGUMENT", message);
+}
