@@ -30,7 +30,7 @@ export function assistantRanges(
     if (message.role !== "assistant") return;
     const place = findContent(renderer, messages, index, text, options);
     if (!place) return;
-    const start = headerEnd(renderer, messages, index, text, options) ?? place.start;
+    const start = headerEnd(renderer, messages, index, text, place.start, options);
     ranges.push([Math.min(start, place.end), place.end + endTokenLength(place.closing, specialTokens)]);
   });
   return { text, ranges };
@@ -92,15 +92,16 @@ function headerEnd(
   messages: readonly ChatMessage[],
   index: number,
   text: string,
+  content: number,
   options: RenderOptions,
-): number | null {
-  if (index === 0) return null;
+): number {
   const before = messages.slice(0, index);
   const prompt = attempt(() => renderer.render(before, { ...options, addGenerationPrompt: true }));
+  if (prompt === null || !text.startsWith(prompt)) return content;
   const plain = attempt(() => renderer.render(before, { ...options, addGenerationPrompt: false }));
-  // A template that has no generation prompt says nothing about headers.
-  if (prompt === null || prompt === plain || !text.startsWith(prompt)) return null;
-  return prompt.length;
+  // A template without a generation prompt does not tell its header from the content; whitespace alone is no header.
+  const tells = prompt !== plain || text.slice(prompt.length, content).trim() === "";
+  return tells ? prompt.length : content;
 }
 
 /** How much of the closing is the end token: up to the first special token, or all but the last whitespace. */

@@ -35,11 +35,13 @@ export async function readTokenizerFolder(folder: string): Promise<TokenizerFile
  * Throws FILE_WRITE_FAILED.
  */
 export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<void> {
-  const json = (name: string, value: unknown) =>
-    value === undefined ? undefined : writeFileAtomic(join(folder, name), `${JSON.stringify(value, null, 2)}\n`);
-  await json("tokenizer.json", files.tokenizerJson);
-  await json("tokenizer_config.json", files.tokenizerConfig);
-  await json("special_tokens_map.json", files.specialTokensMap);
+  await writeFileAtomic(join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);
+  for (const [name, value] of [
+    ["tokenizer_config.json", files.tokenizerConfig],
+    ["special_tokens_map.json", files.specialTokensMap],
+  ] as const) {
+    if (value !== undefined) await writeFileAtomic(join(folder, name), configText(value));
+  }
   const { chatTemplate } = files;
   if (chatTemplate === undefined) return;
   const templates = typeof chatTemplate === "string" ? { default: chatTemplate } : chatTemplate;
@@ -47,6 +49,17 @@ export async function writeTokenizerFolder(files: TokenizerFiles, folder: string
     const path = name === "default" ? "chat_template.jinja" : join(namedTemplates, `${safeName(name)}.jinja`);
     await writeFileAtomic(join(folder, path), template);
   }
+}
+
+/** Python writes huge integers with all their digits and would read 1e+30 as a fraction. */
+function configText(value: unknown): string {
+  const spelled = JSON.stringify(
+    value,
+    (_, item: unknown) =>
+      typeof item === "number" && Number.isInteger(item) && Math.abs(item) >= 1e21 ? `\u0000${BigInt(item)}` : item,
+    2,
+  );
+  return `${spelled.replace(/"\\u0000(-?\d+)"/g, "$1")}\n`;
 }
 
 /** chat_template.jinja, the older chat_template.json, and named templates; undefined when there is none. */

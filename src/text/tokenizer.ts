@@ -7,19 +7,14 @@ import { type SpecialRole, generationEndIds, readSpecialTokens } from "./special
 import { StreamDecoder } from "./stream-decoder.js";
 import { type Offset, alignTokens } from "./tokenization/alignment.js";
 import type { AddedToken } from "./tokenization/added-tokens.js";
-import { spelledBytes } from "./tokenization/byte-level.js";
-import {
-  type DecodeStageFactory,
-  createDecoder,
-  createTokenReader,
-  readsByteCharacters,
-  readsByteTokens,
-} from "./tokenization/decoder.js";
+import { type DecodeStageFactory, createDecoder } from "./tokenization/decoder.js";
 import { type JsonObject, corrupt, isObject } from "./tokenization/json.js";
 import { readVocabulary } from "./tokenization/model.js";
 import { EncodingPipeline, type TextPosition } from "./tokenization/pipeline.js";
 import { type PostProcessor, createPostProcessor, surroundWith } from "./tokenization/post-processor.js";
+import { partSpelling, tokenSpelling } from "./tokenization/spelling.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
+import { writeTokenizerFolder } from "./tokenizer-folder.js";
 
 /** How a text is encoded. */
 export interface EncodeOptions {
@@ -97,7 +92,7 @@ export class Tokenizer {
     this.postProcessor = createPostProcessor(json.post_processor) ?? this.configuredPostProcessor(json, config);
     this.decoder = createDecoder(json.decoder);
     this.bytesOf = tokenSpelling(json.decoder);
-    this.readPart = partReader(this.pipeline, json.decoder);
+    this.readPart = partSpelling(json.decoder, this.pipeline.normalizePart);
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
     this.chat = new ChatRenderer(this.chatTemplates, byRole, name);
   }
@@ -174,6 +169,11 @@ export class Tokenizer {
     return text + stream.end();
   }
 
+  /** The text that ids add in the middle of a sequence, where no leading space is taken off. */
+  decodeContinuation(ids: readonly number[]): string {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(ids.map((id) => this.tokenBytes(id))));
+  }
+
   /** A decoder for tokens as they come; what it gives in total equals `decode` of all of them. */
   createStreamDecoder({ skipSpecialTokens = false }: DecodeOptions = {}): StreamDecoder {
     return new StreamDecoder(
@@ -239,6 +239,15 @@ export class Tokenizer {
     return { text, ids, assistantSpans, assistantMask };
   }
 
+  /**
+   * Writes the tokenizer's files into a folder, so that Python's AutoTokenizer opens it: tokenizer.json,
+   * tokenizer_config.json and, where there are any, special_tokens_map.json and chat_template.jinja.
+   * Throws FILE_WRITE_FAILED.
+   */
+  async save(folder: string): Promise<void> {
+    await writeTokenizerFolder(this.files, folder);
+  }
+
   private roleId(role: SpecialRole): number | undefined {
     const content = this.specialTokens.get(role);
     return content === undefined ? undefined : this.tokenToId(content);
@@ -262,25 +271,6 @@ export class Tokenizer {
 }
 
 const utf8 = new TextEncoder();
-const byteToken = /^<0x([0-9A-Fa-f]{2})>$/;
-
-function tokenSpelling(decoder: unknown): (token: string) => Uint8Array {
-  if (readsByteCharacters(decoder)) return spelledBytes;
-  const read = createTokenReader(decoder);
-  const byteTokens = readsByteTokens(decoder);
-  return (token) => {
-    const byte = byteTokens ? byteToken.exec(token) : null;
-    return byte ? Uint8Array.of(Number.parseInt(byte[1], 16)) : utf8.encode(read(token));
-  };
-}
-
-/** What tokens spell for a small part of the text. */
-function partReader(pipeline: EncodingPipeline, decoder: unknown): (part: string) => string {
-  const normalize = pipeline.normalizePart ?? ((part: string) => part);
-  if (readsByteCharacters(decoder)) return normalize;
-  const read = createTokenReader(decoder);
-  return (part) => read(normalize(part));
-}
 
 function requireObject(value: unknown, file: string): JsonObject {
   if (!isObject(value)) throw corrupt(`${file} must hold a JSON object.`);

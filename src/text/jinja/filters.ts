@@ -18,6 +18,7 @@ import {
   pythonType,
   stringOf,
   toValue,
+  tupleValue,
 } from "./values.js";
 
 type Filter = (value: Value, args: CallArguments) => Value;
@@ -90,13 +91,18 @@ function items(value: Value): Value {
   if (isUndefined(value)) return listValue([]);
   const entries = dictEntries(value);
   if (!entries) throw new Error("Can only get item pairs from a mapping.");
-  return listValue(Array.from(entries, ([key, item]) => listValue([toValue(key), item])));
+  return listValue(Array.from(entries, ([key, item]) => tupleValue([toValue(key), item])));
 }
 
 function reverse(value: Value): Value {
   const text = stringOf(value);
   if (text !== undefined) return toValue(Array.from(text).reverse().join(""));
   return listValue(iterate(value).slice().reverse());
+}
+
+/** What map, select and their like go through; nothing for None and other values that count as false. */
+function elements(value: Value): Value[] {
+  return isTrue(value) ? iterate(value) : [];
 }
 
 function attributeOf(item: Value, path: Value): Value {
@@ -118,7 +124,7 @@ function map(value: Value, { positional, named }: CallArguments): Value {
   if (attribute) {
     const missing = named.get("default");
     return listValue(
-      iterate(value).map((item) => {
+      elements(value).map((item) => {
         const found = attributeOf(item, attribute);
         return isUndefined(found) && missing ? missing : found;
       }),
@@ -128,7 +134,7 @@ function map(value: Value, { positional, named }: CallArguments): Value {
   const filter = templateFilters.get(name);
   if (!filter) throw new Error(`No filter named '${name}'.`);
   const rest: CallArguments = { positional: positional.slice(1), named };
-  return listValue(iterate(value).map((item) => filter(item, rest)));
+  return listValue(elements(value).map((item) => filter(item, rest)));
 }
 
 function testNamed(name: Value | undefined): (value: Value, other: Value | undefined) => boolean {
@@ -140,14 +146,14 @@ function testNamed(name: Value | undefined): (value: Value, other: Value | undef
 
 function select(value: Value, { positional }: CallArguments, wanted: boolean): Value {
   const test = testNamed(positional[0]);
-  return listValue(iterate(value).filter((item) => test(item, positional[1]) === wanted));
+  return listValue(elements(value).filter((item) => test(item, positional[1]) === wanted));
 }
 
 function selectAttribute(value: Value, { positional }: CallArguments, wanted: boolean): Value {
   const [attribute, name, other] = positional;
   if (!attribute) throw new Error("selectattr needs the name of an attribute");
   const test = testNamed(name);
-  return listValue(iterate(value).filter((item) => test(attributeOf(item, attribute), other) === wanted));
+  return listValue(elements(value).filter((item) => test(attributeOf(item, attribute), other) === wanted));
 }
 
 function unique(value: Value): Value {

@@ -14,8 +14,10 @@ import {
   isUndefined,
   iterate,
   listItems,
+  listValue,
   stringOf,
   toValue,
+  tupleValue,
 } from "./values.js";
 
 /** A break or continue on its way to its loop, with what the iteration printed before it. */
@@ -27,7 +29,16 @@ class LoopControl extends Error {
   }
 }
 
-const dictMethods = new Set(["get", "items", "keys", "values"]);
+type DictMethod = (entries: ReadonlyMap<string, Value>, args: Value[]) => Value;
+
+/** A dictionary's methods, by its entries. */
+const dictMethods: ReadonlyMap<string, DictMethod> = new Map<string, DictMethod>([
+  ["get", (entries, [key, fallback]) => entries.get(stringOf(key) ?? "") ?? fallback ?? toValue(null)],
+  ["items", (entries) => listValue(Array.from(entries, ([key, value]) => tupleValue([toValue(key), value])))],
+  ["keys", (entries) => listValue(Array.from(entries.keys(), toValue))],
+  ["values", (entries) => listValue(Array.from(entries.values()))],
+  ["copy", (entries) => dictValue(entries)],
+]);
 const heldName = "\u0000held";
 
 /**
@@ -134,9 +145,8 @@ function member(run: TemplateInterpreter, node: Nodes["MemberExpression"], scope
   }
   const name = asNode(node.property, "Identifier")?.value;
   // A dot finds a dictionary's method before its entry of that name, brackets find the entry.
-  if (name !== undefined && object.type === "ObjectValue" && dictMethods.has(name)) {
-    return object.builtins.get(name) ?? missing(`'dict object' has no attribute '${name}'`);
-  }
+  const method = name !== undefined && object.type === "ObjectValue" ? dictMethods.get(name) : undefined;
+  if (method) return functionValue((args) => method(dictEntries(object) ?? new Map(), args));
   if (name === undefined) return run.evaluateWith(node, "object", object, scope);
   return subscript(object, toValue(name));
 }
@@ -152,7 +162,6 @@ function call(run: TemplateInterpreter, node: Nodes["CallExpression"], scope: En
     if (text !== undefined && method) return method(text, run.arguments(node.args, scope));
     const items = listItems(object);
     if (items && (name === "index" || name === "count")) return search(items, name, run.arguments(node.args, scope));
-    if (object.type === "ObjectValue" && name === "copy") return dictValue(dictEntries(object) ?? []);
   }
   const fn = run.evaluate(node.callee, scope);
   requireDefined(fn);

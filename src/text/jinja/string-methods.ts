@@ -1,7 +1,17 @@
 import type { Value } from "@huggingface/jinja";
 
 import { pythonString } from "./python-text.js";
-import { contentOf, isUndefined, iterate, listItems, listValue, numberOf, stringOf, toValue } from "./values.js";
+import {
+  contentOf,
+  isUndefined,
+  iterate,
+  listItems,
+  listValue,
+  numberOf,
+  stringOf,
+  toValue,
+  tupleValue,
+} from "./values.js";
 
 /** The arguments of a call in a template. */
 export interface CallArguments {
@@ -15,7 +25,8 @@ type StringMethod = (text: string, args: CallArguments) => Value;
 const pythonSpace = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const leadingSpace = new RegExp(`^[${pythonSpace}]+`);
 const trailingSpace = new RegExp(`[${pythonSpace}]+$`);
-const lineEnd = new RegExp("\\r\\n|[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]");
+const lineEnds = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
+const lineEnd = new RegExp(`\\r\\n|[${lineEnds}]`);
 
 /** Python's str.strip and its one-sided forms; `characters` is the set to strip, whitespace when undefined. */
 export function strip(text: string, characters: string | undefined, side: "left" | "right" | "both" = "both"): string {
@@ -59,13 +70,13 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map<string, 
   ["splitlines", (text, { positional }) => strings(splitLines(text, positional[0]?.value === true))],
   [
     "partition",
-    (text, { positional }) => strings(partition(text, need(positional[0]), text.indexOf(need(positional[0])))),
+    (text, { positional }) => tuple(partition(text, need(positional[0]), text.indexOf(need(positional[0])))),
   ],
   [
     "rpartition",
     (text, { positional }) => {
       const at = text.lastIndexOf(need(positional[0]));
-      return strings(at < 0 ? ["", "", text] : partition(text, need(positional[0]), at));
+      return tuple(at < 0 ? ["", "", text] : partition(text, need(positional[0]), at));
     },
   ],
   ["startswith", (text, { positional }) => toValue(affixes(positional[0]).some((prefix) => text.startsWith(prefix)))],
@@ -104,6 +115,10 @@ function need(value: Value | undefined): string {
   const text = stringOf(value);
   if (text === undefined) throw new Error("a string method was called with an argument that is not a string");
   return text;
+}
+
+function tuple(parts: readonly string[]): Value {
+  return tupleValue(parts.map(toValue));
 }
 
 function strings(parts: readonly string[]): Value {

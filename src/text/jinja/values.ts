@@ -1,4 +1,4 @@
-import { Environment, type Value } from "@huggingface/jinja";
+import { Environment, Interpreter, type TemplateNode, type Value } from "@huggingface/jinja";
 
 type ValueType =
   | "StringValue"
@@ -30,6 +30,15 @@ export function listValue(items: Value[]): Value {
   const contents = listItems(list);
   contents?.push(...items);
   return list;
+}
+
+/** Some values as a template's tuple. */
+export function tupleValue(items: Value[]): Value {
+  const scope = new Environment();
+  const literal: TemplateNode & { value: [] } = { type: "TupleLiteral", value: [] };
+  const tuple = new Interpreter(scope).evaluate(literal, scope);
+  listItems(tuple)?.push(...items);
+  return tuple;
 }
 
 /** A map of values as a template's dictionary. */

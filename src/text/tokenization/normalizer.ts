@@ -94,7 +94,8 @@ function stripNormalizer(config: JsonObject): Normalizer {
 }
 
 /** Control characters, without those that stand for space. */
-const controls = new RegExp("[\\x01-\\x08\\x0b\\x0e-\\x1f\\x7f\\x8f\\x9f]", "g");
+const controlRanges = "\\x01-\\x08\\x0b\\x0e-\\x1f\\x7f\\x8f\\x9f";
+const controls = new RegExp(`[${controlRanges}]`, "g");
 
 /** The clean-up that neural machine translation toolkits share: control characters go, odd spaces become spaces. */
 function nmt(text: string): string {
