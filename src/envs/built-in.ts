@@ -5,6 +5,7 @@ import { MountainCarEnv } from "./classic-control/mountain-car.js";
 import { PendulumEnv } from "./classic-control/pendulum.js";
 import type { EnvOptions } from "./env.js";
 import type { Registration } from "./registry/registry.js";
+import { TextWorldEnv } from "./text-world/text-world-env.js";
 import { BlackjackEnv } from "./toy-text/blackjack.js";
 import { CliffWalkingEnv } from "./toy-text/cliff-walking.js";
 import { FrozenLakeEnv } from "./toy-text/frozen-lake.js";
@@ -49,5 +50,6 @@ export const builtInEnvs: readonly Registration[] = [
     rewardThreshold: 90,
   },
   { id: "Acrobot-v1", entryPoint: (options) => new AcrobotEnv(options), maxEpisodeSteps: 500, rewardThreshold: -100 },
+  { id: "TextWorld-v0", entryPoint: (options) => new TextWorldEnv(options), maxEpisodeSteps: 50 },
   { id: "Pendulum-v1", entryPoint: (options) => new PendulumEnv(options), maxEpisodeSteps: 200 },
 ];

@@ -96,7 +96,7 @@ export function batch(space: Space, values: readonly unknown[]): unknown {
     );
   }
   if (space instanceof Dict) {
-    const parts = Object.entries(space.spaces as { readonly [name: string]: Space });
+    const parts = Object.entries(space.spaces);
     const column = (name: string) => values.map((value) => (value as Record<string, unknown>)[name]);
     return Object.fromEntries(parts.map(([name, part]) => [name, batch(part, column(name))]));
   }

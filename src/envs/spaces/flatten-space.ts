@@ -3,7 +3,7 @@ import { Box } from "./box.js";
 import { dtypeEntry, type BoxDtype } from "./box-dtype.js";
 import { Dict } from "./dict.js";
 import { OneOf } from "./one-of.js";
-import { Space } from "./space.js";
+import type { Space } from "./space.js";
 import { Text } from "./text.js";
 import { Tuple } from "./tuple.js";
 

@@ -29,7 +29,7 @@ function zero(space: Space): unknown {
   if (space instanceof Sequence) return [];
   if (space instanceof Graph) return { nodes: [zero(space.nodeSpace)] };
   if (space instanceof Dict) {
-    const parts = Object.entries(space.spaces as { readonly [name: string]: Space });
+    const parts = Object.entries(space.spaces);
     return Object.fromEntries(parts.map(([name, part]) => [name, zero(part)]));
   }
   return space.sample();

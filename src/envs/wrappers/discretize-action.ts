@@ -71,8 +71,9 @@ export class DiscretizeAction<Observation> extends ActionWrapper<Observation, nu
   }
 }
 
+/** In float32, as the bounds are. */
 function binCentres(low: number, high: number, count: number): number[] {
-  const width = (high - low) / count;
-  const edge = (i: number) => (i === count ? high : i * width + low);
-  return Array.from({ length: count }, (_, i) => 0.5 * (edge(i) + edge(i + 1)));
+  const width = Math.fround(Math.fround(high - low) / count);
+  const edge = (i: number) => (i === count ? high : Math.fround(Math.fround(i * width) + low));
+  return Array.from({ length: count }, (_, i) => Math.fround(0.5 * Math.fround(edge(i) + edge(i + 1))));
 }

@@ -78,7 +78,7 @@ function stepLimit(env: Env): number {
 function combinedSpace(space: Space, time: Space, timeKey: string): Space {
   if (space instanceof Tuple) return new Tuple([...space.spaces, time]);
   if (!(space instanceof Dict)) return new Dict({ obs: space, time });
-  const parts = space.spaces as { readonly [name: string]: Space };
+  const parts = space.spaces;
   if (Object.hasOwn(parts, timeKey)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",

@@ -30,13 +30,13 @@ export function optionsFrom(kwargs: { [key: string]: Json } | null | undefined):
   return Object.fromEntries(Object.entries(kwargs ?? {}).map(([name, value]) => [camel(name), value]));
 }
 
-/** Any value as a fixture would write it; names in snake case. */
-export function encode(value: unknown): Json {
-  if (ArrayBuffer.isView(value)) return Array.from(value as Float64Array, encode);
-  if (Array.isArray(value)) return value.map(encode);
+/** Any value as a fixture would write it; names in snake case unless told otherwise. */
+export function encode(value: unknown, rename: (name: string) => string = snake): Json {
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float64Array, (part) => encode(part, rename));
+  if (Array.isArray(value)) return value.map((part) => encode(part, rename));
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);
   if (typeof value === "object" && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [snake(name), encode(part)]));
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [rename(name), encode(part, rename)]));
   }
   return (value ?? null) as Json;
 }

@@ -1,0 +1,109 @@
+import { LlamaGymError } from "../../errors.js";
+import type { JsonValue } from "../json.js";
+import { nestArray, type NestedNumbers } from "./arrays.js";
+import { Box } from "./box.js";
+import type { BoxDtype } from "./box-dtype.js";
+import { Dict } from "./dict.js";
+import { Discrete } from "./discrete.js";
+import { Graph } from "./graph.js";
+import { MultiBinary } from "./multi-binary.js";
+import { MultiDiscrete } from "./multi-discrete.js";
+import { OneOf } from "./one-of.js";
+import { Sequence } from "./sequence.js";
+import { show, type Space } from "./space.js";
+import { Text } from "./text.js";
+import { Tuple } from "./tuple.js";
+
+/** A description of a space as JSON, with the names of Gymnasium's arguments. */
+export type SpaceDescription = { readonly [name: string]: JsonValue };
+
+/** Describes a space so that `spaceFromJson` makes an equal one elsewhere. */
+export function spaceToJson(space: Space): SpaceDescription {
+  if (space instanceof Discrete) return { type: "Discrete", n: space.n, start: space.start };
+  if (space instanceof Box) {
+    const { low, high, shape, dtype } = space as Box<"float64">;
+    return { type: "Box", low: nestArray(low, [low.length]), high: nestArray(high, [high.length]), shape, dtype };
+  }
+  if (space instanceof MultiBinary) return { type: "MultiBinary", n: space.shape };
+  if (space instanceof MultiDiscrete) {
+    const nest = (values: Int32Array) => nestArray(values, space.shape);
+    return { type: "MultiDiscrete", nvec: nest(space.nvec), start: nest(space.start) };
+  }
+  if (space instanceof Text) {
+    const { maxLength, minLength, characters } = space;
+    return { type: "Text", max_length: maxLength, min_length: minLength, charset: characters.join("") };
+  }
+  if (space instanceof Tuple) return { type: "Tuple", spaces: space.spaces.map(spaceToJson) };
+  if (space instanceof OneOf) return { type: "OneOf", spaces: space.spaces.map(spaceToJson) };
+  if (space instanceof Dict) {
+    const parts = Object.entries(space.spaces).map(([name, part]) => [name, spaceToJson(part)]);
+    return { type: "Dict", spaces: Object.fromEntries(parts) as SpaceDescription };
+  }
+  if (space instanceof Sequence) return { type: "Sequence", space: spaceToJson(space.featureSpace) };
+  if (space instanceof Graph) {
+    const { nodeSpace, edgeSpace } = space;
+    return {
+      type: "Graph",
+      node_space: spaceToJson(nodeSpace),
+      edge_space: edgeSpace === undefined ? null : spaceToJson(edgeSpace),
+    };
+  }
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `${space.toString()} cannot be described as JSON: it is a space of your own.`,
+  );
+}
+
+/** Nested numbers, infinite ones as strings; the spaces check what they are given. */
+function numbers(value: JsonValue): number | NestedNumbers {
+  if (!Array.isArray(value)) return Number(value);
+  return (value as readonly JsonValue[]).map(numbers) as NestedNumbers;
+}
+
+/** The space that a description means. @throws FORMAT_UNSUPPORTED when it describes none. */
+export function spaceFromJson(json: JsonValue): Space {
+  const description = (
+    typeof json === "object" && json !== null && !Array.isArray(json) ? json : {}
+  ) as SpaceDescription;
+  const given = <T extends JsonValue>(name: string) => (description[name] ?? undefined) as T | undefined;
+  const parts = () => (given<readonly JsonValue[]>("spaces") ?? []).map(spaceFromJson);
+  switch (description["type"]) {
+    case "Discrete":
+      return new Discrete(Number(given("n")), { start: given<number>("start") });
+    case "Box": {
+      const bound = (name: string) => numbers(given(name) ?? NaN);
+      return new Box(bound("low"), bound("high"), { shape: given<number[]>("shape"), dtype: given<BoxDtype>("dtype") });
+    }
+    case "MultiBinary":
+      return new MultiBinary(given<number | number[]>("n") ?? 0);
+    case "MultiDiscrete":
+      return new MultiDiscrete(numbers(given("nvec") ?? []) as NestedNumbers, { start: given<number[]>("start") });
+    case "Text":
+      return new Text(Number(given("max_length")), {
+        minLength: given<number>("min_length"),
+        charset: given<string>("charset"),
+      });
+    case "Tuple":
+      return new Tuple(parts());
+    case "OneOf":
+      return new OneOf(parts());
+    case "Dict": {
+      const fields = Object.entries(given<SpaceDescription>("spaces") ?? {});
+      return new Dict(Object.fromEntries(fields.map(([name, part]) => [name, spaceFromJson(part)])));
+    }
+    case "Sequence":
+      return new Sequence(spaceFromJson(given("space") ?? null));
+    case "Graph": {
+      const edges = given<JsonValue>("edge_space");
+      return new Graph(
+        spaceFromJson(given("node_space") ?? null),
+        edges === undefined ? undefined : spaceFromJson(edges),
+      );
+    }
+    default:
+      throw new LlamaGymError(
+        "FORMAT_UNSUPPORTED",
+        `${show(json)} describes no space. Expected an object whose "type" is Discrete, Box, MultiBinary, MultiDiscrete, Text, Tuple, OneOf, Dict, Sequence or Graph.`,
+      );
+  }
+}

@@ -1,0 +1,47 @@
+import { LlamaGymError } from "../../errors.js";
+import type { ResetOptions, ResetResult, StepResult } from "../env.js";
+import type { VectorResetOptions, VectorResetResult, VectorStepResult } from "./vector-env.js";
+
+/** @throws INVALID_ARGUMENT unless there is one of something for each environment. */
+export function checkLength(name: string, values: readonly unknown[], numEnvs: number): void {
+  if (Array.isArray(values) && values.length === numEnvs) return;
+  const actual = Array.isArray(values) ? String(values.length) : typeof values;
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `${name} must have one entry for each of ${numEnvs} environments, got ${actual}.`,
+  );
+}
+
+/** The reset options of each environment; undefined for one that is not to be reset. */
+export function splitResetOptions(options: VectorResetOptions, numEnvs: number): (ResetOptions | undefined)[] {
+  const { seed, options: inner, resetMask } = options;
+  const isList = (value: unknown): value is readonly (number | bigint | undefined)[] => Array.isArray(value);
+  if (isList(seed)) checkLength("seed", seed, numEnvs);
+  if (resetMask !== undefined) {
+    checkLength("resetMask", resetMask, numEnvs);
+    if (!resetMask.includes(true))
+      throw new LlamaGymError("INVALID_ARGUMENT", "resetMask must have at least one true entry.");
+  }
+  return Array.from({ length: numEnvs }, (_, i) => {
+    if (resetMask !== undefined && !resetMask[i]) return undefined;
+    return { seed: isList(seed) ? seed[i] : seedOf(seed, i), options: inner };
+  });
+}
+
+function seedOf(seed: number | bigint | undefined, index: number): number | bigint | undefined {
+  if (seed === undefined) return undefined;
+  return typeof seed === "bigint" ? seed + BigInt(index) : seed + index;
+}
+
+export function joinResets<Observation>(results: readonly ResetResult<Observation>[]): VectorResetResult<Observation> {
+  return { observations: results.map(({ observation }) => observation), infos: results.map(({ info }) => info) };
+}
+
+export function joinSteps<Observation>(results: readonly StepResult<Observation>[]): VectorStepResult<Observation> {
+  return {
+    ...joinResets(results),
+    rewards: Float64Array.from(results, ({ reward }) => reward),
+    terminated: results.map(({ terminated }) => terminated),
+    truncated: results.map(({ truncated }) => truncated),
+  };
+}
