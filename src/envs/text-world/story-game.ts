@@ -69,7 +69,7 @@ export class StoryGame implements TextGame {
   }
 
   send(command: string): GameState {
-    const typed = command.trim();
+    const typed = command.trim().replace(/\s*\n\s*/g, " ");
     const reply = cutTags(this.clean(this.machine.send(typed)), this.tracked);
     // A value that is empty keeps what it was.
     for (const tag of this.tracked) this.values[tag] = reply.values[tag] || this.values[tag];
@@ -96,6 +96,7 @@ export class StoryGame implements TextGame {
       moves,
       won,
       lost,
+      isOver: won || lost || this.machine.hasQuit,
       lastCommand,
       description: this.values.description,
       inventory: this.values.inventory,

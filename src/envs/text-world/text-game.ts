@@ -40,6 +40,8 @@ export interface GameState {
   readonly moves: number;
   readonly won: boolean;
   readonly lost: boolean;
+  /** Whether the game takes no more commands: won, lost, or left by the player. */
+  readonly isOver: boolean;
   readonly lastCommand: string | undefined;
   /** What `look` says. */
   readonly description?: string;

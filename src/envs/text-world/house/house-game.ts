@@ -59,6 +59,7 @@ export class HouseGame implements TextGame {
     const lost = progress.failed;
     this.isOver = won || lost;
     return {
+      isOver: this.isOver,
       feedback,
       score: progress.score,
       moves,

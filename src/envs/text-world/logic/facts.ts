@@ -1,3 +1,4 @@
+import { LlamaGymError } from "../../../errors.js";
 import type { Action } from "./action.js";
 import type { KnowledgeBase } from "./knowledge.js";
 import { type Mapping, placeholderKey, type Rule } from "./rule.js";
@@ -10,9 +11,13 @@ import {
   type Variable,
 } from "./terms.js";
 
+/** Partial matches of rules after which a game file counts as made to waste time; TextWorld's need some hundreds. */
+const MAX_MATCHES = 1_000_000;
+
 /** Everything that is true of the world now. */
 export class Facts {
   private readonly bySignature = new Map<string, Map<string, Proposition>>();
+  private matches = 0;
   private readonly sorted = new Map<string, readonly Proposition[]>();
 
   constructor(propositions: Iterable<Proposition>) {
@@ -65,6 +70,7 @@ export class Facts {
    * Different placeholders stand for different things.
    */
   applicableActions({ rules, types }: KnowledgeBase): Action[] {
+    this.matches = 0;
     const actions: Action[] = [];
     for (const rule of rules.values()) {
       const mapping: Mapping = new Map(
@@ -84,6 +90,9 @@ export class Facts {
     used: Set<string>,
     actions: Action[],
   ): void {
+    if (++this.matches > MAX_MATCHES) {
+      throw new LlamaGymError("ENV_FAILED", `The rule ${rule.name} of the game matches its facts in too many ways.`);
+    }
     const predicate = rule.preconditions[depth];
     if (predicate === undefined) {
       this.assignFree(rule.placeholders, rule, types, mapping, used, actions);

@@ -1,0 +1,167 @@
+import { LlamaGymError } from "../../errors.js";
+import { Env, type EnvMetadata, type RenderFrame, type RenderMode, type ResetOptions } from "../env.js";
+import type { ResetResult, StepResult } from "../env.js";
+import type { Info } from "../info.js";
+import type { JsonValue } from "../json.js";
+import { withDefaults } from "../options.js";
+import { show } from "../spaces/space.js";
+import { Text } from "../spaces/text.js";
+import type { TextForm } from "../text-form.js";
+import type { Game } from "./game.js";
+import { fixedInfos } from "./game-view.js";
+import { HOUSE_DEFAULTS, type HouseOptions, makeHouse } from "./house/house.js";
+import { HouseGame } from "./house/house-game.js";
+import { readStoryFiles } from "./story-files.js";
+import { StoryGame } from "./story-game.js";
+import { type GameState, INFO_NAMES, type InfoName, type TextGame } from "./text-game.js";
+import { textWorldText, tidyFeedback } from "./text-world-text.js";
+
+const LATIN_1 = Array.from({ length: 96 }, (_, i) => String.fromCharCode(160 + i)).join("");
+const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("") + LATIN_1;
+const MAX_FEEDBACK = 1 << 16;
+const MAX_COMMAND = 1000;
+/** Seeds of generated games are drawn from so many. */
+const GAME_SEEDS = 2 ** 32;
+
+const DEFAULT_INFOS: readonly InfoName[] = ["inventory", "admissibleCommands", "score", "won", "lost"];
+
+export interface TextWorldOptions extends HouseOptions {
+  /** A story file that TextWorld made, its .json beside it; of several, each episode plays one at random. */
+  readonly gameFile?: string | readonly string[];
+  /** Plays the generated game of this seed every time; without it each episode has a game of its own. */
+  readonly gameSeed?: number;
+  /** Information besides the feedback: inventory, admissibleCommands, score, won and lost when not said. */
+  readonly infos?: readonly InfoName[];
+  /** What a step is rewarded with: the points it brought, or TextWorld's intermediate reward. */
+  readonly reward?: "score" | "intermediate";
+}
+
+/** One game among those that an environment plays: a file's place in the list, or a generated game's seed. */
+type GameChoice = number;
+
+/**
+ * Text adventures: games made by TextWorld (Cote et al. 2018), or generated ones. Observation: what the game says.
+ * Action: a command.
+ */
+export class TextWorldEnv extends Env<string, string> {
+  readonly observationSpace = new Text(MAX_FEEDBACK, { minLength: 0, charset: `\n${PRINTABLE}` });
+  readonly actionSpace = new Text(MAX_COMMAND, { minLength: 0, charset: PRINTABLE });
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi"] };
+  override readonly text: TextForm<string, string> = textWorldText;
+  private readonly infos: ReadonlySet<InfoName>;
+  private readonly reward: "score" | "intermediate";
+  private readonly house: HouseOptions;
+  private readonly gameSeed: number | undefined;
+  private readonly files: readonly ReturnType<typeof readStoryFiles>[];
+  private readonly games = new Map<GameChoice, { game: Game; player: TextGame; fixed: Info }>();
+  private choice: GameChoice = 0;
+  private commands: string[] = [];
+  private state: GameState | undefined;
+
+  /** Throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT for an option. */
+  constructor(options: TextWorldOptions = {}) {
+    super();
+    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", ...house } = options;
+    this.house = withDefaults("TextWorld", house, HOUSE_DEFAULTS as Required<HouseOptions>);
+    this.infos = checkInfos(infos, reward);
+    this.reward = reward;
+    this.gameSeed = gameSeed;
+    this.files = [gameFile ?? []].flat().map(readStoryFiles);
+    // What cannot be made is said at once.
+    if (this.files.length === 0) makeHouse(this.house, gameSeed ?? 0);
+  }
+
+  override reset({ seed }: ResetOptions = {}): ResetResult<string> {
+    this.reseed(seed);
+    this.choice = this.drawChoice();
+    this.commands = [];
+    this.state = this.played.player.start();
+    return { observation: this.state.feedback, info: this.info(this.state) };
+  }
+
+  override step(command: string): StepResult<string> {
+    const before = this.state;
+    if (before === undefined) {
+      throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: call reset() before the first step().");
+    }
+    if (before.isOver) throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: the game is over. Call reset().");
+    if (typeof command !== "string") {
+      throw new LlamaGymError(
+        "ENV_ACTION_INVALID",
+        `TextWorld: an action is a command in words, got ${show(command)}.`,
+      );
+    }
+    const after = this.send(command);
+    const reward = this.reward === "score" ? after.score - before.score : (after.intermediateReward ?? 0);
+    return { observation: after.feedback, reward, terminated: after.isOver, truncated: false, info: this.info(after) };
+  }
+
+  override render(_mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: call reset() before render().");
+    const { lastCommand, feedback } = this.state;
+    return `${lastCommand === undefined ? "" : `> ${lastCommand}\n`}${tidyFeedback(feedback)}\n`;
+  }
+
+  /** The commands that win the present game from its start; undefined where the game states none. */
+  get walkthrough(): readonly string[] | undefined {
+    return this.played.game.walkthrough;
+  }
+
+  protected override saveState(): JsonValue {
+    return { choice: this.choice, commands: [...this.commands], hasReset: this.state !== undefined };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const saved = json as { choice: number; commands: readonly string[]; hasReset: boolean };
+    this.choice = saved.choice;
+    this.commands = [];
+    this.state = saved.hasReset ? this.played.player.start() : undefined;
+    for (const command of saved.commands) this.send(command);
+  }
+
+  private send(command: string): GameState {
+    this.commands.push(command);
+    this.state = this.played.player.send(command);
+    return this.state;
+  }
+
+  private drawChoice(): GameChoice {
+    if (this.files.length > 0) return this.files.length === 1 ? 0 : this.random.integers(this.files.length);
+    return this.gameSeed ?? this.random.integers(GAME_SEEDS);
+  }
+
+  /** The game chosen, made when it is played first. Of generated games only the present one is kept. */
+  private get played(): { game: Game; player: TextGame; fixed: Info } {
+    let played = this.games.get(this.choice);
+    if (played === undefined) {
+      if (this.files.length === 0) this.games.clear();
+      const file = this.files[this.choice];
+      const game = file?.game ?? makeHouse(this.house, this.choice);
+      const options = { infos: this.infos };
+      const player = file === undefined ? new HouseGame(game, this.infos) : new StoryGame(file.story, game, options);
+      played = { game, player, fixed: fixedInfos(game, this.infos) };
+      this.games.set(this.choice, played);
+    }
+    return played;
+  }
+
+  private info(state: GameState): Info {
+    const info: Info = { ...this.played.fixed };
+    for (const name of this.infos) if (!(name in info)) info[name] = state[name as keyof GameState];
+    return info;
+  }
+}
+
+function checkInfos(infos: readonly InfoName[], reward: unknown): ReadonlySet<InfoName> {
+  if (reward !== "score" && reward !== "intermediate") {
+    throw new LlamaGymError("INVALID_ARGUMENT", `TextWorld: reward is "score" or "intermediate", got ${show(reward)}.`);
+  }
+  const unknown = Array.isArray(infos) ? infos.filter((name) => !INFO_NAMES.includes(name)) : [infos];
+  if (unknown.length > 0) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `TextWorld: infos has ${unknown.map(show).join(", ")}. It is a list of: ${INFO_NAMES.join(", ")}.`,
+    );
+  }
+  return new Set(reward === "intermediate" ? [...infos, "intermediateReward"] : infos);
+}
