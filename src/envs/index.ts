@@ -37,3 +37,4 @@ export { FROZEN_LAKE_MAPS, generateRandomMap } from "./toy-text/frozen-lake-map.
 export { TabularEnv, type Transition, type TransitionTable } from "./toy-text/tabular-env.js";
 export { TaxiEnv, type TaxiOptions } from "./toy-text/taxi.js";
 export { lastNamedAction, lastNumber, signed } from "./text-parsing.js";
+export * from "./text-world/index.js";
