@@ -1,12 +1,298 @@
 import { LlamaGymError } from "../errors.js";
-import { getPeftModel as adaptModel, type PeftOptions } from "../models/adapters.js";
 import type { CausalLM } from "../models/causal-lm.js";
+import { saveModel, type SaveOptions } from "../models/saving.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
-import { ChoiceConstraint, logSumExp } from "./choices.js";
-import { checkNumber, numberOptions, resolveOptions, type GenerationOptions } from "./options.js";
-import { PromptMaker, type Prompt, type PromptInput } from "./prompt.js";
+import { ChoiceConstraint } from "./choices.js";
+import { resolveOptions, type GenerationOptions, type OverflowPolicy } from "./options.js";
+import { fitPrompt, readPrompt, type Prompt, type PromptInput } from "./prompt.js";
 import { ReplyText } from "./reply-text.js";
-import type { FinishReason, Reply } from "./request.js";
+import type { Reply } from "./request.js";
 import { Sampler } from "./sampler.js";
 import { TextStream } from "./text-stream.js";
+
+/** A reply, with its text. */
+export interface ModelReply extends Reply {
+  /** Without special tokens, and up to a stop string; empty where the model has no tokenizer. */
+  readonly text: string;
+  /** The prompt as the model saw it. */
+  readonly promptTokens: readonly number[];
+  /** Which of the `choices` it is; undefined without choices, or when aborted. */
+  readonly choice: number | undefined;
+}
+
+/** Options of a batch: prompt i draws with `seed + i`, or with its own of `seeds`. */
+export interface BatchOptions extends GenerationOptions {
+  readonly seeds?: readonly number[];
+}
+
+/** How likely a continuation is under the model at temperature 1; natural logarithms. */
+export interface ContinuationScore {
+  /** The sum over its tokens. */
+  readonly logProb: number;
+  readonly tokenLogProbs: readonly number[];
+  readonly tokens: readonly number[];
+}
+
+/** What a score or a choice is computed with. */
+export interface ScoreOptions extends Pick<GenerationOptions, "adapter" | "overflow" | "tools" | "chatTemplate" | "variables"> {}
+
+export interface ChooseOptions extends ScoreOptions {
+  /** 0 takes the most probable choice. Default 1. */
+  readonly temperature?: number;
+  readonly seed?: number;
+}
+
+export interface Choice {
+  readonly choice: string;
+  readonly index: number;
+  /** Of the choice taken, among the choices. */
+  readonly logProb: number;
+  /** Of each choice, in their order; they sum to 1. */
+  readonly probabilities: readonly number[];
+}
+
+/** What a LanguageModel is made with. */
+export interface LanguageModelOptions {
+  /** Replies that are computed at once; more wait. Default 64. */
+  readonly maxRows?: number;
+}
+
+/**
+ * A language model that replies, scores and chooses. All calls may run at the same time: they share batches, prompts' common
+ * beginnings are computed once, and what was read is kept for the next turn while the parameters stand.
+ */
+export class LanguageModel {
+  private readonly samplers = new Map<boolean, Promise<Sampler>>();
+  private closed = false;
+
+  /** `AutoModelForCausalLM.fromPretrained` makes one from a path or hub id. */
+  constructor(
+    /** Weights, parameters and runtime, for training. */
+    readonly causalLM: CausalLM,
+    private readonly textTokenizer: Tokenizer | undefined,
+    private readonly options: LanguageModelOptions = {},
+  ) {}
+
+  /** Throws INVALID_STATE for a model that came without tokenizer files. */
+  get tokenizer(): Tokenizer {
+    if (this.textTokenizer !== undefined) return this.textTokenizer;
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `${this.causalLM.source.path} has no tokenizer.json, so prompts must be token ids. Give fromPretrained a tokenizer to use text.`,
+    );
+  }
+
+  get hasTokenizer(): boolean {
+    return this.textTokenizer !== undefined;
+  }
+
+  /** The tokens that end a reply. */
+  get endTokenIds(): readonly number[] {
+    return [...new Set([...this.causalLM.eosTokenIds, ...(this.textTokenizer?.eosTokenIds ?? [])])];
+  }
+
+  /** The same tokenizer and options over another form of the model; for getPeftModel. */
+  withCausalLM(causalLM: CausalLM): LanguageModel {
+    return new LanguageModel(causalLM, this.textTokenizer, this.options);
+  }
+
+  /**
+   * Streams a reply: gives its text in pieces as they become certain, and returns the whole reply at the end. Leaving the loop
+   * early ends the reply. Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
+   */
+  async *generate(input: PromptInput, options: GenerationOptions = {}): AsyncGenerator<string, ModelReply> {
+    const stream = new TextStream();
+    const left = new AbortController();
+    const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
+    const reply = this.draw(input, { ...options, signal }, (piece) => stream.write(piece));
+    // The error reaches the reader below; here it only ends the stream.
+    reply.catch(() => {}).finally(() => stream.end());
+    try {
+      yield* stream.read();
+      return await reply;
+    } finally {
+      left.abort();
+    }
+  }
+
+  /** One reply. Throws as `generate` does. */
+  async reply(input: PromptInput, options: GenerationOptions = {}): Promise<ModelReply> {
+    return this.draw(input, options, () => {});
+  }
+
+  /** Replies to many prompts at once; each is what `reply` gives for its prompt and seed alone. Throws as `generate` does. */
+  async replyBatch(
+    inputs: readonly PromptInput[],
+    { seeds, ...options }: BatchOptions = {},
+  ): Promise<readonly ModelReply[]> {
+    if (seeds !== undefined && seeds.length !== inputs.length) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `There are ${seeds.length} seeds for ${inputs.length} prompts.`);
+    }
+    const { seed } = options;
+    return Promise.all(
+      inputs.map(async (input, i) => {
+        const own = seeds?.[i] ?? (seed === undefined ? undefined : seed + i);
+        return this.reply(input, own === undefined ? options : { ...options, seed: own });
+      }),
+    );
+  }
+
+  /**
+   * How likely each continuation is after a prompt: the log-probabilities of its tokens under the model. Texts are tokenised
+   * as they follow the prompt; give one its leading space where the prompt ends without.
+   * Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
+   */
+  async score(
+    input: PromptInput,
+    continuations: readonly (string | readonly number[])[],
+    options: ScoreOptions = {},
+  ): Promise<readonly ContinuationScore[]> {
+    const prompt = this.readPrompt(input, options);
+    const previous = prompt.tokens.at(-1);
+    const all = continuations.map((continuation, i) => {
+      const tokens =
+        typeof continuation === "string" ? this.tokenizer.encodeContinuation(continuation, previous) : continuation;
+      if (tokens.length > 0) return tokens;
+      throw new LlamaGymError("INVALID_ARGUMENT", `Continuation ${i} is empty; give it at least one token.`);
+    });
+    const scores = await this.scoreTokens(prompt, all, options);
+    return scores.map((tokenLogProbs, i) => ({
+      logProb: tokenLogProbs.reduce((sum, value) => sum + value, 0),
+      tokenLogProbs,
+      tokens: all[i],
+    }));
+  }
+
+  /**
+   * Draws one of several texts, from the same distribution as `generate` with `choices`, but with all choices read at once:
+   * one pass instead of one for each token, and every choice's probability. See ChoiceConstraint.
+   * Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
+   */
+  async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<Choice> {
+    const { temperature = 1, seed, ...others } = options;
+    resolveOptions({ temperature, seed });
+    const prompt = this.readPrompt(input, others);
+    const constraint = this.constraint(choices, prompt);
+    const scores = await this.scoreTokens(prompt, constraint.sequences, others);
+    const logProbs = constraint.logProbs(scores, temperature === 0 ? 1 : temperature);
+    const probabilities = logProbs.map(Math.exp);
+    const index =
+      temperature === 0
+        ? probabilities.indexOf(Math.max(...probabilities))
+        : pick(probabilities, new RandomStream(seed).random());
+    return { choice: choices[index], index, logProb: logProbs[index], probabilities };
+  }
+
+  /**
+   * Saves what is trained: an adapter as PEFT does, else all weights as a Transformers folder with its tokenizer;
+   * `merge: true` saves all weights with the adapter in them. Throws FILE_WRITE_FAILED.
+   */
+  async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
+    await saveModel(this.causalLM, folder, options);
+    await this.textTokenizer?.save(folder);
+  }
+
+  /** The sampler behind all calls, for rollouts of many conversations. `adapter: false` replies as the reference policy. */
+  async sampler({ adapter = true }: { adapter?: boolean } = {}): Promise<Sampler> {
+    if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model was closed.");
+    const key = adapter || this.causalLM.adapter === undefined;
+    let sampler = this.samplers.get(key);
+    if (sampler === undefined) {
+      const other = this.samplers.get(!key);
+      sampler =
+        other === undefined
+          ? Sampler.create(this.causalLM, { ...this.options, adapter: key })
+          : other.then((found) => found.sibling({ ...this.options, adapter: key }));
+      this.samplers.set(key, sampler);
+    }
+    return sampler;
+  }
+
+  /** Ends the runtime and closes the files, of this model and of all that share its weights. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    await this.causalLM.close();
+  }
+
+  private async draw(
+    input: PromptInput,
+    options: GenerationOptions,
+    onText: (piece: string) => void,
+  ): Promise<ModelReply> {
+    const { settings, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
+    const prompt = this.readPrompt(input, options);
+    const constraint = options.choices === undefined ? undefined : this.constraint(options.choices, prompt);
+    const asked = constraint === undefined ? length : { maxNewTokens: constraint.longest, lengthIsAsked: true };
+    const { tokens, maxNewTokens } = this.fit(prompt, { ...asked, overflow: options.overflow });
+    // A choice ends where the trie does; a token that it contains must not cut it off.
+    const ends = constraint === undefined && options.ignoreEos !== true ? this.endTokenIds : [];
+    const stopTokens = new Set([...ends, ...(options.stopTokenIds ?? [])]);
+    const silent = constraint === undefined ? stopTokens : new Set(this.endTokenIds);
+    const continuedFrom = prompt.continues ? tokens.at(-1) : undefined;
+    const text =
+      this.hasTokenizer || stop.length > 0
+        ? new ReplyText(this.tokenizer, { stop, stopTokens: silent, continuedFrom })
+        : undefined;
+    const random = new RandomStream(options.seed);
+    const sampler = await this.sampler({ adapter: options.adapter });
+    const reply = await sampler.reply({
+      prompt: tokens,
+      settings,
+      maxNewTokens,
+      random: () => random.random(),
+      stopTokens,
+      stopWhen: () => text?.stopped === true,
+      constraint,
+      onToken: (token) => onText(text?.push(token) ?? ""),
+      signal: options.signal,
+    });
+    onText(text?.end() ?? "");
+    return {
+      ...reply,
+      text: text?.text ?? "",
+      promptTokens: tokens,
+      choice: constraint?.choiceOf(reply.tokens),
+    };
+  }
+
+  private readPrompt(input: PromptInput, options: ScoreOptions): Prompt {
+    const reader = {
+      vocabSize: this.causalLM.config.vocabSize,
+      tokenizer: () => this.tokenizer,
+      bosTokenId: this.textTokenizer?.bosTokenId,
+    };
+    return readPrompt(input, reader, options);
+  }
+
+  private fit(
+    prompt: Prompt,
+    request: { overflow: OverflowPolicy | undefined; maxNewTokens: number; lengthIsAsked: boolean },
+  ) {
+    return fitPrompt(prompt, { ...request, maxPositions: this.causalLM.config.maxPositions });
+  }
+
+  private constraint(choices: readonly string[], prompt: Prompt): ChoiceConstraint {
+    const endToken = this.textTokenizer?.eosTokenId ?? this.endTokenIds.at(0);
+    return ChoiceConstraint.ofTexts(this.tokenizer, choices, { previousToken: prompt.tokens.at(-1), endToken });
+  }
+
+  private async scoreTokens(
+    prompt: Prompt,
+    continuations: readonly (readonly number[])[],
+    { adapter, overflow }: ScoreOptions,
+  ): Promise<number[][]> {
+    const maxNewTokens = Math.max(1, ...continuations.map(({ length }) => length));
+    const { tokens } = this.fit(prompt, { overflow, maxNewTokens, lengthIsAsked: true });
+    const sampler = await this.sampler({ adapter });
+    return Promise.all(continuations.map((continuation) => sampler.score(tokens, continuation)));
+  }
+}
+
+/** The index at which the running sum of probabilities passes a uniform number. */
+function pick(probabilities: readonly number[], uniform: number): number {
+  let remaining = uniform;
+  const index = probabilities.findIndex((probability) => (remaining -= probability) < 0);
+  return index === -1 ? probabilities.findLastIndex((probability) => probability > 0) : index;
+}

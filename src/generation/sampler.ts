@@ -59,6 +59,8 @@ export class Sampler {
   private constructor(
     private readonly model: CausalLM,
     private readonly cached: CachedModel,
+    /** How many samplers use the session. */
+    private readonly users: { count: number },
     { maxRows = 64, adapter = true }: SamplerOptions,
   ) {
     this.maxRows = maxRows;
@@ -68,7 +70,13 @@ export class Sampler {
   }
 
   static async create(model: CausalLM, options: SamplerOptions = {}): Promise<Sampler> {
-    return new Sampler(model, await CachedModel.create(model), options);
+    return new Sampler(model, await CachedModel.create(model), { count: 1 }, options);
+  }
+
+  /** Another sampler with the same session and rows of its own: for the policy beside its reference. */
+  sibling(options: SamplerOptions = {}): Sampler {
+    this.users.count++;
+    return new Sampler(this.model, this.cached, this.users, options);
   }
 
   /** Draws a reply; calls made in the same turn of the event loop run as one batch. */
@@ -116,7 +124,7 @@ export class Sampler {
   async release(): Promise<void> {
     await this.running;
     this.forget();
-    await this.cached.release();
+    if (--this.users.count === 0) await this.cached.release();
   }
 
   private checkLength(prompt: readonly number[], newTokens: number): void {
@@ -167,8 +175,11 @@ export class Sampler {
 
   /** Gives waiting jobs a row. With no row running, the shared prefix may change. */
   private async admit(): Promise<void> {
+    this.dropAborted();
     if (this.waiting.length === 0) return;
     const busy = this.slots.filter(({ job }) => job !== undefined).length;
+    // What is kept was read with older parameters: those that run finish, and new ones start from nothing.
+    if (busy > 0 && this.version !== this.model.version) return;
     if (busy === 0) {
       if (this.version !== this.model.version) this.forget();
       const prompts = this.waiting.slice(0, this.maxRows).map((job) => job.prompt.slice(0, reusable(job)));
@@ -241,6 +252,15 @@ export class Sampler {
     );
     await new Step(this.model, this.cached, this.cache!, this.prefixes, chosen, this.adapter).run();
     for (const { slot } of chosen) this.finishIfDone(slot);
+  }
+
+  /** Jobs that were aborted before they had a row. */
+  private dropAborted(): void {
+    const aborted = this.waiting.filter(({ reply }) => reply?.signal?.aborted === true);
+    for (const job of aborted) {
+      this.waiting.splice(this.waiting.indexOf(job), 1);
+      job.settle("aborted");
+    }
   }
 
   private leaveAborted(): void {
@@ -335,12 +355,17 @@ class Step {
       const tokens = Int32Array.from(scores, ({ target }) => target);
       requests.push({
         kind: "kernel",
-        call: { name: "pickLogProbs", plain: head(outputs.plain, draws.length, scores.length), tokens },
+        call: {
+          name: "pickLogProbs",
+          logits: head(outputs.logits, draws.length, scores.length),
+          plain: head(outputs.plain, draws.length, scores.length),
+          tokens,
+        },
       });
     }
-    let picked: Float64Array | undefined;
+    // Both go out in one turn: a sampler that shares the session must not run in between.
+    const picked = scores.length > 0 ? runtime.sequence(requests.splice(0)) : undefined;
     if (draws.length > 0) {
-      if (scores.length > 0) picked = (await runtime.sequence(requests.splice(0))) as Float64Array;
       requests.push({
         kind: "kernel",
         call: {
@@ -352,14 +377,15 @@ class Step {
         },
       });
     }
-    const result = await runtime.sequence(requests);
-    if (temporary !== undefined) temporary.free();
+    const drawn = requests.length > 0 ? runtime.sequence(requests) : undefined;
+    temporary?.free();
+    const [logProbs, result] = await Promise.all([picked, drawn]);
     this.running.forEach(({ slot, job }, i) => {
       for (const token of chunks[i]) slot.tokens.push(token);
       job.pending = job.pending.slice(chunks[i].length);
     });
     if (scores.length > 0)
-      (picked ?? (result as Float64Array)).forEach((logProb, i) => scores[i].job.plainLogProbs.push(logProb));
+      (logProbs as Float64Array).forEach((logProb, i) => scores[i].job.plainLogProbs.push(logProb));
     if (draws.length > 0) this.append(draws, result as SampleResult);
   }
 

@@ -77,6 +77,16 @@ export function sampleToken(
   return { token: ids[last], logProb: Math.log(probabilities[last] / mass) };
 }
 
+/** Below this a float32 probability has lost digits, or is zero. */
+const SMALLEST_EXACT = 1e-30;
+
+/** A token's log-probability, from the logits [vocabulary] and their softmax; also where that has underflowed. */
+export function plainLogProb(logits: Float32Array, plain: Float32Array, token: number): number {
+  if (plain[token] >= SMALLEST_EXACT) return Math.log(plain[token]);
+  const best = argMax(logits);
+  return logits[token] - logits[best] + Math.log(plain[best]);
+}
+
 /** The inverse of the cumulative distribution over the whole vocabulary. */
 function walk(probabilities: Float32Array, uniform: number): Choice {
   let remaining = uniform;

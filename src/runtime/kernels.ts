@@ -1,5 +1,6 @@
 import { addScaled, adamw, sgd, sumSquares, type AdamwStep, type SgdStep } from "../kernels/optimisers.js";
-import { sampleToken, type SamplingSettings } from "../kernels/sampling.js";
+import { plainLogProb, sampleToken, type SamplingSettings } from "../kernels/sampling.js";
+import { elementCount } from "../tensor/tensor.js";
 import type { View } from "./buffer.js";
 
 /** How the next token of one row is drawn. */
@@ -55,8 +56,8 @@ export type KernelCall =
       readonly tempered: View;
       readonly rows: readonly RowSampling[];
     }
-  /** log of plain[row, token] for each row. */
-  | { readonly name: "pickLogProbs"; readonly plain: View; readonly tokens: Int32Array };
+  /** Log-probability of a token for each row of logits and plain probabilities, each [rows, vocabulary]. */
+  | { readonly name: "pickLogProbs"; readonly logits: View; readonly plain: View; readonly tokens: Int32Array };
 
 /** Tokens drawn, by row; logProbs under the distribution drawn from, plainLogProbs under the model's own at temperature 1. */
 export interface SampleResult {
@@ -67,6 +68,7 @@ export interface SampleResult {
 
 export type KernelResult = number | SampleResult | Float64Array | undefined;
 
+/** Throws when views have different sizes or a block lies outside of its view. */
 export function runKernel(call: KernelCall, floats: (view: View) => Float32Array): KernelResult {
   switch (call.name) {
     case "copyBlocks":
@@ -76,24 +78,34 @@ export function runKernel(call: KernelCall, floats: (view: View) => Float32Array
       floats(call.target).fill(call.value);
       return undefined;
     case "addScaled":
+      sameSize(call.target, call.source);
       addScaled(floats(call.target), floats(call.source), call.scale);
       return undefined;
     case "sumSquares":
       return sumSquares(floats(call.source));
     case "adamw":
+      sameSize(call.parameters, call.gradients, call.first, call.second);
       adamw(floats(call.parameters), floats(call.gradients), floats(call.first), floats(call.second), call);
       return undefined;
     case "sgd":
+      sameSize(call.parameters, call.gradients, call.velocity ?? call.parameters);
       sgd(floats(call.parameters), floats(call.gradients), call.velocity && floats(call.velocity), call);
       return undefined;
     case "sample":
       return sample(call, floats);
     case "pickLogProbs": {
-      const vocabulary = call.plain.shape[1];
-      const plain = floats(call.plain);
-      return Float64Array.from(call.tokens, (token, row) => Math.log(plain[row * vocabulary + token]));
+      const { logits, plain, tokens } = call;
+      return Float64Array.from(tokens, (token, row) =>
+        plainLogProb(rowOf(logits, row, floats), rowOf(plain, row, floats), token),
+      );
     }
   }
+}
+
+function sameSize(first: View, ...others: readonly View[]): void {
+  const size = elementCount(first.shape);
+  const other = others.find(({ shape }) => elementCount(shape) !== size);
+  if (other !== undefined) throw new Error(`a kernel was given ${size} and ${elementCount(other.shape)} elements`);
 }
 
 function copyBlocks(
@@ -106,6 +118,10 @@ function copyBlocks(
       const from = section * sourceStride + plan[i];
       const to = section * targetStride + plan[i + 1];
       const length = plan[i + 2];
+      if (Math.min(from, to, length) < 0 || from + length > source.length || to + length > target.length)
+        throw new Error(
+          `a block of ${length} from ${from} of ${source.length} to ${to} of ${target.length} does not fit`,
+        );
       // A loop beats a view of a view for the short blocks of a head's vector.
       if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
       else target.set(source.subarray(from, from + length), to);
@@ -113,12 +129,17 @@ function copyBlocks(
   }
 }
 
+/** One row of a matrix [rows, columns]. */
+function rowOf(view: View, row: number, floats: (view: View) => Float32Array): Float32Array {
+  const columns = view.shape[1];
+  return floats({ ...view, shape: [columns], offset: view.offset + row * columns });
+}
+
 function sample(
   { logits, plain, tempered, rows }: Extract<KernelCall, { name: "sample" }>,
   floats: (view: View) => Float32Array,
 ): SampleResult {
-  const vocabulary = logits.shape[1];
-  const row = (view: View, i: number) => floats({ ...view, shape: [vocabulary], offset: view.offset + i * vocabulary });
+  const row = (view: View, i: number) => rowOf(view, i, floats);
   const result: SampleResult = {
     tokens: new Int32Array(rows.length),
     logProbs: new Float64Array(rows.length),
@@ -129,7 +150,7 @@ function sample(
     const { token, logProb } = sampleToken(scores, settings, seen, uniform, allowed);
     result.tokens[i] = token;
     result.logProbs[i] = logProb;
-    result.plainLogProbs[i] = Math.log(row(plain, i)[token]);
+    result.plainLogProbs[i] = plainLogProb(scores.logits, row(plain, i), token);
   });
   return result;
 }
