@@ -37,9 +37,11 @@ export function resolveProviders(device: Device): { device: Exclude<Device, "aut
   const installed = installedDevices();
   const chosen = device === "auto" ? (installed.includes("cuda") ? "cuda" : "cpu") : device;
   if (!installed.includes(chosen)) {
+    const advice =
+      chosen in HOW_TO_GET ? HOW_TO_GET[chosen] : `Devices are: auto, ${Object.keys(HOW_TO_GET).join(", ")}.`;
     throw new LlamaGymError(
       "DEVICE_UNAVAILABLE",
-      `Device "${chosen}" is not available here; available: ${installed.join(", ")}. ${HOW_TO_GET[chosen]}`,
+      `Device "${chosen}" is not available here; available: ${installed.join(", ")}. ${advice}`,
     );
   }
   return { device: chosen, providers: chosen === "cpu" ? ["cpu"] : [chosen, "cpu"] };

@@ -40,7 +40,13 @@ export class Session {
     const bound = Object.assign({}, ...bindings.map((binding) => binding.feeds)) as Record<string, View>;
     const written = Object.assign({}, ...bindings.map((binding) => binding.fetches)) as Record<string, View>;
     checkFeeds(this.graph.inputs, feeds, bound);
-    const names = outputs ?? this.graph.outputs.map(({ name }) => name);
+    const known = this.graph.outputs.map(({ name }) => name);
+    const unknown = [...(outputs ?? []), ...Object.keys(fetches)].find((name) => !known.includes(name));
+    if (unknown !== undefined) {
+      const expected = `it has ${known.map((name) => `"${name}"`).join(", ")}`;
+      throw new LlamaGymError("INVALID_ARGUMENT", `The graph has no output "${unknown}"; ${expected}.`);
+    }
+    const names = outputs ?? known;
     return {
       kind: "run",
       session: this.id,

@@ -8,10 +8,11 @@ import type { Envelope, Request, Response, Result, RunRequest, SessionSettings }
 
 const port = parentPort!;
 const sessions = new Map<number, InferenceSession>();
-const buffers = new Map<number, ArrayBuffer>();
+/** Memory, or what went wrong when it was asked for: told to whoever uses it. */
+const buffers = new Map<number, ArrayBuffer | Error>();
 const bindings = new Map<
   number,
-  { readonly feeds: Record<string, Tensor>; readonly fetches: Record<string, Tensor> }
+  { readonly feeds: Record<string, Tensor>; readonly fetches: Record<string, Tensor> } | Error
 >();
 
 function sessionOptions({
@@ -28,11 +29,28 @@ function sessionOptions({
     graphOptimizationLevel: "all",
     // A plan made for one shape costs more memory than it saves: 4.7 against 2.8 GB in a training step.
     enableMemPattern: false,
-    logSeverityLevel: 3,
+    // Errors are thrown; they need not be printed as well.
+    logSeverityLevel: 4,
     ...(profile === undefined ? {} : { enableProfiling: true, profileFilePrefix: profile }),
     ...(files.length === 0 ? {} : { externalData: files.map(({ name, data }) => ({ path: name, data })) }),
     ...(folder === undefined ? {} : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),
   };
+}
+
+/** What a number stands for; throws when that is gone, or when making it failed. */
+function existing<T>(things: ReadonlyMap<number, T | Error>, id: number, gone: string): T {
+  const thing = things.get(id) ?? new Error(gone);
+  if (thing instanceof Error) throw thing;
+  return thing;
+}
+
+/** A thing, or the error that making it gave, for things that nobody waits for. */
+function attempt<T>(make: () => T): T | Error {
+  try {
+    return make();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
 }
 
 function isView(value: HostTensor | View): value is View {
@@ -40,10 +58,14 @@ function isView(value: HostTensor | View): value is View {
 }
 
 function viewData({ dtype, shape, buffer, offset }: View): TypedArray {
-  const memory = buffers.get(buffer);
-  if (memory === undefined) throw new Error("a buffer was used after it was freed");
+  const memory = existing(buffers, buffer, "a buffer was used after it was freed");
   const { arrayType, bytes } = dtypes[dtype];
   return new arrayType(memory, offset * bytes, elementCount(shape));
+}
+
+function floats(view: View): Float32Array {
+  if (view.dtype !== "float32") throw new Error(`a kernel works on float32, not on ${view.dtype}`);
+  return viewData(view) as Float32Array;
 }
 
 function toOrt(value: HostTensor | View): Tensor {
@@ -60,11 +82,14 @@ async function run({ session, bindings: bound, feeds, fetches }: RunRequest): Pr
   const allFetches: Record<string, Tensor | null> = {};
   for (const [name, view] of fetches) allFetches[name] = view === undefined ? null : toOrt(view);
   for (const id of bound) {
-    const binding = bindings.get(id)!;
+    const binding = existing(bindings, id, "a binding was used after it was undone");
     Object.assign(allFeeds, binding.feeds);
     Object.assign(allFetches, binding.fetches);
   }
-  const results = await sessions.get(session)!.run(allFeeds, allFetches);
+  const results = await existing(sessions, session, "a session was used after it was released").run(
+    allFeeds,
+    allFetches,
+  );
   const returned = fetches.filter(([, view]) => view === undefined);
   return Object.fromEntries(
     returned.map(([name]) => {
@@ -86,7 +111,10 @@ async function handle(request: Request): Promise<Result> {
       sessions.delete(request.session);
       return undefined;
     case "bind":
-      bindings.set(request.binding, { feeds: toOrtRecord(request.feeds), fetches: toOrtRecord(request.fetches) });
+      bindings.set(
+        request.binding,
+        attempt(() => ({ feeds: toOrtRecord(request.feeds), fetches: toOrtRecord(request.fetches) })),
+      );
       return undefined;
     case "unbind":
       bindings.delete(request.binding);
@@ -97,7 +125,10 @@ async function handle(request: Request): Promise<Result> {
       return result;
     }
     case "allocate":
-      buffers.set(request.buffer, new ArrayBuffer(request.bytes));
+      buffers.set(
+        request.buffer,
+        attempt(() => new ArrayBuffer(request.bytes)),
+      );
       return undefined;
     case "free":
       buffers.delete(request.buffer);
@@ -110,7 +141,7 @@ async function handle(request: Request): Promise<Result> {
       return { dtype: request.view.dtype, shape: request.view.shape, data };
     }
     case "kernel":
-      return runKernel(request.call, (view) => viewData(view) as Float32Array);
+      return runKernel(request.call, floats);
   }
 }
 
