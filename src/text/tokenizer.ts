@@ -7,7 +7,7 @@ import { type SpecialRole, generationEndIds, readSpecialTokens } from "./special
 import { StreamDecoder } from "./stream-decoder.js";
 import { type Offset, alignTokens } from "./tokenization/alignment.js";
 import type { AddedToken } from "./tokenization/added-tokens.js";
-import { type DecodeStageFactory, createDecoder } from "./tokenization/decoder.js";
+import { type DecodeStageFactory, createDecoder, readsByteCharacters } from "./tokenization/decoder.js";
 import { type JsonObject, corrupt, isObject } from "./tokenization/json.js";
 import { readVocabulary } from "./tokenization/model.js";
 import { EncodingPipeline, type TextPosition } from "./tokenization/pipeline.js";
@@ -61,6 +61,8 @@ export class Tokenizer {
   private readonly pipeline: EncodingPipeline;
   private readonly postProcessor: PostProcessor | null;
   private readonly decoder: DecodeStageFactory[];
+  /** Decoding is joining the bytes of all tokens. */
+  private readonly joinsBytes: boolean;
   private readonly bytesOf: (token: string) => Uint8Array;
   private readonly bytesById = new Map<number, Uint8Array>();
   private readonly readPart: (part: string) => string;
@@ -91,6 +93,7 @@ export class Tokenizer {
     this.eosTokenIds = this.endIds(optionalObject(files.generationConfig, "generation_config.json"));
     this.postProcessor = createPostProcessor(json.post_processor) ?? this.configuredPostProcessor(json, config);
     this.decoder = createDecoder(json.decoder);
+    this.joinsBytes = this.decoder.length === 1 && readsByteCharacters(json.decoder);
     this.bytesOf = tokenSpelling(json.decoder);
     this.readPart = partSpelling(json.decoder, this.pipeline.normalizePart);
     this.chatTemplates = readChatTemplates(config, files.chatTemplate);
@@ -148,7 +151,7 @@ export class Tokenizer {
     const ids: number[] = [];
     const offsets: Offset[] = [];
     for (const section of this.pipeline.encode(text)) {
-      ids.push(...section.ids);
+      for (const id of section.ids) ids.push(id);
       if (section.token) {
         offsets.push([section.start, section.end]);
         continue;
@@ -163,6 +166,12 @@ export class Tokenizer {
 
   /** The text of token ids. Bytes that are no UTF-8 become U+FFFD; ids outside the vocabulary are left out. */
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    if (this.joinsBytes) {
+      const read = Array.from(ids).filter((id) => this.readsId(id, options));
+      return lossyText(
+        read.map((id) => (this.addedById.has(id) ? this.bytesOf(this.tokens[id] ?? "") : this.tokenBytes(id))),
+      );
+    }
     const stream = this.createStreamDecoder(options);
     let text = "";
     for (const id of ids) text += stream.push(id);
@@ -171,19 +180,14 @@ export class Tokenizer {
 
   /** The text that ids add in the middle of a sequence, where no leading space is taken off. */
   decodeContinuation(ids: readonly number[]): string {
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(ids.map((id) => this.tokenBytes(id))));
+    return lossyText(ids.map((id) => this.tokenBytes(id)));
   }
 
   /** A decoder for tokens as they come; what it gives in total equals `decode` of all of them. */
-  createStreamDecoder({ skipSpecialTokens = false }: DecodeOptions = {}): StreamDecoder {
+  createStreamDecoder(options: DecodeOptions = {}): StreamDecoder {
     return new StreamDecoder(
       this.decoder.map((make) => make()),
-      (id) => {
-        if (!Number.isSafeInteger(id) || id < 0) {
-          throw new LlamaGymError("INVALID_ARGUMENT", `${id} is not a token id. Ids are integers from 0 on.`);
-        }
-        return skipSpecialTokens && this.special.has(id) ? undefined : this.tokens[id];
-      },
+      (id) => (this.readsId(id, options) ? this.tokens[id] : undefined),
     );
   }
 
@@ -248,6 +252,13 @@ export class Tokenizer {
     await writeTokenizerFolder(this.files, folder);
   }
 
+  private readsId(id: number, { skipSpecialTokens = false }: DecodeOptions): boolean {
+    if (!Number.isSafeInteger(id) || id < 0) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `${id} is not a token id. Ids are integers from 0 on.`);
+    }
+    return !(skipSpecialTokens && this.special.has(id));
+  }
+
   private roleId(role: SpecialRole): number | undefined {
     const content = this.specialTokens.get(role);
     return content === undefined ? undefined : this.tokenToId(content);
@@ -271,6 +282,10 @@ export class Tokenizer {
 }
 
 const utf8 = new TextEncoder();
+
+function lossyText(pieces: readonly Uint8Array[]): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(pieces));
+}
 
 function requireObject(value: unknown, file: string): JsonObject {
   if (!isObject(value)) throw corrupt(`${file} must hold a JSON object.`);

@@ -2,8 +2,6 @@ import { type JsonObject, corrupt } from "./json.js";
 import { MergeTable } from "./merge-table.js";
 import { MergeHeap } from "./merge-heap.js";
 
-const longestCached = 256;
-const cachedPieces = 20_000;
 const utf8 = new TextEncoder();
 
 /**
@@ -12,7 +10,6 @@ const utf8 = new TextEncoder();
  */
 export class BytePairModel {
   private readonly merges: MergeTable;
-  private readonly cache = new Map<string, readonly number[]>();
   private readonly wholePieces: boolean;
   private readonly prefix: string;
   private readonly suffix: string;
@@ -39,14 +36,7 @@ export class BytePairModel {
       const id = this.vocabulary.get(piece);
       if (id !== undefined) return [id];
     }
-    if (piece.length > longestCached) return this.merge(this.symbols(piece));
-    let ids = this.cache.get(piece);
-    if (!ids) {
-      ids = this.merge(this.symbols(piece));
-      if (this.cache.size >= cachedPieces) this.cache.clear();
-      this.cache.set(piece, ids);
-    }
-    return ids;
+    return this.merge(this.symbols(piece));
   }
 
   /** The piece's characters as ids; a character without one falls back to its bytes, or to the unknown token. */

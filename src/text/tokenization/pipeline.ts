@@ -2,7 +2,8 @@ import { type AddedToken, AddedTokenSplitter, type Section } from "./added-token
 import { type JsonObject, corrupt, isObject } from "./json.js";
 import { type TokenModel, createModel } from "./model.js";
 import { type Normalizer, createNormalizer } from "./normalizer.js";
-import { type PreTokenizer, createPreTokenizer } from "./pre-tokenizer.js";
+import { spellBytes } from "./byte-level.js";
+import { type PreTokenizer, createPreTokenizer, endsInByteLevel } from "./pre-tokenizer.js";
 
 /** A stretch of text with the ids of its tokens. */
 export interface EncodedSection extends Section {
@@ -11,6 +12,10 @@ export interface EncodedSection extends Section {
 
 /** Where a text stands: the start of a sequence, after an added token, or in the middle of running text. */
 export type TextPosition = "start" | "after-token" | "continued";
+
+/** Text repeats itself: the ids of short pieces are kept, up to some megabytes. */
+const longestCached = 64;
+const cachedPieces = 50_000;
 
 interface Stretches {
   readonly normalizer: Normalizer | null;
@@ -25,6 +30,8 @@ export class EncodingPipeline {
   /** The normal form of a small part of the text, null when text stays as it is. For aligning tokens with text. */
   readonly normalizePart: Normalizer | null;
   private readonly model: TokenModel;
+  private readonly spellsBytes: boolean;
+  private readonly cache = new Map<string, readonly number[]>();
   private readonly rawTokens: AddedTokenSplitter;
   private readonly normalizedTokens: AddedTokenSplitter;
   private readonly fresh: Stretches;
@@ -33,9 +40,10 @@ export class EncodingPipeline {
   constructor(tokenizerJson: JsonObject, vocabulary: ReadonlyMap<string, number>, addedTokens: readonly AddedToken[]) {
     if (!isObject(tokenizerJson.model)) throw corrupt('tokenizer.json: there is no "model".');
     this.model = createModel(tokenizerJson.model, vocabulary);
+    this.spellsBytes = endsInByteLevel(tokenizerJson.pre_tokenizer);
     const stretches = (prefix: boolean): Stretches => ({
       normalizer: createNormalizer(tokenizerJson.normalizer, { prefix }),
-      preTokenizer: createPreTokenizer(tokenizerJson.pre_tokenizer, { prefix }),
+      preTokenizer: createPreTokenizer(tokenizerJson.pre_tokenizer, { prefix, spell: !this.spellsBytes }),
     });
     this.fresh = stretches(true);
     this.continued = stretches(false);
@@ -66,9 +74,20 @@ export class EncodingPipeline {
       }
       const atStart = first && index === 0 && position === "start";
       for (const piece of preTokenizer ? preTokenizer(part.text, atStart) : [part.text]) {
-        for (const id of this.model.encode(piece)) ids.push(id);
+        for (const id of this.encodePiece(piece)) ids.push(id);
       }
     });
+    return ids;
+  }
+
+  private encodePiece(piece: string): readonly number[] {
+    const cached = this.cache.get(piece);
+    if (cached) return cached;
+    const ids = this.model.encode(this.spellsBytes ? spellBytes(piece) : piece);
+    if (piece.length <= longestCached) {
+      if (this.cache.size >= cachedPieces) this.cache.clear();
+      this.cache.set(piece, ids);
+    }
     return ids;
   }
 }

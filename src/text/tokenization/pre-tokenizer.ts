@@ -33,20 +33,23 @@ const wordsAndSymbols = new RegExp(`[${wordClass}]+|[^${wordClass}\\p{White_Spac
 
 /**
  * The pre-tokenizer that tokenizer.json describes, null for none.
- * With `prefix: false` no space is put in front of the text, as for a text that continues another.
+ * With `prefix: false` no space is put in front of the text, as for a text that continues another. With
+ * `spell: false` a ByteLevel at the end leaves its pieces as text, for the caller to spell as bytes.
  */
-export function createPreTokenizer(config: unknown, { prefix = true } = {}): PreTokenizer | null {
+export function createPreTokenizer(config: unknown, { prefix = true, spell = true } = {}): PreTokenizer | null {
   if (config === null || config === undefined) return null;
   if (!isObject(config)) throw unsupported("A pre-tokenizer", config, supported);
   switch (config.type) {
-    case "Sequence":
+    case "Sequence": {
+      const parts = objectList(config, "pretokenizers");
       return sequence(
-        objectList(config, "pretokenizers")
-          .map((part) => createPreTokenizer(part, { prefix }))
+        parts
+          .map((part, index) => createPreTokenizer(part, { prefix, spell: spell || index < parts.length - 1 }))
           .filter((part) => part !== null),
       );
+    }
     case "ByteLevel":
-      return byteLevel(prefix && config.add_prefix_space !== false, config.use_regex !== false);
+      return byteLevel(prefix && config.add_prefix_space !== false, config.use_regex !== false, spell);
     case "Metaspace":
       return metaspace(config, prefix);
     case "Split": {
@@ -80,15 +83,23 @@ export function createPreTokenizer(config: unknown, { prefix = true } = {}): Pre
   }
 }
 
+/** Whether the last step of a pre-tokenizer spells bytes as characters. */
+export function endsInByteLevel(config: unknown): boolean {
+  if (!isObject(config)) return false;
+  if (config.type === "Sequence") return endsInByteLevel(objectList(config, "pretokenizers").at(-1));
+  return config.type === "ByteLevel";
+}
+
 function sequence(parts: readonly PreTokenizer[]): PreTokenizer {
   return (text, atStart) =>
     parts.reduce((pieces, part) => pieces.flatMap((piece, index) => part(piece, atStart && index === 0)), [text]);
 }
 
-function byteLevel(addPrefixSpace: boolean, useWords: boolean): PreTokenizer {
+function byteLevel(addPrefixSpace: boolean, useWords: boolean, spell: boolean): PreTokenizer {
   return (text) => {
     const whole = addPrefixSpace && !text.startsWith(" ") ? ` ${text}` : text;
-    return (useWords ? splitText(whole, gpt2Words, "Isolated") : [whole]).map(spellBytes);
+    const pieces = useWords ? splitText(whole, gpt2Words, "Isolated") : [whole];
+    return spell ? pieces.map(spellBytes) : pieces;
   };
 }
 

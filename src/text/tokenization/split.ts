@@ -42,6 +42,12 @@ function joins(behavior: SplitBehavior, left: boolean, right: boolean): boolean 
 }
 
 function isolate(text: string, pattern: RegExp): string[] {
+  // Most patterns match everywhere; then the matches alone are the pieces.
+  const matches = text.match(pattern);
+  if (!matches) return text === "" ? [] : [text];
+  let covered = 0;
+  for (const match of matches) covered += match.length;
+  if (covered === text.length && !matches.includes("")) return matches;
   const pieces: string[] = [];
   let last = 0;
   for (const match of text.matchAll(pattern)) {
