@@ -19,7 +19,7 @@ function halfToFloatBits(half: number): number {
 }
 
 /** For each of the 65,536 IEEE binary16 patterns, the bits of the same number as a float32. */
-export function halfToFloatBitsTable(): Uint32Array {
+function halfToFloatBitsTable(): Uint32Array {
   if (halfTable === undefined) {
     halfTable = new Uint32Array(65_536);
     for (let half = 0; half < 65_536; half++) halfTable[half] = halfToFloatBits(half);

@@ -2,5 +2,5 @@ export { ggufArchitectureNames } from "./architectures.js";
 export { dequantise, readableGgmlTypes } from "./dequantise.js";
 export type { GgufMetadata } from "./header.js";
 export { openGguf, type GgufModel } from "./open.js";
-export { ggufTokenizer, type TokenizerFiles } from "./tokenizer.js";
+export type { TokenizerFiles } from "./tokenizer.js";
 export { ggmlTypeByName, type GgmlType } from "./types.js";

@@ -12,9 +12,9 @@ import {
   type AdapterConfig,
 } from "./config.js";
 
-/** The names that PEFT gives an adapter's files. */
-export const ADAPTER_CONFIG_NAME = "adapter_config.json";
-export const ADAPTER_WEIGHTS_NAME = "adapter_model.safetensors";
+/** The names that PEFT gives the files of an adapter. */
+const ADAPTER_CONFIG_NAME = "adapter_config.json";
+const ADAPTER_WEIGHTS_NAME = "adapter_model.safetensors";
 
 /** What stands before a module's path in PEFT's tensor names. */
 const PREFIX = "base_model.model.";

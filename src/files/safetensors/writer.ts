@@ -19,7 +19,7 @@ export interface TensorToSave {
 
 type TensorData = Float32Array | Int32Array;
 
-export const savedDtypeBytes: Readonly<Record<SavedDtype, number>> = { F32: 4, I32: 4, F16: 2, BF16: 2 };
+const savedDtypeBytes: Readonly<Record<SavedDtype, number>> = { F32: 4, I32: 4, F16: 2, BF16: 2 };
 
 /** How many elements are rounded to 16 bits at a time. */
 const CHUNK_ELEMENTS = 2 ** 19;

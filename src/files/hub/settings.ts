@@ -1,0 +1,88 @@
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** The environment variables, `process.env` or a test's own. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where the hub is, where its files are kept and who asks; Python's huggingface_hub reads the same variables. */
+export interface HubSettings {
+  /** The hub's address, without a slash at its end: HF_ENDPOINT, or huggingface.co. */
+  readonly endpoint: string;
+  /** The folder of the cache: HF_HUB_CACHE, or hub/ in HF_HOME. */
+  readonly cacheDir: string;
+  /** The access token: HF_TOKEN, or what `hf auth login` stored. */
+  readonly token: string | undefined;
+  /** Whether the network must not be used: HF_HUB_OFFLINE. */
+  readonly offline: boolean;
+  /** How long an answer may take, in milliseconds: HF_HUB_ETAG_TIMEOUT in seconds. */
+  readonly answerTimeout: number;
+  /** How long a download may stand still, in milliseconds: HF_HUB_DOWNLOAD_TIMEOUT in seconds. */
+  readonly stallTimeout: number;
+  /** The first pause before something is tried again, in milliseconds; it doubles each time. */
+  readonly retryDelay: number;
+}
+
+/** What a caller may set; the environment gives the rest. */
+export interface HubOptions {
+  /** Another folder for the cache. */
+  readonly cacheDir?: string;
+  /** Another access token; false for none. */
+  readonly token?: string | false;
+}
+
+const DEFAULT_ENDPOINT = "https://huggingface.co";
+const DEFAULT_TIMEOUT_SECONDS = 10;
+
+function isTrue(value: string | undefined): boolean {
+  return ["1", "true", "yes", "on"].includes((value ?? "").toLowerCase());
+}
+
+function expandHome(path: string): string {
+  return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
+}
+
+/** The first of the variables that is set to something. */
+function firstOf(environment: Environment, ...names: readonly string[]): string | undefined {
+  return names.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
+}
+
+function milliseconds(value: string | undefined): number {
+  const seconds = Number(value);
+  return 1000 * (seconds > 0 ? seconds : DEFAULT_TIMEOUT_SECONDS);
+}
+
+/** Reads the settings from the environment, and the stored token. */
+export async function hubSettings(
+  options: HubOptions = {},
+  environment: Environment = process.env,
+): Promise<HubSettings> {
+  const caches = firstOf(environment, "XDG_CACHE_HOME") ?? join(homedir(), ".cache");
+  const home = expandHome(firstOf(environment, "HF_HOME") ?? join(caches, "huggingface"));
+  const cacheDir =
+    options.cacheDir ?? firstOf(environment, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") ?? join(home, "hub");
+  return {
+    endpoint: (firstOf(environment, "HF_ENDPOINT") ?? DEFAULT_ENDPOINT).replace(/\/+$/u, ""),
+    cacheDir: expandHome(cacheDir),
+    token: await tokenOf(options, environment, home),
+    offline: isTrue(environment.HF_HUB_OFFLINE) || isTrue(environment.TRANSFORMERS_OFFLINE),
+    answerTimeout: milliseconds(environment.HF_HUB_ETAG_TIMEOUT),
+    stallTimeout: milliseconds(environment.HF_HUB_DOWNLOAD_TIMEOUT),
+    retryDelay: 500,
+  };
+}
+
+async function tokenOf(options: HubOptions, environment: Environment, home: string): Promise<string | undefined> {
+  if (options.token === false) return undefined;
+  if (options.token !== undefined) return clean(options.token);
+  if (isTrue(environment.HF_HUB_DISABLE_IMPLICIT_TOKEN)) return undefined;
+  const given = firstOf(environment, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
+  if (given !== undefined) return clean(given);
+  const path = expandHome(firstOf(environment, "HF_TOKEN_PATH") ?? join(home, "token"));
+  return readFile(path, "utf8").then(clean, () => undefined);
+}
+
+function clean(token: string): string | undefined {
+  const trimmed = token.trim();
+  return trimmed === "" ? undefined : trimmed;
+}
