@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
+import { mergeAdapter } from "../models/merging.js";
 import { saveModel, type SaveOptions } from "../models/saving.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
@@ -185,12 +186,17 @@ export class LanguageModel {
   }
 
   /**
-   * Saves what is trained: an adapter as PEFT does, else all weights as a Transformers folder with its tokenizer;
-   * `merge: true` saves all weights with the adapter in them. Throws FILE_WRITE_FAILED.
+   * Saves the model and its tokenizer: of an adapted model the adapter as PEFT does, else a folder that Transformers opens.
+   * `mergeAndUnload` first saves an adapted model whole. Throws FILE_WRITE_FAILED.
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
     await saveModel(this.causalLM, folder, options);
     await this.textTokenizer?.save(folder);
+  }
+
+  /** The model with its adapter merged into its weights; it shares the runtime with this one. */
+  async mergeAndUnload(): Promise<LanguageModel> {
+    return this.withCausalLM(await mergeAdapter(this.causalLM));
   }
 
   /** The sampler behind all calls, for rollouts of many conversations. `adapter: false` replies as the reference policy. */

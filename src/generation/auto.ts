@@ -1,0 +1,64 @@
+import { getPeftModel as adapt, type PeftOptions } from "../models/adapters.js";
+import { openAdapter, openPretrained, type OpenOptions } from "../models/auto.js";
+import { LlamaGymError } from "../errors.js";
+import { AutoTokenizer, type Tokenizer } from "../text/index.js";
+import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
+
+export interface PretrainedOptions extends OpenOptions, LanguageModelOptions {
+  /** A tokenizer to use instead of the one beside the model. */
+  readonly tokenizer?: Tokenizer;
+  /** An adapter to put on the model: a folder or hub id. */
+  readonly adapter?: string;
+}
+
+/** Finds a model's files and opens it. */
+export const AutoModelForCausalLM = {
+  /**
+   * Opens a model: a folder, a GGUF file, a hub id (`owner/name`, `owner/name:file.gguf`), or a folder with an adapter, which
+   * names its base model. Close it when done.
+   * Throws a LlamaGymError that says what is wrong with the files, the hub or the device.
+   */
+  async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
+    const { tokenizer, adapter, maxRows, ...opening } = options;
+    const { model, path, adapterPath } = await openPretrained(idOrPath, opening);
+    try {
+      const { revision: _, file: __, ...elsewhere } = opening;
+      const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, elsewhere);
+      const found = tokenizer ?? (await tokenizerIn(adapterPath)) ?? (await tokenizerIn(path));
+      return new LanguageModel(causalLM, found, { maxRows });
+    } catch (error) {
+      await model.close();
+      throw error;
+    }
+  },
+};
+
+/** Opens adapters that PEFT or this library saved. */
+export const PeftModel = {
+  /**
+   * The model with an adapter, from a folder or a hub id. Weights and runtime are shared with the model.
+   * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED, WEIGHTS_MISMATCH, INVALID_STATE for a model that has one.
+   */
+  async fromPretrained(model: LanguageModel, idOrPath: string, options: OpenOptions = {}): Promise<LanguageModel> {
+    return model.withCausalLM(await openAdapter(model.causalLM, idOrPath, options));
+  },
+};
+
+/**
+ * The model with a new low-rank adapter, which at first changes nothing. Weights and runtime are shared with the model.
+ * Throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE for a model that has one.
+ */
+export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {
+  return model.withCausalLM(await adapt(model.causalLM, options));
+}
+
+/** The tokenizer at a path, undefined where there is none. */
+async function tokenizerIn(path: string | undefined): Promise<Tokenizer | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await AutoTokenizer.fromPretrained(path);
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
