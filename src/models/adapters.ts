@@ -1,6 +1,8 @@
 import { LlamaGymError } from "../errors.js";
 import type { DecoderConfig } from "../nn/config.js";
+import { valueHeadLayers, type ValueHeadConfig } from "../nn/value-head.js";
 import { RandomStream } from "../tensor/random.js";
+import { elementCount } from "../tensor/tensor.js";
 import { linearModules } from "./architectures/index.js";
 import type { CausalLM } from "./causal-lm.js";
 import { LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora.js";
@@ -67,58 +69,120 @@ function loraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, reado
 export interface PeftOptions extends Partial<LoraConfig> {
   /** Seeds the adapter's first values; the same seed gives the same adapter. */
   readonly seed?: number;
+  /** Adds a trainable value head, for algorithms with a critic. */
+  readonly valueHead?: ValueHeadConfig;
 }
 
 /**
  * The model with a new low-rank adapter, which at first changes nothing: A is drawn as PEFT draws it (uniform within
  * 1 / sqrt(in)), B is zero. Weights and runtime are shared with the base model.
+ * Throws INVALID_ARGUMENT for values out of range and for targets that match nothing.
  */
-export async function getPeftModel(model: CausalLM, { seed = 0, ...options }: PeftOptions = {}): Promise<CausalLM> {
+export async function getPeftModel(
+  model: CausalLM,
+  { seed = 0, valueHead, ...options }: PeftOptions = {},
+): Promise<CausalLM> {
   const config = { ...LORA_DEFAULTS, ...options };
   const modules = loraModules(model.config, config);
-  const parameters = new ParameterBuffer(model.runtime, loraShapes(modules));
+  const parameters = new ParameterBuffer(
+    model.runtime,
+    new Map([...loraShapes(modules), ...valueHeadShapes(model, valueHead)]),
+  );
   const random = new RandomStream(seed);
-  for (const { module, rank, inFeatures } of modules.values()) {
-    const bound = 1 / Math.sqrt(inFeatures);
-    await parameters.write(
-      loraA(module),
-      Float32Array.from({ length: rank * inFeatures }, () => random.uniform(-bound, bound)),
-    );
-  }
-  return model.withTrained(parameters, { config, modules });
+  for (const { module, inFeatures } of modules.values())
+    await drawUniform(parameters, loraA(module), 1 / Math.sqrt(inFeatures), random);
+  await initialiseValueHead(model, parameters, valueHead, random);
+  return model.withTrained(parameters, { adapter: { config, modules }, valueHead });
 }
 
-/** The model with the given adapter values (by name, as loraA and loraB give them); throws WEIGHTS_MISMATCH when one does not fit. */
+async function drawUniform(
+  parameters: ParameterBuffer,
+  name: string,
+  bound: number,
+  random: RandomStream,
+): Promise<void> {
+  const length = elementCount(parameters.shape(name));
+  await parameters.write(
+    name,
+    Float32Array.from({ length }, () => random.uniform(-bound, bound)),
+  );
+}
+
+/** Shapes of a value head's parameters; none without one. */
+export function valueHeadShapes(
+  model: CausalLM,
+  valueHead: ValueHeadConfig | undefined,
+): Map<string, readonly number[]> {
+  const layers = valueHead === undefined ? [] : valueHeadLayers(valueHead, model.config.hiddenSize);
+  return new Map<string, readonly number[]>(
+    layers.flatMap(({ name, inFeatures, outFeatures }) => [
+      [`${name}.weight`, [outFeatures, inFeatures]] as [string, number[]],
+      [`${name}.bias`, [outFeatures]] as [string, number[]],
+    ]),
+  );
+}
+
+/** As PyTorch starts a linear layer: uniform within 1 / sqrt(in). */
+async function initialiseValueHead(
+  model: CausalLM,
+  parameters: ParameterBuffer,
+  valueHead: ValueHeadConfig | undefined,
+  random: RandomStream,
+): Promise<void> {
+  for (const { name, inFeatures } of valueHead === undefined
+    ? []
+    : valueHeadLayers(valueHead, model.config.hiddenSize)) {
+    for (const part of ["weight", "bias"])
+      await drawUniform(parameters, `${name}.${part}`, 1 / Math.sqrt(inFeatures), random);
+  }
+}
+
+/** The values of trained parameters, by name. */
+export type ParameterValues = ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>;
+
+/** The model with the given adapter (and value head); throws WEIGHTS_MISMATCH when a value is missing or does not fit. */
 export async function withAdapterValues(
   model: CausalLM,
   config: LoraConfig,
-  values: ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>,
+  values: ParameterValues,
+  valueHead?: ValueHeadConfig,
 ): Promise<CausalLM> {
   const modules = loraModules(model.config, config);
-  const shapes = loraShapes(modules);
+  const shapes = new Map([...loraShapes(modules), ...valueHeadShapes(model, valueHead)]);
   for (const [name, shape] of shapes) {
     const found = values.get(name)?.shape;
-    if (found?.join() !== shape.join()) {
-      throw new LlamaGymError(
-        "WEIGHTS_MISMATCH",
-        `The adapter's ${name} must be [${shape.join(", ")}], but is ${found === undefined ? "missing" : `[${found.join(", ")}]`}; was it made for another model?`,
-      );
-    }
+    if (found?.join() === shape.join()) continue;
+    throw new LlamaGymError(
+      "WEIGHTS_MISMATCH",
+      `The adapter's ${name} must be [${shape.join(", ")}], but is ${found === undefined ? "missing" : `[${found.join(", ")}]`}; ` +
+        "was it made for another model?",
+    );
   }
   const parameters = new ParameterBuffer(model.runtime, shapes);
   for (const name of shapes.keys()) await parameters.write(name, values.get(name)!.data);
-  return model.withTrained(parameters, { config, modules });
+  return model.withTrained(parameters, { adapter: { config, modules }, valueHead });
 }
 
 /**
  * The model with its own weights trained: all of them, or those whose names match. They move into memory of their own;
  * the rest stays frozen. Throws INVALID_ARGUMENT when nothing matches.
  */
-export async function trainWeights(model: CausalLM, which: "all" | RegExp = "all"): Promise<CausalLM> {
+export async function trainWeights(
+  model: CausalLM,
+  which: "all" | RegExp = "all",
+  { valueHead, seed = 0 }: { valueHead?: ValueHeadConfig; seed?: number } = {},
+): Promise<CausalLM> {
   const stored = [...model.weights.parameters].filter(([name]) => which === "all" || which.test(name));
   if (stored.length === 0)
     throw new LlamaGymError("INVALID_ARGUMENT", `${String(which)} matches none of the model's tensors.`);
-  const parameters = new ParameterBuffer(model.runtime, new Map(stored.map(([name, { shape }]) => [name, shape])));
+  const parameters = new ParameterBuffer(
+    model.runtime,
+    new Map<string, readonly number[]>([
+      ...stored.map(([name, { shape }]) => [name, shape] as const),
+      ...valueHeadShapes(model, valueHead),
+    ]),
+  );
   for (const [name] of stored) await parameters.write(name, await model.weights.file.readFloat32(name));
-  return model.withTrained(parameters);
+  await initialiseValueHead(model, parameters, valueHead, new RandomStream(seed));
+  return model.withTrained(parameters, { valueHead });
 }

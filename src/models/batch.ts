@@ -131,10 +131,9 @@ export function positionFeeds(
   lengths: readonly number[],
 ): Record<string, Tensor> {
   const feeds: Record<string, Tensor> = {};
-  const longest = Math.max(0, ...lengths);
   config.ropes.forEach((rope, i) => {
     const half = rope.rotaryDim / 2;
-    const { cos, sin } = ropeTables(rope, positions, longest);
+    const { cos, sin } = ropeTables(rope, positions, lengths);
     feeds[`cos_${i}`] = tensor("float32", [positions.length, half], cos);
     feeds[`sin_${i}`] = tensor("float32", [positions.length, half], sin);
   });

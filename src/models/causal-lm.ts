@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../errors.js";
-import type { CompiledGraph } from "../graph/index.js";
+import type { CompiledGraph, Node } from "../graph/index.js";
 import type { DecoderConfig } from "../nn/config.js";
+import { valueHead, type ValueHeadConfig } from "../nn/value-head.js";
 import type { Device } from "../runtime/device.js";
 import { Runtime } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
@@ -28,6 +29,7 @@ export interface Adapter {
 /** What is trained, if anything: an adapter, or the weights themselves. */
 interface Trained {
   readonly adapter: Adapter | undefined;
+  readonly valueHead: ValueHeadConfig | undefined;
   readonly parameters: ParameterBuffer;
 }
 
@@ -68,6 +70,10 @@ export class CausalLM {
     return this.trained?.adapter;
   }
 
+  get valueHead(): ValueHeadConfig | undefined {
+    return this.trained?.valueHead;
+  }
+
   /** The trained parameters, by their names in the model (or PEFT's names less "base_model.model."). */
   get parameters(): ParameterBuffer {
     if (this.trained === undefined) {
@@ -95,8 +101,13 @@ export class CausalLM {
     return Array.isArray(eos) ? (eos as number[]) : typeof eos === "number" ? [eos] : [];
   }
 
+  /** The present values of one of the model's own tensors, trained or frozen. */
+  async readWeight(name: string): Promise<Float32Array> {
+    return this.trained?.parameters.has(name) === true ? this.trained.parameters.read(name) : this.weights.read(name);
+  }
+
   /** Parameters for a network's layers; see ModelScope. */
-  scope(adapterForm: ScopeOptions["adapterForm"]): ModelScope {
+  scope(adapterForm: ScopeOptions["adapterForm"], { dropout = false }: { dropout?: boolean } = {}): ModelScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     if (this.trained !== undefined && this.trained.adapter === undefined) {
       for (const name of this.trained.parameters.names)
@@ -107,7 +118,16 @@ export class CausalLM {
       transposedWeights: this.config.transposedWeights,
       adapter: this.trained?.adapter?.modules ?? new Map(),
       adapterForm,
+      adapterDropout: dropout ? this.trained?.adapter?.config.loraDropout : 0,
     });
+  }
+
+  /** The value head's values [rows] of hidden states [rows, width]; undefined without a value head. */
+  values(scope: ModelScope, hidden: Node, { dropout = false }: { dropout?: boolean } = {}): Node | undefined {
+    const head = this.trained?.valueHead;
+    if (head === undefined) return undefined;
+    const input = dropout ? scope.dropped(hidden, head.dropout) : hidden;
+    return valueHead(head, input, (name, shape) => scope.trainedInput(name, shape));
   }
 
   async createSession(graph: CompiledGraph, { profile }: { profile?: string } = {}): Promise<Session> {
@@ -130,14 +150,17 @@ export class CausalLM {
   }
 
   /** The same model with something of it trained; weights and runtime are shared. */
-  withTrained(parameters: ParameterBuffer, adapter?: Adapter): CausalLM {
+  withTrained(
+    parameters: ParameterBuffer,
+    { adapter, valueHead }: Partial<Omit<Trained, "parameters">> = {},
+  ): CausalLM {
     if (this.trained !== undefined) {
       throw new LlamaGymError(
         "INVALID_STATE",
         "This model is trained already; start from the base model, or merge its adapter first.",
       );
     }
-    return new CausalLM(this.source, this.config, this.weights, this.runtime, { adapter, parameters });
+    return new CausalLM(this.source, this.config, this.weights, this.runtime, { adapter, valueHead, parameters });
   }
 
   /** Ends the runtime, and with it every form of this model, and closes its files. */

@@ -28,9 +28,19 @@ export interface PolicyNodes {
   readonly entropy: Node | undefined;
   /** Final hidden state that predicts each chosen token: [selected, width]. */
   readonly hidden: Node;
+  /** Value of the state before each chosen token: [selected]; undefined for a model without a value head. */
+  readonly values: Node | undefined;
 }
 
 export type EntropyUse = "none" | "value" | "gradient";
+
+export interface PolicyOptions {
+  readonly entropy: EntropyUse;
+  /** Whether the output matrix is trained; then all logits are kept for its gradient. */
+  readonly trainedHead: boolean;
+  /** The value head, where the model has one. */
+  readonly values?: (hidden: Node) => Node | undefined;
+}
 
 /** Raw scores of the vocabulary [rows, vocabulary] from final hidden states [rows, width]. */
 export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: Scope, hidden: Node): Node {
@@ -47,12 +57,13 @@ export function policyNodes(
   config: DecoderConfig,
   scope: Scope,
   allHidden: Node,
-  { entropy, trainedHead }: { entropy: EntropyUse; trainedHead: boolean },
+  { entropy, trainedHead, values: valuesOf = () => undefined }: PolicyOptions,
 ): PolicyNodes {
   const selected = symbol("selected");
   const hidden = gatherRows(allHidden, input("select", "int32", [selected]));
   const targets = input("targets", "int32", [selected]);
   const inverseTemperature = input("inverse_temperature", "float32", []);
+  const values = valuesOf(hidden);
   const { head, headBias } = config.names;
   if (!trainedHead) {
     const bias = headBias === undefined ? undefined : scope.tensor(headBias);
@@ -65,12 +76,13 @@ export function policyNodes(
       softcap: config.logitSoftcap,
       entropy,
     });
-    return { selected, hidden, ...result };
+    return { selected, hidden, values, ...result };
   }
   const all = logSoftmax(mul(vocabularyLogits(config, scope, hidden), inverseTemperature));
   return {
     selected,
     hidden,
+    values,
     logProbs: pick(all, targets),
     entropy: entropy === "none" ? undefined : neg(reduceSum(mul(exp(all), all), [1])),
   };

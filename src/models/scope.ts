@@ -4,11 +4,15 @@ import {
   addMatmul,
   cast,
   dequantize,
+  dropout,
   input,
+  less,
   matmul,
   mul,
+  scalar,
   stopGradient,
   weight,
+  where,
   withGradientOf,
   type Node,
 } from "../graph/index.js";
@@ -38,7 +42,18 @@ export interface ScopeOptions {
    * run; "separate": W x + s B (A x), which keeps W a constant that the runtime may pack.
    */
   readonly adapterForm: "merged" | "separate";
+  /** Probability that the adapter's path drops an input; needs the "separate" form. */
+  readonly adapterDropout?: number;
 }
+
+/** Input: uniform noise that decides what is dropped, the same for all layers, each from an offset of its own. */
+export const DROPOUT_NOISE = "dropout_noise";
+
+/** Long enough that neighbouring layers do not share much of it, short enough to draw anew at every step. */
+export const DROPOUT_NOISE_LENGTH = 2 ** 18 + 3;
+
+/** Between the offsets of two uses of the noise; coprime to its length. */
+const DROPOUT_STRIDE = 39_119;
 
 /** Scalar input: 1 with the adapter, 0 without (the reference policy). */
 export const ADAPTER_SWITCH = "adapter";
@@ -50,6 +65,7 @@ export const loraB = (module: string): string => `${module}.lora_B.weight`;
 export class ModelScope implements Scope {
   /** The trained parameters that were asked for, by name. */
   readonly trained = new Map<string, Node>();
+  private drops = 0;
 
   constructor(private readonly options: ScopeOptions) {}
 
@@ -97,7 +113,9 @@ export class ModelScope implements Scope {
     const b = mul(this.trainedInput(loraB(module), [outFeatures, rank]), input(ADAPTER_SWITCH, "float32", []));
     const lowRank = (from: Node) =>
       matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
-    if (this.options.adapterForm === "separate") return add(matmul(x, stored, { transposeB }), lowRank(x));
+    if (this.options.adapterForm === "separate") {
+      return add(matmul(x, stored, { transposeB }), lowRank(this.dropped(x, this.options.adapterDropout ?? 0)));
+    }
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
@@ -105,7 +123,15 @@ export class ModelScope implements Scope {
     return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), lowRank(stopGradient(x)));
   }
 
-  private trainedInput(name: string, shape: readonly number[]): Node {
+  /** x with values dropped at random and the others scaled up to make good for them. */
+  dropped(x: Node, probability: number): Node {
+    if (probability === 0) return x;
+    const noise = input(DROPOUT_NOISE, "float32", [DROPOUT_NOISE_LENGTH]);
+    const pattern = where(less(noise, scalar(probability)), 0, 1 / (1 - probability));
+    return dropout(x, pattern, (this.drops++ * DROPOUT_STRIDE) % DROPOUT_NOISE_LENGTH);
+  }
+
+  trainedInput(name: string, shape: readonly number[]): Node {
     const known = this.trained.get(name);
     if (known !== undefined) return known;
     const node = input(name, "float32", shape);

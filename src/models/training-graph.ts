@@ -2,10 +2,12 @@ import { LlamaGymError } from "../errors.js";
 import { compile, gradient, type Node } from "../graph/index.js";
 import type { View } from "../runtime/buffer.js";
 import type { Session } from "../runtime/session.js";
+import type { RandomStream } from "../tensor/random.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
 import { packSequences, type SequenceGroup } from "./batch.js";
 import type { CausalLM } from "./causal-lm.js";
 import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
+import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH } from "./scope.js";
 import { sequenceGraph } from "./sequence-graph.js";
 
 /** A token of a batch whose log-probability is wanted: `index` counts within its row, behind the prefix. */
@@ -58,7 +60,16 @@ function batchFeeds(model: CausalLM, { groups, selected, temperature = 1 }: Toke
   };
 }
 
-/** Log-probabilities (and entropies) of chosen tokens, without gradients. */
+/** What a batch's chosen tokens score, in their order. */
+export interface Scores {
+  readonly logProbs: Float32Array;
+  /** Where it was asked for. */
+  readonly entropy: Float32Array | undefined;
+  /** Where the model has a value head. */
+  readonly values: Float32Array | undefined;
+}
+
+/** Log-probabilities (and entropies and values) of chosen tokens, without gradients. */
 export class ScoringGraph {
   private constructor(
     private readonly model: CausalLM,
@@ -71,28 +82,40 @@ export class ScoringGraph {
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterForm);
     const hidden = sequenceGraph(model.config, scope, withPrefix);
-    const policy = policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained });
-    const graph = compile({ logProbs: policy.logProbs, ...(policy.entropy ? { entropy: policy.entropy } : {}) });
+    const policy = policyNodes(model.config, scope, hidden, {
+      entropy,
+      trainedHead: model.headIsTrained,
+      values: (states) => model.values(scope, states),
+    });
+    const graph = compile({
+      logProbs: policy.logProbs,
+      ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
+      ...(policy.values === undefined ? {} : { values: policy.values }),
+    });
     return new ScoringGraph(model, await model.createSession(graph, { profile }));
   }
 
-  /** One value for each selected token; `adapter: false` gives the reference policy's. */
-  async run(
-    batch: TokenBatch,
-    { adapter = true }: { adapter?: boolean } = {},
-  ): Promise<{ logProbs: Float32Array; entropy: Float32Array | undefined }> {
+  /** One entry for each selected token; `adapter: false` gives the reference policy's. */
+  async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<Scores> {
     const { graph } = this.session;
-    const outputs = await this.session.run({
+    const { logProbs, entropy, values } = await this.session.run({
       ...batchFeeds(this.model, batch),
       ...this.model.parameterViews(graph),
       ...this.model.adapterFeeds(graph, { adapter }),
     });
-    return { logProbs: outputs.logProbs.data, entropy: outputs.entropy?.data };
+    return { logProbs: logProbs.data, entropy: entropy?.data, values: values?.data };
   }
 
   async release(): Promise<void> {
     await this.session.release();
   }
+}
+
+export interface TrainingRunOptions {
+  /** Adds to the gradients that are there. */
+  readonly accumulate?: boolean;
+  /** Decides what dropout drops; needed where the adapter or the value head has dropout. */
+  readonly random?: RandomStream;
 }
 
 /** One compiled graph that gives a loss, its statistics and the gradients of all trained parameters. */
@@ -110,11 +133,16 @@ export class TrainingGraph {
     objective: (policy: PolicyNodes) => Objective,
     { entropy = "none", withPrefix = true, adapterForm = "merged", profile }: GraphOptions = {},
   ): Promise<TrainingGraph> {
-    const scope = model.scope(adapterForm);
+    // Dropout sits on the adapter's path alone, so with it that path must be a path of its own.
+    const form = (model.adapter?.config.loraDropout ?? 0) > 0 ? "separate" : adapterForm;
+    const scope = model.scope(form, { dropout: true });
     const hidden = sequenceGraph(model.config, scope, withPrefix);
-    const { loss, statistics = {} } = objective(
-      policyNodes(model.config, scope, hidden, { entropy, trainedHead: model.headIsTrained }),
-    );
+    const policy = policyNodes(model.config, scope, hidden, {
+      entropy,
+      trainedHead: model.headIsTrained,
+      values: (states) => model.values(scope, states, { dropout: true }),
+    });
+    const { loss, statistics = {} } = objective(policy);
     const names = [...scope.trained.keys()];
     const gradients = gradient(
       loss,
@@ -131,11 +159,12 @@ export class TrainingGraph {
   /**
    * Computes the loss of a batch and leaves the gradients in the model's gradient buffer, in place of what was there or, with
    * `accumulate`, added to it. `inputs` are the objective's own.
+   * Throws INVALID_ARGUMENT when the model drops values and no random stream is given.
    */
   async run(
     batch: TokenBatch,
     inputs: Readonly<Record<string, Tensor>> = {},
-    { accumulate = false }: { accumulate?: boolean } = {},
+    { accumulate = false, random }: TrainingRunOptions = {},
   ): Promise<Record<string, Tensor<"float32">>> {
     const { model, session } = this;
     const { parameters, runtime } = { parameters: model.parameters, runtime: model.runtime };
@@ -150,6 +179,7 @@ export class TrainingGraph {
         ...batchFeeds(model, batch),
         ...model.parameterViews(session.graph),
         ...model.adapterFeeds(session.graph),
+        ...dropoutNoise(session, random),
         ...inputs,
       },
       { fetches },
@@ -162,4 +192,17 @@ export class TrainingGraph {
     if (this.scratch !== undefined) this.model.runtime.free(this.scratch);
     await this.session.release();
   }
+}
+
+/** Uniform noise for this step's dropout, for a graph that drops. */
+function dropoutNoise({ graph }: Session, random: RandomStream | undefined): Record<string, Tensor> {
+  if (!graph.inputs.some(({ name }) => name === DROPOUT_NOISE)) return {};
+  if (random === undefined) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      "This model trains with dropout, which needs a random stream for each step.",
+    );
+  }
+  const noise = Float32Array.from({ length: DROPOUT_NOISE_LENGTH }, () => random.random());
+  return { [DROPOUT_NOISE]: tensor("float32", [DROPOUT_NOISE_LENGTH], noise) };
 }

@@ -37,6 +37,17 @@ describe("ropeTables", () => {
     expect(ropeTables(grown, [700], 701).cos).toEqual(ropeTables(rope(), positions, 40_001).cos.slice(4, 8));
   });
 
+  it("chooses each position's frequencies by the length of its own sequence", () => {
+    const long = { kind: "longrope", shortFactor: [1, 2], longFactor: [4, 8], originalLength: 10, attentionFactor: 1 };
+    const dynamic = { kind: "dynamic", factor: 2, originalLength: 10 };
+    for (const scaling of [long, dynamic]) {
+      const rope = { theta: 100, rotaryDim: 4, scaling } as RopeConfig;
+      const [cos, ...alone] = [[20, 10, 9, 30], 20, 10, 9, 30].map((of) => ropeTables(rope, [3, 3, 3, 3], of).cos);
+      expect([...cos]).toEqual(alone.flatMap((table) => [...table.subarray(0, 2)]));
+      expect(alone[0]).not.toEqual(alone[1]);
+    }
+  });
+
   it("gives nothing for no positions", () => {
     const tables = ropeTables({ theta: 10_000, rotaryDim: 8, scaling: { kind: "default" } }, [], 0);
     expect(tables.cos).toHaveLength(0);

@@ -5,50 +5,97 @@ const LONGEST_TABLE = 32_768;
 
 /** cos and sin of every position from 0 on, [positions, rotaryDim / 2]. */
 interface RopeTable {
-  length: number;
-  cos: Float32Array;
-  sin: Float32Array;
+  readonly length: number;
+  readonly cos: Float32Array;
+  readonly sin: Float32Array;
 }
 
-interface RopeCache {
-  /** Beside the frequencies they belong to: a rope has one set, or two (longrope). */
-  readonly tables: Map<Float32Array, RopeTable>;
-  short?: Float32Array;
-  long?: Float32Array;
-}
-
-const caches = new WeakMap<RopeConfig, RopeCache>();
+/** The tables of each rope by regime. */
+const caches = new WeakMap<RopeConfig, Map<number, RopeTable>>();
 
 /**
  * The angles that rotary embeddings (Su et al. 2021) turn queries and keys by, as cos and sin [positions, rotaryDim / 2],
- * times the attention factor of yarn and longrope. `sequenceLength` is that of the longest sequence: dynamic and longrope
- * choose their frequencies by it. Computed in float32 step by step, as PyTorch does, so that long positions agree too.
+ * times the attention factor of yarn and longrope. `lengths` says how long the sequence is that each position belongs to
+ * (a number: all of them), by which dynamic and longrope choose their frequencies.
+ * Computed in float32 step by step, as PyTorch does, so that long positions agree too.
  */
 export function ropeTables(
   rope: RopeConfig,
   positions: ArrayLike<number>,
-  sequenceLength: number,
+  lengths: number | ArrayLike<number>,
 ): { cos: Float32Array; sin: Float32Array } {
-  const { frequencies, lasting } = chooseFrequencies(rope, sequenceLength);
-  const half = frequencies.length;
+  const half = rope.rotaryDim / 2;
   const cos = new Float32Array(positions.length * half);
   const sin = new Float32Array(positions.length * half);
-  const factor = attentionFactor(rope);
-  let largest = -1;
-  for (let i = 0; i < positions.length; i++) largest = Math.max(largest, positions[i]);
-  if (!lasting || largest >= LONGEST_TABLE) {
-    for (let i = 0; i < positions.length; i++) turn(cos, sin, i * half, positions[i], frequencies, factor);
-    return { cos, sin };
+  const lengthAt = (i: number) => (typeof lengths === "number" ? lengths : lengths[i]);
+  for (let start = 0; start < positions.length;) {
+    const regime = regimeOf(rope, lengthAt(start));
+    let end = start + 1;
+    while (end < positions.length && regimeOf(rope, lengthAt(end)) === regime) end++;
+    fill(rope, regime, positions, start, end, cos, sin);
+    start = end;
   }
-  const table = tableFor(rope, frequencies, largest + 1, factor);
-  for (let i = 0; i < positions.length; i++) {
+  return { cos, sin };
+}
+
+/**
+ * Sequence lengths with the same frequencies have the same regime: 0 for all up to the original length, 1 for longer ones
+ * under longrope, and each longer one its own under dynamic.
+ */
+function regimeOf({ scaling }: RopeConfig, length: number): number {
+  if ((scaling.kind !== "longrope" && scaling.kind !== "dynamic") || length <= scaling.originalLength) return 0;
+  return scaling.kind === "longrope" ? 1 : length;
+}
+
+/**
+ * A number that changes when a growing sequence gets other frequencies: keys that were turned before no longer fit then.
+ * 0 up to `steadyLength`.
+ */
+export function ropeRegime(ropes: readonly RopeConfig[], length: number): number {
+  return ropes.reduce((sum, rope) => sum + regimeOf(rope, length), 0);
+}
+
+/** The longest sequence whose frequencies are those of all shorter ones; Infinity unless longrope or dynamic. */
+export function steadyLength(ropes: readonly RopeConfig[]): number {
+  return Math.min(
+    ...ropes.map(({ scaling }) =>
+      scaling.kind === "longrope" || scaling.kind === "dynamic" ? scaling.originalLength : Infinity,
+    ),
+  );
+}
+
+/** Writes the tables of positions [start, end), which share a regime. */
+function fill(
+  rope: RopeConfig,
+  regime: number,
+  positions: ArrayLike<number>,
+  start: number,
+  end: number,
+  cos: Float32Array,
+  sin: Float32Array,
+): void {
+  const half = rope.rotaryDim / 2;
+  let largest = 0;
+  for (let i = start; i < end; i++) largest = Math.max(largest, positions[i]);
+  if (regime > 1 || largest >= LONGEST_TABLE) {
+    const frequencies = frequenciesOf(rope, regime);
+    const factor = attentionFactor(rope);
+    for (let i = start; i < end; i++) turn(cos, sin, i * half, positions[i], frequencies, factor);
+    return;
+  }
+  const table = tableFor(rope, regime, largest + 1);
+  for (let i = start; i < end; i++) {
     const from = positions[i] * half;
     for (let j = 0; j < half; j++) {
       cos[i * half + j] = table.cos[from + j];
       sin[i * half + j] = table.sin[from + j];
     }
   }
-  return { cos, sin };
+}
+
+function frequenciesOf(rope: RopeConfig, regime: number): Float32Array {
+  const { scaling } = rope;
+  return ropeFrequencies(rope, regime === 1 && scaling.kind === "longrope" ? scaling.originalLength + 1 : regime);
 }
 
 /** Radians that each pair of dimensions turns by from one position to the next, [rotaryDim / 2]. */
@@ -76,44 +123,28 @@ function attentionFactor({ scaling }: RopeConfig): number {
   return scaling.kind === "yarn" || scaling.kind === "longrope" ? scaling.attentionFactor : 1;
 }
 
-/** `lasting`: whether a later call may ask for the same frequencies, so that their table is worth keeping. */
-function chooseFrequencies(rope: RopeConfig, sequenceLength: number): { frequencies: Float32Array; lasting: boolean } {
-  const { scaling } = rope;
-  const beyond = (scaling.kind === "dynamic" || scaling.kind === "longrope") && sequenceLength > scaling.originalLength;
-  if (beyond && scaling.kind === "dynamic")
-    return { frequencies: ropeFrequencies(rope, sequenceLength), lasting: false };
-  const cache = cacheFor(rope);
-  const frequencies = beyond
-    ? (cache.long ??= ropeFrequencies(rope, sequenceLength))
-    : (cache.short ??= ropeFrequencies(rope, 0));
-  return { frequencies, lasting: true };
-}
-
-function cacheFor(rope: RopeConfig): RopeCache {
-  let cache = caches.get(rope);
-  if (cache === undefined) {
-    cache = { tables: new Map() };
-    caches.set(rope, cache);
+/** The kept table of a regime, grown to hold `length` positions. */
+function tableFor(rope: RopeConfig, regime: number, length: number): RopeTable {
+  let tables = caches.get(rope);
+  if (tables === undefined) {
+    tables = new Map();
+    caches.set(rope, tables);
   }
-  return cache;
-}
-
-/** The kept table of these frequencies, grown to hold `length` positions. */
-function tableFor(rope: RopeConfig, frequencies: Float32Array, length: number, factor: number): RopeTable {
-  const { tables } = cacheFor(rope);
-  const known = tables.get(frequencies);
+  const known = tables.get(regime);
   if (known !== undefined && known.length >= length) return known;
-  const half = frequencies.length;
+  const half = rope.rotaryDim / 2;
   const grown = Math.min(LONGEST_TABLE, Math.max(length, 2 * (known?.length ?? 0), 128));
   const table: RopeTable = { length: grown, cos: new Float32Array(grown * half), sin: new Float32Array(grown * half) };
   if (known !== undefined) {
     table.cos.set(known.cos);
     table.sin.set(known.sin);
   }
+  const frequencies = frequenciesOf(rope, regime);
+  const factor = attentionFactor(rope);
   for (let position = known?.length ?? 0; position < grown; position++) {
     turn(table.cos, table.sin, position * half, position, frequencies, factor);
   }
-  tables.set(frequencies, table);
+  tables.set(regime, table);
   return table;
 }
 

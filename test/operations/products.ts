@@ -1,8 +1,9 @@
 import type { Dim } from "../../src/graph/dim.js";
 import { addMatmul, matmul, type MatmulAttributes } from "../../src/graph/ops/matmul.js";
+import { dropout } from "../../src/graph/ops/dropout.js";
 import { dequantize } from "../../src/graph/ops/quantised.js";
 import type { DType } from "../../src/tensor/dtype.js";
-import { between, float, integers, type Dims, type OperationCase, type Sizes } from "./case.js";
+import { between, float, integers, matrixSizes, type Dims, type OperationCase, type Sizes } from "./case.js";
 import { at, broadcast, plain, range, sum, type Plain } from "./plain.js";
 
 const transposes = [
@@ -141,7 +142,25 @@ const dequantizeCase = (
   differentiable: [],
 });
 
+const dropoutCase = (title: string, length: number, offset: number): OperationCase => ({
+  title,
+  sizes: matrixSizes,
+  inputs: ({ rows, columns }) => ({ x: float([rows, columns]), pattern: between([length], 0, 2) }),
+  build: ({ x, pattern }) => dropout(x, pattern, offset),
+  reference: ({ x, pattern }) =>
+    plain(x.shape, ([row, column]) => {
+      const element = row * x.shape[1] + column;
+      return at(x, [row, column]) * at(pattern, [(element + offset) % length]);
+    }),
+  differentiable: ["x"],
+});
+
 export const productCases = {
+  dropout: [
+    dropoutCase("a pattern longer than the values", 64, 5),
+    dropoutCase("a pattern that repeats", 4, 3),
+    dropoutCase("a pattern that ends with the values", 15, 0),
+  ],
   matmul: matmulCases,
   addMatmul: addMatmulCases,
   dequantize: [

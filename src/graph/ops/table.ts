@@ -1,6 +1,7 @@
 import type { Operation } from "../node.js";
 import { constantOperation, extentOperation, inputOperation, weightOperation } from "./constant.js";
 import * as elementwise from "./elementwise.js";
+import { dropoutOperation } from "./dropout.js";
 import { tokenLogProbsOperation } from "./head.js";
 import {
   gatherRowsOperation,
@@ -91,6 +92,7 @@ export const operations = {
   rotary: rotaryOperation,
   tokenLogProbs: tokenLogProbsOperation,
   dequantize: dequantizeOperation,
+  dropout: dropoutOperation,
 } satisfies Record<string, Operation<never>>;
 
 export type OperationName = keyof typeof operations;

@@ -1,0 +1,126 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../errors.js";
+import {
+  readAdapter,
+  readJson,
+  saveWeightFolder,
+  SafetensorsFile,
+  writeAdapter,
+  writeJson,
+  writeSafetensors,
+  type TensorToSave,
+} from "../files/index.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../nn/value-head.js";
+import { valueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters.js";
+import type { CausalLM } from "./causal-lm.js";
+import type { LoraConfig } from "./lora.js";
+import { loraA, loraB } from "./scope.js";
+
+export interface SaveOptions {
+  /** How weights are stored; float32 by default, the type that the model computes in. */
+  readonly dtype?: "F32" | "F16" | "BF16";
+  /** A larger model is dealt out to several files. */
+  readonly maxShardBytes?: number;
+}
+
+/** The value head beside an adapter or a model: its tensors, and its kind and dropout. */
+const VALUE_HEAD_WEIGHTS = "value_head.safetensors";
+const VALUE_HEAD_CONFIG = "value_head.json";
+
+const TORCH_NAMES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
+
+/**
+ * Saves a model as Transformers and PEFT would: of an adapted model the adapter alone (merge it first to save the whole), else
+ * config.json, generation_config.json and safetensors; a value head lies beside. Throws FILE_WRITE_FAILED.
+ */
+export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw new LlamaGymError("FILE_WRITE_FAILED", `The folder ${folder} cannot be made: ${String(error)}`, {
+      cause: error,
+    });
+  });
+  if (model.adapter === undefined) await saveWeights(model, folder, options);
+  else await saveAdapter(model, folder);
+  if (model.valueHead !== undefined) await saveValueHead(model, model.valueHead, folder);
+}
+
+async function saveWeights(
+  model: CausalLM,
+  folder: string,
+  { dtype = "F32", maxShardBytes }: SaveOptions,
+): Promise<void> {
+  const { config, generationConfig } = model.source;
+  const { torch_dtype: _, ...rest } = config;
+  await writeJson(join(folder, "config.json"), { ...rest, dtype: TORCH_NAMES[dtype] });
+  if (Object.keys(generationConfig).length > 0)
+    await writeJson(join(folder, "generation_config.json"), generationConfig);
+  const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
+    name,
+    shape,
+    dtype,
+    data: () => model.readWeight(name),
+  }));
+  await saveWeightFolder(folder, tensors, { maxShardBytes });
+}
+
+async function saveAdapter(model: CausalLM, folder: string): Promise<void> {
+  const { config, modules } = model.adapter!;
+  const names = [...modules.keys()].flatMap((module) => [loraA(module), loraB(module)]);
+  await writeAdapter(
+    folder,
+    { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: model.source.path },
+    await readValues(model, names),
+  );
+}
+
+async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<void> {
+  const values = await readValues(model, valueHeadShapes(model, config).keys());
+  await writeSafetensors(
+    join(folder, VALUE_HEAD_WEIGHTS),
+    [...values].map(([name, { shape, data }]) => ({ name, shape, data })),
+  );
+  await writeJson(join(folder, VALUE_HEAD_CONFIG), config);
+}
+
+async function readValues(model: CausalLM, names: Iterable<string>): Promise<ParameterValues> {
+  const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
+  for (const name of names)
+    values.set(name, { shape: model.parameters.shape(name), data: await model.parameters.read(name) });
+  return values;
+}
+
+/**
+ * The model with an adapter that this library or PEFT saved, and the value head that lies beside it, if there is one.
+ * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another model's.
+ */
+export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
+  const { config, tensors } = await readAdapter(folder);
+  if (config.modulesToSave.length > 0) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `modules_to_save ${JSON.stringify(config.modulesToSave)} in ${folder} is not supported: only low-rank adapters are.`,
+    );
+  }
+  const { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern } = config;
+  const lora: LoraConfig = { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern };
+  const head = await loadValueHead(folder);
+  return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
+}
+
+async function loadValueHead(
+  folder: string,
+): Promise<{ config: ValueHeadConfig; values: ParameterValues } | undefined> {
+  let config: ValueHeadConfig;
+  try {
+    config = { ...VALUE_HEAD_DEFAULTS, ...(await readJson(join(folder, VALUE_HEAD_CONFIG))) };
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+    throw error;
+  }
+  const file = await SafetensorsFile.open(join(folder, VALUE_HEAD_WEIGHTS));
+  const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
+  for (const [name, { shape }] of file.entries) values.set(name, { shape, data: await file.readFloat32(name) });
+  await file.close();
+  return { config, values };
+}
