@@ -3,13 +3,36 @@ import type { Bench, Part } from "./framework.js";
 import { legacyFolderPath, ourModelPath, prepareWeights } from "./smollm2.js";
 
 /**
- * At least 16 turns of Blackjack-v1 with free replies of at most 32 tokens, then one PPO update of 4 epochs on 16 turns.
- * Seconds: those of one batch of 16 turns, playing and update together; count: 16. Values: rollout and update, each in turns
- * a second. Peers: peers/blackjack.py.
+ * Blackjack-v1 played with free replies of exactly `new_tokens` tokens until `turns` turns are gathered, then one PPO update of
+ * `epochs` epochs on them. Seconds: those of `turns` turns, playing and update together. Count: `turns`. Values: `rollout` and
+ * `update`, turns a second each. `observation` has the marks {total}, {dealer} and {ace} ("a" or "no"); a reply that holds
+ * "stay" stays, any other hits. Peers: peers/blackjack.py.
  */
-export type BlackjackWork = { work: "blackjack"; turns: number; epochs: number; new_tokens: number };
+export type BlackjackWork = {
+  work: "blackjack";
+  turns: number;
+  epochs: number;
+  new_tokens: number;
+  temperature: number;
+  top_p: number;
+  /** LoRA r 16, alpha 32, dropout 0.05 on these. */
+  target_modules: string[];
+  system: string;
+  observation: string;
+};
 
-const batch: BlackjackWork = { work: "blackjack", turns: 16, epochs: 4, new_tokens: 32 };
+/** LlamaGym's defaults for sampling and PPO, and the adapter of its example. */
+const batch: BlackjackWork = {
+  work: "blackjack",
+  turns: 16,
+  epochs: 4,
+  new_tokens: 32,
+  temperature: 0.9,
+  top_p: 0.6,
+  target_modules: ["q_proj", "v_proj"],
+  system: "You are an expert blackjack player. Answer with one word: stay or hit.",
+  observation: "Your current total is {total}, the dealer shows {dealer}, you have {ace} usable ace.",
+};
 
 function part(name: string): Part {
   return { name, unit: "turns/s", better: "higher" };

@@ -53,7 +53,13 @@ export type Context = { root: string; threads: number };
 export type OurSide = { module: string; arguments?: (context: Context) => string[] };
 
 /** A peer's side: a Python script in bench/peers, run by one of the environments that bench:setup makes there. */
-export type PeerSide = { environment: string; script: string; arguments?: (context: Context) => string[] };
+export type PeerSide = {
+  environment: string;
+  script: string;
+  arguments?: (context: Context) => string[];
+  /** False for a peer that is shown but not compared with. */
+  ratio?: boolean;
+};
 
 /** A figure's name and its value. */
 export type Figures = Record<string, number>;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Bench, BenchCase, Metric } from "./framework.js";
+import type { Bench, BenchCase, Metric, PeerSide } from "./framework.js";
 import { folderPath, ourModelPath, prepareWeights } from "./smollm2.js";
 
 export type Message = { role: "system" | "user" | "assistant"; content: string };
@@ -36,6 +36,14 @@ function defineCase(name: string, metric: Metric, options: Partial<BenchCase> = 
   return { name, parameters: step, metric, maxRuns: 3, ...options };
 }
 
+function trl(options: string[]): PeerSide {
+  return {
+    environment: ".venv",
+    script: "grpo.py",
+    arguments: (context) => ["--model", folderPath(context), "--threads", `${context.threads}`, ...options],
+  };
+}
+
 export const bench: Bench = {
   name: "grpo",
   about:
@@ -44,13 +52,8 @@ export const bench: Bench = {
     module: join("ours", "grpo.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],
   },
-  peers: {
-    trl: {
-      environment: ".venv",
-      script: "grpo.py",
-      arguments: (context) => ["--model", folderPath(context), "--threads", `${context.threads}`],
-    },
-  },
+  // Gradient checkpointing is TRL's default; without it a step takes less time, which is what step_time is compared with.
+  peers: { trl: trl([]), trl_checkpointing: { ...trl(["--checkpointing"]), ratio: false } },
   prepare: async (context, peers) => prepareWeights(context, peers),
   cases: [
     defineCase("step_time", { kind: "seconds" }),

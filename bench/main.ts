@@ -68,6 +68,9 @@ async function main(): Promise<void> {
   console.log(values.json ? JSON.stringify(report) : formatReport(report, bench.about));
 }
 
+// Sides are ended on exit, which a signal would skip.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
 try {
   await main();
 } catch (error) {

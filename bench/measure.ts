@@ -156,6 +156,7 @@ export async function measure(bench: Bench, options: MeasureOptions): Promise<Re
     await processes.close();
   }
   Object.assign(report.ours, bench.derive?.(report.ours, report.peers));
-  report.ratios = ratiosOf(rules, report.ours, report.peers);
+  const compared = Object.entries(report.peers).filter(([name]) => bench.peers[name].ratio !== false);
+  report.ratios = ratiosOf(rules, report.ours, Object.fromEntries(compared));
   return report;
 }

@@ -28,6 +28,10 @@ export class Side {
     createInterface({ input: this.#child.stdout }).on("line", (line) => this.#receive(line));
     // Writing to a process that has ended is reported by its exit, below.
     this.#child.stdin.on("error", () => undefined);
+    // A side is never left running after the bench.
+    const kill = () => this.#child.kill("SIGKILL");
+    process.once("exit", kill);
+    this.#child.once("close", () => process.removeListener("exit", kill));
     this.#ended = new Promise((resolve) => {
       this.#child.once("error", (error) => this.#fail(`cannot be started: ${error.message}`, resolve));
       this.#child.once("close", (code, signal) => this.#fail(`ended with ${signal ?? `exit code ${code}`}`, resolve));
