@@ -57,6 +57,19 @@ describe("ggufTokenizer", () => {
     expect(files.tokenizerConfig.chat_template).toBe(files.chatTemplate);
   });
 
+  it("gives several chat templates by name", async () => {
+    const metadata = new Map(await metadataOf("llama"))
+      .set("tokenizer.chat_template", "main")
+      .set("tokenizer.chat_templates", ["tool_use"])
+      .set("tokenizer.chat_template.tool_use", "tools");
+    const { chatTemplate, tokenizerConfig } = ggufTokenizer("llama", metadata);
+    expect(chatTemplate).toEqual({ default: "main", tool_use: "tools" });
+    expect(tokenizerConfig.chat_template).toEqual([
+      { name: "default", template: "main" },
+      { name: "tool_use", template: "tools" },
+    ]);
+  });
+
   it("puts the beginning-of-text token in front where the file says so", async () => {
     const metadata = new Map(await metadataOf("spm-llama"));
     const bare = load("spm", metadata).encode("hit", { addSpecialTokens: false });

@@ -13,8 +13,8 @@ export interface TokenizerFiles {
   readonly tokenizerJson: JsonObject;
   /** What `tokenizer_config.json` holds. */
   readonly tokenizerConfig: JsonObject;
-  /** The Jinja text of the chat template, where there is one. */
-  readonly chatTemplate?: string;
+  /** The Jinja text of the chat template, where there is one; several by name, with the main one under "default". */
+  readonly chatTemplate?: string | Readonly<Record<string, string>>;
 }
 
 /**
@@ -25,7 +25,7 @@ export function ggufTokenizer(path: string, metadata: GgufMetadata): TokenizerFi
   const fields = new GgufFields(path, metadata);
   const vocabulary = readVocabulary(fields);
   const model = fields.string("tokenizer.ggml.model");
-  const chatTemplate = fields.string("tokenizer.chat_template");
+  const chatTemplate = chatTemplates(fields);
   if (model === "gpt2") {
     const pre = preTokeniserOf(fields);
     const special = readSpecialTokens(fields, vocabulary, pre.addsBos);
@@ -55,7 +55,7 @@ function tokenizerConfig(
   fields: GgufFields,
   { tokens }: Vocabulary,
   special: SpecialTokens,
-  chatTemplate: string | undefined,
+  chatTemplate: TokenizerFiles["chatTemplate"],
 ): JsonObject {
   const text = (id: number | undefined): string | null => (id === undefined ? null : tokens[id]);
   return {
@@ -68,8 +68,27 @@ function tokenizerConfig(
     add_eos_token: special.addsEos,
     clean_up_tokenization_spaces: false,
     ...maxLength(fields),
-    ...(chatTemplate === undefined ? {} : { chat_template: chatTemplate }),
+    ...(typeof chatTemplate === "string" ? { chat_template: chatTemplate } : {}),
+    ...(typeof chatTemplate === "object" ? { chat_template: listed(chatTemplate) } : {}),
   };
+}
+
+/** The main chat template, and those that the file names beside it. */
+function chatTemplates(fields: GgufFields): TokenizerFiles["chatTemplate"] {
+  const main = fields.string("tokenizer.chat_template");
+  const names = fields.raw("tokenizer.chat_templates");
+  const others = Array.isArray(names) ? names.filter((name): name is string => typeof name === "string") : [];
+  const named = others.flatMap((name): [string, string][] => {
+    const template = fields.string(`tokenizer.chat_template.${name}`);
+    return template === undefined ? [] : [[name, template]];
+  });
+  if (named.length === 0) return main;
+  return Object.fromEntries(main === undefined ? named : [["default", main], ...named]);
+}
+
+/** Named templates as tokenizer_config.json has them. */
+function listed(templates: Readonly<Record<string, string>>): JsonObject[] {
+  return Object.entries(templates).map(([name, template]) => ({ name, template }));
 }
 
 function maxLength(fields: GgufFields): JsonObject {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { LlamaGymError } from "../../errors.js";
 import { writeFailure } from "../failure.js";
@@ -28,8 +28,8 @@ function dealOut(tensors: readonly TensorToSave[], maxShardBytes: number): Tenso
 
 /**
  * Saves a model's tensors in a folder as Transformers does: `model.safetensors`, or shards of at most `maxShardBytes`
- * (5 GB by default) with their index. What an earlier save left behind is removed when the new files are whole.
- * Throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
+ * (5 GB by default) with their index. All files are written before the first takes its name; what an earlier save left
+ * behind is removed in the end. Throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
  */
 export async function saveWeightFolder(
   folder: string,
@@ -39,31 +39,45 @@ export async function saveWeightFolder(
   if (!(maxShardBytes > 0)) {
     throw new LlamaGymError("INVALID_ARGUMENT", `maxShardBytes must be above 0, not ${maxShardBytes}.`);
   }
-  const shards = dealOut(tensors, maxShardBytes);
-  const count = String(shards.length).padStart(5, "0");
-  const nameOf = (shard: number): string =>
-    shards.length === 1 ? WEIGHTS_NAME : `model-${String(shard + 1).padStart(5, "0")}-of-${count}.safetensors`;
+  let staging: string | undefined;
   try {
     await mkdir(folder, { recursive: true });
+    staging = await mkdtemp(join(folder, ".saving-"));
+    const names = await writeShards(staging, dealOut(tensors, maxShardBytes), tensors);
+    for (const name of names) await rename(join(staging, name), join(folder, name));
+    await removeOthers(folder, new Set(names));
   } catch (error) {
     throw writeFailure(folder, error);
+  } finally {
+    if (staging !== undefined) await rm(staging, { recursive: true, force: true });
   }
+}
+
+/** Writes the shards and, for more than one, their index, which comes last among the names that are given back. */
+async function writeShards(
+  folder: string,
+  shards: readonly (readonly TensorToSave[])[],
+  tensors: readonly TensorToSave[],
+): Promise<string[]> {
+  if (shards.length === 1) {
+    await writeSafetensors(join(folder, WEIGHTS_NAME), shards[0]);
+    return [WEIGHTS_NAME];
+  }
+  const number = (shard: number): string => String(shard).padStart(5, "0");
+  const names: string[] = [];
   const weightMap: Record<string, string> = {};
   for (const [index, shard] of shards.entries()) {
-    await writeSafetensors(join(folder, nameOf(index)), shard);
-    for (const { name } of shard) weightMap[name] = nameOf(index);
+    const name = `model-${number(index + 1)}-of-${number(shards.length)}.safetensors`;
+    await writeSafetensors(join(folder, name), shard);
+    for (const tensor of shard) weightMap[tensor.name] = name;
+    names.push(name);
   }
-  const kept = new Set(Object.values(weightMap));
-  kept.add(nameOf(0));
-  if (shards.length > 1) {
-    const metadata = {
-      total_parameters: tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0),
-      total_size: tensors.reduce((sum, tensor) => sum + savedByteLength(tensor), 0),
-    };
-    await writeJson(join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: sorted(weightMap) });
-    kept.add(WEIGHTS_INDEX_NAME);
-  }
-  await removeOthers(folder, kept);
+  const metadata = {
+    total_parameters: tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0),
+    total_size: tensors.reduce((sum, tensor) => sum + savedByteLength(tensor), 0),
+  };
+  await writeJson(join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: sorted(weightMap) });
+  return [...names, WEIGHTS_INDEX_NAME];
 }
 
 function sorted(weightMap: Record<string, string>): Record<string, string> {

@@ -65,7 +65,8 @@ describe("writeSafetensors", () => {
   });
 
   it("says that a place cannot be written to", async () => {
-    await expect(writeSafetensors("/proc/model.safetensors", tensors)).rejects.toMatchObject({
+    await writeFile(join(folder, "file"), "");
+    await expect(writeSafetensors(join(folder, "file", "x.safetensors"), tensors)).rejects.toMatchObject({
       code: "FILE_WRITE_FAILED",
     });
   });
@@ -101,6 +102,21 @@ describe("saveWeightFolder", () => {
     const single = await openWeightFolder(folder);
     expect(Array.from(await single.readFloat32("b"))).toEqual([7]);
     await single.close();
+  });
+});
+
+describe("saveWeightFolder that fails", () => {
+  it("leaves the earlier save as it was", async () => {
+    const [first] = tensors;
+    await saveWeightFolder(folder, [first]);
+    const failing = { name: "z", shape: [9], data: () => Promise.reject(new Error("gone")) };
+    await expect(saveWeightFolder(folder, [first, failing], { maxShardBytes: 30 })).rejects.toMatchObject({
+      code: "FILE_WRITE_FAILED",
+    });
+    expect(await readdir(folder)).toEqual(["model.safetensors"]);
+    await expect(saveWeightFolder(folder, [first], { maxShardBytes: 0 })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
   });
 });
 
