@@ -127,6 +127,10 @@ export class FakeHub {
         .end(fault.body ?? "{}");
       return;
     }
+    if (fault?.stallAfter !== undefined && path.startsWith("/api/")) {
+      response.writeHead(200, { "Content-Type": "application/json" }).write("[".padEnd(fault.stallAfter));
+      return;
+    }
     const api = /^\/api\/models\/(.+)\/(revision|tree)\/([^/]+)$/u.exec(path);
     const resolve = /^\/(.+)\/resolve\/([^/]+)\/(.+)$/u.exec(path);
     const [id, revision] = api === null ? [resolve?.[1], resolve?.[2]] : [api[1], api[3]];

@@ -15,19 +15,23 @@ export interface RemoteFile {
   readonly hash: string;
 }
 
-/** A fetch for \@huggingface/hub: with the token, timeouts and errors of this folder. */
+/** A fetch for \@huggingface/hub: with the token, timeouts (for the whole answer) and errors of this folder. */
 function fetchFor(settings: HubSettings, subject: Subject): typeof fetch {
-  return (input, init) => ask(settings, subject, input instanceof Request ? input.url : input, init);
+  return async (input, init) => {
+    const signal = AbortSignal.timeout(settings.answerTimeout);
+    const url = input instanceof Request ? input.url : input;
+    const response = await ask(settings, subject, url, { ...init, signal });
+    const body = await response.arrayBuffer().catch((error: unknown) => {
+      throw new PassingFailure(`its answer broke off (${reasonOf(error)})`, { cause: error });
+    });
+    return new Response(body, { status: response.status, headers: response.headers });
+  };
 }
 
 /** The error for whatever went wrong while an answer was read. */
 function misunderstood(settings: HubSettings, subject: Subject, error: unknown): unknown {
   if (error instanceof LlamaGymError || error instanceof PassingFailure) return error;
-  const reason = `its answer was not understood (${reasonOf(error)})`;
-  // A body that breaks off is a TypeError and may come whole the next time; one that is no JSON will stay so.
-  return error instanceof SyntaxError
-    ? unreachable(settings, subject, reason, error)
-    : new PassingFailure(reason, { cause: error });
+  return unreachable(settings, subject, `its answer was not understood (${reasonOf(error)})`, error);
 }
 
 /** The commit that a revision stands for. Throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE. */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { blobName, FakeHub, type Fault } from "../../../test/support/fake-hub.js";
 import type { DownloadProgress } from "./download.js";
 import type { ModelLocation } from "./location.js";
-import { resolveModel, resolveWith, type ResolveOptions } from "./resolve.js";
+import { resolveModel, resolveFromHub, type ResolveOptions } from "./resolve.js";
 import type { HubSettings } from "./settings.js";
 
 const commit = "0123456789abcdef0123456789abcdef01234567";
@@ -96,7 +96,7 @@ function resolve(id: string, { settings, ...options }: Case = {}): Promise<Model
     answerTimeout: 2000,
     stallTimeout: 300,
   };
-  return resolveWith(id, options, { ...base, retryDelay: 1, ...settings });
+  return resolveFromHub(id, options, { ...base, retryDelay: 1, ...settings });
 }
 
 function fail(fault: Omit<Fault, "times"> & { times?: number }): void {
@@ -287,6 +287,16 @@ describe("a bad connection", () => {
     await expect(resolve("someone/tiny")).rejects.toMatchObject({ code: "HUB_UNREACHABLE" });
     fail({ path: /revision/u, body: '{"sha": 7}', times: 9 });
     await expect(resolve("someone/tiny")).rejects.toThrowError(/names no commit/u);
+  });
+
+  it("to a hub whose answers stand still is one clear error, or passes", async () => {
+    fail({ path: /tree/u, stallAfter: 10 });
+    await resolve("someone/tiny", { settings: { answerTimeout: 100 } });
+    fail({ path: /revision/u, stallAfter: 10, times: 9 });
+    await rm(repo(), { recursive: true });
+    await expect(resolve("someone/tiny", { settings: { answerTimeout: 50 } })).rejects.toMatchObject({
+      code: "HUB_UNREACHABLE",
+    });
   });
 
   it("to a hub that lists names which lead out of the cache is refused", async () => {

@@ -30,17 +30,16 @@ const PARALLEL_FILES = 4;
  * HUB_OFFLINE, FILE_WRITE_FAILED, FILE_CORRUPT.
  */
 export async function resolveModel(idOrPath: string, options: ResolveOptions = {}): Promise<ModelLocation> {
-  return resolveWith(idOrPath, options, await hubSettings(options));
+  const local = await localModel(idOrPath, options.file);
+  return local ?? resolveFromHub(idOrPath, options, await hubSettings(options));
 }
 
-/** `resolveModel` with settings of its own instead of the environment's. */
-export async function resolveWith(
+/** The part of `resolveModel` that concerns the hub, with the settings given. */
+export async function resolveFromHub(
   idOrPath: string,
   options: ResolveOptions,
   settings: HubSettings,
 ): Promise<ModelLocation> {
-  const local = await localModel(idOrPath, options.file);
-  if (local !== undefined) return local;
   const reference = parseReference(idOrPath);
   if (reference === undefined) {
     throw new LlamaGymError(

@@ -47,6 +47,17 @@ describe("hubSettings", () => {
     expect((await hubSettings({}, { HF_HOME: home, HF_HUB_DISABLE_IMPLICIT_TOKEN: "true" })).token).toBeUndefined();
   });
 
+  it("refuses an address that is none, and never shows a token", async () => {
+    await expect(hubSettings({}, { HF_HOME: home, HF_ENDPOINT: "hub" })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
+    const failing = hubSettings({}, { HF_HOME: home, HF_TOKEN: "hf_se\ncret" });
+    await expect(failing).rejects.toMatchObject({
+      code: "HUB_UNAUTHORIZED",
+      message: expect.not.stringContaining("cret") as string,
+    });
+  });
+
   it("lets the caller go before the environment", async () => {
     const environment = { HF_HOME: home, HF_TOKEN: "hf_other", HF_HUB_CACHE: "/other" };
     expect(await hubSettings({ cacheDir: "/mine", token: "hf_mine" }, environment)).toMatchObject({

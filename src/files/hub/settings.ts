@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { LlamaGymError } from "../../errors.js";
 
 /** The environment variables, `process.env` or a test's own. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -52,7 +53,10 @@ function milliseconds(value: string | undefined): number {
   return 1000 * (seconds > 0 ? seconds : DEFAULT_TIMEOUT_SECONDS);
 }
 
-/** Reads the settings from the environment, and the stored token. */
+/**
+ * Reads the settings from the environment, and the stored token.
+ * Throws INVALID_ARGUMENT for an HF_ENDPOINT that is no address, HUB_UNAUTHORIZED for a token that cannot be one.
+ */
 export async function hubSettings(
   options: HubOptions = {},
   environment: Environment = process.env,
@@ -62,7 +66,7 @@ export async function hubSettings(
   const cacheDir =
     options.cacheDir ?? firstOf(environment, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") ?? join(home, "hub");
   return {
-    endpoint: (firstOf(environment, "HF_ENDPOINT") ?? DEFAULT_ENDPOINT).replace(/\/+$/u, ""),
+    endpoint: endpointOf(environment),
     cacheDir: expandHome(cacheDir),
     token: await tokenOf(options, environment, home),
     offline: isTrue(environment.HF_HUB_OFFLINE) || isTrue(environment.TRANSFORMERS_OFFLINE),
@@ -72,6 +76,15 @@ export async function hubSettings(
   };
 }
 
+function endpointOf(environment: Environment): string {
+  const endpoint = (firstOf(environment, "HF_ENDPOINT") ?? DEFAULT_ENDPOINT).replace(/\/+$/u, "");
+  if (URL.canParse(endpoint) && /^https?:/u.test(endpoint)) return endpoint;
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `HF_ENDPOINT is "${endpoint}", not an address such as ${DEFAULT_ENDPOINT}. Correct or unset it.`,
+  );
+}
+
 async function tokenOf(options: HubOptions, environment: Environment, home: string): Promise<string | undefined> {
   if (options.token === false) return undefined;
   if (options.token !== undefined) return clean(options.token);
@@ -79,10 +92,14 @@ async function tokenOf(options: HubOptions, environment: Environment, home: stri
   const given = firstOf(environment, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
   if (given !== undefined) return clean(given);
   const path = expandHome(firstOf(environment, "HF_TOKEN_PATH") ?? join(home, "token"));
-  return readFile(path, "utf8").then(clean, () => undefined);
+  return clean(await readFile(path, "utf8").catch(() => ""));
 }
 
 function clean(token: string): string | undefined {
   const trimmed = token.trim();
-  return trimmed === "" ? undefined : trimmed;
+  if (/^[\x21-\x7e]*$/u.test(trimmed)) return trimmed === "" ? undefined : trimmed;
+  throw new LlamaGymError(
+    "HUB_UNAUTHORIZED",
+    "The access token (HF_TOKEN, or the stored one) holds characters that no token has. Set HF_TOKEN anew.",
+  );
 }
