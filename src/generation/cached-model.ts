@@ -15,6 +15,8 @@ export interface RowTokens {
   readonly slot: number;
   /** How many tokens of that row are valid. */
   readonly cached: number;
+  /** Tokens of the whole sequence, as far as they are known; some rotary embeddings depend on it. */
+  readonly sequenceLength: number;
 }
 
 export interface CachedRun {
@@ -159,7 +161,7 @@ function rowFeeds(
     row.tokens.forEach((token, i) => {
       tokens.push(token);
       positions.push(prefixLength + row.cached + i);
-      lengths.push(prefixLength + row.cached + row.tokens.length);
+      lengths.push(row.sequenceLength);
     });
   }
   const rowTokens = Math.max(1, ...rows.map((row) => row.tokens.length));

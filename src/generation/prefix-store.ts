@@ -72,7 +72,7 @@ export class PrefixStore {
     const shape = cacheShape(this.model.config);
     const cache = new KvCache(this.model.runtime, shape, 1, tokens.length);
     const { request, outputs } = this.cached.prepare({
-      rows: [{ tokens, slot: 0, cached: 0 }],
+      rows: [{ tokens, slot: 0, cached: 0, sequenceLength: tokens.length }],
       prefix: undefined,
       prefixLength: 0,
       cache: undefined,

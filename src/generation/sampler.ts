@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
+import { ropeRegime, steadyLength } from "../nn/rope.js";
 import type { SampleResult } from "../runtime/kernels.js";
 import type { Request } from "../runtime/protocol.js";
 import { CachedModel, type RowTokens } from "./cached-model.js";
@@ -21,6 +22,8 @@ const MAX_ROW_TOKENS = 512;
 interface Slot {
   /** Tokens whose keys and values the row holds, behind the prefix. */
   tokens: number[];
+  /** See ropeRegime: with another one, the keys and values are worth nothing. */
+  regime: number;
   job: Job | undefined;
   lastUsed: number;
 }
@@ -55,6 +58,8 @@ export class Sampler {
   private clock = 0;
   private readonly maxRows: number;
   private readonly adapter: boolean;
+  /** Sequences that may grow longer than this do not share a prefix. */
+  private readonly sharedLength: number;
 
   private constructor(
     private readonly model: CausalLM,
@@ -65,6 +70,7 @@ export class Sampler {
   ) {
     this.maxRows = maxRows;
     this.adapter = adapter;
+    this.sharedLength = steadyLength(model.config.ropes);
     this.version = model.version;
     this.prefixes = new PrefixStore(model, cached, adapter);
   }
@@ -182,15 +188,18 @@ export class Sampler {
     if (busy > 0 && this.version !== this.model.version) return;
     if (busy === 0) {
       if (this.version !== this.model.version) this.forget();
-      const prompts = this.waiting.slice(0, this.maxRows).map((job) => job.prompt.slice(0, reusable(job)));
+      const prompts = this.waiting
+        .slice(0, this.maxRows)
+        .map((job) => (this.shares(job) ? job.prompt.slice(0, reusable(job)) : []));
       if (await this.prefixes.choose(prompts)) this.slots = this.slots.map(() => emptySlot());
     }
     const { tokens: prefix } = this.prefixes;
     const joining: Job[] = [];
     for (let i = 0; i < this.waiting.length && busy + joining.length < this.maxRows;) {
       const { prompt } = this.waiting[i];
+      const fits = prefix.length === 0 || this.shares(this.waiting[i]);
       // The prompt's last token is always read anew: its scores are what comes next.
-      if (commonLength(prefix, prompt) === prefix.length && prompt.length > prefix.length)
+      if (fits && commonLength(prefix, prompt) === prefix.length && prompt.length > prefix.length)
         joining.push(...this.waiting.splice(i, 1));
       else i++;
     }
@@ -198,19 +207,26 @@ export class Sampler {
     for (const job of joining) this.place(job, job.prompt.slice(prefix.length));
   }
 
+  private shares({ prompt, reply }: Job): boolean {
+    return prompt.length + (reply?.maxNewTokens ?? 1) <= this.sharedLength;
+  }
+
   /** Puts a job into the free row that holds most of its prompt. */
   private place(job: Job, own: readonly number[]): void {
+    const regime = this.regime(sequenceLength(job));
     let best: Slot | undefined;
     let bestLength = -1;
     for (const slot of this.slots) {
       if (slot.job !== undefined) continue;
-      const length = Math.min(commonLength(slot.tokens, own), own.length - (job.prompt.length - reusable(job)));
+      const known = slot.regime === regime ? commonLength(slot.tokens, own) : 0;
+      const length = Math.min(known, own.length - (job.prompt.length - reusable(job)));
       if (length > bestLength || (length === bestLength && slot.lastUsed < best!.lastUsed)) {
         best = slot;
         bestLength = length;
       }
     }
     best!.tokens.length = Math.max(0, bestLength);
+    best!.regime = regime;
     best!.job = job;
     best!.lastUsed = this.clock++;
     job.pending = own.slice(best!.tokens.length);
@@ -244,6 +260,7 @@ export class Sampler {
     this.leaveAborted();
     const running = this.slots.flatMap((slot, row) => (slot.job === undefined ? [] : [{ slot, row, job: slot.job }]));
     if (running.length === 0) return;
+    for (const { slot, job } of running) this.rereadIfStale(slot, job);
     const reading = running.filter(({ job }) => job.pending.length > 1);
     const chosen = reading.length > 0 ? reading : running;
     await this.makeRoom(
@@ -261,6 +278,19 @@ export class Sampler {
       this.waiting.splice(this.waiting.indexOf(job), 1);
       job.settle("aborted");
     }
+  }
+
+  /** A sequence that has grown into other rotary frequencies is read again from its start. */
+  private rereadIfStale(slot: Slot, job: Job): void {
+    const regime = this.regime(sequenceLength(job));
+    if (slot.regime === regime) return;
+    job.pending = [...slot.tokens, ...job.pending];
+    slot.tokens = [];
+    slot.regime = regime;
+  }
+
+  private regime(length: number): number {
+    return ropeRegime(this.model.config.ropes, length);
   }
 
   private leaveAborted(): void {
@@ -296,7 +326,12 @@ function reusable({ prompt, targets }: Job): number {
   return prompt.length - Math.max(1, targets.length);
 }
 
-const emptySlot = (): Slot => ({ tokens: [], job: undefined, lastUsed: -1 });
+/** A job's tokens as far as they are known. */
+function sequenceLength({ prompt, tokens, reply }: Job): number {
+  return prompt.length + (reply === undefined ? 1 : tokens.length);
+}
+
+const emptySlot = (): Slot => ({ tokens: [], regime: 0, job: undefined, lastUsed: -1 });
 
 interface RunningRow {
   readonly slot: Slot;
@@ -323,10 +358,11 @@ class Step {
     const compact = this.running.length < this.cache.rows && chunks.some((chunk) => chunk.length > 1);
     const longest = Math.max(...this.running.map(({ slot }) => slot.tokens.length));
     const temporary = compact && longest > 0 ? new KvCache(runtime, shape, this.running.length, longest) : undefined;
-    const rows: RowTokens[] = this.running.map(({ slot, row }, i) => ({
+    const rows: RowTokens[] = this.running.map(({ slot, row, job }, i) => ({
       tokens: chunks[i],
       slot: compact ? i : row,
       cached: slot.tokens.length,
+      sequenceLength: sequenceLength(job),
     }));
 
     const plan = this.plan(chunks);

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Sampler } from "../generation/sampler.js";
 import { mul, neg, reduceSum } from "../graph/index.js";
 import { trainWeights } from "../models/adapters.js";
 import type { SequenceGroup } from "../models/batch.js";
@@ -24,15 +25,17 @@ export async function runModelsParity(directory: string, report: Reporter, _opti
 
 async function runModel(folder: string, name: string, report: Reporter): Promise<void> {
   const fixture = await ModelFixture.open(folder);
-  const model = await CausalLM.open(folder, { device: "cpu" });
+  const model = await CausalLM.open(folder, { device: "cpu", threads: 1 });
   try {
     const parity = new ModelParity(fixture, `models/${name}`, report);
     await parity.forward(model);
     await parity.likelihood(model, "");
+    await parity.sampler(model, "");
     if (fixture.has("adapter.logits")) {
       const adapted = await loadAdapter(model, join(folder, "adapter"));
       await parity.adapter(adapted);
       await parity.likelihood(adapted, "adapter.");
+      await parity.sampler(adapted, "adapter.");
       await parity.gradients(adapted, "adapter.grad.", "base_model.model.");
     }
     await parity.fullGradients(model);
@@ -61,7 +64,7 @@ class ModelParity {
       const { hidden, logits } = await forward.run(fixture.rows);
       await this.compareTokens("logits", logits);
       await this.compareTokens("last_hidden", hidden);
-      await this.compareGreedy("greedy", forward);
+      await this.compareGreedy("greedy", (count) => forward.greedy(fixture.rows, count));
       await forward.release();
     });
   }
@@ -73,7 +76,7 @@ class ModelParity {
       const separate = await Forward.create(adapted, "separate");
       await this.compareTokens("adapter.logits", (await separate.run(fixture.rows)).logits);
       await this.compareTokens("logits", (await separate.run(fixture.rows, { adapter: false })).logits, "adapter off");
-      await this.compareGreedy("adapter.greedy", separate);
+      await this.compareGreedy("adapter.greedy", (count) => separate.greedy(fixture.rows, count));
       await separate.release();
       const merged = await Forward.create(adapted, "merged");
       await this.compareTokens("merged.logits", (await merged.run(fixture.rows)).logits);
@@ -102,6 +105,18 @@ class ModelParity {
       const expected = await fixture.scalar(`${prefix}nll`);
       this.number(`${prefix}nll`, [-sum / fixture.responseCount], [expected]);
       await scoring.release();
+    });
+  }
+
+  /** The sampler, which keeps what it has read: greedy replies, and scores of what follows each row's first token. */
+  async sampler(model: CausalLM, prefix: "" | "adapter."): Promise<void> {
+    const { fixture } = this;
+    await attempt(this.report, `${this.name} ${prefix}sampler`, async () => {
+      const sampler = await Sampler.create(model);
+      await this.compareGreedy(`${prefix}greedy`, (count) => greedyReplies(sampler, fixture.rows, count), "sampler");
+      const scores = await Promise.all(fixture.rows.map((row) => sampler.score(row.slice(0, 1), row.slice(1))));
+      await this.compareLogProbs(`${prefix}logprobs`, tokensBehind(fixture.rows), scores.flat(), "sampler");
+      await sampler.release();
     });
   }
 
@@ -146,7 +161,7 @@ class ModelParity {
   private async compareLogProbs(
     name: string,
     tokens: readonly SelectedToken[],
-    values: Float32Array,
+    values: ArrayLike<number>,
     detail = "",
   ): Promise<void> {
     const all = await this.fixture.perToken(name);
@@ -160,11 +175,16 @@ class ModelParity {
     this.number(name, values, expected, detail);
   }
 
-  private async compareGreedy(name: string, forward: Forward): Promise<void> {
+  private async compareGreedy(
+    name: string,
+    draw: (count: number) => Promise<readonly (readonly number[])[]>,
+    detail = "",
+  ): Promise<void> {
     const expected = await this.fixture.integerRows(name);
-    const ours = await forward.greedy(this.fixture.rows, expected[0].length);
+    const ours = await draw(expected[0].length);
     const wrong = ours.findIndex((row, i) => row.join() !== expected[i].join());
-    this.report.exact(`${this.name} ${name}`, wrong < 0, `in row ${wrong}: ${ours[wrong]?.join()} for ${expected[wrong]?.join()}`);
+    const difference = `in row ${wrong}: ${ours[wrong]?.join()} for ${expected[wrong]?.join()}`;
+    this.report.exact([this.name, name, detail].filter(Boolean).join(" "), wrong < 0, difference);
   }
 
   private exactNames(name: string, ours: readonly string[], expected: readonly string[]): void {
@@ -175,6 +195,19 @@ class ModelParity {
   private number(name: string, ours: ArrayLike<number>, expected: ArrayLike<number>, detail = ""): void {
     this.report.number([this.name, name, detail].filter(Boolean).join(" "), largestError(ours, expected), TOLERANCE);
   }
+}
+
+/** The most probable tokens after each row; a token that ends text is like any other. */
+async function greedyReplies(
+  sampler: Sampler,
+  rows: readonly (readonly number[])[],
+  maxNewTokens: number,
+): Promise<(readonly number[])[]> {
+  const settings = { temperature: 0, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
+  const replies = rows.map((prompt) =>
+    sampler.reply({ prompt, settings, maxNewTokens, random: () => 0, stopTokens: new Set() }),
+  );
+  return (await Promise.all(replies)).map(({ tokens }) => tokens);
 }
 
 /** Every token of the rows that has tokens before it. */

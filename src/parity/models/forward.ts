@@ -27,7 +27,12 @@ export class Forward {
   ): Promise<{ hidden: Float32Array; logits: Float32Array }> {
     const { model, session } = this;
     const { feeds } = packSequences(model.config, [{ prefix: [], rows }]);
-    const outputs = await session.run({ ...feeds, ...model.parameterFeeds(session.graph, { adapter }) });
+    const { graph } = session;
+    const outputs = await session.run({
+      ...feeds,
+      ...model.parameterViews(graph),
+      ...model.adapterFeeds(graph, { adapter }),
+    });
     const tokens = rows.reduce((sum, row) => sum + row.length, 0);
     const { hiddenSize, vocabSize } = model.config;
     return {
