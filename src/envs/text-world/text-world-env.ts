@@ -14,12 +14,12 @@ import { HouseGame } from "./house/house-game.js";
 import { readStoryFiles } from "./story-files.js";
 import { StoryGame } from "./story-game.js";
 import { type GameState, INFO_NAMES, type InfoName, type TextGame } from "./text-game.js";
-import { textWorldText, tidyFeedback } from "./text-world-text.js";
+import { COMMAND_CHARACTERS, MAX_COMMAND, textWorldText, tidyFeedback } from "./text-world-text.js";
 
 const LATIN_1 = Array.from({ length: 96 }, (_, i) => String.fromCharCode(160 + i)).join("");
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("") + LATIN_1;
-const MAX_FEEDBACK = 1 << 16;
-const MAX_COMMAND = 1000;
+/** A story prints less for a command; a house of the largest size does too. */
+const MAX_FEEDBACK = 8192;
 /** Seeds of generated games are drawn from so many. */
 const GAME_SEEDS = 2 ** 32;
 
@@ -45,8 +45,8 @@ type GameChoice = number;
  */
 export class TextWorldEnv extends Env<string, string> {
   readonly observationSpace = new Text(MAX_FEEDBACK, { minLength: 0, charset: `\n${PRINTABLE}` });
-  readonly actionSpace = new Text(MAX_COMMAND, { minLength: 0, charset: PRINTABLE });
-  override readonly metadata: EnvMetadata = { renderModes: ["ansi"] };
+  readonly actionSpace = new Text(MAX_COMMAND, { charset: COMMAND_CHARACTERS });
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 1 };
   override readonly text: TextForm<string, string> = textWorldText;
   private readonly infos: ReadonlySet<InfoName>;
   private readonly reward: "score" | "intermediate";
@@ -80,24 +80,17 @@ export class TextWorldEnv extends Env<string, string> {
   }
 
   override step(command: string): StepResult<string> {
+    this.checkAction(command);
     const before = this.state;
-    if (before === undefined) {
-      throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: call reset() before the first step().");
-    }
+    if (before === undefined) throw this.notReset();
     if (before.isOver) throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: the game is over. Call reset().");
-    if (typeof command !== "string") {
-      throw new LlamaGymError(
-        "ENV_ACTION_INVALID",
-        `TextWorld: an action is a command in words, got ${show(command)}.`,
-      );
-    }
     const after = this.send(command);
     const reward = this.reward === "score" ? after.score - before.score : (after.intermediateReward ?? 0);
     return { observation: after.feedback, reward, terminated: after.isOver, truncated: false, info: this.info(after) };
   }
 
   override render(_mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: call reset() before render().");
+    if (this.state === undefined) throw this.notReset();
     const { lastCommand, feedback } = this.state;
     return `${lastCommand === undefined ? "" : `> ${lastCommand}\n`}${tidyFeedback(feedback)}\n`;
   }
@@ -146,7 +139,7 @@ export class TextWorldEnv extends Env<string, string> {
   }
 
   private info(state: GameState): Info {
-    const info: Info = { ...this.played.fixed };
+    const info: Info = structuredClone(this.played.fixed);
     for (const name of this.infos) if (!(name in info)) info[name] = state[name as keyof GameState];
     return info;
   }

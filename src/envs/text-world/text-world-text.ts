@@ -7,8 +7,11 @@ Commands are short: go north, open door, take key, take key from table, unlock c
 insert cup into box, examine book, eat apple, look, inventory. Do the task that the game sets, in as few commands as \
 you can. Answer with the command alone.`;
 
+/** What commands are made of. */
+export const COMMAND_CHARACTERS =
+  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '-,.?!àáâäçèéêëíïñóôöúûüß";
 /** A longer text in a reply is thought about a command rather than one. */
-const MAX_COMMAND = 100;
+export const MAX_COMMAND = 100;
 
 /** How a text game reads and is answered. Shown besides the feedback: inventory and admissible commands, where asked for. */
 export const textWorldText: TextForm<string, string> = {
@@ -45,13 +48,10 @@ function parseReply(reply: string, admissible: readonly string[]): string | unde
   if (named !== undefined) return named;
   const marked = [...reply.matchAll(/(?:(?:command|action)\s*:|^\s*>)\s*([^\n]+)/gim)].at(-1)?.[1];
   const lines = reply.split("\n").filter((line) => line.trim() !== "");
-  const command = (marked ?? (lines.length === 1 ? lines[0] : ""))
-    .replace(/[^\x20-\x7e]/g, " ")
-    .replace(/[*`"]/g, "")
-    .replace(/\s+/g, " ")
-    .trim()
-    .replace(/[.!]+$/, "");
-  return command === "" || command.length > MAX_COMMAND ? undefined : command;
+  const command = Array.from(marked ?? (lines.length === 1 ? lines[0] : ""), (character) =>
+    COMMAND_CHARACTERS.includes(character) ? character : " ",
+  ).join("");
+  return command.trim() === "" || command.length > MAX_COMMAND ? undefined : command;
 }
 
 function commandsIn(info: Info): readonly string[] {

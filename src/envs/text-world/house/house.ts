@@ -14,7 +14,7 @@ import { commandsOf, describeTask, type Goal } from "./task.js";
 export interface HouseOptions {
   /** At most 100. */
   readonly rooms?: number;
-  /** Things besides rooms and doors, at least; a quest that needs more of them gets more. At most 200. */
+  /** Things besides rooms and doors, at least; a quest that needs more of them gets more. At most 100. */
   readonly objects?: number;
   /** How many commands the quest takes. At most 30. */
   readonly questLength?: number;
@@ -25,7 +25,7 @@ export interface HouseOptions {
 /** TextWorld's own example: 5 rooms, 10 objects, a quest of 5 commands. */
 export const HOUSE_DEFAULTS = { rooms: 5, objects: 10, questLength: 5, goal: "detailed" } as const;
 
-const LIMITS = { rooms: 100, objects: 200, questLength: 30 } as const;
+const LIMITS = { rooms: 100, objects: 100, questLength: 30 } as const;
 /** Draws that are thrown away, because a shorter way to the goal was left open, come one after another only so often. */
 const MAX_DRAWS = 100;
 
