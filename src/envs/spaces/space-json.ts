@@ -62,48 +62,42 @@ function numbers(value: JsonValue): number | NestedNumbers {
 
 /** The space that a description means. @throws FORMAT_UNSUPPORTED when it describes none. */
 export function spaceFromJson(json: JsonValue): Space {
-  const description = (
-    typeof json === "object" && json !== null && !Array.isArray(json) ? json : {}
-  ) as SpaceDescription;
-  const given = <T extends JsonValue>(name: string) => (description[name] ?? undefined) as T | undefined;
-  const parts = () => (given<readonly JsonValue[]>("spaces") ?? []).map(spaceFromJson);
-  switch (description["type"]) {
-    case "Discrete":
-      return new Discrete(Number(given("n")), { start: given<number>("start") });
-    case "Box": {
-      const bound = (name: string) => numbers(given(name) ?? NaN);
-      return new Box(bound("low"), bound("high"), { shape: given<number[]>("shape"), dtype: given<BoxDtype>("dtype") });
-    }
-    case "MultiBinary":
-      return new MultiBinary(given<number | number[]>("n") ?? 0);
-    case "MultiDiscrete":
-      return new MultiDiscrete(numbers(given("nvec") ?? []) as NestedNumbers, { start: given<number[]>("start") });
-    case "Text":
-      return new Text(Number(given("max_length")), {
-        minLength: given<number>("min_length"),
-        charset: given<string>("charset"),
-      });
-    case "Tuple":
-      return new Tuple(parts());
-    case "OneOf":
-      return new OneOf(parts());
-    case "Dict": {
-      const fields = Object.entries(given<SpaceDescription>("spaces") ?? {});
-      return new Dict(Object.fromEntries(fields.map(([name, part]) => [name, spaceFromJson(part)])));
-    }
-    case "Sequence":
-      return new Sequence(spaceFromJson(given("space") ?? null));
-    case "Graph": {
-      const edges = given<JsonValue>("edge_space");
-      return new Graph(
-        spaceFromJson(given("node_space") ?? null),
-        edges === undefined ? undefined : spaceFromJson(edges),
-      );
-    }
-    default:
-      throw new LlamaGymError(
-        "FORMAT_UNSUPPORTED",
-        `${show(json)} describes no space. Expected an object whose "type" is Discrete, Box, MultiBinary, MultiDiscrete, Text, Tuple, OneOf, Dict, Sequence or Graph.`,
-      );
-  }
+  const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
+  const description = (isObject ? json : {}) as SpaceDescription;
+  const { type } = description;
+  if (typeof type === "string" && Object.hasOwn(readers, type)) return readers[type](description);
+  throw new LlamaGymError(
+    "FORMAT_UNSUPPORTED",
+    `${show(json)} describes no space. Expected an object whose "type" is one of ${Object.keys(readers).join(", ")}.`,
+  );
 }
+
+const partsOf = ({ spaces }: SpaceDescription) => ((spaces ?? []) as readonly JsonValue[]).map(spaceFromJson);
+
+const readers: Readonly<Record<string, (description: SpaceDescription) => Space>> = {
+  Discrete: ({ n, start }) => new Discrete(Number(n), { start: Number(start ?? 0) }),
+  Box: ({ low, high, shape, dtype }) =>
+    new Box(numbers(low), numbers(high), {
+      shape: (shape as number[] | null) ?? undefined,
+      dtype: (dtype as BoxDtype | null) ?? undefined,
+    }),
+  MultiBinary: ({ n }) => new MultiBinary(n as number | number[]),
+  MultiDiscrete: ({ nvec, start }) =>
+    new MultiDiscrete(nvec as NestedNumbers, { start: (start as NestedNumbers | null) ?? undefined }),
+  Text: ({ max_length, min_length, charset }) =>
+    new Text(Number(max_length), {
+      minLength: (min_length as number | null) ?? undefined,
+      charset: (charset as string | null) ?? undefined,
+    }),
+  Tuple: (description) => new Tuple(partsOf(description)),
+  OneOf: (description) => new OneOf(partsOf(description)),
+  Dict: ({ spaces }) => {
+    const fields = Object.entries((spaces ?? {}) as SpaceDescription);
+    return new Dict(Object.fromEntries(fields.map(([name, part]) => [name, spaceFromJson(part)])));
+  },
+  Sequence: ({ space }) => new Sequence(spaceFromJson(space)),
+  Graph: ({ node_space, edge_space }) => {
+    const edges = edge_space ?? undefined;
+    return new Graph(spaceFromJson(node_space), edges === undefined ? undefined : spaceFromJson(edges));
+  },
+};

@@ -12,7 +12,7 @@ export type SlotOptions = Required<VectorOptions>;
 /** One environment of a vector: applies the autoreset mode and the failure policy to it. */
 export class EnvSlot {
   env: Env;
-  private hasEnded = false;
+  private hasEnded: boolean;
   private hasFailed = false;
 
   constructor(
@@ -20,8 +20,10 @@ export class EnvSlot {
     private readonly makeAgain: () => MaybePromise<Env>,
     private readonly index: number,
     private readonly options: SlotOptions,
+    startEnded = false,
   ) {
     this.env = env;
+    this.hasEnded = startEnded;
   }
 
   async reset(options: ResetOptions): Promise<ResetResult<unknown>> {

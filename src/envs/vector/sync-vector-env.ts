@@ -55,7 +55,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     options: VectorOptions = {},
   ): Promise<SyncVectorEnv<Observation, Action>> {
     if (factories.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "A vector needs at least one environment.");
-    return new SyncVectorEnv(await Promise.all(factories.map((make) => make())), factories, options);
+    return new SyncVectorEnv(await Promise.all(factories.map(async (make) => await make())), factories, options);
   }
 
   async reset(options: VectorResetOptions = {}): Promise<VectorResetResult<Observation>> {

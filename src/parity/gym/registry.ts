@@ -95,8 +95,12 @@ export async function compareError({ call, error }: ErrorCase): Promise<string |
       () => undefined,
       (reason: unknown) => reason,
     );
-  if (error === null) return thrown === undefined ? undefined : `no error expected, got ${String(thrown)}`;
-  if (!(thrown instanceof LlamaGymError)) return `expected ${error.type}, got ${String(thrown)}`;
+  if (error === null)
+    return thrown === undefined
+      ? undefined
+      : `no error expected, got ${thrown instanceof Error ? thrown.message : typeof thrown}`;
+  if (!(thrown instanceof LlamaGymError))
+    return `expected ${error.type}, got ${thrown instanceof Error ? thrown.message : typeof thrown}`;
   if (thrown.code !== codes[error.type]) return `expected ${codes[error.type]}, got ${thrown.code}`;
   const wanted = translated(error.message);
   return thrown.message.startsWith(wanted) ? undefined : `expected "${wanted}", got "${thrown.message}"`;

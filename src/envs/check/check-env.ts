@@ -1,0 +1,124 @@
+import { LlamaGymError } from "../../errors.js";
+import { Env } from "../env.js";
+import { Box } from "../spaces/box.js";
+import { show } from "../spaces/space.js";
+import { sharesMemory } from "./compare.js";
+import { checkSavedState, checkSeeding, checkStepDeterminism } from "./determinism.js";
+import { EnvProbe } from "./probe.js";
+import { checkRender } from "./render-check.js";
+import { checkSpace, type Warn } from "./space-check.js";
+import { checkText } from "./text-check.js";
+
+export interface CheckEnvOptions {
+  readonly skipRenderCheck?: boolean;
+  readonly skipCloseCheck?: boolean;
+  /** Hears each warning as it comes; they are also in the result. */
+  readonly warn?: Warn;
+  /** Milliseconds that one call may take, a minute when not said. */
+  readonly timeout?: number;
+}
+
+/**
+ * Checks that an environment keeps the rules that agents, wrappers and trainers rely on: its spaces, what reset and step
+ * give, that a seed tells an episode, that nothing handed out is changed later, that a saved state continues identically,
+ * that its text form reads what it writes, rendering, closing.
+ *
+ * @returns what is doubtful but may be wanted
+ * @throws ENV_INVALID at the first broken rule, with its likely cause
+ */
+export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Promise<{ warnings: readonly string[] }> {
+  const warnings = new Set<string>();
+  const warn: Warn = (message) => {
+    if (!warnings.has(message)) options.warn?.(message);
+    warnings.add(message);
+  };
+  if (!(env instanceof Env)) throw notAnEnv(env);
+  if (env.unwrapped !== env)
+    warn(`${env.toString()} is wrapped; checking env.unwrapped tells more about the environment itself.`);
+  checkSpaces(env, warn);
+  checkOldNames(env, warn);
+  const probe = new EnvProbe(env, warn, options.timeout ?? 60_000);
+  await probe.reset({});
+  if (env.spec?.nondeterministic !== true) await checkSeeding(probe);
+  await probe.reset({ options: {} });
+  await probe.reset({});
+  await probe.step(env.actionSpace.sample());
+  if (env.spec?.nondeterministic !== true) {
+    await checkStepDeterminism(probe);
+    await checkSavedState(probe);
+  }
+  await checkDataReuse(probe);
+  await checkText(probe);
+  if (options.skipRenderCheck !== true) await checkRender(probe);
+  if (options.skipCloseCheck !== true) await checkClose(probe);
+  return { warnings: [...warnings] };
+}
+
+function notAnEnv(env: unknown): LlamaGymError {
+  const looksLikeOne = typeof env === "object" && env !== null && "reset" in env && "step" in env;
+  const hint = looksLikeOne
+    ? "It has reset and step; let its class extend llamagym's Env."
+    : "Give an instance of a class that extends llamagym's Env, not the class or its id.";
+  return new LlamaGymError(
+    "ENV_INVALID",
+    `checkEnv needs an Env, got ${typeof env === "function" ? "a function or class" : show(env)}. ${hint}`,
+  );
+}
+
+function checkSpaces(env: Env, warn: Warn): void {
+  checkSpace(env.actionSpace, "action", warn);
+  checkSpace(env.observationSpace, "observation", warn);
+  const { actionSpace, observationSpace } = env;
+  if (observationSpace instanceof Box) {
+    if (!observationSpace.isBounded("below"))
+      warn("A Box observationSpace has no lower bound in some element. This is probably too low.");
+    if (!observationSpace.isBounded("above"))
+      warn("A Box observationSpace has no upper bound in some element. This is probably too high.");
+  }
+  if (actionSpace instanceof Box && actionSpace.shape.length === 1) {
+    const { low, high } = actionSpace as Box<"float64">;
+    const isNormalised = low.every((bound, i) => bound >= -1 && high[i] <= 1 && bound === -high[i]);
+    if (!isNormalised) warn("For a Box actionSpace a symmetric range within [-1, 1] is easier to learn.");
+  }
+}
+
+function checkOldNames(env: Env, warn: Warn): void {
+  if (typeof (env as Env & { seed?: unknown }).seed === "function") {
+    warn(
+      "There is a seed() method, which nothing calls: take the seed of reset({ seed }) by `this.reseed(seed)` instead.",
+    );
+  }
+}
+
+async function checkDataReuse(probe: EnvProbe): Promise<void> {
+  const { env } = probe;
+  env.actionSpace.seed(7);
+  const results: { name: string; observation: unknown; info: unknown }[] = [];
+  results.push({ name: "reset()", ...(await probe.reset({ seed: 7 })) });
+  for (let i = 0; i < 2; i++) {
+    const result = await probe.step(env.actionSpace.sample());
+    results.push({ name: "step()", ...result });
+    if (result.terminated || result.truncated) break;
+  }
+  results.push({ name: "reset()", ...(await probe.reset({ seed: 7 })) });
+  for (const [i, later] of results.entries()) {
+    for (const earlier of results.slice(0, i)) {
+      for (const part of ["observation", "info"] as const) {
+        if (!sharesMemory(earlier[part], later[part])) continue;
+        throw new LlamaGymError(
+          "ENV_INVALID",
+          `The ${part} of a ${earlier.name} and of a later ${later.name} share memory, so that the first one changes with the second. Give a new ${part} every time, such as Float32Array.from(this.state).`,
+        );
+      }
+    }
+  }
+}
+
+async function checkClose(probe: EnvProbe): Promise<void> {
+  await probe.close();
+  try {
+    await probe.close();
+  } catch (error) {
+    probe.warn(`A second close() fails; it should do nothing. ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { LlamaGymError } from "../errors.js";
+import { checkEnv } from "./check/check-env.js";
+import type { Env, EnvState, RenderFrame, StepResult } from "./env.js";
+import { make, registry } from "./registry/make.js";
+import { encodePng } from "./rendering/png.js";
+import { Text } from "./spaces/text.js";
+import { choicesFor } from "./text-form.js";
+
+/** What checkEnv finds doubtful in environments that are as Gymnasium made them. */
+const ACCEPTED_WARNINGS: Readonly<Record<string, readonly RegExp[]>> = {
+  "CartPole-v0": [/no lower bound/, /no upper bound/],
+  "CartPole-v1": [/no lower bound/, /no upper bound/],
+  "Pendulum-v1": [/symmetric range/],
+};
+/** Nothing in them is left to chance. */
+const DETERMINISTIC = ["CliffWalking-v1"];
+/** Words, punctuation marks and single digits: what a small tokenizer would make of an observation. */
+const TOKENS = /\p{L}+|\d|[^\s\p{L}\d]/gu;
+const LONGEST_OBSERVATION = 40;
+
+const ids = registry.all().map(({ id }) => id);
+
+async function play(env: Env, steps: number): Promise<StepResult<unknown>[]> {
+  const results: StepResult<unknown>[] = [];
+  for (let i = 0; i < steps; i++) {
+    const result = await env.step(env.actionSpace.sample());
+    results.push(result);
+    if (result.terminated || result.truncated) await env.reset();
+  }
+  return results;
+}
+
+async function codeOf(call: () => unknown): Promise<string | undefined> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    return error instanceof LlamaGymError ? error.code : String(error);
+  }
+}
+
+function frameProblem(frame: RenderFrame): string | undefined {
+  if (typeof frame === "string") return frame.trim() === "" ? "an empty text" : undefined;
+  const isPng = Buffer.from(encodePng(frame)).subarray(1, 4).toString() === "PNG";
+  return isPng && new Set(frame.data).size > 2 ? undefined : "an empty image";
+}
+
+describe.each(ids)("%s", (id) => {
+  it("passes checkEnv", async () => {
+    const { warnings } = await checkEnv(make(id).unwrapped);
+    const accepted = ACCEPTED_WARNINGS[id] ?? [];
+    expect(warnings.filter((warning) => !accepted.some((pattern) => pattern.test(warning)))).toEqual([]);
+  });
+
+  it("is told by its seed: the same one gives the same episodes, another one others", async () => {
+    const episode = async (seed: number) => {
+      const env = make(id);
+      const started = await env.reset({ seed });
+      env.actionSpace.seed(1);
+      return [started, ...(await play(env, 60))];
+    };
+    expect(await episode(7)).toEqual(await episode(7));
+    const others = await Promise.all([8, 9, 10, 11].map(episode));
+    const first = JSON.stringify(await episode(7));
+    expect(others.some((other) => JSON.stringify(other) !== first)).toBe(!DETERMINISTIC.includes(id));
+  });
+
+  it("goes on from a saved state as if nothing had happened, wrappers included", async () => {
+    const env = make(id);
+    await env.reset({ seed: 3 });
+    env.actionSpace.seed(4);
+    await play(env, 7);
+    const state = JSON.parse(JSON.stringify(env.getState())) as EnvState;
+    env.actionSpace.seed(5);
+    const expected = await play(env, 120);
+    const restored = make(id);
+    restored.setState(state);
+    restored.actionSpace.seed(5);
+    expect(await play(restored, 120)).toEqual(expected);
+  });
+
+  it.each(registry.spec(id).entryPoint({}).metadata.renderModes)("renders as %s", async (mode) => {
+    const env = make(id);
+    await env.reset({ seed: 1 });
+    await env.step(env.actionSpace.sample());
+    expect(frameProblem(await env.render(mode))).toBeUndefined();
+  });
+
+  it("reads as text: every choice is understood in a sentence, and written again as it was", async () => {
+    const env = make(id);
+    const { text } = env;
+    if (text === undefined) throw new Error("no text form");
+    const { observation, info } = await env.reset({ seed: 2 });
+    expect(text.systemPrompt).not.toBe("");
+    for (const choice of choicesFor(text, observation, info) ?? []) {
+      const reply = env.actionSpace instanceof Text ? choice : `I think that ${choice} is best.`;
+      const action = text.parseAction(reply, observation, info);
+      expect(env.actionSpace.contains(action)).toBe(true);
+      expect(text.formatAction(action)).toBe(choice);
+    }
+    const isFree = env.actionSpace instanceof Text;
+    expect(text.parseAction("", observation, info)).toBeUndefined();
+    expect(text.parseAction("?!", observation, info) === undefined).toBe(!isFree);
+  });
+
+  it("refuses what it cannot take, with one clear error", async () => {
+    expect(await codeOf(() => make(id).step(0))).toBe("ENV_NOT_RESET");
+    expect(await codeOf(() => make(id).unwrapped.step(make(id).actionSpace.sample()))).toBe("ENV_NOT_RESET");
+    expect(await codeOf(() => make(id).render("ansi"))).toBe("ENV_NOT_RESET");
+    expect(await codeOf(() => make(id, { nonsense: 1 }))).toBe("INVALID_ARGUMENT");
+    expect(await codeOf(() => make(id).reset({ seed: -1 }))).toBe("INVALID_ARGUMENT");
+    for (const action of [undefined, null, "jump", NaN, 1.5, 99, {}, [], [NaN]]) {
+      const env = make(id);
+      await env.reset({ seed: 1 });
+      const expected = env.actionSpace.contains(action) ? undefined : "ENV_ACTION_INVALID";
+      expect(await codeOf(() => env.step(action))).toBe(expected);
+    }
+  });
+
+  it("takes no step after an episode's end", async () => {
+    const env = make(id, { maxEpisodeSteps: 500 });
+    await env.reset({ seed: 6 });
+    env.actionSpace.seed(6);
+    for (;;) {
+      const { terminated, truncated } = await env.step(env.actionSpace.sample());
+      if (terminated || truncated) break;
+    }
+    expect(await codeOf(() => env.step(env.actionSpace.sample()))).toBe("ENV_NOT_RESET");
+    await env.reset();
+    expect(await codeOf(() => env.step(env.actionSpace.sample()))).toBeUndefined();
+  });
+});
+
+describe.each(ids.filter((id) => registry.spec(id).entryPoint({}).observationSpace.constructor.name !== "Text"))(
+  "%s's observations as text",
+  (id) => {
+    it(`have at most ${LONGEST_OBSERVATION} tokens`, async () => {
+      const env = make(id);
+      await env.reset({ seed: 5 });
+      env.actionSpace.seed(5);
+      const texts = (await play(env, 300)).map(
+        ({ observation, info }) => env.text?.formatObservation(observation, info) ?? "",
+      );
+      const longest = Math.max(...texts.map((text) => text.match(TOKENS)?.length ?? 0));
+      expect(longest).toBeLessThanOrEqual(LONGEST_OBSERVATION);
+    });
+  },
+);

@@ -1,0 +1,41 @@
+import { LlamaGymError } from "../../errors.js";
+import { Env, type EnvOptions } from "../env.js";
+import { make, type MakeOptions } from "../registry/make.js";
+import type { EnvSource } from "./worker-protocol.js";
+
+type EnvExport = ((options: EnvOptions) => unknown) | (new (options: EnvOptions) => unknown);
+
+/** Makes an environment from an id or a module. @throws ENV_INVALID when the module gives none. */
+export async function loadEnv(source: EnvSource): Promise<Env> {
+  const module = source.module === undefined ? undefined : await importModule(source.module);
+  if (source.id !== undefined) return make(source.id, source.options as MakeOptions & EnvOptions);
+  const name = source.export ?? "default";
+  const entry = module?.[name];
+  if (typeof entry !== "function") {
+    throw new LlamaGymError(
+      "ENV_INVALID",
+      `${source.module} exports no function "${name}". Export an Env class or a function that gives an Env.`,
+    );
+  }
+  const env = await construct(entry as EnvExport, source.options ?? {});
+  if (env instanceof Env) return env;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${name} of ${source.module} gave no Env: make it return one, where MyEnv extends Env.`,
+  );
+}
+
+async function importModule(module: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(module)) as Record<string, unknown>;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new LlamaGymError("ENV_INVALID", `The module ${module} could not be imported: ${message}`, { cause: error });
+  }
+}
+
+async function construct(entry: EnvExport, options: EnvOptions): Promise<unknown> {
+  const isClass = entry.prototype instanceof Env;
+  if (isClass) return new (entry as new (options: EnvOptions) => unknown)(options);
+  return await (entry as (options: EnvOptions) => unknown)(options);
+}

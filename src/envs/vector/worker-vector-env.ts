@@ -1,0 +1,191 @@
+import { LlamaGymError } from "../../errors.js";
+import type { RenderFrame, RenderMode, ResetResult, StepResult } from "../env.js";
+import { make, registry } from "../registry/make.js";
+import type { Space } from "../spaces/space.js";
+import { spaceFromJson } from "../spaces/space-json.js";
+import type { TextForm } from "../text-form.js";
+import { EnvWorker } from "./env-worker.js";
+import { failedStep } from "./slot.js";
+import { checkLength, joinResets, joinSteps, splitResetOptions } from "./vector-arguments.js";
+import type {
+  AutoresetMode,
+  FailurePolicy,
+  SlotState,
+  VectorEnv,
+  VectorOptions,
+  VectorResetOptions,
+  VectorResetResult,
+  VectorState,
+  VectorStepResult,
+} from "./vector-env.js";
+import type { EnvDescription, EnvSource, WorkerCall, WorkerSetup } from "./worker-protocol.js";
+
+export interface WorkerVectorOptions extends VectorOptions {
+  readonly numEnvs: number;
+  /** Threads that share the environments; one for each when not said. */
+  readonly numWorkers?: number;
+  /** Milliseconds that a worker may take for a call, two minutes when not said; Infinity for no limit. */
+  readonly timeout?: number;
+}
+
+const DEFAULT_TIMEOUT = 120_000;
+
+/** Several environments in worker threads; what one of them does cannot stop the others. */
+export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements VectorEnv<Observation, Action> {
+  readonly numEnvs: number;
+  readonly autoresetMode: AutoresetMode;
+  readonly text: TextForm<Observation, Action> | undefined;
+  readonly singleObservationSpace: Space<Observation>;
+  readonly singleActionSpace: Space<Action>;
+  private last: ResetResult<Observation>[] = [];
+
+  private constructor(
+    source: EnvSource,
+    { observationSpace, actionSpace }: EnvDescription,
+    private readonly workers: EnvWorker[],
+    private readonly onFailure: FailurePolicy,
+    private readonly timeout: number,
+  ) {
+    this.numEnvs = workers.reduce((total, { setup }) => total + setup.count, 0);
+    this.autoresetMode = workers[0].setup.options.autoresetMode;
+    this.singleObservationSpace = spaceFromJson(observationSpace) as Space<Observation>;
+    this.singleActionSpace = spaceFromJson(actionSpace) as Space<Action>;
+    this.text = textOf(source);
+  }
+
+  /** @param source a registered id or a module; functions cannot be sent to a thread */
+  static async create<Observation = unknown, Action = unknown>(
+    source: EnvSource,
+    options: WorkerVectorOptions,
+  ): Promise<WorkerVectorEnv<Observation, Action>> {
+    const { numEnvs, numWorkers = numEnvs, timeout = DEFAULT_TIMEOUT } = options;
+    const { autoresetMode = "next-step", onFailure = "stop" } = options;
+    if (
+      !(
+        Number.isInteger(numEnvs) &&
+        numEnvs >= 1 &&
+        Number.isInteger(numWorkers) &&
+        numWorkers >= 1 &&
+        numWorkers <= numEnvs
+      )
+    ) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `A vector needs numEnvs >= numWorkers >= 1, got ${numEnvs} and ${numWorkers}.`,
+      );
+    }
+    const edge = (i: number) => Math.round((i * numEnvs) / numWorkers);
+    const workers = Array.from({ length: numWorkers }, (_, i) => {
+      const setup: WorkerSetup = {
+        source,
+        firstIndex: edge(i),
+        count: edge(i + 1) - edge(i),
+        options: { autoresetMode, onFailure },
+        startEnded: false,
+      };
+      return new EnvWorker(setup, timeout);
+    });
+    try {
+      const descriptions = await Promise.all(workers.map((worker) => worker.call({ method: "describe" })));
+      return new WorkerVectorEnv(source, descriptions[0][0] as EnvDescription, workers, onFailure, timeout);
+    } catch (error) {
+      await Promise.all(workers.map((worker) => worker.terminate()));
+      throw error;
+    }
+  }
+
+  async reset(options: VectorResetOptions = {}): Promise<VectorResetResult<Observation>> {
+    const each = splitResetOptions(options, this.numEnvs);
+    const call = (first: number, count: number): WorkerCall => ({
+      method: "reset",
+      options: each.slice(first, first + count),
+    });
+    const results = (await this.all(call)) as (ResetResult<Observation> | undefined)[];
+    this.last = results.map((result, i) => result ?? { ...this.last[i], info: {} });
+    return joinResets(this.last);
+  }
+
+  async step(actions: readonly Action[]): Promise<VectorStepResult<Observation>> {
+    checkLength("actions", actions, this.numEnvs);
+    const call = (first: number, count: number): WorkerCall => ({
+      method: "step",
+      actions: actions.slice(first, first + count),
+    });
+    const results = (await this.all(call, (worker, error) =>
+      this.rescueSteps(worker, error),
+    )) as StepResult<Observation>[];
+    this.last = results.map(({ observation }) => ({ observation, info: {} }));
+    return joinSteps(results);
+  }
+
+  async render(mode: RenderMode): Promise<readonly RenderFrame[]> {
+    return (await this.all(() => ({ method: "render", mode }))) as RenderFrame[];
+  }
+
+  async getState(): Promise<VectorState> {
+    return { envs: (await this.all(() => ({ method: "getState" }))) as SlotState[] };
+  }
+
+  async setState(state: VectorState): Promise<void> {
+    checkLength("state.envs", state.envs, this.numEnvs);
+    await this.all((first, count) => ({ method: "setState", states: state.envs.slice(first, first + count) }));
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(
+      this.workers.filter(({ isDead }) => !isDead).map((worker) => worker.call({ method: "close" })),
+    );
+    await Promise.all(this.workers.map((worker) => worker.terminate()));
+  }
+
+  /** Calls every worker and joins what they give; `rescue` makes up for a worker that died. */
+  private async all(
+    callFor: (firstIndex: number, count: number) => WorkerCall,
+    rescue?: (worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>,
+  ): Promise<unknown[]> {
+    const calls = this.workers.map((worker) => worker.call(callFor(worker.setup.firstIndex, worker.setup.count)));
+    const settled = await Promise.allSettled(calls);
+    const values: unknown[] = [];
+    for (const [i, outcome] of settled.entries()) {
+      if (outcome.status === "fulfilled") values.push(...outcome.value);
+      else values.push(...(await this.afterFailure(i, outcome.reason, rescue)));
+    }
+    return values;
+  }
+
+  /** Closes everything or, by the policy "continue", replaces a worker that died. */
+  private async afterFailure(
+    index: number,
+    error: unknown,
+    rescue: ((worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>) | undefined,
+  ): Promise<readonly unknown[]> {
+    const { isDead, setup } = this.workers[index];
+    const isFailure = error instanceof LlamaGymError && error.code === "ENV_FAILED";
+    if (isFailure && this.onFailure === "stop") await this.close();
+    if (!isDead || this.onFailure === "stop") throw error;
+    this.workers[index] = new EnvWorker({ ...setup, startEnded: true }, this.timeout);
+    if (rescue === undefined) throw error;
+    return await rescue(this.workers[index], error);
+  }
+
+  /** The steps of a worker that died: truncated, and already reset where the mode says so. */
+  private async rescueSteps(worker: EnvWorker, error: unknown): Promise<readonly unknown[]> {
+    const failed = failedStep({ observationSpace: this.singleObservationSpace }, error);
+    const { count } = worker.setup;
+    if (this.autoresetMode !== "same-step") return Array.from({ length: count }, () => failed);
+    const options = Array.from({ length: count }, () => ({}));
+    const resets = (await worker.call({ method: "reset", options })) as ResetResult<unknown>[];
+    return resets.map(({ observation, info }) => {
+      const final = { finalObservation: failed.observation, finalInfo: failed.info };
+      return { ...failed, observation, info: { ...info, ...final } };
+    });
+  }
+}
+
+/** The text form of a registered environment; that of a module's stays in the worker. */
+function textOf<Observation, Action>(source: EnvSource): TextForm<Observation, Action> | undefined {
+  if (source.id === undefined || !registry.has(source.id)) return undefined;
+  const env = make<Observation, Action>(source.id, { ...source.options, disableEnvChecker: true });
+  void env.close();
+  return env.text;
+}
