@@ -140,7 +140,10 @@ async function initialiseValueHead(
 /** The values of trained parameters, by name. */
 export type ParameterValues = ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>;
 
-/** The model with the given adapter (and value head); throws WEIGHTS_MISMATCH when a value is missing or does not fit. */
+/**
+ * The model with the given adapter (and value head). Throws WEIGHTS_MISMATCH when a value is missing or does not fit,
+ * MODEL_UNSUPPORTED when one belongs to a module that cannot be adapted.
+ */
 export async function withAdapterValues(
   model: CausalLM,
   config: LoraConfig,
@@ -156,6 +159,14 @@ export async function withAdapterValues(
       "WEIGHTS_MISMATCH",
       `The adapter's ${name} must be [${shape.join(", ")}], but is ${found === undefined ? "missing" : `[${found.join(", ")}]`}; ` +
         "was it made for another model?",
+    );
+  }
+  const unused = [...values.keys()].filter((name) => !shapes.has(name));
+  if (unused.length > 0) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `The adapter holds ${unused.slice(0, 3).join(", ")}, which would change nothing here: only the linear modules of the ` +
+        "layers that its targetModules name can be adapted.",
     );
   }
   const parameters = new ParameterBuffer(model.runtime, shapes);

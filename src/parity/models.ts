@@ -6,8 +6,9 @@ import { mul, neg, reduceSum } from "../graph/index.js";
 import { trainWeights } from "../models/adapters.js";
 import type { SequenceGroup } from "../models/batch.js";
 import { CausalLM } from "../models/causal-lm.js";
+import { mergeAdapter } from "../models/merging.js";
+import { loadAdapter } from "../models/saving.js";
 import { ScoringGraph, TrainingGraph, type SelectedToken } from "../models/training-graph.js";
-import { loadAdapter } from "./models/adapter.js";
 import { ModelFixture } from "./models/fixture.js";
 import { Forward } from "./models/forward.js";
 import { largestError, type ParityOptions, type Reporter } from "./report.js";
@@ -78,10 +79,14 @@ class ModelParity {
       await this.compareTokens("logits", (await separate.run(fixture.rows, { adapter: false })).logits, "adapter off");
       await this.compareGreedy("adapter.greedy", (count) => separate.greedy(fixture.rows, count));
       await separate.release();
-      const merged = await Forward.create(adapted, "merged");
-      await this.compareTokens("merged.logits", (await merged.run(fixture.rows)).logits);
-      await merged.release();
+      await this.compareMerged(await Forward.create(adapted, "merged"), "in the graph");
+      await this.compareMerged(await Forward.create(await mergeAdapter(adapted)), "");
     });
+  }
+
+  private async compareMerged(forward: Forward, detail: string): Promise<void> {
+    await this.compareTokens("merged.logits", (await forward.run(this.fixture.rows)).logits, detail);
+    await forward.release();
   }
 
   /** Log-probabilities of all tokens, in rows by themselves and behind a prefix, and the response's mean. */
