@@ -45,7 +45,8 @@ export class ChoiceConstraint implements TokenConstraint {
       }
       const ended = [...tokens, endToken];
       const other = this.find(ended)?.choice;
-      if (other !== undefined) throw invalid(`The choice ${name(other)} is ${name(index)} with an end token; leave one out.`);
+      if (other !== undefined)
+        throw invalid(`The choice ${name(other)} is ${name(index)} with an end token; leave one out.`);
       return ended;
     });
     this.sequences.forEach((tokens, index) => {

@@ -36,7 +36,10 @@ export interface ContinuationScore {
 }
 
 /** What a score or a choice is computed with. */
-export interface ScoreOptions extends Pick<GenerationOptions, "adapter" | "overflow" | "tools" | "chatTemplate" | "variables"> {}
+export interface ScoreOptions extends Pick<
+  GenerationOptions,
+  "adapter" | "overflow" | "tools" | "chatTemplate" | "variables"
+> {}
 
 export interface ChooseOptions extends ScoreOptions {
   /** 0 takes the most probable choice. Default 1. */

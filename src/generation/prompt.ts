@@ -68,7 +68,9 @@ export function fitPrompt(
   const room = maxPositions - reserved;
   const tokens = truncates && prompt.tokens.length > room ? prompt.shortened(room) : prompt.tokens;
   if (tokens.length > room) {
-    const advice = truncates ? "Its last message alone is too long." : 'Shorten it, or set overflow to "truncate-left".';
+    const advice = truncates
+      ? "Its last message alone is too long."
+      : 'Shorten it, or set overflow to "truncate-left".';
     throw tooLong(`A prompt of ${tokens.length} tokens and ${reserved} new ones`, maxPositions, advice);
   }
   return { tokens, maxNewTokens: Math.min(maxNewTokens, maxPositions - tokens.length) };

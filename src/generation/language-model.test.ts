@@ -1,0 +1,302 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRandomModel } from "../../test/support/random-model.js";
+import type { LlamaGymError } from "../errors.js";
+import type { ChatMessage } from "../text/index.js";
+import { AutoModelForCausalLM, getPeftModel, PeftModel } from "./auto.js";
+import type { LanguageModel, ModelReply } from "./language-model.js";
+import type { GenerationOptions } from "./options.js";
+import type { PromptInput } from "./prompt.js";
+
+const OPTIONS = { device: "cpu", threads: 1 } as const;
+const hello: ChatMessage[] = [{ role: "user", content: "Hello there" }];
+
+let model: LanguageModel;
+let folder: string;
+let remove: () => Promise<void>;
+beforeAll(async () => {
+  ({ folder, remove } = await writeRandomModel());
+  model = await AutoModelForCausalLM.fromPretrained(folder, OPTIONS);
+});
+afterAll(async () => {
+  await model.close();
+  await remove();
+});
+
+async function collect(
+  input: PromptInput,
+  options: GenerationOptions,
+): Promise<{ pieces: string[]; reply: ModelReply }> {
+  const stream = model.generate(input, options);
+  const pieces: string[] = [];
+  for (;;) {
+    const { done, value } = await stream.next();
+    if (done === true) return { pieces, reply: value };
+    pieces.push(value);
+  }
+}
+
+const refusal = (code: string, message: RegExp) =>
+  expect.objectContaining({ code, message: expect.stringMatching(message) as string }) as LlamaGymError;
+
+describe("generate", () => {
+  it("streams the text of the reply that it returns at the end", async () => {
+    const { pieces, reply } = await collect(hello, { maxNewTokens: 40, seed: 3, ignoreEos: true });
+    expect(pieces.length).toBeGreaterThan(5);
+    expect(pieces.join("")).toBe(reply.text);
+    expect(reply.text).toBe(model.tokenizer.decode(reply.tokens, { skipSpecialTokens: true }));
+    expect(reply).toMatchObject({ finishReason: "length", choice: undefined });
+    expect([reply.tokens.length, reply.logProbs.length, reply.plainLogProbs.length]).toEqual([40, 40, 40]);
+    expect(reply.promptTokens).toEqual(model.tokenizer.encodeChat(hello, { addGenerationPrompt: true }).ids);
+  });
+
+  it("ends the reply when the reader leaves", async () => {
+    for await (const piece of model.generate(hello, { maxNewTokens: 200, seed: 1, ignoreEos: true })) {
+      expect(piece).not.toBe("");
+      break;
+    }
+    // The row is free again: a batch as large as the sampler runs through.
+    const replies = await model.replyBatch([hello, hello, hello], { maxNewTokens: 2, seed: 0 });
+    expect(replies).toHaveLength(3);
+  });
+
+  it("is ended by a signal, before it begins and while it runs", async () => {
+    const abort = new AbortController();
+    let text = "";
+    for await (const piece of model.generate(hello, {
+      seed: 1,
+      maxNewTokens: 200,
+      ignoreEos: true,
+      signal: abort.signal,
+    })) {
+      text += piece;
+      abort.abort();
+    }
+    expect(text.length).toBeLessThan(100);
+    const reply = await model.reply(hello, { signal: AbortSignal.abort() });
+    expect(reply).toMatchObject({ finishReason: "aborted", tokens: [], text: "" });
+  });
+
+  it("throws to the reader what is wrong with the options", async () => {
+    await expect(collect(hello, { topP: 3 })).rejects.toEqual(refusal("INVALID_ARGUMENT", /topP/));
+  });
+});
+
+describe("reply", () => {
+  it("is the same by the same seed, greedy without one", async () => {
+    const draw = (options: GenerationOptions) => model.reply(hello, { maxNewTokens: 12, ...options });
+    expect((await draw({ seed: 5 })).tokens).toEqual((await draw({ seed: 5 })).tokens);
+    expect((await draw({ seed: 5 })).tokens).not.toEqual((await draw({ seed: 6 })).tokens);
+    expect((await draw({})).tokens).toEqual((await draw({ temperature: 0, seed: 9 })).tokens);
+  });
+
+  it("ends before a stop string that runs over token boundaries", async () => {
+    const options = { maxNewTokens: 60, seed: 11, ignoreEos: true };
+    const full = await model.reply(hello, options);
+    const at = 7;
+    for (const length of [1, 2, 3]) {
+      const stop = full.text.slice(at, at + length);
+      const { pieces, reply } = await collect(hello, { ...options, stop: ["never in it", stop] });
+      expect(reply.text).toBe(full.text.slice(0, full.text.indexOf(stop)));
+      expect(pieces.join("")).toBe(reply.text);
+      expect(reply.finishReason).toBe("stop_string");
+      expect(full.tokens.slice(0, reply.tokens.length)).toEqual(reply.tokens);
+    }
+  });
+
+  it("ends at the model's end token and at given ones, whose text is not the reply's", async () => {
+    const full = await model.reply(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0, ignoreEos: true });
+    const end = model.endTokenIds[0];
+    expect(full.tokens).toContain(end);
+    const ended = await model.reply(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0 });
+    expect(ended).toMatchObject({ finishReason: "stop", tokens: full.tokens.slice(0, full.tokens.indexOf(end) + 1) });
+    const other = full.tokens[3];
+    const stopped = await model.reply(hello, {
+      maxNewTokens: 200,
+      seed: 2,
+      temperature: 2,
+      topK: 0,
+      stopTokenIds: [other],
+    });
+    const count = full.tokens.indexOf(other);
+    expect(stopped.tokens).toEqual(full.tokens.slice(0, count + 1));
+    expect(stopped.text).toBe(model.tokenizer.decode(full.tokens.slice(0, count), { skipSpecialTokens: true }));
+  });
+
+  it("goes on with a text, whose tokens are those of the text", async () => {
+    const text = "The quick brown";
+    const reply = await model.reply(text, { maxNewTokens: 5 });
+    expect(reply.promptTokens).toEqual(model.tokenizer.encode(text));
+    expect((await model.reply(reply.promptTokens, { maxNewTokens: 5 })).tokens).toEqual(reply.tokens);
+    expect(text + reply.text).toBe(model.tokenizer.decode([...reply.promptTokens, ...reply.tokens]));
+  });
+
+  it.each([
+    ["", "INVALID_ARGUMENT", /prompt is empty/],
+    [[], "INVALID_ARGUMENT", /prompt is empty/],
+    [[5, 320], "INVALID_ARGUMENT", /320 is not a token of this model: its ids are whole numbers from 0 to 319/],
+    [[1.5], "INVALID_ARGUMENT", /1.5 is not a token/],
+    [
+      { role: "user", content: "hi" },
+      "INVALID_ARGUMENT",
+      /A prompt is a text, a list of messages or a list of token ids/,
+    ],
+    [null, "INVALID_ARGUMENT", /not null/],
+    [[{ content: "hi" }], "INVALID_ARGUMENT", /role/],
+  ])("refuses the prompt %j", async (input, code, message) => {
+    await expect(model.reply(input as PromptInput)).rejects.toEqual(refusal(code, message));
+  });
+});
+
+describe("replyBatch", () => {
+  it("gives what each prompt gives alone with its seed", async () => {
+    const prompts = ["One two", "One two three", hello, [4, 5, 6]];
+    const batch = await model.replyBatch(prompts, { seed: 20, maxNewTokens: 9 });
+    const given = await model.replyBatch(prompts, { seeds: [23, 22, 21, 20], maxNewTokens: 9 });
+    for (const [i, prompt] of prompts.entries()) {
+      expect(batch[i].tokens).toEqual((await model.reply(prompt, { seed: 20 + i, maxNewTokens: 9 })).tokens);
+      expect(given[i].tokens).toEqual((await model.reply(prompt, { seed: 23 - i, maxNewTokens: 9 })).tokens);
+    }
+    await expect(model.replyBatch(prompts, { seeds: [1] })).rejects.toEqual(
+      refusal("INVALID_ARGUMENT", /1 seeds for 4 prompts/),
+    );
+  });
+});
+
+describe("a prompt that leaves no room", () => {
+  const long = Array.from({ length: 300 }, (_, i) => 3 + (i % 300));
+  const chat: ChatMessage[] = [
+    { role: "system", content: "Be brief" },
+    ...Array.from({ length: 12 }, (_, i) => ({
+      role: i % 2 === 0 ? "user" : "assistant",
+      content: `message ${i} `.repeat(4),
+    })),
+    { role: "user", content: "last one" },
+  ];
+
+  it("is refused with the numbers", async () => {
+    await expect(model.reply(long, { maxNewTokens: 9 })).rejects.toEqual(
+      refusal(
+        "CONTEXT_OVERFLOW",
+        /prompt of 300 tokens and 9 new ones need more than the model's context of 256.*truncate-left/,
+      ),
+    );
+    await expect(model.reply([5], { maxNewTokens: 256 })).rejects.toEqual(
+      refusal("CONTEXT_OVERFLOW", /256 new tokens/),
+    );
+    await expect(model.score(long, [[1]])).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /300 tokens and 1 new/));
+    await expect(model.reply(chat)).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /context of 256/));
+  });
+
+  it("shortens a reply whose length nobody asked for", async () => {
+    const reply = await model.reply(long.slice(0, 250), { ignoreEos: true, seed: 1 });
+    expect(reply.tokens).toHaveLength(6);
+  });
+
+  it("loses its oldest tokens when asked to", async () => {
+    const reply = await model.reply(long, { maxNewTokens: 9, overflow: "truncate-left" });
+    expect(reply.promptTokens).toEqual(long.slice(300 - 247));
+  });
+
+  it("loses its oldest messages, but not the system's", async () => {
+    const reply = await model.reply(chat, { maxNewTokens: 20, overflow: "truncate-left" });
+    const text = model.tokenizer.decode(reply.promptTokens);
+    expect(reply.promptTokens.length).toBeLessThanOrEqual(236);
+    expect(text).toMatch(/^<\|im_start\|>system\nBe brief<\|im_end\|>\n<\|im_start\|>user\nmessage (\d+)/);
+    expect(text).toMatch(/last one<\|im_end\|>\n<\|im_start\|>assistant\n$/);
+    const first = Number(/message (\d+)/.exec(text)![1]);
+    const kept = (start: number) =>
+      model.tokenizer.encodeChat([chat[0], ...chat.slice(start)], { addGenerationPrompt: true }).ids;
+    expect(reply.promptTokens).toEqual(kept(first + 1));
+    expect(kept(first - 1).length).toBeGreaterThan(236);
+  });
+
+  it("is refused when its last message alone is too long", async () => {
+    const messages = [...hello, { role: "user", content: "many words ".repeat(200) }];
+    await expect(model.reply(messages, { maxNewTokens: 5, overflow: "truncate-left" })).rejects.toEqual(
+      refusal("CONTEXT_OVERFLOW", /last message alone is too long/),
+    );
+  });
+});
+
+describe("score", () => {
+  it("sums the log-probabilities of a continuation's tokens", async () => {
+    const continuations = [" fox", " fox jumps", [7, 8, 9]];
+    const scores = await model.score("The quick brown", continuations);
+    for (const { logProb, tokenLogProbs, tokens } of scores) {
+      expect(tokenLogProbs).toHaveLength(tokens.length);
+      expect(logProb).toBeCloseTo(
+        tokenLogProbs.reduce((sum, value) => sum + value, 0),
+        10,
+      );
+    }
+    expect(scores[2].tokens).toEqual([7, 8, 9]);
+    const greedy = await model.reply("The quick brown", { maxNewTokens: 3, ignoreEos: true });
+    const [same] = await model.score("The quick brown", [greedy.tokens]);
+    same.tokenLogProbs.forEach((value, i) => expect(value).toBeCloseTo(greedy.plainLogProbs[i], 4));
+    await expect(model.score("The", [""])).rejects.toEqual(refusal("INVALID_ARGUMENT", /Continuation 0 is empty/));
+    expect(await model.score("The", [])).toEqual([]);
+  });
+});
+
+describe("an adapted model", () => {
+  it("can be switched off, saved, opened again, merged, and gives the same numbers each time", async () => {
+    const adapted = await getPeftModel(model, { r: 4, loraAlpha: 8, seed: 1 });
+    for (const name of adapted.causalLM.parameters.names.filter((each) => each.includes("lora_B"))) {
+      const size = adapted.causalLM.parameters.shape(name).reduce((product, length) => product * length, 1);
+      await adapted.causalLM.parameters.write(
+        name,
+        Float32Array.from({ length: size }, (_, i) => Math.sin(i) / 4),
+      );
+    }
+    adapted.causalLM.version++;
+    const score = async (each: LanguageModel, adapter?: boolean) =>
+      (await each.score(hello, [" yes"], { adapter }))[0].logProb;
+    const base = await score(model);
+    const ours = await score(adapted);
+    expect(Math.abs(ours - base)).toBeGreaterThan(1e-2);
+    expect(await score(adapted, false)).toBeCloseTo(base, 5);
+
+    const directory = await mkdtemp(join(tmpdir(), "adapter-"));
+    try {
+      await adapted.savePretrained(join(directory, "adapter"));
+      const again = await PeftModel.fromPretrained(model, join(directory, "adapter"));
+      expect(await score(again)).toBeCloseTo(ours, 5);
+      const opened = await AutoModelForCausalLM.fromPretrained(join(directory, "adapter"), OPTIONS);
+      expect(await score(opened)).toBeCloseTo(ours, 5);
+      await opened.close();
+      const both = await AutoModelForCausalLM.fromPretrained(folder, {
+        ...OPTIONS,
+        adapter: join(directory, "adapter"),
+      });
+      expect(await score(both)).toBeCloseTo(ours, 5);
+      await both.close();
+      const merged = await adapted.mergeAndUnload();
+      expect(await score(merged)).toBeCloseTo(ours, 4);
+      await merged.savePretrained(join(directory, "merged"));
+      const reopened = await AutoModelForCausalLM.fromPretrained(join(directory, "merged"), OPTIONS);
+      expect(await score(reopened)).toBeCloseTo(ours, 4);
+      await reopened.close();
+      await expect(getPeftModel(adapted)).rejects.toEqual(refusal("INVALID_STATE", /trained already/));
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+describe("a model without a tokenizer", () => {
+  it("takes and gives token ids, and says what is missing for text", async () => {
+    const made = await writeRandomModel({ withTokenizer: false });
+    const bare = await AutoModelForCausalLM.fromPretrained(made.folder, OPTIONS);
+    expect((await bare.reply([5, 6], { maxNewTokens: 3, ignoreEos: true })).tokens).toHaveLength(3);
+    await expect(bare.reply("text")).rejects.toEqual(refusal("INVALID_STATE", /has no tokenizer.json/));
+    await bare.close();
+    await expect(bare.reply([5, 6])).rejects.toEqual(refusal("INVALID_STATE", /closed/));
+    const given = await AutoModelForCausalLM.fromPretrained(made.folder, { ...OPTIONS, tokenizer: model.tokenizer });
+    expect((await given.reply("text", { maxNewTokens: 3 })).tokens).not.toHaveLength(0);
+    await given.close();
+    await made.remove();
+  });
+});

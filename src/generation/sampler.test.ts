@@ -1,0 +1,280 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRandomModel } from "../../test/support/random-model.js";
+import type { SamplingSettings } from "../kernels/sampling.js";
+import { getPeftModel } from "../models/adapters.js";
+import { supportedModelTypes } from "../models/architectures/index.js";
+import { CausalLM } from "../models/causal-lm.js";
+import { loadAdapter } from "../models/saving.js";
+import { ScoringGraph } from "../models/training-graph.js";
+import { ModelFixture } from "../parity/models/fixture.js";
+import { RandomStream } from "../tensor/random.js";
+import type { Reply, ReplyRequest } from "./request.js";
+import { Sampler } from "./sampler.js";
+
+const PLAIN: SamplingSettings = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
+const GREEDY = { ...PLAIN, temperature: 0 };
+
+function request(prompt: readonly number[], seed: number, options: Partial<ReplyRequest> = {}): ReplyRequest {
+  const random = new RandomStream(seed);
+  return {
+    prompt,
+    settings: PLAIN,
+    maxNewTokens: 8,
+    random: () => random.random(),
+    stopTokens: new Set(),
+    ...options,
+  };
+}
+
+/** The trainer's log-probabilities of the tokens from `start` on. */
+async function trainerLogProbs(
+  scoring: ScoringGraph,
+  tokens: readonly number[],
+  start: number,
+  { temperature = 1, adapter = true } = {},
+): Promise<number[]> {
+  const selected = tokens.slice(start).map((_, i) => ({ group: 0, row: 0, index: start + i }));
+  const { logProbs } = await scoring.run(
+    { groups: [{ prefix: [], rows: [tokens] }], selected, temperature },
+    { adapter },
+  );
+  return [...logProbs];
+}
+
+function expectClose(ours: readonly number[], expected: readonly number[]): void {
+  expect(ours).toHaveLength(expected.length);
+  ours.forEach((value, i) =>
+    expect(Math.abs(value - expected[i])).toBeLessThanOrEqual(1e-4 * Math.max(1, Math.abs(expected[i]))),
+  );
+}
+
+const whole = (prompt: readonly number[], { tokens }: Reply) => [...prompt, ...tokens];
+
+describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s", (name) => {
+  const folder = fileURLToPath(new URL(`../../test/fixtures/models/${name}`, import.meta.url));
+  let model: CausalLM;
+  let adapted: CausalLM;
+  let fixture: ModelFixture;
+  beforeAll(async () => {
+    model = await CausalLM.open(folder, { device: "cpu", threads: 1 });
+    adapted = await loadAdapter(model, `${folder}/adapter`);
+    fixture = await ModelFixture.open(folder);
+  });
+  afterAll(async () => {
+    await fixture.close();
+    await model.close();
+  });
+
+  it.each([
+    ["greedy", false],
+    ["adapter.greedy", true],
+  ] as const)("replies Transformers' %s tokens, in one batch and one by one", async (expected, withAdapter) => {
+    const sampler = await Sampler.create(withAdapter ? adapted : model);
+    const rows = await fixture.integerRows(expected);
+    const ask = (row: number) =>
+      sampler.reply(request(fixture.rows[row], 0, { settings: GREEDY, maxNewTokens: rows[row].length }));
+    const batch = await Promise.all(rows.map((_, row) => ask(row)));
+    expect(batch.map(({ tokens }) => tokens)).toEqual(rows);
+    for (let row = 0; row < rows.length; row++) expect((await ask(row)).tokens).toEqual(rows[row]);
+    await sampler.release();
+  });
+
+  it("gives the trainer's log-probabilities, with prefixes shared, in later turns, and without the adapter", async () => {
+    const scoring = await ScoringGraph.create(adapted);
+    const sampler = await Sampler.create(adapted);
+    const reference = sampler.sibling({ adapter: false });
+    const random = new RandomStream(3);
+    const text = (length: number) => Array.from({ length }, () => random.integers(24));
+    const prefix = text(17);
+    const prompts = [
+      [...prefix, ...text(2)],
+      [...prefix, ...text(5)],
+      [...prefix, 4],
+    ];
+    for (const [each, adapter] of [
+      [sampler, true],
+      [reference, false],
+    ] as const) {
+      const replies = await Promise.all(
+        prompts.map((prompt, i) => each.reply(request(prompt, i, { maxNewTokens: 4 }))),
+      );
+      const alone = await each.reply(request(text(7), 9));
+      expect(alone.tokens).toHaveLength(8);
+      for (const [i, reply] of replies.entries()) {
+        const tokens = whole(prompts[i], reply);
+        expectClose(reply.plainLogProbs, await trainerLogProbs(scoring, tokens, prompts[i].length, { adapter }));
+        expect(reply.logProbs).toEqual(reply.plainLogProbs.map((value) => expect.closeTo(value, 5) as number));
+        const next = [...tokens, 5, 6];
+        const second = await each.reply(
+          request(next, i, { settings: { ...PLAIN, temperature: 0.7 }, maxNewTokens: 2 }),
+        );
+        const all = whole(next, second);
+        expectClose(second.plainLogProbs, await trainerLogProbs(scoring, all, next.length, { adapter }));
+        expectClose(second.logProbs, await trainerLogProbs(scoring, all, next.length, { adapter, temperature: 0.7 }));
+        expectClose(await each.score(prompts[i], reply.tokens), [...reply.plainLogProbs]);
+      }
+    }
+    await reference.release();
+    await sampler.release();
+    await scoring.release();
+  });
+});
+
+describe("a sampler", () => {
+  let model: CausalLM;
+  let remove: () => Promise<void>;
+  beforeAll(async () => {
+    const made = await writeRandomModel({ maxPositions: 2048 });
+    remove = made.remove;
+    model = await CausalLM.open(made.folder, { device: "cpu", threads: 1 });
+  });
+  afterAll(async () => {
+    await model.close();
+    await remove();
+  });
+  const prompt = (seed: number, length: number) => {
+    const random = new RandomStream(seed);
+    return Array.from({ length }, () => random.integers(320));
+  };
+
+  it.each([1, 3, 17])("draws the same tokens by the same seed among %i others that come and go", async (others) => {
+    const alone = await Sampler.create(model);
+    const shared = prompt(1, 20);
+    const asked = request([...shared, 1, 2, 3], 42, { maxNewTokens: 24, settings: { ...PLAIN, topP: 0.95 } });
+    const expected = await alone.reply({ ...asked, random: streamOf(42) });
+    await alone.release();
+
+    const sampler = await Sampler.create(model, { maxRows: 8 });
+    const ours = sampler.reply({ ...asked, random: streamOf(42) });
+    const rest = Array.from({ length: others }, (_, i) =>
+      sampler.reply(
+        request(i % 2 === 0 ? [...shared, i] : prompt(50 + i, 5 + 3 * i), i, { maxNewTokens: 1 + (i % 9) }),
+      ),
+    );
+    const late = ours.then(() => sampler.reply({ ...asked, random: streamOf(42) }));
+    const joined = rest[0].then(() => sampler.reply(request(prompt(99, 30), 5)));
+    expect((await ours).tokens).toEqual(expected.tokens);
+    expect((await late).tokens).toEqual(expected.tokens);
+    expect((await joined).tokens).toHaveLength(8);
+    expect((await Promise.all(rest)).map(({ tokens }) => tokens.length)).toEqual(rest.map((_, i) => 1 + (i % 9)));
+    await sampler.release();
+  });
+
+  it("reads prompts and continuations longer than one run in pieces", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const long = prompt(5, 1100);
+    const reply = await sampler.reply(request(long, 1));
+    expectClose(reply.plainLogProbs, await trainerLogProbs(scoring, whole(long, reply), long.length));
+    expectClose(await sampler.score(long.slice(0, 20), long.slice(20)), await trainerLogProbs(scoring, long, 20));
+    await sampler.release();
+    await scoring.release();
+  });
+
+  it("serves a queue longer than its rows", async () => {
+    const sampler = await Sampler.create(model, { maxRows: 2 });
+    const ask = (i: number) => sampler.reply(request(prompt(i, 4 + i), i));
+    const together = await Promise.all(Array.from({ length: 7 }, (_, i) => ask(i)));
+    for (let i = 0; i < 7; i++) expect((await ask(i)).tokens).toEqual(together[i].tokens);
+    await sampler.release();
+  });
+
+  it("ends a reply at a stop token, by stopWhen, and at its length", async () => {
+    const sampler = await Sampler.create(model);
+    const full = await sampler.reply(request(prompt(2, 5), 1));
+    expect(full.finishReason).toBe("length");
+    const stop = await sampler.reply(request(prompt(2, 5), 1, { stopTokens: new Set([full.tokens[3]]) }));
+    expect(stop).toMatchObject({
+      finishReason: "stop",
+      tokens: full.tokens.slice(0, full.tokens.indexOf(full.tokens[3]) + 1),
+    });
+    const when = await sampler.reply(request(prompt(2, 5), 1, { stopWhen: ({ length }) => length === 2 }));
+    expect(when).toMatchObject({ finishReason: "stop_string", tokens: full.tokens.slice(0, 2) });
+    await sampler.release();
+  });
+
+  it("leaves off a reply that is aborted, running or waiting, and goes on with the others", async () => {
+    const sampler = await Sampler.create(model, { maxRows: 2 });
+    const expected = await sampler.reply(request(prompt(3, 6), 3));
+    const abort = new AbortController();
+    let seen = 0;
+    const onToken = () => {
+      if (++seen === 3) abort.abort();
+    };
+    const [running, other, waiting] = await Promise.all([
+      sampler.reply(request(prompt(2, 5), 1, { signal: abort.signal, onToken, maxNewTokens: 500 })),
+      sampler.reply(request(prompt(3, 6), 3)),
+      sampler.reply(request(prompt(4, 5), 1, { signal: abort.signal, maxNewTokens: 500 })),
+    ]);
+    expect(running).toMatchObject({ finishReason: "aborted" });
+    expect(running.tokens).toHaveLength(3);
+    expect(waiting).toMatchObject({ finishReason: "aborted", tokens: [] });
+    expect(other.tokens).toEqual(expected.tokens);
+    await sampler.release();
+  });
+
+  it("rejects all of a run that fails and can be used again", async () => {
+    const sampler = await Sampler.create(model);
+    const expected = await sampler.reply(request(prompt(3, 6), 3));
+    const outcomes = await Promise.allSettled([
+      sampler.reply(request([5, 1_000_000], 1)),
+      sampler.reply(request(prompt(3, 6), 3)),
+      sampler.score([1, 2], [3]),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    expect((await sampler.reply(request(prompt(3, 6), 3))).tokens).toEqual(expected.tokens);
+    await sampler.release();
+  });
+
+  it("scores continuations that begin alike, also where the model thinks nothing of them", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const asked = prompt(6, 30);
+    const continuations = [[1], [1, 2], [300, 4, 5], [1, 2]];
+    const scores = await Promise.all(continuations.map((tokens) => sampler.score(asked, tokens)));
+    for (const [i, tokens] of continuations.entries())
+      expectClose(scores[i], await trainerLogProbs(scoring, [...asked, ...tokens], asked.length));
+    expect(await sampler.score(asked, [])).toEqual([]);
+    await sampler.release();
+    await scoring.release();
+  });
+
+  it("forgets what it read when the parameters change, also while a reply is running", async () => {
+    const adapted = await getPeftModel(model, { r: 2, targetModules: ["q_proj", "v_proj"] });
+    const sampler = await Sampler.create(adapted);
+    const scoring = await ScoringGraph.create(adapted);
+    const asked = prompt(7, 25);
+    const ask = (options: Partial<ReplyRequest> = {}) => sampler.reply(request(asked, 1, options));
+    await Promise.all([ask(), ask()]);
+    const change = async (value: number) => {
+      for (const name of adapted.parameters.names.filter((each) => each.includes("lora_B"))) {
+        const size = adapted.parameters.shape(name).reduce((product, length) => product * length, 1);
+        await adapted.parameters.write(name, new Float32Array(size).fill(value));
+      }
+      adapted.version++;
+    };
+    await change(0.3);
+    const changed = await Promise.all([ask(), ask({ maxNewTokens: 3 })]);
+    for (const reply of changed)
+      expectClose(reply.plainLogProbs, await trainerLogProbs(scoring, whole(asked, reply), asked.length));
+
+    let late: Promise<Reply> | undefined;
+    const running = ask({
+      maxNewTokens: 12,
+      onToken: () => {
+        late ??= change(-0.2).then(() => ask());
+      },
+    });
+    expect((await running).tokens).toHaveLength(12);
+    const reply = await late!;
+    expectClose(reply.plainLogProbs, await trainerLogProbs(scoring, whole(asked, reply), asked.length));
+    await sampler.release();
+    await scoring.release();
+  });
+});
+
+function streamOf(seed: number): () => number {
+  const random = new RandomStream(seed);
+  return () => random.random();
+}

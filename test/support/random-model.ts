@@ -1,0 +1,58 @@
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { saveWeightFolder, writeJson } from "../../src/files/index.js";
+import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
+import { RandomStream } from "../../src/tensor/random.js";
+import { elementCount } from "../../src/tensor/tensor.js";
+
+const tokenizerFolder = fileURLToPath(new URL("../fixtures/text/model", import.meta.url));
+
+/** The end token of the tokenizer that goes with the model. */
+export const END_TOKEN = 2;
+
+export interface RandomModelOptions {
+  readonly maxPositions?: number;
+  readonly generationConfig?: Readonly<Record<string, unknown>>;
+  /** Larger ones make the model's distributions more peaked. */
+  readonly scale?: number;
+  readonly withTokenizer?: boolean;
+}
+
+/** A small llama with random weights and a tokenizer of 320 tokens (ChatML), in a temporary folder. */
+export async function writeRandomModel({
+  maxPositions = 256,
+  generationConfig = {},
+  scale = 0.4,
+  withTokenizer = true,
+}: RandomModelOptions = {}): Promise<{ folder: string; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "model-"));
+  const config = {
+    model_type: "llama",
+    architectures: ["LlamaForCausalLM"],
+    vocab_size: 320,
+    hidden_size: 32,
+    intermediate_size: 48,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    num_key_value_heads: 2,
+    max_position_embeddings: maxPositions,
+    tie_word_embeddings: true,
+    eos_token_id: END_TOKEN,
+  };
+  const random = new RandomStream(7);
+  const shapes = parameterShapes(parseModelConfig(config, "config.json"));
+  const tensors = [...shapes].map(([name, shape]) => ({
+    name,
+    shape,
+    data: Float32Array.from({ length: elementCount(shape) }, () =>
+      name.includes("norm") ? 1 : random.normal(0, scale),
+    ),
+  }));
+  await saveWeightFolder(folder, tensors);
+  await writeJson(join(folder, "config.json"), config);
+  await writeJson(join(folder, "generation_config.json"), generationConfig);
+  if (withTokenizer) await cp(tokenizerFolder, folder, { recursive: true });
+  return { folder, remove: () => rm(folder, { recursive: true }) };
+}
