@@ -53,8 +53,12 @@ export function valueInfo(name: string, dtype: DType, shape: Shape): ValueInfoPr
   });
 }
 
+/** Where a graph will run: some operators have forms that only some devices compute, or compute well. */
+export type GraphDevice = "cpu" | "webgpu" | "cuda";
+
 /** Collects the ONNX nodes and constants of one graph (or of a subgraph, whose names continue its parent's). */
 export class Emitter {
+  readonly device: GraphDevice;
   readonly nodes: NodeProto[] = [];
   readonly initializers: TensorProto[] = [];
   private readonly constants = new Map<string, string>();
@@ -65,8 +69,10 @@ export class Emitter {
   private readonly sources = new Map<string, { readonly input: string; readonly axis: number }>();
   private readonly counter: { next: number };
 
-  constructor(parent?: Emitter) {
-    this.counter = parent?.counter ?? { next: 0 };
+  /** @param from the device of a whole graph, or the graph that a subgraph belongs to. */
+  constructor(from: GraphDevice | Emitter) {
+    this.device = from instanceof Emitter ? from.device : from;
+    this.counter = from instanceof Emitter ? from.counter : { next: 0 };
   }
 
   /** A new name; the mark keeps it apart from the names of inputs, weights and outputs. */
@@ -208,7 +214,7 @@ export class Emitter {
     return create(GraphProtoSchema, {
       name,
       node: this.nodes,
-      initializer: this.initializers,
+      initializer: [...this.initializers],
       input: [...inputs],
       output: [...outputs],
     });

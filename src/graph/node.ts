@@ -42,9 +42,11 @@ export interface OnnxContext<A> {
   readonly isRead: (index: number) => boolean;
 }
 
-/** An operation's rules, side by side: all three are required. */
+/** An operation's rules, side by side: shape, gradient and ONNX form are all required. */
 export interface Operation<A> {
   readonly name: string;
+  /** How many of the inputs, the first ones, the value is computed from; all by default. The gradient may use the others. */
+  readonly valueInputs?: number;
   /** Types of the outputs from those of the inputs; throws SHAPE_MISMATCH when they do not fit. */
   shape(inputs: readonly Node[], attributes: A): TensorType | readonly TensorType[];
   /** d loss / d input for each input, each of its input's shape; undefined where none flows. */

@@ -2,12 +2,11 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { LlamaGymError } from "../errors.js";
 import { dtypes, type DType } from "../tensor/dtype.js";
 import { sameShape, showShape, type Shape } from "./dim.js";
-import { Emitter, MICROSOFT, valueInfo } from "./emitter.js";
+import { Emitter, MICROSOFT, valueInfo, type GraphDevice } from "./emitter.js";
 import { topologicalOrder } from "./gradient.js";
 import type { Node } from "./node.js";
 import { ModelProtoSchema, TensorProto_DataLocation, TensorProtoSchema, type ModelProto } from "./onnx/onnx_pb.js";
 import { inputOperation, weightOperation } from "./ops/constant.js";
-import { withGradientOfOperation } from "./ops/elementwise.js";
 import { outputOperation } from "./ops/normalisation.js";
 
 export interface NamedType {
@@ -21,8 +20,8 @@ export interface CompiledGraph {
   readonly inputs: readonly NamedType[];
   readonly outputs: readonly NamedType[];
   readonly weights: readonly NamedType[];
-  /** The ONNX file's bytes; `locate` says where each weight's data lies. */
-  serialize(locate: (weight: NamedType) => WeightLocation): Uint8Array;
+  /** The ONNX file's bytes, for a device (the processor by default); `locate` says where each weight's data lies. */
+  serialize(locate: (weight: NamedType) => WeightLocation, device?: GraphDevice): Uint8Array;
 }
 
 /** Bytes of a weight inside an external file (or a buffer given under that name). */
@@ -41,7 +40,6 @@ const ONNX_OPSET = 21n;
  */
 export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph {
   const roots = Object.values(outputs);
-  const emitter = new Emitter();
   const inputs = new Map<string, NamedType>();
   const weights = new Map<string, NamedType>();
   const order = topologicalOrder(roots, computedFrom);
@@ -64,9 +62,31 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
     const expected = "inputs, weights and outputs of one graph need different names";
     throw new LlamaGymError("INVALID_ARGUMENT", `"${clashing}" names two things; ${expected}.`);
   }
-  for (const { name, shape } of inputs.values()) emitter.learnSizes(name, shape);
+  const merged = mergeEqual(order, roots);
+  const types = {
+    inputs: [...inputs.values()],
+    outputs: Object.entries(outputs).map(([name, { dtype, shape }]) => ({ name, dtype, shape })),
+    weights: [...weights.values()],
+  };
+  // Written for the processor at once, so that what cannot be written is refused here.
+  const forCpu = emit("cpu", merged, types.inputs, outputs);
+  return {
+    ...types,
+    serialize: (locate, device = "cpu") => {
+      const emitter = device === "cpu" ? forCpu : emit(device, merged, types.inputs, outputs);
+      return toBinary(ModelProtoSchema, model(emitter, types, locate));
+    },
+  };
+}
 
-  const { distinct, numberOf } = mergeEqual(order, roots);
+function emit(
+  device: GraphDevice,
+  { distinct, numberOf }: MergedNodes,
+  inputs: readonly NamedType[],
+  outputs: Readonly<Record<string, Node>>,
+): Emitter {
+  const emitter = new Emitter(device);
+  for (const { name, shape } of inputs) emitter.learnSizes(name, shape);
   const names: (readonly string[])[] = [];
   for (const { node, operands, read } of distinct) {
     // An `output` node needs all names of its operation, not only the first.
@@ -83,25 +103,16 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
     names.push(typeof emitted === "string" ? [emitted] : emitted);
   }
   // An Identity gives each output its public name; the runtime folds it away.
-  const outputTypes = Object.entries(outputs).map(([name, node]) => {
-    const { nodes } = emitter;
+  for (const [name, node] of Object.entries(outputs)) {
     emitter.emit("Identity", [names[numberOf.get(node)!][0]]);
-    nodes[nodes.length - 1].output = [name];
-    return { name, dtype: node.dtype, shape: node.shape };
-  });
-
-  return {
-    inputs: [...inputs.values()],
-    outputs: outputTypes,
-    weights: [...weights.values()],
-    serialize: (locate) =>
-      toBinary(ModelProtoSchema, model(emitter, [...inputs.values()], outputTypes, [...weights.values()], locate)),
-  };
+    emitter.nodes[emitter.nodes.length - 1].output = [name];
+  }
+  return emitter;
 }
 
 /** What a node's value is computed from: all inputs but those that matter to the gradient only. */
 function computedFrom({ operation, inputs }: Node): readonly Node[] {
-  return operation === withGradientOfOperation ? inputs.slice(0, 1) : inputs;
+  return inputs.slice(0, operation.valueInputs ?? inputs.length);
 }
 
 interface DistinctNode {
@@ -112,11 +123,14 @@ interface DistinctNode {
   readonly read: Set<number>;
 }
 
-/** One of each set of equal nodes, in order, and for every node the number of the one that stands for it. */
-function mergeEqual(
-  order: readonly Node[],
-  roots: readonly Node[],
-): { distinct: DistinctNode[]; numberOf: Map<Node, number> } {
+interface MergedNodes {
+  /** One of each set of equal nodes, each after those that it is computed from. */
+  readonly distinct: readonly DistinctNode[];
+  /** For every node, the number of the one that stands for it. */
+  readonly numberOf: ReadonlyMap<Node, number>;
+}
+
+function mergeEqual(order: readonly Node[], roots: readonly Node[]): MergedNodes {
   const distinct: DistinctNode[] = [];
   const numberOf = new Map<Node, number>();
   const numberOfKey = new Map<string, number>();
@@ -153,9 +167,7 @@ function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): s
 
 function model(
   emitter: Emitter,
-  inputs: readonly NamedType[],
-  outputs: readonly NamedType[],
-  weights: readonly NamedType[],
+  { inputs, outputs, weights }: Pick<CompiledGraph, "inputs" | "outputs" | "weights">,
   locate: (weight: NamedType) => WeightLocation,
 ): ModelProto {
   const graph = emitter.graph(

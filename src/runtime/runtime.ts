@@ -68,7 +68,7 @@ export class Runtime {
   ): Promise<Session> {
     const session = this.counter++;
     const settings = { providers: this.providers, threads: this.threads, folder, buffers, profile };
-    await this.request({ kind: "create", session, model: graph.serialize(locate), settings });
+    await this.request({ kind: "create", session, model: graph.serialize(locate, this.device), settings });
     return new Session(graph, session, (request) => this.request(request));
   }
 

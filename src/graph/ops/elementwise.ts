@@ -213,6 +213,7 @@ export const stopGradientOperation: Operation<object> = {
  */
 export const withGradientOfOperation: Operation<object> = {
   name: "withGradientOf",
+  valueInputs: 1,
   shape: (inputs) => {
     const [x, differentiable] = inputs;
     if (x.dtype !== differentiable.dtype || !sameShape(x.shape, differentiable.shape))

@@ -40,6 +40,7 @@ export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
  */
 export const routeRowsOperation: Operation<object> = {
   name: "routeRows",
+  valueInputs: 2,
   shape: (inputs) => {
     const [x, ids, inverse] = inputs;
     const fits = x.shape.length === 2 && [ids, inverse].every((list) => list.shape.length === 1 && isIndex(list));

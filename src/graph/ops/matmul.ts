@@ -1,6 +1,6 @@
-import { broadcastShapes, mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
-import { MICROSOFT, type Emitter } from "../emitter.js";
+import { broadcastShapes, sameDim, type Dim, type Shape } from "../dim.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { emitProduct } from "./product.js";
 import { sumTo } from "./reduce.js";
 
 export interface MatmulAttributes {
@@ -47,71 +47,9 @@ export const matmulOperation: Operation<MatmulAttributes> = {
   },
   onnx: ({ node, inputs, attributes, emitter }) => {
     const [a, b] = node.inputs;
-    const { innerA: inner } = matrices(a.shape, b.shape, attributes);
-    const mayBeEmpty = typeof inner !== "number" || inner === 0;
-    // A plain matrix on the right takes the batch of the left as rows already.
-    const oneMatrix = b.shape.length === 2 && (a.shape.length === 2 || !attributes.transposeA);
-    if (!mayBeEmpty || oneMatrix) {
-      const result = product(inputs, attributes, emitter);
-      // An empty result of stretched factors comes out in the shape of the unstretched one.
-      const stretched = !sameShape(a.shape.slice(0, -2), b.shape.slice(0, -2));
-      return stretched && !oneMatrix ? emitter.reshape(result, node.shape) : result;
-    }
-    const flat = whenEmpty(node, inner, emitter);
-    return emitter.reshape(product([flat.a(inputs[0]), flat.b(inputs[1])], attributes, emitter), node.shape);
+    return emitProduct({ node, inputs, inner: matrices(a.shape, b.shape, attributes).innerA, emitter });
   },
 };
-
-function product(
-  inputs: readonly string[],
-  { transposeA, transposeB, alpha }: MatmulAttributes,
-  emitter: Emitter,
-): string {
-  if (!transposeA && !transposeB && alpha === 1) return emitter.emit("MatMul", inputs);
-  return emitter.emit("FusedMatMul", inputs, {
-    domain: MICROSOFT,
-    attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
-  });
-}
-
-/**
- * ONNX Runtime clears only the first matrix of a batch when the inner dimension turns out to be 0, and leaves the others
- * as they were in memory. So an empty product is done as one matrix, with the batch in its rows: reshapes that cost nothing.
- */
-function whenEmpty(
-  { inputs: [a, b], attributes, shape }: Node<MatmulAttributes>,
-  inner: Dim,
-  emitter: Emitter,
-): { a: (value: string) => string; b: (value: string) => string } {
-  const { transposeA, transposeB } = attributes;
-  const { rows, columns } = matrices(a.shape, b.shape, attributes);
-  const filled = emitter.once(`filled ${inner.toString()}`, () =>
-    emitter.emit("Min", [emitter.dim(inner), emitter.ints([1])]),
-  );
-  const empty = emitter.once(`empty ${inner.toString()}`, () => emitter.emit("Sub", [emitter.ints([1]), filled]));
-  const either = (dim: Dim, other: Dim) =>
-    sameDim(dim, other)
-      ? emitter.dim(dim)
-      : emitter.once(`${dim.toString()} if filled by ${inner.toString()} else ${other.toString()}`, () =>
-          emitter.emit("Add", [
-            emitter.emit("Mul", [filled, emitter.dim(dim)]),
-            emitter.emit("Mul", [empty, emitter.dim(other)]),
-          ]),
-        );
-  const reshapeTo = (lead: Shape, matrix: readonly string[]) => (value: string) =>
-    emitter.emit(
-      "Reshape",
-      [value, emitter.emit("Concat", [...lead.map((dim) => either(dim, 1)), ...matrix], { attributes: { axis: 0 } })],
-      { attributes: { allowzero: 1 } },
-    );
-  const allRows = either(rows, mulDims(...shape.slice(0, -1)));
-  const innerName = emitter.dim(inner);
-  const columnsName = emitter.dim(columns);
-  return {
-    a: reshapeTo(a.shape.slice(0, -2), transposeA ? [innerName, allRows] : [allRows, innerName]),
-    b: reshapeTo(b.shape.slice(0, -2), transposeB ? [columnsName, innerName] : [innerName, columnsName]),
-  };
-}
 
 /** c + alpha * op(a) op(b) for matrices, in one kernel; c has the product's shape. */
 export const addMatmulOperation: Operation<MatmulAttributes> = {

@@ -1,4 +1,5 @@
 import { sameDim } from "../dim.js";
+import type { Emitter } from "../emitter.js";
 import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
 import { extent } from "./constant.js";
 import { add, div, exp, mul, sub } from "./elementwise.js";
@@ -57,12 +58,22 @@ export const rmsNormOperation: Operation<NormAttributes> = {
     const projection = mul(direction, mul(r, mul(r, r)));
     return [sub(mul(scaled, r), mul(x, projection)), sumTo(mul(upstream, mul(x, r)), weight.shape)];
   },
-  onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
-    emitter.emitAll("SimplifiedLayerNormalization", inputs, {
+  onnx: ({ node, inputs, attributes: { epsilon }, emitter, isRead }) => {
+    const names = emitter.emitAll("SimplifiedLayerNormalization", inputs, {
       attributes: { axis: -1, epsilon: { float: epsilon } },
       outputs: 2,
-    }),
+    });
+    // On WebGPU the kernel leaves its second output as it was in memory.
+    return emitter.device === "webgpu" && isRead(1) ? [names[0], inverseRms(node, inputs[0], epsilon, emitter)] : names;
+  },
 };
+
+function inverseRms({ shape }: Node, x: string, epsilon: number, emitter: Emitter): string {
+  const axis = shape.length - 1;
+  const total = emitter.emit("ReduceSumSquare", [x, emitter.ints([axis])], { attributes: { keepdims: 1 } });
+  const mean = emitter.emit("Div", [total, emitter.floatDim(shape[axis])]);
+  return emitter.emit("Reciprocal", [emitter.emit("Sqrt", [emitter.emit("Add", [mean, emitter.float(epsilon)])])]);
+}
 
 /** (x - mean) / std * weight + bias over the last axis. */
 export const layerNormOperation: Operation<NormAttributes> = {

@@ -1,0 +1,129 @@
+import { mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
+import { Emitter, MICROSOFT, valueInfo } from "../emitter.js";
+import type { Node } from "../node.js";
+import type { MatmulAttributes } from "./matmul.js";
+
+export interface ProductContext {
+  readonly node: Node<MatmulAttributes>;
+  /** Names of the factors. */
+  readonly inputs: readonly string[];
+  /** The dimension that is summed over. */
+  readonly inner: Dim;
+  readonly emitter: Emitter;
+}
+
+/**
+ * The ONNX form of a matrix product. A dimension with a name may turn out to be 0 (no shared prefix, an empty cache), which
+ * the runtime's kernels do not all bear: see the two forms.
+ */
+export function emitProduct(context: ProductContext): string {
+  const { node, inner, emitter } = context;
+  if (inner === 0) return emitter.zeros(node.dtype, node.shape);
+  return emitter.device === "webgpu" ? onWebgpu(context) : onProcessor(context);
+}
+
+/** Also for cuda: FusedMatMul reads factors transposed and scales, at no cost. */
+function onProcessor({ node, inputs, inner, emitter }: ProductContext): string {
+  const { inputs: factors, attributes } = node;
+  const { transposeA, transposeB, alpha } = attributes;
+  const product = (left: string, right: string) =>
+    !transposeA && !transposeB && alpha === 1
+      ? emitter.emit("MatMul", [left, right])
+      : emitter.emit("FusedMatMul", [left, right], {
+          domain: MICROSOFT,
+          attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
+        });
+  const [a, b] = factors.map(({ shape }) => shape);
+  // A plain matrix on the right takes the batch of the left as rows.
+  const oneMatrix = b.length === 2 && (a.length === 2 || !transposeA);
+  if (typeof inner === "number" || oneMatrix) {
+    const result = product(inputs[0], inputs[1]);
+    // An empty result of stretched factors comes out in the shape of the unstretched one.
+    const stretched = !oneMatrix && !sameShape(a.slice(0, -2), b.slice(0, -2));
+    return stretched ? emitter.reshape(result, node.shape) : result;
+  }
+  const flat = flatWhenEmpty(node, inner, emitter);
+  return emitter.reshape(product(flat.a(inputs[0]), flat.b(inputs[1])), node.shape);
+}
+
+/**
+ * ONNX Runtime clears only the first matrix of a batch when the inner dimension turns out to be 0, and leaves the others
+ * as they were in memory. So an empty product is done as one matrix, with the batch in its rows: reshapes that cost nothing.
+ */
+function flatWhenEmpty(
+  { inputs: [a, b], attributes, shape }: Node<MatmulAttributes>,
+  inner: Dim,
+  emitter: Emitter,
+): { a: (value: string) => string; b: (value: string) => string } {
+  const { transposeA, transposeB } = attributes;
+  const [rows, columns] = shape.slice(-2);
+  const filled = emitter.once(`filled ${inner.toString()}`, () =>
+    emitter.emit("Min", [emitter.dim(inner), emitter.ints([1])]),
+  );
+  const empty = emitter.once(`empty ${inner.toString()}`, () => emitter.emit("Sub", [emitter.ints([1]), filled]));
+  const either = (dim: Dim, other: Dim) =>
+    sameDim(dim, other)
+      ? emitter.dim(dim)
+      : emitter.once(`${dim.toString()} if filled by ${inner.toString()} else ${other.toString()}`, () =>
+          emitter.emit("Add", [
+            emitter.emit("Mul", [filled, emitter.dim(dim)]),
+            emitter.emit("Mul", [empty, emitter.dim(other)]),
+          ]),
+        );
+  const reshapeTo = (lead: Shape, matrix: readonly string[]) => (value: string) => {
+    const sizes = [...lead.map((dim) => either(dim, 1)), ...matrix];
+    const target = emitter.once(`sizes ${sizes.join()}`, () =>
+      emitter.emit("Concat", sizes, { attributes: { axis: 0 } }),
+    );
+    return emitter.emit("Reshape", [value, target], { attributes: { allowzero: 1 } });
+  };
+  const allRows = either(rows, mulDims(...shape.slice(0, -1)));
+  const innerName = emitter.dim(inner);
+  const columnsName = emitter.dim(columns);
+  return {
+    a: reshapeTo(a.shape.slice(0, -2), transposeA ? [innerName, allRows] : [allRows, innerName]),
+    b: reshapeTo(b.shape.slice(0, -2), transposeB ? [columnsName, innerName] : [innerName, columnsName]),
+  };
+}
+
+/**
+ * WebGPU has no FusedMatMul (it would run on the processor, with the factors copied there and back), and its MatMul brings
+ * the process down when there is nothing to sum over.
+ */
+function onWebgpu({ node, inputs, inner, emitter }: ProductContext): string {
+  const { transposeA, transposeB, alpha } = node.attributes;
+  const mayBeEmpty = typeof inner !== "number";
+  const plain = !transposeA && !transposeB && alpha === 1;
+  if (node.inputs.every(({ shape }) => shape.length === 2) && (mayBeEmpty || !plain)) {
+    return emitter.emit("Gemm", inputs, {
+      attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
+    });
+  }
+  const product = (into: Emitter) => {
+    const [left, right] = node.inputs.map(({ shape }, i) =>
+      [transposeA, transposeB][i] ? transposeLast(inputs[i], shape.length, into) : inputs[i],
+    );
+    const result = into.emit("MatMul", [left, right]);
+    return alpha === 1 ? result : into.emit("Mul", [result, into.float(alpha)]);
+  };
+  if (!mayBeEmpty) return product(emitter);
+  const shape = emitter.shape(node.shape);
+  const filled = emitter.once(`is ${inner.toString()} filled`, () =>
+    emitter.emit("Squeeze", [emitter.emit("Greater", [emitter.dim(inner), emitter.ints([0])])]),
+  );
+  const [then, otherwise] = [new Emitter(emitter), new Emitter(emitter)];
+  const branch = (into: Emitter, name: string) => into.graph("branch", [], [valueInfo(name, node.dtype, node.shape)]);
+  return emitter.emit("If", [filled], {
+    attributes: {
+      then_branch: branch(then, product(then)),
+      else_branch: branch(otherwise, otherwise.emit("Expand", [otherwise.float(0), shape])),
+    },
+  });
+}
+
+function transposeLast(value: string, rank: number, emitter: Emitter): string {
+  const axes = Array.from({ length: rank }, (_, axis) => axis);
+  return emitter.emit("Transpose", [value], {
+    attributes: { perm: [...axes.slice(0, -2), rank - 1, rank - 2] },
+  });
+}
