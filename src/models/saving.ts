@@ -7,8 +7,10 @@ import {
   saveWeightFolder,
   SafetensorsFile,
   writeAdapter,
+  writeFileAtomic,
   writeJson,
   writeSafetensors,
+  type JsonObject,
   type TensorToSave,
 } from "../files/index.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../nn/value-head.js";
@@ -52,7 +54,7 @@ async function saveWeights(
 ): Promise<void> {
   const { config, generationConfig } = model.source;
   const { torch_dtype: _, ...rest } = config;
-  await writeJson(join(folder, "config.json"), { ...rest, dtype: TORCH_NAMES[dtype] });
+  await writeFileAtomic(join(folder, "config.json"), configText({ ...rest, dtype: TORCH_NAMES[dtype] }));
   if (Object.keys(generationConfig).length > 0)
     await writeJson(join(folder, "generation_config.json"), generationConfig);
   const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
@@ -62,6 +64,15 @@ async function saveWeights(
     data: () => model.readWeight(name),
   }));
   await saveWeightFolder(folder, tensors, { maxShardBytes });
+}
+
+/** Fields that Transformers takes as floating-point numbers only: 8.0, but not 8. */
+const FLOAT_FIELDS =
+  /^( *"(?:final_logit_softcapping|attn_logit_softcapping|initializer_range|rms_norm_eps|layer_norm_eps(?:ilon)?)": -?\d+)(,?)$/gm;
+
+/** A config.json; JavaScript writes whole numbers without a fraction, which Transformers refuses in some fields. */
+function configText(config: JsonObject): string {
+  return `${JSON.stringify(config, null, 2).replace(FLOAT_FIELDS, "$1.0$2")}\n`;
 }
 
 async function saveAdapter(model: CausalLM, folder: string): Promise<void> {
