@@ -37,6 +37,6 @@ export { gatherRows, pick, place, routeRows, scatterAddRows } from "./ops/indexi
 export { concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
 export { addMatmul, matmul } from "./ops/matmul.js";
 export { layerNorm, logSoftmax, rmsNorm, softmax } from "./ops/normalisation.js";
-export { dequantize } from "./ops/quantised.js";
+export { dequantize, quantisedMatmul, type QuantisedWeight } from "./ops/quantised.js";
 export { argMax, reduceMax, reduceMean, reduceSum } from "./ops/reduce.js";
 export { rotary } from "./ops/rotary.js";

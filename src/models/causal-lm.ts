@@ -7,7 +7,7 @@ import { Runtime } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
 import type { View } from "../runtime/buffer.js";
 import { tensor, type Tensor } from "../tensor/tensor.js";
-import { matchWeights, parseModelConfig } from "./architectures/index.js";
+import { linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig, LoraModule } from "./lora.js";
 import type { ParameterBuffer } from "./parameters.js";
 import { ADAPTER_SWITCH, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
@@ -18,6 +18,8 @@ export interface ModelOptions {
   readonly device?: Device;
   /** Threads of one operation; all cores by default. */
   readonly threads?: number;
+  /** Holds the layers' matrices in 8 or 4 bits, frozen: less memory, less exact; adapters on top train as ever (QLoRA). */
+  readonly quantise?: 8 | 4;
 }
 
 /** A low-rank adapter on a model: where it sits and how it was configured. */
@@ -51,14 +53,16 @@ export class CausalLM {
   ) {}
 
   /** Opens a model folder or GGUF file; throws a LlamaGymError that names what is wrong with it. */
-  static async open(path: string, { device = "auto", threads }: ModelOptions = {}): Promise<CausalLM> {
+  static async open(path: string, { device = "auto", threads, quantise }: ModelOptions = {}): Promise<CausalLM> {
     const source = await openModelSource(path);
     try {
       const { config, weights: file } = await matchWeights(
         parseModelConfig(source.config, configPath(source)),
         source.weights,
       );
-      const weights = await ModelWeights.open(file);
+      const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
+      const quantisation = quantise && { bits: quantise, names, transposed: config.transposedWeights };
+      const weights = await ModelWeights.open(file, quantisation);
       return new CausalLM(source, config, weights, new Runtime({ device, threads }));
     } catch (error) {
       await source.close();

@@ -9,6 +9,8 @@ import {
   less,
   matmul,
   mul,
+  quantisedMatmul,
+  type QuantisedWeight,
   scalar,
   stopGradient,
   weight,
@@ -19,6 +21,7 @@ import {
 import type { DType } from "../tensor/dtype.js";
 import type { Scope } from "../nn/scope.js";
 import type { LoraModule } from "./lora.js";
+import { BLOCK_SIZE } from "./quantisation.js";
 
 /** A parameter as the graph reads it. */
 export type StoredParameter =
@@ -27,10 +30,10 @@ export type StoredParameter =
   | {
       readonly kind: "quantised";
       readonly shape: readonly number[];
-      readonly codes: DType;
-      readonly zeroPoints: DType;
-      readonly blockSize: number;
+      readonly bits: 4 | 8;
     };
+
+type QuantisedParameter = Extract<StoredParameter, { kind: "quantised" }>;
 
 export interface ScopeOptions {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
@@ -83,39 +86,57 @@ export class ModelScope implements Scope {
         return cast(weight(name, parameter.dtype, parameter.shape), "float32");
       case "trained":
         return this.trainedInput(name, parameter.shape);
-      case "quantised": {
-        const { codes, zeroPoints, blockSize, shape } = parameter;
-        const blocks = [shape[0], shape[1] / blockSize];
-        const part = (suffix: string, dtype: DType, partShape: readonly number[]) =>
-          weight(`${name}.${suffix}`, dtype, partShape);
-        return dequantize(
-          part("codes", codes, shape),
-          part("scales", "float32", blocks),
-          part("zero_points", zeroPoints, blocks),
-          blockSize,
-        );
-      }
+      case "quantised":
+        return this.dequantised(name, parameter);
     }
   }
 
   linear(module: string, x: Node): Node {
-    const stored = this.tensor(`${module}.weight`);
-    const transposeB = !this.options.transposedWeights;
+    const name = `${module}.weight`;
     const lora = this.options.adapter.get(module);
-    const product = lora === undefined ? matmul(x, stored, { transposeB }) : this.adapted(module, x, stored, lora);
+    const product = lora === undefined ? this.product(name, x) : this.adapted(module, x, lora);
     const bias = `${module}.bias`;
     return this.has(bias) ? add(product, this.tensor(bias)) : product;
   }
 
-  private adapted(module: string, x: Node, stored: Node, { rank, scaling, inFeatures, outFeatures }: LoraModule): Node {
+  /** x through a weight as it is stored. */
+  private product(name: string, x: Node): Node {
+    const parameter = this.options.parameters.get(name);
+    if (parameter?.kind !== "quantised") {
+      return matmul(x, this.tensor(name), { transposeB: !this.options.transposedWeights });
+    }
+    return quantisedMatmul(x, this.quantisedParts(name, parameter), { bits: parameter.bits, blockSize: BLOCK_SIZE });
+  }
+
+  private dequantised(name: string, parameter: QuantisedParameter): Node {
+    const { codes, scales, zeroPoints } = this.quantisedParts(name, parameter);
+    return dequantize(codes, scales, zeroPoints, BLOCK_SIZE);
+  }
+
+  private quantisedParts(name: string, { shape: [rows, columns], bits }: QuantisedParameter): QuantisedWeight {
+    const blocks = columns / BLOCK_SIZE;
+    const codeType = bits === 4 ? "uint4" : "uint8";
+    const part = (suffix: string, dtype: DType, shape: readonly number[]) => weight(`${name}.${suffix}`, dtype, shape);
+    return {
+      bytes: part("bytes", "uint8", [rows, blocks, (BLOCK_SIZE * bits) / 8]),
+      codes: part("codes", codeType, [rows, columns]),
+      scales: part("scales", "float32", [rows, blocks]),
+      zeroPoints: part("zero_points", codeType, [rows, blocks]),
+    };
+  }
+
+  private adapted(module: string, x: Node, { rank, scaling, inFeatures, outFeatures }: LoraModule): Node {
     const transposeB = !this.options.transposedWeights;
     const a = this.trainedInput(loraA(module), [rank, inFeatures]);
     const b = mul(this.trainedInput(loraB(module), [outFeatures, rank]), input(ADAPTER_SWITCH, "float32", []));
     const lowRank = (from: Node) =>
       matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
-    if (this.options.adapterForm === "separate") {
-      return add(matmul(x, stored, { transposeB }), lowRank(this.dropped(x, this.options.adapterDropout ?? 0)));
+    // Quantised weights are never widened to be merged with an adapter: that is what they are quantised for.
+    const quantised = this.options.parameters.get(`${module}.weight`)?.kind === "quantised";
+    if (quantised || this.options.adapterForm === "separate") {
+      return add(this.product(`${module}.weight`, x), lowRank(this.dropped(x, this.options.adapterDropout ?? 0)));
     }
+    const stored = this.tensor(`${module}.weight`);
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });

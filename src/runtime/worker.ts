@@ -33,7 +33,11 @@ function sessionOptions({
     logSeverityLevel: 4,
     ...(profile === undefined ? {} : { enableProfiling: true, profileFilePrefix: profile }),
     ...(files.length === 0 ? {} : { externalData: files.map(({ name, data }) => ({ path: name, data })) }),
-    ...(folder === undefined ? {} : { extra: { session: { model_external_initializers_file_folder_path: folder } } }),
+    extra: {
+      ...(folder === undefined ? {} : { session: { model_external_initializers_file_folder_path: folder } }),
+      // Graphs come without repetitions, but for those that are cheaper to compute again than to keep.
+      optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
+    },
   };
 }
 

@@ -1,7 +1,8 @@
 import type { Dim } from "../../src/graph/dim.js";
 import { addMatmul, matmul, type MatmulAttributes } from "../../src/graph/ops/matmul.js";
 import { dropout } from "../../src/graph/ops/dropout.js";
-import { dequantize } from "../../src/graph/ops/quantised.js";
+import { dequantize, quantisedMatmul } from "../../src/graph/ops/quantised.js";
+import { RandomStream } from "../../src/tensor/random.js";
 import type { DType } from "../../src/tensor/dtype.js";
 import { between, float, integers, matrixSizes, type Dims, type OperationCase, type Sizes } from "./case.js";
 import { at, broadcast, plain, range, sum, type Plain } from "./plain.js";
@@ -142,6 +143,54 @@ const dequantizeCase = (
   differentiable: [],
 });
 
+/** Codes as the middle one and offsets from it, in bytes and by element from the same numbers. */
+const quantisedMatmulCase = (bits: 4 | 8): OperationCase => {
+  const blockSize = 32;
+  const middle = 2 ** (bits - 1);
+  const codeType = bits === 4 ? "uint4" : "uint8";
+  const codes = (random: RandomStream, count: number) =>
+    Array.from({ length: count }, () => random.integers(0, 2 * middle));
+  // The bytes hold the codes drawn for "codes" from an equal stream.
+  const drawn = (count: number) => codes(new RandomStream(5), count);
+  const packed = (count: number) => {
+    const elements = drawn((count * 8) / bits);
+    return bits === 8 ? elements : Array.from({ length: count }, (_, i) => elements[2 * i] + 16 * elements[2 * i + 1]);
+  };
+  return {
+    title: `${bits} bits`,
+    sizes: [{ rows: 3 }, { rows: 1 }],
+    inputs: ({ rows }) => ({
+      x: float([rows, 2 * blockSize]),
+      bytes: {
+        dtype: "uint8",
+        shape: [5, 2, (blockSize * bits) / 8],
+        values: (_, count) => packed(count),
+        frozen: true,
+      },
+      scales: { ...between([5, 2], 0.01, 0.1), frozen: true },
+      codes: { dtype: codeType, shape: [5, 2 * blockSize], values: (_, count) => drawn(count), frozen: true },
+      zeroPoints: {
+        dtype: codeType,
+        shape: [5, 2],
+        values: (_, count) => Array.from({ length: count }, () => middle),
+        frozen: true,
+      },
+    }),
+    build: ({ x, bytes, scales, codes: elements, zeroPoints }) =>
+      quantisedMatmul(x, { bytes, scales, codes: elements, zeroPoints }, { bits, blockSize }),
+    reference: ({ x, scales, codes: elements }) =>
+      plain([x.shape[0], 5], ([row, out]) =>
+        sum(
+          range(2 * blockSize).map((k) => {
+            const weight = (at(elements, [out, k]) - middle) * at(scales, [out, Math.floor(k / blockSize)]);
+            return at(x, [row, k]) * weight;
+          }),
+        ),
+      ),
+    differentiable: ["x"],
+  };
+};
+
 const dropoutCase = (title: string, length: number, offset: number): OperationCase => ({
   title,
   sizes: matrixSizes,
@@ -163,6 +212,7 @@ export const productCases = {
   ],
   matmul: matmulCases,
   addMatmul: addMatmulCases,
+  quantisedMatmul: [quantisedMatmulCase(4), quantisedMatmulCase(8)],
   dequantize: [
     dequantizeCase("int8", -128, 127, 16, false),
     dequantizeCase("uint8", 0, 255, 32, false),

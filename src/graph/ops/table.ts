@@ -27,7 +27,7 @@ import {
   rmsNormOperation,
   softmaxOperation,
 } from "./normalisation.js";
-import { dequantizeOperation } from "./quantised.js";
+import { dequantizeOperation, quantisedMatmulOperation } from "./quantised.js";
 import { argMaxOperation, reduceMaxOperation, reduceSumOperation } from "./reduce.js";
 import { rotaryOperation } from "./rotary.js";
 
@@ -92,6 +92,7 @@ export const operations = {
   rotary: rotaryOperation,
   tokenLogProbs: tokenLogProbsOperation,
   dequantize: dequantizeOperation,
+  quantisedMatmul: quantisedMatmulOperation,
   dropout: dropoutOperation,
 } satisfies Record<string, Operation<never>>;
 
