@@ -104,6 +104,24 @@ describe("a conversation in an incremental template", () => {
     expect(mask.reduce((sum, bit) => sum + bit, 0)).toBe(2);
   });
 
+  it("gives every reply the same beginning, without training it", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("a")], replyPrefix: "Action:" });
+    for (const reply of [" 1", " 0"]) {
+      expect(tokenizer.decode(conversation.promptIds()).endsWith("<|im_start|>assistant\nAction:")).toBe(true);
+      expect(conversation.appendReply(sampled(tokenizer, reply, true)).content).toBe(`Action:${reply}`);
+      conversation.add(user("next"));
+      conversation.promptIds();
+    }
+    const [sequence, ...others] = conversation.sequences;
+    expect(others).toEqual([]);
+    expect(sequence.replies.map(({ start, end }) => tokenizer.decode(sequence.ids.slice(start, end)))).toEqual([
+      " 1<|im_end|>",
+      " 0<|im_end|>",
+    ]);
+    conversation.dropOldestTurns();
+    expect(tokenizer.decode(conversation.promptIds())).toContain("Action: 0<|im_end|>");
+  });
+
   it("forks into conversations that do not see each other", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
     const forks = [conversation.fork(), conversation.fork()];

@@ -19,6 +19,8 @@ export interface ConversationOptions extends ChatOptions {
   readonly messages?: readonly ChatMessage[];
   /** Default "auto". */
   readonly history?: HistoryPolicy;
+  /** How every reply begins, such as "Action:": given to the model with the prompt, not sampled. Default "". */
+  readonly replyPrefix?: string;
 }
 
 /** Where a sampled reply stands in its sequence: tokens [start, end). */
@@ -39,14 +41,19 @@ export interface TokenSequence {
 
 /** A sequence on its way, and the text of its tokens. */
 interface Draft {
-  readonly ids: number[];
+  readonly ids: readonly number[];
   readonly text: string;
   readonly replies: readonly ReplyRange[];
 }
 
+/** A sequence that waits for a reply, and the ids of the reply's prefix at its end. */
+interface Prompt extends Draft {
+  readonly prefixIds: readonly number[];
+}
+
 interface Entry {
   readonly message: ChatMessage;
-  /** The ids of a sampled reply, null for a message that was given. */
+  /** The ids of a sampled reply, with those of its prefix; null for a message that was given. */
   readonly sampled: readonly number[] | null;
 }
 
@@ -59,17 +66,19 @@ export class Conversation {
   private entries: Entry[];
   private readonly closed: Draft[] = [];
   private draft: Draft | null = null;
-  private pending: Draft | null = null;
+  private pending: Prompt | null = null;
   private turns = 0;
   private readonly options: ChatOptions & { readonly now: Date };
   private readonly history: HistoryPolicy;
+  private readonly replyPrefix: string;
 
   constructor(
     readonly tokenizer: Tokenizer,
-    { messages = [], history = "auto", ...options }: ConversationOptions = {},
+    { messages = [], history = "auto", replyPrefix = "", ...options }: ConversationOptions = {},
   ) {
     this.entries = messages.map((message) => ({ message, sampled: null }));
     this.history = history;
+    this.replyPrefix = replyPrefix;
     // A template that prints the time must print the same one in every turn.
     this.options = { ...options, now: options.now ?? new Date() };
   }
@@ -96,7 +105,8 @@ export class Conversation {
   }
 
   /**
-   * What to give to the sampler: the sequence so far, up to and with the header of the assistant's next message.
+   * What to give to the sampler: the sequence so far, up to and with the header of the assistant's next message and
+   * the reply's prefix.
    * Throws TEMPLATE_FAILED when the template refuses the messages.
    */
   promptIds(): readonly number[] {
@@ -109,7 +119,7 @@ export class Conversation {
     if (wrong !== undefined) {
       throw new LlamaGymError("INVALID_ARGUMENT", `A reply has the token id ${wrong}. Ids are integers from 0 on.`);
     }
-    const { ids: promptIds, text, replies } = this.prepare();
+    const { ids: promptIds, text, replies, prefixIds } = this.prepare();
     const range = { turn: this.turns++, start: promptIds.length, end: promptIds.length + ids.length };
     this.draft = {
       ids: [...promptIds, ...ids],
@@ -117,8 +127,8 @@ export class Conversation {
       replies: [...replies, range],
     };
     this.pending = null;
-    const message: ChatMessage = { role: "assistant", content: this.replyContent(ids) };
-    this.entries.push({ message, sampled: [...ids] });
+    const message: ChatMessage = { role: "assistant", content: this.replyPrefix + this.replyContent(ids) };
+    this.entries.push({ message, sampled: [...prefixIds, ...ids] });
     return message;
   }
 
@@ -156,7 +166,8 @@ export class Conversation {
 
   /** A copy that goes on on its own, for several replies to the same prompt. */
   fork(): Conversation {
-    const copy = new Conversation(this.tokenizer, { ...this.options, history: this.history });
+    const { history, replyPrefix } = this;
+    const copy = new Conversation(this.tokenizer, { ...this.options, history, replyPrefix });
     copy.entries = [...this.entries];
     copy.closed.push(...this.closed);
     copy.draft = this.draft;
@@ -166,11 +177,13 @@ export class Conversation {
   }
 
   /** The sequence up to the next reply. */
-  private prepare(): Draft {
+  private prepare(): Prompt {
     if (this.pending) return this.pending;
     const kept = this.draft && this.continueDraft(this.draft, this.entries.length);
     if (this.draft && !kept) this.closeDraft();
-    this.pending = kept ?? this.startDraft();
+    const { ids, text, replies } = kept ?? this.startDraft();
+    const prefixIds = this.replyPrefix === "" ? [] : this.tokenizer.encodeContinuation(this.replyPrefix, ids.at(-1));
+    this.pending = { ids: [...ids, ...prefixIds], text: text + this.replyPrefix, replies, prefixIds };
     return this.pending;
   }
 

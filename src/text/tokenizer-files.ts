@@ -1,5 +1,3 @@
-import type { JsonObject } from "./tokenization/json.js";
-
 /**
  * What a tokenizer is made of, as parsed files. A model folder, a hub snapshot and a GGUF file all give these; they
  * are kept as they are, so that saving writes back what was read.
@@ -19,6 +17,3 @@ export interface TokenizerFiles {
    */
   readonly chatTemplate?: string | Readonly<Record<string, string>>;
 }
-
-/** A tokenizer file as an object that can be read member by member, {} for a missing one. */
-export type ParsedFile = JsonObject;

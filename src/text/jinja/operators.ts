@@ -17,7 +17,7 @@ import {
 } from "./values.js";
 
 /** What a template does with a name or member that is not there. The message is Jinja's. */
-export class UndefinedError extends Error {}
+class UndefinedError extends Error {}
 
 const hints = new WeakMap<Value, string>();
 

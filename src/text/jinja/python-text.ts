@@ -9,7 +9,7 @@ export function pythonString(value: Value): string {
 }
 
 /** A value as Python's repr() writes it: what stands inside a printed list. */
-export function pythonRepresentation(value: Value): string {
+function pythonRepresentation(value: Value): string {
   const text = stringOf(value);
   if (text !== undefined) return quote(text);
   const items = listItems(value);

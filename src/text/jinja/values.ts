@@ -19,9 +19,13 @@ interface Content {
   FunctionValue: (args: Value[], scope: Environment) => Value;
 }
 
+const converter = new Environment();
+
 /** A plain JavaScript value as a template's value. */
 export function toValue(content: unknown): Value {
-  return new Environment().set("value", content);
+  // Only an environment converts values; one serves for all, as making one costs more than a conversion.
+  converter.variables.clear();
+  return converter.set("value", content);
 }
 
 /** A list of values as a template's list. */

@@ -2,7 +2,7 @@
  * Byte-level tokenizers spell each byte of the UTF-8 text as one printable character, so that a vocabulary is text:
  * printable Latin-1 bytes stand for themselves, the other 68 for the characters from U+0100 on (GPT-2, 2019).
  */
-export const byteToCharacter: readonly string[] = (() => {
+const byteToCharacter: readonly string[] = (() => {
   const printable = (byte: number) =>
     (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
   let next = 0x100;
