@@ -1,28 +1,22 @@
-import { stat } from "node:fs/promises";
-
-import { LlamaGymError } from "../errors.js";
 import { openGguf } from "../files/gguf/index.js";
+import { type ResolveOptions, resolveModel } from "../files/hub/index.js";
 import { readTokenizerFolder } from "./tokenizer-folder.js";
 import { Tokenizer } from "./tokenizer.js";
 
 /** Finds a model's tokenizer and loads it. */
 export const AutoTokenizer = {
   /**
-   * The tokenizer of a model folder or a GGUF file.
-   * Throws FILE_NOT_FOUND, FILE_CORRUPT and TOKENIZER_UNSUPPORTED.
+   * The tokenizer of a model: a folder, a GGUF file, or a hub id, whose files are fetched into the Hugging Face cache
+   * unless they are there. Throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
    */
-  async fromPretrained(path: string): Promise<Tokenizer> {
-    const status = await stat(path).catch(() => null);
-    if (!status) throw new LlamaGymError("FILE_NOT_FOUND", `${path} does not exist. Check the path.`);
-    return status.isDirectory() ? new Tokenizer(await readTokenizerFolder(path), path) : fromGguf(path);
+  async fromPretrained(idOrPath: string, options: ResolveOptions = {}): Promise<Tokenizer> {
+    const { kind, path } = await resolveModel(idOrPath, options);
+    if (kind === "folder") return new Tokenizer(await readTokenizerFolder(path), idOrPath);
+    const model = await openGguf(path);
+    try {
+      return new Tokenizer({ ...model.tokenizer(), generationConfig: model.generationConfig }, idOrPath);
+    } finally {
+      await model.close();
+    }
   },
 };
-
-async function fromGguf(path: string): Promise<Tokenizer> {
-  const model = await openGguf(path);
-  try {
-    return new Tokenizer({ ...model.tokenizer(), generationConfig: model.generationConfig }, path);
-  } finally {
-    await model.close();
-  }
-}
