@@ -1,5 +1,5 @@
 import type { DecoderConfig } from "../nn/config.js";
-import { ropeTables } from "../nn/rope.js";
+import { ropeRegime, ropeTables } from "../nn/rope.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
 
 /** Sequences that begin with the same tokens; the prefix is computed once for all of them. */
@@ -25,6 +25,23 @@ export const PADDING_POSITION = 2 ** 30;
  * say where each head vector goes for attention, in slots [groups, ..., rows, ..., tokens].
  */
 export function packSequences(config: DecoderConfig, groups: readonly SequenceGroup[]): PackedBatch {
+  // Rows whose rotary frequencies differ by their lengths cannot read the same prefix: each gets its own.
+  const laid = groups.map((group) => (agreeOnFrequencies(config, group) ? group : withoutPrefix(group)));
+  const packed = layFlat(config, laid);
+  const moved = groups.map((group, i) => (laid[i] === group ? 0 : group.prefix.length));
+  return { ...packed, predictor: (group, row, index) => packed.predictor(group, row, index + moved[group]) };
+}
+
+function agreeOnFrequencies({ ropes }: DecoderConfig, { prefix, rows }: SequenceGroup): boolean {
+  const lengths = rows.map((row) => prefix.length + row.length);
+  return prefix.length === 0 || ropeRegime(ropes, Math.min(...lengths)) === ropeRegime(ropes, Math.max(...lengths));
+}
+
+function withoutPrefix({ prefix, rows }: SequenceGroup): SequenceGroup {
+  return { prefix: [], rows: rows.map((row) => [...prefix, ...row]) };
+}
+
+function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[]): PackedBatch {
   const prefixLength = Math.max(0, ...groups.map(({ prefix }) => prefix.length));
   const rowCount = Math.max(1, ...groups.map(({ rows }) => rows.length));
   const rowLength = Math.max(1, ...groups.flatMap(({ rows }) => rows.map((row) => row.length)));
