@@ -13,8 +13,8 @@ import { qwen2 } from "./qwen2.js";
 import { qwen3 } from "./qwen3.js";
 import { smollm3 } from "./smollm3.js";
 
-export { linearModules, parameterShapes, type LinearModule } from "./parameters.js";
-export { matchWeights, type MatchedWeights } from "./match-weights.js";
+export { linearModules, parameterShapes } from "./parameters.js";
+export { matchWeights } from "./match-weights.js";
 
 /** Every architecture under its model_type; a new one is a file and a line here (docs/models.md). */
 const architectures: Readonly<Record<string, Architecture>> = {
