@@ -5,6 +5,14 @@ import { MountainCarEnv } from "./classic-control/mountain-car.js";
 import { PendulumEnv } from "./classic-control/pendulum.js";
 import type { EnvOptions } from "./env.js";
 import type { Registration } from "./registry/registry.js";
+import { BanditEnv } from "./tasks/bandit.js";
+import { BullsAndCowsEnv } from "./tasks/bulls-and-cows.js";
+import { CalculatorEnv } from "./tasks/calculator.js";
+import { GuessNumberEnv } from "./tasks/guess-number.js";
+import { SokobanEnv } from "./tasks/sokoban.js";
+import { TwentyFortyEightEnv } from "./tasks/twenty-forty-eight.js";
+import { WebShopEnv } from "./tasks/web-shop.js";
+import { WordleEnv } from "./tasks/wordle.js";
 import { TextWorldEnv } from "./text-world/text-world-env.js";
 import { BlackjackEnv } from "./toy-text/blackjack.js";
 import { CliffWalkingEnv } from "./toy-text/cliff-walking.js";
@@ -52,4 +60,12 @@ export const builtInEnvs: readonly Registration[] = [
   { id: "Acrobot-v1", entryPoint: (options) => new AcrobotEnv(options), maxEpisodeSteps: 500, rewardThreshold: -100 },
   { id: "TextWorld-v0", entryPoint: (options) => new TextWorldEnv(options), maxEpisodeSteps: 50 },
   { id: "Pendulum-v1", entryPoint: (options) => new PendulumEnv(options), maxEpisodeSteps: 200 },
+  { id: "Bandit-v0", entryPoint: (options) => new BanditEnv(options) },
+  { id: "BullsAndCows-v0", entryPoint: (options) => new BullsAndCowsEnv(options) },
+  { id: "Calculator-v0", entryPoint: (options) => new CalculatorEnv(options) },
+  { id: "GuessNumber-v0", entryPoint: (options) => new GuessNumberEnv(options) },
+  { id: "Sokoban-v0", entryPoint: (options) => new SokobanEnv(options), maxEpisodeSteps: 100 },
+  { id: "TwentyFortyEight-v0", entryPoint: (options) => new TwentyFortyEightEnv(options), maxEpisodeSteps: 10_000 },
+  { id: "WebShop-v0", entryPoint: (options) => new WebShopEnv(options) },
+  { id: "Wordle-v0", entryPoint: (options) => new WordleEnv(options) },
 ];

@@ -38,3 +38,46 @@ export { TabularEnv, type Transition, type TransitionTable } from "./toy-text/ta
 export { TaxiEnv, type TaxiOptions } from "./toy-text/taxi.js";
 export { lastNamedAction, lastNumber, signed } from "./text-parsing.js";
 export * from "./text-world/index.js";
+export { checkEnv, type CheckEnvOptions } from "./check/check-env.js";
+export { experts, type Policy } from "./experts/experts.js";
+export { knownReturns, type KnownReturns } from "./experts/known-returns.js";
+export { flattenSpace } from "./spaces/flatten-space.js";
+export { spaceFromJson, spaceToJson, type SpaceDescription } from "./spaces/space-json.js";
+export { zeroValue } from "./spaces/zero-value.js";
+export { batchInfo } from "./vector/batch-info.js";
+export { makeVector, type MakeVectorOptions } from "./vector/make-vector.js";
+export { SyncVectorEnv } from "./vector/sync-vector-env.js";
+export type {
+  AutoresetMode,
+  FailurePolicy,
+  VectorEnv,
+  VectorOptions,
+  VectorResetOptions,
+  VectorResetResult,
+  VectorState,
+  VectorStepResult,
+} from "./vector/vector-env.js";
+export { WorkerVectorEnv, type WorkerVectorOptions } from "./vector/worker-vector-env.js";
+export type { EnvSource } from "./vector/worker-protocol.js";
+export { ActionWrapper, ObservationWrapper, RewardWrapper } from "./wrapper.js";
+export { Autoreset } from "./wrappers/autoreset.js";
+export { ClipAction, RescaleAction } from "./wrappers/box-actions.js";
+export { DelayObservation } from "./wrappers/delay-observation.js";
+export { DiscretizeAction } from "./wrappers/discretize-action.js";
+export { FlattenObservation } from "./wrappers/flatten-observation.js";
+export { FrameStackObservation, type FrameStackOptions } from "./wrappers/frame-stack-observation.js";
+export { NormalizeObservation } from "./wrappers/normalize-observation.js";
+export { NormalizeReward, type NormalizeRewardOptions } from "./wrappers/normalize-reward.js";
+export { RecordEpisode, type EpisodeRecording, type RecordEpisodeOptions } from "./wrappers/record-episode.js";
+export {
+  RecordEpisodeStatistics,
+  type EpisodeStatistics,
+  type RecordEpisodeStatisticsOptions,
+} from "./wrappers/record-episode-statistics.js";
+export { RepeatAction } from "./wrappers/repeat-action.js";
+export { RescaleObservation } from "./wrappers/rescale-observation.js";
+export { StickyAction, type StickyActionOptions } from "./wrappers/sticky-action.js";
+export { TimeAwareObservation, type TimeAwareOptions } from "./wrappers/time-aware-observation.js";
+export { TransformAction, type TransformActionOptions } from "./wrappers/transform-action.js";
+export { TransformObservation, type TransformObservationOptions } from "./wrappers/transform-observation.js";
+export { ClipReward, TransformReward, type ClipRewardOptions } from "./wrappers/transform-reward.js";

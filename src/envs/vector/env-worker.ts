@@ -3,6 +3,9 @@ import { Worker } from "node:worker_threads";
 import { LlamaGymError, type ErrorCode } from "../../errors.js";
 import type { WorkerCall, WorkerReply, WorkerSetup } from "./worker-protocol.js";
 
+/** Milliseconds that a thread may take to start and to load its environments, beside its first call. */
+const START_ALLOWANCE = 60_000;
+
 interface Pending {
   readonly resolve: (values: readonly unknown[]) => void;
   readonly reject: (error: LlamaGymError) => void;
@@ -14,6 +17,7 @@ export class EnvWorker {
   private readonly worker: Worker;
   private readonly pending = new Map<number, Pending>();
   private number = 0;
+  private hasAnswered = false;
   /** Why it can answer no more. */
   private dead: LlamaGymError | undefined;
 
@@ -38,8 +42,9 @@ export class EnvWorker {
     if (this.dead !== undefined) throw this.dead;
     const number = this.number++;
     return await new Promise((resolve, reject) => {
-      const expire = () => this.die(`did not answer ${call.method}() within ${this.timeout} ms`);
-      const timer = Number.isFinite(this.timeout) ? setTimeout(expire, this.timeout) : undefined;
+      const limit = this.timeout + (this.hasAnswered ? 0 : START_ALLOWANCE);
+      const expire = () => this.die(`did not answer ${call.method}() within ${limit} ms`);
+      const timer = Number.isFinite(limit) ? setTimeout(expire, limit) : undefined;
       this.pending.set(number, { resolve, reject, timer });
       this.worker.ref();
       try {
@@ -64,6 +69,7 @@ export class EnvWorker {
   private settle(reply: WorkerReply): void {
     const pending = this.pending.get(reply.number);
     if (pending === undefined) return;
+    this.hasAnswered = true;
     this.pending.delete(reply.number);
     clearTimeout(pending.timer);
     if (this.pending.size === 0) this.worker.unref();
