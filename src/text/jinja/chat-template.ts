@@ -5,6 +5,7 @@ import { TemplateRefusal, templateScope } from "./globals.js";
 import { TemplateInterpreter } from "./interpreter.js";
 import { markOutputs } from "./nodes.js";
 import { pythonString } from "./python-text.js";
+import { generationMarks, hasGenerationTags, prepareSource } from "./source.js";
 
 /** What a template is rendered with. */
 export interface TemplateInput {
@@ -20,10 +21,6 @@ export interface RenderedTemplate {
   readonly generated: readonly (readonly [start: number, end: number])[];
 }
 
-const generationTag = /\{%(-?)[ \t\r\n]*(end)?generation[ \t\r\n]*(-?)%\}/g;
-const openVariable = "generation_open";
-const closeVariable = "generation_close";
-
 /**
  * A chat template: Jinja with trim_blocks and lstrip_blocks, raise_exception, strftime_now, tojson, loop controls and
  * {% generation %}, as Transformers renders it. Parsed once, rendered often.
@@ -35,10 +32,9 @@ export class ChatTemplate {
 
   /** Throws TEMPLATE_FAILED for what is not a template. */
   constructor(readonly source: string) {
-    const normalized = source.replace(/\r\n|\r/g, "\n");
-    this.marksGeneration = normalized.search(generationTag) >= 0;
+    this.marksGeneration = hasGenerationTags(source);
     try {
-      this.program = parse(tokenize(printMarks(normalized), { trim_blocks: true, lstrip_blocks: true }));
+      this.program = parse(tokenize(prepareSource(source), { trim_blocks: false, lstrip_blocks: false }));
     } catch (cause) {
       throw new LlamaGymError("TEMPLATE_FAILED", `The chat template is not valid Jinja: ${reason(cause)}.`, { cause });
     }
@@ -67,10 +63,8 @@ export class ChatTemplate {
   }
 
   private run({ variables, now }: TemplateInput, open: string, close: string): string {
-    const scope = templateScope(
-      { ...variables, [openVariable]: open, [closeVariable]: close },
-      () => now ?? new Date(),
-    );
+    const marks = { [generationMarks.open]: open, [generationMarks.close]: close };
+    const scope = templateScope({ ...variables, ...marks }, () => now ?? new Date());
     try {
       return pythonString(new TemplateInterpreter(scope).run(this.program));
     } catch (cause) {
@@ -78,14 +72,6 @@ export class ChatTemplate {
       throw new LlamaGymError("TEMPLATE_FAILED", `The chat template ${said}: ${reason(cause)}.`, { cause });
     }
   }
-}
-
-/** Replaces each generation tag by a block that prints a mark, with the tag's own control of whitespace. */
-function printMarks(source: string): string {
-  return source.replace(generationTag, (_, before: string, end: string | undefined, after: string) => {
-    const name = end ? closeVariable : openVariable;
-    return `{%${before} if true %}{{ ${name} }}{% endif ${after}%}`;
-  });
 }
 
 /** Two characters that stand nowhere in the text: noncharacters, which text is not meant to have. */
