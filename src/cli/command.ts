@@ -1,0 +1,18 @@
+import { helpArguments, parseOptions, type OptionTable, type OptionValues } from "./options.js";
+import { defineCommand, type CommandDef } from "citty";
+
+/** A command: its options, and what it does with them; the number that it gives is the process's exit status. */
+export function command<const Table extends OptionTable>(
+  name: string,
+  description: string,
+  options: Table,
+  run: (values: OptionValues<Table>) => Promise<number>,
+): CommandDef {
+  return defineCommand({
+    meta: { name, description },
+    args: helpArguments(options),
+    run: async ({ rawArgs }) => {
+      process.exitCode = await run(parseOptions(options, rawArgs));
+    },
+  }) as CommandDef;
+}

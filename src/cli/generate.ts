@@ -1,0 +1,65 @@
+import { text } from "node:stream/consumers";
+import { AutoModelForCausalLM } from "../generation/auto.js";
+import type { LanguageModel } from "../generation/language-model.js";
+import type { PromptInput } from "../generation/prompt.js";
+import { resolveOptions } from "../generation/options.js";
+import { chat, hasChatTemplate } from "./chat.js";
+import { command } from "./command.js";
+import { generateOptions, generationOptions, type GenerateValues } from "./generation-options.js";
+import { UsageError } from "./options.js";
+import { DownloadBars } from "./progress.js";
+import { ReplyPrinter } from "./reply-printer.js";
+
+export const generateCommand = command(
+  "generate",
+  "Generate text with a model; without --prompt, chat with it",
+  generateOptions,
+  generate,
+);
+
+async function generate(values: GenerateValues): Promise<number> {
+  const settings = generationOptions(values);
+  // Options that contradict one another are told before anything is loaded.
+  resolveOptions(settings);
+  if (values.raw && values.system !== undefined)
+    throw new UsageError("--raw has no messages, so it takes no --system.");
+  const started = performance.now();
+  const model = await openModel(values);
+  const printer = new ReplyPrinter({ ...values, loadSeconds: (performance.now() - started) / 1000 });
+  try {
+    if (values.prompt === undefined) return await chat(model, printer, { ...values, settings });
+    const prompt = values.prompt === "-" ? (await text(process.stdin)).trimEnd() : values.prompt;
+    await printer.print(model.generate(promptOf(model, prompt, values), settings));
+    return 0;
+  } finally {
+    await model.close();
+  }
+}
+
+async function openModel({ model, adapter, revision, device, threads }: GenerateValues): Promise<LanguageModel> {
+  const bars = new DownloadBars();
+  try {
+    const opened = await AutoModelForCausalLM.fromPretrained(model, {
+      adapter,
+      revision,
+      device,
+      threads,
+      onProgress: bars.update,
+    });
+    // The first reply then waits no longer for the session.
+    void opened.sampler().catch(() => {});
+    return opened;
+  } finally {
+    bars.end();
+  }
+}
+
+/** The prompt as a message where the model has a chat template, else as a text to go on with. */
+function promptOf(model: LanguageModel, prompt: string, { raw, system }: GenerateValues): PromptInput {
+  if (raw || !hasChatTemplate(model)) {
+    if (system !== undefined) throw new UsageError("This model has no chat template, so it takes no --system.");
+    return prompt;
+  }
+  const user = { role: "user", content: prompt };
+  return system === undefined ? [user] : [{ role: "system", content: system }, user];
+}

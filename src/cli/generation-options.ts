@@ -1,0 +1,71 @@
+import { numberOptions, overflowPolicies, type GenerationOptions } from "../generation/options.js";
+import type { OptionTable, OptionValues } from "./options.js";
+
+/** Which model a command opens, and where it runs. */
+export const modelOptions = {
+  model: {
+    type: "text",
+    alias: "m",
+    hint: "path or id",
+    required: true,
+    description: "a model folder, a GGUF file, or a Hugging Face id (owner/name, owner/name:file.gguf)",
+  },
+  adapter: { type: "text", hint: "path or id", description: "a LoRA adapter to put on the model" },
+  revision: { type: "text", hint: "name", description: "branch, tag or commit of a Hugging Face id" },
+  device: {
+    type: "choice",
+    choices: ["auto", "cpu", "cuda", "webgpu"],
+    description: "where to compute; auto by default",
+  },
+  threads: { type: "number", integer: true, min: 1, description: "threads of one operation; all cores by default" },
+} as const satisfies OptionTable;
+
+const { maxNewTokens, temperature, topK, topP, minP, repetitionPenalty, seed } = numberOptions;
+
+/** How replies are generated: the library's own options. */
+export const samplingOptions = {
+  "max-new-tokens": { type: "number", ...maxNewTokens },
+  temperature: { type: "number", alias: "t", ...temperature },
+  "top-k": { type: "number", ...topK },
+  "top-p": { type: "number", ...topP },
+  "min-p": { type: "number", ...minP },
+  "repetition-penalty": { type: "number", ...repetitionPenalty },
+  seed: { type: "number", ...seed },
+  stop: { type: "text", repeated: true, description: "a text that ends the reply; may be given several times" },
+  choice: { type: "text", repeated: true, description: "a text that the reply may be; give it once for each" },
+  overflow: {
+    type: "choice",
+    choices: overflowPolicies,
+    description: "what to do with a prompt that is too long: refuse it (the default), or leave out its oldest part",
+  },
+} as const satisfies OptionTable;
+
+/** What the command generate takes. */
+export const generateOptions = {
+  ...modelOptions,
+  prompt: { type: "text", alias: "p", hint: "text", description: "what to reply to; - reads it from standard input" },
+  system: { type: "text", hint: "text", description: "a system message before the conversation" },
+  raw: { type: "flag", description: "go on with the prompt as a text, without the model's chat template" },
+  ...samplingOptions,
+  json: { type: "flag", description: "print each reply as one line of JSON" },
+  stats: { type: "flag", description: "print times and token counts on standard error" },
+} as const satisfies OptionTable;
+
+export type GenerateValues = OptionValues<typeof generateOptions>;
+
+/** The library's generation options from the command line's; what was not given stays out. */
+export function generationOptions(values: OptionValues<typeof samplingOptions>): GenerationOptions {
+  const options = {
+    maxNewTokens: values["max-new-tokens"],
+    temperature: values.temperature,
+    topK: values["top-k"],
+    topP: values["top-p"],
+    minP: values["min-p"],
+    repetitionPenalty: values["repetition-penalty"],
+    seed: values.seed,
+    stop: values.stop,
+    choices: values.choice,
+    overflow: values.overflow,
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}

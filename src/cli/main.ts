@@ -1,0 +1,87 @@
+#!/usr/bin/env node
+import { createRequire } from "node:module";
+import { stripVTControlCharacters } from "node:util";
+import { defineCommand, renderUsage, runCommand, type CommandDef } from "citty";
+import { nearestName } from "../envs/registry/nearest-name.js";
+import { LlamaGymError } from "../errors.js";
+import { UsageError } from "./options.js";
+import { endQuietlyOnClosedPipe, print } from "./output.js";
+
+/** Every command; a new one is a file and a line. They are loaded when they are called. */
+const commands: Readonly<Record<string, { readonly description: string; readonly load: () => Promise<CommandDef> }>> = {
+  generate: {
+    description: "Generate text with a model, or chat with it",
+    load: async () => (await import("./generate.js")).generateCommand,
+  },
+  models: {
+    description: "List the models that can be used, and which fit this machine",
+    load: async () => (await import("./models.js")).modelsCommand,
+  },
+  doctor: {
+    description: "Check this machine: devices, memory, cache, network, versions",
+    load: async () => (await import("./doctor.js")).doctorCommand,
+  },
+};
+
+const { version, description } = createRequire(import.meta.url)("../../package.json") as {
+  version: string;
+  description: string;
+};
+
+const main = defineCommand({
+  meta: { name: "llamagym", version, description },
+  subCommands: Object.fromEntries(
+    Object.entries(commands).map(([name, { description }]) => [name, defineCommand({ meta: { name, description } })]),
+  ),
+}) as CommandDef;
+
+const isHelp = (arg: string) => arg === "--help" || arg === "-h";
+
+async function run(args: readonly string[]): Promise<void> {
+  const [name, ...rest] = args;
+  if (name === undefined || isHelp(name) || name === "help") return showHelp(name === "help" ? rest[0] : undefined);
+  if (name === "--version" || name === "-v" || name === "-V") return print(version);
+  const command = await findCommand(name);
+  const end = rest.includes("--") ? rest.indexOf("--") : rest.length;
+  if (rest.slice(0, end).some(isHelp)) return showUsage(command, main);
+  await runCommand(command, { rawArgs: rest });
+}
+
+async function showHelp(name: string | undefined): Promise<void> {
+  if (name === undefined) return showUsage(main);
+  return showUsage(await findCommand(name), main);
+}
+
+async function showUsage(command: CommandDef, parent?: CommandDef): Promise<void> {
+  const usage = (await renderUsage(command, parent)).replace(/ +$/gm, "");
+  print(process.stdout.isTTY ? usage : stripVTControlCharacters(usage));
+}
+
+async function findCommand(name: string): Promise<CommandDef> {
+  if (Object.hasOwn(commands, name)) return commands[name].load();
+  if (name.startsWith("-"))
+    throw new UsageError(`A command comes first, not ${name}. Commands: ${Object.keys(commands).join(", ")}.`);
+  const nearest = nearestName(name, Object.keys(commands));
+  const advice =
+    nearest === undefined ? `Commands: ${Object.keys(commands).join(", ")}.` : `Did you mean "${nearest}"?`;
+  throw new UsageError(`There is no command "${name}". ${advice}`);
+}
+
+/** One line for an error; where it came from only with --debug. */
+function describe(error: unknown, debug: boolean): string {
+  if (debug && error instanceof Error) return error.stack ?? String(error);
+  if (error instanceof LlamaGymError) return error.toString().replaceAll("\n", " ");
+  return `${String(error).replaceAll("\n", " ")} (--debug shows where)`;
+}
+
+const args = process.argv.slice(2);
+const debug = args.includes("--debug");
+
+function fail(error: unknown): never {
+  process.stderr.write(`${describe(error, debug)}\n`);
+  process.exit(error instanceof UsageError ? 2 : 1);
+}
+
+endQuietlyOnClosedPipe();
+process.on("uncaughtException", fail);
+await run(args.filter((arg) => arg !== "--debug")).catch(fail);

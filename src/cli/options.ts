@@ -1,0 +1,167 @@
+import { parseArgs } from "node:util";
+import type { ArgsDef } from "citty";
+import { nearestName } from "../envs/registry/nearest-name.js";
+import { LlamaGymError } from "../errors.js";
+import { checkNumber, type NumberRule } from "../generation/options.js";
+
+interface SharedSpec {
+  readonly description: string;
+  /** One letter. */
+  readonly alias?: string;
+}
+
+interface TextSpec extends SharedSpec {
+  readonly type: "text";
+  /** What stands for the value in the help: --model=<path or id>. */
+  readonly hint?: string;
+  readonly required?: true;
+  /** May be given several times; the value is a list. */
+  readonly repeated?: true;
+}
+
+interface ChoiceSpec extends SharedSpec {
+  readonly type: "choice";
+  readonly choices: readonly string[];
+}
+
+interface NumberSpec extends SharedSpec, NumberRule {
+  readonly type: "number";
+}
+
+interface FlagSpec extends SharedSpec {
+  readonly type: "flag";
+}
+
+/** An option of a command. */
+export type OptionSpec = TextSpec | ChoiceSpec | NumberSpec | FlagSpec;
+
+/** A command's options by their names without dashes: what is parsed, checked and shown in the help. */
+export type OptionTable = Readonly<Record<string, OptionSpec>>;
+
+type OptionValue<Spec extends OptionSpec> = Spec extends { readonly type: "flag" }
+  ? boolean
+  : Spec extends { readonly type: "number" }
+    ? number | undefined
+    : Spec extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
+      ? Choice | undefined
+      : Spec extends { readonly repeated: true }
+        ? string[] | undefined
+        : Spec extends { readonly required: true }
+          ? string
+          : string | undefined;
+
+export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof Table]: OptionValue<Table[Name]> };
+
+/**
+ * Reads a command's arguments. Option names may be written in any case: --top-p, --topP, --top_p.
+ * Throws a UsageError for an unknown option, with the nearest known name, and for a value that is missing or cannot be.
+ */
+export function parseOptions<const Table extends OptionTable>(
+  table: Table,
+  args: readonly string[],
+): OptionValues<Table> {
+  const { tokens } = parseArgs({
+    args: args.map((arg) => (arg.startsWith("--") ? normalised(arg) : arg)),
+    strict: false,
+    tokens: true,
+    options: Object.fromEntries(
+      Object.entries(table).map(([name, { type, alias }]) => [
+        name,
+        { type: type === "flag" ? "boolean" : "string", ...(alias === undefined ? {} : { short: alias }) },
+      ]),
+    ),
+  });
+  const values: Record<string, unknown> = {};
+  for (const [name, { type }] of Object.entries(table)) if (type === "flag") values[name] = false;
+  for (const token of tokens) {
+    if (token.kind === "positional") throw unexpected(token.value, table);
+    if (token.kind === "option") readOption(table, token, values);
+  }
+  for (const [name, spec] of Object.entries(table)) {
+    if (spec.type === "text" && spec.required === true && values[name] === undefined)
+      throw new UsageError(`--${name} is missing: ${spec.description}.`);
+  }
+  return values as OptionValues<Table>;
+}
+
+function readOption(
+  table: OptionTable,
+  { name, rawName, value }: { name: string; rawName: string; value?: string | undefined },
+  values: Record<string, unknown>,
+): void {
+  const spec = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (spec === undefined) throw unknownOption(rawName, table);
+  if (spec.type === "flag") {
+    if (value !== undefined) throw new UsageError(`--${name} takes no value.`);
+    values[name] = true;
+    return;
+  }
+  if (value === undefined) throw new UsageError(`--${name} needs a value: ${spec.description}.`);
+  if (spec.type === "text" && spec.repeated === true) values[name] = [...((values[name] as string[]) ?? []), value];
+  else values[name] = readValue(`--${name}`, value, spec);
+}
+
+function readValue(name: string, value: string, spec: Exclude<OptionSpec, FlagSpec>): string | number {
+  if (spec.type === "text") return value;
+  if (spec.type === "number") {
+    const number = value.trim() === "" ? NaN : Number(value);
+    try {
+      checkNumber(name, Number.isNaN(number) ? value : number, spec);
+    } catch (error) {
+      throw new UsageError((error as Error).message);
+    }
+    return number;
+  }
+  if (spec.choices.includes(value)) return value;
+  throw new UsageError(`${name} must be one of ${spec.choices.join(", ")}, not ${value}.`);
+}
+
+/** --topP and --top_p are --top-p. */
+function normalised(arg: string): string {
+  const end = arg.includes("=") ? arg.indexOf("=") : arg.length;
+  const name = arg
+    .slice(2, end)
+    .replace(/_/g, "-")
+    .replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return `--${name}${arg.slice(end)}`;
+}
+
+function unknownOption(rawName: string, table: OptionTable): UsageError {
+  const known = Object.keys(table).map((name) => `--${name}`);
+  const nearest = nearestName(rawName, known);
+  return new UsageError(
+    `There is no option ${rawName}. ${nearest === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${nearest}?`}`,
+  );
+}
+
+function unexpected(value: string, table: OptionTable): UsageError {
+  const example = Object.keys(table).at(0);
+  return new UsageError(
+    `"${value}" is not expected here; options have names${example ? `, such as --${example}` : ""}.`,
+  );
+}
+
+/** The table as citty's argument definitions, for the help. */
+export function helpArguments(table: OptionTable): ArgsDef {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, spec]) => {
+      const { description, alias } = spec;
+      const shared = { description, ...(alias === undefined ? {} : { alias }) };
+      if (spec.type === "flag") return [name, { ...shared, type: "boolean" as const }];
+      return [name, { ...shared, type: "string" as const, valueHint: valueHint(spec) }];
+    }),
+  );
+}
+
+function valueHint(spec: Exclude<OptionSpec, FlagSpec>): string {
+  if (spec.type === "choice") return spec.choices.join("|");
+  if (spec.type === "number") return spec.integer === true ? "integer" : "number";
+  return spec.hint ?? "text";
+}
+
+/** A command that was not written as it must be; the process then ends with status 2. */
+export class UsageError extends LlamaGymError {
+  constructor(message: string) {
+    super("INVALID_ARGUMENT", message);
+  }
+}

@@ -1,0 +1,256 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AutoModelForCausalLM } from "../src/generation/index.js";
+import { FakeHub } from "./support/fake-hub.js";
+import { writeRandomModel } from "./support/random-model.js";
+
+/** The built command, as a user runs it. */
+const bin = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
+
+let folder: string;
+let home: string;
+let remove: () => Promise<void>;
+beforeAll(async () => {
+  ({ folder, remove } = await writeRandomModel({ maxPositions: 512 }));
+  home = await mkdtemp(join(tmpdir(), "home-"));
+});
+afterAll(async () => {
+  await remove();
+  await rm(home, { recursive: true });
+});
+
+interface Run {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+  /** How many pieces standard output came in. */
+  readonly pieces: number;
+}
+
+interface RunOptions {
+  /** All of standard input. */
+  readonly input?: string;
+  /** The beginning of standard input, which then stays open. */
+  readonly begin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Called with what has come on standard output so far. */
+  readonly watch?: (out: string, child: ReturnType<typeof spawn>) => void;
+}
+
+function run(args: readonly string[], { input, begin, env = {}, watch }: RunOptions = {}): Promise<Run> {
+  const child = spawn(process.execPath, [bin, ...args], {
+    env: { PATH: process.env.PATH, HOME: home, HF_HUB_OFFLINE: "1", ...env },
+  });
+  let out = "";
+  let err = "";
+  let pieces = 0;
+  child.stdout.on("data", (data: Buffer) => {
+    out += data.toString();
+    pieces++;
+    watch?.(out, child);
+  });
+  child.stderr.on("data", (data: Buffer) => (err += data.toString()));
+  child.stdin.on("error", () => {});
+  if (begin !== undefined) child.stdin.write(begin);
+  else child.stdin.end(input ?? "");
+  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err, pieces })));
+}
+
+const generate = (...args: readonly string[]) =>
+  run(["generate", "--model", folder, "--device", "cpu", "--threads", "1", ...args]);
+const model = () => ["generate", "--model", folder, "--device", "cpu", "--threads", "1"];
+
+describe("llamagym", () => {
+  it("tells its version and its commands", async () => {
+    expect(await run(["--version"])).toMatchObject({ status: 0, out: `${version}\n`, err: "" });
+    for (const args of [[], ["--help"], ["help"]]) {
+      const { status, out } = await run(args);
+      expect(status).toBe(0);
+      for (const name of ["generate", "models", "doctor"]) expect(out).toMatch(new RegExp(`^ +${name} +\\w`, "m"));
+    }
+    const { out } = await run(["generate", "--help"]);
+    expect(out).toMatch(/--max-new-tokens=<integer> +tokens that a reply has at most/);
+    expect(out).not.toContain("\u001B");
+  });
+
+  it.each([
+    [["genrate"], /^LlamaGymError \[INVALID_ARGUMENT\]: There is no command "genrate". Did you mean "generate"\?\n$/],
+    [["xyz"], /Commands: generate, models, doctor/],
+    [["--model", "x"], /A command comes first, not --model/],
+    [["generate", "--modle", "x"], /There is no option --modle. Did you mean --model\?/],
+    [["generate", "--prompt", "hi"], /--model is missing/],
+    [["generate", "--model"], /--model needs a value/],
+    [["generate", "--model", "x", "hello"], /"hello" is not expected here/],
+    [["generate", "--model", "x", "--topP", "7"], /--top-p must be a number above 0 and at most 1, not 7/],
+    [["generate", "--model", "x", "--seed", "abc"], /--seed must be a whole number of at least 0, not abc/],
+    [["generate", "--model", "x", "--device", "gpu"], /--device must be one of auto, cpu, cuda, webgpu, not gpu/],
+    [["models", "--json=1"], /--json takes no value/],
+  ])("refuses %j with status 2 and one line", async (args, message) => {
+    const { status, out, err } = await run(args);
+    expect({ status, out }).toEqual({ status: 2, out: "" });
+    expect(err).toMatch(message);
+    expect(err.trim()).not.toContain("\n");
+  });
+
+  it("says in one line what is wrong with a model, and where with --debug", async () => {
+    const missing = await run(["generate", "--model", "./nowhere", "--prompt", "hi"]);
+    expect(missing).toMatchObject({ status: 1, out: "" });
+    expect(missing.err).toMatch(/^LlamaGymError \[FILE_NOT_FOUND\]: .*nowhere.*\n$/);
+    const debugged = await run(["generate", "--model", "./nowhere", "--prompt", "hi", "--debug"]);
+    expect(debugged.err).toMatch(/FILE_NOT_FOUND|nowhere[\s\S]*\n +at /);
+    const broken = await mkdtemp(join(tmpdir(), "broken-"));
+    await writeFile(join(broken, "config.json"), "{");
+    expect((await run(["generate", "--model", broken, "--prompt", "hi"])).err).toMatch(/\[FILE_CORRUPT\].*config.json/);
+    await rm(broken, { recursive: true });
+    const overflow = await generate("--prompt", "word ".repeat(600), "--max-new-tokens", "20");
+    expect(overflow).toMatchObject({ status: 1, out: "" });
+    expect(overflow.err).toMatch(/\[CONTEXT_OVERFLOW\]/);
+  });
+});
+
+describe("llamagym generate", () => {
+  it("streams what the library replies", async () => {
+    const opened = await AutoModelForCausalLM.fromPretrained(folder, { device: "cpu", threads: 1 });
+    const messages = [
+      { role: "system", content: "Be brief" },
+      { role: "user", content: "Hello" },
+    ];
+    const { text } = await opened.reply(messages, { maxNewTokens: 60, seed: 4 });
+    const raw = await opened.reply("Hello", { maxNewTokens: 9, stop: ["e"] });
+    await opened.close();
+    const { status, out, pieces } = await generate(
+      ..."--prompt Hello --max-new-tokens 60 --seed 4 --system".split(" "),
+      "Be brief",
+    );
+    expect({ status, out }).toEqual({ status: 0, out: text.endsWith("\n") ? text : `${text}\n` });
+    expect(pieces).toBeGreaterThan(3);
+    const second = await run(
+      [...model(), ..."--prompt - --raw --max-new-tokens 9 --stop zzz --stop e --stats".split(" ")],
+      {
+        input: "Hello\n",
+      },
+    );
+    expect(second.out.trimEnd()).toBe(raw.text.trimEnd());
+    expect(second.err).toMatch(/prompt \d+ tokens, reply \d+ \((stop_string|length)\); loaded in/);
+  });
+
+  it("prints a reply as JSON, which may be held to choices", async () => {
+    const { out } = await generate(..."--prompt Hello --seed 1 --choice left --choice right --json".split(" "));
+    const reply = JSON.parse(out) as Record<string, unknown>;
+    expect(["left", "right"]).toContain(reply.text);
+    expect(reply).toMatchObject({ finishReason: "stop", choice: ["left", "right"].indexOf(reply.text as string) });
+    expect(reply.tokens).toHaveLength((reply.logProbs as number[]).length);
+  });
+
+  it("chats over lines: remembers, forgets with /reset, ends with /exit", async () => {
+    const args = [...model(), ..."--json --max-new-tokens 6 --seed 1".split(" ")];
+    const { status, out } = await run(args, { input: "Hello\nAgain\n\n/reset\nHello\n/exit\nnever\n" });
+    const replies = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { promptTokens: number; tokens: number[] });
+    expect(status).toBe(0);
+    expect(replies).toHaveLength(3);
+    expect(replies[1].promptTokens).toBeGreaterThan(replies[0].promptTokens + replies[0].tokens.length);
+    expect(replies[2].promptTokens).toBe(replies[0].promptTokens);
+  });
+
+  it("leaves out the oldest messages of a chat that outgrows the context, and says so", async () => {
+    const lines = Array.from({ length: 8 }, (_, i) => `${i} ${"word ".repeat(30)}`);
+    const { status, out, err } = await run([...model(), ..."--json --max-new-tokens 20".split(" ")], {
+      input: lines.join("\n"),
+    });
+    expect(status).toBe(0);
+    expect(out.trim().split("\n")).toHaveLength(8);
+    expect(err).toMatch(/The context is full: the oldest \d+ messages were left out/);
+    const whole = await run([...model(), "--max-new-tokens", "20"], { input: `${"word ".repeat(600)}\nHello\n` });
+    expect(whole.err).toMatch(/\[CONTEXT_OVERFLOW\]/);
+    expect(whole.out.trim()).not.toBe("");
+  });
+
+  it("stops a reply at the first Ctrl-C, goes on, and ends at one with no reply running", async () => {
+    let step = 0;
+    const { status, out } = await run([...model(), ..."--max-new-tokens 450 --seed 1".split(" ")], {
+      begin: "Hello\n",
+      watch: (text, child) => {
+        if (step === 0 && text.length > 10) {
+          step = 1;
+          child.kill("SIGINT");
+        } else if (step === 1 && text.endsWith("\n")) {
+          step = 2;
+          child.kill("SIGINT");
+        }
+      },
+    });
+    expect(status).toBe(130);
+    expect(out.length).toBeGreaterThan(10);
+  });
+
+  it("ends quietly when its reader has seen enough", async () => {
+    const { err } = await run(
+      [...model(), ..."--prompt Hello --max-new-tokens 400 --seed 2 --temperature 1".split(" ")],
+      {
+        watch: (_out, child) => child.stdout!.destroy(),
+      },
+    );
+    expect(err).toBe("");
+  });
+
+  it("fetches a model from the hub, saying so on standard error, and finds it offline the next time", async () => {
+    const files: Record<string, Uint8Array> = {};
+    for (const name of await readdir(folder)) files[name] = await readFile(join(folder, name));
+    const hub = await FakeHub.start({ "someone/tiny": { files, commit: "a".repeat(40) } });
+    const cache = await mkdtemp(join(tmpdir(), "cache-"));
+    const args = [
+      "generate",
+      "--model",
+      "someone/tiny",
+      ..."--device cpu --prompt Hello --max-new-tokens 3".split(" "),
+    ];
+    const first = await run(args, { env: { HF_ENDPOINT: hub.endpoint, HF_HOME: cache, HF_HUB_OFFLINE: "0" } });
+    expect(first.status).toBe(0);
+    expect(first.err).toMatch(/Downloaded model.safetensors \(\d+ kB\)/);
+    await hub.stop();
+    const second = await run(args, { env: { HF_HOME: cache } });
+    expect(second).toMatchObject({ status: 0, out: first.out, err: "" });
+    const unknown = await run(["generate", "--model", "someone/other", "--prompt", "x"], { env: { HF_HOME: cache } });
+    expect(unknown).toMatchObject({ status: 1, out: "" });
+    expect(unknown.err).toMatch(/\[HUB_OFFLINE\]/);
+    await rm(cache, { recursive: true });
+  });
+});
+
+describe("llamagym models", () => {
+  it("lists architectures and models with the memory they take", async () => {
+    const { out } = await run(["models"]);
+    expect(out).toMatch(/HuggingFaceTB\/SmolLM2-135M-Instruct +llama +135 M +8192 +\d+ MB +yes +chat/);
+    const { architectures, models } = JSON.parse((await run(["models", "--json"])).out) as {
+      architectures: string[];
+      models: { modelType: string }[];
+    };
+    for (const { modelType } of models) expect(architectures).toContain(modelType);
+  });
+});
+
+describe("llamagym doctor", () => {
+  it("finds the processor, the cache and the settings, without showing secrets", async () => {
+    const { status, out } = await run(["doctor", "--json"], { env: { HF_TOKEN: "hf_secret" } });
+    expect(status).toBe(0);
+    expect(out).not.toContain("hf_secret");
+    const { findings } = JSON.parse(out) as { findings: { name: string; state: string; value: string }[] };
+    const find = (name: string) => findings.find((each) => each.name === name);
+    expect(find("llamagym")).toMatchObject({ state: "ok", value: version });
+    expect(find("device cpu")).toMatchObject({ state: "ok" });
+    expect(find("cache")!.value).toContain(home);
+    expect(find("HF_ variables")!.value).toContain("HF_TOKEN=(set)");
+    expect(find("hub")!.value).toMatch(/HF_HUB_OFFLINE/);
+    expect((await run(["doctor"])).out).toMatch(/^ok +device cpu +works/m);
+  });
+});
