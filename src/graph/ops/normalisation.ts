@@ -4,6 +4,7 @@ import { apply, noGradient, shapeError, type Node, type Operation } from "../nod
 import { extent } from "./constant.js";
 import { add, div, exp, mul, sub } from "./elementwise.js";
 import { reduceMean, reduceSum, sumTo } from "./reduce.js";
+import { whenFilled } from "./when-filled.js";
 
 const lastAxis = [-1];
 
@@ -15,7 +16,8 @@ export const softmaxOperation: Operation<object> = {
     const weighted = mul(upstream, p);
     return [sub(weighted, mul(p, reduceSum(weighted, lastAxis, true)))];
   },
-  onnx: ({ inputs, emitter }) => emitter.emit("Softmax", inputs, { attributes: { axis: -1 } }),
+  onnx: ({ node, inputs, emitter }) =>
+    whenFilled(node.shape, node, emitter, (into) => into.emit("Softmax", inputs, { attributes: { axis: -1 } })),
 };
 
 /** Along the last axis. */

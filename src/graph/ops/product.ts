@@ -1,7 +1,8 @@
 import { mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
-import { Emitter, MICROSOFT, valueInfo } from "../emitter.js";
+import { MICROSOFT, type Emitter } from "../emitter.js";
 import type { Node } from "../node.js";
 import type { MatmulAttributes } from "./matmul.js";
+import { whenFilled } from "./when-filled.js";
 
 export interface ProductContext {
   readonly node: Node<MatmulAttributes>;
@@ -99,25 +100,12 @@ function onWebgpu({ node, inputs, inner, emitter }: ProductContext): string {
       attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
     });
   }
-  const product = (into: Emitter) => {
+  return whenFilled([inner], node, emitter, (into) => {
     const [left, right] = node.inputs.map(({ shape }, i) =>
       [transposeA, transposeB][i] ? transposeLast(inputs[i], shape.length, into) : inputs[i],
     );
     const result = into.emit("MatMul", [left, right]);
     return alpha === 1 ? result : into.emit("Mul", [result, into.float(alpha)]);
-  };
-  if (!mayBeEmpty) return product(emitter);
-  const shape = emitter.shape(node.shape);
-  const filled = emitter.once(`is ${inner.toString()} filled`, () =>
-    emitter.emit("Squeeze", [emitter.emit("Greater", [emitter.dim(inner), emitter.ints([0])])]),
-  );
-  const [then, otherwise] = [new Emitter(emitter), new Emitter(emitter)];
-  const branch = (into: Emitter, name: string) => into.graph("branch", [], [valueInfo(name, node.dtype, node.shape)]);
-  return emitter.emit("If", [filled], {
-    attributes: {
-      then_branch: branch(then, product(then)),
-      else_branch: branch(otherwise, otherwise.emit("Expand", [otherwise.float(0), shape])),
-    },
   });
 }
 

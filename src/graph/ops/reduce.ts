@@ -3,6 +3,7 @@ import { apply, noGradient, shapeError, type Node, type Operation } from "../nod
 import { extent } from "./constant.js";
 import { cast, div, equal, mul } from "./elementwise.js";
 import { expand, reshape } from "./layout.js";
+import { whenFilled } from "./when-filled.js";
 
 export interface ReduceAttributes {
   readonly axes: readonly number[];
@@ -31,8 +32,11 @@ const reduce = (
     return { dtype: x.dtype, shape: reducedShape(x.shape, attributes) };
   },
   gradient,
-  onnx: ({ inputs, attributes: { axes, keepDims }, emitter }) =>
-    emitter.emit(onnx, [...inputs, emitter.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),
+  onnx: ({ node, inputs, attributes: { axes, keepDims }, emitter }) =>
+    // Sums bear empty values everywhere.
+    whenFilled(onnx === "ReduceSum" ? [] : node.inputs[0].shape, node, emitter, (into) =>
+      into.emit(onnx, [...inputs, into.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),
+    ),
 });
 
 export const reduceSumOperation = reduce("reduceSum", "ReduceSum", ({ inputs: [x], attributes, upstream }) => [

@@ -2,6 +2,7 @@ import { sameShape } from "../dim.js";
 import { MICROSOFT } from "../emitter.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
 import { neg } from "./elementwise.js";
+import { whenFilled } from "./when-filled.js";
 
 export interface RotaryAttributes {
   readonly heads: number;
@@ -35,13 +36,15 @@ export const rotaryOperation: Operation<RotaryAttributes> = {
     const [tokens, width] = node.shape;
     const rotaryDim = 2 * (node.inputs[1].shape[1] as number);
     const partial = rotaryDim !== (width as number) / heads;
-    const batched = emitter.emit("Unsqueeze", [x, emitter.ints([0])]);
-    const offset = emitter.ints([0]);
-    const turned = emitter.emit("RotaryEmbedding", [batched, offset, cos, sin], {
-      domain: MICROSOFT,
-      attributes: { num_heads: heads, rotary_embedding_dim: partial ? rotaryDim : 0 },
+    return whenFilled([tokens], node, emitter, (into) => {
+      const batched = into.emit("Unsqueeze", [x, into.ints([0])]);
+      const offset = into.ints([0]);
+      const turned = into.emit("RotaryEmbedding", [batched, offset, cos, sin], {
+        domain: MICROSOFT,
+        attributes: { num_heads: heads, rotary_embedding_dim: partial ? rotaryDim : 0 },
+      });
+      return into.emit("Squeeze", [turned, into.ints([0])]);
     });
-    return emitter.reshape(turned, [tokens, width]);
   },
 };
 
