@@ -1,1 +1,12 @@
 export { LlamaGymError, type ErrorCode } from "./errors.js";
+export type { DownloadProgress } from "./files/index.js";
+export * from "./generation/index.js";
+export type { SamplingSettings } from "./kernels/sampling.js";
+export type { PeftOptions } from "./models/adapters.js";
+export type { LoraConfig } from "./models/lora.js";
+export { registeredModels, type RegisteredModel } from "./models/registry.js";
+export type { SaveOptions } from "./models/saving.js";
+export type { ValueHeadConfig } from "./nn/value-head.js";
+export type { Device } from "./runtime/device.js";
+export { RandomStream, type RandomState } from "./tensor/random.js";
+export * from "./text/index.js";

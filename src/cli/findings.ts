@@ -6,7 +6,7 @@ import { availableParallelism, cpus, freemem, totalmem } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hubSettings, type HubSettings } from "../files/index.js";
-import { installedDevices, resolveProviders, type Device } from "../runtime/device.js";
+import { installedDevices, resolveProviders, runtimeVersion, type Device } from "../runtime/device.js";
 import { formatBytes } from "./output.js";
 
 /** Something about this machine: good, worth knowing, missing for some uses, or broken for all. */
@@ -37,9 +37,7 @@ export async function findings(): Promise<readonly Finding[]> {
 }
 
 function versions(): Finding[] {
-  const require = createRequire(import.meta.url);
-  const own = require("../../package.json") as { version: string };
-  const onnxruntime = require("onnxruntime-node/package.json") as { version: string };
+  const own = createRequire(import.meta.url)("../../package.json") as { version: string };
   const [major, minor] = process.versions.node.split(".").map(Number);
   const old = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
   return [
@@ -50,7 +48,7 @@ function versions(): Finding[] {
       value: `${process.versions.node} (${process.platform} ${process.arch})`,
       ...(old ? { advice: `Install Node.js ${OLDEST_NODE.join(".")} or newer.` } : {}),
     },
-    { state: "ok", name: "onnxruntime-node", value: onnxruntime.version },
+    { state: "ok", name: "onnxruntime-node", value: runtimeVersion() },
   ];
 }
 

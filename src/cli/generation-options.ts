@@ -2,7 +2,7 @@ import { numberOptions, overflowPolicies, type GenerationOptions } from "../gene
 import type { OptionTable, OptionValues } from "./options.js";
 
 /** Which model a command opens, and where it runs. */
-export const modelOptions = {
+const modelOptions = {
   model: {
     type: "text",
     alias: "m",

@@ -33,7 +33,7 @@ interface FlagSpec extends SharedSpec {
 }
 
 /** An option of a command. */
-export type OptionSpec = TextSpec | ChoiceSpec | NumberSpec | FlagSpec;
+type OptionSpec = TextSpec | ChoiceSpec | NumberSpec | FlagSpec;
 
 /** A command's options by their names without dashes: what is parsed, checked and shown in the help. */
 export type OptionTable = Readonly<Record<string, OptionSpec>>;

@@ -131,7 +131,7 @@ export class ChoiceConstraint implements TokenConstraint {
 }
 
 /** log(sum of exp(values)). */
-export function logSumExp(values: readonly number[]): number {
+function logSumExp(values: readonly number[]): number {
   const largest = Math.max(...values);
   if (largest === -Infinity) return -Infinity;
   return largest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - largest), 0));

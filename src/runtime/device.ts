@@ -20,6 +20,11 @@ function cudaFilesInstalled(): boolean {
   return existsSync(join(root, "bin", "napi-v6", process.platform, process.arch, library));
 }
 
+/** The version of ONNX Runtime's package. */
+export function runtimeVersion(): string {
+  return (createRequire(import.meta.url)("onnxruntime-node/package.json") as { version: string }).version;
+}
+
 /** Devices whose files are installed; whether a graphics card answers shows only when a session is made on it. */
 export function installedDevices(): Exclude<Device, "auto">[] {
   const names = new Set(

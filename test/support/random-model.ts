@@ -10,7 +10,7 @@ import { elementCount } from "../../src/tensor/tensor.js";
 const tokenizerFolder = fileURLToPath(new URL("../fixtures/text/model", import.meta.url));
 
 /** The end token of the tokenizer that goes with the model. */
-export const END_TOKEN = 2;
+const END_TOKEN = 2;
 
 export interface RandomModelOptions {
   readonly maxPositions?: number;
