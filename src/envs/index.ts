@@ -81,3 +81,4 @@ export { TimeAwareObservation, type TimeAwareOptions } from "./wrappers/time-awa
 export { TransformAction, type TransformActionOptions } from "./wrappers/transform-action.js";
 export { TransformObservation, type TransformObservationOptions } from "./wrappers/transform-observation.js";
 export { ClipReward, TransformReward, type ClipRewardOptions } from "./wrappers/transform-reward.js";
+export * from "./tasks/index.js";

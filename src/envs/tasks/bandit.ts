@@ -1,0 +1,117 @@
+import { LlamaGymError } from "../../errors.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import type { TextForm } from "../text-form.js";
+import { lastNamedAction } from "../text-parsing.js";
+import { TaskEnv, type Turn } from "./task-env.js";
+
+/** From the best sounding to the worst. */
+const NAMES = [
+  "Golden Goose",
+  "Lucky Clover",
+  "Rich Uncle",
+  "Steady Mill",
+  "Old Bucket",
+  "Rusty Anchor",
+  "Broken Wheel",
+  "Cursed Well",
+];
+const WORST_CHANCE = 0.2;
+const BEST_CHANCE = 0.8;
+
+export interface BanditOptions {
+  /** 2 to 8. */
+  readonly arms?: number;
+  /** Pulls in an episode. */
+  readonly pulls?: number;
+  /**
+   * "misleading": the better an arm's name sounds, the less it pays. "honest": the more it pays. "random": what an arm
+   * pays is drawn anew for each episode, so that it has to be found out within it.
+   */
+  readonly names?: "misleading" | "honest" | "random";
+}
+
+/** `chances`: how likely each arm pays a coin. */
+type BanditState = {
+  readonly chances: readonly number[];
+  readonly pulls: readonly number[];
+  readonly coins: readonly number[];
+};
+
+/**
+ * Pull the arms of a slot machine whose names mislead (after the bandits of RAGEN, Wang et al. 2025).
+ * Observation: pulls and coins of each arm so far, one row an arm. Actions: the arms. A coin is a reward of 1.
+ */
+export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
+  override readonly observationSpace: Box<"int32">;
+  override readonly actionSpace: Discrete;
+  override readonly text: TextForm<Int32Array, number>;
+  private readonly arms: number;
+  private readonly pulls: number;
+  private readonly names: string;
+
+  constructor(options: BanditOptions = {}) {
+    super();
+    const defaults: Required<BanditOptions> = { arms: 2, pulls: 10, names: "misleading" };
+    const { arms, pulls, names } = withDefaults("Bandit", options, defaults);
+    const isPossible = Number.isInteger(arms) && arms >= 2 && arms <= NAMES.length;
+    if (!isPossible || !Number.isInteger(pulls) || pulls < 1 || !["misleading", "honest", "random"].includes(names)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `Bandit takes 2 to ${NAMES.length} arms, at least 1 pull and names "misleading", "honest" or "random"; ` +
+          `got arms ${arms}, pulls ${pulls}, names "${names}".`,
+      );
+    }
+    this.arms = arms;
+    this.pulls = pulls;
+    this.names = names;
+    this.observationSpace = new Box(0, pulls, { shape: [arms, 2], dtype: "int32" });
+    this.actionSpace = new Discrete(arms);
+    this.text = banditText(armNames(arms), pulls);
+  }
+
+  protected override start(): BanditState {
+    const { arms, names, random } = this;
+    const rising = Array.from(
+      { length: arms },
+      (_, i) => WORST_CHANCE + ((BEST_CHANCE - WORST_CHANCE) * i) / (arms - 1),
+    );
+    if (names === "honest") rising.reverse();
+    if (names === "random") random.shuffle(rising);
+    const zeros = Array.from({ length: arms }, () => 0);
+    return { chances: rising, pulls: zeros, coins: zeros };
+  }
+
+  protected override observe({ pulls, coins }: BanditState): Int32Array {
+    return Int32Array.from(pulls.flatMap((count, arm) => [count, coins[arm]]));
+  }
+
+  protected override advance({ chances, pulls, coins }: BanditState, arm: number): Turn<BanditState> {
+    const reward = this.random.random() < chances[arm] ? 1 : 0;
+    const state = { chances, pulls: pulls.with(arm, pulls[arm] + 1), coins: coins.with(arm, coins[arm] + reward) };
+    return { state, reward, terminated: state.pulls.reduce((sum, count) => sum + count, 0) >= this.pulls };
+  }
+}
+
+/** Names spread evenly from the best sounding to the worst. */
+function armNames(arms: number): string[] {
+  return Array.from({ length: arms }, (_, i) => NAMES[Math.round((i * (NAMES.length - 1)) / (arms - 1))]);
+}
+
+function banditText(names: readonly string[], pulls: number): TextForm<Int32Array, number> {
+  return {
+    systemPrompt: `A slot machine has ${names.length} arms: ${names.join(", ")}. Each pays a coin or nothing. Win as many coins as you can in ${pulls} pulls. Answer with the name of an arm.`,
+    formatObservation: (observation) => {
+      const left = pulls - names.reduce((sum, _, arm) => sum + observation[2 * arm], 0);
+      const record = names.map((name, arm) => {
+        const [count, coins] = [observation[2 * arm], observation[2 * arm + 1]];
+        return count === 0 ? `${name}: not pulled yet.` : `${name}: ${coins} coins in ${count} pulls.`;
+      });
+      return `${record.join(" ")} ${left} pulls left. Which arm do you pull?`;
+    },
+    parseAction: (reply) => lastNamedAction(reply, names),
+    formatAction: (arm) => names[arm],
+    choices: names,
+  };
+}

@@ -1,0 +1,104 @@
+import { LlamaGymError } from "../../errors.js";
+import { withDefaults } from "../options.js";
+import { Text } from "../spaces/text.js";
+import type { TextForm } from "../text-form.js";
+import { lastNumber } from "../text-parsing.js";
+import { calculate } from "./arithmetic.js";
+import { COMMAND_CHARSET, commandIn } from "./command-reply.js";
+import { TaskEnv, type Turn } from "./task-env.js";
+
+const MAX_COMMAND = 100;
+const MAX_OBSERVATION = 8192;
+const OPERATORS = ["+", "-", "*"];
+const EXPLANATION = "Say calculate and an expression, or answer and a number.";
+
+export interface CalculatorOptions {
+  /** Operators in the question. */
+  readonly operations?: number;
+  /** The largest number in it. */
+  readonly highest?: number;
+  /** Commands in an episode, the answer included. */
+  readonly turns?: number;
+}
+
+type CalculatorState = { readonly question: string; readonly answer: number; readonly log: readonly string[] };
+
+/**
+ * Answer an arithmetic question too large for the head, with a calculator at hand: "calculate 473 * 89" gives its value,
+ * "answer 42097" ends the episode. Observation: the question and what was calculated. Reward: 1 for the right answer.
+ */
+export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
+  override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${COMMAND_CHARSET}\n"=:` });
+  override readonly actionSpace = new Text(MAX_COMMAND, { charset: COMMAND_CHARSET });
+  override readonly text = calculatorText;
+  private readonly operations: number;
+  private readonly highest: number;
+  private readonly turns: number;
+
+  constructor(options: CalculatorOptions = {}) {
+    super();
+    const defaults = { operations: 2, highest: 999, turns: 5 };
+    const { operations, highest, turns } = withDefaults("Calculator", options, defaults);
+    const isPossible =
+      [operations, highest, turns].every(Number.isInteger) &&
+      operations >= 1 &&
+      operations <= 10 &&
+      highest >= 1 &&
+      turns >= 1 &&
+      turns <= 50;
+    // Answers stay exact.
+    if (!isPossible || highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `Calculator takes 1 to 10 operations on numbers up to highest with highest^(operations + 1) below 2^53, and 1 to 50 turns; ` +
+          `got operations ${operations}, highest ${highest}, turns ${turns}.`,
+      );
+    }
+    this.operations = operations;
+    this.highest = highest;
+    this.turns = turns;
+  }
+
+  protected override start(): CalculatorState {
+    const number = () => this.random.integers(1, this.highest + 1);
+    const rest = Array.from({ length: this.operations }, () => `${this.random.choice(OPERATORS)} ${number()}`);
+    const question = [number(), ...rest].join(" ");
+    const result = calculate(question);
+    return { question, answer: "value" in result ? result.value : 0, log: [] };
+  }
+
+  protected override observe({ question, log }: CalculatorState): string {
+    return [`What is ${question}?`, ...log].join("\n");
+  }
+
+  protected override advance(state: CalculatorState, command: string): Turn<CalculatorState> {
+    const [, verb, rest = ""] = /^\s*(calculate|answer)\b\s*(.*)$/i.exec(command) ?? [];
+    const said = verb?.toLowerCase();
+    if (said === "answer") {
+      const isRight = lastNumber(rest.replaceAll(",", "")) === state.answer;
+      return { state, reward: isRight ? 1 : 0, terminated: true };
+    }
+    const reply = said === "calculate" ? calculation(rest) : EXPLANATION;
+    const log = [...state.log, reply];
+    return { state: { ...state, log }, reward: 0, terminated: log.length >= this.turns };
+  }
+}
+
+function calculation(expression: string): string {
+  const result = calculate(expression);
+  return "value" in result ? `${expression.trim()} = ${plainNumber(result.value)}` : result.problem;
+}
+
+/** Without an exponent, so that what is read is what can be answered. */
+function plainNumber(value: number): string {
+  return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : value.toFixed(6);
+}
+
+const calculatorText: TextForm<string, string> = {
+  systemPrompt:
+    "Answer an arithmetic question. You have a calculator: write calculate and an expression, such as calculate 12 * (3 + 4), to be told its value. When you know the answer, write answer and the number, such as answer 84. One command each turn.",
+  formatObservation: (observation) => observation,
+  parseAction: (reply) =>
+    commandIn(reply, { verbs: ["calculate", "answer"], charset: COMMAND_CHARSET, maxLength: MAX_COMMAND }),
+  formatAction: (command) => command,
+};

@@ -1,0 +1,75 @@
+import { LlamaGymError } from "../../errors.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import type { TextForm } from "../text-form.js";
+import { lastNumber } from "../text-parsing.js";
+import { TaskEnv, type Turn } from "./task-env.js";
+
+export interface GuessNumberOptions {
+  /** The number is one of 1 ... highest. */
+  readonly highest?: number;
+  /** Guesses in an episode. */
+  readonly guesses?: number;
+}
+
+/** The number lies in low ... high, as far as the answers tell. */
+type GuessNumberState = { readonly secret: number; readonly low: number; readonly high: number; readonly left: number };
+
+/**
+ * Guess a number; after each guess it is said whether the number is higher or lower.
+ * Observation: the lowest and highest number still possible, guesses left. Actions: the numbers. Reward: 1 for the number.
+ */
+export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState> {
+  override readonly observationSpace: Box<"int32">;
+  override readonly actionSpace: Discrete;
+  override readonly text: TextForm<Int32Array, number>;
+  private readonly highest: number;
+  private readonly guesses: number;
+
+  constructor(options: GuessNumberOptions = {}) {
+    super();
+    const { highest, guesses } = withDefaults("GuessNumber", options, { highest: 100, guesses: 7 });
+    if (!Number.isInteger(highest) || highest < 2 || highest > 1e9 || !Number.isInteger(guesses) || guesses < 1) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `GuessNumber takes a highest number of 2 to 1000000000 and at least 1 guess, got ${highest} and ${guesses}.`,
+      );
+    }
+    this.highest = highest;
+    this.guesses = guesses;
+    this.observationSpace = new Box([1, 1, 0], [highest, highest, guesses], { dtype: "int32" });
+    this.actionSpace = new Discrete(highest, { start: 1 });
+    this.text = guessNumberText(highest);
+  }
+
+  protected override start(): GuessNumberState {
+    return { secret: this.random.integers(1, this.highest + 1), low: 1, high: this.highest, left: this.guesses };
+  }
+
+  protected override observe({ low, high, left }: GuessNumberState): Int32Array {
+    return Int32Array.of(low, high, left);
+  }
+
+  protected override advance(state: GuessNumberState, guess: number): Turn<GuessNumberState> {
+    const { secret } = state;
+    const left = state.left - 1;
+    const low = guess < secret ? Math.max(state.low, guess + 1) : state.low;
+    const high = guess > secret ? Math.min(state.high, guess - 1) : state.high;
+    if (guess === secret) return { state: { secret, low: secret, high: secret, left }, reward: 1, terminated: true };
+    return { state: { secret, low, high, left }, reward: 0, terminated: left === 0 };
+  }
+}
+
+function guessNumberText(highest: number): TextForm<Int32Array, number> {
+  return {
+    systemPrompt: `Guess a whole number from 1 to ${highest}. After each guess you are told where it can still be. Answer with a number alone.`,
+    formatObservation: ([low, high, left]) =>
+      `The number is ${low === high ? `${low}` : `between ${low} and ${high}`}. ${left} ${left === 1 ? "guess" : "guesses"} left. What is your guess?`,
+    parseAction: (reply) => {
+      const guess = lastNumber(reply);
+      return guess !== undefined && Number.isInteger(guess) && guess >= 1 && guess <= highest ? guess : undefined;
+    },
+    formatAction: String,
+  };
+}

@@ -1,0 +1,102 @@
+import type { RandomStream } from "../../tensor/random.js";
+
+/** What a cell is besides what stands on it. */
+export type Ground = "wall" | "floor" | "target";
+
+/** A level: its ground row by row, the boxes' cells and the player's. */
+export type Level = {
+  readonly size: number;
+  readonly ground: readonly Ground[];
+  readonly boxes: readonly number[];
+  readonly player: number;
+};
+
+const WALL_CHANCE = 0.2;
+/** States tried on the way from the solved level; in small rooms that is all there are. */
+const MAX_STATES = 10_000;
+/** How far from solved a level is, as a share of the farthest found. */
+const FAR = 0.6;
+/** Rooms drawn before a larger one must be asked for. */
+const MAX_DRAWS = 500;
+
+/** Cells from one to the next in each direction: up, down, left, right. */
+export function offsets(size: number): readonly number[] {
+  return [-size, size, -1, 1];
+}
+
+/**
+ * A level that can be solved: boxes start on their targets and are pulled away from them, which pushing undoes.
+ * No box starts on a target. Undefined when so many boxes find no room.
+ */
+export function drawLevel(size: number, boxes: number, random: RandomStream): Level | undefined {
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
+    const room = drawRoom(size, random);
+    if (room.length < 2 * boxes + 2) continue;
+    const places = random.sampleIndices(room.length, boxes + 1).map((index) => room[index]);
+    const targets = places.slice(1);
+    const ground = Array.from({ length: size * size }, (_, cell): Ground => {
+      if (!room.includes(cell)) return "wall";
+      return targets.includes(cell) ? "target" : "floor";
+    });
+    const level = pullAway({ size, ground, boxes: targets, player: places[0] }, random);
+    if (level !== undefined) return level;
+  }
+  return undefined;
+}
+
+/** The floor cells of a room whose floor hangs together, within a wall all round. */
+function drawRoom(size: number, random: RandomStream): number[] {
+  const isFloor = Array.from({ length: size * size }, (_, cell) => {
+    const [row, column] = [Math.floor(cell / size), cell % size];
+    const isBorder = row === 0 || column === 0 || row === size - 1 || column === size - 1;
+    return !isBorder && random.random() >= WALL_CHANCE;
+  });
+  let largest: number[] = [];
+  const seen = new Set<number>();
+  for (const start of isFloor.keys()) {
+    if (!isFloor[start] || seen.has(start)) continue;
+    const area = [start];
+    seen.add(start);
+    for (const cell of area) {
+      for (const offset of offsets(size)) {
+        const next = cell + offset;
+        if (!isFloor[next] || seen.has(next)) continue;
+        seen.add(next);
+        area.push(next);
+      }
+    }
+    if (area.length > largest.length) largest = area;
+  }
+  return largest;
+}
+
+/**
+ * One of the states from which the boxes are farthest from being back on their targets, found by trying all moves and
+ * pulls from the solved states, nearest first. No box stands on a target in it.
+ */
+function pullAway({ size, ground, boxes: targets }: Level, random: RandomStream): Level | undefined {
+  const isFree = (cell: number, boxes: readonly number[]) => ground[cell] !== "wall" && !boxes.includes(cell);
+  const states: { boxes: readonly number[]; player: number; depth: number }[] = [];
+  const seen = new Set<string>();
+  const add = (boxes: readonly number[], player: number, depth: number) => {
+    const key = `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
+    if (seen.has(key) || states.length >= MAX_STATES) return;
+    seen.add(key);
+    states.push({ boxes, player, depth });
+  };
+  for (const cell of ground.keys()) if (isFree(cell, targets)) add(targets, cell, 0);
+  for (const { boxes, player, depth } of states) {
+    for (const offset of offsets(size)) {
+      if (!isFree(player + offset, boxes)) continue;
+      add(boxes, player + offset, depth + 1);
+      const pulled = boxes.indexOf(player - offset);
+      if (pulled >= 0) add(boxes.with(pulled, player), player + offset, depth + 1);
+    }
+  }
+  const open = states.filter(({ boxes }) => boxes.every((box) => ground[box] !== "target"));
+  const deepest = Math.max(...open.map(({ depth }) => depth));
+  const far = open.filter(({ depth }) => depth >= FAR * deepest);
+  if (far.length === 0) return undefined;
+  const { boxes, player } = random.choice(far);
+  return { size, ground, boxes, player };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { RandomStream } from "../../tensor/random.js";
+import { drawLevel, type Level } from "./sokoban-level.js";
+import { push, SokobanEnv } from "./sokoban.js";
+
+/** The fewest moves that put all boxes on targets, by breadth-first search; undefined when there are none. */
+function solve(level: Level): number[] | undefined {
+  const keyOf = ({ player, boxes }: Level) => `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
+  const seen = new Set([keyOf(level)]);
+  const queue: { level: Level; moves: number[] }[] = [{ level, moves: [] }];
+  for (const { level: here, moves } of queue) {
+    if (here.boxes.every((box) => here.ground[box] === "target")) return moves;
+    for (let move = 0; move < 4; move++) {
+      const next = push(here, move);
+      const key = keyOf(next);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      queue.push({ level: next, moves: [...moves, move] });
+    }
+  }
+  return undefined;
+}
+
+const parse = (rows: string[]): Level => {
+  const cells = Array.from(rows.join(""));
+  return {
+    size: rows.length,
+    ground: cells.map((cell) => (cell === "#" ? "wall" : ".*+".includes(cell) ? "target" : "floor")),
+    boxes: cells.flatMap((cell, i) => ("$*".includes(cell) ? [i] : [])),
+    player: cells.findIndex((cell) => "@+".includes(cell)),
+  };
+};
+
+describe("SokobanEnv", () => {
+  it("draws levels that can be solved and are not solved yet", () => {
+    const random = new RandomStream(1);
+    for (let draw = 0; draw < 60; draw++) {
+      const level = drawLevel(6, 1 + (draw % 2), random);
+      expect(level?.boxes.some((box) => level.ground[box] === "target")).toBe(false);
+      expect(level && solve(level)?.length).toBeGreaterThan(0);
+    }
+  });
+
+  it("pushes one box, and never two or through a wall", () => {
+    const level = parse(["#####", "#@$-#", "#-$-#", "#-$.#", "#####"]);
+    expect(push(level, 3).boxes).toEqual([8, 12, 17]);
+    expect(push(push(level, 3), 3)).toEqual(push(level, 3));
+    expect(push(level, 0)).toBe(level);
+    const below = push(level, 3);
+    expect(push(below, 1)).toBe(below);
+  });
+
+  it("pays gym-sokoban's rewards along the shortest solution", () => {
+    const env = new SokobanEnv({ size: 6, boxes: 2 });
+    for (let seed = 0; seed < 10; seed++) {
+      env.reset({ seed });
+      const level = (env.getState().state as unknown as { state: Level }).state;
+      const moves = solve(level) ?? [];
+      let total = 0;
+      let ended = false;
+      for (const move of moves) {
+        const { reward, terminated } = env.step(move);
+        total += reward;
+        ended = terminated;
+      }
+      expect(ended).toBe(true);
+      expect(total).toBeCloseTo(10 + 2 - 0.1 * moves.length, 9);
+    }
+  });
+
+  it("writes levels as people do", () => {
+    const env = new SokobanEnv();
+    const { observation, info } = env.reset({ seed: 2 });
+    const rows = env.text.formatObservation(observation, info).split("\n");
+    expect(rows).toHaveLength(6);
+    expect(rows.join("")).toMatch(/^[#\-.$*@+]{36}$/);
+    expect(() => new SokobanEnv({ boxes: 9 })).toThrow(/at most one for five inner cells/);
+  });
+});

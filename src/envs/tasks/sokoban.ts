@@ -1,0 +1,106 @@
+import { LlamaGymError } from "../../errors.js";
+import type { Info } from "../info.js";
+import { withDefaults } from "../options.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import type { TextForm } from "../text-form.js";
+import { lastNamedAction } from "../text-parsing.js";
+import { drawLevel, type Level, offsets } from "./sokoban-level.js";
+import { TaskEnv, type Turn } from "./task-env.js";
+
+const MOVES = ["up", "down", "left", "right"];
+/** Wall, floor, target, box, box on a target, player, player on a target, as people write them. */
+const LETTERS = ["#", "-", ".", "$", "*", "@", "+"];
+/** Schrader's gym-sokoban. */
+const REWARDS = { step: -0.1, boxOn: 1, boxOff: -1, solved: 10 };
+
+export interface SokobanOptions {
+  /** Rows and columns, walls all round included; 5 to 16. */
+  readonly size?: number;
+  readonly boxes?: number;
+}
+
+/**
+ * Push boxes onto their targets. Levels are drawn and can be solved. Observation: 0 wall, 1 floor, 2 target, 3 box,
+ * 4 box on target, 5 player, 6 player on target. Actions: up, down, left, right, which also push.
+ * Reward: -0.1 a step, 1 for a box put on a target, -1 for one pushed off, 10 for the last.
+ */
+export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
+  override readonly observationSpace: Box<"uint8">;
+  override readonly actionSpace = new Discrete(MOVES.length);
+  override readonly text: TextForm<Uint8Array, number>;
+  private readonly size: number;
+  private readonly boxes: number;
+
+  constructor(options: SokobanOptions = {}) {
+    super();
+    const { size, boxes } = withDefaults("Sokoban", options, { size: 6, boxes: 1 });
+    const fits = Number.isInteger(size) && size >= 5 && size <= 16 && Number.isInteger(boxes) && boxes >= 1;
+    if (!fits || boxes > (size - 2) ** 2 / 5) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `Sokoban takes a size of 5 to 16 and at least one box, at most one for five inner cells; got size ${size}, boxes ${boxes}.`,
+      );
+    }
+    this.size = size;
+    this.boxes = boxes;
+    this.observationSpace = new Box(0, LETTERS.length - 1, { shape: [size, size], dtype: "uint8" });
+    this.text = sokobanText(size);
+  }
+
+  protected override start(): Level {
+    const level = drawLevel(this.size, this.boxes, this.random);
+    if (level !== undefined) return level;
+    throw new LlamaGymError("ENV_FAILED", `Sokoban found no room for ${this.boxes} boxes. Ask for a larger size.`);
+  }
+
+  protected override observe({ ground, boxes, player }: Level): Uint8Array {
+    return Uint8Array.from(ground, (kind, cell) => {
+      if (kind === "wall") return 0;
+      const onTarget = kind === "target" ? 1 : 0;
+      if (boxes.includes(cell)) return 3 + onTarget;
+      return (cell === player ? 5 : 1) + onTarget;
+    });
+  }
+
+  protected override describe(level: Level): Info {
+    return { boxesOnTarget: boxesOnTarget(level) };
+  }
+
+  protected override advance(level: Level, action: number): Turn<Level> {
+    const state = push(level, action);
+    const gained = boxesOnTarget(state) - boxesOnTarget(level);
+    const isSolved = boxesOnTarget(state) === state.boxes.length;
+    const moved = gained > 0 ? REWARDS.boxOn : gained < 0 ? REWARDS.boxOff : 0;
+    return { state, reward: REWARDS.step + moved + (isSolved ? REWARDS.solved : 0), terminated: isSolved };
+  }
+}
+
+/** The level after a move; the same one when something is in the way. */
+export function push(level: Level, action: number): Level {
+  const { size, ground, boxes, player } = level;
+  const offset = offsets(size)[action];
+  const next = player + offset;
+  const box = boxes.indexOf(next);
+  const isBlocked = (cell: number) => ground[cell] === "wall" || boxes.includes(cell);
+  if (ground[next] === "wall" || (box >= 0 && isBlocked(next + offset))) return level;
+  return { ...level, player: next, boxes: box >= 0 ? boxes.with(box, next + offset) : boxes };
+}
+
+function boxesOnTarget({ ground, boxes }: Level): number {
+  return boxes.filter((box) => ground[box] === "target").length;
+}
+
+function sokobanText(size: number): TextForm<Uint8Array, number> {
+  return {
+    systemPrompt:
+      "Push every box ($) onto a target (.). # is a wall, - is floor, @ is you, * is a box on a target, + is you on a target. You can push one box at a time and never pull. Answer up, down, left or right.",
+    formatObservation: (cells) =>
+      Array.from({ length: size }, (_, row) =>
+        Array.from(cells.subarray(row * size, (row + 1) * size), (cell) => LETTERS[cell]).join(""),
+      ).join("\n"),
+    parseAction: (reply) => lastNamedAction(reply, MOVES),
+    formatAction: (action) => MOVES[action],
+    choices: MOVES,
+  };
+}

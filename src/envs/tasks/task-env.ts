@@ -1,0 +1,78 @@
+import { LlamaGymError } from "../../errors.js";
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
+import type { Info } from "../info.js";
+import type { JsonValue } from "../json.js";
+import type { TextForm } from "../text-form.js";
+
+/** What an action led to. */
+export interface Turn<State> {
+  readonly state: State;
+  readonly reward: number;
+  readonly terminated: boolean;
+}
+
+/**
+ * A task whose whole state is one JSON value: it says how a state starts, what is seen of it and what an action makes
+ * of it; the rest of an environment follows. States are never changed, only replaced.
+ */
+export abstract class TaskEnv<Observation, Action, State extends JsonValue> extends Env<Observation, Action> {
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 4 };
+  abstract override readonly text: TextForm<Observation, Action>;
+  private state: State | undefined;
+  private isOver = false;
+
+  /** A first state, drawn from `this.random`. */
+  protected abstract start(): State;
+  /** What the agent sees; a new value each time. */
+  protected abstract observe(state: State): Observation;
+  /** What an action makes of a state; chance comes from `this.random`. */
+  protected abstract advance(state: State, action: Action): Turn<State>;
+
+  /** What is told besides the observation; a new value each time. */
+  protected describe(_state: State): Info {
+    return {};
+  }
+
+  override reset({ seed }: ResetOptions = {}): ResetResult<Observation> {
+    this.reseed(seed);
+    this.state = this.start();
+    this.isOver = false;
+    return { observation: this.observe(this.state), info: this.describe(this.state) };
+  }
+
+  override step(action: Action): StepResult<Observation> {
+    this.checkAction(action);
+    if (this.state === undefined) throw this.notReset();
+    if (this.isOver) {
+      throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the episode has ended. Call reset().`);
+    }
+    const { state, reward, terminated } = this.advance(this.state, action);
+    this.state = state;
+    this.isOver = terminated;
+    return { observation: this.observe(state), reward, terminated, truncated: false, info: this.describe(state) };
+  }
+
+  /** What a language model would be shown. */
+  override render(_mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notReset();
+    return `${this.text.formatObservation(this.observe(this.state), this.describe(this.state))}\n`;
+  }
+
+  protected override saveState(): JsonValue {
+    return { state: this.state ?? null, isOver: this.isOver };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const { state, isOver } = json as { state: State | null; isOver: boolean };
+    this.state = state ?? undefined;
+    this.isOver = isOver;
+  }
+}

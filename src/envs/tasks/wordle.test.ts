@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { WORDLE_WORDS } from "./wordle-words.js";
+import { markGuess, WordleEnv } from "./wordle.js";
+
+const letters = (word: string) => Int32Array.from(word, (letter) => letter.charCodeAt(0) - 97);
+
+describe("WordleEnv", () => {
+  it.each([
+    ["crane", "crane", "ggggg"],
+    ["speed", "abide", "--y-y"],
+    ["speed", "erase", "y-yy-"],
+    ["speed", "steal", "g-g--"],
+    ["speed", "crepe", "-ygy-"],
+    ["allay", "label", "yyy--"],
+    ["eerie", "where", "y-y-g"],
+  ])("marks %s for %s as %s", (guess, secret, marks) => {
+    expect(markGuess(guess, secret)).toBe(marks);
+  });
+
+  it("has words of five letters, each once", () => {
+    expect(WORDLE_WORDS.every((word) => /^[a-z]{5}$/.test(word))).toBe(true);
+    expect(new Set(WORDLE_WORDS).size).toBe(WORDLE_WORDS.length);
+  });
+
+  it("is nearly always won by guessing words that all marks allow", () => {
+    const env = new WordleEnv();
+    let won = 0;
+    for (let seed = 0; seed < 200; seed++) {
+      env.reset({ seed });
+      let possible: readonly string[] = WORDLE_WORDS;
+      for (;;) {
+        const guess = possible[possible.length >> 1];
+        const { observation, reward, terminated } = env.step(letters(guess));
+        won += reward;
+        if (terminated) break;
+        const marks = observation.split("\n").at(-1)?.slice(6);
+        possible = possible.filter((word) => markGuess(guess, word) === marks);
+      }
+    }
+    expect(won).toBeGreaterThan(190);
+  });
+
+  it("reads the last word of five letters, and shows what was guessed", () => {
+    const env = new WordleEnv();
+    env.reset({ seed: 1 });
+    const { observation, info } = env.step(letters("crane"));
+    expect(observation).toMatch(/^crane [gy-]{5}$/);
+    expect(env.text.formatObservation(observation, info)).toMatch(/^crane .{5}\n5 guesses left/);
+    expect(env.text.parseAction("My guess is STONE.", observation, info)).toEqual(letters("stone"));
+    expect(env.text.parseAction("cat", observation, info)).toBeUndefined();
+  });
+});
