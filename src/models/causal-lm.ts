@@ -3,7 +3,7 @@ import type { CompiledGraph, Node } from "../graph/index.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { valueHead, type ValueHeadConfig } from "../nn/value-head.js";
 import type { Device } from "../runtime/device.js";
-import { Runtime } from "../runtime/runtime.js";
+import { Runtime, type SessionOptions } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
 import type { View } from "../runtime/buffer.js";
 import { tensor, type Tensor } from "../tensor/tensor.js";
@@ -134,8 +134,12 @@ export class CausalLM {
     return valueHead(head, input, (name, shape) => scope.trainedInput(name, shape));
   }
 
-  async createSession(graph: CompiledGraph, { profile }: { profile?: string } = {}): Promise<Session> {
-    return this.runtime.createSession(graph, { ...this.weights.sessionOptions(), profile });
+  /** Loads a graph of this model; see SessionOptions. */
+  async createSession(
+    graph: CompiledGraph,
+    options: Pick<SessionOptions, "profile" | "packWeights"> = {},
+  ): Promise<Session> {
+    return this.runtime.createSession(graph, { ...(await this.weights.sessionOptions(graph)), ...options });
   }
 
   /** The trained values that a graph reads. */
@@ -170,6 +174,6 @@ export class CausalLM {
   /** Ends the runtime, and with it every form of this model, and closes its files. */
   async close(): Promise<void> {
     await this.runtime.close();
-    await this.source.close();
+    await this.weights.close();
   }
 }

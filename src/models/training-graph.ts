@@ -92,7 +92,7 @@ export class ScoringGraph {
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
       ...(policy.values === undefined ? {} : { values: policy.values }),
     });
-    return new ScoringGraph(model, await model.createSession(graph, { profile }));
+    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }));
   }
 
   /** One entry for each selected token; `adapter: false` gives the reference policy's. */

@@ -1,19 +1,22 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { WeightEntry, WeightFile } from "../files/index.js";
-import type { NamedType, WeightLocation } from "../graph/index.js";
+import type { CompiledGraph, NamedType, WeightLocation } from "../graph/index.js";
 import type { SessionOptions } from "../runtime/runtime.js";
 import type { DType } from "../tensor/dtype.js";
-import { elementCount } from "../tensor/tensor.js";
 import { BLOCK_SIZE, quantise } from "./quantisation.js";
 import type { StoredParameter } from "./scope.js";
+import { WidenedFile } from "./widened-file.js";
 
 /** Stored types that a graph reads in place. */
 const MAPPABLE: Readonly<Record<string, DType>> = { F32: "float32", F16: "float16", BF16: "bfloat16" };
 
-/** Where a parameter lies: in its file, as it is there, or in memory as float32 or in blocks of few bits. */
+/**
+ * Where a parameter lies: in its file, where sessions read it in place ("mapped") or from where it is widened ("file"), or in memory, in parts that sessions know by name.
+ */
 type Place =
-  | { readonly kind: "file"; readonly location: WeightLocation; readonly parameter: StoredParameter }
+  | { readonly kind: "mapped"; readonly location: WeightLocation; readonly parameter: StoredParameter }
+  | { readonly kind: "file"; readonly parameter: StoredParameter }
   | { readonly kind: "memory"; readonly parts: ReadonlyMap<string, Uint8Array>; readonly parameter: StoredParameter };
 
 /** Which parameters to hold in few bits. */
@@ -26,12 +29,13 @@ export interface Quantisation {
 }
 
 /**
- * A model's frozen parameters. Where all lie in their files as plain numbers they are read there in place, by every session;
- * otherwise (quantised blocks of a GGUF, merged weights) all are held once as float32, in memory that sessions share: a
- * session takes its weights from files or from memory, not from both.
+ * A model's frozen parameters. Where all lie in their files as plain numbers, every session maps them from there; what a file
+ * holds in blocks is first widened into a temporary file and mapped from that. Merged and quantised weights are in memory, and
+ * a session of those is given all its weights there (it takes them from files or from memory, not from both).
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
+  private widenedFile: Promise<WidenedFile | undefined> | undefined;
 
   private constructor(
     readonly file: WeightFile,
@@ -48,25 +52,37 @@ export class ModelWeights {
     for (const { file: path } of entries) if (!paths.has(path)) paths.set(path, await realpath(path));
     const folders = new Set([...paths.values()].map((path) => dirname(path)));
     const inPlace = folders.size === 1 && entries.every(({ mappable, dtype }) => mappable && dtype in MAPPABLE);
-    if (!inPlace || quantisation !== undefined) {
-      const read = (name: string, target: Float32Array) => file.readFloat32(name, target);
-      return new ModelWeights(file, undefined, await inMemory(entries, read, quantisation));
+    const places = new Map<string, Place>();
+    for (const entry of entries) {
+      const { name, shape, offset, byteLength } = entry;
+      if (quantisation !== undefined && isQuantised(entry, quantisation)) {
+        places.set(name, quantised(name, await file.readFloat32(name), shape, quantisation));
+      } else if (inPlace && quantisation === undefined) {
+        const location = { file: basename(paths.get(entry.file)!), offset, byteLength };
+        places.set(name, {
+          kind: "mapped",
+          location,
+          parameter: { kind: "frozen", dtype: MAPPABLE[entry.dtype], shape },
+        });
+      } else {
+        places.set(name, { kind: "file", parameter: { kind: "frozen", dtype: "float32", shape } });
+      }
     }
-    const places = entries.map(({ name, file: path, dtype, shape, offset, byteLength }): [string, Place] => {
-      const location = { file: basename(paths.get(path)!), offset, byteLength };
-      return [name, { kind: "file", location, parameter: { kind: "frozen", dtype: MAPPABLE[dtype], shape } }];
-    });
-    return new ModelWeights(file, [...folders][0], new Map(places));
+    return new ModelWeights(file, [...folders][0], places);
   }
 
   /** The same parameters with other values for some. */
-  async withReplaced(replaced: ReadonlyMap<string, Float32Array>): Promise<ModelWeights> {
-    const places = await inMemory([...this.file.entries.values()], async (name, target) => {
+  withReplaced(replaced: ReadonlyMap<string, Float32Array>): ModelWeights {
+    const places = [...this.places].map(([name, place]): [string, Place] => {
+      const { shape } = place.parameter;
+      const parameter = { kind: "frozen", dtype: "float32", shape } as const;
       const values = replaced.get(name);
-      if (values === undefined) await this.file.readFloat32(name, target);
-      else target.set(values);
+      if (values === undefined) return [name, place.kind === "mapped" ? { kind: "file", parameter } : place];
+      const bytes = new Uint8Array(share(values.byteLength));
+      floats(bytes).set(values);
+      return [name, { kind: "memory", parts: new Map([[name, bytes]]), parameter }];
     });
-    return new ModelWeights(this.file, undefined, places);
+    return new ModelWeights(this.file, this.folder, new Map(places));
   }
 
   /** A parameter's values as float32; those of a quantised one as they were before. */
@@ -76,24 +92,36 @@ export class ModelWeights {
     return floats(place.parts.get(name)!);
   }
 
-  /** What a session needs to find the weights. */
-  sessionOptions(): SessionOptions {
-    const locations = new Map<string, WeightLocation>();
-    const buffers: { name: string; data: Uint8Array }[] = [];
-    for (const [name, place] of this.places) {
-      if (place.kind === "file") {
-        locations.set(name, place.location);
-        continue;
-      }
-      for (const [part, data] of place.parts) {
-        buffers.push({ name: memoryFile(part), data });
-        locations.set(part, { file: memoryFile(part), offset: 0, byteLength: data.byteLength });
-      }
+  /** What a session needs to find the weights of its graph; to be dropped when the session stands. */
+  async sessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
+    if ([...this.places.values()].every(({ kind }) => kind === "file")) {
+      this.widenedFile ??= WidenedFile.create(this.file);
+      const widened = await this.widenedFile;
+      if (widened !== undefined) return { locate: ({ name }) => widened.locations.get(name)!, folder: widened.folder };
     }
-    return { locate: ({ name }: NamedType) => locations.get(name)!, folder: this.folder, buffers };
+    const parts = new Map<string, Uint8Array>();
+    const locations = new Map<string, WeightLocation>();
+    for (const [name, place] of this.places) {
+      if (place.kind === "mapped") locations.set(name, place.location);
+      else if (place.kind === "memory") for (const [part, data] of place.parts) parts.set(part, data);
+      else if (weights.some((weight) => weight.name === name)) parts.set(name, await this.widened(name));
+    }
+    const used = weights.filter(({ name }) => parts.has(name));
+    return {
+      locate: ({ name }: NamedType) =>
+        locations.get(name) ?? { file: memoryFile(name), offset: 0, byteLength: parts.get(name)!.byteLength },
+      folder: this.folder,
+      buffers: used.map(({ name }) => ({ name: memoryFile(name), data: parts.get(name)! })),
+    };
+  }
+
+  private async widened(name: string): Promise<Uint8Array> {
+    const values = await this.file.readFloat32(name);
+    return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   }
 
   async close(): Promise<void> {
+    await (await this.widenedFile)?.remove();
     await this.file.close();
   }
 }
@@ -109,28 +137,8 @@ function floats(bytes: Uint8Array): Float32Array {
 
 const share = (bytes: number) => new SharedArrayBuffer(bytes);
 
-/** All entries in memory that threads share: as float32, or in few bits. */
-async function inMemory(
-  entries: readonly WeightEntry[],
-  read: (name: string, target: Float32Array) => Promise<unknown>,
-  quantisation?: Quantisation,
-): Promise<Map<string, Place>> {
-  const places = new Map<string, Place>();
-  for (const { name, shape } of entries) {
-    const bytes = new Uint8Array(share(4 * elementCount(shape)));
-    await read(name, floats(bytes));
-    const inFeatures = quantisation?.transposed === true ? shape[0] : shape[1];
-    if (quantisation?.names.has(name) === true && inFeatures % BLOCK_SIZE === 0) {
-      places.set(name, quantised(name, floats(bytes), shape, quantisation));
-    } else {
-      places.set(name, {
-        kind: "memory",
-        parts: new Map([[name, bytes]]),
-        parameter: { kind: "frozen", dtype: "float32", shape },
-      });
-    }
-  }
-  return places;
+function isQuantised({ name, shape }: WeightEntry, { names, transposed }: Quantisation): boolean {
+  return names.has(name) && (transposed ? shape[0] : shape[1]) % BLOCK_SIZE === 0;
 }
 
 function quantised(

@@ -11,6 +11,7 @@ export interface SessionSettings {
   readonly folder: string | undefined;
   /** Weights' files that are in memory, by the names that the graph uses. */
   readonly buffers: readonly { readonly name: string; readonly data: Uint8Array }[];
+  readonly packWeights: boolean;
   /** Where to write a profile of each operation, for finding out where the time goes. */
   readonly profile: string | undefined;
 }

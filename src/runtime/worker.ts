@@ -1,4 +1,4 @@
-import { parentPort } from "node:worker_threads";
+import { MessageChannel, parentPort } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { elementCount, type Tensor as HostTensor } from "../tensor/tensor.js";
@@ -20,6 +20,7 @@ function sessionOptions({
   threads,
   folder,
   buffers: files,
+  packWeights,
   profile,
 }: SessionSettings): InferenceSession.SessionOptions {
   return {
@@ -34,11 +35,25 @@ function sessionOptions({
     ...(profile === undefined ? {} : { enableProfiling: true, profileFilePrefix: profile }),
     ...(files.length === 0 ? {} : { externalData: files.map(({ name, data }) => ({ path: name, data })) }),
     extra: {
-      ...(folder === undefined ? {} : { session: { model_external_initializers_file_folder_path: folder } }),
+      session: {
+        ...(folder === undefined ? {} : { model_external_initializers_file_folder_path: folder }),
+        // Weights that were packed are given back to the system, not kept by the arena.
+        use_device_allocator_for_initializers: "1",
+        ...(packWeights ? {} : { disable_prepacking: "1" }),
+      },
       // Graphs come without repetitions, but for those that are cheaper to compute again than to keep.
       optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
     },
   };
+}
+
+/** Frees memory that was handed over, at once rather than when it is collected: it may be larger than all else. */
+function discard(memory: readonly ArrayBufferLike[]): void {
+  const { port1, port2 } = new MessageChannel();
+  const own = [...new Set(memory)].filter((buffer) => buffer instanceof ArrayBuffer);
+  port2.close();
+  port1.postMessage(own, own);
+  port1.close();
 }
 
 /** What a number stands for; throws when that is gone, or when making it failed. */
@@ -107,6 +122,7 @@ async function handle(request: Request): Promise<Result> {
   switch (request.kind) {
     case "create":
       sessions.set(request.session, await InferenceSession.create(request.model, sessionOptions(request.settings)));
+      discard(request.settings.buffers.map(({ data }) => data.buffer));
       return undefined;
     case "run":
       return run(request);
