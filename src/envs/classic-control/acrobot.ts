@@ -15,6 +15,7 @@ import { Discrete } from "../spaces/discrete.js";
 import { acrobotText } from "./acrobot-text.js";
 import { drawAcrobot } from "./drawings.js";
 import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
+import { float32Array } from "./float32-array.js";
 import { resetBounds } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
 
@@ -58,14 +59,14 @@ export class AcrobotEnv extends Env<Float32Array, number> {
     const [angle1, angle2, velocity1, velocity2] = [draw(), draw(), draw(), draw()];
     this.state = [angle1, angle2, velocity1, velocity2];
     // The first state is float32 in Gymnasium, so its sines are float32 too.
-    const observation = Float32Array.of(
+    const observation = float32Array([
       cosFloat32(angle1),
       sinFloat32(angle1),
       cosFloat32(angle2),
       sinFloat32(angle2),
       velocity1,
       velocity2,
-    );
+    ]);
     return { observation, info: {} };
   }
 
@@ -82,7 +83,7 @@ export class AcrobotEnv extends Env<Float32Array, number> {
     const [first, second, ...velocities] = this.state;
     const cosine = cos(first);
     const terminated = -cosine - cos(second + first) > 1;
-    const observation = Float32Array.of(cosine, sin(first), cos(second), sin(second), ...velocities);
+    const observation = float32Array([cosine, sin(first), cos(second), sin(second), ...velocities]);
     return { observation, reward: terminated ? 0 : -1, terminated, truncated: false, info: {} };
   }
 

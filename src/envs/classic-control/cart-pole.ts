@@ -13,6 +13,7 @@ import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { cartPoleText } from "./cart-pole-text.js";
 import { drawCartPole } from "./drawings.js";
+import { float32Array } from "./float32-array.js";
 import { resetBounds } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
 
@@ -66,7 +67,7 @@ export class CartPoleEnv extends Env<Float32Array, number> {
       random.uniform(low, high),
       random.uniform(low, high),
     ];
-    return { observation: Float32Array.from(this.state), info: {} };
+    return { observation: float32Array(this.state), info: {} };
   }
 
   override step(action: number): StepResult<Float32Array> {
@@ -89,7 +90,7 @@ export class CartPoleEnv extends Env<Float32Array, number> {
     ];
     const terminated = Math.abs(this.state[0]) > MAX_POSITION || Math.abs(this.state[2]) > MAX_ANGLE;
     const reward = this.suttonBartoReward ? (terminated ? -1 : 0) : 1;
-    return { observation: Float32Array.from(this.state), reward, terminated, truncated: false, info: {} };
+    return { observation: float32Array(this.state), reward, terminated, truncated: false, info: {} };
   }
 
   override render(mode: RenderMode): RenderFrame {

@@ -14,6 +14,7 @@ import { drawMountainCar } from "./drawings.js";
 import { checkForce } from "./force.js";
 import { MAX_POSITION, MAX_SPEED, MIN_POSITION, type MountainCarOptions } from "./mountain-car.js";
 import { continuousMountainCarText } from "./mountain-car-text.js";
+import { float32Array } from "./float32-array.js";
 import { resetBounds } from "./reset-bounds.js";
 import { cos } from "./trigonometry.js";
 
@@ -45,14 +46,15 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
     const [low, high] = resetBounds(options, -0.6, -0.4);
     this.state = [this.random.uniform(low, high), 0];
     this.isFirstStep = true;
-    return { observation: Float32Array.from(this.state), info: {} };
+    return { observation: float32Array(this.state), info: {} };
   }
 
   /** A force beyond the bounds acts as the bound, but costs what it is. */
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
     const wanted = checkForce(this, action);
     if (this.state === undefined) throw this.notReset();
-    const round = this.isFirstStep ? (value: number) => value : Math.fround;
+    const isDouble = this.isFirstStep;
+    const round = (value: number) => (isDouble ? value : Math.fround(value));
     this.isFirstStep = false;
     const [oldPosition, oldVelocity] = this.state;
     const pull = round(acceleration(wanted, round(3 * oldPosition)));
@@ -65,7 +67,7 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
     if (position === round(MIN_POSITION) && velocity < 0) velocity = 0;
     const terminated = position >= round(GOAL_POSITION) && velocity >= round(this.goalVelocity);
     const reward = (terminated ? 100 : 0) - wanted * wanted * 0.1;
-    const observation = Float32Array.of(position, velocity);
+    const observation = float32Array([position, velocity]);
     this.state = [observation[0], observation[1]];
     return { observation, reward, terminated, truncated: false, info: {} };
   }

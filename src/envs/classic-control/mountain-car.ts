@@ -13,6 +13,7 @@ import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { drawMountainCar } from "./drawings.js";
 import { mountainCarText } from "./mountain-car-text.js";
+import { float32Array } from "./float32-array.js";
 import { resetBounds } from "./reset-bounds.js";
 import { cos } from "./trigonometry.js";
 
@@ -52,7 +53,7 @@ export class MountainCarEnv extends Env<Float32Array, number> {
     this.reseed(seed);
     const [low, high] = resetBounds(options, -0.6, -0.4);
     this.state = [this.random.uniform(low, high), 0];
-    return { observation: Float32Array.from(this.state), info: {} };
+    return { observation: float32Array(this.state), info: {} };
   }
 
   override step(action: number): StepResult<Float32Array> {
@@ -64,7 +65,7 @@ export class MountainCarEnv extends Env<Float32Array, number> {
     const velocity = position === MIN_POSITION && speed < 0 ? 0 : speed;
     this.state = [position, velocity];
     const terminated = position >= GOAL_POSITION && velocity >= this.goalVelocity;
-    return { observation: Float32Array.from(this.state), reward: -1, terminated, truncated: false, info: {} };
+    return { observation: float32Array(this.state), reward: -1, terminated, truncated: false, info: {} };
   }
 
   override render(mode: RenderMode): RenderFrame {

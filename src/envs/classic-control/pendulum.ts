@@ -11,6 +11,7 @@ import type { JsonValue } from "../json.js";
 import { withDefaults } from "../options.js";
 import { Box } from "../spaces/box.js";
 import { drawPendulum } from "./drawings.js";
+import { float32Array } from "./float32-array.js";
 import { checkForce } from "./force.js";
 import { pendulumText } from "./pendulum-text.js";
 import { numberOption } from "./reset-bounds.js";
@@ -78,7 +79,7 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
   }
 
   private observation([angle, velocity]: readonly [number, number]): Float32Array {
-    return Float32Array.of(cos(angle), sin(angle), velocity);
+    return float32Array([cos(angle), sin(angle), velocity]);
   }
 
   override render(mode: RenderMode): RenderFrame {

@@ -1,4 +1,4 @@
-import { moveWithin, type Move } from "./grid.js";
+import { moveWithin, tabulate, type Move } from "./grid.js";
 
 /** Walls are bars, open borders colons; R, G, Y and B are the stops. */
 export const TAXI_MAP = [
@@ -68,15 +68,18 @@ export function drive(row: number, column: number, move: Move): [row: number, co
   return canMove(row, column, move) ? moveWithin(row, column, move, TAXI_SIZE, TAXI_SIZE) : [row, column];
 }
 
-/** 1 for every action that changes something. */
-export function taxiActionMask(state: number): Int8Array {
+const MASKS = tabulate(TAXI_STATES, (state) => {
   const { row, column, passenger } = decodeTaxi(state);
   const stop = stopAt(row, column);
-  return Int8Array.from(
-    [
-      ...TAXI_MOVES.map((move) => canMove(row, column, move)),
-      passenger !== IN_TAXI && stop === passenger,
-      passenger === IN_TAXI && stop >= 0,
-    ].map(Number),
-  );
+  const isPossible = [
+    ...TAXI_MOVES.map((move) => canMove(row, column, move)),
+    passenger !== IN_TAXI && stop === passenger,
+    passenger === IN_TAXI && stop >= 0,
+  ];
+  return Int8Array.from(isPossible, Number);
+});
+
+/** 1 for every action that changes something. */
+export function taxiActionMask(state: number): Int8Array {
+  return MASKS[state].slice();
 }
