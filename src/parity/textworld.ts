@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { fixedInfos } from "../envs/text-world/game-view.js";
 import { readStoryFiles, type StoryFiles } from "../envs/text-world/story-files.js";
@@ -50,13 +50,14 @@ interface Transcript extends Partial<Record<(typeof RUNS)[number], Run>> {
 /** Plays every recorded game of textworld/ below `directory` again and compares all that TextWorld told of it. */
 export async function runTextWorldParity(directory: string, report: Reporter, _options: ParityOptions): Promise<void> {
   const folder = join(directory, "textworld");
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(SUFFIX)) : [];
+  const files = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : [];
+  const names = files.filter((name) => name.endsWith(SUFFIX));
   if (names.length === 0) report.skip("textworld", `no *${SUFFIX} in ${folder}`);
   for (const name of names.sort()) {
     const game = `textworld/${name.slice(0, -SUFFIX.length)}`;
     try {
       const transcript = JSON.parse(readFileSync(join(folder, name), "utf8")) as Transcript;
-      compareTranscript(game, transcript, readStoryFiles(join(folder, transcript.game_file)), report);
+      compareTranscript(game, transcript, readStoryFiles(join(folder, dirname(name), transcript.game_file)), report);
     } catch (error) {
       report.error(game, error);
     }

@@ -1,7 +1,7 @@
 import type { RandomStream } from "../../tensor/random.js";
 
 /** What a cell is besides what stands on it. */
-export type Ground = "wall" | "floor" | "target";
+type Ground = "wall" | "floor" | "target";
 
 /** A level: its ground row by row, the boxes' cells and the player's. */
 export type Level = {

@@ -2,7 +2,7 @@ import type { Variable } from "../logic/terms.js";
 import type { Exit, Scene } from "./scene.js";
 
 /** "an oak chest" */
-export function withArticle(name: string): string {
+function withArticle(name: string): string {
   return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
 }
 

@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../../errors.js";
 import type { Placeholder, Predicate } from "./terms.js";
 
 /** A rule as written: what must hold, what of it stays true (`$`), and what becomes true. */
-export interface RuleText {
+interface RuleText {
   readonly name: string;
   readonly preconditions: readonly { readonly predicate: Predicate; readonly kept: boolean }[];
   readonly postconditions: readonly Predicate[];
@@ -15,7 +15,7 @@ export interface AliasText {
 }
 
 /** What a rule is called by the player and by the story file. */
-export interface CommandText {
+interface CommandText {
   readonly rule: string;
   readonly command: string;
   readonly event: string;
