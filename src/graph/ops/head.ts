@@ -2,7 +2,7 @@ import { sameShape, symbol } from "../dim.js";
 import { Emitter, MICROSOFT, valueInfo } from "../emitter.js";
 import { apply, shapeError, type Node, type Operation } from "../node.js";
 import { add, mul } from "./elementwise.js";
-import { output } from "./normalisation.js";
+import { emitLogSoftmax, output } from "./normalisation.js";
 import { reshape } from "./layout.js";
 
 export interface HeadAttributes {
@@ -60,7 +60,8 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
     const count = emitter.dim(rows);
     const rounded = emitter.emit("Add", [count, emitter.ints([CHUNK_ROWS - 1])]);
     const chunks = emitter.emit("Max", [emitter.emit("Div", [rounded, emitter.ints([CHUNK_ROWS])]), one]);
-    const size = emitter.emit("Div", [emitter.emit("Sub", [emitter.emit("Add", [count, chunks]), one]), chunks]);
+    const share = emitter.emit("Div", [emitter.emit("Sub", [emitter.emit("Add", [count, chunks]), one]), chunks]);
+    const size = emitter.emit("Max", [share, one]);
     const missing = emitter.emit("Sub", [emitter.emit("Mul", [chunks, size]), count]);
     const widthName = emitter.dim(width);
     const chunked = (value: string, zero: string, tail: readonly string[]) => {
@@ -70,7 +71,7 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
       ]);
       const filled = emitter.emit("Concat", [value, filler], { attributes: { axis: 0 } });
       const shape = emitter.emit("Concat", [chunks, size, ...tail], { attributes: { axis: 0 } });
-      return emitter.emit("Reshape", [filled, shape], { attributes: { allowzero: 1 } });
+      return emitter.emit("Reshape", [filled, shape]);
     };
     const targets64 = emitter.emit("Cast", [targets], { attributes: { to: 7 } });
     const scanInputs = [
@@ -119,14 +120,16 @@ function chunkBody(
   const hidden = e.fresh("hidden");
   const targets = e.fresh("targets");
   const last = e.ints([-1]);
-  let logits = e.emit("FusedMatMul", [hidden, head], { domain: MICROSOFT, attributes: { transB: 1 } });
+  // WebGPU has no FusedMatMul; it would run on the processor.
+  const product = e.device === "webgpu" ? { opType: "Gemm", domain: "" } : { opType: "FusedMatMul", domain: MICROSOFT };
+  let logits = e.emit(product.opType, [hidden, head], { domain: product.domain, attributes: { transB: 1 } });
   if (bias !== undefined) logits = e.emit("Add", [logits, bias]);
   let squashed: string | undefined;
   if (softcap !== undefined) {
     squashed = e.emit("Tanh", [e.emit("Div", [logits, e.float(softcap)])]);
     logits = e.emit("Mul", [squashed, e.float(softcap)]);
   }
-  const logProbs = e.emit("LogSoftmax", [e.emit("Mul", [logits, inverseTemperature])], { attributes: { axis: -1 } });
+  const logProbs = emitLogSoftmax(e.emit("Mul", [logits, inverseTemperature]), 2, e);
   // What only some of the outputs need is emitted when the first of them asks for it.
   const probs = () => e.once("probs", () => e.emit("Exp", [logProbs]));
   const index = () => e.once("index", () => e.emit("Unsqueeze", [targets, last]));
@@ -145,7 +148,7 @@ function chunkBody(
     return e.emit("Sub", [e.emit("Mul", [targetRow, inverseTemperature]), throughHead(probs())]);
   };
   const weighted = () => e.once("weighted", () => e.emit("Mul", [probs(), logProbs]));
-  // Minus the entropy. Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
+  /** Minus the entropy. */
   const negative = () =>
     e.once("negative", () => e.emit("ReduceSum", [weighted(), e.ints([1])], { attributes: { keepdims: 1 } }));
   const entropy = () => e.emit("Squeeze", [e.emit("Neg", [negative()]), last]);

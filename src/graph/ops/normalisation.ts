@@ -25,8 +25,20 @@ export const logSoftmaxOperation: Operation<object> = {
   name: "logSoftmax",
   shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
   gradient: ({ output, upstream }) => [sub(upstream, mul(exp(output), reduceSum(upstream, lastAxis, true)))],
-  onnx: ({ inputs, emitter }) => emitter.emit("LogSoftmax", inputs, { attributes: { axis: -1 } }),
+  onnx: ({ node, inputs: [x], emitter }) =>
+    whenFilled(node.shape, node, emitter, (into) => emitLogSoftmax(x, node.shape.length, into)),
 };
+
+/** Along the last axis of a value with so many axes. */
+export function emitLogSoftmax(x: string, rank: number, emitter: Emitter): string {
+  if (emitter.device !== "webgpu") return emitter.emit("LogSoftmax", [x], { attributes: { axis: -1 } });
+  // WebGPU has no LogSoftmax; it would run on the processor.
+  const reduce = (opType: string, value: string) =>
+    emitter.emit(opType, [value, emitter.ints([rank - 1])], { attributes: { keepdims: 1 } });
+  const shifted = emitter.emit("Sub", [x, reduce("ReduceMax", x)]);
+  const total = reduce("ReduceSum", emitter.emit("Exp", [shifted]));
+  return emitter.emit("Sub", [shifted, emitter.emit("Log", [total])]);
+}
 
 export interface NormAttributes {
   readonly epsilon: number;
