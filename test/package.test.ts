@@ -1,0 +1,104 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRandomModel } from "./support/random-model.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const execute = promisify(execFile);
+
+/** What a user of the package writes; it must compile under strict settings, and run. */
+const consumer = `
+import {
+  AutoModelForCausalLM, AutoTokenizer, getPeftModel, LlamaGymError,
+  type ChatMessage, type GenerationOptions, type LanguageModel, type ModelReply, type Tokenizer,
+} from "llamagym";
+import { make, type Env } from "llamagym/envs";
+
+const path: string = process.argv[2];
+const tokenizer: Tokenizer = await AutoTokenizer.fromPretrained(path);
+const model: LanguageModel = await AutoModelForCausalLM.fromPretrained(path, { device: "cpu", threads: 1, tokenizer });
+const messages: ChatMessage[] = [{ role: "user", content: "Hello" }];
+const options: GenerationOptions = { maxNewTokens: 4, temperature: 0.9, seed: 1 };
+let text = "";
+for await (const piece of model.generate(messages, options)) text += piece;
+const reply: ModelReply = await model.reply(messages, options);
+const adapted: LanguageModel = await getPeftModel(model, { r: 2, targetModules: "all-linear" });
+const [{ logProb }] = await adapted.score(messages, ["yes"]);
+// @ts-expect-error a temperature is a number
+const refused: unknown = await model.reply(messages, { temperature: "hot" }).catch((error: unknown) => error);
+const env: Env = await make("Blackjack-v1");
+await env.reset({ seed: 1 });
+console.log(JSON.stringify({
+  same: text === reply.text,
+  score: Number.isFinite(logProb),
+  code: refused instanceof LlamaGymError ? refused.code : String(refused),
+}));
+await model.close();
+`;
+
+/** Guides whose examples must compile, each file's one after another. */
+const guides = ["README.md", "docs/generation.md"];
+
+async function examplesOf(guide: string): Promise<string> {
+  const text = await readFile(join(root, guide), "utf8");
+  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join("\n");
+}
+
+let folder: string;
+let installed: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "package-"));
+  const pack = ["pack", "--ignore-scripts", "--json", "--pack-destination", folder];
+  const { stdout } = await execute("npm", pack, { cwd: root, maxBuffer: 2 ** 25 });
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  const modules = join(folder, "node_modules");
+  await mkdir(modules);
+  // The dependencies are those at hand; the package itself is what was packed.
+  for (const name of await readdir(join(root, "node_modules"))) {
+    if (!name.startsWith(".")) await symlink(join(root, "node_modules", name), join(modules, name));
+  }
+  installed = join(modules, "llamagym");
+  await mkdir(installed);
+  await execute("tar", ["-xzf", join(folder, filename), "-C", installed, "--strip-components=1"]);
+  await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  await writeFile(join(folder, "consumer.mts"), consumer);
+  for (const [i, guide] of guides.entries()) await writeFile(join(folder, `guide-${i}.mts`), await examplesOf(guide));
+}, 60_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+describe("the packed package", () => {
+  const compile = (module: string, resolution: string) => {
+    const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+    const settings = ["--strict", "--target", "ES2023", "--types", "node", "--skipLibCheck", "false"];
+    const modules = ["--module", module, "--moduleResolution", resolution];
+    const files = ["consumer.mts", ...guides.map((_, i) => `guide-${i}.mts`)];
+    return execute(process.execPath, [tsc, ...settings, ...modules, ...files], { cwd: folder }).catch(
+      (error: unknown) => error as { stdout: string },
+    );
+  };
+
+  it("has types with which a bundler's user compiles, the guides' examples too", async () => {
+    expect((await compile("ESNext", "Bundler")).stdout).toBe("");
+  });
+
+  it("has types with which a Node user compiles, and runs with its worker and its command", async () => {
+    expect((await compile("NodeNext", "NodeNext")).stdout).toBe("");
+    const { folder: model, remove } = await writeRandomModel();
+    const { stdout } = await execute(process.execPath, [join(folder, "consumer.mjs"), model], { cwd: folder });
+    expect(JSON.parse(stdout)).toEqual({ same: true, score: true, code: "INVALID_ARGUMENT" });
+    const command = join(installed, "dist", "cli", "main.js");
+    expect((await execute(process.execPath, [command, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    await remove();
+  });
+
+  it("holds what is needed to run and nothing of the tests", async () => {
+    expect((await readdir(installed)).sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
+    const files = await readdir(join(installed, "dist"), { recursive: true });
+    expect(files.filter((name) => /\.test\.|fixtures|\.map$/.test(name))).toEqual([]);
+    expect(files).toContain("runtime/worker.js");
+  });
+});
