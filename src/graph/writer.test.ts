@@ -13,6 +13,7 @@ import {
   gradient,
   input,
   layerNorm,
+  logSoftmax,
   matmul,
   mul,
   mulDims,
@@ -151,6 +152,22 @@ describe("compile", () => {
     expect(() => compile({ y: mul(doubled, extent(rows)) })).toThrow(
       'No input of the graph gives the size of dimension "rows".',
     );
+  });
+
+  it("is written as often as asked, and for the device that will run it", () => {
+    const logits = matmul(x(), weight("w", "float32", [7, 5]), { transposeB: true });
+    const graph = compile({ y: logits, n: logSoftmax(matmul(logits, logits, { transposeA: true, alpha: 2 })) });
+    const written = (device?: "cpu" | "webgpu") =>
+      graph.serialize(() => ({ file: "f", offset: 0, byteLength: 140 }), device);
+    const forCpu = written();
+    const forWebgpu = written("webgpu");
+    expect(written("cpu")).toEqual(forCpu);
+    expect(written("webgpu")).toEqual(forWebgpu);
+    const operatorsOf = (bytes: Uint8Array) =>
+      fromBinary(ModelProtoSchema, bytes).graph!.node.map(({ opType }) => opType);
+    expect(operatorsOf(forCpu)).toEqual(expect.arrayContaining(["FusedMatMul", "LogSoftmax"]));
+    // What WebGPU lacks would run on the processor, with the values copied there and back.
+    expect(operatorsOf(forWebgpu).filter((name) => ["FusedMatMul", "LogSoftmax"].includes(name))).toEqual([]);
   });
 
   it("tells types, weights and the operator sets", () => {

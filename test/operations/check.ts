@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../src/errors.js";
+import type { GraphDevice } from "../../src/graph/emitter.js";
 import { gradient, topologicalOrder } from "../../src/graph/gradient.js";
 import type { Node } from "../../src/graph/node.js";
 import { input, weight } from "../../src/graph/ops/constant.js";
@@ -39,14 +40,23 @@ export async function findMismatches(runtime: Runtime, operation: unknown, subje
   const wrong = used.includes(operation) ? [] : ["the case does not use its operation"];
   for (const { graph, runs } of built) {
     wrong.push(...graph.wrong);
-    await withSession(runtime, graph, frozen, async (session) => {
-      for (const sizes of runs) {
-        const found = await checkRun(session, graph, subject, sizes, frozen);
-        wrong.push(...found.map((text) => `${JSON.stringify(sizes)}: ${text}`));
-      }
-    });
+    for (const device of formsOf(graph.graph, runtime)) {
+      await withSession(runtime, graph, device, frozen, async (session) => {
+        for (const sizes of runs) {
+          const found = await checkRun(session, graph, subject, sizes, frozen);
+          wrong.push(...found.map((text) => `written for ${device}, ${JSON.stringify(sizes)}: ${text}`));
+        }
+      });
+    }
   }
   return wrong;
+}
+
+/** The devices for which the graph is written in forms of its own; the processor runs them all. */
+function formsOf(graph: CompiledGraph, { device }: Runtime): readonly GraphDevice[] {
+  const bytes = (form: GraphDevice) =>
+    Buffer.from(graph.serialize(({ name }) => ({ file: name, offset: 0, byteLength: 0 }), form));
+  return device === "cpu" && !bytes("webgpu").equals(bytes("cpu")) ? ["cpu", "webgpu"] : [device];
 }
 
 function buildCase(subject: OperationCase, dims: Dims): BuiltCase {
@@ -162,6 +172,7 @@ function drawFrozen(subject: OperationCase): Values {
 async function withSession(
   runtime: Runtime,
   { graph }: BuiltCase,
+  device: GraphDevice,
   frozen: Values,
   use: (session: Session) => Promise<void>,
 ): Promise<void> {
@@ -174,7 +185,8 @@ async function withSession(
     offset: 0,
     byteLength: buffers.find((buffer) => buffer.name === name)!.data.byteLength,
   });
-  const session = await runtime.createSession(graph, { buffers, locate });
+  const form: CompiledGraph = { ...graph, serialize: (place) => graph.serialize(place, device) };
+  const session = await runtime.createSession(form, { buffers, locate });
   await use(session);
   await session.release();
 }

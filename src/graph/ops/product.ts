@@ -20,43 +20,34 @@ export interface ProductContext {
 export function emitProduct(context: ProductContext): string {
   const { node, inner, emitter } = context;
   if (inner === 0) return emitter.zeros(node.dtype, node.shape);
-  return emitter.device === "webgpu" ? onWebgpu(context) : onProcessor(context);
+  const [a, b] = node.inputs.map(({ shape }) => shape.slice(0, -2));
+  // An empty result of stretched factors comes out in the shape of the unstretched one.
+  const shaped = (value: string) => (sameShape(a, b) ? value : emitter.reshape(value, node.shape));
+  if (emitter.device === "webgpu") return shaped(onWebgpu(context));
+  // A plain matrix on the right takes the batch of the left as rows.
+  const oneMatrix = b.length === 0 && (a.length === 0 || !node.attributes.transposeA);
+  if (oneMatrix) return onProcessor(context);
+  return typeof inner === "number" ? shaped(onProcessor(context)) : onProcessorFlat(context);
 }
 
 /** Also for cuda: FusedMatMul reads factors transposed and scales, at no cost. */
-function onProcessor({ node, inputs, inner, emitter }: ProductContext): string {
-  const { inputs: factors, attributes } = node;
-  const { transposeA, transposeB, alpha } = attributes;
-  const product = (left: string, right: string) =>
-    !transposeA && !transposeB && alpha === 1
-      ? emitter.emit("MatMul", [left, right])
-      : emitter.emit("FusedMatMul", [left, right], {
-          domain: MICROSOFT,
-          attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
-        });
-  const [a, b] = factors.map(({ shape }) => shape);
-  // A plain matrix on the right takes the batch of the left as rows.
-  const oneMatrix = b.length === 2 && (a.length === 2 || !transposeA);
-  if (typeof inner === "number" || oneMatrix) {
-    const result = product(inputs[0], inputs[1]);
-    // An empty result of stretched factors comes out in the shape of the unstretched one.
-    const stretched = !oneMatrix && !sameShape(a.slice(0, -2), b.slice(0, -2));
-    return stretched ? emitter.reshape(result, node.shape) : result;
-  }
-  const flat = flatWhenEmpty(node, inner, emitter);
-  return emitter.reshape(product(flat.a(inputs[0]), flat.b(inputs[1])), node.shape);
+function onProcessor({ node, inputs, emitter }: ProductContext): string {
+  const { transposeA, transposeB, alpha } = node.attributes;
+  if (!transposeA && !transposeB && alpha === 1) return emitter.emit("MatMul", inputs);
+  return emitter.emit("FusedMatMul", inputs, {
+    domain: MICROSOFT,
+    attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
+  });
 }
 
 /**
  * ONNX Runtime clears only the first matrix of a batch when the inner dimension turns out to be 0, and leaves the others
  * as they were in memory. So an empty product is done as one matrix, with the batch in its rows: reshapes that cost nothing.
  */
-function flatWhenEmpty(
-  { inputs: [a, b], attributes, shape }: Node<MatmulAttributes>,
-  inner: Dim,
-  emitter: Emitter,
-): { a: (value: string) => string; b: (value: string) => string } {
+function onProcessorFlat({ node, inputs, inner, emitter }: ProductContext): string {
+  const { shape, attributes } = node;
   const { transposeA, transposeB } = attributes;
+  const [a, b] = node.inputs;
   const [rows, columns] = shape.slice(-2);
   const filled = emitter.once(`filled ${inner.toString()}`, () =>
     emitter.emit("Min", [emitter.dim(inner), emitter.ints([1])]),
@@ -71,7 +62,7 @@ function flatWhenEmpty(
             emitter.emit("Mul", [empty, emitter.dim(other)]),
           ]),
         );
-  const reshapeTo = (lead: Shape, matrix: readonly string[]) => (value: string) => {
+  const reshape = (value: string, lead: Shape, matrix: readonly string[]) => {
     const sizes = [...lead.map((dim) => either(dim, 1)), ...matrix];
     const target = emitter.once(`sizes ${sizes.join()}`, () =>
       emitter.emit("Concat", sizes, { attributes: { axis: 0 } }),
@@ -81,10 +72,13 @@ function flatWhenEmpty(
   const allRows = either(rows, mulDims(...shape.slice(0, -1)));
   const innerName = emitter.dim(inner);
   const columnsName = emitter.dim(columns);
-  return {
-    a: reshapeTo(a.shape.slice(0, -2), transposeA ? [innerName, allRows] : [allRows, innerName]),
-    b: reshapeTo(b.shape.slice(0, -2), transposeB ? [columnsName, innerName] : [innerName, columnsName]),
-  };
+  const left = reshape(inputs[0], a.shape.slice(0, -2), transposeA ? [innerName, allRows] : [allRows, innerName]);
+  const right = reshape(
+    inputs[1],
+    b.shape.slice(0, -2),
+    transposeB ? [columnsName, innerName] : [innerName, columnsName],
+  );
+  return emitter.reshape(onProcessor({ node, inputs: [left, right], inner, emitter }), shape);
 }
 
 /**
