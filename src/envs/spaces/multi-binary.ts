@@ -10,7 +10,7 @@ export class MultiBinary extends Space<Int8Array> {
   override readonly shape: readonly number[];
   private readonly size: number;
 
-  constructor(private readonly n: number | readonly number[]) {
+  constructor(readonly n: number | readonly number[]) {
     const shape = typeof n === "number" ? [n] : [...n];
     super(shape);
     if (shape.length === 0 || shape.some((extent) => !Number.isInteger(extent) || extent <= 0)) {

@@ -24,7 +24,7 @@ export function spaceToJson(space: Space): SpaceDescription {
     const { low, high, shape, dtype } = space as Box<"float64">;
     return { type: "Box", low: nestArray(low, [low.length]), high: nestArray(high, [high.length]), shape, dtype };
   }
-  if (space instanceof MultiBinary) return { type: "MultiBinary", n: space.shape };
+  if (space instanceof MultiBinary) return { type: "MultiBinary", n: space.n };
   if (space instanceof MultiDiscrete) {
     const nest = (values: Int32Array) => nestArray(values, space.shape);
     return { type: "MultiDiscrete", nvec: nest(space.nvec), start: nest(space.start) };

@@ -34,7 +34,11 @@ function tileScene(rows: number, columns: number, tile: (state: number) => Tile,
       points: rectangle(left + 0.02, top - 0.98, left + 0.98, top - 0.02),
       color,
     };
-    if (state === player) return [square, { kind: "circle", centre: middle, radius: 0.3, color: PLAYER, glyph: "@" }];
+    if (state === player) {
+      // The font has no @, so that it shows on a terminal only.
+      const sign: Shape = { kind: "text", centre: middle, text: "@", size: 0.35, color: PLAYER };
+      return [square, { kind: "circle", centre: middle, radius: 0.3, color: PLAYER }, sign];
+    }
     return [square, { kind: "text", centre: middle, text: letter, size: 0.35, color: BLACK }];
   });
   return {

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { lastNamedAction, lastNumber, signed } from "./text-parsing.js";
+
+describe("lastNamedAction", () => {
+  const names = ["stay", "hit"];
+
+  it.each<[string, number | undefined]>([
+    ["hit", 1],
+    ["HIT!", 1],
+    ["I could hit, but I stay.", 0],
+    ["Not stay: hit", 1],
+    ["action: 0", 0],
+    ['{"action": 1}', 1],
+    ["I have 16, so hit", 1],
+    ["white", undefined],
+    ["stayed", undefined],
+    ["7", undefined],
+    ["1.5", undefined],
+    ["", undefined],
+  ])("reads %j as %s", (reply, action) => {
+    expect(lastNamedAction(reply, names)).toBe(action);
+  });
+
+  it("takes the longer of two names that end at one place", () => {
+    expect(lastNamedAction("pick up", ["up", "pick up"])).toBe(1);
+    expect(lastNamedAction("go up", ["up", "pick up"])).toBe(0);
+  });
+
+  it("knows synonyms", () => {
+    expect(lastNamedAction("I stick", names, { stick: 0 })).toBe(0);
+  });
+});
+
+describe("lastNumber", () => {
+  it.each<[string, number | undefined]>([
+    ["force -0.5", -0.5],
+    ["first 1 then +2.", 2],
+    [".25", 0.25],
+    ["1e-3", 0.001],
+    ["none", undefined],
+  ])("reads %j as %s", (text, number) => {
+    expect(lastNumber(text)).toBe(number);
+  });
+});
+
+describe("signed", () => {
+  it.each<[number, number, string]>([
+    [0.0419, 3, "+0.042"],
+    [-1.5, 3, "-1.500"],
+    [0, 2, "+0.00"],
+    [-0.001, 2, "+0.00"],
+    [-0, 0, "+0"],
+    [12.345, 1, "+12.3"],
+  ])("writes %d with %d decimals as %s", (value, decimals, text) => {
+    expect(signed(value, decimals)).toBe(text);
+  });
+});
