@@ -9,6 +9,9 @@ export const FROZEN_LAKE_MAPS: Readonly<Record<string, readonly string[]>> = {
   "8x8": ["SFFFFFFF", "FFFFFFFF", "FFFHFFFF", "FFFFFHFF", "FFFHFFFF", "FHHFFFHF", "FHFFHFHF", "FFFHFFFG"],
 };
 
+/** Tiles to draw before giving up: some seconds. */
+const MOST_TILES = 30_000_000;
+
 const DIRECTIONS = [
   [1, 0],
   [0, 1],
@@ -78,20 +81,20 @@ export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: numb
   }
   const { stream } = seededStream(seed);
   const frozen = Math.min(1, frozenProbability);
-  for (let attempt = 0; attempt < 10_000; attempt++) {
-    const board = randomBoard(stream, size, [frozen, 1 - frozen]);
+  const attempts = Math.ceil(MOST_TILES / size ** 2);
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const board = randomBoard(stream, size, frozen / (frozen + (1 - frozen)));
     if (hasPath(board)) return board.map((row) => row.join(""));
   }
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `generateRandomMap: none of 10000 maps of size ${size} with probability ${frozenProbability} had a path; raise the probability.`,
+    `generateRandomMap: none of ${attempts} maps of size ${size} with probability ${frozenProbability} had a path; raise the probability.`,
   );
 }
 
-function randomBoard(stream: RandomStream, size: number, probabilities: readonly number[]): string[][] {
-  const board = Array.from({ length: size }, () =>
-    Array.from({ length: size }, () => stream.choice(["F", "H"], { probabilities })),
-  );
+function randomBoard(stream: RandomStream, size: number, frozen: number): string[][] {
+  const tile = (): string => (stream.random() < frozen ? "F" : "H");
+  const board = Array.from({ length: size }, () => Array.from({ length: size }, tile));
   board[0][0] = "S";
   board[size - 1][size - 1] = "G";
   return board;
