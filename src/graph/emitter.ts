@@ -17,7 +17,7 @@ import {
 } from "./onnx/onnx_pb.js";
 
 /** Attribute values; integers and floats are told apart by wrapping floats, as ONNX types its attributes. */
-export type AttributeValue = number | readonly number[] | string | { readonly float: number } | GraphProto;
+type AttributeValue = number | readonly number[] | string | { readonly float: number } | GraphProto;
 
 export const MICROSOFT = "com.microsoft";
 

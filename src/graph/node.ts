@@ -32,7 +32,7 @@ export interface GradientContext<A> {
   readonly upstreams: readonly (Node | undefined)[];
 }
 
-export interface OnnxContext<A> {
+interface OnnxContext<A> {
   readonly node: Node<A>;
   /** Names of the inputs; for `output`, of all outputs of the operation it belongs to. */
   readonly inputs: readonly string[];

@@ -169,6 +169,14 @@ describe("bindings", () => {
 });
 
 describe("outputs", () => {
+  it("may have any name", async () => {
+    const names = ["dtype", "data", "tokens", "shape", "length"];
+    const odd = await runtime.createSession(compile(Object.fromEntries(names.map((name, i) => [name, add(x, i)]))));
+    const results = await odd.run({ x: float32([1, 2], [1, 2]) });
+    expect(names.map((name) => values(results[name]))).toEqual(names.map((_, i) => [1 + i, 2 + i]));
+    await odd.release();
+  });
+
   const feeds = { x: float32([1, 2, 3, 4], [2, 2]), y: float32([0, 0, 0, 0], [2, 2]) };
 
   it("are refused by a name that the graph does not have", async () => {

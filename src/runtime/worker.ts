@@ -167,9 +167,10 @@ async function handle(request: Request): Promise<Result> {
 
 /** Memory of results, handed over to the caller's thread without a copy. */
 function transferable(result: Result): ArrayBuffer[] {
-  if (typeof result !== "object" || result instanceof Float64Array || "tokens" in result) return [];
-  const tensors = "dtype" in result ? [result as HostTensor] : Object.values(result);
-  return [...new Set(tensors.map(({ data }) => data.buffer as ArrayBuffer))];
+  if (typeof result !== "object" || ArrayBuffer.isView(result)) return [];
+  // One tensor or several by name: the names are the graph's, and may be anything.
+  const data = [result, ...Object.values(result)].map((value) => (value as Partial<HostTensor>).data);
+  return [...new Set(data.flatMap((each) => (ArrayBuffer.isView(each) ? [each.buffer as ArrayBuffer] : [])))];
 }
 
 // One request after another: a kernel must see what the run before it wrote.
