@@ -21,6 +21,7 @@ const cases: { readonly [Name in OperationName]: readonly OperationCase[] } = {
   ...normalisationCases,
 };
 
+// LLAMAGYM_TEST_DEVICE=webgpu runs all of them there instead.
 const runtime = new Runtime({ device: (process.env.LLAMAGYM_TEST_DEVICE as Device) ?? "cpu", threads: 1 });
 afterAll(() => runtime.close());
 
