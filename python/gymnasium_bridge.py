@@ -1,0 +1,184 @@
+"""The Python end of llamagym's bridge to Gymnasium: one environment, one JSON object a line.
+
+A request is {"id", "method", "params"}, its answer {"id", "result"} or {"id", "error": {"type", "message", "traceback"}}.
+The first method is "open"; then "reset", "step", "render", "close". Infinite numbers and NaN are strings.
+"""
+
+import base64
+import importlib
+import json
+import math
+import os
+import queue
+import sys
+import threading
+import traceback
+
+PROTOCOL = 1
+
+# What an environment prints must not reach the lines that the other end reads.
+replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+
+
+def number(value):
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def nested(value):
+    return [nested(part) for part in value] if isinstance(value, list) else number(value)
+
+
+class Codec:
+    """Gymnasium's spaces and their members as JSON."""
+
+    PRINTABLE = "\n" + "".join(map(chr, [*range(32, 127), *range(160, 256)]))
+
+    def __init__(self, numpy, spaces):
+        self.numpy = numpy
+        self.spaces = spaces
+
+    def describe(self, space):
+        kinds = self.spaces
+        if isinstance(space, kinds.Discrete):
+            return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+        if isinstance(space, kinds.Box):
+            dtype = {"float16": "float32", "uint64": "int64", "bool": "uint8"}.get(space.dtype.name, space.dtype.name)
+            low, high = (nested(bound.reshape(-1).astype(object).tolist()) for bound in (space.low, space.high))
+            return {"type": "Box", "low": low, "high": high, "shape": list(space.shape), "dtype": dtype}
+        if isinstance(space, kinds.MultiBinary):
+            return {"type": "MultiBinary", "n": list(space.shape)}
+        if isinstance(space, kinds.MultiDiscrete):
+            start = getattr(space, "start", self.numpy.zeros_like(space.nvec))
+            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": start.tolist()}
+        if isinstance(space, kinds.Text):
+            lengths = {"max_length": int(space.max_length), "min_length": int(space.min_length)}
+            return {"type": "Text", **lengths, "charset": "".join(space.character_list)}
+        if isinstance(space, (kinds.Tuple, kinds.OneOf)):
+            kind = "Tuple" if isinstance(space, kinds.Tuple) else "OneOf"
+            return {"type": kind, "spaces": [self.describe(part) for part in space.spaces]}
+        if isinstance(space, kinds.Dict):
+            return {"type": "Dict", "spaces": {str(name): self.describe(part) for name, part in space.spaces.items()}}
+        if isinstance(space, kinds.Sequence):
+            return {"type": "Sequence", "space": self.describe(space.feature_space)}
+        if isinstance(space.sample(), str):
+            return {"type": "Text", "max_length": 8192, "min_length": 0, "charset": self.PRINTABLE}
+        raise TypeError(f"{type(space).__name__} spaces cannot cross the bridge; wrap the environment to give another")
+
+    def encode(self, space, value):
+        kinds = self.spaces
+        if isinstance(space, kinds.Tuple):
+            return [self.encode(part, item) for part, item in zip(space.spaces, value, strict=True)]
+        if isinstance(space, kinds.OneOf):
+            return [int(value[0]), self.encode(space.spaces[int(value[0])], value[1])]
+        if isinstance(space, kinds.Dict):
+            return {str(name): self.encode(part, value[name]) for name, part in space.spaces.items()}
+        if isinstance(space, kinds.Sequence):
+            return [self.encode(space.feature_space, item) for item in value]
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(space, kinds.Discrete):
+            return int(value)
+        return nested(self.numpy.asarray(value, dtype=space.dtype).tolist())
+
+    def decode(self, space, value):
+        kinds = self.spaces
+        if isinstance(space, kinds.Discrete):
+            return space.dtype.type(value)
+        if isinstance(space, kinds.Tuple):
+            return tuple(self.decode(part, item) for part, item in zip(space.spaces, value, strict=True))
+        if isinstance(space, kinds.OneOf):
+            return (value[0], self.decode(space.spaces[value[0]], value[1]))
+        if isinstance(space, kinds.Dict):
+            return {name: self.decode(part, value[str(name)]) for name, part in space.spaces.items()}
+        if isinstance(space, kinds.Sequence):
+            return tuple(self.decode(space.feature_space, item) for item in value)
+        if isinstance(value, str):
+            return value
+        return self.numpy.array(value, dtype=space.dtype).reshape(space.shape)
+
+    def plain(self, value):
+        """What an environment tells besides: as much of it as JSON can say, the rest as text."""
+        if isinstance(value, dict):
+            return {str(name): self.plain(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple, set)):
+            return [self.plain(item) for item in value]
+        if isinstance(value, self.numpy.ndarray) and value.dtype != object:
+            return nested(value.tolist())
+        if isinstance(value, self.numpy.generic):
+            return number(value)
+        return number(value) if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+class Bridge:
+    def open(self, params):
+        import gymnasium
+        import numpy
+
+        for module in params.get("modules", []):
+            importlib.import_module(module)
+        self.env = gymnasium.make(params["env"], render_mode=params.get("renderMode"), **params.get("options", {}))
+        self.codec = Codec(numpy, gymnasium.spaces)
+        return {
+            "protocol": PROTOCOL,
+            "gymnasium": gymnasium.__version__,
+            "observationSpace": self.codec.describe(self.env.observation_space),
+            "actionSpace": self.codec.describe(self.env.action_space),
+            "renderFps": self.env.metadata.get("render_fps"),
+        }
+
+    def observed(self, observation, info):
+        observation = self.codec.encode(self.env.observation_space, observation)
+        return {"observation": observation, "info": self.codec.plain(info)}
+
+    def reset(self, params):
+        seed = params.get("seed")
+        seed = None if seed is None else int(seed)
+        return self.observed(*self.env.reset(seed=seed, options=params.get("options")))
+
+    def step(self, params):
+        action = self.codec.decode(self.env.action_space, params["action"])
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        ending = {"terminated": bool(terminated), "truncated": bool(truncated)}
+        return {**self.observed(observation, info), "reward": number(float(reward)), **ending}
+
+    def render(self, _params):
+        frame = self.env.render()
+        if isinstance(frame, str):
+            return {"text": frame}
+        pixels = self.codec.numpy.ascontiguousarray(frame, dtype="uint8")
+        data = base64.b64encode(pixels.tobytes()).decode()
+        return {"width": pixels.shape[1], "height": pixels.shape[0], "data": data}
+
+    def close(self, _params):
+        self.env.close()
+        return {}
+
+
+def read_lines(lines):
+    """Lines go to the queue; without the other end there is nothing to do, whatever the environment is busy with."""
+    for line in sys.stdin.buffer:
+        lines.put(line)
+    os._exit(0)
+
+
+def main():
+    bridge = Bridge()
+    lines = queue.Queue()
+    threading.Thread(target=read_lines, args=(lines,), daemon=True).start()
+    while True:
+        request = json.loads(lines.get())
+        try:
+            handle = {name: getattr(bridge, name) for name in ("open", "reset", "step", "render", "close")}
+            reply = {"result": handle[request["method"]](request.get("params", {}))}
+        except Exception as error:
+            details = {"type": type(error).__name__, "message": str(error), "traceback": traceback.format_exc()}
+            reply = {"error": details}
+        replies.write(json.dumps({"id": request["id"], **reply}, allow_nan=False) + "\n")
+        replies.flush()
+
+
+main()
