@@ -28,7 +28,8 @@ def write_folder(gguf, folder):
     read = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True))
     config = read.config.to_dict()
     config.pop("quantization_config", None)
-    config.pop("_name_or_path", None)
+    for name in ("_name_or_path", "_model_name_or_path"):
+        config.pop(name, None)
     # A model made anew from the plain config carries no mark of its GGUF origin, so it can be saved.
     plain = AutoModelForCausalLM.from_config(type(read.config).from_dict(config), dtype=torch.float32)
     plain.load_state_dict(read.state_dict())
