@@ -27,8 +27,8 @@ const POLE_MOMENT = POLE_MASS * LENGTH;
 const FORCE = 10;
 /** Seconds between two observations. */
 const TIME_STEP = 0.02;
-export const MAX_ANGLE = (12 * 2 * Math.PI) / 360;
-export const MAX_POSITION = 2.4;
+const MAX_ANGLE = (12 * 2 * Math.PI) / 360;
+const MAX_POSITION = 2.4;
 
 export interface CartPoleOptions {
   /** Rewards of Sutton and Barto: 0 while the pole stands, -1 when it falls. */

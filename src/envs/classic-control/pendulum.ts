@@ -18,7 +18,7 @@ import { numberOption } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
 
 const MAX_SPEED = 8;
-export const MAX_TORQUE = 2;
+const MAX_TORQUE = 2;
 const TIME_STEP = 0.05;
 
 export interface PendulumOptions {

@@ -3,7 +3,7 @@ import type { JsonValue } from "../json.js";
 import { RandomStream } from "../../tensor/random.js";
 
 /** One coordinate of the state, cut into `points` values with the same distance. */
-export interface Axis {
+interface Axis {
   readonly low: number;
   readonly high: number;
   readonly points: number;

@@ -20,7 +20,7 @@ function special(value: number): string | undefined {
 }
 
 /** One number as NumPy prints a scalar: 1 is "1" as an integer and "1.0" as a float. */
-export function scalarText(value: number, kind: ArrayKind): string {
+function scalarText(value: number, kind: ArrayKind): string {
   if (kind === "integer") return String(value);
   const name = special(value);
   if (name !== undefined) return name;

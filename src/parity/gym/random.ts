@@ -2,7 +2,7 @@ import { RandomStream, SeedSequence, type IntegerDtype } from "../../tensor/rand
 import { decodeNumber, nested, product, type Json } from "./values.js";
 
 /** A method of NumPy's generator, its arguments, keyword arguments and result. */
-export type RandomCall = [method: string, args: Json[], kwargs: Record<string, Json>, result: Json];
+type RandomCall = [method: string, args: Json[], kwargs: Record<string, Json>, result: Json];
 
 export interface RandomCase {
   readonly seed: number | string;
