@@ -172,6 +172,23 @@ describe("a sampler", () => {
     await scoring.release();
   });
 
+  it("draws rightly in the next turns of rows that left the cache while a longer reply ran", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const prompts = Array.from({ length: 6 }, (_, i) => prompt(10 + i, 6 + 5 * i));
+    const lengths = [40, 2, 3, 9, 14, 1];
+    const first = await Promise.all(
+      prompts.map((tokens, i) => sampler.reply(request(tokens, i, { maxNewTokens: lengths[i] }))),
+    );
+    const next = first.map((reply, i) => [...whole(prompts[i], reply), 9, 8]);
+    const second = await Promise.all(next.map((tokens, i) => sampler.reply(request(tokens, i))));
+    for (const [i, reply] of second.entries())
+      expectClose(reply.plainLogProbs, await trainerLogProbs(scoring, whole(next[i], reply), next[i].length));
+    expectClose(first[0].plainLogProbs, await trainerLogProbs(scoring, whole(prompts[0], first[0]), 6));
+    await sampler.release();
+    await scoring.release();
+  });
+
   it("serves a queue longer than its rows", async () => {
     const sampler = await Sampler.create(model, { maxRows: 2 });
     const ask = (i: number) => sampler.reply(request(prompt(i, 4 + i), i));
