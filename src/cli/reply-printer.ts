@@ -1,4 +1,4 @@
-import type { ModelReply } from "../generation/language-model.js";
+import type { ModelReply } from "../generation/results.js";
 import { print } from "./output.js";
 
 export interface PrinterOptions {

@@ -70,7 +70,7 @@ export class CachedModel {
     const { config } = this.model;
     const slots = run.cache?.rows ?? run.rows.length;
     const feeds = { ...rowFeeds(config, run, slots), ...this.model.adapterFeeds(this.session.graph, run) };
-    const tokens = (feeds.tokens as Tensor).data.length;
+    const tokens = feeds.tokens.data.length;
     const inputs = this.bindInputs(run, slots);
     const { binding, result } = this.bindOutputs(tokens, run.select.length);
     return { request: this.session.request(feeds, { bindings: [this.parameters, inputs, binding] }), outputs: result };

@@ -6,9 +6,10 @@ import { writeRandomModel } from "../../test/support/random-model.js";
 import type { LlamaGymError } from "../errors.js";
 import type { ChatMessage } from "../text/index.js";
 import { AutoModelForCausalLM, getPeftModel, PeftModel } from "./auto.js";
-import type { LanguageModel, ModelReply } from "./language-model.js";
+import type { LanguageModel } from "./language-model.js";
 import type { GenerationOptions } from "./options.js";
 import type { PromptInput } from "./prompt.js";
+import type { ModelReply } from "./results.js";
 
 const OPTIONS = { device: "cpu", threads: 1 } as const;
 const hello: ChatMessage[] = [{ role: "user", content: "Hello there" }];

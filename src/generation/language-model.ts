@@ -8,53 +8,9 @@ import { ChoiceConstraint } from "./choices.js";
 import { resolveOptions, type GenerationOptions, type OverflowPolicy } from "./options.js";
 import { fitPrompt, readPrompt, type Prompt, type PromptInput } from "./prompt.js";
 import { ReplyText } from "./reply-text.js";
-import type { Reply } from "./request.js";
+import type { BatchOptions, Choice, ChooseOptions, ContinuationScore, ModelReply, ScoreOptions } from "./results.js";
 import { Sampler } from "./sampler.js";
 import { TextStream } from "./text-stream.js";
-
-/** A reply, with its text. */
-export interface ModelReply extends Reply {
-  /** Without special tokens, and up to a stop string; empty where the model has no tokenizer. */
-  readonly text: string;
-  /** The prompt as the model saw it. */
-  readonly promptTokens: readonly number[];
-  /** Which of the `choices` it is; undefined without choices, or when aborted. */
-  readonly choice: number | undefined;
-}
-
-/** Options of a batch: prompt i draws with `seed + i`, or with its own of `seeds`. */
-export interface BatchOptions extends GenerationOptions {
-  readonly seeds?: readonly number[];
-}
-
-/** How likely a continuation is under the model at temperature 1; natural logarithms. */
-export interface ContinuationScore {
-  /** The sum over its tokens. */
-  readonly logProb: number;
-  readonly tokenLogProbs: readonly number[];
-  readonly tokens: readonly number[];
-}
-
-/** What a score or a choice is computed with. */
-export interface ScoreOptions extends Pick<
-  GenerationOptions,
-  "adapter" | "overflow" | "tools" | "chatTemplate" | "variables"
-> {}
-
-export interface ChooseOptions extends ScoreOptions {
-  /** 0 takes the most probable choice. Default 1. */
-  readonly temperature?: number;
-  readonly seed?: number;
-}
-
-export interface Choice {
-  readonly choice: string;
-  readonly index: number;
-  /** Of the choice taken, among the choices. */
-  readonly logProb: number;
-  /** Of each choice, in their order; they sum to 1. */
-  readonly probabilities: readonly number[];
-}
 
 /** What a LanguageModel is made with. */
 export interface LanguageModelOptions {
