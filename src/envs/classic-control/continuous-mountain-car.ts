@@ -21,6 +21,16 @@ import { cos } from "./trigonometry.js";
 const GOAL_POSITION = 0.45;
 const POWER = 0.0015;
 const GRAVITY = 0.0025;
+/** The precision of a step: the bounds are rounded like everything else. */
+const inPrecision = (round: (value: number) => number) => ({
+  round,
+  speed: round(MAX_SPEED),
+  left: round(MIN_POSITION),
+  right: round(MAX_POSITION),
+  goal: round(GOAL_POSITION),
+});
+const IN_DOUBLE = inPrecision((value) => value);
+const IN_FLOAT32 = inPrecision(Math.fround);
 
 /**
  * The mountain car with any force between -1 and 1, and a price for force. Observation: position, velocity. Equals
@@ -53,19 +63,13 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
     const wanted = checkForce(this, action);
     if (this.state === undefined) throw this.notReset();
-    const isDouble = this.isFirstStep;
-    const round = (value: number) => (isDouble ? value : Math.fround(value));
+    const { round, speed, left, right, goal } = this.isFirstStep ? IN_DOUBLE : IN_FLOAT32;
     this.isFirstStep = false;
-    const [oldPosition, oldVelocity] = this.state;
-    const pull = round(acceleration(wanted, round(3 * oldPosition)));
-    let velocity = round(oldVelocity + pull);
-    if (velocity > round(MAX_SPEED)) velocity = round(MAX_SPEED);
-    if (velocity < round(-MAX_SPEED)) velocity = round(-MAX_SPEED);
-    let position = round(oldPosition + velocity);
-    if (position > round(MAX_POSITION)) position = round(MAX_POSITION);
-    if (position < round(MIN_POSITION)) position = round(MIN_POSITION);
-    if (position === round(MIN_POSITION) && velocity < 0) velocity = 0;
-    const terminated = position >= round(GOAL_POSITION) && velocity >= round(this.goalVelocity);
+    const pull = acceleration(wanted, round(3 * this.state[0]));
+    let velocity = Math.min(Math.max(round(this.state[1] + round(pull)), -speed), speed);
+    const position = Math.min(Math.max(round(this.state[0] + velocity), left), right);
+    if (position === left && velocity < 0) velocity = 0;
+    const terminated = position >= goal && velocity >= round(this.goalVelocity);
     const reward = (terminated ? 100 : 0) - wanted * wanted * 0.1;
     const observation = float32Array([position, velocity]);
     this.state = [observation[0], observation[1]];
