@@ -62,9 +62,9 @@ class Engine {
     return graph;
   }
 
-  private async train({ rows, tokens, shared, last, repeat }: Work<"train">): Promise<Result> {
+  private async train({ rows, tokens, shared, last, backward, repeat }: Work<"train">): Promise<Result> {
     const model = await this.model();
-    const graph = await this.graph(model, { withPrefix: shared > 0 });
+    const graph = await this.graph(model, { withPrefix: shared > 0, backward });
     this.optimizer ??= new Optimizer(model.parameters, { learningRate: 1e-4 });
     const batch = trainingBatch(benchTokenIds(rows, tokens + 1, shared, model.config.vocabSize), shared, last);
     const weights = float32(batch.selected.map(() => 1 / batch.selected.length));
@@ -73,7 +73,14 @@ class Engine {
       await this.optimizer!.update();
       model.version++;
     });
-    return { seconds, count: rows * tokens };
+    if (backward === undefined) return { seconds, count: rows * tokens };
+    const exact = await this.graph(model, { withPrefix: shared > 0 });
+    const gradients: Float32Array[] = [];
+    for (const each of [graph, exact]) {
+      await each.run(batch, { weights });
+      gradients.push((await model.runtime.read(model.parameters.gradients)).data as Float32Array);
+    }
+    return { seconds, count: rows * tokens, values: { gradient_cosine: cosine(gradients[0], gradients[1]) } };
   }
 
   private async prefill({ rows, tokens, repeat }: Work<"prefill">): Promise<Result> {
@@ -82,7 +89,7 @@ class Engine {
     const ids = benchTokenIds(rows, tokens, 0, model.config.vocabSize);
     const seconds = await timed(repeat, async () => {
       const { request } = cached.prepare({
-        rows: ids.map((row, slot) => ({ tokens: row, slot, cached: 0 })),
+        rows: ids.map((row, slot) => ({ tokens: row, slot, cached: 0, sequenceLength: tokens })),
         prefix: undefined,
         prefixLength: 0,
         cache: undefined,
@@ -159,6 +166,16 @@ class Engine {
     await runtime.close();
     return { seconds: [best.seconds], count: best.count };
   }
+}
+
+function cosine(a: Float32Array, b: Float32Array): number {
+  let [product, left, right] = [0, 0, 0];
+  for (let i = 0; i < a.length; i++) {
+    product += a[i] * b[i];
+    left += a[i] * a[i];
+    right += b[i] * b[i];
+  }
+  return product / Math.sqrt(left * right);
 }
 
 /** Rows behind a common prefix; the loss is at the last `last` positions, all for 0. */

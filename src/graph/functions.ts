@@ -32,6 +32,7 @@ export {
   withGradientOf,
 } from "./ops/elementwise.js";
 export { dropout } from "./ops/dropout.js";
+export { int8GradientMatmul } from "./ops/int8.js";
 export { tokenLogProbs, type HeadInputs } from "./ops/head.js";
 export { gatherRows, pick, place, routeRows, scatterAddRows } from "./ops/indexing.js";
 export { concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";

@@ -13,7 +13,7 @@ import { loraA, loraB } from "./scope.js";
  * The modules that a configuration adapts, as PEFT would choose them. Throws INVALID_ARGUMENT for values out of range and
  * for targets that match nothing.
  */
-export function loraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
+function loraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
   checkRange(lora);
   const all = linearModules(config);
   const chosen = all.filter(({ name }) => isTarget(name, lora.targetModules));

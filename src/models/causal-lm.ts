@@ -111,7 +111,10 @@ export class CausalLM {
   }
 
   /** Parameters for a network's layers; see ModelScope. */
-  scope(adapterForm: ScopeOptions["adapterForm"], { dropout = false }: { dropout?: boolean } = {}): ModelScope {
+  scope(
+    adapterForm: ScopeOptions["adapterForm"],
+    { dropout = false, backward }: { dropout?: boolean; backward?: ScopeOptions["backward"] } = {},
+  ): ModelScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     if (this.trained !== undefined && this.trained.adapter === undefined) {
       for (const name of this.trained.parameters.names)
@@ -122,6 +125,7 @@ export class CausalLM {
       transposedWeights: this.config.transposedWeights,
       adapter: this.trained?.adapter?.modules ?? new Map(),
       adapterForm,
+      backward,
       adapterDropout: dropout ? this.trained?.adapter?.config.loraDropout : 0,
     });
   }

@@ -6,6 +6,7 @@ import {
   dequantize,
   dropout,
   input,
+  int8GradientMatmul,
   less,
   matmul,
   mul,
@@ -45,6 +46,11 @@ export interface ScopeOptions {
    * run; "separate": W x + s B (A x), which keeps W a constant that the runtime may pack.
    */
   readonly adapterForm: "merged" | "separate";
+  /**
+   * "int8" computes the gradients that flow back through frozen weights in 8 bits; values and the adapter's own gradients stay
+   * exact. Only with the "merged" form.
+   */
+  readonly backward?: "float32" | "int8";
   /** Probability that the adapter's path drops an input; needs the "separate" form. */
   readonly adapterDropout?: number;
 }
@@ -140,6 +146,10 @@ export class ModelScope implements Scope {
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
+    if (this.options.backward === "int8" && transposeB) {
+      const approximate = add(int8GradientMatmul(x, stored), lowRank(x));
+      return withGradientOf(stopGradient(matmul(x, merged, { transposeB })), approximate);
+    }
     // The product with the merged weight gives dx; the skinny products, which are never run forward, give dA and dB.
     return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), lowRank(stopGradient(x)));
   }

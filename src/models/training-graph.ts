@@ -37,6 +37,8 @@ export interface GraphOptions {
   readonly withPrefix?: boolean;
   /** How the adapter is applied; "merged" pays from some 500 tokens a batch. */
   readonly adapterForm?: "merged" | "separate";
+  /** "int8": gradients through frozen weights in 8 bits, for speed; see ScopeOptions. */
+  readonly backward?: "float32" | "int8";
   readonly profile?: string;
 }
 
@@ -131,11 +133,11 @@ export class TrainingGraph {
   static async create(
     model: CausalLM,
     objective: (policy: PolicyNodes) => Objective,
-    { entropy = "none", withPrefix = true, adapterForm = "merged", profile }: GraphOptions = {},
+    { entropy = "none", withPrefix = true, adapterForm = "merged", backward, profile }: GraphOptions = {},
   ): Promise<TrainingGraph> {
     // Dropout sits on the adapter's path alone, so with it that path must be a path of its own.
     const form = (model.adapter?.config.loraDropout ?? 0) > 0 ? "separate" : adapterForm;
-    const scope = model.scope(form, { dropout: true });
+    const scope = model.scope(form, { dropout: true, backward });
     const hidden = sequenceGraph(model.config, scope, withPrefix);
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,

@@ -1,6 +1,7 @@
 import type { Dim } from "../../src/graph/dim.js";
 import { addMatmul, matmul, type MatmulAttributes } from "../../src/graph/ops/matmul.js";
 import { dropout } from "../../src/graph/ops/dropout.js";
+import { int8GradientMatmul, int8Matmul } from "../../src/graph/ops/int8.js";
 import { dequantize, quantisedMatmul } from "../../src/graph/ops/quantised.js";
 import { RandomStream } from "../../src/tensor/random.js";
 import type { DType } from "../../src/tensor/dtype.js";
@@ -204,7 +205,32 @@ const dropoutCase = (title: string, length: number, offset: number): OperationCa
   differentiable: ["x"],
 });
 
+/** An eight-bit product is right to about a hundredth of its largest terms. */
+const int8Tolerance = 0.1;
+
+const int8MatmulCase: OperationCase = {
+  title: "rounded to 8 bits",
+  sizes: matrixSizes.filter(({ rows }) => rows > 0),
+  inputs: ({ rows, columns }) => ({ a: between([rows, 7], -1, 1), b: between([7, columns], -1, 1) }),
+  build: ({ a, b }) => int8Matmul(a, b),
+  reference: ({ a, b }) => product(a, b, transposes[0]),
+  differentiable: [],
+  tolerance: int8Tolerance,
+};
+
+const int8GradientCase: OperationCase = {
+  title: "exact forward",
+  sizes: matrixSizes.filter(({ rows }) => rows > 0),
+  inputs: ({ rows, columns }) => ({ x: between([rows, 7], -1, 1), weight: between([columns, 7], -1, 1) }),
+  build: ({ x, weight }) => int8GradientMatmul(x, weight),
+  reference: ({ x, weight }) => product(x, weight, { transposeA: false, transposeB: true, alpha: 1 }),
+  differentiable: ["x"],
+  tolerance: int8Tolerance,
+};
+
 export const productCases = {
+  int8Matmul: [int8MatmulCase],
+  int8GradientMatmul: [int8GradientCase],
   dropout: [
     dropoutCase("a pattern longer than the values", 64, 5),
     dropoutCase("a pattern that repeats", 4, 3),

@@ -1,6 +1,7 @@
 import type { Operation } from "../node.js";
 import { constantOperation, extentOperation, inputOperation, weightOperation } from "./constant.js";
 import * as elementwise from "./elementwise.js";
+import { int8GradientMatmulOperation, int8MatmulOperation } from "./int8.js";
 import { dropoutOperation } from "./dropout.js";
 import { tokenLogProbsOperation } from "./head.js";
 import {
@@ -93,6 +94,8 @@ export const operations = {
   tokenLogProbs: tokenLogProbsOperation,
   dequantize: dequantizeOperation,
   quantisedMatmul: quantisedMatmulOperation,
+  int8Matmul: int8MatmulOperation,
+  int8GradientMatmul: int8GradientMatmulOperation,
   dropout: dropoutOperation,
 } satisfies Record<string, Operation<never>>;
 

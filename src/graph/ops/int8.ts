@@ -1,0 +1,62 @@
+import { sameDim } from "../dim.js";
+import { MICROSOFT } from "../emitter.js";
+import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { matmul } from "./matmul.js";
+
+/** The largest code: symmetric, so that zero is exact. */
+const LARGEST = 127;
+
+/** Keeps rows and columns of zeros from dividing by zero. */
+const TINY = 1e-30;
+
+/**
+ * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale for each row, b with one for each column. Where
+ * b is frozen it is rounded once, when the session is made. An approximation, for gradients that need no more.
+ */
+export const int8MatmulOperation: Operation<object> = {
+  name: "int8Matmul",
+  shape: (inputs) => {
+    const [a, b] = inputs;
+    if (a.shape.length !== 2 || b.shape.length !== 2 || !sameDim(a.shape[1], b.shape[0])) {
+      throw shapeError("int8Matmul", inputs, "matrices whose inner dimensions agree");
+    }
+    return { dtype: a.dtype, shape: [a.shape[0], b.shape[1]] };
+  },
+  gradient: noGradient,
+  onnx: ({ inputs: [a, b], emitter }) => {
+    const furthest = (x: string, axis: number) => {
+      const largest = emitter.emit("ReduceMax", [emitter.emit("Abs", [x]), emitter.ints([axis])], {
+        attributes: { keepdims: 1 },
+      });
+      return emitter.emit("Max", [largest, emitter.float(TINY)]);
+    };
+    const columnScale = emitter.emit("Div", [furthest(b, 0), emitter.float(LARGEST)]);
+    const codes = emitter.emit("Cast", [emitter.emit("Round", [emitter.emit("Div", [b, columnScale])])], {
+      attributes: { to: 3 },
+    });
+    const rowScale = furthest(a, 1);
+    const scales = emitter.emit("Squeeze", [columnScale, emitter.ints([0])]);
+    const product = emitter.emit("DynamicQuantizeMatMul", [emitter.emit("Div", [a, rowScale]), codes, scales], {
+      domain: MICROSOFT,
+    });
+    return emitter.emit("Mul", [product, rowScale]);
+  },
+};
+
+/** x [rows, in] times the transpose of a frozen weight [out, in], exact; its gradient to x is computed in 8 bits. */
+export const int8GradientMatmulOperation: Operation<object> = {
+  name: "int8GradientMatmul",
+  shape: ([x, weight]) => matmul(x, weight, { transposeB: true }),
+  gradient: ({ inputs: [, weight], upstream }) => [apply(int8MatmulOperation, [upstream, weight], {}), undefined],
+  onnx: ({ inputs, emitter }) => emitter.emit("FusedMatMul", inputs, { domain: MICROSOFT, attributes: { transB: 1 } }),
+};
+
+/** a [rows, inner] times b [inner, columns], both rounded to 8 bits. */
+export function int8Matmul(a: Node, b: Node): Node {
+  return apply(int8MatmulOperation, [a, b], {});
+}
+
+/** x [rows, in] through a frozen weight [out, in], with a gradient rounded to 8 bits. */
+export function int8GradientMatmul(x: Node, weight: Node): Node {
+  return apply(int8GradientMatmulOperation, [x, weight], {});
+}
