@@ -91,6 +91,7 @@ describe("llamagym", () => {
     [["generate", "--model", "x", "--topP", "7"], /--top-p must be a number above 0 and at most 1, not 7/],
     [["generate", "--model", "x", "--seed", "abc"], /--seed must be a whole number of at least 0, not abc/],
     [["generate", "--model", "x", "--device", "gpu"], /--device must be one of auto, cpu, cuda, webgpu, not gpu/],
+    [["generate", "--model", "x", "--choice", "a", "--stop", "b"], /choices cannot go with stop/],
     [["models", "--json=1"], /--json takes no value/],
   ])("refuses %j with status 2 and one line", async (args, message) => {
     const { status, out, err } = await run(args);

@@ -2,7 +2,7 @@ import { text } from "node:stream/consumers";
 import { AutoModelForCausalLM } from "../generation/auto.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import type { PromptInput } from "../generation/prompt.js";
-import { resolveOptions } from "../generation/options.js";
+import { resolveOptions, type GenerationOptions } from "../generation/options.js";
 import { chat, hasChatTemplate } from "./chat.js";
 import { command } from "./command.js";
 import { generateOptions, generationOptions, type GenerateValues } from "./generation-options.js";
@@ -19,8 +19,7 @@ export const generateCommand = command(
 
 async function generate(values: GenerateValues): Promise<number> {
   const settings = generationOptions(values);
-  // Options that contradict one another are told before anything is loaded.
-  resolveOptions(settings);
+  checkTogether(settings);
   if (values.raw && values.system !== undefined)
     throw new UsageError("--raw has no messages, so it takes no --system.");
   const started = performance.now();
@@ -33,6 +32,15 @@ async function generate(values: GenerateValues): Promise<number> {
     return 0;
   } finally {
     await model.close();
+  }
+}
+
+/** Options that contradict one another are told before anything is loaded. */
+function checkTogether(settings: GenerationOptions): void {
+  try {
+    resolveOptions(settings);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
   }
 }
 

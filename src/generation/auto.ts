@@ -1,10 +1,10 @@
 import { getPeftModel as adapt, type PeftOptions } from "../models/adapters.js";
-import { openAdapter, openPretrained, type OpenOptions } from "../models/auto.js";
+import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
 import { LlamaGymError } from "../errors.js";
 import { AutoTokenizer, type Tokenizer } from "../text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
-export interface PretrainedOptions extends OpenOptions, LanguageModelOptions {
+export interface PretrainedOptions extends OpenOptions, Pick<LanguageModelOptions, "maxRows"> {
   /** A tokenizer to use instead of the one beside the model. */
   readonly tokenizer?: Tokenizer;
   /** An adapter to put on the model: a folder or hub id. */
@@ -20,12 +20,12 @@ export const AutoModelForCausalLM = {
    */
   async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
     const { tokenizer, adapter, maxRows, ...opening } = options;
-    const { model, path, adapterPath } = await openPretrained(idOrPath, opening);
+    const { model, name, path, adapterPath } = await openPretrained(idOrPath, opening);
     try {
       const { revision: _, file: __, ...elsewhere } = opening;
       const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, elsewhere);
       const found = tokenizer ?? (await tokenizerIn(adapterPath)) ?? (await tokenizerIn(path));
-      return new LanguageModel(causalLM, found, { maxRows });
+      return new LanguageModel(causalLM, found, { maxRows, name });
     } catch (error) {
       await model.close();
       throw error;
@@ -39,7 +39,7 @@ export const PeftModel = {
    * The model with an adapter, from a folder or a hub id. Weights and runtime are shared with the model.
    * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED, WEIGHTS_MISMATCH, INVALID_STATE for a model that has one.
    */
-  async fromPretrained(model: LanguageModel, idOrPath: string, options: OpenOptions = {}): Promise<LanguageModel> {
+  async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
     return model.withCausalLM(await openAdapter(model.causalLM, idOrPath, options));
   },
 };

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../test/support/random-model.js";
 import type { LlamaGymError } from "../errors.js";
+import { readJson } from "../files/index.js";
 import type { ChatMessage } from "../text/index.js";
 import { AutoModelForCausalLM, getPeftModel, PeftModel } from "./auto.js";
 import type { LanguageModel } from "./language-model.js";
@@ -263,6 +264,8 @@ describe("an adapted model", () => {
     const directory = await mkdtemp(join(tmpdir(), "adapter-"));
     try {
       await adapted.savePretrained(join(directory, "adapter"));
+      const saved = await readJson(join(directory, "adapter", "adapter_config.json"));
+      expect(saved.base_model_name_or_path).toBe(folder);
       const again = await PeftModel.fromPretrained(model, join(directory, "adapter"));
       expect(await score(again)).toBeCloseTo(ours, 5);
       const opened = await AutoModelForCausalLM.fromPretrained(join(directory, "adapter"), OPTIONS);

@@ -16,6 +16,8 @@ import { TextStream } from "./text-stream.js";
 export interface LanguageModelOptions {
   /** Replies that are computed at once; more wait. Default 64. */
   readonly maxRows?: number;
+  /** What adapters saved from it call their base model: the path or hub id that it was opened by. */
+  readonly name?: string;
 }
 
 /**
@@ -149,7 +151,7 @@ export class LanguageModel {
    * `mergeAndUnload` first saves an adapted model whole. Throws FILE_WRITE_FAILED.
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
-    await saveModel(this.causalLM, folder, options);
+    await saveModel(this.causalLM, folder, { baseModelName: this.options.name, ...options });
     await this.textTokenizer?.save(folder);
   }
 

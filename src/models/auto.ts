@@ -5,11 +5,15 @@ import { isAdapterFolder, readAdapter, resolveModel, type ResolveOptions } from 
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
 import { loadAdapter } from "./saving.js";
 
+export type { ResolveOptions };
+
 export interface OpenOptions extends ModelOptions, ResolveOptions {}
 
 /** A model that was opened, and where its files lie on this machine. */
 export interface OpenedModel {
   readonly model: CausalLM;
+  /** The path or hub id that it was opened by; of an adapter, its base model's. */
+  readonly name: string;
   /** The model's folder or GGUF file. */
   readonly path: string;
   /** The adapter's folder, where a folder with an adapter alone was opened. */
@@ -23,7 +27,7 @@ export interface OpenedModel {
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<OpenedModel> {
   const { path, kind } = await resolveModel(idOrPath, options);
   if (kind === "gguf" || !(await isLoneAdapter(path))) {
-    return { model: await CausalLM.open(path, options), path, adapterPath: undefined };
+    return { model: await CausalLM.open(path, options), name: idOrPath, path, adapterPath: undefined };
   }
   const base = await baseOf(path);
   const { revision: _, file: __, ...others } = options;

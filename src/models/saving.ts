@@ -22,6 +22,8 @@ import { loraA, loraB } from "./scope.js";
 export interface SaveOptions {
   /** How weights are stored; float32 by default, the type that the model computes in. */
   readonly dtype?: "F32" | "F16" | "BF16";
+  /** What an adapter's file calls its base model: a hub id or a path. Default the path that the model was opened from. */
+  readonly baseModelName?: string;
   /** A larger model is dealt out to several files. */
   readonly maxShardBytes?: number;
 }
@@ -43,7 +45,7 @@ export async function saveModel(model: CausalLM, folder: string, options: SaveOp
     });
   });
   if (model.adapter === undefined) await saveWeights(model, folder, options);
-  else await saveAdapter(model, folder);
+  else await saveAdapter(model, folder, options);
   if (model.valueHead !== undefined) await saveValueHead(model, model.valueHead, folder);
 }
 
@@ -75,12 +77,16 @@ function configText(config: JsonObject): string {
   return `${JSON.stringify(config, null, 2).replace(FLOAT_FIELDS, "$1.0$2")}\n`;
 }
 
-async function saveAdapter(model: CausalLM, folder: string): Promise<void> {
+async function saveAdapter(
+  model: CausalLM,
+  folder: string,
+  { baseModelName = model.source.path }: SaveOptions,
+): Promise<void> {
   const { config, modules } = model.adapter!;
   const names = [...modules.keys()].flatMap((module) => [loraA(module), loraB(module)]);
   await writeAdapter(
     folder,
-    { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: model.source.path },
+    { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: baseModelName },
     await readValues(model, names),
   );
 }
