@@ -33,3 +33,8 @@ export function asObject(json: unknown): JsonObject | undefined {
 export function shorten(text: string, length = 200): string {
   return text.length > length ? `${text.slice(0, length)}...` : text;
 }
+
+/** A piece of JSON in an error message: text as it is. */
+export function plainText(json: JsonValue | undefined): string {
+  return typeof json === "string" ? json : (JSON.stringify(json) ?? "nothing");
+}

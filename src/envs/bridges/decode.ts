@@ -21,11 +21,11 @@ export function decodeObservation(space: Space, json: JsonValue): unknown {
   }
   if (space instanceof Text && typeof json === "string") return json;
   if (space instanceof Tuple && Array.isArray(json) && json.length === space.spaces.length) {
-    return (space.spaces as readonly Space[]).map((part, i) => decodeObservation(part, json[i] as JsonValue));
+    return space.spaces.map((part, i) => decodeObservation(part, json[i] as JsonValue));
   }
   if (space instanceof Dict) {
     const fields = asObject(json);
-    const parts = Object.entries(space.spaces as { readonly [name: string]: Space });
+    const parts = Object.entries(space.spaces);
     if (fields === undefined || parts.some(([name]) => !Object.hasOwn(fields, name))) throw mismatch(space, json);
     return Object.fromEntries(parts.map(([name, part]) => [name, decodeObservation(part, fields[name])]));
   }

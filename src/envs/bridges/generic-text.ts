@@ -33,7 +33,8 @@ export function genericText(
   if (reading === undefined) return undefined;
   const { ask, ...rest } = reading;
   return {
-    systemPrompt: systemPrompt === undefined ? `You act in an environment, to get as much reward as you can. ${ask}` : systemPrompt,
+    systemPrompt:
+      systemPrompt === undefined ? `You act in an environment, to get as much reward as you can. ${ask}` : systemPrompt,
     formatObservation: (observation) => observationText(observationSpace, observation),
     ...rest,
   };
@@ -43,7 +44,9 @@ export function genericText(
 export function observationText(space: Space, observation: unknown): string {
   const json = space.encode(observation);
   if (typeof json === "string") return json;
-  return JSON.stringify(json, (_key, value: JsonValue) => (typeof value === "number" ? Number(value.toPrecision(4)) : value));
+  return JSON.stringify(json, (_key, value: JsonValue) =>
+    typeof value === "number" ? Number(value.toPrecision(4)) : value,
+  );
 }
 
 function readingOf(space: Space, actionNames: readonly string[] | undefined): Reading | undefined {
@@ -93,6 +96,7 @@ function numbers(space: Box | MultiDiscrete | MultiBinary): Reading {
       const isAction = found.length === size && space.contains(found);
       return isAction ? toAction(found) : undefined;
     },
-    formatAction: (action) => Array.from(action as ArrayLike<number>, (value) => Number(value.toPrecision(6))).join(" "),
+    formatAction: (action) =>
+      Array.from(action as ArrayLike<number>, (value) => Number(value.toPrecision(6))).join(" "),
   };
 }

@@ -2,7 +2,7 @@ import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import type { JsonValue } from "../json.js";
-import { asObject, bridgeFailed, type Channel, type JsonObject, shorten } from "./channel.js";
+import { asObject, bridgeFailed, type Channel, type JsonObject, plainText, shorten } from "./channel.js";
 import { LineReader } from "./line-reader.js";
 
 /** How much of what a process said last goes into an error. */
@@ -110,7 +110,11 @@ export class ProcessChannel implements Channel {
     if (error === undefined) return reply.result ?? null;
     const { type, message, traceback } = error;
     const where = typeof traceback === "string" && traceback !== "" ? `\n${traceback.trimEnd()}` : "";
-    throw bridgeFailed(this.name, `failed in ${method}: ${String(type ?? "error")}: ${String(message)}`, where.trim() || undefined);
+    throw bridgeFailed(
+      this.name,
+      `failed in ${method}: ${plainText(type ?? "error")}: ${plainText(message)}`,
+      where.trim() || undefined,
+    );
   }
 
   private receive(line: string): void {
@@ -122,7 +126,8 @@ export class ProcessChannel implements Channel {
     }
     const isReply = reply !== undefined && ("result" in reply || asObject(reply.error) !== undefined);
     if (!isReply) this.fail(`sent what is no answer: ${shorten(line)}`);
-    else if (this.pending === undefined || reply?.id !== this.pending.id) this.fail(`answered what was not asked: ${shorten(line)}`);
+    else if (this.pending === undefined || reply?.id !== this.pending.id)
+      this.fail(`answered what was not asked: ${shorten(line)}`);
     else this.pending.resolve(reply);
   }
 
@@ -140,6 +145,7 @@ export class ProcessChannel implements Channel {
   private keepAlive(isKept: boolean): void {
     const change = isKept ? "ref" : "unref";
     this.child[change]();
-    for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) (stream as unknown as Socket)[change]?.();
+    for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr])
+      (stream as unknown as Socket)[change]?.();
   }
 }

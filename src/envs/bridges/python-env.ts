@@ -3,7 +3,7 @@ import { LlamaGymError } from "../../errors.js";
 import type { RenderMode } from "../env.js";
 import { spaceFromJson } from "../spaces/space-json.js";
 import type { TextForm } from "../text-form.js";
-import { asObject, bridgeFailed, checkTimeout } from "./channel.js";
+import { asObject, bridgeFailed, checkTimeout, plainText } from "./channel.js";
 import { genericText, type GenericTextOptions } from "./generic-text.js";
 import { ProcessChannel } from "./process-channel.js";
 import { jsonOf, RemoteEnv } from "./remote-env.js";
@@ -43,7 +43,10 @@ export class PythonEnv extends RemoteEnv {
     const startTimeout = checkTimeout("startTimeout", options.startTimeout ?? 60_000);
     const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
     if (typeof id !== "string" || id === "") {
-      throw new LlamaGymError("INVALID_ARGUMENT", `PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${String(id)}.`);
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${plainText(id)}.`,
+      );
     }
     const channel = new ProcessChannel({
       name: `The Python environment ${id}`,
@@ -61,7 +64,12 @@ export class PythonEnv extends RemoteEnv {
   }
 }
 
-async function open(channel: ProcessChannel, id: string, options: PythonEnvOptions, timeout: number): Promise<PythonEnv> {
+async function open(
+  channel: ProcessChannel,
+  id: string,
+  options: PythonEnvOptions,
+  timeout: number,
+): Promise<PythonEnv> {
   const params = {
     env: id,
     modules: [...(options.modules ?? [])],
@@ -70,7 +78,10 @@ async function open(channel: ProcessChannel, id: string, options: PythonEnvOptio
   };
   const answer = asObject(await channel.call("open", params, timeout)) ?? {};
   if (answer.protocol !== PROTOCOL) {
-    throw bridgeFailed(channel.name, `speaks protocol ${JSON.stringify(answer.protocol)} of the bridge, not ${PROTOCOL}.`);
+    throw bridgeFailed(
+      channel.name,
+      `speaks protocol ${JSON.stringify(answer.protocol)} of the bridge, not ${PROTOCOL}.`,
+    );
   }
   const observationSpace = spaceFromJson(answer.observationSpace);
   const actionSpace = spaceFromJson(answer.actionSpace);
@@ -98,6 +109,7 @@ const ADVICE: readonly (readonly [RegExp, (python: string) => string])[] = [
   [/could not be started/, () => "Install Python, or name one by the option `python`."],
   [
     /No module named 'gymnasium'/,
-    (python) => `Install it (${python} -m pip install gymnasium), or name a Python that has it by the option \`python\`.`,
+    (python) =>
+      `Install it (${python} -m pip install gymnasium), or name a Python that has it by the option \`python\`.`,
   ],
 ];

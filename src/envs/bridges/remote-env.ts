@@ -88,7 +88,8 @@ export class RemoteEnv extends Env {
 
   private read(method: string, json: JsonValue): JsonObject {
     const result = asObject(json);
-    if (result === undefined) throw bridgeFailed(this.channel.name, `answered ${method} with something else than an object.`);
+    if (result === undefined)
+      throw bridgeFailed(this.channel.name, `answered ${method} with something else than an object.`);
     return result;
   }
 
@@ -96,7 +97,11 @@ export class RemoteEnv extends Env {
     try {
       return decodeObservation(this.observationSpace, observation ?? null);
     } catch (error) {
-      throw bridgeFailed(this.channel.name, `gave an observation of another kind than its space: ${String((error as Error).message)}`, error);
+      throw bridgeFailed(
+        this.channel.name,
+        `gave an observation of another kind than its space: ${(error as Error).message}`,
+        error,
+      );
     }
   }
 }
