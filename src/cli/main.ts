@@ -17,6 +17,14 @@ const commands: Readonly<Record<string, { readonly description: string; readonly
     description: "List the models that can be used, and which fit this machine",
     load: async () => (await import("./models.js")).modelsCommand,
   },
+  envs: {
+    description: "List the environments, describe one, or serve one",
+    load: async () => (await import("./envs.js")).envsCommand,
+  },
+  play: {
+    description: "Play an environment at the keyboard",
+    load: async () => (await import("./play.js")).playCommand,
+  },
   doctor: {
     description: "Check this machine: devices, memory, cache, network, versions",
     load: async () => (await import("./doctor.js")).doctorCommand,

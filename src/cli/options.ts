@@ -60,17 +60,7 @@ export function parseOptions<const Table extends OptionTable>(
   table: Table,
   args: readonly string[],
 ): OptionValues<Table> {
-  const { tokens } = parseArgs({
-    args: args.map((arg) => (arg.startsWith("--") ? normalised(arg) : arg)),
-    strict: false,
-    tokens: true,
-    options: Object.fromEntries(
-      Object.entries(table).map(([name, { type, alias }]) => [
-        name,
-        { type: type === "flag" ? "boolean" : "string", ...(alias === undefined ? {} : { short: alias }) },
-      ]),
-    ),
-  });
+  const tokens = tokensOf(table, args);
   const values: Record<string, unknown> = {};
   for (const [name, { type }] of Object.entries(table)) if (type === "flag") values[name] = false;
   for (const token of tokens) {
@@ -82,6 +72,33 @@ export function parseOptions<const Table extends OptionTable>(
       throw new UsageError(`--${name} is missing: ${spec.description}.`);
   }
   return values as OptionValues<Table>;
+}
+
+/** The arguments that are no options, and the others. */
+export function splitPositionals(
+  table: OptionTable,
+  args: readonly string[],
+): { readonly positionals: readonly string[]; readonly rest: readonly string[] } {
+  const found = tokensOf(table, args).filter((token) => token.kind === "positional");
+  const places = new Set(found.map(({ index }) => index));
+  return { positionals: found.map(({ value }) => value), rest: args.filter((_, index) => !places.has(index)) };
+}
+
+function tokensOf(table: OptionTable, args: readonly string[]) {
+  return parseArgs({
+    args: args.map((arg) => (arg.startsWith("--") ? normalised(arg) : arg)),
+    strict: false,
+    tokens: true,
+    options: Object.fromEntries(
+      Object.entries(table).map(([name, { type, alias }]) => [
+        name,
+        {
+          type: type === "flag" ? ("boolean" as const) : ("string" as const),
+          ...(alias === undefined ? {} : { short: alias }),
+        },
+      ]),
+    ),
+  }).tokens;
 }
 
 function readOption(

@@ -1,3 +1,4 @@
+export * from "./bridges/index.js";
 export * from "./spaces/index.js";
 export {
   Env,

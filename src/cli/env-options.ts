@@ -1,0 +1,50 @@
+import { makeAsync, type Env, registry } from "../envs/index.js";
+import { UsageError, type OptionTable } from "./options.js";
+
+/** How an environment is made, for every command that makes one. */
+export const envOptions = {
+  option: {
+    type: "text",
+    alias: "o",
+    hint: "name=value",
+    repeated: true,
+    description: "an option of the environment, such as isSlippery=false; may be given several times",
+  },
+  "max-steps": { type: "number", integer: true, min: 1, description: "another step limit than the registered one" },
+} as const satisfies OptionTable;
+
+/**
+ * The environment that a name means: an id, an id in whatever spelling (text-world is TextWorld-v0), or what `makeAsync`
+ * opens (python:CarRacing-v3).
+ */
+export async function openEnv(
+  name: string,
+  { option = [], "max-steps": maxEpisodeSteps }: { readonly option?: readonly string[]; readonly "max-steps"?: number },
+): Promise<Env> {
+  const given = Object.fromEntries(option.map(readOption));
+  return makeAsync(envId(name), { ...given, ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }) });
+}
+
+/** The id that a name means; the name itself where none does. */
+export function envId(name: string): string {
+  if (registry.has(name)) return name;
+  const wanted = plain(name);
+  const ids = registry.all().map(({ id }) => id);
+  const withVersion = ids.find((id) => plain(id) === wanted);
+  // Of several versions the latest is registered last.
+  return withVersion ?? ids.findLast((id) => plain(id.replace(/-v\d+$/, "")) === wanted) ?? name;
+}
+
+const plain = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");
+
+/** "size=8" is ["size", 8]; what is no JSON is text. */
+function readOption(option: string): [string, unknown] {
+  const end = option.indexOf("=");
+  if (end <= 0) throw new UsageError(`--option takes name=value, not "${option}".`);
+  const value = option.slice(end + 1);
+  try {
+    return [option.slice(0, end), JSON.parse(value) as unknown];
+  } catch {
+    return [option.slice(0, end), value];
+  }
+}
