@@ -22,7 +22,7 @@ const summaries: Readonly<Record<string, EnvSummary>> = {
   "MountainCarContinuous-v0": { what: "the same with any force" },
   "Acrobot-v1": { what: "swing a two-link robot up" },
   "Pendulum-v1": { what: "swing a pendulum up and hold it" },
-  "TextWorld-v0": { what: "do a task in a text adventure" },
+  "TextWorld-v0": { what: "do a task in a text adventure", random: 0.08, best: 1 },
   "Bandit-v0": { what: "choose between arms with misleading names", random: 5, best: 8 },
   "BullsAndCows-v0": { what: "find a number from hints", random: 0.001, best: 1 },
   "Calculator-v0": { what: "compute with a tool", random: 0, best: 1 },

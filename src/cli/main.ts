@@ -17,6 +17,10 @@ const commands: Readonly<Record<string, { readonly description: string; readonly
     description: "List the models that can be used, and which fit this machine",
     load: async () => (await import("./models.js")).modelsCommand,
   },
+  doctor: {
+    description: "Check this machine: devices, memory, cache, network, versions",
+    load: async () => (await import("./doctor.js")).doctorCommand,
+  },
   envs: {
     description: "List the environments, describe one, or serve one",
     load: async () => (await import("./envs.js")).envsCommand,
@@ -24,10 +28,6 @@ const commands: Readonly<Record<string, { readonly description: string; readonly
   play: {
     description: "Play an environment at the keyboard",
     load: async () => (await import("./play.js")).playCommand,
-  },
-  doctor: {
-    description: "Check this machine: devices, memory, cache, network, versions",
-    load: async () => (await import("./doctor.js")).doctorCommand,
   },
 };
 

@@ -1,0 +1,224 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { make } from "../index.js";
+import { HttpEnv } from "./http-env.js";
+import { JsonSpace } from "./json-space.js";
+import { makeAsync } from "./make-async.js";
+import { OpenEnvClient } from "./open-env-client.js";
+import { type EnvServer, serveEnv, type ServeOptions } from "./open-env-server.js";
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function serve(id: string, options: ServeOptions = {}): Promise<EnvServer> {
+  const server = await serveEnv(() => make(id), { port: 0, ...options });
+  closers.push(() => server.close());
+  return server;
+}
+
+async function connect(url: string, options = {}): Promise<OpenEnvClient> {
+  const env = await OpenEnvClient.connect(url, options);
+  closers.push(() => env.close());
+  return env;
+}
+
+/** A server that answers as told; gives its address. */
+async function listen(listener: RequestListener): Promise<string> {
+  const server: Server = createServer(listener).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  closers.push(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe("an environment served and played over OpenEnv", () => {
+  it.each(["Taxi-v4", "Pendulum-v1", "Blackjack-v1", "Wordle-v0", "WebShop-v0"])(
+    "is the same as here: %s",
+    async (id) => {
+      const { url } = await serve(id);
+      const [there, here] = [await connect(url), make(id)];
+      expect(there.actionSpace.toString()).toBe(here.actionSpace.toString());
+      const started = await here.reset({ seed: 11 });
+      expect((await there.reset({ seed: 11 })).observation).toEqual(started.observation);
+      here.actionSpace.seed(2);
+      for (let i = 0; i < 5; i++) {
+        const action = here.actionSpace.sample();
+        const expected = await here.step(action);
+        const { observation, reward, terminated, truncated, info } = await there.step(action);
+        expect({ observation, reward, terminated, truncated }).toEqual({
+          observation: expected.observation,
+          reward: expected.reward,
+          terminated: expected.terminated,
+          truncated: expected.truncated,
+        });
+        expect(there.text?.formatObservation(observation, info)).toBe(
+          here.text?.formatObservation(expected.observation, expected.info),
+        );
+        if (terminated || truncated) break;
+      }
+    },
+  );
+
+  it("keeps its clients apart over WebSocket; over HTTP they share one", async () => {
+    const { url } = await serve("CliffWalking-v1");
+    const [first, second] = [await connect(url), await connect(url)];
+    await first.reset();
+    await second.reset();
+    expect(await first.step(0)).toMatchObject({ observation: 24 });
+    expect(await second.step(3)).toMatchObject({ observation: 36 });
+    const [third, fourth] = [await connect(url, { transport: "http" }), await connect(url, { transport: "http" })];
+    await third.reset();
+    await fourth.reset();
+    await third.step(0);
+    expect(await fourth.step(0)).toMatchObject({ observation: 12 });
+    const post = (body: string) => fetch(`${url}/step`, { method: "POST", body });
+    expect((await post('{"action":{"text":"I go up"}}')).status).toBe(200);
+    for (const body of ['{"action":{"action":9}}', '{"action":{"text":"jump"}}', '{"action":3}']) {
+      expect((await post(body)).status).toBe(422);
+    }
+    expect((await post("{")).status).toBe(400);
+    expect((await fetch(`${url}/step`)).status).toBe(405);
+    expect(await (await fetch(`${url}/state`)).json()).toMatchObject({ step_count: 3 });
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
+  });
+
+  it("refuses more sessions than it takes, a port that is taken, and calls after its end", async () => {
+    const server = await serve("Taxi-v4", { maxSessions: 1 });
+    const env = await connect(server.url);
+    await env.reset();
+    const refused = await connect(server.url);
+    await expect(refused.reset()).rejects.toThrow(/as many sessions as it takes/);
+    await expect(serveEnv(() => make("Taxi-v4"), { port: server.port })).rejects.toThrow(/The port is taken/);
+    await server.close();
+    await expect(env.step(0)).rejects.toMatchObject({ code: "ENV_FAILED" });
+    await expect(connect(server.url)).rejects.toThrow(/cannot be reached \(ECONNREFUSED\)/);
+  });
+});
+
+describe("an OpenEnv server of others", () => {
+  const schema = { type: "object", properties: { message: { type: "string" }, metadata: {} }, required: ["message"] };
+
+  const answers = (routes: Readonly<Record<string, unknown>>) =>
+    listen((request, response) => {
+      const body = routes[request.url ?? ""];
+      response.writeHead(body === undefined ? 404 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify(body ?? { detail: "Not Found" }));
+    });
+
+  it("is played by objects of its schema, or by the one text in them", async () => {
+    const url = await answers({
+      "/schema": { action: schema, observation: {} },
+      "/reset": { observation: { echoed: "ready" }, reward: null, done: false },
+      "/step": { observation: { echoed: "hello" }, reward: 0.5, done: true },
+    });
+    const env = await connect(url, { transport: "http" });
+    expect(await env.reset({ seed: 1 })).toEqual({ observation: { echoed: "ready" }, info: {} });
+    expect(env.text?.formatObservation({ echoed: "ready" }, {})).toBe("ready");
+    const action = env.text?.parseAction(" hello ");
+    expect(action).toEqual({ message: "hello" });
+    await expect(env.step({ message: 3 })).rejects.toMatchObject({ code: "ENV_ACTION_INVALID" });
+    expect(await env.step(action)).toMatchObject({ reward: 0.5, terminated: true, truncated: false });
+    await expect(connect(url)).rejects.toThrow(/takes no WebSocket connection .*status 404.*transport: "http"/);
+  });
+
+  it.each([
+    [{}, /no OpenEnv server, or of a version before 0\.2/],
+    [
+      { "/schema": { action: { "x-llamagym": { protocol: 99 } }, observation: {} } },
+      /speaks protocol 99, this client 1/,
+    ],
+  ])("of another version is told: %j", async (routes, message) => {
+    await expect(connect(await answers(routes))).rejects.toThrow(message);
+  });
+
+  it("that never answers is given up", async () => {
+    const url = await listen(() => {});
+    await expect(connect(url, { connectTimeout: 200 })).rejects.toThrow(/did not answer \/schema within 200 ms/);
+    await expect(connect("nowhere")).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+  });
+});
+
+describe("a space of a JSON Schema", () => {
+  const space = new JsonSpace({
+    $defs: { Move: { enum: ["up", "down"] } },
+    type: "object",
+    properties: {
+      move: { $ref: "#/$defs/Move" },
+      count: { type: "integer", minimum: 1, maximum: 3 },
+      note: { type: "string" },
+    },
+    required: ["move", "count"],
+    additionalProperties: false,
+  });
+
+  it("holds what the schema allows", () => {
+    expect(space.contains({ move: "up", count: 3 })).toBe(true);
+    for (const value of [
+      { move: "up" },
+      { move: "left", count: 1 },
+      { move: "up", count: 4 },
+      { move: "up", count: 1, x: 1 },
+      3,
+    ]) {
+      expect(space.contains(value)).toBe(false);
+    }
+  });
+
+  it("samples what it holds", () => {
+    space.seed(1);
+    for (let i = 0; i < 20; i++) expect(space.contains(space.sample())).toBe(true);
+  });
+});
+
+describe("an HTTP server of the user's", () => {
+  const spec = {
+    protocol: 1,
+    observationSpace: { type: "Box", low: [0], high: [9], shape: [1], dtype: "float32" },
+    actionSpace: { type: "Discrete", n: 2 },
+    actionNames: ["stop", "go"],
+  };
+
+  function counting(changed: object = {}): Promise<string> {
+    const counts = new Map<string, number>();
+    return listen((request, response) => {
+      let text = "";
+      request.on("data", (part: Buffer) => (text += part.toString()));
+      request.on("end", () => {
+        const { session = "", action = 0 } = JSON.parse(text || "{}") as { session?: string; action?: number };
+        const count = request.url === "/step" ? (counts.get(session) ?? 0) + action : 0;
+        counts.set(session, count);
+        const body =
+          request.url === "/spec"
+            ? { ...spec, ...changed }
+            : { observation: [count], reward: action, terminated: count >= 2 };
+        response.end(JSON.stringify(body));
+      });
+    });
+  }
+
+  it("is played by its actions' names, a session for each client", async () => {
+    const url = await counting();
+    const [env, other] = [await makeAsync(url), await HttpEnv.connect(url)];
+    await env.reset();
+    await other.reset();
+    expect(await env.step(env.text?.parseAction("go"))).toMatchObject({ observation: Float32Array.of(1), reward: 1 });
+    expect(await other.step(0)).toMatchObject({ observation: Float32Array.of(0) });
+    expect(await env.step(1)).toMatchObject({ terminated: true, truncated: false, info: {} });
+    await env.close();
+    await other.close();
+    await expect(other.reset()).rejects.toThrow(/was closed/);
+  });
+
+  it("of another version, or of none, is told", async () => {
+    await expect(HttpEnv.connect(await counting({ protocol: 2 }))).rejects.toThrow(/states protocol 2 in \/spec/);
+    const text = await listen((_request, response) => response.end("<html>"));
+    await expect(HttpEnv.connect(text)).rejects.toThrow(/answered \/spec with what is no JSON: <html>/);
+    const failing = await listen((_request, response) => response.writeHead(500).end('{"error":"out of coffee"}'));
+    await expect(HttpEnv.connect(failing)).rejects.toThrow(/status 500: out of coffee/);
+  });
+});

@@ -1,0 +1,130 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { knownReturns, OpenEnvClient, registry } from "../src/envs/index.js";
+
+/** The built command, as a user runs it. */
+const bin = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+const children: ChildProcessWithoutNullStreams[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+function start(args: readonly string[]): ChildProcessWithoutNullStreams {
+  const child = spawn(process.execPath, [bin, ...args]);
+  children.push(child);
+  return child;
+}
+
+/** Runs to the end with these lines on standard input. */
+function run(
+  args: readonly string[],
+  lines: readonly string[] = [],
+): Promise<{ status: number | null; out: string; err: string }> {
+  const child = start(args);
+  let out = "";
+  let err = "";
+  child.stdout.on("data", (data: Buffer) => (out += data.toString()));
+  child.stderr.on("data", (data: Buffer) => (err += data.toString()));
+  child.stdin.on("error", () => {});
+  child.stdin.end(lines.map((line) => `${line}\n`).join(""));
+  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err })));
+}
+
+describe("llamagym envs", () => {
+  it("lists every environment with what it is about and its known returns", async () => {
+    const { status, out } = await run(["envs"]);
+    expect(status).toBe(0);
+    for (const { id } of registry.all()) expect(out).toMatch(new RegExp(`^${id} +\\w.* [-\\d.]+ +[-\\d.]+$`, "m"));
+    const json = JSON.parse((await run(["envs", "--json"])).out) as { environments: { id: string; best: number }[] };
+    expect(json.environments.map(({ id }) => id)).toEqual(registry.all().map(({ id }) => id));
+    expect(json.environments.find(({ id }) => id === "Taxi-v4")?.best).toBe(knownReturns["Taxi-v4"].best);
+  });
+
+  it("describes one, in whatever spelling", async () => {
+    const { status, out } = await run(["envs", "frozen-lake", "-o", "isSlippery=false", "--max-steps=7"]);
+    expect(status).toBe(0);
+    for (const part of [
+      "FrozenLake-v1",
+      "Discrete(4)",
+      "step limit     7",
+      "row 0, column 0",
+      "left, down, right, up",
+    ]) {
+      expect(out).toContain(part);
+    }
+    const json = JSON.parse((await run(["envs", "Pendulum-v1", "--json"])).out) as Record<string, unknown>;
+    expect(json).toMatchObject({ actionSpace: { type: "Box", low: [-2], high: [2] }, maxEpisodeSteps: 200 });
+  });
+
+  it("serves one until it is told to stop", async () => {
+    const child = start(["envs", "serve", "taxi", "--port", "0", "--json"]);
+    const line = await new Promise<string>((resolve) =>
+      child.stdout.once("data", (data: Buffer) => resolve(data.toString())),
+    );
+    const env = await OpenEnvClient.connect((JSON.parse(line) as { url: string }).url);
+    await env.reset({ seed: 1 });
+    expect(await env.step(0)).toMatchObject({ reward: -1 });
+    await env.close();
+    child.kill("SIGTERM");
+    expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
+  });
+
+  it.each([
+    [["envs", "FrozenLak-v1"], 1, /ENV_UNKNOWN.*Did you mean: `FrozenLake`/],
+    [["envs", "serve"], 2, /ID is missing/],
+    [["envs", "taxi", "cart-pole"], 2, /"cart-pole" is not expected here/],
+    [["envs", "taxi", "-o", "nonsense=1"], 1, /Taxi has no option "nonsense"/],
+    [["envs", "taxi", "--option", "nonsense"], 2, /--option takes name=value/],
+    [["envs", "--port", "70000"], 2, /--port must be/],
+    [["play"], 2, /ENV is missing/],
+    [["play", "taxi", "--sed", "1"], 2, /Did you mean --seed\?/],
+    [["play", "openenv:http://127.0.0.1:9"], 1, /ENV_FAILED.*cannot be reached/],
+  ])("refuses %j with status %i and one line", async (args, status, message) => {
+    const result = await run(args);
+    expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
+    expect(result.err).toMatch(message);
+    expect(result.err.trim()).not.toContain("\n");
+  });
+});
+
+describe("llamagym play", () => {
+  it("takes names and numbers, tells the nearest name, and ends with the input", async () => {
+    const lines = [
+      "dwn",
+      "down",
+      "1",
+      "/actions",
+      "right",
+      "down",
+      "2",
+      "right",
+      "left",
+      "/reset",
+      "/hlep",
+      "/quit",
+      "up",
+    ];
+    const { status, out } = await run(["play", "frozen-lake", "--seed", "1", "-o", "isSlippery=false"], lines);
+    expect(status).toBe(0);
+    expect(out).toContain('"dwn" is no action here. Did you mean "down"?');
+    expect(out).toContain("2  right");
+    expect(out).toContain("The episode ended after 6 steps: return 1.");
+    expect(out).toContain("The episode has ended: /reset starts another");
+    expect(out).toContain("There is no /hlep.");
+  });
+
+  it("plays a text world by its commands, and by their places in the list", async () => {
+    const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "0", "/actions"]);
+    expect(status).toBe(0);
+    const first = /^0 {2}(.+)$/m.exec(out)?.[1];
+    expect(first).toBeDefined();
+    expect(out).toContain("> look");
+  });
+
+  it("shows what a model reads with --text, and takes numbers for forces", async () => {
+    const { out } = await run(["play", "pendulum", "--text", "--seed", "1"], ["0.5", "nothing", "99"]);
+    expect(out).toMatch(/Reward -\d/);
+    expect(out).toContain('"nothing" is no action here.');
+  });
+});
