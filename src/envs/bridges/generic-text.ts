@@ -41,7 +41,7 @@ export function genericText(
 }
 
 /** An observation as a line: text as it is, anything else as JSON with rounded numbers. */
-export function observationText(space: Space, observation: unknown): string {
+function observationText(space: Space, observation: unknown): string {
   const json = space.encode(observation);
   if (typeof json === "string") return json;
   return JSON.stringify(json, (_key, value: JsonValue) =>
