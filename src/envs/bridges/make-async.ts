@@ -17,6 +17,13 @@ const openers: Readonly<Record<string, Opener>> = {
   "https:": (url, options) => HttpEnv.connect(`https:${url}`, options),
 };
 
+const prefixOf = (id: string) => Object.keys(openers).find((name) => id.startsWith(name));
+
+/** Whether an id is that of an environment in another process or on another machine. */
+export function livesElsewhere(id: string): boolean {
+  return prefixOf(id) !== undefined;
+}
+
 /**
  * `make` for environments anywhere: a registered id; "python:CarRacing-v3" or "python:module:Id-v0" in a Python process;
  * "openenv:http://host:8000" on an OpenEnv server; "http://host:port" on a server of one's own. Options besides those of
@@ -26,7 +33,7 @@ export async function makeAsync<Observation = unknown, Action = unknown>(
   id: string,
   options: MakeOptions & EnvOptions = {},
 ): Promise<Env<Observation, Action>> {
-  const prefix = Object.keys(openers).find((name) => id.startsWith(name));
+  const prefix = prefixOf(id);
   if (prefix === undefined) return make<Observation, Action>(id, options);
   const { maxEpisodeSteps, disableEnvChecker, ...given } = options;
   let env = await openers[prefix](id.slice(prefix.length), given);

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { make } from "../index.js";
+import { make, makeVector } from "../index.js";
 import { HttpEnv } from "./http-env.js";
 import { JsonSpace } from "./json-space.js";
 import { makeAsync } from "./make-async.js";
@@ -212,6 +212,21 @@ describe("an HTTP server of the user's", () => {
     await env.close();
     await other.close();
     await expect(other.reset()).rejects.toThrow(/was closed/);
+  });
+
+  it("makes vectors, in this process", async () => {
+    const url = await counting();
+    const vector = await makeVector(url, { numEnvs: 2, envOptions: { maxEpisodeSteps: 2 } });
+    closers.push(() => vector.close());
+    await vector.reset();
+    await vector.step([0, 1]);
+    const { observations, terminated, truncated } = await vector.step([0, 1]);
+    expect(observations).toEqual([Float32Array.of(0), Float32Array.of(2)]);
+    expect([terminated, truncated]).toEqual([
+      [false, true],
+      [true, true],
+    ]);
+    await expect(makeVector(url, { numEnvs: 2, mode: "worker" })).rejects.toThrow(/outside this process already/);
   });
 
   it("of another version, or of none, is told", async () => {

@@ -1,5 +1,7 @@
+import { LlamaGymError } from "../../errors.js";
+import { livesElsewhere, makeAsync } from "../bridges/make-async.js";
 import type { EnvOptions } from "../env.js";
-import { make, type MakeOptions } from "../registry/make.js";
+import type { MakeOptions } from "../registry/make.js";
 import { SyncVectorEnv } from "./sync-vector-env.js";
 import type { VectorEnv } from "./vector-env.js";
 import { WorkerVectorEnv, type WorkerVectorOptions } from "./worker-vector-env.js";
@@ -7,16 +9,26 @@ import { WorkerVectorEnv, type WorkerVectorOptions } from "./worker-vector-env.j
 export interface MakeVectorOptions extends WorkerVectorOptions {
   /** "sync" in this process, "worker" in threads. */
   readonly mode?: "sync" | "worker";
-  /** Options of `make` for every environment. */
+  /** Options of `makeAsync` for every environment. */
   readonly envOptions?: MakeOptions & EnvOptions;
 }
 
-/** Makes several environments of a registered id. */
+/**
+ * Makes several environments of a registered id, or of one that `makeAsync` opens (python:CartPole-v1): those have processes
+ * or sessions of their own and step side by side in mode "sync".
+ * Throws INVALID_ARGUMENT for them in mode "worker", and what `makeAsync` throws.
+ */
 export async function makeVector<Observation = unknown, Action = unknown>(
   id: string,
   { mode = "sync", envOptions = {}, ...options }: MakeVectorOptions,
 ): Promise<VectorEnv<Observation, Action>> {
-  if (mode === "worker") return await WorkerVectorEnv.create({ id, options: envOptions }, options);
-  const factories = Array.from({ length: options.numEnvs }, () => () => make<Observation, Action>(id, envOptions));
+  if (mode === "worker") {
+    if (!livesElsewhere(id)) return await WorkerVectorEnv.create({ id, options: envOptions }, options);
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `${id} lives outside this process already; make the vector with mode "sync", which steps such environments side by side.`,
+    );
+  }
+  const factories = Array.from({ length: options.numEnvs }, () => () => makeAsync<Observation, Action>(id, envOptions));
   return await SyncVectorEnv.create(factories, options);
 }

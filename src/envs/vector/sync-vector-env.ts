@@ -55,7 +55,17 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     options: VectorOptions = {},
   ): Promise<SyncVectorEnv<Observation, Action>> {
     if (factories.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "A vector needs at least one environment.");
-    return new SyncVectorEnv(await Promise.all(factories.map(async (make) => await make())), factories, options);
+    const made = await Promise.allSettled(factories.map(async (make) => await make()));
+    const envs = made.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    try {
+      const failed = made.find((outcome) => outcome.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+      return new SyncVectorEnv(envs, factories, options);
+    } catch (error) {
+      // Those that were made may hold processes or connections.
+      await Promise.allSettled(envs.map(async (env) => await env.close()));
+      throw error;
+    }
   }
 
   async reset(options: VectorResetOptions = {}): Promise<VectorResetResult<Observation>> {

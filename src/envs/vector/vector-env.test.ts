@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { LlamaGymError } from "../../errors.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../env.js";
 import type { JsonValue } from "../json.js";
@@ -263,6 +263,18 @@ describe("a worker's environment out of a module", () => {
     const again = await vector.step([0, 0]);
     expect([again.observations[0], again.rewards[1], again.truncated]).toEqual([3, 0, [false, false]]);
     await vector.close();
+  });
+});
+
+describe("SyncVectorEnv.create", () => {
+  it("closes what was made when one cannot be made", async () => {
+    const env = new CountingEnv(3);
+    const close = vi.spyOn(env, "close");
+    const fail = () => {
+      throw new LlamaGymError("ENV_FAILED", "no server");
+    };
+    await expect(SyncVectorEnv.create<number, number>([() => env, fail])).rejects.toThrow("no server");
+    expect(close).toHaveBeenCalledOnce();
   });
 });
 
