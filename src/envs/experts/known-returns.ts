@@ -6,9 +6,9 @@ export interface KnownReturns {
   readonly best: number;
   /**
    * "exact": computed from the rules. "measured": means over 1000 episodes, seeds 1000 to 1999; the best one is that of
-   * `experts`.
+   * `experts`. "page": as the environment's page in docs/environments says; there is no expert.
    */
-  readonly basis: "exact" | "measured";
+  readonly basis: "exact" | "measured" | "page";
 }
 
 /** Random and best known returns by id, with the options and step limits that the ids are registered with. */
@@ -25,4 +25,13 @@ export const knownReturns: Readonly<Record<string, KnownReturns>> = {
   "MountainCarContinuous-v0": { random: -32.9, best: 98.2, basis: "measured" },
   "Acrobot-v1": { random: -498.5, best: -75.8, basis: "measured" },
   "Pendulum-v1": { random: -1232, best: -140.7, basis: "measured" },
+  "TextWorld-v0": { random: 0.08, best: 1, basis: "page" },
+  "Bandit-v0": { random: 5, best: 8, basis: "page" },
+  "BullsAndCows-v0": { random: 0.001, best: 1, basis: "page" },
+  "Calculator-v0": { random: 0, best: 1, basis: "page" },
+  "GuessNumber-v0": { random: 0.07, best: 1, basis: "page" },
+  "Sokoban-v0": { random: -6.1, best: 10.2, basis: "page" },
+  "TwentyFortyEight-v0": { random: 1111, best: 600_000, basis: "page" },
+  "WebShop-v0": { random: 0.31, best: 1, basis: "page" },
+  "Wordle-v0": { random: 0.01, best: 1, basis: "page" },
 };
