@@ -4,6 +4,7 @@ import type { LanguageModel } from "../generation/language-model.js";
 import type { GenerationOptions } from "../generation/options.js";
 import { Conversation } from "../text/index.js";
 import type { GenerateValues } from "./generation-options.js";
+import { hasChatTemplate } from "./open-model.js";
 import { UsageError } from "./options.js";
 import type { ReplyPrinter } from "./reply-printer.js";
 
@@ -149,10 +150,6 @@ class Continuations {
       complain(error);
     }
   }
-}
-
-export function hasChatTemplate({ tokenizer }: LanguageModel): boolean {
-  return tokenizer.chatTemplates.size > 0;
 }
 
 /** What is wrong with one message does not end the chat. */

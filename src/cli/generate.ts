@@ -1,13 +1,12 @@
 import { text } from "node:stream/consumers";
-import { AutoModelForCausalLM } from "../generation/auto.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import type { PromptInput } from "../generation/prompt.js";
 import { resolveOptions, type GenerationOptions } from "../generation/options.js";
-import { chat, hasChatTemplate } from "./chat.js";
+import { chat } from "./chat.js";
 import { command } from "./command.js";
 import { generateOptions, generationOptions, type GenerateValues } from "./generation-options.js";
+import { hasChatTemplate, openModel } from "./open-model.js";
 import { UsageError } from "./options.js";
-import { DownloadBars } from "./progress.js";
 import { ReplyPrinter } from "./reply-printer.js";
 
 export const generateCommand = command(
@@ -23,7 +22,7 @@ async function generate(values: GenerateValues): Promise<number> {
   if (values.raw && values.system !== undefined)
     throw new UsageError("--raw has no messages, so it takes no --system.");
   const started = performance.now();
-  const model = await openModel(values);
+  const model = await openModel(values.model, values);
   const printer = new ReplyPrinter({ ...values, loadSeconds: (performance.now() - started) / 1000 });
   try {
     if (values.prompt === undefined) return await chat(model, printer, { ...values, settings });
@@ -41,24 +40,6 @@ function checkTogether(settings: GenerationOptions): void {
     resolveOptions(settings);
   } catch (error) {
     throw new UsageError((error as Error).message);
-  }
-}
-
-async function openModel({ model, adapter, revision, device, threads }: GenerateValues): Promise<LanguageModel> {
-  const bars = new DownloadBars();
-  try {
-    const opened = await AutoModelForCausalLM.fromPretrained(model, {
-      adapter,
-      revision,
-      device,
-      threads,
-      onProgress: bars.update,
-    });
-    // The first reply then waits no longer for the session.
-    void opened.sampler().catch(() => {});
-    return opened;
-  } finally {
-    bars.end();
   }
 }
 

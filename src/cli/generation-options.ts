@@ -1,15 +1,16 @@
 import { numberOptions, overflowPolicies, type GenerationOptions } from "../generation/options.js";
 import type { OptionTable, OptionValues } from "./options.js";
 
-/** Which model a command opens, and where it runs. */
-const modelOptions = {
-  model: {
-    type: "text",
-    alias: "m",
-    hint: "path or id",
-    required: true,
-    description: "a model folder, a GGUF file, or a Hugging Face id (owner/name, owner/name:file.gguf)",
-  },
+/** Which model a command opens. */
+export const modelOption = {
+  type: "text",
+  alias: "m",
+  hint: "path or id",
+  description: "a model folder, a GGUF file, or a Hugging Face id (owner/name, owner/name:file.gguf)",
+} as const satisfies OptionTable[string];
+
+/** With what it is opened, and where it runs. */
+export const openingOptions = {
   adapter: { type: "text", hint: "path or id", description: "a LoRA adapter to put on the model" },
   revision: { type: "text", hint: "name", description: "branch, tag or commit of a Hugging Face id" },
   device: {
@@ -42,7 +43,8 @@ export const samplingOptions = {
 
 /** What the command generate takes. */
 export const generateOptions = {
-  ...modelOptions,
+  model: { ...modelOption, required: true },
+  ...openingOptions,
   prompt: { type: "text", alias: "p", hint: "text", description: "what to reply to; - reads it from standard input" },
   system: { type: "text", hint: "text", description: "a system message before the conversation" },
   raw: { type: "flag", description: "go on with the prompt as a text, without the model's chat template" },

@@ -11,13 +11,14 @@ interface PlayOptions {
 /** More choices than this are not listed in an error. */
 const MOST_CHOICES = 30;
 
-/** A person's game: what is typed becomes actions, what comes of them is shown. */
+/** A game: what a person types or a model replies becomes actions, what comes of them is shown. */
 export class Play {
+  /** Rewards of the episode so far. */
+  total = 0;
+  steps = 0;
+  isOver = false;
   private observation: unknown;
   private info: Info = {};
-  private total = 0;
-  private steps = 0;
-  private isOver = false;
 
   constructor(
     private readonly env: Env,
@@ -38,13 +39,19 @@ export class Play {
     const { print } = this.options;
     if (this.isOver) return print("The episode has ended: /reset starts another, /quit ends.");
     const action = this.actionOf(line);
-    if (action === undefined) return print(this.refusal(line));
+    const refusal = action === undefined ? this.refusal(line) : await this.step(action);
+    if (refusal !== undefined) print(refusal);
+  }
+
+  /** Takes an action and shows what comes of it; gives the reason where the environment refuses it. */
+  async step(action: unknown): Promise<string | undefined> {
+    const { print } = this.options;
     let result;
     try {
       result = await this.env.step(action);
     } catch (error) {
       if (!(error instanceof LlamaGymError) || error.code !== "ENV_ACTION_INVALID") throw error;
-      return print(error.message);
+      return error.message;
     }
     const { reward, terminated, truncated } = result;
     this.observation = result.observation;
@@ -54,11 +61,12 @@ export class Play {
     this.isOver = terminated || truncated;
     await this.show();
     if (reward !== 0) print(`Reward ${rounded(reward)}.`);
-    if (!this.isOver) return;
+    if (!this.isOver) return undefined;
     const why = terminated ? "ended" : "stopped at the step limit";
     print(
       `The episode ${why} after ${this.steps} ${this.steps === 1 ? "step" : "steps"}: return ${rounded(this.total)}.`,
     );
+    return undefined;
   }
 
   /** The possible replies with their numbers, or what kind of action is taken. */
@@ -68,9 +76,21 @@ export class Play {
     return choices.map((choice, i) => `${i}  ${choice}`).join("\n");
   }
 
-  private choices(): readonly string[] {
+  /** The possible replies; none where they cannot be listed. */
+  choices(): readonly string[] {
     const { text } = this.env;
     return (text === undefined ? undefined : choicesFor(text, this.observation, this.info)) ?? [];
+  }
+
+  /** What a language model reads. */
+  written(): string {
+    const written = this.env.text?.formatObservation(this.observation, this.info);
+    return written ?? JSON.stringify(this.env.observationSpace.encode(this.observation));
+  }
+
+  /** The action that a model's reply means, as the environment's text form reads it. */
+  parsed(reply: string): unknown {
+    return this.env.text?.parseAction(reply, this.observation, this.info);
   }
 
   private actionOf(line: string): unknown {
@@ -80,7 +100,7 @@ export class Play {
     const isExact = choices.some((choice) => choice.toLowerCase() === line.toLowerCase());
     // Where actions are text a number is the place of one in the list.
     const isPlace = !isExact && actionSpace instanceof Text && /^\d+$/.test(line) && Number(line) < choices.length;
-    return text.parseAction(isPlace ? choices[Number(line)] : line, this.observation, this.info);
+    return this.parsed(isPlace ? choices[Number(line)] : line);
   }
 
   private refusal(line: string): string {
@@ -99,8 +119,7 @@ export class Play {
     const shown =
       env.metadata.renderModes.includes("ansi") && !options.showsText ? await env.render("ansi") : undefined;
     if (typeof shown === "string") return options.print(shown.trimEnd());
-    const written = env.text?.formatObservation(this.observation, this.info);
-    options.print(written ?? JSON.stringify(env.observationSpace.encode(this.observation)));
+    options.print(this.written());
   }
 }
 
@@ -112,6 +131,7 @@ function decoded(space: Env["actionSpace"], line: string): unknown {
   }
 }
 
-function rounded(value: number): string {
+/** A return or a reward with six digits. */
+export function rounded(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
