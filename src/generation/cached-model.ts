@@ -44,8 +44,9 @@ export interface CachedOutputs {
 /** A model with the graph that decodes: one session for prompts and single tokens alike. */
 export class CachedModel {
   private readonly shape;
-  private readonly nothing: View;
-  private readonly parameters: Binding;
+  private nothing: View;
+  /** With the adapter, and without. */
+  private readonly parameters = new Map<boolean, Binding>();
   private fresh: { view: View; tokens: number } | undefined;
   private scores: { view: View; rows: number } | undefined;
   private inputs: { key: string; binding: Binding } | undefined;
@@ -57,7 +58,6 @@ export class CachedModel {
   ) {
     this.shape = cacheShape(model.config);
     this.nothing = model.runtime.allocate("float32", [0]);
-    this.parameters = model.runtime.bind({ feeds: model.parameterViews(session.graph) });
   }
 
   static async create(model: CausalLM): Promise<CachedModel> {
@@ -69,21 +69,32 @@ export class CachedModel {
   prepare(run: CachedRun): { request: Request; outputs: CachedOutputs } {
     const { config } = this.model;
     const slots = run.cache?.rows ?? run.rows.length;
-    const feeds = { ...rowFeeds(config, run, slots), ...this.model.adapterFeeds(this.session.graph, run) };
+    const feeds = rowFeeds(config, run, slots);
     const tokens = feeds.tokens.data.length;
     const inputs = this.bindInputs(run, slots);
     const { binding, result } = this.bindOutputs(tokens, run.select.length);
-    return { request: this.session.request(feeds, { bindings: [this.parameters, inputs, binding] }), outputs: result };
+    return {
+      request: this.session.request(feeds, { bindings: [this.bindParameters(run.adapter), inputs, binding] }),
+      outputs: result,
+    };
   }
 
   async release(): Promise<void> {
     const { runtime } = this.model;
     for (const buffer of [this.nothing, this.fresh?.view, this.scores?.view])
       if (buffer !== undefined) runtime.free(buffer);
-    for (const binding of [this.parameters, this.inputs?.binding, this.outputs?.binding]) {
+    for (const binding of [...this.parameters.values(), this.inputs?.binding, this.outputs?.binding]) {
       if (binding !== undefined) runtime.unbind(binding);
     }
     await this.session.release();
+  }
+
+  private bindParameters(adapter: boolean): Binding {
+    const { model, session, parameters } = this;
+    const binding =
+      parameters.get(adapter) ?? model.runtime.bind({ feeds: model.parameterViews(session.graph, { adapter }) });
+    parameters.set(adapter, binding);
+    return binding;
   }
 
   /** Prefix, cache and their positions, which change only when a cache is replaced. */
@@ -92,17 +103,26 @@ export class CachedModel {
     if (this.inputs?.key === key) return this.inputs.binding;
     if (this.inputs !== undefined) this.model.runtime.unbind(this.inputs.binding);
     const { layers, keyValueHeads, headDim } = this.shape;
+    this.holdNothing(slots);
     const feeds: Record<string, View> = {};
     for (let layer = 0; layer < layers; layer++) {
       for (const kind of ["key", "value"] as const) {
         const shared = prefix?.view(layer, kind) ?? this.nothing;
-        feeds[`prefix_${kind}_${layer}`] = { ...shared, shape: [1, keyValueHeads, prefixLength, headDim] };
+        feeds[`prefix_${kind}_${layer}`] = { ...shared, shape: [1, keyValueHeads, atLeastOne(prefixLength), headDim] };
         const own = cache?.view(layer, kind) ?? this.nothing;
-        feeds[`cache_${kind}_${layer}`] = { ...own, shape: [1, keyValueHeads, slots, cache?.capacity ?? 0, headDim] };
+        feeds[`cache_${kind}_${layer}`] = { ...own, shape: [1, keyValueHeads, slots, cache?.capacity ?? 1, headDim] };
       }
     }
     this.inputs = { key, binding: this.model.runtime.bind({ feeds }) };
     return this.inputs.binding;
+  }
+
+  /** Room for one token in each row of a cache that is not there: nobody sees it. */
+  private holdNothing(slots: number): void {
+    const needed = this.shape.keyValueHeads * slots * this.shape.headDim;
+    if (this.nothing.shape[0] >= needed) return;
+    this.model.runtime.free(this.nothing);
+    this.nothing = this.model.runtime.allocate("float32", [needed]);
   }
 
   private bindOutputs(tokens: number, selected: number): { binding: Binding; result: CachedOutputs } {
@@ -189,8 +209,8 @@ function rowFeeds(
     ...positionFeeds(config, positions, lengths),
     row_positions: tensor("int32", [1, slots, rowTokens], rowPositions),
     prefix_positions: int32(
-      Array.from({ length: prefixLength }, (_, i) => i),
-      [1, 1, prefixLength],
+      Array.from({ length: atLeastOne(prefixLength) }, (_, i) => (i < prefixLength ? i : PADDING_POSITION)),
+      [1, 1, atLeastOne(prefixLength)],
     ),
     cache_positions: cachePositions(cache, cacheLengths, prefixLength, slots),
     ...headRoute("query", config.heads, config.keyValueHeads, flat, slots, rowTokens, tokens.length),
@@ -201,7 +221,7 @@ function rowFeeds(
 }
 
 function cachePositions(cache: KvCache | undefined, lengths: Int32Array, prefixLength: number, slots: number): Tensor {
-  const capacity = cache?.capacity ?? 0;
+  const capacity = cache?.capacity ?? 1;
   const positions = new Int32Array(slots * capacity).fill(PADDING_POSITION);
   lengths.forEach((length, slot) => {
     for (let i = 0; i < length; i++) positions[slot * capacity + i] = prefixLength + i;
@@ -229,4 +249,9 @@ function headRoute(
     }
   }
   return route(name, slots, tokens * heads);
+}
+
+/** Graphs are made for a prefix of at least one token; a missing one is a token that nobody sees. */
+function atLeastOne(prefixLength: number): number {
+  return Math.max(1, prefixLength);
 }

@@ -23,6 +23,23 @@ export class SymbolicDim {
 export type Dim = number | SymbolicDim;
 export type Shape = readonly Dim[];
 
+/** Ends the names of dimensions that are never 0. */
+const AT_LEAST_ONE = " (at least 1)";
+
+/** A dimension by name that is never 0, which spares graphs what they do for empty values. */
+export function size(name: string): SymbolicDim {
+  return symbol(`${name}${AT_LEAST_ONE}`);
+}
+
+/** Whether a dimension may turn out to be 0 when the graph runs. */
+export function mayBeEmpty(dim: Dim): boolean {
+  if (typeof dim === "number") return dim === 0;
+  const positive = (monomial: string) =>
+    monomial.split("*").every((name) => name === "" || name.endsWith(AT_LEAST_ONE));
+  const terms = [...dim.terms];
+  return terms.some(([, coefficient]) => coefficient < 0) || !terms.some(([monomial]) => positive(monomial));
+}
+
 /** A dimension by name, given its value by the inputs of each run. A named dimension may be 0, but never broadcasts. */
 export function symbol(name: string): SymbolicDim {
   if (!/^[^\d*+][^*+]*$/.test(name)) {

@@ -51,6 +51,7 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
   const relevant = new Set<Node>(parameters.map(same));
   for (const node of order) if (node.inputs.some((input) => relevant.has(same(input)))) relevant.add(same(node));
 
+  const again = recomputed();
   const upstreams = new Map<Node, (Node | undefined)[]>();
   const accumulate = (node: Node, index: number, value: Node) => {
     const list = upstreams.get(node) ?? [];
@@ -68,9 +69,9 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     }
     const gradients = node.operation.gradient({
       node,
-      inputs: node.inputs,
+      inputs: node.inputs.map(again),
       attributes: node.attributes,
-      output: node,
+      output: again(node),
       upstream: received[0] ?? expand(scalar(0), node.shape),
       upstreams: received,
     });
@@ -89,6 +90,25 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
     }
     return value;
   });
+}
+
+/**
+ * What gradients read in place of a forward value: cheap ones computed again from what is kept anyway, so that they need not
+ * live from the forward pass to the backward pass.
+ */
+function recomputed(): (node: Node) => Node {
+  const copies = new Map<Node, Node>();
+  const again = (node: Node): Node => {
+    const known = copies.get(node);
+    if (known !== undefined) return known;
+    const { recompute } = node.operation;
+    const inputs = recompute === undefined ? node.inputs : node.inputs.map(again);
+    const changed = inputs.some((input, i) => input !== node.inputs[i]);
+    const copy = recompute === "cheap" || (recompute === "alias" && changed) ? { ...node, inputs, again: true } : node;
+    copies.set(node, copy);
+    return copy;
+  };
+  return again;
 }
 
 /** Inputs and weights of one name are one value, so each name gets the first node that bears it. */

@@ -18,6 +18,8 @@ export interface Node<A = unknown> extends TensorType {
   readonly attributes: A;
   /** The types of all outputs; `dtype` and `shape` are those of the first. */
   readonly outputs: readonly TensorType[];
+  /** A second computation of an equal node, which is cheaper than keeping the first one's value until it is needed again. */
+  readonly again?: boolean;
 }
 
 export interface GradientContext<A> {
@@ -47,6 +49,11 @@ export interface Operation<A> {
   readonly name: string;
   /** How many of the inputs, the first ones, the value is computed from; all by default. The gradient may use the others. */
   readonly valueInputs?: number;
+  /**
+   * Gradients compute this operation's value again instead of keeping it from the forward pass ("cheap"), or do so where its
+   * input is computed again ("alias": the value is its input's).
+   */
+  readonly recompute?: "cheap" | "alias";
   /** Types of the outputs from those of the inputs; throws SHAPE_MISMATCH when they do not fit. */
   shape(inputs: readonly Node[], attributes: A): TensorType | readonly TensorType[];
   /** d loss / d input for each input, each of its input's shape; undefined where none flows. */

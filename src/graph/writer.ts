@@ -137,7 +137,7 @@ function mergeEqual(order: readonly Node[], roots: readonly Node[]): MergedNodes
   const dataIdentity = new Map<object, number>();
   for (const node of order) {
     const operands = computedFrom(node).map((input) => numberOf.get(input)!);
-    const key = `${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
+    const key = `${node.again === true ? "again " : ""}${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
     const known = numberOfKey.get(key);
     numberOf.set(node, known ?? distinct.length);
     if (known !== undefined) continue;

@@ -1,3 +1,4 @@
+import { LlamaGymError } from "../errors.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { ropeRegime, ropeTables } from "../nn/rope.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
@@ -24,10 +25,20 @@ export const PADDING_POSITION = 2 ** 30;
  * Lays groups of sequences flat, each token once: all prefixes and rows follow one another without padding, and routes
  * say where each head vector goes for attention, in slots [groups, ..., rows, ..., tokens].
  */
-export function packSequences(config: DecoderConfig, groups: readonly SequenceGroup[]): PackedBatch {
+export function packSequences(
+  config: DecoderConfig,
+  groups: readonly SequenceGroup[],
+  { withPrefix = true }: { withPrefix?: boolean } = {},
+): PackedBatch {
+  if (!withPrefix && groups.some(({ prefix }) => prefix.length > 0)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      "A group has a prefix, but the graph was made without (withPrefix: false).",
+    );
+  }
   // Rows whose rotary frequencies differ by their lengths cannot read the same prefix: each gets its own.
   const laid = groups.map((group) => (agreeOnFrequencies(config, group) ? group : withoutPrefix(group)));
-  const packed = layFlat(config, laid);
+  const packed = layFlat(config, laid, withPrefix ? 1 : 0);
   const moved = groups.map((group, i) => (laid[i] === group ? 0 : group.prefix.length));
   return { ...packed, predictor: (group, row, index) => packed.predictor(group, row, index + moved[group]) };
 }
@@ -41,8 +52,9 @@ function withoutPrefix({ prefix, rows }: SequenceGroup): SequenceGroup {
   return { prefix: [], rows: rows.map((row) => [...prefix, ...row]) };
 }
 
-function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[]): PackedBatch {
-  const prefixLength = Math.max(0, ...groups.map(({ prefix }) => prefix.length));
+/** Prefixes have slots for at least `shortestPrefix` tokens, empty ones if need be. */
+function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shortestPrefix: number): PackedBatch {
+  const prefixLength = Math.max(shortestPrefix, ...groups.map(({ prefix }) => prefix.length));
   const rowCount = Math.max(1, ...groups.map(({ rows }) => rows.length));
   const rowLength = Math.max(1, ...groups.flatMap(({ rows }) => rows.map((row) => row.length)));
 

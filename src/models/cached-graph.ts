@@ -1,4 +1,4 @@
-import { concat, gatherRows, input, mul, mulDims, reshape, softmax, symbol, type Node } from "../graph/index.js";
+import { concat, gatherRows, input, mul, mulDims, reshape, size, softmax, symbol, type Node } from "../graph/index.js";
 import { attend, attentionShape, intoSlots, outOfSlots } from "../nn/attention.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { decoder } from "../nn/decoder.js";
@@ -17,14 +17,8 @@ import { positionInputs } from "./sequence-graph.js";
  */
 export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string, Node> {
   const { heads, keyValueHeads, headDim } = config;
-  const [tokens, rows, rowTokens, prefix, capacity, selected] = [
-    "tokens",
-    "rows",
-    "row_tokens",
-    "prefix",
-    "capacity",
-    "selected",
-  ].map(symbol);
+  const [tokens, rows, rowTokens, prefix, capacity] = ["tokens", "rows", "row_tokens", "prefix", "capacity"].map(size);
+  const selected = symbol("selected");
   const routeInputs = (name: string, count: number) => ({
     slots: input(`${name}_slots`, "int32", [mulDims(count, rows, rowTokens)]),
     inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),

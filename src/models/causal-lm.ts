@@ -6,11 +6,10 @@ import type { Device } from "../runtime/device.js";
 import { Runtime, type SessionOptions } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
 import type { View } from "../runtime/buffer.js";
-import { tensor, type Tensor } from "../tensor/tensor.js";
 import { linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig, LoraModule } from "./lora.js";
 import type { ParameterBuffer } from "./parameters.js";
-import { ADAPTER_SWITCH, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
+import { loraB, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
 import { configPath, openModelSource, type ModelSource } from "./source.js";
 import { ModelWeights } from "./weights.js";
 
@@ -146,19 +145,17 @@ export class CausalLM {
     return this.runtime.createSession(graph, { ...(await this.weights.sessionOptions(graph)), ...options });
   }
 
-  /** The trained values that a graph reads. */
-  parameterViews(graph: CompiledGraph): Record<string, View> {
+  /** The trained values that a graph reads; without the adapter (the reference policy) zeros stand for every B of it. */
+  parameterViews(graph: CompiledGraph, { adapter = true }: { readonly adapter?: boolean } = {}): Record<string, View> {
     const views: Record<string, View> = {};
+    if (this.trained === undefined) return views;
+    const { parameters, adapter: lora } = this.trained;
+    const silenced = new Set(adapter ? [] : [...(lora?.modules.keys() ?? [])].map(loraB));
     for (const { name } of graph.inputs) {
-      if (this.trained?.parameters.has(name) === true) views[name] = this.trained.parameters.view(name);
+      if (silenced.has(name)) views[name] = parameters.zeros(name);
+      else if (parameters.has(name)) views[name] = parameters.view(name);
     }
     return views;
-  }
-
-  /** The adapter's switch, for a graph that has one: off gives the reference policy. */
-  adapterFeeds(graph: CompiledGraph, { adapter = true }: { readonly adapter?: boolean } = {}): Record<string, Tensor> {
-    if (!graph.inputs.some(({ name }) => name === ADAPTER_SWITCH)) return {};
-    return { [ADAPTER_SWITCH]: tensor("float32", [], Float32Array.of(adapter ? 1 : 0)) };
   }
 
   /** The same model with something of it trained; weights and runtime are shared. */

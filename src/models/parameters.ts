@@ -13,6 +13,7 @@ export class ParameterBuffer {
   /** All gradients, [count]. */
   readonly gradients: View;
   readonly count: number;
+  private silence: View | undefined;
   private readonly places = new Map<string, { offset: number; shape: readonly number[] }>();
 
   constructor(
@@ -47,6 +48,15 @@ export class ParameterBuffer {
     return subview(buffer, offset, shape);
   }
 
+  /** Zeros in a parameter's shape; all share one memory, which nobody writes. */
+  zeros(name: string): View {
+    const { shape } = this.place(name);
+    this.silence ??= this.runtime.allocate("float32", [
+      Math.max(...[...this.places.values()].map((place) => elementCount(place.shape))),
+    ]);
+    return subview(this.silence, 0, shape);
+  }
+
   async write(name: string, data: Float32Array): Promise<void> {
     await this.runtime.write(this.view(name), data);
   }
@@ -62,6 +72,7 @@ export class ParameterBuffer {
   free(): void {
     this.runtime.free(this.values);
     this.runtime.free(this.gradients);
+    if (this.silence !== undefined) this.runtime.free(this.silence);
   }
 
   private place(name: string): { offset: number; shape: readonly number[] } {

@@ -9,7 +9,6 @@ import {
   int8GradientMatmul,
   less,
   matmul,
-  mul,
   quantisedMatmul,
   type QuantisedWeight,
   scalar,
@@ -63,9 +62,6 @@ export const DROPOUT_NOISE_LENGTH = 2 ** 18 + 3;
 
 /** Between the offsets of two uses of the noise; coprime to its length. */
 const DROPOUT_STRIDE = 39_119;
-
-/** Scalar input: 1 with the adapter, 0 without (the reference policy). */
-export const ADAPTER_SWITCH = "adapter";
 
 export const loraA = (module: string): string => `${module}.lora_A.weight`;
 export const loraB = (module: string): string => `${module}.lora_B.weight`;
@@ -134,7 +130,7 @@ export class ModelScope implements Scope {
   private adapted(module: string, x: Node, { rank, scaling, inFeatures, outFeatures }: LoraModule): Node {
     const transposeB = !this.options.transposedWeights;
     const a = this.trainedInput(loraA(module), [rank, inFeatures]);
-    const b = mul(this.trainedInput(loraB(module), [outFeatures, rank]), input(ADAPTER_SWITCH, "float32", []));
+    const b = this.trainedInput(loraB(module), [outFeatures, rank]);
     const lowRank = (from: Node) =>
       matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
     // Quantised weights are never widened to be merged with an adapter: that is what they are quantised for.

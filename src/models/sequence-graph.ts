@@ -1,4 +1,4 @@
-import { addDims, concat, input, mulDims, reshape, split, symbol, type Dim, type Node } from "../graph/index.js";
+import { addDims, concat, input, mulDims, reshape, size, split, type Dim, type Node } from "../graph/index.js";
 import { attend, attentionShape, intoSlots, outOfSlots, type Slots } from "../nn/attention.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { decoder, type Positions } from "../nn/decoder.js";
@@ -22,8 +22,8 @@ export function positionInputs(config: DecoderConfig, tokens: Dim): Positions {
  */
 export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: boolean): Node {
   const { heads, keyValueHeads, headDim } = config;
-  const [tokens, groups, rows, rowTokens] = ["tokens", "groups", "rows", "row_tokens"].map(symbol);
-  const prefixTokens: Dim = withPrefix ? symbol("prefix_tokens") : 0;
+  const [tokens, groups, rows, rowTokens] = ["tokens", "groups", "rows", "row_tokens"].map(size);
+  const prefixTokens: Dim = withPrefix ? size("prefix_tokens") : 0;
   const own: Slots = { groups, rows, tokens: rowTokens };
   const shared: Slots = { groups, rows: 1, tokens: prefixTokens };
   const slotCount = (perRow: number) =>

@@ -45,8 +45,12 @@ export interface GraphOptions {
 const GRADIENT = "gradient of ";
 
 /** The inputs of policyNodes and packSequences for a batch; throws INVALID_ARGUMENT for a token that nothing predicts. */
-function batchFeeds(model: CausalLM, { groups, selected, temperature = 1 }: TokenBatch): Record<string, Tensor> {
-  const packed = packSequences(model.config, groups);
+function batchFeeds(
+  model: CausalLM,
+  { groups, selected, temperature = 1 }: TokenBatch,
+  withPrefix: boolean,
+): Record<string, Tensor> {
+  const packed = packSequences(model.config, groups, { withPrefix });
   const select = selected.map(({ group, row, index }) => packed.predictor(group, row, index));
   if (select.includes(-1)) {
     throw new LlamaGymError(
@@ -76,6 +80,7 @@ export class ScoringGraph {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
+    private readonly withPrefix: boolean,
   ) {}
 
   static async create(
@@ -94,16 +99,15 @@ export class ScoringGraph {
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
       ...(policy.values === undefined ? {} : { values: policy.values }),
     });
-    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }));
+    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }), withPrefix);
   }
 
   /** One entry for each selected token; `adapter: false` gives the reference policy's. */
   async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<Scores> {
     const { graph } = this.session;
     const { logProbs, entropy, values } = await this.session.run({
-      ...batchFeeds(this.model, batch),
-      ...this.model.parameterViews(graph),
-      ...this.model.adapterFeeds(graph, { adapter }),
+      ...batchFeeds(this.model, batch, this.withPrefix),
+      ...this.model.parameterViews(graph, { adapter }),
     });
     return { logProbs: logProbs.data, entropy: entropy?.data, values: values?.data };
   }
@@ -127,6 +131,7 @@ export class TrainingGraph {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
+    private readonly withPrefix: boolean,
   ) {}
 
   /** `objective` writes the loss with the policy's nodes and inputs of its own (graph.input). */
@@ -155,7 +160,7 @@ export class TrainingGraph {
       ...statistics,
       ...Object.fromEntries(names.map((name, i) => [GRADIENT + name, gradients[i]])),
     });
-    return new TrainingGraph(model, await model.createSession(graph, { profile }));
+    return new TrainingGraph(model, await model.createSession(graph, { profile }), withPrefix);
   }
 
   /**
@@ -178,9 +183,8 @@ export class TrainingGraph {
     }
     const outputs = await session.run(
       {
-        ...batchFeeds(model, batch),
+        ...batchFeeds(model, batch, this.withPrefix),
         ...model.parameterViews(session.graph),
-        ...model.adapterFeeds(session.graph),
         ...dropoutNoise(session, random),
         ...inputs,
       },

@@ -15,7 +15,9 @@ export class Reporter {
   number(name: string, error: number, tolerance: number): void {
     const ok = error <= tolerance;
     this.count(ok);
-    this.print(`${ok ? "ok  " : "FAIL"} ${name}  error ${error.toExponential(2)} (at most ${tolerance.toExponential(0)})`);
+    this.print(
+      `${ok ? "ok  " : "FAIL"} ${name}  error ${error.toExponential(2)} (at most ${tolerance.toExponential(0)})`,
+    );
   }
 
   /** One line for a case whose values must be exactly equal; `detail` says what differed. */

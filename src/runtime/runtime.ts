@@ -7,6 +7,7 @@ import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
 import { elementCount, type Tensor } from "../tensor/tensor.js";
 import type { Binding, View } from "./buffer.js";
 import { resolveProviders, type Device } from "./device.js";
+import { makeExitGuard, waitAtExit } from "./exit-guard.js";
 import type { KernelCall, KernelResult } from "./kernels.js";
 import type { Request, Response, Result } from "./protocol.js";
 import { Session } from "./session.js";
@@ -48,6 +49,8 @@ export class Runtime {
   private readonly pending = new Map<number, Pending>();
   private counter = 0;
   private failure: LlamaGymError | undefined;
+  private readonly guard = makeExitGuard();
+  private readonly leaveExit: () => void;
 
   /** Throws DEVICE_UNAVAILABLE when the device is not there. */
   constructor({ device = "auto", threads = availableParallelism() }: RuntimeOptions = {}) {
@@ -56,7 +59,12 @@ export class Runtime {
     this.providers = resolved.providers;
     this.threads = threads;
     // The worker is always the built file: Node 20 runs no TypeScript, so tests build first.
-    this.worker = new Worker(createRequire(import.meta.url).resolve("#runtime-worker"));
+    // Flags of the process (--input-type, --expose-gc) are not for the worker, which refuses some.
+    this.worker = new Worker(createRequire(import.meta.url).resolve("#runtime-worker"), {
+      execArgv: [],
+      workerData: this.guard,
+    });
+    this.leaveExit = waitAtExit(this.guard);
     this.worker.on("message", (response: Response) => this.settle(response));
     this.worker.on("error", (error) => this.fail(`The computation was cut off: ${error.message}.`, error));
     this.worker.on("exit", () => this.fail("The runtime was closed."));
@@ -134,8 +142,14 @@ export class Runtime {
     return this.request({ kind: "sequence", requests });
   }
 
+  /** Ends the worker when it has done what it was asked for: stopping it inside ONNX Runtime would end the process too. */
   async close(): Promise<void> {
+    const last =
+      this.failure === undefined ? this.request({ kind: "sequence", requests: [] }).catch(() => {}) : undefined;
+    this.failure ??= new LlamaGymError("RUNTIME_FAILED", "The runtime was closed.");
+    await last;
     await this.worker.terminate();
+    this.leaveExit();
   }
 
   private request(request: Request, transfer: readonly ArrayBuffer[] = []): Promise<Result> {

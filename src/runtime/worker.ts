@@ -1,12 +1,14 @@
-import { MessageChannel, parentPort } from "node:worker_threads";
+import { MessageChannel, parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { elementCount, type Tensor as HostTensor } from "../tensor/tensor.js";
+import { guarded, type ExitGuard } from "./exit-guard.js";
 import { runKernel } from "./kernels.js";
 import type { View } from "./buffer.js";
 import type { Envelope, Request, Response, Result, RunRequest, SessionSettings } from "./protocol.js";
 
 const port = parentPort!;
+const guard = workerData as ExitGuard;
 const sessions = new Map<number, InferenceSession>();
 /** Memory, or what went wrong when it was asked for: told to whoever uses it. */
 const buffers = new Map<number, ArrayBuffer | Error>();
@@ -179,7 +181,7 @@ port.on("message", ({ id, request }: Envelope) => {
   queue = queue.then(async () => {
     let response: Response;
     try {
-      response = { id, ok: true, result: await handle(request) };
+      response = { id, ok: true, result: await guarded(guard, () => handle(request)) };
     } catch (error) {
       response = { id, ok: false, message: error instanceof Error ? error.message : String(error) };
     }

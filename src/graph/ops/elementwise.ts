@@ -10,14 +10,16 @@ type Operand = Node | number;
 const node = (value: Operand): Node => (typeof value === "number" ? scalar(value) : value);
 
 interface BinaryRules {
+  readonly recompute?: "cheap";
   readonly onnx: string;
   /** d loss / d left and d right before the sum over broadcast dimensions. */
   readonly gradient: (context: GradientContext<object>) => readonly [Node, Node];
 }
 
-function binary(name: string, { onnx, gradient }: BinaryRules): Operation<object> {
+function binary(name: string, { onnx, gradient, recompute }: BinaryRules): Operation<object> {
   return {
     name,
+    recompute,
     shape: (inputs) => {
       const [a, b] = inputs;
       if (a.dtype !== b.dtype) throw shapeError(name, inputs, "two values of one element type");
@@ -33,13 +35,15 @@ function binary(name: string, { onnx, gradient }: BinaryRules): Operation<object
 }
 
 interface UnaryRules {
+  readonly recompute?: "cheap";
   readonly onnx: string | Operation<object>["onnx"];
   readonly gradient: (context: GradientContext<object>) => Node;
 }
 
-function unary(name: string, { onnx, gradient }: UnaryRules): Operation<object> {
+function unary(name: string, { onnx, gradient, recompute }: UnaryRules): Operation<object> {
   return {
     name,
+    recompute,
     shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
     gradient: (context) => [gradient(context)],
     onnx: typeof onnx === "string" ? ({ inputs, emitter }) => emitter.emit(onnx, inputs) : onnx,
@@ -66,6 +70,7 @@ export const addOperation = binary("add", { onnx: "Add", gradient: ({ upstream }
 export const subOperation = binary("sub", { onnx: "Sub", gradient: ({ upstream }) => [upstream, neg(upstream)] });
 
 export const mulOperation = binary("mul", {
+  recompute: "cheap",
   onnx: "Mul",
   gradient: ({ inputs: [a, b], upstream }) => [mul(upstream, b), mul(upstream, a)],
 });
@@ -126,6 +131,7 @@ export const erfOperation = unary("erf", {
 
 /** x * sigmoid(x) in one kernel. */
 export const siluOperation = unary("silu", {
+  recompute: "cheap",
   onnx: ({ inputs, emitter }) =>
     emitter.emit("QuickGelu", inputs, { domain: MICROSOFT, attributes: { alpha: { float: 1 } } }),
   gradient: ({ inputs: [x], output: y, upstream }) => mul(upstream, mul(sigmoid(x), sub(add(x, 1), y))),
@@ -133,6 +139,7 @@ export const siluOperation = unary("silu", {
 
 /** The Gaussian error linear unit, exact (erf). */
 export const geluOperation = unary("gelu", {
+  recompute: "cheap",
   onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "none" } }),
   gradient: ({ inputs: [x], upstream }) => {
     const cumulative = mul(add(erf(mul(x, Math.SQRT1_2)), 1), 0.5);
@@ -146,6 +153,7 @@ const TANH_CUBE = 0.044715;
 
 /** GELU by its tanh approximation ("gelu_new", "gelu_pytorch_tanh"). */
 export const geluTanhOperation = unary("geluTanh", {
+  recompute: "cheap",
   onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "tanh" } }),
   gradient: ({ inputs: [x], upstream }) => {
     const squared = mul(x, x);
@@ -202,6 +210,7 @@ export const castOperation: Operation<{ readonly to: DType }> = {
 /** The value itself, through which no gradient flows. */
 export const stopGradientOperation: Operation<object> = {
   name: "stopGradient",
+  recompute: "alias",
   shape: ([{ dtype, shape }]) => ({ dtype, shape }),
   gradient: noGradient,
   onnx: ({ inputs }) => inputs[0],

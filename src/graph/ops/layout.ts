@@ -17,6 +17,7 @@ import { sumTo } from "./reduce.js";
 
 export const reshapeOperation: Operation<{ readonly shape: Shape }> = {
   name: "reshape",
+  recompute: "alias",
   shape: ([x], { shape }) => {
     if (!sameDim(mulDims(...x.shape), mulDims(...shape))) {
       throw new LlamaGymError(

@@ -56,6 +56,7 @@ function checkNorm(name: string, inputs: readonly Node[]): Node {
 /** x / rms(x) * weight over the last axis (Zhang and Sennrich 2019). */
 export const rmsNormOperation: Operation<NormAttributes> = {
   name: "rmsNorm",
+  recompute: "cheap",
   shape: (inputs) => {
     const { dtype, shape } = checkNorm("rmsNorm", inputs);
     return [
@@ -92,6 +93,7 @@ function inverseRms({ shape }: Node, x: string, epsilon: number, emitter: Emitte
 /** (x - mean) / std * weight + bias over the last axis. */
 export const layerNormOperation: Operation<NormAttributes> = {
   name: "layerNorm",
+  recompute: "cheap",
   shape: (inputs) => {
     const { dtype, shape } = checkNorm("layerNorm", inputs);
     const statistic = { dtype, shape: [...shape.slice(0, -1), 1] };

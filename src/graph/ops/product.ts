@@ -1,4 +1,4 @@
-import { mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
+import { mayBeEmpty, mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
 import { MICROSOFT, type Emitter } from "../emitter.js";
 import type { Node } from "../node.js";
 import type { MatmulAttributes } from "./matmul.js";
@@ -27,7 +27,7 @@ export function emitProduct(context: ProductContext): string {
   // A plain matrix on the right takes the batch of the left as rows.
   const oneMatrix = b.length === 0 && (a.length === 0 || !node.attributes.transposeA);
   if (oneMatrix) return onProcessor(context);
-  return typeof inner === "number" ? shaped(onProcessor(context)) : onProcessorFlat(context);
+  return !mayBeEmpty(inner) ? shaped(onProcessor(context)) : onProcessorFlat(context);
 }
 
 /** Also for cuda: FusedMatMul reads factors transposed and scales, at no cost. */
@@ -87,9 +87,8 @@ function onProcessorFlat({ node, inputs, inner, emitter }: ProductContext): stri
  */
 function onWebgpu({ node, inputs, inner, emitter }: ProductContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;
-  const mayBeEmpty = typeof inner !== "number";
   const plain = !transposeA && !transposeB && alpha === 1;
-  if (node.inputs.every(({ shape }) => shape.length === 2) && (mayBeEmpty || !plain)) {
+  if (node.inputs.every(({ shape }) => shape.length === 2) && (mayBeEmpty(inner) || !plain)) {
     return emitter.emit("Gemm", inputs, {
       attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
     });

@@ -1,5 +1,5 @@
 import { byteLength } from "../../tensor/dtype.js";
-import { mulDims, type Shape } from "../dim.js";
+import { mayBeEmpty, mulDims, type Shape } from "../dim.js";
 import { Emitter, valueInfo } from "../emitter.js";
 import type { TensorType } from "../node.js";
 
@@ -14,7 +14,7 @@ export function whenFilled(
   emit: (into: Emitter) => string,
 ): string {
   const size = mulDims(...dims);
-  if (emitter.device !== "webgpu" || (typeof size === "number" && size > 0)) return emit(emitter);
+  if (emitter.device !== "webgpu" || !dims.some(mayBeEmpty)) return emit(emitter);
   if (size === 0) return emitter.zeros(dtype, shape);
   const filled = emitter.once(`is ${size.toString()} filled`, () =>
     emitter.emit("Squeeze", [emitter.emit("Greater", [emitter.dim(size), emitter.ints([0])])]),

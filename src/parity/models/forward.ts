@@ -26,12 +26,11 @@ export class Forward {
     { adapter = true }: { adapter?: boolean } = {},
   ): Promise<{ hidden: Float32Array; logits: Float32Array }> {
     const { model, session } = this;
-    const { feeds } = packSequences(model.config, [{ prefix: [], rows }]);
+    const { feeds } = packSequences(model.config, [{ prefix: [], rows }], { withPrefix: false });
     const { graph } = session;
     const outputs = await session.run({
       ...feeds,
-      ...model.parameterViews(graph),
-      ...model.adapterFeeds(graph, { adapter }),
+      ...model.parameterViews(graph, { adapter }),
     });
     const tokens = rows.reduce((sum, row) => sum + row.length, 0);
     const { hiddenSize, vocabSize } = model.config;
