@@ -1,0 +1,97 @@
+// Adapters and merged models between this project and Python PEFT, both ways: npm run bench:interop -- MODEL [--rslora]
+// Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and opens it here. Prints the
+// largest differences of logits, relative to max(1, |value|); ends with status 1 when one is above 1e-3.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SafetensorsFile } from "../src/files/index.js";
+import { getPeftModel } from "../src/models/adapters.js";
+import { CausalLM } from "../src/models/causal-lm.js";
+import { mergeAdapter } from "../src/models/merging.js";
+import { loadAdapter, saveModel } from "../src/models/saving.js";
+import { loraB } from "../src/models/scope.js";
+import { Forward } from "../src/parity/models/forward.js";
+import { largestError } from "../src/parity/report.js";
+import { RandomStream } from "../src/tensor/random.js";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const peers = join(root, "bench", "peers");
+const [model, ...options] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), "llamagym-interop-"));
+
+/** Rounding of float32 alone parts PyTorch from its own float64 by 1.4e-4 on SmolLM2-135M. */
+const TOLERANCE = 1e-3;
+
+function python(...args: string[]): string {
+  const program = join(peers, ".venv", "bin", "python");
+  const { status, stdout, stderr } = spawnSync(program, [join(peers, "peft_interop.py"), ...args], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`peft_interop.py ${args[0]} failed: ${stderr.slice(-2000)}`);
+  return stdout;
+}
+
+/** Logits [tokens, vocabulary] of the ids, here. */
+async function ours(form: CausalLM): Promise<Float32Array> {
+  const forward = await Forward.create(form, "separate");
+  const { logits } = await forward.run([ids]);
+  await forward.release();
+  return logits;
+}
+
+/** The same in Python. */
+async function theirs(modelFolder: string, adapter?: string): Promise<Float32Array> {
+  const out = join(folder, "logits.safetensors");
+  python(
+    "logits",
+    modelFolder,
+    "--ids",
+    JSON.stringify([ids]),
+    "--out",
+    out,
+    ...(adapter === undefined ? [] : ["--adapter", adapter]),
+  );
+  return read(out, "logits");
+}
+
+async function read(path: string, name: string): Promise<Float32Array> {
+  const file = await SafetensorsFile.open(path);
+  const values = await file.readFloat32(name);
+  await file.close();
+  return values;
+}
+
+let failed = false;
+function report(what: string, actual: Float32Array, expected: Float32Array): void {
+  const error = largestError(actual, expected);
+  failed ||= !(error <= TOLERANCE);
+  console.log(`${what}: ${error.toExponential(2)}`);
+}
+
+const base = await CausalLM.open(model, { device: "cpu" });
+const ids = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89].map((id) => id % base.config.vocabSize);
+const adapted = await getPeftModel(base, { r: 16, loraAlpha: 32, useRslora: options.includes("--rslora") });
+const random = new RandomStream(7);
+for (const name of adapted.adapter!.modules.keys()) {
+  const [rows, columns] = adapted.parameters.shape(loraB(name));
+  await adapted.parameters.write(
+    loraB(name),
+    Float32Array.from({ length: rows * columns }, () => random.normal(0, 0.01)),
+  );
+}
+const expected = await ours(adapted);
+await saveModel(adapted, join(folder, "adapter"));
+report("an adapter saved here, in PEFT", await theirs(model, join(folder, "adapter")), expected);
+await saveModel(await mergeAdapter(adapted), join(folder, "merged"));
+report("a merged model saved here, in Transformers", await theirs(join(folder, "merged")), expected);
+python("make", model, join(folder, "peft"), "--ids", JSON.stringify([ids]), ...options);
+report(
+  "an adapter saved by PEFT, here",
+  await ours(await loadAdapter(base, join(folder, "peft"))),
+  await read(join(folder, "peft", "expected.safetensors"), "logits"),
+);
+await base.close();
+rmSync(folder, { recursive: true });
+process.exit(failed ? 1 : 0);
