@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WeightFile } from "../files/index.js";
 import type { WeightLocation } from "../graph/index.js";
+import { discard } from "../runtime/discard.js";
+import { elementCount } from "../tensor/tensor.js";
 
 const PREFIX = "llamagym-weights-";
 const FILE = "weights.bin";
@@ -48,10 +50,12 @@ export class WidenedFile {
 async function writeWidened(source: WeightFile, path: string): Promise<Map<string, WeightLocation>> {
   const locations = new Map<string, WeightLocation>();
   const file = await open(path, "wx");
+  const largest = Math.max(...[...source.entries.values()].map(({ shape }) => elementCount(shape)));
+  const room = new Float32Array(largest);
   try {
     let offset = 0;
-    for (const name of source.entries.keys()) {
-      const values = await source.readFloat32(name);
+    for (const [name, { shape }] of source.entries) {
+      const values = await source.readFloat32(name, room.subarray(0, elementCount(shape)));
       await file.write(
         new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
         0,
@@ -63,6 +67,7 @@ async function writeWidened(source: WeightFile, path: string): Promise<Map<strin
     }
   } finally {
     await file.close();
+    discard([room.buffer]);
   }
   return locations;
 }

@@ -1,7 +1,8 @@
-import { MessageChannel, parentPort, workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { elementCount, type Tensor as HostTensor } from "../tensor/tensor.js";
+import { discard } from "./discard.js";
 import { guarded, type ExitGuard } from "./exit-guard.js";
 import { runKernel } from "./kernels.js";
 import type { View } from "./buffer.js";
@@ -47,15 +48,6 @@ function sessionOptions({
       optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
     },
   };
-}
-
-/** Frees memory that was handed over, at once rather than when it is collected: it may be larger than all else. */
-function discard(memory: readonly ArrayBufferLike[]): void {
-  const { port1, port2 } = new MessageChannel();
-  const own = [...new Set(memory)].filter((buffer) => buffer instanceof ArrayBuffer);
-  port2.close();
-  port1.postMessage(own, own);
-  port1.close();
 }
 
 /** What a number stands for; throws when that is gone, or when making it failed. */
