@@ -234,13 +234,27 @@ describe("a sampler", () => {
   it("rejects all of a run that fails and can be used again", async () => {
     const sampler = await Sampler.create(model);
     const expected = await sampler.reply(request(prompt(3, 6), 3));
+    const asked = request(prompt(4, 6), 1);
+    const random = () => {
+      throw new Error("no numbers left");
+    };
+    const failing = { ...asked, settings: { ...asked.settings, temperature: 1 }, random };
     const outcomes = await Promise.allSettled([
-      sampler.reply(request([5, 1_000_000], 1)),
+      sampler.reply(failing),
       sampler.reply(request(prompt(3, 6), 3)),
       sampler.score([1, 2], [3]),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     expect((await sampler.reply(request(prompt(3, 6), 3))).tokens).toEqual(expected.tokens);
+    await sampler.release();
+  });
+
+  it("refuses a token that the model does not have, without disturbing others", async () => {
+    const sampler = await Sampler.create(model);
+    const other = sampler.reply(request(prompt(3, 6), 3));
+    await expect(sampler.reply(request([5, 1_000_000], 1))).rejects.toThrow("Token 1000000 is not one of the model's");
+    await expect(sampler.score([1], [-1])).rejects.toThrow("Token -1 is not one of the model's");
+    expect((await other).tokens).toHaveLength(8);
     await sampler.release();
   });
 

@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../errors.js";
+import { checkTokens } from "../models/batch.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import { steadyLength } from "../nn/rope.js";
 import { CachedModel } from "./cached-model.js";
@@ -57,8 +58,8 @@ export class Sampler {
   }
 
   /** Draws a reply; calls made in the same turn of the event loop run as one batch. */
-  reply(request: ReplyRequest): Promise<Reply> {
-    this.checkLength(request.prompt, request.maxNewTokens);
+  async reply(request: ReplyRequest): Promise<Reply> {
+    this.checkPrompt(request.prompt, request.maxNewTokens);
     return new Promise((resolve, reject) => {
       const job: Job = {
         prompt: request.prompt,
@@ -79,9 +80,10 @@ export class Sampler {
   }
 
   /** Log-probability of each token of a continuation, under the model at temperature 1. */
-  score(prompt: readonly number[], continuation: readonly number[]): Promise<number[]> {
-    if (continuation.length === 0) return Promise.resolve([]);
-    this.checkLength(prompt, continuation.length);
+  async score(prompt: readonly number[], continuation: readonly number[]): Promise<number[]> {
+    if (continuation.length === 0) return [];
+    checkTokens(this.model.config, continuation);
+    this.checkPrompt(prompt, continuation.length);
     return new Promise((resolve, reject) => {
       const plainLogProbs: number[] = [];
       this.enqueue({
@@ -104,8 +106,9 @@ export class Sampler {
     if (--this.users.count === 0) await this.cached.release();
   }
 
-  private checkLength(prompt: readonly number[], newTokens: number): void {
+  private checkPrompt(prompt: readonly number[], newTokens: number): void {
     if (prompt.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "A prompt needs at least one token.");
+    checkTokens(this.model.config, prompt);
     const { maxPositions } = this.model.config;
     if (prompt.length + newTokens > maxPositions) {
       throw new LlamaGymError(

@@ -33,4 +33,10 @@ describe("packSequences", () => {
       expect(logProbs[i]).toBeCloseTo(alone.logProbs[0], 5);
     }
   });
+
+  it("names a token that the model does not have", async () => {
+    const { vocabSize } = model.config;
+    const batch = { groups: [{ prefix: [], rows: [[1, vocabSize]] }], selected: [{ group: 0, row: 0, index: 1 }] };
+    await expect(scoring.run(batch)).rejects.toThrow(`Token ${vocabSize} is not one of the model's ${vocabSize}`);
+  });
 });

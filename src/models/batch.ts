@@ -36,11 +36,22 @@ export function packSequences(
       "A group has a prefix, but the graph was made without (withPrefix: false).",
     );
   }
+  for (const { prefix, rows } of groups) for (const tokens of [prefix, ...rows]) checkTokens(config, tokens);
   // Rows whose rotary frequencies differ by their lengths cannot read the same prefix: each gets its own.
   const laid = groups.map((group) => (agreeOnFrequencies(config, group) ? group : withoutPrefix(group)));
   const packed = layFlat(config, laid, withPrefix ? 1 : 0);
   const moved = groups.map((group, i) => (laid[i] === group ? 0 : group.prefix.length));
   return { ...packed, predictor: (group, row, index) => packed.predictor(group, row, index + moved[group]) };
+}
+
+/** Throws INVALID_ARGUMENT for a token that the model does not have. */
+export function checkTokens({ vocabSize }: DecoderConfig, tokens: readonly number[]): void {
+  const odd = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabSize);
+  if (odd === undefined) return;
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `Token ${odd} is not one of the model's ${vocabSize} (0 to ${vocabSize - 1}).`,
+  );
 }
 
 function agreeOnFrequencies({ ropes }: DecoderConfig, { prefix, rows }: SequenceGroup): boolean {
