@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../errors.js";
+import { elementCount } from "../tensor/tensor.js";
 
 /** Where a tensor lies in its file and how it is stored there. */
 export interface WeightEntry {
@@ -41,11 +42,6 @@ export interface WeightFile {
   readRaw(name: string): Promise<RawWeight>;
   /** Closes the files; nothing can be read afterwards. */
   close(): Promise<void>;
-}
-
-/** The number of elements of a shape; 1 for a scalar. */
-export function elementCount(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
 }
 
 /** The entry of a name. Throws WEIGHTS_MISMATCH when there is none. */

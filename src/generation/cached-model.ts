@@ -1,5 +1,5 @@
 import { compile } from "../graph/index.js";
-import { PADDING_POSITION, positionFeeds, route } from "../models/batch.js";
+import { headSlots, PADDING_POSITION, positionFeeds, route } from "../models/batch.js";
 import { cachedGraph } from "../models/cached-graph.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { Request } from "../runtime/protocol.js";
@@ -204,6 +204,14 @@ function rowFeeds(
     positions.push(0);
     lengths.push(1);
   }
+  const headRoute = (name: string, heads: number) => {
+    const places = { groups: 1, rows: slots, tokens: rowTokens };
+    return route(
+      name,
+      headSlots(config, heads, places, (_, row, i) => flat[row * rowTokens + i]),
+      tokens.length * heads,
+    );
+  };
   return {
     tokens: int32(tokens),
     ...positionFeeds(config, positions, lengths),
@@ -213,8 +221,8 @@ function rowFeeds(
       [1, 1, atLeastOne(prefixLength)],
     ),
     cache_positions: cachePositions(cache, cacheLengths, prefixLength, slots),
-    ...headRoute("query", config.heads, config.keyValueHeads, flat, slots, rowTokens, tokens.length),
-    ...headRoute("key", config.keyValueHeads, config.keyValueHeads, flat, slots, rowTokens, tokens.length),
+    ...headRoute("query", config.heads),
+    ...headRoute("key", config.keyValueHeads),
     select: int32(select),
     inverse_temperature: tensor("float32", [select.length, 1], Float32Array.from(inverseTemperatures)),
   };
@@ -227,28 +235,6 @@ function cachePositions(cache: KvCache | undefined, lengths: Int32Array, prefixL
     for (let i = 0; i < length; i++) positions[slot * capacity + i] = prefixLength + i;
   });
   return tensor("int32", [1, slots, capacity], positions);
-}
-
-/** Routes of head vectors into slots [keyValueHeads, rows, heads per key head, tokens]. */
-function headRoute(
-  name: string,
-  heads: number,
-  keyValueHeads: number,
-  flat: Int32Array,
-  rows: number,
-  rowTokens: number,
-  tokens: number,
-): Record<string, Tensor> {
-  const perKey = heads / keyValueHeads;
-  const slots: number[] = [];
-  for (let keyHead = 0; keyHead < keyValueHeads; keyHead++) {
-    for (let row = 0; row < rows; row++) {
-      for (let query = 0; query < perKey; query++) {
-        for (let i = 0; i < rowTokens; i++) slots.push(flat[row * rowTokens + i] * heads + keyHead * perKey + query);
-      }
-    }
-  }
-  return route(name, slots, tokens * heads);
 }
 
 /** Graphs are made for a prefix of at least one token; a missing one is a token that nobody sees. */

@@ -76,10 +76,11 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
   for (const { prefix, rows } of groups) {
     const start = { prefix: tokens.length, rows: [] as number[] };
     starts.push(start);
+    const longest = prefix.length + Math.max(0, ...rows.map((row) => row.length));
     prefix.forEach((token, i) => {
       tokens.push(token);
       positions.push(i);
-      lengths.push(prefix.length + Math.max(0, ...rows.map((row) => row.length)));
+      lengths.push(longest);
     });
     for (const row of rows) {
       start.rows.push(tokens.length);
@@ -106,24 +107,12 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
   const rowAt = (group: number, row: number, i: number) =>
     i < (groups[group].rows[row]?.length ?? 0) ? starts[group].rows[row] + i : dummy;
 
-  const slotOrder = (perKey: number, shared: boolean): number[] => {
-    const slots: number[] = [];
-    const heads = config.keyValueHeads * perKey;
-    for (let group = 0; group < groups.length; group++) {
-      for (let keyHead = 0; keyHead < config.keyValueHeads; keyHead++) {
-        for (let row = 0; row < (shared ? 1 : rowCount); row++) {
-          for (let query = 0; query < perKey; query++) {
-            const head = keyHead * perKey + query;
-            for (let i = 0; i < (shared ? prefixLength : rowLength); i++) {
-              slots.push((shared ? prefixAt(group, i) : rowAt(group, row, i)) * heads + head);
-            }
-          }
-        }
-      }
-    }
-    return slots;
-  };
-  const perKey = config.heads / config.keyValueHeads;
+  const slotsOf = (heads: number) => [
+    ...headSlots(config, heads, { groups: groups.length, rows: 1, tokens: prefixLength }, (group, _, i) =>
+      prefixAt(group, i),
+    ),
+    ...headSlots(config, heads, { groups: groups.length, rows: rowCount, tokens: rowLength }, rowAt),
+  ];
   const keyPositions = (count: number, at: (slot: number) => number) =>
     Int32Array.from({ length: count }, (_, slot) => (at(slot) === dummy ? PADDING_POSITION : positions[at(slot)]));
 
@@ -143,8 +132,8 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
         rowAt(Math.floor(slot / (rowCount * rowLength)), Math.floor(slot / rowLength) % rowCount, slot % rowLength),
       ),
     ),
-    ...route("query", [...slotOrder(perKey, true), ...slotOrder(perKey, false)], tokens.length * config.heads),
-    ...route("key", [...slotOrder(1, true), ...slotOrder(1, false)], tokens.length * config.keyValueHeads),
+    ...route("query", slotsOf(config.heads), tokens.length * config.heads),
+    ...route("key", slotsOf(config.keyValueHeads), tokens.length * config.keyValueHeads),
     ...positionFeeds(config, positions, lengths),
   };
   return {
@@ -155,6 +144,31 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
       return groups[group].prefix.length > 0 ? starts[group].prefix + groups[group].prefix.length - 1 : -1;
     },
   };
+}
+
+/**
+ * Which head vector stands in each slot [groups, keyValueHeads, rows, heads per key head, tokens]; `flatToken` gives the flat
+ * token of a place.
+ */
+export function headSlots(
+  { keyValueHeads }: Pick<DecoderConfig, "keyValueHeads">,
+  heads: number,
+  { groups, rows, tokens }: { readonly groups: number; readonly rows: number; readonly tokens: number },
+  flatToken: (group: number, row: number, token: number) => number,
+): number[] {
+  const perKey = heads / keyValueHeads;
+  const slots: number[] = [];
+  for (let group = 0; group < groups; group++) {
+    for (let keyHead = 0; keyHead < keyValueHeads; keyHead++) {
+      for (let row = 0; row < rows; row++) {
+        for (let query = 0; query < perKey; query++) {
+          const head = keyHead * perKey + query;
+          for (let i = 0; i < tokens; i++) slots.push(flatToken(group, row, i) * heads + head);
+        }
+      }
+    }
+  }
+  return slots;
 }
 
 /** A route into slots and back, as inputs of the graph; a row given twice goes back from its first slot. */

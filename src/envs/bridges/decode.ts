@@ -1,5 +1,5 @@
 import type { JsonValue } from "../json.js";
-import { elementCount, numbersFromJson } from "../spaces/arrays.js";
+import { numbersFromJson } from "../spaces/arrays.js";
 import { Box } from "../spaces/box.js";
 import { Dict } from "../spaces/dict.js";
 import type { Space } from "../spaces/space.js";
@@ -7,6 +7,7 @@ import { Text } from "../spaces/text.js";
 import { Tuple } from "../spaces/tuple.js";
 import { LlamaGymError } from "../../errors.js";
 import { asObject } from "./channel.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /**
  * An observation from JSON. Its structure must be the space's; a number out of bounds and a character out of the set

@@ -1,6 +1,5 @@
 import { LlamaGymError } from "../../errors.js";
 import type { JsonValue } from "../json.js";
-import { elementCount } from "../spaces/arrays.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { MultiBinary } from "../spaces/multi-binary.js";
@@ -9,6 +8,7 @@ import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
 import type { TextForm } from "../text-form.js";
 import { lastNamedAction } from "../text-parsing.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** What a user can say of an environment's text form, where the environment itself has none. */
 export interface GenericTextOptions {

@@ -1,5 +1,4 @@
 import type { JsonValue } from "../json.js";
-import { elementCount } from "../spaces/arrays.js";
 import { Box } from "../spaces/box.js";
 import { Dict } from "../spaces/dict.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -10,6 +9,7 @@ import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
 import { Tuple } from "../spaces/tuple.js";
 import type { JsonObject } from "./channel.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** A JSON Schema of what a space's `encode` gives, for programs that know no spaces. */
 export function schemaOf(space: Space): JsonObject {

@@ -1,9 +1,9 @@
 import { LlamaGymError } from "../../errors.js";
 import { Box } from "../spaces/box.js";
 import { Dict } from "../spaces/dict.js";
-import { elementCount } from "../spaces/arrays.js";
 import { show, Space } from "../spaces/space.js";
 import { Tuple } from "../spaces/tuple.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 export type Warn = (message: string) => void;
 

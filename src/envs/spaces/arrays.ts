@@ -1,9 +1,6 @@
 import { LlamaGymError } from "../../errors.js";
 import type { JsonValue } from "../json.js";
-
-export function elementCount(shape: readonly number[]): number {
-  return shape.reduce((total, extent) => total * extent, 1);
-}
+import { elementCount } from "../../tensor/tensor.js";
 
 /** Numbers in any depth of arrays, with the shape that they have. */
 export type NestedNumbers = ArrayLike<number> | readonly NestedNumbers[];

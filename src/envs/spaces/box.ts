@@ -1,16 +1,10 @@
 import { LlamaGymError } from "../../errors.js";
 import type { JsonValue } from "../json.js";
 import { arrayText, shapeText, shortArrayText, type ArrayKind } from "./array-text.js";
-import {
-  elementCount,
-  flattenNested,
-  isNumberArray,
-  nestArray,
-  numbersFromJson,
-  type NestedNumbers,
-} from "./arrays.js";
+import { flattenNested, isNumberArray, nestArray, numbersFromJson, type NestedNumbers } from "./arrays.js";
 import { dtypeEntry, type BoxArray, type BoxDtype } from "./box-dtype.js";
 import { Space, type SampleOptions } from "./space.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 export interface BoxOptions<D extends BoxDtype> {
   /** Extents; taken from the bounds when they are arrays, [1] when they are numbers. */

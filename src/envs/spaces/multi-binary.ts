@@ -1,9 +1,10 @@
 import { LlamaGymError } from "../../errors.js";
 import type { JsonValue } from "../json.js";
-import { elementCount, isNumberArray, nestArray, numbersFromJson } from "./arrays.js";
+import { isNumberArray, nestArray, numbersFromJson } from "./arrays.js";
 import { shapeText } from "./array-text.js";
 import { checkedWeights } from "./discrete.js";
 import { Space, type SampleOptions } from "./space.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** Arrays of zeros and ones. */
 export class MultiBinary extends Space<Int8Array> {

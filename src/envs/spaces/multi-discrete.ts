@@ -1,17 +1,10 @@
 import { LlamaGymError } from "../../errors.js";
 import type { JsonValue } from "../json.js";
 import { arrayText } from "./array-text.js";
-import {
-  elementCount,
-  flattenNested,
-  hotIndex,
-  isNumberArray,
-  nestArray,
-  numbersFromJson,
-  type NestedNumbers,
-} from "./arrays.js";
+import { flattenNested, hotIndex, isNumberArray, nestArray, numbersFromJson, type NestedNumbers } from "./arrays.js";
 import { checkedWeights, sampleMasked, sampleWeighted } from "./discrete.js";
 import { Space, type SampleMask, type SampleOptions } from "./space.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** Arrays of integers, element i in start[i] ... start[i] + nvec[i] - 1. */
 export class MultiDiscrete extends Space<Int32Array> {

@@ -1,11 +1,11 @@
 import type { Env } from "../env.js";
 import type { JsonValue } from "../json.js";
 import { Box } from "../spaces/box.js";
-import { elementCount } from "../spaces/arrays.js";
 import type { BoxDtype } from "../spaces/box-dtype.js";
 import { ObservationWrapper } from "../wrapper.js";
 import { requireBox } from "./require-box.js";
 import { checkEpsilon, RunningMean } from "./running-mean.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /**
  * Shifts and scales observations to mean 0 and variance 1 over what was seen so far, resets included. Set

@@ -1,9 +1,9 @@
 import { LlamaGymError } from "../../errors.js";
 import { corrupt } from "../failure.js";
 import type { FileSource } from "../source.js";
-import { elementCount } from "../weights.js";
 import { EndOfBytes, FormatFault, HeaderCursor, type GgufValue } from "./cursor.js";
 import { ggmlType, type GgmlType } from "./types.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** The names and values that a GGUF file says about its model. */
 export type GgufMetadata = ReadonlyMap<string, GgufValue>;

@@ -1,8 +1,9 @@
 import { corrupt } from "../failure.js";
 import type { FileSource } from "../source.js";
-import { elementCount, entryOf, float32Target, type RawWeight, type WeightEntry, type WeightFile } from "../weights.js";
+import { entryOf, float32Target, type RawWeight, type WeightEntry, type WeightFile } from "../weights.js";
 import { dequantisationOf } from "./dequantise.js";
 import type { GgufView } from "./names.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 interface GgufEntry extends WeightEntry {
   readonly view: GgufView;

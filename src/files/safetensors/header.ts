@@ -2,8 +2,9 @@ import { LlamaGymError } from "../../errors.js";
 import { corrupt, reasonOf } from "../failure.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json.js";
 import type { FileSource } from "../source.js";
-import { elementCount, type WeightEntry } from "../weights.js";
+import type { WeightEntry } from "../weights.js";
 import { dtypeBits } from "./dtypes.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** The format's own limit on the JSON header. */
 const MAX_HEADER_BYTES = 100_000_000;

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { LlamaGymError } from "../../errors.js";
 import { writeFailure } from "../failure.js";
 import { writeJson } from "../json.js";
-import { elementCount } from "../weights.js";
 import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "./folder.js";
 import { savedByteLength, writeSafetensors, type TensorToSave } from "./writer.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** The largest shard by default: what Transformers wrote until version 5, and what the hub handles well. */
 const MAX_SHARD_BYTES = 5e9;

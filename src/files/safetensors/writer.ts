@@ -2,7 +2,7 @@ import type { FileHandle } from "node:fs/promises";
 import { LlamaGymError } from "../../errors.js";
 import { replaceFile } from "../atomic.js";
 import { float32ToBfloat16, float32ToFloat16 } from "../float16.js";
-import { elementCount } from "../weights.js";
+import { elementCount } from "../../tensor/tensor.js";
 
 /** The types in which tensors are saved. */
 export type SavedDtype = "F32" | "F16" | "BF16" | "I32";

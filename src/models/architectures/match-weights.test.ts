@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../errors.js";
-import { elementCount, type WeightEntry, type WeightFile } from "../../files/weights.js";
+import type { WeightEntry, WeightFile } from "../../files/weights.js";
+import { elementCount } from "../../tensor/tensor.js";
 import { matchWeights, parameterShapes, parseModelConfig } from "./index.js";
 
 const sizes = { n_embd: 8, n_layer: 2, n_head: 2, n_positions: 16, vocab_size: 12 };
