@@ -14,7 +14,7 @@ const layers = {
   rollout: ["generation", "envs", "text", "models", "tensor"],
   algorithms: ["rollout", "generation", "models", "nn", "optim", "text", "runtime", "graph", "envs", "tensor"],
   agent: ["algorithms", "rollout", "generation", "models", "text", "envs", "tensor"],
-  tracking: ["tensor"],
+  tracking: ["files", "tensor"],
 };
 
 module.exports = {

@@ -10,3 +10,4 @@ export type { ValueHeadConfig } from "./nn/value-head.js";
 export type { Device } from "./runtime/device.js";
 export { RandomStream, type RandomState } from "./tensor/random.js";
 export * from "./text/index.js";
+export * from "./tracking/index.js";

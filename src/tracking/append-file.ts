@@ -1,0 +1,63 @@
+import { appendFileSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { LlamaGymError } from "../errors.js";
+import { systemCode, writeFailure } from "../files/failure.js";
+
+/**
+ * A file that grows at its end. What was appended is with the system when the call returns, so that it outlives the
+ * process, however that ends. Every method throws FILE_WRITE_FAILED.
+ */
+export class AppendFile {
+  private descriptor: number | undefined;
+
+  private constructor(
+    readonly path: string,
+    flags: "a" | "ax",
+  ) {
+    try {
+      mkdirSync(dirname(path), { recursive: true });
+    } catch (error) {
+      throw writeFailure(path, error);
+    }
+    try {
+      this.descriptor = openSync(path, flags);
+    } catch (error) {
+      throw systemCode(error) === "EEXIST" ? belongsToAnother(path) : writeFailure(path, error);
+    }
+  }
+
+  /** Makes a file and its folder. Throws INVALID_STATE where there is one already. */
+  static create(path: string): AppendFile {
+    return new AppendFile(path, "ax");
+  }
+
+  /** Goes on behind what the file holds; makes it when it is not there. */
+  static continue(path: string): AppendFile {
+    return new AppendFile(path, "a");
+  }
+
+  append(data: string | Uint8Array): void {
+    if (this.descriptor === undefined) {
+      throw new LlamaGymError("INVALID_STATE", `${this.path} is closed: log before the tracker is closed.`);
+    }
+    try {
+      appendFileSync(this.descriptor, data);
+    } catch (error) {
+      throw writeFailure(this.path, error);
+    }
+  }
+
+  close(): void {
+    if (this.descriptor === undefined) return;
+    const { descriptor } = this;
+    this.descriptor = undefined;
+    closeSync(descriptor);
+  }
+}
+
+function belongsToAnother(path: string): LlamaGymError {
+  return new LlamaGymError(
+    "INVALID_STATE",
+    `${path} is there already: it belongs to another run. Choose another folder, or resume that run.`,
+  );
+}
