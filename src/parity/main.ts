@@ -20,7 +20,7 @@ const parts: readonly Part[] = [
   { folder: "models", load: async () => (await import("./chat.js")).runTokenizerParity },
   { folder: "sampling", load: async () => (await import("./sampling.js")).runSamplingParity },
   { folder: "chat", load: async () => (await import("./chat.js")).runChatParity },
-  { folder: "rl" },
+  { folder: "rl", load: async () => (await import("./rl.js")).runRlParity },
   { folder: "gym", load: async () => (await import("./gym.js")).runGymParity },
   { folder: "textworld", load: async () => (await import("./textworld.js")).runTextWorldParity, from: "folder above" },
 ];

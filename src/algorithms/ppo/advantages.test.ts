@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { mean, variance } from "../shared/statistics.js";
+import { ppoAdvantages, type ScoredSample } from "./advantages.js";
+
+const plain = { gamma: 1, lam: 1, klCoef: 0, whitenRewards: false, whitenAdvantages: false } as const;
+
+/** Two turns, of two tokens and one. */
+const sample: ScoredSample = {
+  kls: [0.5, 1, -2],
+  values: [1, 2, 3],
+  turns: [
+    { end: 2, reward: 10 },
+    { end: 3, reward: 100 },
+  ],
+};
+
+describe("advantages over tokens", () => {
+  it("are the rewards that follow less the value", () => {
+    const [row] = ppoAdvantages([sample], { ...plain, advantageLevel: "token" });
+    expect([...row.returns]).toEqual([110, 110, 100]);
+    expect([...row.advantages]).toEqual([109, 108, 97]);
+  });
+
+  it("take the penalty from every token", () => {
+    const [row] = ppoAdvantages([sample], { ...plain, klCoef: 2, advantageLevel: "token" });
+    expect([...row.nonScoreRewards]).toEqual([-1, -2, 4]);
+    expect([...row.rewards]).toEqual([-1, 8, 104]);
+    expect([...row.returns]).toEqual([111, 112, 104]);
+  });
+
+  it("go on with the value after a sample that was cut", () => {
+    const [row] = ppoAdvantages([{ ...sample, bootstrap: 1000 }], { ...plain, gamma: 0.5, advantageLevel: "token" });
+    expect(row.returns[2]).toBe(100 + 500);
+  });
+});
+
+describe("advantages over turns", () => {
+  it("discount by turns and are those of all a turn's tokens", () => {
+    const settings = { ...plain, gamma: 0.5, lam: 0.5, klCoef: 2, advantageLevel: "turn" } as const;
+    const [row] = ppoAdvantages([{ ...sample, bootstrap: 8 }], settings);
+    // Turn rewards 10 - 3 and 100 + 4; values before them 1 and 3.
+    const second = 104 + 0.5 * 8 - 3;
+    const first = 7 + 0.5 * 3 - 1 + 0.25 * second;
+    expect([...row.advantages]).toEqual([first, first, second]);
+    expect([...row.returns]).toEqual([first + 1, first + 1, second + 3]);
+  });
+});
+
+describe("whitening", () => {
+  it.each(["token", "turn"] as const)("is over all tokens of the batch (%s)", (advantageLevel) => {
+    const samples = [sample, { ...sample, values: [-4, 2, 0] }];
+    const before = ppoAdvantages(samples, { ...plain, advantageLevel });
+    const after = ppoAdvantages(samples, { ...plain, whitenAdvantages: true, advantageLevel });
+    const all = after.flatMap(({ advantages }) => [...advantages]);
+    expect(mean(all)).toBeCloseTo(0, 12);
+    expect(variance(all)).toBeCloseTo(1, 6);
+    expect(after.map(({ returns }) => returns)).toEqual(before.map(({ returns }) => returns));
+  });
+});
+
+it("refuses turns that do not divide the tokens", () => {
+  const wrong = (turns: ScoredSample["turns"]) => () =>
+    ppoAdvantages([sample, { ...sample, turns }], { ...plain, advantageLevel: "token" });
+  for (const turns of [
+    [],
+    [{ end: 2, reward: 1 }],
+    [
+      { end: 3, reward: 0 },
+      { end: 3, reward: 1 },
+    ],
+  ]) {
+    expect(wrong(turns)).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining("sample 1") as string }),
+    );
+  }
+});

@@ -1,0 +1,143 @@
+import { generalisedAdvantages, type Advantages, type GaeSteps } from "../shared/gae.js";
+import { tokenRewards, type TokenRewards } from "../shared/kl.js";
+import { invalid } from "../shared/settings.js";
+import { whiten, type Numbers } from "../shared/statistics.js";
+import type { PpoConfig } from "./config.js";
+
+/** A reply within a sample: the tokens up to `end` (and from the end of the turn before), and the reward that followed them. */
+export interface Turn {
+  readonly end: number;
+  readonly reward: number;
+}
+
+/** What is known of a sample (an episode, or a reply) once it is scored; arrays are [tokens], of tokens that the policy wrote. */
+export interface ScoredSample {
+  /** Divergence from the reference at each token. */
+  readonly kls: Numbers;
+  /** Value of the state before each token. */
+  readonly values: Numbers;
+  /** In order; the last one ends with the last token. */
+  readonly turns: readonly Turn[];
+  /** Value of the state after the last token, where the sample was cut and not over; 0 by default. */
+  readonly bootstrap?: number;
+}
+
+/** What PPO's loss needs for each token of a sample, before and after whitening over the batch. */
+export interface SampleAdvantages extends TokenRewards, Advantages {}
+
+type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whitenRewards" | "whitenAdvantages">;
+
+/**
+ * Advantages and returns of a batch. At level "token", gamma and lam count the tokens that the policy wrote, and a turn's reward
+ * comes with its last token. At level "turn" they count turns: a turn's reward is the environment's and its tokens' penalties,
+ * its value that before its first token, and all its tokens share its advantage and its return.
+ * Throws INVALID_ARGUMENT for turns that do not divide a sample's tokens.
+ */
+export function ppoAdvantages(
+  samples: readonly ScoredSample[],
+  { klCoef, ...config }: AdvantageConfig & { readonly klCoef: number },
+): SampleAdvantages[] {
+  samples.forEach(checkTurns);
+  const level = levels[config.advantageLevel];
+  const rewards = samples.map(({ kls, turns }) =>
+    tokenRewards(
+      kls,
+      klCoef,
+      turns.map(({ reward }) => reward),
+      turns.map(({ end }) => end - 1),
+    ),
+  );
+  const steps = samples.map((sample, i) => level.steps(sample, rewards[i].rewards));
+  const found = batchAdvantages(steps, { ...config, whitenAdvantages: false });
+  const spread = found.map((advantages, i) => level.spread(samples[i], advantages));
+  const whitened = config.whitenAdvantages
+    ? overRows(
+        spread.map((row) => row.advantages),
+        (all) => whiten(all),
+      )
+    : [];
+  return spread.map((row, i) => ({ ...rewards[i], ...row, advantages: whitened[i] ?? row.advantages }));
+}
+
+/**
+ * Advantages and returns of rows of steps, with rewards and advantages whitened over all rows, as TRL's compute_advantages.
+ * `masks` say which steps count for the whitening; returns are those before advantages are whitened.
+ */
+export function batchAdvantages(
+  rows: readonly GaeSteps[],
+  { gamma, lam, whitenRewards, whitenAdvantages }: Omit<AdvantageConfig, "advantageLevel">,
+  masks?: readonly Numbers[],
+): Advantages[] {
+  const mask = masks === undefined ? undefined : concatenate(masks);
+  const rewards = rows.map((row) => row.rewards);
+  const scaled = whitenRewards ? overRows(rewards, (all) => whiten(all, { mask, shiftMean: false })) : rewards;
+  const found = rows.map((row, i) => generalisedAdvantages({ ...row, rewards: scaled[i] }, { gamma, lam }));
+  if (!whitenAdvantages) return found;
+  const whitened = overRows(
+    found.map(({ advantages }) => advantages),
+    (all) => whiten(all, { mask }),
+  );
+  return found.map(({ returns }, i) => ({ advantages: whitened[i], returns }));
+}
+
+/** How a sample becomes steps, and how what is found for steps becomes that of tokens. */
+interface Level {
+  steps(sample: ScoredSample, rewards: Float64Array): GaeSteps;
+  spread(sample: ScoredSample, advantages: Advantages): Advantages;
+}
+
+const levels: Readonly<Record<PpoConfig["advantageLevel"], Level>> = {
+  token: {
+    steps: ({ values, bootstrap }, rewards) => ({ rewards, values, bootstrap: atEnd(values.length, bootstrap) }),
+    spread: (_, advantages) => advantages,
+  },
+  turn: {
+    steps: ({ values, turns, bootstrap }, rewards) => {
+      const starts = startsOf(turns);
+      return {
+        rewards: turns.map(({ end }, i) => rewards.subarray(starts[i], end).reduce((sum, reward) => sum + reward, 0)),
+        values: starts.map((start) => values[start]),
+        bootstrap: atEnd(turns.length, bootstrap),
+      };
+    },
+    spread: ({ turns }, { advantages, returns }) => ({
+      advantages: repeatOverTurns(turns, advantages),
+      returns: repeatOverTurns(turns, returns),
+    }),
+  },
+};
+
+function startsOf(turns: readonly Turn[]): number[] {
+  return turns.map((_, i) => turns[i - 1]?.end ?? 0);
+}
+
+function atEnd(length: number, value = 0): Float64Array {
+  return new Float64Array(length).fill(value, length - 1);
+}
+
+function repeatOverTurns(turns: readonly Turn[], values: Float64Array): Float64Array {
+  const starts = startsOf(turns);
+  const tokens = new Float64Array(turns.at(-1)?.end ?? 0);
+  turns.forEach(({ end }, i) => tokens.fill(values[i], starts[i], end));
+  return tokens;
+}
+
+function concatenate(rows: readonly Numbers[]): Float64Array {
+  return Float64Array.from(rows.flatMap((row) => Array.from(row)));
+}
+
+/** A function of all numbers of a batch, whose result is divided into rows again. */
+function overRows(rows: readonly Numbers[], f: (all: Float64Array) => Float64Array): Float64Array[] {
+  const result = f(concatenate(rows));
+  let start = 0;
+  return rows.map(({ length }) => result.subarray(start, (start += length)));
+}
+
+function checkTurns({ kls, values, turns }: ScoredSample, index: number): void {
+  const ordered = startsOf(turns).every((start, i) => turns[i].end > start);
+  if (ordered && (turns.at(-1)?.end ?? 0) === kls.length && values.length === kls.length) return;
+  throw invalid(
+    `The turns of sample ${index} end at [${turns.map(({ end }) => end).join(", ")}]; each must have a token, and the last ` +
+      `must end with the ${kls.length} tokens that are scored (${values.length} values).`,
+  );
+}

@@ -1,0 +1,86 @@
+import { add, cast, clip, input, less, maximum, mul, square, sub, type Node } from "../../graph/index.js";
+import type { PolicyNodes } from "../../models/policy.js";
+import type { Objective } from "../../models/training-graph.js";
+import { tensor, type FloatTensor } from "../../tensor/tensor.js";
+import { invalid } from "../shared/settings.js";
+import type { Numbers } from "../shared/statistics.js";
+import { clippedSurrogate, probabilityRatio, weightedSum } from "../shared/surrogate.js";
+import type { PpoConfig } from "./config.js";
+
+/** What PPO's loss needs for each trained token besides the policy's nodes; each is [selected]. */
+export interface PpoTokens {
+  /** Log-probability when the token was sampled. */
+  readonly oldLogProbs: Numbers;
+  /** Value of the state before the token, from when it was sampled. */
+  readonly oldValues: Numbers;
+  readonly advantages: Numbers;
+  readonly returns: Numbers;
+}
+
+export type PpoInputs = Readonly<Record<keyof PpoTokens | "weights", FloatTensor>>;
+
+type LossConfig = Pick<PpoConfig, "cliprange" | "cliprangeValue" | "vfCoef" | "entropyCoef">;
+
+/**
+ * PPO's loss (Schulman et al. 2017, eq. 9): clipped surrogate + vfCoef * clipped value loss - entropyCoef * entropy, as TRL
+ * 0.7's PPOTrainer.loss, with sums of weights[t] * x[t] for means: weights of 1 / (tokens of the minibatch) make several runs add
+ * up to the whole. The value loss is 0.5 * max((v - R)^2, (clip(v) - R)^2). Throws INVALID_ARGUMENT without a value head, or
+ * without entropies where they are weighted.
+ */
+export function ppoLoss(
+  { selected, logProbs, values, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "values" | "entropy">,
+  { cliprange, cliprangeValue, vfCoef, entropyCoef }: LossConfig,
+): Objective {
+  if (values === undefined) throw invalid("PPO needs a model with a value head: add one with { valueHead: true }.");
+  if (entropy === undefined && entropyCoef !== 0)
+    throw invalid(
+      `PPO's entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
+    );
+  const perToken = (name: keyof PpoInputs) => input(name, "float32", [selected]);
+  const [oldLogProbs, oldValues] = [perToken("oldLogProbs"), perToken("oldValues")];
+  const [advantages, returns, weights] = [perToken("advantages"), perToken("returns"), perToken("weights")];
+  const mean = (x: Node) => weightedSum(x, weights);
+  const share = (condition: Node) => mean(cast(condition, "float32"));
+
+  const ratio = probabilityRatio(logProbs, oldLogProbs);
+  const surrogate = clippedSurrogate(ratio, advantages, { low: cliprange, high: cliprange });
+  const policyLoss = mean(surrogate.loss);
+
+  const clippedValues = clip(values, sub(oldValues, cliprangeValue), add(oldValues, cliprangeValue));
+  const [error, clippedError] = [square(sub(values, returns)), square(sub(clippedValues, returns))];
+  const valueLoss = mul(mean(maximum(error, clippedError)), 0.5);
+
+  const withoutBonus = add(policyLoss, mul(valueLoss, vfCoef));
+  const meanEntropy = entropy === undefined ? undefined : mean(entropy);
+  const loss = entropyCoef === 0 ? withoutBonus : sub(withoutBonus, mul(meanEntropy!, entropyCoef));
+
+  const logRatio = sub(logProbs, oldLogProbs);
+  return {
+    loss,
+    statistics: {
+      policyLoss,
+      valueLoss,
+      ...(meanEntropy === undefined ? {} : { entropy: meanEntropy }),
+      approxKl: mul(mean(square(logRatio)), 0.5),
+      policyKl: mean(sub(oldLogProbs, logProbs)),
+      clipFraction: share(less(surrogate.unclipped, surrogate.clipped)),
+      ratio: mean(ratio),
+      valuePrediction: mean(values),
+      valueError: mean(error),
+      valueClipFraction: share(less(error, clippedError)),
+    },
+  };
+}
+
+/** The inputs of ppoLoss for a run that has `tokens` of the `total` tokens of its minibatch. */
+export function ppoInputs(tokens: PpoTokens, total: number = tokens.oldLogProbs.length): PpoInputs {
+  const n = tokens.oldLogProbs.length;
+  const vector = (values: Numbers) => tensor("float32", [n], Float32Array.from(values));
+  return {
+    oldLogProbs: vector(tokens.oldLogProbs),
+    oldValues: vector(tokens.oldValues),
+    advantages: vector(tokens.advantages),
+    returns: vector(tokens.returns),
+    weights: vector(new Float32Array(n).fill(1 / total)),
+  };
+}

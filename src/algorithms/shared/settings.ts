@@ -1,0 +1,83 @@
+import { nearestName } from "../../envs/registry/nearest-name.js";
+import { LlamaGymError } from "../../errors.js";
+import { checkNumber, type NumberRule } from "../../generation/options.js";
+
+interface SharedRule {
+  /** What the setting does, in the words of the help. */
+  readonly description: string;
+  /** Where the default comes from. */
+  readonly source: string;
+}
+
+interface NumberSetting extends NumberRule, SharedRule {
+  /** Undefined: off unless given. */
+  readonly default: number | undefined;
+}
+
+interface ChoiceSetting extends SharedRule {
+  readonly choices: readonly string[];
+  readonly default: string;
+}
+
+interface FlagSetting extends SharedRule {
+  readonly default: boolean;
+}
+
+type Setting = NumberSetting | ChoiceSetting | FlagSetting;
+
+/** An algorithm's settings by name: defaults, ranges and what they do, in one place. */
+export type SettingTable = Readonly<Record<string, Setting>>;
+
+type SettingValue<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : S extends { readonly default: boolean }
+    ? boolean
+    : S extends { readonly default: number }
+      ? number
+      : number | undefined;
+
+/** A table's values, all decided. */
+export type Settings<Table extends SettingTable> = { readonly [Name in keyof Table]: SettingValue<Table[Name]> };
+
+/**
+ * Defaults with what was given in their place; `algorithm` is what messages call the table.
+ * Throws INVALID_ARGUMENT for a name that the table does not have, with the nearest one it has, and for a value out of range.
+ */
+export function resolveSettings<const Table extends SettingTable>(
+  algorithm: string,
+  table: Table,
+  given: Partial<Settings<Table>>,
+): Settings<Table> {
+  for (const name of Object.keys(given)) if (!Object.hasOwn(table, name)) throw unknownSetting(algorithm, table, name);
+  const values = Object.entries(table).map(([name, setting]) => {
+    const value = (given as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined) return [name, setting.default];
+    checkSetting(`${algorithm}'s ${name}`, value, setting);
+    return [name, value];
+  });
+  return Object.fromEntries(values) as Settings<Table>;
+}
+
+function checkSetting(name: string, value: unknown, setting: Setting): void {
+  if ("choices" in setting) {
+    if (setting.choices.includes(value as string)) return;
+    const choices = setting.choices.map((choice) => JSON.stringify(choice)).join(", ");
+    throw invalid(`${name} must be one of ${choices}, not ${JSON.stringify(value)}.`);
+  }
+  if (typeof setting.default === "boolean") {
+    if (typeof value !== "boolean") throw invalid(`${name} must be true or false, not ${JSON.stringify(value)}.`);
+  } else {
+    checkNumber(name, value, setting);
+  }
+}
+
+function unknownSetting(algorithm: string, table: SettingTable, name: string): LlamaGymError {
+  const names = Object.keys(table);
+  const nearest = nearestName(name, names);
+  const hint = nearest === undefined ? `Known: ${names.join(", ")}.` : `Did you mean ${nearest}?`;
+  return invalid(`${algorithm} has no setting "${name}". ${hint}`);
+}
+
+export function invalid(message: string): LlamaGymError {
+  return new LlamaGymError("INVALID_ARGUMENT", message);
+}

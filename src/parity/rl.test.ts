@@ -1,0 +1,73 @@
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { Reporter } from "./report.js";
+import { runRlParity } from "./rl.js";
+
+/** Numbers of TRL 0.7.11 and a plain reference, for settings that differ from case to case. */
+const fixtures = fileURLToPath(new URL("../../test/fixtures/rl/", import.meta.url));
+
+async function run(directory: string): Promise<{ report: Reporter; lines: string[] }> {
+  const lines: string[] = [];
+  const report = new Reporter((line) => lines.push(line));
+  await runRlParity(directory, report, {});
+  return { report, lines };
+}
+
+type Place = Record<string | number, unknown>;
+
+/** Runs a fixture file after one of its values was changed. */
+async function runChanged(
+  file: string,
+  path: readonly (string | number)[],
+  change: (value: never) => unknown,
+): Promise<string[]> {
+  const fixture = JSON.parse(await readFile(join(fixtures, file), "utf8")) as Place;
+  let place = fixture;
+  for (const name of path.slice(0, -1)) place = place[name] as Place;
+  const last = path[path.length - 1];
+  place[last] = change(place[last] as never);
+  const directory = await mkdtemp(join(tmpdir(), "rl-parity-"));
+  await writeFile(join(directory, file), JSON.stringify(fixture));
+  return (await run(directory)).lines.filter((line) => line.startsWith("FAIL"));
+}
+
+const negated = (row: number[]): number[] => row.map((value) => -value);
+const flipped = (rows: number[][]): number[][] => rows.map(negated);
+
+describe("runRlParity", () => {
+  it("finds the numbers of every case", async () => {
+    const { report, lines } = await run(fixtures);
+    expect(lines.filter((line) => !line.startsWith("ok"))).toEqual([]);
+    expect(report.passed).toBeGreaterThan(125);
+  });
+
+  it.each<[string, string, (string | number)[], (value: never) => unknown]>([
+    ["PPO's gradient with its sign flipped", "ppo.json", ["cases", 0, "loss", "grad_logprobs"], flipped],
+    ["the value's gradient with its sign flipped", "ppo.json", ["cases", 0, "loss", "grad_vpreds"], flipped],
+    ["advantages with their sign flipped", "ppo.json", ["cases", 2, "compute_advantages", "advantages"], flipped],
+    ["a divergence with its sign flipped", "ppo.json", ["cases", 1, "compute_rewards", "kls"], flipped],
+    ["a clipped share", "ppo.json", ["cases", 4, "loss", "stats", "policy/clipfrac"], () => 0.5],
+    ["a whitened value", "ppo.json", ["masked_statistics", 0, "masked_whiten"], flipped],
+    ["a KL coefficient", "ppo.json", ["adaptive_kl", 0, "values"], negated],
+    ["a return", "returns.json", ["discounted_returns", 1, "returns"], negated],
+    ["a turn's advantage", "returns.json", ["turn_gae", 1, "advantages"], negated],
+    ["a turn's end", "returns.json", ["turn_gae", 2, "truncated"], (flags: boolean[]) => flags.map(() => false)],
+  ])("fails for %s", async (_, file, path, change) => {
+    expect(await runChanged(file, path, change)).not.toEqual([]);
+  });
+
+  it("takes a case that breaks for a failed one and goes on", async () => {
+    const failed = await runChanged("ppo.json", ["cases", 0, "inputs"], () => ({}));
+    expect(failed).toHaveLength(1);
+    expect(failed[0]).toContain("FAIL rl/ppo.json defaults");
+  });
+
+  it("says that a folder without fixtures was passed over", async () => {
+    const { report, lines } = await run(join(fixtures, "none"));
+    expect([report.passed, report.failed]).toEqual([0, 0]);
+    expect(lines.every((line) => line.startsWith("skip rl/"))).toBe(true);
+  });
+});

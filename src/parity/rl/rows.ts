@@ -1,0 +1,50 @@
+/** Fixtures are padded rows; losses take the tokens that count, without padding. */
+export type Rows = readonly (readonly number[])[];
+
+/** Where the tokens that count lie: row by row, in order. */
+export class Selection {
+  /** Row of each token. */
+  readonly rows: readonly number[];
+  /** Place of each token among all, padding included. */
+  readonly positions: readonly number[];
+
+  constructor(private readonly mask: Rows) {
+    const width = mask[0]?.length ?? 0;
+    this.positions = mask.flatMap((row, i) => row.flatMap((counts, j) => (counts === 0 ? [] : [i * width + j])));
+    this.rows = this.positions.map((position) => Math.floor(position / width));
+  }
+
+  get count(): number {
+    return this.positions.length;
+  }
+
+  /** How many tokens of each row count. */
+  get lengths(): number[] {
+    return this.mask.map((row) => row.filter((counts) => counts !== 0).length);
+  }
+
+  /** The tokens that count, of padded rows. */
+  take<T>(rows: readonly (readonly T[])[]): T[] {
+    const all = rows.flat();
+    return this.positions.map((position) => all[position]);
+  }
+
+  /** The tokens that count, row by row. */
+  takeRows<T>(rows: readonly (readonly T[])[]): T[][] {
+    return rows.map((row, i) => row.filter((_, j) => this.mask[i][j] !== 0));
+  }
+
+  /** A row's value for each of its tokens. */
+  spread<T>(values: readonly T[]): T[] {
+    return this.rows.map((row) => values[row]);
+  }
+
+  /** Values of the tokens that count, [count, width], among zeros for the others. */
+  scatter(values: ArrayLike<number>, width = 1): number[] {
+    const all = Array.from({ length: this.mask.flat().length * width }, () => 0);
+    this.positions.forEach((position, i) => {
+      for (let k = 0; k < width; k++) all[position * width + k] = values[i * width + k];
+    });
+    return all;
+  }
+}
