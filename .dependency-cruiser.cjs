@@ -14,6 +14,7 @@ const layers = {
   rollout: ["generation", "envs", "text", "models", "tensor"],
   algorithms: ["rollout", "generation", "models", "nn", "optim", "text", "runtime", "graph", "envs", "tensor"],
   agent: ["algorithms", "rollout", "generation", "models", "text", "envs", "tensor"],
+  training: ["agent", "algorithms", "rollout", "envs", "tracking", "generation", "models", "optim", "files", "text", "tensor"],
   tracking: ["files", "tensor"],
 };
 

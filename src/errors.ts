@@ -23,7 +23,11 @@ export type ErrorCode =
   | "ENV_INVALID"
   | "ENV_ACTION_INVALID"
   | "ENV_NOT_RESET"
-  | "ENV_FAILED";
+  | "ENV_FAILED"
+  | "AGENT_FAILED"
+  | "AGENT_NO_ACTION"
+  | "TRAINING_DIVERGED"
+  | "RUN_INCOMPATIBLE";
 
 /**
  * The one error class of the library. The message names the thing, what was expected and what to do;

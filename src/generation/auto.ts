@@ -1,6 +1,7 @@
-import { getPeftModel as adapt, type PeftOptions } from "../models/adapters.js";
+import { getPeftModel as adapt, trainWeights, type PeftOptions } from "../models/adapters.js";
 import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
 import { LlamaGymError } from "../errors.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../nn/value-head.js";
 import { AutoTokenizer, type Tokenizer } from "../text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
@@ -26,6 +27,53 @@ export const AutoModelForCausalLM = {
       const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, elsewhere);
       const found = tokenizer ?? (await tokenizerIn(adapterPath)) ?? (await tokenizerIn(path));
       return new LanguageModel(causalLM, found, { maxRows, name });
+    } catch (error) {
+      await model.close();
+      throw error;
+    }
+  },
+};
+
+export interface TrainablePretrainedOptions extends PretrainedOptions {
+  /**
+   * The adapter that is trained; LlamaGym's rank 16 and alpha 32, on all linear layers, by default. Null trains the model's own
+   * weights, all of them.
+   */
+  readonly peftConfig?: PeftOptions | null;
+  /** How values are read from hidden states; TRL's single layer by default. */
+  readonly valueHead?: Partial<ValueHeadConfig>;
+}
+
+/** LlamaGym's adapter, without dropout: what is trained is then exactly what was sampled. */
+const ADAPTER_DEFAULTS: PeftOptions = { r: 16, loraAlpha: 32, targetModules: "all-linear" };
+
+/** Opens models for reinforcement learning: with something to train, and with a value head. */
+export const AutoModelForCausalLMWithValueHead = {
+  /**
+   * Opens a model as AutoModelForCausalLM does and adds an adapter and a value head, both new; an adapter (by `adapter`, or a
+   * folder of one) that was saved with its value head goes on with both.
+   * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw.
+   */
+  async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
+    const { peftConfig, valueHead: headOptions, ...opening } = options;
+    const model = await AutoModelForCausalLM.fromPretrained(idOrPath, opening);
+    const { causalLM } = model;
+    if (causalLM.isTrained) {
+      if (causalLM.valueHead !== undefined) return model;
+      await model.close();
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        `The adapter of ${idOrPath} was saved without a value head. Merge it into its model, then open that.`,
+      );
+    }
+    const valueHead = { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...headOptions };
+    try {
+      const seed = peftConfig?.seed;
+      return model.withCausalLM(
+        peftConfig === null
+          ? await trainWeights(causalLM, "all", { valueHead, seed })
+          : await adapt(causalLM, { ...ADAPTER_DEFAULTS, ...peftConfig, valueHead }),
+      );
     } catch (error) {
       await model.close();
       throw error;

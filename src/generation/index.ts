@@ -1,4 +1,11 @@
-export { AutoModelForCausalLM, getPeftModel, PeftModel, type PretrainedOptions } from "./auto.js";
+export {
+  AutoModelForCausalLM,
+  AutoModelForCausalLMWithValueHead,
+  getPeftModel,
+  PeftModel,
+  type PretrainedOptions,
+  type TrainablePretrainedOptions,
+} from "./auto.js";
 export { ChoiceConstraint } from "./choices.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export { type GenerationOptions, type OverflowPolicy } from "./options.js";

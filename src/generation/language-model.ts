@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import { mergeAdapter } from "../models/merging.js";
-import { saveModel, type SaveOptions } from "../models/saving.js";
+import { restoreTrained, saveModel, type SaveOptions } from "../models/saving.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
 import { ChoiceConstraint } from "./choices.js";
@@ -153,6 +153,11 @@ export class LanguageModel {
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
     await saveModel(this.causalLM, folder, { baseModelName: this.options.name, ...options });
     await this.textTokenizer?.save(folder);
+  }
+
+  /** Takes back the trained values that `savePretrained` wrote for this form of the model. Throws as `restoreTrained` does. */
+  async loadTrained(folder: string): Promise<void> {
+    await restoreTrained(this.causalLM, folder);
   }
 
   /** The model with its adapter merged into its weights; it shares the runtime with this one. */

@@ -18,6 +18,7 @@ import { valueHeadShapes, withAdapterValues, type ParameterValues } from "./adap
 import type { CausalLM } from "./causal-lm.js";
 import type { LoraConfig } from "./lora.js";
 import { loraA, loraB } from "./scope.js";
+import { openModelSource } from "./source.js";
 
 export interface SaveOptions {
   /** How weights are stored; float32 by default, the type that the model computes in. */
@@ -123,6 +124,40 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
   const lora: LoraConfig = { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern };
   const head = await loadValueHead(folder);
   return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
+}
+
+/**
+ * Puts back the trained values that `saveModel` wrote for a model of the same form. Throws FILE_NOT_FOUND, FILE_CORRUPT, and
+ * WEIGHTS_MISMATCH, before anything is changed, for values of another form.
+ */
+export async function restoreTrained(model: CausalLM, folder: string): Promise<void> {
+  const own = model.adapter === undefined ? await readWeights(model, folder) : (await readAdapter(folder)).tensors;
+  const saved: ParameterValues = new Map([...own, ...((await loadValueHead(folder))?.values ?? [])]);
+  const { parameters } = model;
+  for (const name of parameters.names) {
+    const shape = saved.get(name)?.shape;
+    if (shape?.join() === parameters.shape(name).join()) continue;
+    const found = shape === undefined ? "missing" : `[${shape.join(", ")}]`;
+    throw new LlamaGymError(
+      "WEIGHTS_MISMATCH",
+      `${name} in ${folder} must be [${parameters.shape(name).join(", ")}], but is ${found}; was it saved from another form of the model?`,
+    );
+  }
+  for (const name of parameters.names) await parameters.write(name, saved.get(name)!.data);
+  model.version++;
+}
+
+/** The tensors of a saved model that this one trains. */
+async function readWeights(model: CausalLM, folder: string): Promise<ParameterValues> {
+  const source = await openModelSource(folder);
+  const { weights } = source;
+  const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
+  for (const name of model.parameters.names) {
+    const entry = weights.entries.get(name);
+    if (entry !== undefined) values.set(name, { shape: entry.shape, data: await weights.readFloat32(name) });
+  }
+  await source.close();
+  return values;
 }
 
 async function loadValueHead(

@@ -4,7 +4,7 @@ import type { View } from "../runtime/buffer.js";
 import type { Session } from "../runtime/session.js";
 import type { RandomStream } from "../tensor/random.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
-import { packSequences, type SequenceGroup } from "./batch.js";
+import { checkTokens, packSequences, type SequenceGroup } from "./batch.js";
 import type { CausalLM } from "./causal-lm.js";
 import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
 import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH } from "./scope.js";
@@ -15,6 +15,10 @@ export interface SelectedToken {
   readonly group: number;
   readonly row: number;
   readonly index: number;
+  /**
+   * The token itself, where it is not the row's own one at `index`: an alternative to it, or what follows the row's last one.
+   */
+  readonly target?: number;
 }
 
 export interface TokenBatch {
@@ -51,6 +55,8 @@ function batchFeeds(
   withPrefix: boolean,
 ): Record<string, Tensor> {
   const packed = packSequences(model.config, groups, { withPrefix });
+  const targets = selected.flatMap(({ target }) => (target === undefined ? [] : [target]));
+  checkTokens(model.config, targets);
   const select = selected.map(({ group, row, index }) => packed.predictor(group, row, index));
   if (select.includes(-1)) {
     throw new LlamaGymError(
@@ -61,7 +67,7 @@ function batchFeeds(
   return {
     ...packed.feeds,
     select: int32(select),
-    targets: int32(selected.map(({ group, row, index }) => groups[group].rows[row][index])),
+    targets: int32(selected.map(({ group, row, index, target }) => target ?? groups[group].rows[row][index])),
     inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
   };
 }

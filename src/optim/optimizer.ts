@@ -41,6 +41,13 @@ const DEFAULTS = {
   sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
 } as const;
 
+export interface OptimizerUpdate {
+  /** Multiplies the gradients first: 1 / n where n batches were accumulated as sums of means. */
+  readonly gradientScale?: number;
+  /** Multiplies the learning rate, for schedules that do not count optimiser steps. */
+  readonly learningRateFactor?: number;
+}
+
 export interface StepResult {
   /** Global norm of the gradient before clipping. */
   readonly gradNorm: number;
@@ -91,12 +98,11 @@ export class Optimizer {
   }
 
   /**
-   * One update. `gradientScale` multiplies the gradients first: 1 / n where n batches were accumulated as sums of means.
-   * A gradient that is not finite changes nothing and is told in the result.
+   * One update. A gradient that is not finite changes nothing and is told in the result.
    */
-  async update({ gradientScale = 1 }: { gradientScale?: number } = {}): Promise<StepResult> {
+  async update({ gradientScale = 1, learningRateFactor = 1 }: OptimizerUpdate = {}): Promise<StepResult> {
     const { runtime, values, gradients } = this.trainable;
-    const { learningRate } = this;
+    const learningRate = this.learningRate * learningRateFactor;
     const squares = (await runtime.kernel({ name: "sumSquares", source: gradients })) as number;
     const gradNorm = Math.sqrt(squares) * Math.abs(gradientScale);
     if (!Number.isFinite(gradNorm)) return { gradNorm, learningRate, skipped: true };

@@ -57,6 +57,13 @@ interface Entry {
   readonly sampled: readonly number[] | null;
 }
 
+/** All that a conversation's future depends on; JSON. */
+export interface ConversationState {
+  readonly entries: readonly { readonly message: ChatMessage; readonly sampled: readonly number[] | null }[];
+  readonly draft: { readonly ids: readonly number[]; readonly text: string } | null;
+  readonly turns: number;
+}
+
 /**
  * A conversation as token ids, for a sampler and a trainer. What is given is rendered and tokenised once, when it
  * comes; what is sampled stays as it was sampled and is never tokenised. One turn is: `add` messages, give `promptIds`
@@ -96,6 +103,11 @@ export class Conversation {
   /** The number of replies so far. */
   get replyCount(): number {
     return this.turns;
+  }
+
+  /** The number of sampled replies that the next prompt shows. */
+  get replyCountShown(): number {
+    return this.entries.filter(({ sampled }) => sampled !== null).length;
   }
 
   /** Adds messages that were not sampled: system, user, tool, or an assistant's given as an example. */
@@ -174,6 +186,21 @@ export class Conversation {
     copy.pending = this.pending;
     copy.turns = this.turns;
     return copy;
+  }
+
+  /** What its prompts will be; replies that were trained or counted before are not in it. */
+  getState(): ConversationState {
+    const { entries, draft, turns } = this;
+    return { entries: [...entries], draft: draft && { ids: draft.ids, text: draft.text }, turns };
+  }
+
+  /** Goes on from a saved state, as the conversation that gave it would. */
+  setState({ entries, draft, turns }: ConversationState): void {
+    this.entries = [...entries];
+    this.closed.length = 0;
+    this.draft = draft && { ...draft, replies: [] };
+    this.turns = turns;
+    this.pending = null;
   }
 
   /** The sequence up to the next reply. */

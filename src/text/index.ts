@@ -4,6 +4,7 @@ export type { ChatOptions, RenderOptions } from "./chat-renderer.js";
 export {
   Conversation,
   type ConversationOptions,
+  type ConversationState,
   type HistoryPolicy,
   type ReplyRange,
   type TokenSequence,

@@ -1,0 +1,44 @@
+import { choicesFor, type TextForm } from "../envs/text-form.js";
+import type { Info } from "../envs/info.js";
+import { LlamaGymError } from "../errors.js";
+import type { LanguageModel } from "../generation/language-model.js";
+import { Agent } from "./agent.js";
+import type { AgentOptions } from "./options.js";
+
+export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action> {
+  /** "choices" holds replies to those that the environment lists, where it does. Default "free". */
+  readonly replies?: "free" | "choices";
+}
+
+/** The agent for an environment that says itself how it reads as text. */
+export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Observation, Action> {
+  constructor(
+    model: LanguageModel,
+    private readonly text: TextForm<Observation, Action>,
+    private readonly textOptions: TextAgentOptions<Observation, Action> = {},
+  ) {
+    super(model, undefined, textOptions);
+  }
+
+  override getSystemPrompt(): string {
+    return this.text.systemPrompt;
+  }
+
+  override formatObservation(observation: Observation, info: Info): string {
+    return this.text.formatObservation(observation, info);
+  }
+
+  override extractAction(response: string, observation: Observation, info: Info): Action | undefined {
+    return this.text.parseAction(response, observation, info);
+  }
+
+  override getChoices(observation: Observation, info: Info): readonly string[] | undefined {
+    if (this.textOptions.replies !== "choices") return undefined;
+    const choices = choicesFor(this.text, observation, info);
+    if (choices !== undefined && choices.length > 0) return [...new Set(choices)];
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      'This environment does not list the replies that are possible, so replies cannot be held to choices; use replies: "free".',
+    );
+  }
+}

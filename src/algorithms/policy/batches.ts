@@ -1,0 +1,27 @@
+import { commonLength, compare } from "./rows.js";
+import type { TurnTokens } from "./turn-batch.js";
+
+/**
+ * Numbers of turns in batches of at most about `maxTokens` tokens each, a lone turn more if it must be. Turns that begin alike
+ * come together, since what they share is computed once.
+ */
+export function budgetBatches(turns: readonly TurnTokens[], maxTokens: number): number[][] {
+  const sequences = turns.map(({ prompt, tokens }) => [...prompt, ...tokens]);
+  const order = turns.map((_, i) => i).sort((a, b) => compare(sequences[a], sequences[b]));
+  const batches: number[][] = [];
+  let count = Infinity;
+  let last: readonly number[] = [];
+  for (const i of order) {
+    const sequence = sequences[i];
+    const added = sequence.length - commonLength(last, sequence);
+    if (count + added > maxTokens) {
+      batches.push([]);
+      count = sequence.length;
+    } else {
+      count += added;
+    }
+    batches.at(-1)!.push(i);
+    last = sequence;
+  }
+  return batches;
+}

@@ -1,0 +1,130 @@
+import type { CausalLM } from "../../models/causal-lm.js";
+import type { EntropyUse, PolicyNodes } from "../../models/policy.js";
+import { TrainingGraph, type Objective } from "../../models/training-graph.js";
+import { Optimizer, type OptimizerOptions, type OptimizerState } from "../../optim/index.js";
+import { LlamaGymError } from "../../errors.js";
+import type { RandomStream } from "../../tensor/random.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import { budgetBatches } from "./batches.js";
+import { decisionNodes } from "./decision-nodes.js";
+import { choiceFeeds, layTurns, type TurnTokens } from "./turn-batch.js";
+
+export interface UpdaterOptions {
+  /** The loss, with weights that make it a sum over decisions, so that parts of a minibatch add up. */
+  readonly objective: (policy: PolicyNodes) => Objective;
+  readonly entropy: EntropyUse;
+  readonly optimizer: OptimizerOptions;
+  /** Tokens of one forward and backward pass; a larger minibatch takes several, and gives the same gradient. */
+  readonly maxTokens: number;
+  /** "merged" pays where a pass has many tokens. */
+  readonly adapterForm?: "merged" | "separate";
+}
+
+/** What one optimiser step gave. */
+export interface UpdateResult {
+  /** Sums over the minibatch of the loss and of the objective's statistics. */
+  readonly statistics: Readonly<Record<string, number>>;
+  readonly gradNorm: number;
+  readonly learningRate: number;
+  /** True when the loss or the gradient was not finite and nothing was changed. */
+  readonly skipped: boolean;
+}
+
+/** This many steps in a row without a finite gradient end a run. */
+const MOST_SKIPS = 5;
+
+/** Takes optimiser steps on turns: lays them out, computes loss and gradient, updates the model's trained parameters. */
+export class PolicyUpdater {
+  /** One graph for free replies, one for batches with replies that were held to choices. */
+  private readonly graphs = new Map<boolean, TrainingGraph>();
+  private readonly optimizer: Optimizer;
+  private skips = 0;
+
+  constructor(
+    private readonly model: CausalLM,
+    private readonly options: UpdaterOptions,
+  ) {
+    this.optimizer = new Optimizer(model.parameters, options.optimizer);
+  }
+
+  /**
+   * One optimiser step on a minibatch. `inputs` gives the objective's own inputs for a part of it, by the numbers of the turns
+   * in it: entries for each turn's decisions in turn. `accept` may refuse the step when it has seen the statistics.
+   * Throws TRAINING_DIVERGED after several steps in a row whose gradient was not finite.
+   */
+  async step(
+    turns: readonly TurnTokens[],
+    inputs: (numbers: readonly number[]) => Readonly<Record<string, Tensor>>,
+    {
+      temperature,
+      random,
+      learningRateFactor,
+      accept = () => true,
+    }: {
+      readonly temperature: number;
+      readonly random: RandomStream;
+      readonly learningRateFactor?: number;
+      readonly accept?: (statistics: Readonly<Record<string, number>>) => boolean;
+    },
+  ): Promise<UpdateResult> {
+    const statistics: Record<string, number> = {};
+    let accumulate = false;
+    for (const numbers of budgetBatches(turns, this.options.maxTokens)) {
+      const part = numbers.map((i) => turns[i]);
+      const batch = layTurns(part, this.model.config.hiddenSize, temperature);
+      const isHeld = part.some(({ allowed }) => allowed !== undefined);
+      const graph = await this.graph(isHeld);
+      const outputs = await graph.run(
+        batch.tokens,
+        { ...inputs(numbers), ...(isHeld ? choiceFeeds(batch) : {}) },
+        { accumulate, random },
+      );
+      for (const [name, { data }] of Object.entries(outputs)) {
+        if (data.length === 1) statistics[name] = (statistics[name] ?? 0) + data[0];
+      }
+      accumulate = true;
+    }
+    if (!accept(statistics))
+      return { statistics, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
+    const result = await this.optimizer.update({ learningRateFactor });
+    this.model.version++;
+    this.countSkips(result.skipped || !Number.isFinite(statistics.loss));
+    return { statistics, ...result };
+  }
+
+  async state(): Promise<OptimizerState> {
+    return this.optimizer.state();
+  }
+
+  async restore(state: OptimizerState): Promise<void> {
+    await this.optimizer.restore(state);
+  }
+
+  async release(): Promise<void> {
+    for (const graph of this.graphs.values()) await graph.release();
+    this.optimizer.free();
+  }
+
+  private async graph(isHeld: boolean): Promise<TrainingGraph> {
+    let graph = this.graphs.get(isHeld);
+    if (graph === undefined) {
+      const { objective, entropy, adapterForm } = this.options;
+      graph = await TrainingGraph.create(this.model, (policy) => objective(isHeld ? decisionNodes(policy) : policy), {
+        entropy,
+        adapterForm,
+      });
+      this.graphs.set(isHeld, graph);
+    }
+    return graph;
+  }
+
+  private countSkips(skipped: boolean): void {
+    this.skips = skipped ? this.skips + 1 : 0;
+    if (this.skips < MOST_SKIPS) return;
+    throw new LlamaGymError(
+      "TRAINING_DIVERGED",
+      `The loss or its gradient was not a finite number in ${this.skips} steps in a row, so training stopped; the parameters are ` +
+        "those before these steps. Lower the learning rate or start from an earlier checkpoint.",
+    );
+  }
+}

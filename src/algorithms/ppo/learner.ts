@@ -1,0 +1,218 @@
+import { LlamaGymError } from "../../errors.js";
+import type { CausalLM } from "../../models/causal-lm.js";
+import type { Segment, Turn } from "../../rollout/turn.js";
+import type { RandomState } from "../../tensor/random.js";
+import type { ExperienceWish, Learner, LearnerState, Metrics, PolicyTraits, UpdateOptions } from "../learner.js";
+import { shuffledMinibatches } from "../policy/minibatches.js";
+import { TurnScorer } from "../policy/scorer.js";
+import { decisionsOf } from "../policy/turn-batch.js";
+import { PolicyUpdater } from "../policy/updater.js";
+import { perTokenKl } from "../shared/kl.js";
+import { createKlController, type KlController, type KlControllerState } from "../shared/kl-controller.js";
+import { averages, concatenate, sum } from "../shared/arrays.js";
+import { runFactor } from "../shared/schedule.js";
+import { mean } from "../shared/statistics.js";
+import { ppoAdvantages } from "./advantages.js";
+import { resolvePpoConfig, type PpoConfig, type PpoOptions } from "./config.js";
+import { ppoInputs, ppoLoss, type PpoTokens } from "./loss.js";
+import { isRatioTooLarge, ppoMetrics, type PpoSums } from "./metrics.js";
+
+/** What is known of a turn's decisions before an update; arrays have one entry for each. */
+interface ScoredTurn {
+  readonly turn: Turn;
+  readonly oldLogProbs: Float64Array;
+  readonly oldValues: Float64Array;
+  readonly kls: Float64Array;
+}
+
+interface ScoredSegment {
+  readonly turns: readonly ScoredTurn[];
+  /** Value of the state in which it was cut; 0 where the episode ended. */
+  readonly bootstrap: number;
+}
+
+/** A turn ready to be trained. */
+type PreparedTurn = PpoTokens & { readonly turn: Turn };
+
+/** What a checkpoint keeps of PPO besides the optimiser. */
+interface PpoState {
+  readonly kl: KlControllerState;
+  readonly random: RandomState;
+}
+
+/**
+ * Proximal policy optimisation (Schulman et al. 2017) with a value head and a KL penalty to the reference policy (Ziegler et al.
+ * 2019), as TRL 0.7 defines it for LlamaGym.
+ */
+export class PpoLearner implements Learner {
+  private constructor(
+    readonly config: PpoConfig,
+    private readonly policy: PolicyTraits,
+    private readonly updater: PolicyUpdater,
+    private readonly scorer: TurnScorer,
+    private kl: KlController,
+  ) {}
+
+  /** Throws INVALID_ARGUMENT for settings out of range, INVALID_STATE for a model that cannot be trained so. */
+  static async create(model: CausalLM, options: PpoOptions, policy: PolicyTraits): Promise<PpoLearner> {
+    const config = resolvePpoConfig(options);
+    checkModel(model, config);
+    const { learningRate, maxGradNorm = Infinity, entropyCoef } = config;
+    const { maxTokens } = policy;
+    const updater = new PolicyUpdater(model, {
+      objective: (nodes) => ppoLoss(nodes, config),
+      entropy: entropyCoef === 0 ? "value" : "gradient",
+      optimizer: { learningRate, maxGradNorm },
+      maxTokens,
+    });
+    const scorer = await TurnScorer.create(model, { maxTokens });
+    return new PpoLearner(config, policy, updater, scorer, createKlController(config));
+  }
+
+  get wish(): ExperienceWish {
+    return { kind: "turns", turns: this.config.batchSize };
+  }
+
+  async update(segments: readonly Segment[], { done = 0 }: UpdateOptions = {}): Promise<Metrics> {
+    const { config, kl, policy } = this;
+    const learningRateFactor = runFactor(config.lrSchedulerType, done);
+    const { turns, metrics } = this.prepare(await this.score(segments));
+    const results: Awaited<ReturnType<PpoLearner["step"]>>[] = [];
+    const isFarEnough = () =>
+      config.targetKl !== undefined && (results.at(-1)?.sums.approxKl ?? 0) > 1.5 * config.targetKl;
+    for (let epoch = 0; epoch < config.numPpoEpochs && !isFarEnough(); epoch++) {
+      for (const numbers of shuffledMinibatches(segments, config.miniBatchSize, policy.random)) {
+        if (isFarEnough()) break;
+        results.push(await this.step(numbers.map((i) => turns[i]), learningRateFactor));
+      }
+    }
+    kl.update(metrics["objective/kl"], turns.length);
+    return {
+      ...metrics,
+      ...ppoMetrics(averages(results.map(({ sums }) => sums)), join(turns)),
+      grad_norm: mean(results.map(({ gradNorm }) => gradNorm)),
+      learning_rate: results.at(-1)!.learningRate,
+      "policy/updates": results.filter(({ skipped }) => !skipped).length,
+      "policy/skipped_updates": results.filter(({ skipped }) => skipped).length,
+    };
+  }
+
+  async getState(): Promise<LearnerState> {
+    const state: PpoState = { kl: this.kl.state(), random: this.policy.random.getState() };
+    return { optimizer: await this.updater.state(), state };
+  }
+
+  async setState({ optimizer, state }: LearnerState): Promise<void> {
+    const { kl, random } = state as PpoState;
+    await this.updater.restore(optimizer);
+    this.kl = createKlController(this.config, kl);
+    this.policy.random.setState(random);
+  }
+
+  async release(): Promise<void> {
+    await this.updater.release();
+    await this.scorer.release();
+  }
+
+  /** Log-probabilities, values and divergences of before the update. */
+  private async score(segments: readonly Segment[]): Promise<ScoredSegment[]> {
+    const { temperature, isTruncated } = this.policy;
+    const turns = segments.flatMap((segment) => segment.turns);
+    const cut = segments.filter(({ nextPrompt }) => nextPrompt !== undefined);
+    const nexts = cut.map(({ nextPrompt }) => ({ prompt: nextPrompt!, tokens: [], allowed: undefined }));
+    const own = await this.scorer.score([...turns, ...nexts], { temperature });
+    const reference = this.kl.value === 0 ? own : await this.scorer.score(turns, { temperature, adapter: false });
+    let number = 0;
+    return segments.map((segment) => ({
+      turns: segment.turns.map((turn): ScoredTurn => {
+        const i = number++;
+        // What was drawn from less than the whole distribution is scored as the policy that is trained.
+        const sampled = () => Float64Array.from(decisionsOf(turn), (token) => turn.logProbs[token]);
+        return {
+          turn,
+          oldLogProbs: isTruncated ? own.logProbs[i] : sampled(),
+          oldValues: own.values![i],
+          kls: perTokenKl(this.config.klPenalty, own.logProbs[i], reference.logProbs[i]),
+        };
+      }),
+      bootstrap: segment.nextPrompt === undefined ? 0 : own.values![turns.length + cut.indexOf(segment)][0],
+    }));
+  }
+
+  /** Advantages and returns of all turns. */
+  private prepare(segments: readonly ScoredSegment[]): { turns: PreparedTurn[]; metrics: Metrics } {
+    const samples = segments.map(({ turns, bootstrap }) => {
+      let end = 0;
+      return {
+        kls: concatenate(turns.map(({ kls }) => kls)),
+        values: concatenate(turns.map(({ oldValues }) => oldValues)),
+        turns: turns.map(({ turn, kls }) => ({ end: (end += kls.length), reward: turn.reward })),
+        bootstrap,
+      };
+    });
+    const klCoef = this.kl.value;
+    const found = ppoAdvantages(samples, { ...this.config, klCoef });
+    const turns = segments.flatMap((segment, i) =>
+      segment.turns.map(({ turn, oldLogProbs, oldValues }, t): PreparedTurn => {
+        const { end } = samples[i].turns[t];
+        const part = (values: Float64Array) => values.subarray(end - oldLogProbs.length, end);
+        return { turn, oldLogProbs, oldValues, advantages: part(found[i].advantages), returns: part(found[i].returns) };
+      }),
+    );
+    const scored = segments.flatMap((segment) => segment.turns);
+    return {
+      turns,
+      metrics: {
+        "objective/kl": mean(scored.map(({ kls }) => sum(kls))),
+        "objective/kl_coef": klCoef,
+        "objective/entropy": -mean(scored.map(({ oldLogProbs }) => sum(oldLogProbs))),
+        "ppo/mean_scores": mean(turns.map(({ turn }) => turn.reward)),
+        "ppo/mean_non_score_reward": mean(concatenate(found.map(({ nonScoreRewards }) => nonScoreRewards))),
+      },
+    };
+  }
+
+  /** One optimiser step on a minibatch. */
+  private async step(turns: readonly PreparedTurn[], learningRateFactor: number) {
+    const { config, policy } = this;
+    const total = turns.reduce((count, { oldLogProbs }) => count + oldLogProbs.length, 0);
+    const { statistics, ...result } = await this.updater.step(
+      turns.map(({ turn }) => turn),
+      // Decisions stand by turns in a batch, as they do in each turn's arrays.
+      (numbers) => ppoInputs(join(numbers.map((i) => turns[i])), total),
+      {
+        temperature: policy.temperature,
+        random: policy.random,
+        learningRateFactor,
+        accept: (sums) => !isRatioTooLarge(sums, config),
+      },
+    );
+    return { ...result, sums: statistics as PpoSums };
+  }
+}
+
+/** Throws INVALID_STATE for a model that PPO cannot train. */
+function checkModel(model: CausalLM, { initKlCoef }: PpoConfig): void {
+  const problem = !model.isTrained
+    ? "nothing of it is trained"
+    : model.valueHead === undefined
+      ? "it has no value head"
+      : initKlCoef > 0 && model.adapter === undefined
+        ? "it trains its own weights, but the KL penalty compares with a model without its adapter (set initKlCoef to 0)"
+        : undefined;
+  if (problem === undefined) return;
+  throw new LlamaGymError(
+    "INVALID_STATE",
+    `The model cannot be trained by PPO: ${problem}. AutoModelForCausalLMWithValueHead.fromPretrained gives one that can.`,
+  );
+}
+
+function join(turns: readonly PpoTokens[]): PpoTokens {
+  const all = (name: keyof PpoTokens) => concatenate(turns.map((turn) => turn[name]));
+  return {
+    oldLogProbs: all("oldLogProbs"),
+    oldValues: all("oldValues"),
+    advantages: all("advantages"),
+    returns: all("returns"),
+  };
+}

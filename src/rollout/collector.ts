@@ -1,0 +1,101 @@
+import type { Seat, SeatState } from "./seat.js";
+import type { EpisodeSummary, Segment } from "./turn.js";
+
+/** What was played for one update. */
+export interface Experience {
+  readonly segments: readonly Segment[];
+  /** The episodes that ended meanwhile, in the order in which they did. */
+  readonly episodes: readonly EpisodeSummary[];
+}
+
+/** An episode that is wanted. */
+export interface EpisodeTask {
+  /** Starts the environment; without one its random stream runs on. */
+  readonly seed?: number;
+  /** Episodes of one group are compared with one another. */
+  readonly group?: number;
+}
+
+export interface CollectOptions {
+  readonly signal?: AbortSignal;
+  /** Called after each round with the turns played so far and the episodes that ended in it. */
+  readonly onRound?: (turns: number, ended: readonly EpisodeSummary[]) => void;
+}
+
+/**
+ * Plays many episodes at once: in each round every seat that plays takes one turn, and all replies are drawn in one batch.
+ * Which seats there are, and in what order, decides all; nothing depends on how long a reply took.
+ */
+export class Collector {
+  constructor(private readonly seats: readonly Seat[]) {}
+
+  /** Turns by turns until at least `minTurns` were taken; episodes that are under way are cut and go on in the next call. */
+  async turns(minTurns: number, { signal, onRound }: CollectOptions = {}): Promise<Experience> {
+    const segments: Segment[] = [];
+    const episodes: EpisodeSummary[] = [];
+    for (let turns = 0; turns < minTurns && signal?.aborted !== true; turns += this.seats.length) {
+      for (const seat of this.seats) if (!seat.isPlaying) await seat.start();
+      const ended = await this.round(this.seats, segments, signal);
+      episodes.push(...ended);
+      onRound?.(turns + this.seats.length, ended);
+    }
+    for (const seat of this.seats) if (seat.waitingTurns > 0) segments.push(seat.takeSegment());
+    return { segments, episodes };
+  }
+
+  /** Whole episodes, one for each task, on as many seats as there are; their results are in the tasks' order. */
+  async episodes(tasks: readonly EpisodeTask[], { signal, onRound }: CollectOptions = {}): Promise<Experience> {
+    const segments: (Segment | undefined)[] = tasks.map(() => undefined);
+    const summaries: (EpisodeSummary | undefined)[] = tasks.map(() => undefined);
+    const playing = new Map<Seat, number>();
+    let next = 0;
+    let turns = 0;
+    while (signal?.aborted !== true) {
+      for (const seat of this.seats) {
+        if (playing.has(seat) || next >= tasks.length) continue;
+        await seat.start(tasks[next].seed);
+        playing.set(seat, next++);
+      }
+      if (playing.size === 0) break;
+      const seats = [...playing.keys()];
+      const results = await Promise.all(seats.map((seat) => seat.turn(signal)));
+      turns += seats.length;
+      const ended: EpisodeSummary[] = [];
+      results.forEach((result, i) => {
+        if (result === undefined) return;
+        const place = playing.get(seats[i])!;
+        segments[place] = { ...result.segment, group: tasks[place].group };
+        summaries[place] = result.summary;
+        ended.push(result.summary);
+        playing.delete(seats[i]);
+      });
+      onRound?.(turns, ended);
+    }
+    return {
+      segments: segments.filter((segment) => segment !== undefined),
+      episodes: summaries.filter((summary) => summary !== undefined),
+    };
+  }
+
+  /** Throws INVALID_STATE for environments that cannot be saved. */
+  getState(): readonly SeatState[] {
+    return this.seats.map((seat) => seat.getState());
+  }
+
+  setState(states: readonly SeatState[]): void {
+    this.seats.forEach((seat, i) => seat.setState(states[i]));
+  }
+
+  private async round(
+    seats: readonly Seat[],
+    segments: Segment[],
+    signal: AbortSignal | undefined,
+  ): Promise<EpisodeSummary[]> {
+    const results = await Promise.all(seats.map((seat) => seat.turn(signal)));
+    return results.flatMap((result) => {
+      if (result === undefined) return [];
+      segments.push(result.segment);
+      return [result.summary];
+    });
+  }
+}

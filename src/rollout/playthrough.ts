@@ -1,0 +1,148 @@
+import { LlamaGymError } from "../errors.js";
+import type { Info } from "../envs/info.js";
+import type { RandomStream } from "../tensor/random.js";
+import { Dialogue, type DialogueState } from "./dialogue.js";
+import type { PromptWriter } from "./prompt-writer.js";
+import type { Replier, SampledReply } from "./replier.js";
+import type { Role } from "./role.js";
+import type { PlaySettings } from "./settings.js";
+import type { Turn } from "./turn.js";
+
+/** What an agent sees before it replies. */
+interface Situation<Observation> {
+  readonly observation: Observation;
+  readonly info: Info;
+  readonly choices: readonly string[] | undefined;
+}
+
+/** A reply that was taken for an action. */
+export interface TakenTurn<Action> {
+  readonly action: Action;
+  readonly turn: Turn;
+}
+
+/** One episode from the agent's side: what it is shown, what it replies, and which action that means. */
+export class Playthrough<Observation = unknown, Action = unknown> {
+  private readonly dialogue: Dialogue;
+  private situation: Situation<Observation> | undefined;
+
+  /** The replier draws the replies; `random` decides them. */
+  constructor(
+    private readonly role: Role<Observation, Action>,
+    private readonly replier: Replier,
+    writer: PromptWriter,
+    private readonly settings: PlaySettings<Observation, Action>,
+    private readonly random: RandomStream,
+  ) {
+    const single = role.formatPrompt !== undefined;
+    const systemPrompt = single ? undefined : said("getSystemPrompt", () => role.getSystemPrompt());
+    const { dialogue } = settings;
+    this.dialogue = new Dialogue(writer, systemPrompt, single ? { ...dialogue, historyTurns: 0 } : dialogue);
+  }
+
+  /** Shows the agent an observation. */
+  observe(observation: Observation, info: Info): void {
+    const { role } = this;
+    const shown =
+      role.formatPrompt === undefined
+        ? said("formatObservation", () => role.formatObservation(observation, info))
+        : said("formatPrompt", () => role.formatPrompt!(observation, info));
+    const choices = said("getChoices", () => role.getChoices?.(observation, info), "choices");
+    this.situation = { observation, info, choices };
+    this.dialogue.show(shown ?? "");
+  }
+
+  /** The tokens of the prompt for what was last observed. */
+  prompt(): readonly number[] {
+    return this.dialogue.prompt(this.replier.longest(this.situation?.choices));
+  }
+
+  /**
+   * Draws the reply to what was last observed and reads the action out of it.
+   * Throws AGENT_NO_ACTION for a reply without one where the settings say so, AGENT_FAILED when the agent's own code throws.
+   */
+  async reply(signal?: AbortSignal): Promise<TakenTurn<Action>> {
+    const { situation, settings } = this;
+    if (situation === undefined)
+      throw new LlamaGymError("INVALID_STATE", "An agent replies to an observation; show one first.");
+    const { choices, observation } = situation;
+    const prompt = this.prompt();
+    let attempts = 0;
+    let reply: SampledReply;
+    let action: Action | undefined;
+    do {
+      reply = await this.replier.reply({ prompt, choices, random: this.random, signal });
+      attempts++;
+      action = await this.read(reply.text, situation);
+    } while (action === undefined && attempts <= settings.invalidReply.retries && !signal?.aborted);
+    this.dialogue.accept(reply.tokens);
+    this.situation = undefined;
+    const { tokens, logProbs, allowed, text, finishReason } = reply;
+    const isValid = action !== undefined;
+    const turn: Turn = {
+      prompt,
+      tokens,
+      logProbs,
+      allowed,
+      text,
+      finishReason,
+      isValid,
+      attempts,
+      reward: isValid ? 0 : -settings.invalidReply.penalty,
+    };
+    return { action: action ?? this.fallback(observation, reply.text), turn };
+  }
+
+  getState(): DialogueState {
+    return this.dialogue.getState();
+  }
+
+  /** Goes on from a saved state, with the observation that was last shown. */
+  setState(state: DialogueState, observation: Observation, info: Info): void {
+    this.observe(observation, info);
+    this.dialogue.setState(state);
+  }
+
+  private async read(text: string, { observation, info }: Situation<Observation>): Promise<Action | undefined> {
+    try {
+      return await this.role.extractAction(text, observation, info);
+    } catch (error) {
+      throw failed("extractAction", error, ` on the reply ${JSON.stringify(text)}`);
+    }
+  }
+
+  private fallback(observation: Observation, text: string): Action {
+    const { fallback } = this.settings.invalidReply;
+    if (fallback !== "error") return fallback(observation, this.random);
+    throw new LlamaGymError(
+      "AGENT_NO_ACTION",
+      `extractAction found no action in the reply ${JSON.stringify(text)}. Let it always give one, or say what happens then ` +
+        "by the option invalidReply: { retries, fallback, penalty }.",
+    );
+  }
+}
+
+/** What one of the agent's methods gives, as a text or whatever is expected. */
+function said<Result>(method: string, call: () => Result, expected: "text" | "choices" = "text"): Result {
+  let result: Result;
+  try {
+    result = call();
+  } catch (error) {
+    throw failed(method, error);
+  }
+  const fits =
+    result === undefined
+      ? method !== "formatObservation" && method !== "formatPrompt"
+      : expected === "text"
+        ? typeof result === "string"
+        : Array.isArray(result) && result.length > 0 && result.every((choice) => typeof choice === "string");
+  if (fits) return result;
+  const wanted = expected === "text" ? "a text" : "a list of texts that is not empty, or undefined";
+  throw new LlamaGymError("AGENT_FAILED", `The agent's ${method} must give ${wanted}, not ${JSON.stringify(result)}.`);
+}
+
+function failed(method: string, error: unknown, where = ""): LlamaGymError {
+  if (error instanceof LlamaGymError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new LlamaGymError("AGENT_FAILED", `The agent's ${method} threw${where}: ${reason}`, { cause: error });
+}

@@ -1,0 +1,16 @@
+import type { Info } from "../envs/info.js";
+import type { MaybePromise } from "../envs/maybe-promise.js";
+
+/** What an agent is told, shown and understood to answer. `Agent` is the class that users extend. */
+export interface Role<Observation = unknown, Action = unknown> {
+  /** The task, said once at the start of a conversation; undefined for none. */
+  getSystemPrompt(): string | undefined;
+  /** How an observation reads. */
+  formatObservation(observation: Observation, info: Info): string;
+  /** The action that a reply means; undefined when it means none. */
+  extractAction(response: string, observation: Observation, info: Info): MaybePromise<Action | undefined>;
+  /** The whole prompt of a turn in one message, in place of system prompt, history and observation. */
+  formatPrompt?(observation: Observation, info: Info): string;
+  /** The replies that are possible, for an agent whose replies are held to them; undefined for a free reply. */
+  getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
+}

@@ -1,0 +1,41 @@
+import type { SamplingSettings } from "../kernels/sampling.js";
+import type { RandomStream } from "../tensor/random.js";
+
+/** What happens when a prompt leaves no room for the reply. */
+export const contextPolicies = ["drop-oldest", "error"] as const;
+export type ContextPolicy = (typeof contextPolicies)[number];
+
+/** What happens when no action can be read out of a reply. */
+export interface InvalidReplyPolicy<Observation = unknown, Action = unknown> {
+  /** Replies drawn again to the same prompt before giving up; those refused are neither shown nor trained. */
+  readonly retries: number;
+  /** The action then: "error" ends the run with AGENT_NO_ACTION, a function chooses one. */
+  readonly fallback: "error" | ((observation: Observation, random: RandomStream) => Action);
+  /** Taken from the reward of a turn whose reply meant nothing. */
+  readonly penalty: number;
+}
+
+/** How an agent replies. */
+export interface ReplySettings {
+  readonly sampling: SamplingSettings;
+  readonly maxNewTokens: number;
+  /** Strings that end a reply. */
+  readonly stop: readonly string[];
+}
+
+/** How an episode is told to the model. */
+export interface DialogueSettings {
+  /** Earlier turns that a prompt shows; 0 for the observation alone, Infinity for all that fit. */
+  readonly historyTurns: number;
+  readonly contextPolicy: ContextPolicy;
+  /** Tokens of a prompt and its reply together. */
+  readonly maxContext: number;
+  /** How every reply begins, given to the model. */
+  readonly replyPrefix: string;
+}
+
+export interface PlaySettings<Observation = unknown, Action = unknown> {
+  readonly reply: ReplySettings;
+  readonly dialogue: DialogueSettings;
+  readonly invalidReply: InvalidReplyPolicy<Observation, Action>;
+}

@@ -1,0 +1,45 @@
+import type { FinishReason } from "../generation/request.js";
+
+/** One reply of the policy as it was sampled, and what came of it. What is trained is exactly these tokens. */
+export interface Turn {
+  /** Token ids of everything before the reply. */
+  readonly prompt: readonly number[];
+  /** The reply's token ids, with its end token where it said one. */
+  readonly tokens: readonly number[];
+  /** Log-probability of each token under the distribution that it was drawn from. */
+  readonly logProbs: readonly number[];
+  /** The tokens among which each was drawn, for a reply held to choices; undefined for a free one. */
+  readonly allowed: readonly Int32Array[] | undefined;
+  readonly text: string;
+  readonly finishReason: FinishReason;
+  /** Whether an action was read out of the reply. */
+  readonly isValid: boolean;
+  /** Replies that were drawn until this one, itself included. */
+  readonly attempts: number;
+  /** What the environment gave for the action, and whatever was added or taken by the agent's own rules. */
+  reward: number;
+}
+
+/**
+ * Why a stretch of turns ends: the task ended, something outside it ended the episode, or only the collecting paused and
+ * the episode goes on.
+ */
+export type SegmentEnd = "terminated" | "truncated" | "cut";
+
+/** Consecutive turns of one episode, to be trained together. */
+export interface Segment {
+  readonly turns: readonly Turn[];
+  readonly end: SegmentEnd;
+  /** The prompt that would have come next, for the value of what is cut off; undefined where nothing follows. */
+  readonly nextPrompt: readonly number[] | undefined;
+  /** Segments of one group started alike (GRPO). */
+  readonly group?: number;
+}
+
+/** An episode that has ended, in numbers. */
+export interface EpisodeSummary {
+  /** Sum of the environment's rewards. */
+  readonly return: number;
+  readonly turns: number;
+  readonly end: SegmentEnd;
+}

@@ -1,0 +1,66 @@
+import type { Agent } from "../agent/agent.js";
+import type { Env } from "../envs/env.js";
+import type { MaybePromise } from "../envs/maybe-promise.js";
+import { Collector, type CollectOptions } from "../rollout/collector.js";
+import { Seat } from "../rollout/seat.js";
+import { RandomStream } from "../tensor/random.js";
+
+export interface EvaluateOptions extends CollectOptions {
+  readonly episodes: number;
+  /** Episodes that are played at once; 64 by default. */
+  readonly numEnvs?: number;
+  /** Decides the environments' starts and, above temperature 0, the replies. Default 0. */
+  readonly seed?: number;
+  /** "eval" (the default) replies at the agent's evalTemperature, "train" as in training. */
+  readonly mode?: "train" | "eval";
+}
+
+/** What a policy is worth. */
+export interface Evaluation {
+  readonly episodes: number;
+  readonly meanReturn: number;
+  /** Standard error of the mean. */
+  readonly standardError: number;
+  readonly meanLength: number;
+  /** Share of turns whose reply meant no action. */
+  readonly invalidRatio: number;
+}
+
+/** Random streams of a run by what they decide; each is a child of the run's seed. */
+const EVALUATION_STREAM = 5;
+
+/** Plays whole episodes without training, many at once. Throws what the agent and the environment throw. */
+export async function evaluate(
+  agent: Agent,
+  makeEnv: () => MaybePromise<Env>,
+  { episodes, numEnvs = 64, seed = 0, mode = "eval", ...options }: EvaluateOptions,
+): Promise<Evaluation> {
+  const starts = new RandomStream(seed, [EVALUATION_STREAM]);
+  const envs: Env[] = [];
+  try {
+    for (let i = 0; i < Math.min(numEnvs, episodes); i++) envs.push(await makeEnv());
+    const seats = envs.map((env, i) => {
+      const random = new RandomStream(seed, [EVALUATION_STREAM, i]);
+      return new Seat(env, () => agent.playthrough(random, mode), random);
+    });
+    // Whoever plays an episode, it starts the same.
+    const tasks = Array.from({ length: episodes }, () => ({ seed: starts.integers(0, 2 ** 31) }));
+    const { episodes: played, segments } = await new Collector(seats).episodes(tasks, options);
+    const turns = segments.flatMap((segment) => segment.turns);
+    return {
+      ...meanAndError(played.map((episode) => episode.return)),
+      episodes: played.length,
+      meanLength: turns.length / Math.max(1, played.length),
+      invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
+    };
+  } finally {
+    for (const env of envs) await env.close();
+  }
+}
+
+function meanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
+  const n = returns.length;
+  const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;
+  const squares = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0);
+  return { meanReturn, standardError: n < 2 ? Number.NaN : Math.sqrt(squares / (n - 1) / n) };
+}

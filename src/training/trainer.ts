@@ -1,0 +1,248 @@
+import { join } from "node:path";
+import type { Agent } from "../agent/agent.js";
+import type { Learner, Metrics } from "../algorithms/learner.js";
+import type { Env } from "../envs/env.js";
+import type { MaybePromise } from "../envs/maybe-promise.js";
+import { makeAsync } from "../envs/bridges/make-async.js";
+import { LlamaGymError } from "../errors.js";
+import { Collector, type Experience } from "../rollout/collector.js";
+import { Seat } from "../rollout/seat.js";
+import type { Turn } from "../rollout/turn.js";
+import { RandomStream, type RandomState } from "../tensor/random.js";
+import type { SampleRow, Tracker } from "../tracking/index.js";
+import { latestCheckpoint, loadCheckpoint, saveCheckpoint, type RunProgress } from "./checkpoint.js";
+
+export interface TrainerOptions {
+  readonly agent: Agent;
+  /** An environment's id, or what makes one. */
+  readonly env: string | (() => MaybePromise<Env>);
+  /** Games that are played at once. Default 16. */
+  readonly numEnvs?: number;
+  /** Training ends when so many episodes have ended. */
+  readonly episodes?: number;
+  /** Training ends after so many turns. */
+  readonly turns?: number;
+  /** Decides the environments' starts and the replies; the same seed gives the same run. Default 0. */
+  readonly seed?: number;
+  /** Where checkpoints are kept; without it nothing is saved. */
+  readonly checkpoints?: string;
+  /** Updates between two checkpoints. Default 10. */
+  readonly saveEvery?: number;
+  readonly tracker?: Tracker;
+  /** Updates between two records of sample completions. Default 10. */
+  readonly sampleEvery?: number;
+  /** Called while the games are played and after each update. */
+  readonly onProgress?: (event: TrainingEvent) => void;
+  /** Ends the run after the update that is under way, with a checkpoint. */
+  readonly signal?: AbortSignal;
+}
+
+export interface TrainingEvent {
+  readonly progress: RunProgress;
+  /** 0 to 1. */
+  readonly done: number;
+  /** Those of the last update. */
+  readonly metrics: Metrics;
+}
+
+export interface TrainingResult {
+  readonly progress: RunProgress;
+  readonly metrics: Metrics;
+  /** True when `signal` ended it. */
+  readonly isInterrupted: boolean;
+  /** The newest checkpoint, where they are kept. */
+  readonly checkpoint: string | undefined;
+}
+
+/** Random streams of a run by what they decide; each is a child of the run's seed. */
+const REPLY_STREAM = 2;
+const START_STREAM = 3;
+
+/** Episodes of the moving mean. */
+const WINDOW = 100;
+const SAMPLES = 3;
+
+const BEGINNING: RunProgress = { updates: 0, turns: 0, episodes: 0, tokens: 0, seconds: 0, recentReturns: [] };
+
+/**
+ * Trains an agent on many games at once: plays what the algorithm wants for an update, updates, and so on. Checkpoints hold all
+ * that the future of a run depends on, so that a resumed run gives the numbers of an uninterrupted one.
+ */
+export class Trainer {
+  private progress = BEGINNING;
+  private metrics: Metrics = {};
+  private readonly starts: RandomStream;
+  private envs: Env[] = [];
+  private collector: Collector | undefined;
+  private checkpoint: string | undefined;
+
+  /** Throws INVALID_ARGUMENT when nothing says how long to train. */
+  constructor(private readonly options: TrainerOptions) {
+    if (options.episodes === undefined && options.turns === undefined) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        "Say how long to train: give the Trainer a number of episodes or of turns.",
+      );
+    }
+    this.starts = new RandomStream(options.seed ?? 0, [START_STREAM]);
+  }
+
+  /** Goes on from the newest checkpoint, if there is one; gives the number of updates made before. */
+  async resume(): Promise<number> {
+    const { checkpoints, agent } = this.options;
+    const folder = checkpoints === undefined ? undefined : await latestCheckpoint(checkpoints);
+    if (folder === undefined) return 0;
+    const { progress, seats, starts } = await loadCheckpoint(folder, agent);
+    const collector = await this.open();
+    this.progress = progress;
+    this.starts.setState(starts as RandomState);
+    if (seats !== null) collector.setState(seats);
+    this.checkpoint = folder;
+    return progress.updates;
+  }
+
+  /**
+   * Trains until the episodes or turns are played, or the signal comes. Throws what the agent, the environments and the algorithm
+   * throw; the last checkpoint then stands.
+   */
+  async train(): Promise<TrainingResult> {
+    const { agent, signal, saveEvery = 10 } = this.options;
+    agent.train();
+    const learner = await agent.learner();
+    const collector = await this.open();
+    try {
+      while (this.done < 1 && signal?.aborted !== true) {
+        await this.update(learner, collector);
+        if (this.progress.updates % saveEvery === 0) await this.save(collector);
+      }
+      if (!(await this.isSaved())) await this.save(collector);
+    } finally {
+      for (const env of this.envs) await env.close();
+    }
+    return {
+      progress: this.progress,
+      metrics: this.metrics,
+      isInterrupted: this.done < 1,
+      checkpoint: this.checkpoint,
+    };
+  }
+
+  /** 0 to 1: how much of the run is done. */
+  private get done(): number {
+    const { episodes = Infinity, turns = Infinity } = this.options;
+    return Math.min(1, Math.max(this.progress.episodes / episodes, this.progress.turns / turns));
+  }
+
+  private async update(learner: Learner, collector: Collector): Promise<void> {
+    const { tracker, sampleEvery = 10 } = this.options;
+    const { done } = this;
+    const start = performance.now();
+    const experience = await this.play(learner, collector);
+    const played = performance.now();
+    const learnt = await learner.update(experience.segments, { done });
+    const end = performance.now();
+    const turns = experience.segments.flatMap((segment) => segment.turns);
+    this.count(experience, turns, (end - start) / 1000);
+    const { updates, recentReturns, tokens, episodes, turns: allTurns } = this.progress;
+    this.metrics = {
+      "rollout/ep_rew_mean": mean(recentReturns),
+      "rollout/ep_len_mean": mean(experience.episodes.map((episode) => episode.turns)),
+      "rollout/invalid_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
+      "rollout/turns_per_second": (turns.length * 1000) / (end - start),
+      "completions/mean_length": mean(turns.map((turn) => turn.tokens.length)),
+      "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
+      ...learnt,
+      num_tokens: tokens,
+      episodes,
+      turns: allTurns,
+      "time/rollout": (played - start) / 1000,
+      "time/update": (end - played) / 1000,
+      step_time: (end - start) / 1000,
+    };
+    await tracker?.log(updates, this.metrics);
+    if ((updates - 1) % sampleEvery === 0) await tracker?.samples?.(updates, this.samples(turns));
+    this.options.onProgress?.({ progress: this.progress, done: this.done, metrics: this.metrics });
+  }
+
+  private async play(learner: Learner, collector: Collector): Promise<Experience> {
+    const { wish } = learner;
+    const { progress, metrics } = this;
+    const onRound = (turns: number, ended: readonly unknown[]) => {
+      const now = { ...progress, turns: progress.turns + turns, episodes: progress.episodes + ended.length };
+      this.options.onProgress?.({ progress: now, done: this.done, metrics });
+    };
+    if (wish.kind === "turns") return collector.turns(wish.turns, { onRound });
+    const tasks = Array.from({ length: wish.groups }, (_, group) => ({ group, seed: this.starts.integers(0, 2 ** 31) }));
+    return collector.episodes(
+      tasks.flatMap((task) => Array.from({ length: wish.groupSize }, () => task)),
+      { onRound },
+    );
+  }
+
+  private count({ episodes }: Experience, turns: readonly Turn[], seconds: number): void {
+    const { progress } = this;
+    const recent = [...progress.recentReturns, ...episodes.map((episode) => episode.return)];
+    this.progress = {
+      updates: progress.updates + 1,
+      turns: progress.turns + turns.length,
+      episodes: progress.episodes + episodes.length,
+      tokens: progress.tokens + turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
+      seconds: progress.seconds + seconds,
+      recentReturns: recent.slice(-WINDOW),
+    };
+  }
+
+  private samples(turns: readonly Turn[]): SampleRow[] {
+    const { tokenizer } = this.options.agent.model;
+    return turns.slice(0, SAMPLES).map(({ prompt, text, reward, isValid }) => ({
+      prompt: tokenizer.decode(prompt, { skipSpecialTokens: true }),
+      completion: text,
+      reward,
+      is_valid: isValid,
+    }));
+  }
+
+  /** The environments and those who play in them, made once. */
+  private async open(): Promise<Collector> {
+    if (this.collector !== undefined) return this.collector;
+    const { agent, env, numEnvs = 16, seed = 0 } = this.options;
+    const make = typeof env === "string" ? async () => makeAsync(env) : env;
+    for (let i = 0; i < numEnvs; i++) this.envs.push(await make());
+    const seats = this.envs.map((own, i) => {
+      const random = new RandomStream(seed, [REPLY_STREAM, i]);
+      return new Seat(own, () => agent.playthrough(random), random, this.starts.integers(0, 2 ** 31));
+    });
+    return (this.collector = new Collector(seats));
+  }
+
+  private async isSaved(): Promise<boolean> {
+    const { checkpoints } = this.options;
+    if (checkpoints === undefined || this.progress.updates === 0) return true;
+    return this.checkpoint === join(checkpoints, String(this.progress.updates).padStart(6, "0"));
+  }
+
+  private async save(collector: Collector): Promise<void> {
+    const { checkpoints, agent } = this.options;
+    if (checkpoints === undefined) return;
+    const { progress } = this;
+    this.checkpoint = await saveCheckpoint(checkpoints, agent, {
+      progress,
+      seats: statesOf(collector),
+      starts: this.starts.getState(),
+    });
+  }
+}
+
+/** null where an environment cannot be saved. */
+function statesOf(collector: Collector) {
+  try {
+    return collector.getState();
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "INVALID_STATE") return null;
+    throw error;
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
