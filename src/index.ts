@@ -1,3 +1,7 @@
+export * from "./agent/index.js";
+export type { Learner, Metrics } from "./algorithms/learner.js";
+export type { PpoConfig, PpoOptions } from "./algorithms/ppo/config.js";
+export { Env, make, makeAsync, register, type StepResult } from "./envs/index.js";
 export { LlamaGymError, type ErrorCode } from "./errors.js";
 export type { DownloadProgress } from "./files/index.js";
 export * from "./generation/index.js";
@@ -8,6 +12,7 @@ export { registeredModels, type RegisteredModel } from "./models/registry.js";
 export type { SaveOptions } from "./models/saving.js";
 export type { ValueHeadConfig } from "./nn/value-head.js";
 export type { Device } from "./runtime/device.js";
+export * from "./training/index.js";
 export { RandomStream, type RandomState } from "./tensor/random.js";
 export * from "./text/index.js";
 export * from "./tracking/index.js";

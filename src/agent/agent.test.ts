@@ -63,9 +63,7 @@ async function pull(agent: BanditAgent, episodes: number, pays: (arm: number, co
 describe("Agent", () => {
   it("learns which arm pays", async () => {
     const agent = new BanditAgent(await openModel(), undefined, options);
-    const start = Date.now();
     const share = await pull(agent, 600, (arm) => arm);
-    console.log(share, Date.now() - start);
     expect(share).toBeGreaterThan(0.9);
   });
 });

@@ -190,6 +190,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   async learner(): Promise<Learner> {
     this.learning ??= createLearner(this.model.causalLM, {
       ppo: this.options.ppo,
+      maxTokens: this.options.maxTokens,
       temperature: this.settings.reply.sampling.temperature,
       isTruncated: isTruncated(this.settings.reply.sampling),
       random: new RandomStream(this.options.seed ?? 0, [1]),

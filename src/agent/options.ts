@@ -32,6 +32,8 @@ export interface AgentOptions<Observation = unknown, Action = unknown> {
   /** Shares the return of an episode equally between its turns where all rewards but the last are zero. Default false. */
   readonly shareSparseRewards?: boolean;
   readonly ppo?: PpoOptions;
+  /** Tokens of one forward and backward pass; more need more memory. By default what takes some 2 GB. */
+  readonly maxTokens?: number;
   /** Decides replies, minibatches and dropout; the same seed gives the same run. Default 0. */
   readonly seed?: number;
 }

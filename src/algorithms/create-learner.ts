@@ -10,8 +10,8 @@ export interface LearnerOptions extends Omit<PolicyTraits, "maxTokens"> {
   readonly ppo?: PpoOptions;
 }
 
-/** Values that a pass keeps for its gradients; with some 30 for each layer and width, a few hundred megabytes. */
-const KEPT_VALUES = 128 * 2 ** 20;
+/** Values that a pass keeps for its gradients; with some 30 for each layer and width, some 2 GB. */
+const KEPT_VALUES = 2 ** 29;
 
 /** The algorithm that an agent asks for, at work on its model. Throws what the algorithm's `create` throws. */
 export async function createLearner(

@@ -21,8 +21,10 @@ export async function openEnv(
   name: string,
   { option = [], "max-steps": maxEpisodeSteps }: { readonly option?: readonly string[]; readonly "max-steps"?: number },
 ): Promise<Env> {
-  const given = Object.fromEntries(option.map(readOption));
-  return makeAsync(envId(name), { ...given, ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }) });
+  return makeAsync(envId(name), {
+    ...readEnvOptions(option),
+    ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
+  });
 }
 
 /** The id that a name means; the name itself where none does. */
@@ -36,6 +38,11 @@ export function envId(name: string): string {
 }
 
 const plain = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");
+
+/** The environment's own options, by name. */
+export function readEnvOptions(options: readonly string[] = []): Record<string, unknown> {
+  return Object.fromEntries(options.map(readOption));
+}
 
 /** "size=8" is ["size", 8]; what is no JSON is text. */
 function readOption(option: string): [string, unknown] {

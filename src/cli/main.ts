@@ -9,6 +9,10 @@ import { endQuietlyOnClosedPipe, print } from "./output.js";
 
 /** Every command; a new one is a file and a line. They are loaded when they are called. */
 const commands: Readonly<Record<string, { readonly description: string; readonly load: () => Promise<CommandDef> }>> = {
+  train: {
+    description: "Train a language model by reinforcement learning in an environment",
+    load: async () => (await import("./train.js")).trainCommand,
+  },
   generate: {
     description: "Generate text with a model, or chat with it",
     load: async () => (await import("./generate.js")).generateCommand,

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { LlamaGymError } from "../errors.js";
 import { isAdapterFolder, readAdapter, resolveModel, type ResolveOptions } from "../files/index.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
+import { EMBEDDED_MODEL, embeddedModelPath } from "./embedded.js";
 import { loadAdapter } from "./saving.js";
 
 export type { ResolveOptions };
@@ -21,11 +22,11 @@ export interface OpenedModel {
 }
 
 /**
- * Opens a model by its path or hub id; a folder that holds an adapter alone opens the adapter on the model that it names.
+ * Opens a model by its path or hub id, or the one that comes with the package ("embedded"); a folder that holds an adapter alone opens the adapter on the model that it names.
  * Throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<OpenedModel> {
-  const { path, kind } = await resolveModel(idOrPath, options);
+  const { path, kind } = await resolveModel(idOrPath === EMBEDDED_MODEL ? embeddedModelPath() : idOrPath, options);
   if (kind === "gguf" || !(await isLoneAdapter(path))) {
     return { model: await CausalLM.open(path, options), name: idOrPath, path, adapterPath: undefined };
   }

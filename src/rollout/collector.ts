@@ -30,12 +30,12 @@ export class Collector {
   constructor(private readonly seats: readonly Seat[]) {}
 
   /** Turns by turns until at least `minTurns` were taken; episodes that are under way are cut and go on in the next call. */
-  async turns(minTurns: number, { signal, onRound }: CollectOptions = {}): Promise<Experience> {
+  async turns(minTurns: number, { onRound }: Omit<CollectOptions, "signal"> = {}): Promise<Experience> {
     const segments: Segment[] = [];
     const episodes: EpisodeSummary[] = [];
-    for (let turns = 0; turns < minTurns && signal?.aborted !== true; turns += this.seats.length) {
+    for (let turns = 0; turns < minTurns; turns += this.seats.length) {
       for (const seat of this.seats) if (!seat.isPlaying) await seat.start();
-      const ended = await this.round(this.seats, segments, signal);
+      const ended = await this.round(segments);
       episodes.push(...ended);
       onRound?.(turns + this.seats.length, ended);
     }
@@ -50,7 +50,8 @@ export class Collector {
     const playing = new Map<Seat, number>();
     let next = 0;
     let turns = 0;
-    while (signal?.aborted !== true) {
+    const isStopped = () => signal?.aborted === true;
+    while (!isStopped()) {
       for (const seat of this.seats) {
         if (playing.has(seat) || next >= tasks.length) continue;
         await seat.start(tasks[next].seed);
@@ -86,12 +87,8 @@ export class Collector {
     this.seats.forEach((seat, i) => seat.setState(states[i]));
   }
 
-  private async round(
-    seats: readonly Seat[],
-    segments: Segment[],
-    signal: AbortSignal | undefined,
-  ): Promise<EpisodeSummary[]> {
-    const results = await Promise.all(seats.map((seat) => seat.turn(signal)));
+  private async round(segments: Segment[]): Promise<EpisodeSummary[]> {
+    const results = await Promise.all(this.seats.map((seat) => seat.turn()));
     return results.flatMap((result) => {
       if (result === undefined) return [];
       segments.push(result.segment);

@@ -67,6 +67,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       throw new LlamaGymError("INVALID_STATE", "An agent replies to an observation; show one first.");
     const { choices, observation } = situation;
     const prompt = this.prompt();
+    const isStopped = () => signal?.aborted === true;
     let attempts = 0;
     let reply: SampledReply;
     let action: Action | undefined;
@@ -74,7 +75,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       reply = await this.replier.reply({ prompt, choices, random: this.random, signal });
       attempts++;
       action = await this.read(reply.text, situation);
-    } while (action === undefined && attempts <= settings.invalidReply.retries && !signal?.aborted);
+    } while (action === undefined && attempts <= settings.invalidReply.retries && !isStopped());
     this.dialogue.accept(reply.tokens);
     this.situation = undefined;
     const { tokens, logProbs, allowed, text, finishReason } = reply;

@@ -2,8 +2,7 @@ import type { SamplingSettings } from "../kernels/sampling.js";
 import type { RandomStream } from "../tensor/random.js";
 
 /** What happens when a prompt leaves no room for the reply. */
-export const contextPolicies = ["drop-oldest", "error"] as const;
-export type ContextPolicy = (typeof contextPolicies)[number];
+export type ContextPolicy = "drop-oldest" | "error";
 
 /** What happens when no action can be read out of a reply. */
 export interface InvalidReplyPolicy<Observation = unknown, Action = unknown> {

@@ -65,7 +65,7 @@ export async function saveCheckpoint(parent: string, agent: Agent, checkpoint: C
       learner: state,
       optimizer: { kind: optimizer.kind, step: optimizer.step },
     };
-    await writeJson(join(unfinished, STATE_FILE), saved as never);
+    await writeJson(join(unfinished, STATE_FILE), saved);
     await rm(folder, { recursive: true, force: true });
     await rename(unfinished, folder);
   } catch (error) {
@@ -105,7 +105,10 @@ export async function loadCheckpoint(folder: string, agent: Agent): Promise<Chec
   }
   await agent.load(folder);
   const learner = await agent.learner();
-  await learner.setState({ optimizer: await readOptimizer(folder, saved), state: saved.learner } satisfies LearnerState);
+  await learner.setState({
+    optimizer: await readOptimizer(folder, saved),
+    state: saved.learner,
+  } satisfies LearnerState);
   const { progress, seats, starts } = saved;
   return { progress, seats, starts };
 }

@@ -28,6 +28,10 @@ export interface TrainerOptions {
   readonly checkpoints?: string;
   /** Updates between two checkpoints. Default 10. */
   readonly saveEvery?: number;
+}
+
+/** Who watches a run. */
+export interface WatchOptions {
   readonly tracker?: Tracker;
   /** Updates between two records of sample completions. Default 10. */
   readonly sampleEvery?: number;
@@ -105,14 +109,14 @@ export class Trainer {
    * Trains until the episodes or turns are played, or the signal comes. Throws what the agent, the environments and the algorithm
    * throw; the last checkpoint then stands.
    */
-  async train(): Promise<TrainingResult> {
-    const { agent, signal, saveEvery = 10 } = this.options;
+  async train(watch: WatchOptions = {}): Promise<TrainingResult> {
+    const { agent, saveEvery = 10 } = this.options;
     agent.train();
     const learner = await agent.learner();
     const collector = await this.open();
     try {
-      while (this.done < 1 && signal?.aborted !== true) {
-        await this.update(learner, collector);
+      while (this.done < 1 && watch.signal?.aborted !== true) {
+        await this.update(learner, collector, watch);
         if (this.progress.updates % saveEvery === 0) await this.save(collector);
       }
       if (!(await this.isSaved())) await this.save(collector);
@@ -133,11 +137,14 @@ export class Trainer {
     return Math.min(1, Math.max(this.progress.episodes / episodes, this.progress.turns / turns));
   }
 
-  private async update(learner: Learner, collector: Collector): Promise<void> {
-    const { tracker, sampleEvery = 10 } = this.options;
+  private async update(
+    learner: Learner,
+    collector: Collector,
+    { tracker, sampleEvery = 10, onProgress }: WatchOptions,
+  ): Promise<void> {
     const { done } = this;
     const start = performance.now();
-    const experience = await this.play(learner, collector);
+    const experience = await this.play(learner, collector, onProgress);
     const played = performance.now();
     const learnt = await learner.update(experience.segments, { done });
     const end = performance.now();
@@ -161,18 +168,25 @@ export class Trainer {
     };
     await tracker?.log(updates, this.metrics);
     if ((updates - 1) % sampleEvery === 0) await tracker?.samples?.(updates, this.samples(turns));
-    this.options.onProgress?.({ progress: this.progress, done: this.done, metrics: this.metrics });
+    onProgress?.({ progress: this.progress, done: this.done, metrics: this.metrics });
   }
 
-  private async play(learner: Learner, collector: Collector): Promise<Experience> {
+  private async play(
+    learner: Learner,
+    collector: Collector,
+    onProgress: WatchOptions["onProgress"],
+  ): Promise<Experience> {
     const { wish } = learner;
     const { progress, metrics } = this;
     const onRound = (turns: number, ended: readonly unknown[]) => {
       const now = { ...progress, turns: progress.turns + turns, episodes: progress.episodes + ended.length };
-      this.options.onProgress?.({ progress: now, done: this.done, metrics });
+      onProgress?.({ progress: now, done: this.done, metrics });
     };
     if (wish.kind === "turns") return collector.turns(wish.turns, { onRound });
-    const tasks = Array.from({ length: wish.groups }, (_, group) => ({ group, seed: this.starts.integers(0, 2 ** 31) }));
+    const tasks = Array.from({ length: wish.groups }, (_, group) => ({
+      group,
+      seed: this.starts.integers(0, 2 ** 31),
+    }));
     return collector.episodes(
       tasks.flatMap((task) => Array.from({ length: wish.groupSize }, () => task)),
       { onRound },

@@ -17,7 +17,7 @@ const MOST_SPLITS = 16;
 export function layRows(sequences: readonly (readonly number[])[], hiddenSize: number): LaidRows {
   const order = sequences.map((_, i) => i).sort((a, b) => compare(sequences[a], sequences[b]));
   const rows: (readonly number[])[] = [];
-  const rowOf = new Array<number>(sequences.length);
+  const rowOf: number[] = [];
   // From the end of the order on, whatever begins a row stands directly behind it.
   for (let i = order.length - 1; i >= 0; i--) {
     const sequence = sequences[order[i]];

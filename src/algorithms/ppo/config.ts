@@ -1,4 +1,5 @@
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
+import { SCHEDULES } from "../shared/schedule.js";
 import { PER_TOKEN_KL } from "../shared/kl.js";
 
 const TRL = "TRL 0.7.11";
@@ -32,6 +33,12 @@ export const ppoSettings = {
     source: TRL,
   },
   learningRate: { default: 1e-5, min: 0, description: "Adam's learning rate", source: LLAMAGYM },
+  lrSchedulerType: {
+    default: "constant",
+    choices: SCHEDULES,
+    description: "how the learning rate falls over the run",
+    source: TRL,
+  },
   maxGradNorm: {
     default: undefined,
     above: 0,

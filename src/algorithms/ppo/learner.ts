@@ -83,7 +83,12 @@ export class PpoLearner implements Learner {
     for (let epoch = 0; epoch < config.numPpoEpochs && !isFarEnough(); epoch++) {
       for (const numbers of shuffledMinibatches(segments, config.miniBatchSize, policy.random)) {
         if (isFarEnough()) break;
-        results.push(await this.step(numbers.map((i) => turns[i]), learningRateFactor));
+        results.push(
+          await this.step(
+            numbers.map((i) => turns[i]),
+            learningRateFactor,
+          ),
+        );
       }
     }
     kl.update(metrics["objective/kl"], turns.length);

@@ -23,18 +23,27 @@ interface FlagSetting extends SharedRule {
   readonly default: boolean;
 }
 
-type Setting = NumberSetting | ChoiceSetting | FlagSetting;
+interface TextSetting extends SharedRule {
+  readonly text: true;
+  readonly default: string | undefined;
+}
+
+export type Setting = NumberSetting | ChoiceSetting | FlagSetting | TextSetting;
 
 /** An algorithm's settings by name: defaults, ranges and what they do, in one place. */
 export type SettingTable = Readonly<Record<string, Setting>>;
 
 type SettingValue<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
   ? Choice
-  : S extends { readonly default: boolean }
-    ? boolean
-    : S extends { readonly default: number }
-      ? number
-      : number | undefined;
+  : S extends { readonly text: true; readonly default: infer Default }
+    ? Default extends string
+      ? string
+      : string | undefined
+    : S extends { readonly default: boolean }
+      ? boolean
+      : S extends { readonly default: number }
+        ? number
+        : number | undefined;
 
 /** A table's values, all decided. */
 export type Settings<Table extends SettingTable> = { readonly [Name in keyof Table]: SettingValue<Table[Name]> };
@@ -64,7 +73,10 @@ function checkSetting(name: string, value: unknown, setting: Setting): void {
     const choices = setting.choices.map((choice) => JSON.stringify(choice)).join(", ");
     throw invalid(`${name} must be one of ${choices}, not ${JSON.stringify(value)}.`);
   }
-  if (typeof setting.default === "boolean") {
+  if ("text" in setting) {
+    if (typeof value !== "string" || value === "")
+      throw invalid(`${name} must be a text, not ${JSON.stringify(value)}.`);
+  } else if (typeof setting.default === "boolean") {
     if (typeof value !== "boolean") throw invalid(`${name} must be true or false, not ${JSON.stringify(value)}.`);
   } else {
     checkNumber(name, value, setting);

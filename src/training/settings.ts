@@ -1,0 +1,179 @@
+import { ppoSettings } from "../algorithms/ppo/config.js";
+import { resolveSettings, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
+import { EMBEDDED_MODEL } from "../models/embedded.js";
+
+const OURS = "ours";
+const LLAMAGYM = "LlamaGym 0.1.1";
+
+/** What a run is, besides its algorithm: which model plays which environment, how it replies, how long, and where it is kept. */
+const runSettings = {
+  model: {
+    text: true,
+    default: EMBEDDED_MODEL,
+    description: "a model folder, a GGUF file, a Hugging Face id, or the model that comes with llamagym (embedded)",
+    source: OURS,
+  },
+  adapter: { text: true, default: undefined, description: "a LoRA adapter to start from", source: OURS },
+  device: {
+    default: "auto",
+    choices: ["auto", "cpu", "cuda", "webgpu"],
+    description: "where to compute",
+    source: OURS,
+  },
+  threads: { default: undefined, integer: true, min: 1, description: "threads of one operation", source: OURS },
+  quantise: {
+    default: "none",
+    choices: ["none", "8", "4"],
+    description: "bits of the frozen weights, for less memory",
+    source: OURS,
+  },
+  maxSteps: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "another step limit of the environment",
+    source: OURS,
+  },
+  episodes: { default: undefined, integer: true, min: 1, description: "episodes of training", source: OURS },
+  turns: { default: undefined, integer: true, min: 1, description: "turns of training", source: OURS },
+  numEnvs: { default: 16, integer: true, min: 1, description: "games played at once", source: OURS },
+  seed: { default: 0, integer: true, min: 0, description: "the same seed gives the same run", source: OURS },
+  replies: {
+    default: "free",
+    choices: ["free", "choices"],
+    description: "whether replies are held to those that the environment lists",
+    source: OURS,
+  },
+  historyTurns: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "earlier turns that a prompt shows",
+    source: "ORLLLaM: one message a step",
+  },
+  maxNewTokens: {
+    default: 32,
+    integer: true,
+    min: 1,
+    description: "tokens that a reply has at most",
+    source: LLAMAGYM,
+  },
+  temperature: { default: 1, above: 0, description: "of the replies while training", source: "ORLLLaM" },
+  topK: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "keep the k most probable tokens; 0 keeps all",
+    source: LLAMAGYM,
+  },
+  topP: { default: 1, above: 0, max: 1, description: "keep the most probable tokens up to this mass", source: OURS },
+  maxContext: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "tokens of prompt and reply together",
+    source: OURS,
+  },
+  invalidRetries: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "replies drawn again when one means no action; then a random action is taken",
+    source: OURS,
+  },
+  invalidPenalty: {
+    default: 0,
+    min: 0,
+    description: "taken from the reward of a reply without an action",
+    source: OURS,
+  },
+  train: {
+    default: "lora",
+    choices: ["lora", "all"],
+    description: "what is trained: an adapter, or all weights",
+    source: LLAMAGYM,
+  },
+  r: { default: 16, integer: true, min: 1, description: "rank of the adapter", source: LLAMAGYM },
+  loraAlpha: { default: 32, above: 0, description: "scale of the adapter, over its rank", source: LLAMAGYM },
+  loraDropout: { default: 0, min: 0, max: 0.99, description: "dropout before the adapter", source: OURS },
+  targetModules: {
+    text: true,
+    default: "all-linear",
+    description: "linear modules with an adapter, by names with commas between",
+    source: OURS,
+  },
+  valueHead: {
+    default: "linear",
+    choices: ["linear", "mlp"],
+    description: "layers of the value head",
+    source: LLAMAGYM,
+  },
+  valueHeadDropout: { default: 0, min: 0, max: 0.99, description: "dropout before the value head", source: OURS },
+  maxTokens: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "tokens of one forward and backward pass; more need more memory",
+    source: OURS,
+  },
+  saveEvery: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  evalEpisodes: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "episodes that are played greedily before and after training, for the table at its end",
+    source: OURS,
+  },
+} as const satisfies SettingTable;
+
+/** All settings of a training run by name: the run's own and its algorithm's. */
+export const trainSettings = { ...runSettings, ...ppoSettings } as const satisfies SettingTable;
+
+/** A run as resolved; what config.json in its folder holds. */
+export interface TrainConfig extends Settings<typeof trainSettings> {
+  readonly env: string;
+  readonly envOptions: Readonly<Record<string, unknown>>;
+}
+
+export type TrainOptions = Partial<TrainConfig> & Pick<TrainConfig, "env">;
+
+/**
+ * What fits the embedded model better than the defaults, which are those for large models: it is small enough for large
+ * batches, learns at a higher rate, and its reference policy replies at random, so there is nothing to stay close to.
+ */
+const EMBEDDED_DEFAULTS: Partial<TrainConfig> = {
+  numEnvs: 64,
+  maxNewTokens: 8,
+  batchSize: 512,
+  miniBatchSize: 128,
+  numPpoEpochs: 4,
+  learningRate: 3e-3,
+  lrSchedulerType: "linear",
+  maxGradNorm: 0.5,
+  initKlCoef: 0,
+  adaptiveKl: false,
+  advantageLevel: "turn",
+  vfCoef: 0.5,
+  entropyCoef: 0.01,
+};
+
+/** How long a run is when nothing says so. */
+const DEFAULT_EPISODES = 5000;
+
+/**
+ * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, and for values out of
+ * range.
+ */
+export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
+  const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
+  const length = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
+  const { batchSize } = given;
+  const smallBatch = batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, isEmbedded ? 128 : 16) };
+  const settings = resolveSettings("A run", trainSettings, {
+    ...length,
+    ...(isEmbedded ? EMBEDDED_DEFAULTS : {}),
+    ...smallBatch,
+    ...given,
+  });
+  return { env, envOptions, ...settings };
+}
