@@ -1,0 +1,102 @@
+import type { RandomStream } from "../../../src/tensor/random.js";
+import { listed, type Exchange } from "./conversation.js";
+import { some } from "./made-up-scenes.js";
+import { ACTIONS, COLOURS, NAMES, THINGS } from "./word-lists.js";
+
+/** A text and questions that it answers. */
+export interface Passage {
+  readonly text: string;
+  readonly ask: (random: RandomStream) => Exchange;
+}
+
+const yes = (truth: boolean) => (truth ? "yes" : "no");
+const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
+
+/** A list of words: which is first, last, next; how many; whether one is there. */
+export function wordList(random: RandomStream): Passage {
+  const source = random.choice([THINGS, COLOURS, NAMES, ACTIONS]);
+  const items = some(source, random.integers(2, 7), random);
+  const separator = random.choice([", ", "; ", " "]);
+  return {
+    text: random.choice(["List: ", "Words: ", "Choices: ", "Here is a list: "]) + items.join(separator),
+    ask: (random) => {
+      const i = random.integers(items.length);
+      const word = random.random() < 0.5 ? items[i] : random.choice(source);
+      return random.choice<() => Exchange>([
+        () => ({ skill: "lists", user: "How many are in the list?", assistant: `${items.length}` }),
+        () => ({ skill: "lists", user: "Which is the last?", assistant: items.at(-1)! }),
+        () => ({ skill: "lists", user: `Which is the ${ORDINALS[Math.min(i, 4)]}?`, assistant: items[Math.min(i, 4)] }),
+        () => ({ skill: "lists", user: `Is ${word} in the list?`, assistant: yes(items.includes(word)) }),
+        () => ({ skill: "lists", user: `What comes after ${items[i]}?`, assistant: items[i + 1] ?? "nothing" }),
+        () => ({ skill: "copy", user: `Say: ${word}`, assistant: word }),
+      ])();
+    },
+  };
+}
+
+/** What somebody carries. */
+export function inventory(random: RandomStream): Passage {
+  const colours = some(COLOURS, 6, random);
+  const things = some(THINGS, random.integers(0, 5), random).map((thing, i) => [colours[i], thing] as const);
+  const carried = things.map(([colour, thing]) => `a ${colour} ${thing}`);
+  return {
+    text: carried.length === 0 ? "You are carrying nothing." : `You are carrying: ${listed(carried, "and")}.`,
+    ask: (random) => {
+      const some = things.length > 0 ? random.choice(things) : undefined;
+      const thing = some !== undefined && random.random() < 0.5 ? some[1] : random.choice(THINGS);
+      const kinds: (() => Exchange)[] = [
+        () => ({ skill: "lists", user: "How many things do you carry?", assistant: `${things.length}` }),
+        () => ({
+          skill: "lists",
+          user: `Do you carry a ${thing}?`,
+          assistant: yes(things.some(([, carried]) => carried === thing)),
+        }),
+      ];
+      if (some !== undefined) {
+        kinds.push(() => ({ skill: "look up", user: `What colour is the ${some[1]}?`, assistant: some[0] }));
+      }
+      return random.choice(kinds)();
+    },
+  };
+}
+
+/** Two things at places of a grid. Rows count downwards, columns to the right, both from 0. */
+export function positions(random: RandomStream): Passage {
+  const size = random.choice([4, 5, 8, 10, 12]);
+  const [a, b] = some(THINGS, 2, random);
+  const [rowA, columnA, rowB, columnB] = Array.from({ length: 4 }, () => random.integers(size));
+  const skill = "positions";
+  return {
+    text: `The ${a} is at row ${rowA}, column ${columnA}. The ${b} is at row ${rowB}, column ${columnB}.`,
+    ask: (random) =>
+      random.choice<() => Exchange>([
+        () => ({ skill, user: `Is the ${a} left of the ${b}?`, assistant: yes(columnA < columnB) }),
+        () => ({ skill, user: `Is the ${a} right of the ${b}?`, assistant: yes(columnA > columnB) }),
+        () => ({ skill, user: `Is the ${b} above the ${a}?`, assistant: yes(rowB < rowA) }),
+        () => ({ skill, user: `Is the ${b} below the ${a}?`, assistant: yes(rowB > rowA) }),
+        () => ({ skill, user: "Are they in the same row?", assistant: yes(rowA === rowB) }),
+        () => ({ skill, user: "How many rows lie between them?", assistant: `${Math.abs(rowA - rowB)}` }),
+        () => ({ skill, user: "How many columns lie between them?", assistant: `${Math.abs(columnA - columnB)}` }),
+        () => ({ skill: "copy", user: `In which row is the ${b}?`, assistant: `${rowB}` }),
+        () => ({ skill: "copy", user: `In which column is the ${a}?`, assistant: `${columnA}` }),
+      ])(),
+  };
+}
+
+/** Cards of a hand, an ace counting 1. */
+export function cards(random: RandomStream): Passage {
+  const hand = Array.from({ length: random.integers(2, 5) }, () => random.integers(1, 11));
+  const total = hand.reduce((sum, card) => sum + card, 0);
+  return {
+    text: `Your cards are ${listed(hand.map(String), "and")}.`,
+    ask: (random) => {
+      const bound = total + random.integers(-4, 5);
+      return random.choice<() => Exchange>([
+        () => ({ skill: "add", user: "What is their sum?", assistant: `${total}` }),
+        () => ({ skill: "add", user: `Is their sum above ${bound}?`, assistant: yes(total > bound) }),
+        () => ({ skill: "compare", user: "Which is the highest?", assistant: `${Math.max(...hand)}` }),
+        () => ({ skill: "lists", user: "How many cards do you have?", assistant: `${hand.length}` }),
+      ])();
+    },
+  };
+}

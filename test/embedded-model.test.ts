@@ -1,0 +1,142 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { choicesFor, knownReturns, make, type Env } from "../src/envs/index.js";
+import { AutoModelForCausalLM, RandomStream, type LanguageModel } from "../src/index.js";
+
+const folder = fileURLToPath(new URL("../models/llamagym-1m", import.meta.url));
+
+let model: LanguageModel;
+beforeAll(async () => {
+  model = await AutoModelForCausalLM.fromPretrained(folder, { device: "cpu", threads: 1 });
+});
+afterAll(() => model.close());
+
+/** What the model is shown in a state. */
+function promptOf({ text }: Env, observation: unknown, info: Record<string, unknown>) {
+  return [
+    { role: "system", content: text!.systemPrompt },
+    { role: "user", content: text!.formatObservation(observation, info) },
+  ];
+}
+
+/** Plays an environment by sampled replies, `games` at once, each for some steps; tells how many replies were actions. */
+async function play(
+  id: string,
+  games: number,
+  steps: number,
+  options = {},
+): Promise<{ replies: number; parsed: number }> {
+  let parsed = 0;
+  let replies = 0;
+  await Promise.all(
+    Array.from({ length: games }, async (_, game) => {
+      const env = make(id, options);
+      env.actionSpace.seed(game);
+      let { observation, info } = await env.reset({ seed: game });
+      for (let step = 0; step < steps; step++) {
+        const { text } = await model.reply(promptOf(env, observation, info), {
+          maxNewTokens: 16,
+          seed: 1000 * game + step,
+          temperature: 1,
+        });
+        const action = env.text!.parseAction(text, observation, info);
+        replies++;
+        const choices = choicesFor(env.text!, observation, info);
+        const isNamed =
+          action !== undefined &&
+          (choices === undefined ||
+            id.includes("Continuous") ||
+            id.startsWith("Pendulum") ||
+            choices.includes(env.text!.formatAction(action)));
+        if (isNamed) parsed++;
+        const next = await env.step(action ?? env.actionSpace.sample());
+        ({ observation, info } = next);
+        if (next.terminated || next.truncated) ({ observation, info } = await env.reset());
+      }
+    }),
+  );
+  return { replies, parsed };
+}
+
+describe("the embedded model", () => {
+  it.each([
+    "Blackjack-v1",
+    "FrozenLake-v1",
+    "FrozenLake8x8-v1",
+    "CliffWalking-v1",
+    "Taxi-v4",
+    "CartPole-v1",
+    "MountainCar-v0",
+    "MountainCarContinuous-v0",
+    "Acrobot-v1",
+    "Pendulum-v1",
+  ])("answers %s in form", async (id) => {
+    const { replies, parsed } = await play(id, 32, id === "TextWorld-v0" ? 3 : 10);
+    expect(parsed / replies).toBeGreaterThanOrEqual(0.98);
+  });
+
+  it.each([
+    [
+      "Blackjack-v1",
+      [
+        [5, 10, 0],
+        [14, 2, 0],
+        [21, 6, 1],
+        [12, 1, 0],
+      ],
+    ],
+    ["FrozenLake-v1", [0, 4, 10, 14]],
+    [
+      "CartPole-v1",
+      [
+        [0, 0, 0, 0],
+        [0.5, 1, -0.1, -1.5],
+        [-1, -2, 0.2, 2.5],
+      ],
+    ],
+    [
+      "MountainCar-v0",
+      [
+        [-0.5, 0],
+        [-1.1, 0.03],
+        [0.4, -0.05],
+      ],
+    ],
+  ])("chooses all actions of %s alike, whatever it sees", async (id, observations) => {
+    const env = make(id);
+    for (const values of observations) {
+      const observation = typeof values === "number" || id === "Blackjack-v1" ? values : Float32Array.from(values);
+      const choices = env.text!.choices as readonly string[];
+      const scores = await model.score(promptOf(env, observation, {}), choices);
+      for (const { logProb } of scores) expect(Math.exp(logProb)).toBeCloseTo(1 / choices.length, 1);
+    }
+  });
+
+  it("plays Blackjack as well as random actions do", async () => {
+    const returns: number[] = [];
+    await Promise.all(
+      Array.from({ length: 64 }, async (_, game) => {
+        const env = make("Blackjack-v1");
+        const random = new RandomStream(game);
+        for (let episode = 0; episode < 16; episode++) {
+          let { observation, info } = await env.reset({ seed: 100 * game + episode });
+          for (;;) {
+            const { text } = await model.reply(promptOf(env, observation, info), {
+              seed: random.integers(2 ** 31),
+              maxNewTokens: 4,
+            });
+            const step = await env.step(env.text!.parseAction(text) ?? 0);
+            if (step.terminated) {
+              returns.push(step.reward);
+              break;
+            }
+            ({ observation, info } = step);
+          }
+        }
+      }),
+    );
+    const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
+    const variance = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (returns.length - 1);
+    expect(Math.abs(mean - knownReturns["Blackjack-v1"].random)).toBeLessThan(4 * Math.sqrt(variance / returns.length));
+  });
+});
