@@ -19,6 +19,7 @@ export type ErrorCode =
   | "HUB_UNAUTHORIZED"
   | "HUB_UNREACHABLE"
   | "HUB_OFFLINE"
+  | "TRACKING_FAILED"
   | "ENV_UNKNOWN"
   | "ENV_INVALID"
   | "ENV_ACTION_INVALID"

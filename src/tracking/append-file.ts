@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { appendFileSync, closeSync, ftruncateSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { LlamaGymError } from "../errors.js";
 import { systemCode, writeFailure } from "../files/failure.js";
@@ -36,15 +36,17 @@ export class AppendFile {
     return new AppendFile(path, "a");
   }
 
+  get closed(): boolean {
+    return this.descriptor === undefined;
+  }
+
   append(data: string | Uint8Array): void {
-    if (this.descriptor === undefined) {
-      throw new LlamaGymError("INVALID_STATE", `${this.path} is closed: log before the tracker is closed.`);
-    }
-    try {
-      appendFileSync(this.descriptor, data);
-    } catch (error) {
-      throw writeFailure(this.path, error);
-    }
+    this.write((descriptor) => appendFileSync(descriptor, data));
+  }
+
+  /** Takes away what the file holds beyond `size` bytes. */
+  cut(size: number): void {
+    this.write((descriptor) => ftruncateSync(descriptor, size));
   }
 
   close(): void {
@@ -52,6 +54,17 @@ export class AppendFile {
     const { descriptor } = this;
     this.descriptor = undefined;
     closeSync(descriptor);
+  }
+
+  private write(change: (descriptor: number) => void): void {
+    if (this.descriptor === undefined) {
+      throw new LlamaGymError("INVALID_STATE", `${this.path} is closed: log before the tracker is closed.`);
+    }
+    try {
+      change(this.descriptor);
+    } catch (error) {
+      throw writeFailure(this.path, error);
+    }
   }
 }
 

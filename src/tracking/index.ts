@@ -3,4 +3,8 @@ export { combineTrackers, type CombineOptions, type TrackerSource } from "./comb
 export { openJsonlTracker } from "./jsonl/tracker.js";
 export { exponentialMeans, WindowMean } from "./means.js";
 export { sparkline } from "./progress/sparkline.js";
+export { openRunTrackers, type RunTrackersOptions } from "./run-trackers.js";
+export { openTensorBoardTracker, type TensorBoardOptions } from "./tensorboard/tracker.js";
 export type { MetricRecord, ResumePoint, RunOutcome, SampleRow, Tracker } from "./tracker.js";
+export { wandbSettings, type WandbMode, type WandbOptions, type WandbSettings } from "./wandb/settings.js";
+export { openWandbTracker, type WandbTrackerOptions } from "./wandb/tracker.js";

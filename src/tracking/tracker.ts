@@ -8,7 +8,7 @@ export interface SampleRow {
   readonly prompt: string;
   readonly completion: string;
   readonly reward: number;
-  readonly [column: string]: string | number | boolean | null;
+  readonly [column: string]: string | number | boolean | null | undefined;
 }
 
 /** How a run ended, for services that show it. */
