@@ -2,8 +2,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "../files/index.js";
 import { Runtime } from "../runtime/runtime.js";
+import { compareGrpoAdvantages, compareGrpoLoss, type GrpoFixture } from "./rl/grpo.js";
 import { compareAdaptiveKl, compareMaskedStatistics, comparePpo, type PpoFixture } from "./rl/ppo.js";
 import { compareDiscounted, compareTurns, type ReturnsFixture } from "./rl/returns.js";
+import { compareRlooAdvantages, compareRlooLoss, type RlooFixture } from "./rl/rloo.js";
 import type { ParityOptions, Reporter } from "./report.js";
 
 /** A named comparison; one that breaks is a failed case. */
@@ -21,6 +23,14 @@ const files: Readonly<Record<string, CasesOf>> = {
       compareMaskedStatistics(fixture, name, report),
     ),
     ...numbered("adaptive KL", adaptive_kl, (fixture, name) => compareAdaptiveKl(fixture, name, report)),
+  ],
+  "grpo.json": ({ loss, advantages }: GrpoFixture, runtime, report) => [
+    ...loss.map((fixture) => ({ name: fixture.name, run: () => compareGrpoLoss(fixture, runtime, report) })),
+    ...advantages.map((fixture) => ({ name: fixture.name, run: () => compareGrpoAdvantages(fixture, report) })),
+  ],
+  "rloo.json": ({ loss, advantages }: RlooFixture, runtime, report) => [
+    ...loss.map((fixture) => ({ name: fixture.name, run: () => compareRlooLoss(fixture, runtime, report) })),
+    ...advantages.map((fixture) => ({ name: fixture.name, run: () => compareRlooAdvantages(fixture, report) })),
   ],
   "returns.json": ({ discounted_returns, turn_gae }: ReturnsFixture, _, report) => [
     ...numbered("discounted", discounted_returns, (fixture, name) => compareDiscounted(fixture, name, report)),

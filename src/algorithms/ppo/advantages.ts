@@ -2,13 +2,8 @@ import { generalisedAdvantages, type Advantages, type GaeSteps } from "../shared
 import { tokenRewards, type TokenRewards } from "../shared/kl.js";
 import { invalid } from "../shared/settings.js";
 import { whiten, type Numbers } from "../shared/statistics.js";
+import { checkTurns, repeatOverTurns, startsOf, type Turn } from "../shared/turns.js";
 import type { PpoConfig } from "./config.js";
-
-/** A reply within a sample: the tokens up to `end` (and from the end of the turn before), and the reward that followed them. */
-export interface Turn {
-  readonly end: number;
-  readonly reward: number;
-}
 
 /** What is known of a sample (an episode, or a reply) once it is scored; arrays are [tokens], of tokens that the policy wrote. */
 export interface ScoredSample {
@@ -37,7 +32,7 @@ export function ppoAdvantages(
   samples: readonly ScoredSample[],
   { klCoef, ...config }: AdvantageConfig & { readonly klCoef: number },
 ): SampleAdvantages[] {
-  samples.forEach(checkTurns);
+  samples.forEach(checkSample);
   const level = levels[config.advantageLevel];
   const rewards = samples.map(({ kls, turns }) =>
     tokenRewards(
@@ -107,19 +102,8 @@ const levels: Readonly<Record<PpoConfig["advantageLevel"], Level>> = {
   },
 };
 
-function startsOf(turns: readonly Turn[]): number[] {
-  return turns.map((_, i) => turns[i - 1]?.end ?? 0);
-}
-
 function atEnd(length: number, value = 0): Float64Array {
   return new Float64Array(length).fill(value, length - 1);
-}
-
-function repeatOverTurns(turns: readonly Turn[], values: Float64Array): Float64Array {
-  const starts = startsOf(turns);
-  const tokens = new Float64Array(turns.at(-1)?.end ?? 0);
-  turns.forEach(({ end }, i) => tokens.fill(values[i], starts[i], end));
-  return tokens;
 }
 
 function concatenate(rows: readonly Numbers[]): Float64Array {
@@ -133,11 +117,8 @@ function overRows(rows: readonly Numbers[], f: (all: Float64Array) => Float64Arr
   return rows.map(({ length }) => result.subarray(start, (start += length)));
 }
 
-function checkTurns({ kls, values, turns }: ScoredSample, index: number): void {
-  const ordered = startsOf(turns).every((start, i) => turns[i].end > start);
-  if (ordered && (turns.at(-1)?.end ?? 0) === kls.length && values.length === kls.length) return;
-  throw invalid(
-    `The turns of sample ${index} end at [${turns.map(({ end }) => end).join(", ")}]; each must have a token, and the last ` +
-      `must end with the ${kls.length} tokens that are scored (${values.length} values).`,
-  );
+function checkSample({ kls, values, turns }: ScoredSample, index: number): void {
+  checkTurns(turns, kls.length, index);
+  if (values.length !== kls.length)
+    throw invalid(`Sample ${index} has ${kls.length} tokens, but values for ${values.length}.`);
 }

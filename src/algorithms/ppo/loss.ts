@@ -1,7 +1,8 @@
 import { add, cast, clip, input, less, maximum, mul, square, sub, type Node } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
-import { tensor, type FloatTensor } from "../../tensor/tensor.js";
+import type { FloatTensor } from "../../tensor/tensor.js";
+import { vector } from "../shared/sequences.js";
 import { invalid } from "../shared/settings.js";
 import type { Numbers } from "../shared/statistics.js";
 import { clippedSurrogate, probabilityRatio, weightedSum } from "../shared/surrogate.js";
@@ -43,7 +44,7 @@ export function ppoLoss(
   const share = (condition: Node) => mean(cast(condition, "float32"));
 
   const ratio = probabilityRatio(logProbs, oldLogProbs);
-  const surrogate = clippedSurrogate(ratio, advantages, { low: cliprange, high: cliprange });
+  const surrogate = clippedSurrogate(ratio, advantages, { epsilon: cliprange, epsilonHigh: cliprange });
   const policyLoss = mean(surrogate.loss);
 
   const clippedValues = clip(values, sub(oldValues, cliprangeValue), add(oldValues, cliprangeValue));
@@ -74,13 +75,11 @@ export function ppoLoss(
 
 /** The inputs of ppoLoss for a run that has `tokens` of the `total` tokens of its minibatch. */
 export function ppoInputs(tokens: PpoTokens, total: number = tokens.oldLogProbs.length): PpoInputs {
-  const n = tokens.oldLogProbs.length;
-  const vector = (values: Numbers) => tensor("float32", [n], Float32Array.from(values));
   return {
     oldLogProbs: vector(tokens.oldLogProbs),
     oldValues: vector(tokens.oldValues),
     advantages: vector(tokens.advantages),
     returns: vector(tokens.returns),
-    weights: vector(new Float32Array(n).fill(1 / total)),
+    weights: vector(new Float32Array(tokens.oldLogProbs.length).fill(1 / total)),
   };
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { generalisedAdvantages } from "./gae.js";
-import { discountedReturns, episodeReturn, normaliseByStep } from "./returns.js";
+import { discountedReturns, episodeReturn, normaliseByStep, turnReturns } from "./returns.js";
 
 const rewards = [1, 0, -2, 4];
 const values = [0.5, 0.25, -1, 2];
@@ -50,6 +50,11 @@ describe("returns", () => {
     expect(episodeReturn([1, 2, 4], 0.5)).toBe(3);
     expect(episodeReturn([1, 2, 4])).toBe(7);
     expect(episodeReturn([])).toBe(0);
+  });
+
+  it("credit a turn with what follows it or with the whole episode", () => {
+    expect([...turnReturns([1, 2, 4], { returns: "return-to-go", gamma: 0.5 })]).toEqual([3, 4, 4]);
+    expect([...turnReturns([1, 2, 4], { returns: "episode-return", gamma: 0.5 })]).toEqual([3, 3, 3]);
   });
 
   it("are normalised over the episodes that have a step", () => {

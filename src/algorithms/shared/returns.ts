@@ -1,7 +1,7 @@
-import { mean, variance, type Numbers } from "./statistics.js";
+import { mean, STD_EPSILON, variance, type Numbers } from "./statistics.js";
 
-/** Added to standard deviations, as in TRL's GRPOTrainer. */
-const STD_EPSILON = 1e-4;
+/** What a turn is credited with: the rewards from it on, or those of the whole episode. */
+export type ReturnKind = "return-to-go" | "episode-return";
 
 /**
  * Return-to-go of each step: G_t = r_t + gamma * G_(t+1). After a step with ends[t] another episode begins.
@@ -23,19 +23,42 @@ export function episodeReturn(rewards: Numbers, gamma = 1): number {
   return discountedReturns(rewards, { gamma })[0] ?? 0;
 }
 
+/** Return of each turn of an episode; with "episode-return" each has that of the first. */
+export function turnReturns(
+  rewards: Numbers,
+  { returns, gamma }: { returns: ReturnKind; gamma: number },
+): Float64Array {
+  const toGo = discountedReturns(rewards, { gamma });
+  return returns === "return-to-go" ? toGo : toGo.fill(toGo[0]);
+}
+
 /**
  * Returns of each step normalised over the episodes of a group that have a step of that index: (G - mean) / (std + 1e-4), std
  * with n - 1. A step that only one episode has gets 0: there is nothing to compare it with.
  */
 export function normaliseByStep(episodes: readonly Numbers[]): Float64Array[] {
-  const normalised = episodes.map(({ length }) => new Float64Array(length));
+  return overSteps(episodes, (column) => {
+    const centre = mean(column);
+    const scale = Math.sqrt(variance(column)) + STD_EPSILON;
+    return column.map((value) => (value - centre) / scale);
+  });
+}
+
+/** Returns of each step less their mean over the episodes of a group that have a step of that index. */
+export function centreByStep(episodes: readonly Numbers[]): Float64Array[] {
+  return overSteps(episodes, (column) => {
+    const centre = mean(column);
+    return column.map((value) => value - centre);
+  });
+}
+
+/** A function of what the episodes have at a step, for every step. */
+function overSteps(episodes: readonly Numbers[], f: (column: readonly number[]) => readonly number[]): Float64Array[] {
+  const results = episodes.map(({ length }) => new Float64Array(length));
   const longest = Math.max(0, ...episodes.map(({ length }) => length));
   for (let t = 0; t < longest; t++) {
     const present = episodes.flatMap((returns, i) => (t < returns.length ? [i] : []));
-    const column = present.map((i) => episodes[i][t]);
-    const centre = mean(column);
-    const scale = Math.sqrt(variance(column)) + STD_EPSILON;
-    for (const i of present) normalised[i][t] = (episodes[i][t] - centre) / scale;
+    f(present.map((i) => episodes[i][t])).forEach((value, place) => (results[present[place]][t] = value));
   }
-  return normalised;
+  return results;
 }

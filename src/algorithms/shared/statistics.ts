@@ -33,12 +33,35 @@ export interface WhitenOptions {
   readonly mask?: Numbers;
   /** False keeps the mean where it was. */
   readonly shiftMean?: boolean;
+  /** False divides by the number of values, and not by one less. */
+  readonly unbiased?: boolean;
 }
 
-/** Numbers brought to mean 0 and (unbiased) variance 1, with 1e-8 added to the variance, as TRL's masked_whiten. */
-export function whiten(x: Numbers, { mask, shiftMean = true }: WhitenOptions = {}): Float64Array {
+/** Numbers brought to mean 0 and variance 1, with 1e-8 added to the variance, as TRL's masked_whiten. */
+export function whiten(x: Numbers, { mask, shiftMean = true, unbiased = true }: WhitenOptions = {}): Float64Array {
   if (x.length === 0) return new Float64Array(0);
   const centre = mean(x, mask);
-  const scale = 1 / Math.sqrt(variance(x, mask) + 1e-8);
+  const scale = 1 / Math.sqrt(variance(x, mask, { unbiased }) + 1e-8);
   return Float64Array.from(x, (value) => (value - centre) * scale + (shiftMean ? 0 : centre));
+}
+
+/** Added to standard deviations that rewards are divided by, as in TRL. */
+export const STD_EPSILON = 1e-4;
+
+/** The numbers that are not NaN: rewards of samples that could be scored. */
+export function defined(x: Numbers): number[] {
+  return Array.from(x).filter((value) => !Number.isNaN(value));
+}
+
+/** Mean of the numbers that are not NaN; NaN when there are none. */
+export function nanMean(x: Numbers): number {
+  const values = defined(x);
+  return values.length === 0 ? Number.NaN : mean(values);
+}
+
+/** Standard deviation (n - 1) of the numbers that are not NaN; NaN for fewer than two, unless there is but one number at all: 0. */
+export function nanStd(x: Numbers): number {
+  if (x.length === 1) return 0;
+  const values = defined(x);
+  return values.length < 2 ? Number.NaN : Math.sqrt(variance(values));
 }

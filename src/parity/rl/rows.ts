@@ -3,15 +3,12 @@ export type Rows = readonly (readonly number[])[];
 
 /** Where the tokens that count lie: row by row, in order. */
 export class Selection {
-  /** Row of each token. */
-  readonly rows: readonly number[];
   /** Place of each token among all, padding included. */
   readonly positions: readonly number[];
 
   constructor(private readonly mask: Rows) {
     const width = mask[0]?.length ?? 0;
     this.positions = mask.flatMap((row, i) => row.flatMap((counts, j) => (counts === 0 ? [] : [i * width + j])));
-    this.rows = this.positions.map((position) => Math.floor(position / width));
   }
 
   get count(): number {
@@ -34,9 +31,11 @@ export class Selection {
     return rows.map((row, i) => row.filter((_, j) => this.mask[i][j] !== 0));
   }
 
-  /** A row's value for each of its tokens. */
-  spread<T>(values: readonly T[]): T[] {
-    return this.rows.map((row) => values[row]);
+  /** One value for each token that counts, row by row. */
+  gatherRows(values: ArrayLike<number>): number[][] {
+    const all = Array.from(values);
+    let start = 0;
+    return this.lengths.map((length) => all.slice(start, (start += length)));
   }
 
   /** Values of the tokens that count, [count, width], among zeros for the others. */

@@ -1,0 +1,74 @@
+import { combineRewards, groupsOf } from "../shared/rewards.js";
+import { nanMean, nanStd, STD_EPSILON, type Numbers } from "../shared/statistics.js";
+import type { GrpoConfig } from "./config.js";
+
+export interface GroupAdvantages {
+  /** [samples]; 0 for a sample that could not be scored. */
+  readonly advantages: Float64Array;
+  /** Reward of each sample, all functions together; NaN for one that could not be scored. */
+  readonly rewards: Float64Array;
+  /** Standard deviation (n - 1) of each group's rewards. A group where it is 0 teaches nothing. */
+  readonly groupStds: Float64Array;
+}
+
+export interface GroupRewardOptions extends Pick<
+  GrpoConfig,
+  "numGenerations" | "scaleRewards" | "multiObjectiveAggregation"
+> {
+  /** Weight of each reward function; 1 by default. */
+  readonly rewardWeights?: Numbers;
+}
+
+/**
+ * Advantages of groups of numGenerations consecutive samples: (r - group mean) / (std + 1e-4), the deviation that of the group
+ * (Shao et al. 2024), of the batch, or none (Liu et al. 2025). With "normalize_then_sum" every function's rewards are normalised
+ * within the group before they are weighted and added, and the sums over the batch. `perFunction` is [samples][functions]; NaN
+ * is a reward that a function could not give. Throws INVALID_ARGUMENT when samples do not fill the groups.
+ */
+export function grpoAdvantages(
+  perFunction: readonly Numbers[],
+  { numGenerations, scaleRewards, multiObjectiveAggregation, rewardWeights }: GroupRewardOptions,
+): GroupAdvantages {
+  const rewards = combineRewards(perFunction, rewardWeights);
+  const groups = groupsOf(rewards, numGenerations);
+  const groupStds = Float64Array.from(groups, nanStd);
+  const scores =
+    multiObjectiveAggregation === "sum_then_normalize"
+      ? centred(groups, scaleRewards, groupStds, nanStd(rewards))
+      : overBatch(combineRewards(normaliseFunctions(perFunction, numGenerations), rewardWeights));
+  return { advantages: Float64Array.from(scores, (score) => (Number.isNaN(score) ? 0 : score)), rewards, groupStds };
+}
+
+function centred(
+  groups: readonly number[][],
+  scaleRewards: GrpoConfig["scaleRewards"],
+  groupStds: Float64Array,
+  batchStd: number,
+): number[] {
+  return groups.flatMap((group, i) => {
+    const centre = nanMean(group);
+    const scale = { group: groupStds[i] + STD_EPSILON, batch: batchStd + STD_EPSILON, none: 1 }[scaleRewards];
+    return group.map((reward) => (reward - centre) / scale);
+  });
+}
+
+/** Every function's rewards, normalised within their group. */
+function normaliseFunctions(perFunction: readonly Numbers[], numGenerations: number): number[][] {
+  return groupsOf(perFunction, numGenerations).flatMap((group) => {
+    const columns = Array.from(group[0], (_, f) => group.map((rewards) => rewards[f]));
+    const scaled = columns.map((column) => {
+      const centre = nanMean(column);
+      const scale = nanStd(column) + STD_EPSILON;
+      // A reward that has no other to be compared with says nothing: 0.
+      const alone = Number.isNaN(scale);
+      return column.map((reward) => (alone && !Number.isNaN(reward) ? 0 : (reward - centre) / scale));
+    });
+    return group.map((_, sample) => scaled.map((column) => column[sample]));
+  });
+}
+
+function overBatch(scores: Float64Array): Float64Array {
+  const centre = nanMean(scores);
+  const scale = nanStd(scores) + STD_EPSILON;
+  return scores.map((score) => (score - centre) / scale);
+}

@@ -1,0 +1,124 @@
+import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
+
+const TRL = "TRL 1.16";
+const ORLLLAM = "ORLLLaM";
+
+export const LOSS_TYPES = ["grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"] as const;
+export type LossType = (typeof LOSS_TYPES)[number];
+
+/** Settings of the GRPO family (Shao et al. 2024 and its successors) and where each default comes from. */
+export const grpoSettings = {
+  numGenerations: { default: 8, integer: true, min: 2, description: "samples of a group", source: TRL },
+  numIterations: {
+    default: 1,
+    integer: true,
+    min: 1,
+    description: "times that an update goes through its batch",
+    source: TRL,
+  },
+  learningRate: { default: 1e-5, min: 0, description: "AdamW's learning rate", source: ORLLLAM },
+  maxGradNorm: {
+    default: 1,
+    above: 0,
+    description: "gradients longer than this are scaled down to it",
+    source: "TRL 1.16 (Transformers' TrainingArguments)",
+  },
+  lossType: { default: "dapo", choices: LOSS_TYPES, description: "form of the loss", source: "TRL 1.16 and ORLLLaM" },
+  importanceSamplingLevel: {
+    default: "token",
+    choices: ["token", "sequence"],
+    description: "what a probability ratio is of; sequence is GSPO",
+    source: TRL,
+  },
+  epsilon: { default: 0.2, min: 0, description: "how far the ratio may fall below 1", source: TRL },
+  epsilonHigh: {
+    default: undefined,
+    min: 0,
+    description: "how far the ratio may rise above 1, epsilon by default; for cispo the largest weight",
+    source: TRL,
+  },
+  delta: {
+    default: undefined,
+    above: 0,
+    description: "largest ratio where the advantage is negative (two-sided clipping)",
+    source: TRL,
+  },
+  beta: { default: 0, min: 0, description: "weight of the divergence from the reference policy", source: TRL },
+  useBiasCorrectionKl: {
+    default: true,
+    description: "weight the divergence by the ratio, as its tokens are the old policy's",
+    source: TRL,
+  },
+  sapoTemperaturePos: { default: 1, above: 0, description: "sapo's temperature, positive advantages", source: TRL },
+  sapoTemperatureNeg: { default: 1.05, above: 0, description: "sapo's temperature, other advantages", source: TRL },
+  vespoKPos: { default: 2, min: 0, description: "vespo's power, advantages of at least 0", source: TRL },
+  vespoLambdaPos: { default: 3, min: 0, description: "vespo's decay, advantages of at least 0", source: TRL },
+  vespoKNeg: { default: 3, min: 0, description: "vespo's power, negative advantages", source: TRL },
+  vespoLambdaNeg: { default: 2, min: 0, description: "vespo's decay, negative advantages", source: TRL },
+  offPolicyMaskThreshold: {
+    default: undefined,
+    min: 0,
+    description: "sequences of negative advantage that diverge more than this, in nats a token, do not count",
+    source: TRL,
+  },
+  topEntropyQuantile: {
+    default: 1,
+    above: 0,
+    max: 1,
+    description: "share of the tokens that train the policy: those of the highest entropy",
+    source: TRL,
+  },
+  entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: TRL },
+  scaleRewards: {
+    default: "group",
+    choices: ["group", "batch", "none"],
+    description: "whose standard deviation rewards are divided by",
+    source: TRL,
+  },
+  multiObjectiveAggregation: {
+    default: "sum_then_normalize",
+    choices: ["sum_then_normalize", "normalize_then_sum"],
+    description: "whether several reward functions are normalised together or each by itself",
+    source: TRL,
+  },
+  maskTruncatedCompletions: {
+    default: false,
+    description: "replies that were cut off do not train the policy",
+    source: TRL,
+  },
+  maxCompletionLength: {
+    default: 512,
+    integer: true,
+    min: 1,
+    description: "tokens that a sample has at most; what dr_grpo divides by",
+    source: TRL,
+  },
+} as const;
+
+/** GRPO's configuration, all of it decided. */
+export type GrpoConfig = Omit<Settings<typeof grpoSettings>, "epsilonHigh"> & { readonly epsilonHigh: number };
+export type GrpoOptions = Partial<Settings<typeof grpoSettings>>;
+
+/** Settings that only some losses read; given for another they are a mistake. */
+const READERS: Partial<Record<keyof GrpoOptions, readonly LossType[]>> = {
+  delta: ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"],
+  sapoTemperaturePos: ["sapo"],
+  sapoTemperatureNeg: ["sapo"],
+  vespoKPos: ["vespo"],
+  vespoLambdaPos: ["vespo"],
+  vespoKNeg: ["vespo"],
+  vespoLambdaNeg: ["vespo"],
+};
+
+/** GRPO's configuration; throws INVALID_ARGUMENT for what cannot be, and for settings that the loss would not read. */
+export function resolveGrpoConfig(options: GrpoOptions = {}): GrpoConfig {
+  const config = resolveSettings("GRPO", grpoSettings, options);
+  for (const [name, readers] of Object.entries(READERS)) {
+    if (options[name as keyof GrpoOptions] !== undefined && !readers.includes(config.lossType)) {
+      throw invalid(
+        `GRPO's ${name} is read by lossType ${readers.join(", ")} only, and lossType is "${config.lossType}".`,
+      );
+    }
+  }
+  return { ...config, epsilonHigh: config.epsilonHigh ?? config.epsilon };
+}

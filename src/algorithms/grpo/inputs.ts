@@ -1,0 +1,122 @@
+import type { FloatTensor, Tensor } from "../../tensor/tensor.js";
+import { repeatEach, sequenceInputs, vector } from "../shared/sequences.js";
+import { invalid } from "../shared/settings.js";
+import type { Numbers } from "../shared/statistics.js";
+import type { GrpoConfig, LossType } from "./config.js";
+
+/** A reply or an episode as GRPO's loss sees it; arrays are [tokens], of tokens that the policy wrote. */
+export interface GrpoSequence {
+  /** Log-probability when the token was sampled. */
+  readonly oldLogProbs: Numbers;
+  /** Of the token, its turn or its sequence. */
+  readonly advantages: Numbers;
+  /** Log-probability under the reference policy; needed with beta. */
+  readonly refLogProbs?: Numbers;
+  /** 1 for tokens that train the policy (highEntropyMask over the update); needed with topEntropyQuantile. */
+  readonly policyMask?: Numbers;
+}
+
+/** What an optimiser step trains on in all; a run of it may hold but a part of the sequences. */
+export interface UpdateSize {
+  /** Sequences, also those without tokens because they are masked. */
+  readonly sequences: number;
+  /** Trained tokens. */
+  readonly tokens: number;
+  /** Trained tokens of a step on average over all that was sampled together: what dapo, cispo and vespo divide by. `tokens` by default. */
+  readonly meanTokens?: number;
+  /** Trained tokens that the entropy bonus is the mean over; `tokens` by default, fewer with a policyMask. */
+  readonly entropyTokens?: number;
+}
+
+type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
+
+/**
+ * The inputs of grpoLoss for the sequences of a run, in the order of its tokens. `update` is the whole optimiser step; by default
+ * that is this run. Throws INVALID_ARGUMENT where log-probabilities of the reference, or masks, are missing.
+ */
+export function grpoInputs(
+  sequences: readonly GrpoSequence[],
+  config: InputConfig,
+  update: UpdateSize = updateSize(sequences),
+): Record<string, FloatTensor | Tensor<"int32">> {
+  const lengths = sequences.map(({ oldLogProbs }) => oldLogProbs.length);
+  const weights = sequenceWeights(config.lossType, lengths, update, config.maxCompletionLength);
+  const masks = config.topEntropyQuantile < 1 ? vector(flatten("policyMask", sequences)) : undefined;
+  return {
+    ...sequenceInputs(lengths),
+    oldLogProbs: vector(flatten("oldLogProbs", sequences)),
+    advantages: vector(flatten("advantages", sequences)),
+    weights: vector(repeatEach(weights, lengths)),
+    ...(config.beta === 0 ? {} : { refLogProbs: vector(flatten("refLogProbs", sequences)) }),
+    ...(masks === undefined ? {} : { policyMask: masks }),
+    ...(config.entropyCoef === 0 ? {} : { entropyWeights: entropyWeights(lengths, masks, update) }),
+  };
+}
+
+/** The size of an update that is made of these sequences. */
+export function updateSize(sequences: readonly GrpoSequence[]): UpdateSize {
+  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+  return {
+    sequences: sequences.length,
+    tokens: sum(sequences.map(({ oldLogProbs }) => oldLogProbs.length)),
+    entropyTokens: sum(
+      sequences.map(({ oldLogProbs, policyMask }) =>
+        policyMask === undefined ? oldLogProbs.length : sum(Array.from(policyMask)),
+      ),
+    ),
+  };
+}
+
+/**
+ * Weight of every token of each sequence in the loss. grpo, sapo: mean over a sequence's tokens, then over sequences. luspo: sum
+ * over tokens, mean over sequences. bnpo: mean over the step's tokens. dapo, cispo, vespo: the same with the mean number of tokens
+ * of a step. dr_grpo: sum divided by a constant.
+ */
+function sequenceWeights(
+  lossType: LossType,
+  lengths: readonly number[],
+  { sequences, tokens, meanTokens = tokens }: UpdateSize,
+  maxCompletionLength: number,
+): number[] {
+  const perSequence = (length: number) => 1 / (sequences * length);
+  const overTokens = () => 1 / Math.max(tokens, 1);
+  const overMeanTokens = () => 1 / Math.max(meanTokens, 1);
+  const weight: Readonly<Record<LossType, (length: number) => number>> = {
+    grpo: perSequence,
+    sapo: perSequence,
+    luspo: () => 1 / sequences,
+    bnpo: overTokens,
+    dapo: overMeanTokens,
+    cispo: overMeanTokens,
+    vespo: overMeanTokens,
+    dr_grpo: () => 1 / (sequences * maxCompletionLength),
+  };
+  return lengths.map(weight[lossType]);
+}
+
+/** The entropy bonus acts on the tokens that train the policy, on each alike. */
+function entropyWeights(
+  lengths: readonly number[],
+  masks: FloatTensor | undefined,
+  { tokens, entropyTokens = tokens }: UpdateSize,
+): FloatTensor {
+  const share = 1 / Math.max(entropyTokens, 1);
+  const acting =
+    masks?.data ??
+    repeatEach(
+      lengths.map(() => 1),
+      lengths,
+    );
+  return vector(Array.from(acting, (acts) => acts * share));
+}
+
+function flatten(name: keyof GrpoSequence, sequences: readonly GrpoSequence[]): number[] {
+  return sequences.flatMap((sequence, i) => {
+    const values = sequence[name];
+    const { length } = sequence.oldLogProbs;
+    if (values?.length === length) return Array.from(values);
+    throw invalid(
+      `Sequence ${i} has ${length} tokens, but ${values === undefined ? "no" : values.length} ${name}; each token needs one.`,
+    );
+  });
+}
