@@ -1,7 +1,17 @@
+export {
+  learningCurveSvg,
+  type CurveReference,
+  type CurveSeries,
+  type LearningCurve,
+} from "./charts/learning-curve.js";
+export { seedBand, type SeedCurve } from "./charts/seed-band.js";
 export { PhaseClock, type Now } from "./clock.js";
 export { combineTrackers, type CombineOptions, type TrackerSource } from "./combine.js";
+export { readMetrics } from "./jsonl/read.js";
 export { openJsonlTracker } from "./jsonl/tracker.js";
 export { exponentialMeans, WindowMean } from "./means.js";
+export { LiveProgress, type LiveProgressOptions, type ProgressOutput } from "./progress/live-progress.js";
+export type { ProgressState } from "./progress/progress-line.js";
 export { sparkline } from "./progress/sparkline.js";
 export { openRunTrackers, type RunTrackersOptions } from "./run-trackers.js";
 export { openTensorBoardTracker, type TensorBoardOptions } from "./tensorboard/tracker.js";
