@@ -7,6 +7,7 @@ describe("resolveGrpoConfig", () => {
       numGenerations: 8,
       numIterations: 1,
       learningRate: 1e-5,
+      lrSchedulerType: "linear",
       maxGradNorm: 1,
       lossType: "dapo",
       importanceSamplingLevel: "token",

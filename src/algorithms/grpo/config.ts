@@ -1,3 +1,4 @@
+import { SCHEDULES } from "../shared/schedule.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 
 const TRL = "TRL 1.16";
@@ -17,6 +18,12 @@ export const grpoSettings = {
     source: TRL,
   },
   learningRate: { default: 1e-5, min: 0, description: "AdamW's learning rate", source: ORLLLAM },
+  lrSchedulerType: {
+    default: "linear",
+    choices: SCHEDULES,
+    description: "how the learning rate falls over the run",
+    source: "TRL 1.16 (Transformers' TrainingArguments)",
+  },
   maxGradNorm: {
     default: 1,
     above: 0,

@@ -1,4 +1,5 @@
 import type { FloatTensor, Tensor } from "../../tensor/tensor.js";
+import { sum } from "../shared/arrays.js";
 import { repeatEach, sequenceInputs, vector } from "../shared/sequences.js";
 import { invalid } from "../shared/settings.js";
 import type { Numbers } from "../shared/statistics.js";
@@ -55,14 +56,11 @@ export function grpoInputs(
 
 /** The size of an update that is made of these sequences. */
 export function updateSize(sequences: readonly GrpoSequence[]): UpdateSize {
-  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   return {
     sequences: sequences.length,
     tokens: sum(sequences.map(({ oldLogProbs }) => oldLogProbs.length)),
     entropyTokens: sum(
-      sequences.map(({ oldLogProbs, policyMask }) =>
-        policyMask === undefined ? oldLogProbs.length : sum(Array.from(policyMask)),
-      ),
+      sequences.map(({ oldLogProbs, policyMask }) => (policyMask === undefined ? oldLogProbs.length : sum(policyMask))),
     ),
   };
 }

@@ -29,6 +29,7 @@ export type GrpoLossConfig = Omit<
   | "numGenerations"
   | "numIterations"
   | "learningRate"
+  | "lrSchedulerType"
   | "maxGradNorm"
   | "scaleRewards"
   | "multiObjectiveAggregation"

@@ -1,3 +1,4 @@
+import { concatenate } from "../shared/arrays.js";
 import { mean, nanMean, type Numbers } from "../shared/statistics.js";
 import { ratioBounds } from "../shared/surrogate.js";
 import type { GroupAdvantages } from "./advantages.js";
@@ -25,7 +26,7 @@ export function grpoMetrics(
   sequences: readonly Pick<GrpoSequence, "advantages">[],
   { lossType, importanceSamplingLevel, epsilon, epsilonHigh }: MetricConfig,
 ): Record<string, number> {
-  const advantages = sequences.flatMap((sequence) => Array.from(sequence.advantages));
+  const advantages = concatenate(sequences.map((sequence) => sequence.advantages));
   const lengths = sequences.map((sequence) => sequence.advantages.length);
   const shareOf = (isClipped: (ratio: number, advantage: number) => boolean) => {
     const tokens = Array.from(ratio, (value, t) => (isClipped(value, advantages[t]) ? 1 : 0));

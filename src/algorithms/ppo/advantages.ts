@@ -1,3 +1,4 @@
+import { concatenate } from "../shared/arrays.js";
 import { generalisedAdvantages, type Advantages, type GaeSteps } from "../shared/gae.js";
 import { tokenRewards, type TokenRewards } from "../shared/kl.js";
 import { invalid } from "../shared/settings.js";
@@ -104,10 +105,6 @@ const levels: Readonly<Record<PpoConfig["advantageLevel"], Level>> = {
 
 function atEnd(length: number, value = 0): Float64Array {
   return new Float64Array(length).fill(value, length - 1);
-}
-
-function concatenate(rows: readonly Numbers[]): Float64Array {
-  return Float64Array.from(rows.flatMap((row) => Array.from(row)));
 }
 
 /** A function of all numbers of a batch, whose result is divided into rows again. */

@@ -8,6 +8,7 @@ describe("resolvePpoConfig", () => {
       miniBatchSize: 16,
       numPpoEpochs: 4,
       learningRate: 1e-5,
+      lrSchedulerType: "constant",
       maxGradNorm: undefined,
       klPenalty: "kl",
       adaptiveKl: true,

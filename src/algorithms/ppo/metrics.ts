@@ -1,3 +1,4 @@
+import { concatenate, sum } from "../shared/arrays.js";
 import { mean, variance, type Numbers } from "../shared/statistics.js";
 import type { PpoConfig } from "./config.js";
 import type { PpoTokens } from "./loss.js";
@@ -59,13 +60,12 @@ export interface SampleTerms {
  * a sample's tokens, their mean over samples; the entropy is estimated from the tokens that were sampled, as -log pi.
  */
 export function ppoBatchMetrics(samples: readonly SampleTerms[], klCoef: number): Record<string, number> {
-  const sum = (x: Numbers) => Array.from(x).reduce((total, value) => total + value, 0);
   const scores = samples.map(({ score }) => score);
   return {
     "objective/kl": mean(samples.map(({ kls }) => sum(kls))),
     "objective/kl_coef": klCoef,
     "objective/entropy": mean(samples.map(({ oldLogProbs }) => -sum(oldLogProbs))),
-    "ppo/mean_non_score_reward": mean(samples.flatMap(({ nonScoreRewards }) => Array.from(nonScoreRewards))),
+    "ppo/mean_non_score_reward": mean(concatenate(samples.map(({ nonScoreRewards }) => nonScoreRewards))),
     "ppo/mean_scores": mean(scores),
     "ppo/std_scores": Math.sqrt(variance(scores)),
   };

@@ -1,3 +1,4 @@
+import { concatenate } from "../shared/arrays.js";
 import { centreByStep, discountedReturns } from "../shared/returns.js";
 import { groupsOf } from "../shared/rewards.js";
 import { whiten, type Numbers } from "../shared/statistics.js";
@@ -36,7 +37,7 @@ export function reinforceAdvantages(
     const penalties = discountedReturns(kls, { gamma: 1 });
     return repeatOverTurns(turns, credited[i]).map((credit, t) => credit - klCoef * penalties[t]);
   });
-  const all = whiten(Float64Array.from(raw.flatMap((row) => Array.from(row))), { unbiased: false });
+  const all = whiten(concatenate(raw), { unbiased: false });
   let start = 0;
   return raw.map(({ length }) => all.subarray(start, (start += length)));
 }

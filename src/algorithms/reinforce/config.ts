@@ -1,4 +1,5 @@
 import { PER_TOKEN_KL } from "../shared/kl.js";
+import { SCHEDULES } from "../shared/schedule.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 
 const OPENRLHF = "OpenRLHF";
@@ -15,6 +16,12 @@ export const reinforceSettings = {
     source: OPENRLHF,
   },
   learningRate: { default: 1e-5, min: 0, description: "AdamW's learning rate", source: SHARED },
+  lrSchedulerType: {
+    default: "linear",
+    choices: SCHEDULES,
+    description: "how the learning rate falls over the run",
+    source: SHARED,
+  },
   maxGradNorm: {
     default: 1,
     above: 0,

@@ -1,3 +1,4 @@
+import { sum } from "../shared/arrays.js";
 import { combineRewards, groupsOf } from "../shared/rewards.js";
 import { defined, nanMean, nanStd, STD_EPSILON, type Numbers } from "../shared/statistics.js";
 import type { RlooConfig } from "./config.js";
@@ -55,6 +56,6 @@ export function rlooAdvantages(
 /** Each reward less the mean of the others; NaN where there are no others. */
 function leaveOneOut(group: readonly number[]): number[] {
   const scored = defined(group);
-  const sum = scored.reduce((total, reward) => total + reward, 0);
-  return group.map((reward) => reward - (sum - reward) / (scored.length - 1));
+  const total = sum(scored);
+  return group.map((reward) => reward - (total - reward) / (scored.length - 1));
 }

@@ -1,3 +1,4 @@
+import { SCHEDULES } from "../shared/schedule.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 
 const TRL = "TRL 1.16";
@@ -13,6 +14,12 @@ export const rlooSettings = {
     source: TRL,
   },
   learningRate: { default: 1e-6, min: 0, description: "AdamW's learning rate", source: TRL },
+  lrSchedulerType: {
+    default: "linear",
+    choices: SCHEDULES,
+    description: "how the learning rate falls over the run",
+    source: "TRL 1.16 (Transformers' TrainingArguments)",
+  },
   maxGradNorm: {
     default: 1,
     above: 0,

@@ -1,3 +1,4 @@
+import { sum } from "./arrays.js";
 import { invalid } from "./settings.js";
 import { defined, type Numbers } from "./statistics.js";
 
@@ -14,7 +15,7 @@ export function combineRewards(perFunction: readonly Numbers[], weights?: Number
       );
     }
     const scored = defined(Array.from(rewards, (reward, i) => reward * (weights?.[i] ?? 1)));
-    return scored.length === 0 ? Number.NaN : scored.reduce((sum, reward) => sum + reward, 0);
+    return scored.length === 0 ? Number.NaN : sum(scored);
   });
 }
 
