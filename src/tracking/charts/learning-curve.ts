@@ -61,7 +61,7 @@ export function learningCurveSvg({ title, xLabel, yLabel, series, references = [
   series.forEach(checkLengths);
   const shown = series.flatMap(({ x, y }) => x.filter((_, index) => Number.isFinite(y[index])));
   const heights = series.flatMap(({ y, low = [], high = [] }) => [...y, ...low, ...high]);
-  const xAxis = exactAxis(rangeOf(shown), X_TICKS);
+  const xAxis = exactAxis(fromZero(rangeOf(shown)), X_TICKS);
   const yAxis = roundedAxis(rangeOf([...heights, ...references.map(({ y }) => y)]), Y_TICKS);
   const right = WIDTH - 24 - Math.min(200, CHARACTER * Math.max(0, ...references.map(({ name }) => name.length)));
   const x = scale(xAxis, LEFT, right);
@@ -112,6 +112,11 @@ function rangeOf(values: readonly number[]): Range {
   if (low > high)
     throw new LlamaGymError("INVALID_ARGUMENT", "There is no curve to draw: no value is a finite number.");
   return { low, high };
+}
+
+/** A run that is first measured soon after its beginning is shown from its beginning. */
+function fromZero({ low, high }: Range): Range {
+  return { low: low > 0 && low < high / 10 ? 0 : low, high };
 }
 
 function drawn({ x, y, low, high }: CurveSeries, colour: string, xScale: Scale, yScale: Scale): string[] {

@@ -89,7 +89,7 @@ export class LiveProgress {
 
   /** Seconds until the end at the speed since the first state; a resumed run's earlier part says nothing. */
   private left({ done }: ProgressState): number | undefined {
-    if (this.begin === undefined || done <= this.begin.done) return undefined;
+    if (this.begin === undefined || done <= this.begin.done || done >= 1) return undefined;
     const elapsed = (this.now() - this.begin.time) / 1000;
     return (elapsed * (1 - done)) / (done - this.begin.done);
   }

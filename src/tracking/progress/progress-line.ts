@@ -25,7 +25,7 @@ export interface ProgressHistory {
 /** The mean return and its like have other names in other algorithms; the first that is there is shown. */
 const RETURN = ["rollout/ep_rew_mean", "reward"];
 const KL = ["objective/kl", "kl", "ppo/policy/approxkl", "policy/approxkl_avg"];
-const ENTROPY = ["objective/entropy", "entropy", "ppo/policy/entropy", "policy/entropy_avg"];
+const ENTROPY = ["entropy", "ppo/policy/entropy", "policy/entropy_avg", "objective/entropy"];
 const TURNS_PER_SECOND = ["rollout/turns_per_second"];
 
 const BAR_WIDTH = 20;
