@@ -1,4 +1,4 @@
-import type { SamplingSettings } from "../kernels/sampling.js";
+import type { SamplingSettings, TokenDistribution } from "../kernels/sampling.js";
 
 /** What a reply may be made of: asked before each token. */
 export interface TokenConstraint {
@@ -21,6 +21,8 @@ export interface ReplyRequest {
   /** Asked after each token; true ends the reply (for stop strings). */
   readonly stopWhen?: (tokens: readonly number[]) => boolean;
   readonly constraint?: TokenConstraint;
+  /** Called with what each token is drawn from, before the token; not at temperature 0. */
+  readonly onDistribution?: (distribution: TokenDistribution) => void;
   /** Called with each token as it is drawn. */
   readonly onToken?: (token: number) => void;
   readonly signal?: AbortSignal;

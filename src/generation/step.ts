@@ -134,12 +134,14 @@ export class Step {
     );
   }
 
-  private append(draws: readonly { job: Job }[], { tokens, logProbs, plainLogProbs }: SampleResult): void {
+  private append(draws: readonly { job: Job }[], { tokens, logProbs, plainLogProbs, distributions }: SampleResult): void {
     draws.forEach(({ job }, i) => {
       job.tokens.push(tokens[i]);
       job.logProbs.push(logProbs[i]);
       job.plainLogProbs.push(plainLogProbs[i]);
       job.pending = [tokens[i]];
+      const distribution = distributions[i];
+      if (distribution !== undefined) job.reply!.onDistribution!(distribution);
       job.reply!.onToken?.(tokens[i]);
     });
   }
@@ -153,5 +155,6 @@ function rowSampling({ reply, prompt, tokens }: Job) {
     uniform: settings.temperature === 0 ? 0 : random(),
     seen: penalised ? Int32Array.from([...prompt, ...tokens]) : new Int32Array(0),
     allowed: constraint?.allowed(tokens),
+    keepsDistribution: reply!.onDistribution !== undefined,
   };
 }

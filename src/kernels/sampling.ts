@@ -27,12 +27,15 @@ export interface Choice {
   readonly logProb: number;
 }
 
-/** The tokens that can be drawn and their probabilities, which sum to `mass`. */
+/** The tokens that can be drawn and their probabilities, up to a common factor. */
 interface Candidates {
   ids: Int32Array;
   probabilities: Float64Array;
   count: number;
 }
+
+/** What a token is drawn from: some tokens with their probabilities up to a common factor, or the whole vocabulary in order. */
+export type TokenDistribution = Readonly<Candidates> | Float32Array;
 
 /** The distribution [vocabulary] that `sampleToken` draws from; for tests and for reading. */
 export function distribution(
@@ -61,9 +64,24 @@ export function sampleToken(
 ): Choice {
   if (settings.temperature === 0)
     return { token: argMax(penalised(scores.logits, settings, seen), allowed), logProb: 0 };
+  return drawToken(tokenDistribution(scores, settings, seen, allowed), uniform);
+}
+
+/** What `sampleToken` draws from at a temperature above 0. */
+export function tokenDistribution(
+  scores: RowScores,
+  settings: SamplingSettings,
+  seen: ArrayLike<number>,
+  allowed?: Int32Array,
+): TokenDistribution {
   const plain = settings.topK === 0 && settings.topP >= 1 && settings.minP === 0 && settings.repetitionPenalty === 1;
-  if (plain && allowed === undefined) return walk(scores.tempered, uniform);
-  const { ids, probabilities, count } = candidates(scores, settings, seen, allowed);
+  return plain && allowed === undefined ? scores.tempered : candidates(scores, settings, seen, allowed);
+}
+
+/** Draws by a uniform number in [0, 1). Throws RUNTIME_FAILED when no token has a probability. */
+export function drawToken(from: TokenDistribution, uniform: number): Choice {
+  if (from instanceof Float32Array) return walk(from, uniform);
+  const { ids, probabilities, count } = from;
   const mass = sum(probabilities, count);
   let remaining = uniform * mass;
   let last = count - 1;

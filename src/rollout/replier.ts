@@ -1,8 +1,9 @@
 import { ChoiceConstraint } from "../generation/choices.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { ReplyText } from "../generation/reply-text.js";
-import type { Reply } from "../generation/request.js";
+import type { FinishReason, Reply } from "../generation/request.js";
 import type { RandomStream } from "../tensor/random.js";
+import { ReplyMemory, type ReplyDraft } from "./reply-memory.js";
 import type { ReplySettings } from "./settings.js";
 
 /** A reply as it was sampled, and its text. */
@@ -24,14 +25,18 @@ export interface ReplyWish {
 /** Greedy replies and choice lists that are kept. */
 const KEPT = 8192;
 
+/** From here on a distribution is too large to keep many. */
+const LARGE_VOCABULARY = 4096;
+
 /**
- * Draws replies for many episodes at once: wishes made in the same turn of the event loop are one batch. Greedy replies to a
- * prompt that came before are not computed again while the parameters stand.
+ * Draws replies for many episodes at once: wishes made in the same turn of the event loop are one batch. What was found out about
+ * a prompt that comes again is not computed again while the parameters stand.
  */
 export class Replier {
   private readonly endTokens: ReadonlySet<number>;
   private readonly constraints = new Map<string, ChoiceConstraint>();
   private readonly greedy = new Map<string, Promise<SampledReply>>();
+  private readonly memory = new ReplyMemory();
   private version: number;
 
   constructor(
@@ -49,39 +54,89 @@ export class Replier {
 
   /** One reply. Throws INVALID_ARGUMENT for choices that tokenise alike, CONTEXT_OVERFLOW for a prompt without room. */
   async reply(wish: ReplyWish): Promise<SampledReply> {
+    if (this.version !== this.model.causalLM.version) this.forget();
     if (this.settings.sampling.temperature > 0) return this.draw(wish);
-    if (this.version !== this.model.causalLM.version || this.greedy.size >= KEPT) this.greedy.clear();
-    this.version = this.model.causalLM.version;
     const key = `${wish.prompt.join()};${wish.choices?.join("\u0000") ?? ""}`;
     let reply = this.greedy.get(key);
-    if (reply === undefined) this.greedy.set(key, (reply = this.draw(wish)));
+    if (reply === undefined) {
+      if (this.greedy.size >= KEPT) this.greedy.clear();
+      this.greedy.set(key, (reply = this.draw(wish)));
+    }
     return reply;
+  }
+
+  private forget(): void {
+    this.greedy.clear();
+    this.memory.clear();
+    this.version = this.model.causalLM.version;
   }
 
   private async draw({ prompt, choices, random, signal }: ReplyWish): Promise<SampledReply> {
     const { sampling, maxNewTokens, stop } = this.settings;
     const constraint = choices === undefined ? undefined : this.constraint(choices, prompt);
-    const text = new ReplyText(this.model.tokenizer, {
-      stop,
-      stopTokens: this.endTokens,
-      continuedFrom: prompt.at(-1),
-    });
-    const sampler = await this.model.sampler();
-    const { plainLogProbs: _, ...reply } = await sampler.reply({
-      prompt,
-      settings: sampling,
-      maxNewTokens: constraint?.longest ?? maxNewTokens,
-      random: () => random.random(),
-      stopTokens: constraint === undefined ? this.endTokens : NONE,
-      stopWhen: () => text.stopped,
-      constraint,
-      onToken: (token) => void text.push(token),
-      signal,
-    });
+    const longest = constraint?.longest ?? maxNewTokens;
+    const stopTokens = constraint === undefined ? this.endTokens : NONE;
+    const text = new ReplyText(this.model.tokenizer, { stop, stopTokens: this.endTokens, continuedFrom: prompt.at(-1) });
+    const draft: ReplyDraft & { finishReason: FinishReason | undefined } = {
+      tokens: [],
+      logProbs: [],
+      finishReason: undefined,
+    };
+    let read = 0;
+    /** Why the reply is over, undefined while it is not. */
+    const finishReason = (): FinishReason | undefined => {
+      for (; read < draft.tokens.length; read++) text.push(draft.tokens[read]);
+      const last = draft.tokens.at(-1);
+      if (last === undefined) return undefined;
+      if (stopTokens.has(last) || constraint?.allowed(draft.tokens).length === 0) return "stop";
+      if (text.stopped) return "stop_string";
+      return draft.tokens.length >= longest ? "length" : undefined;
+    };
+    const keeps = this.isRemembered(constraint);
+    const key = keeps ? `${prompt.join()};${choices?.join("\u0000") ?? ""}` : "";
+    const compute = async () => {
+      const known = [...draft.tokens];
+      const sampler = await this.model.sampler();
+      const reply = await sampler.reply({
+        prompt: [...prompt, ...known],
+        settings: sampling,
+        maxNewTokens: longest - known.length,
+        random: () => random.random(),
+        stopTokens,
+        stopWhen: () => text.stopped,
+        constraint: constraint && { allowed: (tokens) => constraint.allowed([...known, ...tokens]) },
+        onDistribution: keeps ? (distribution) => this.memory.learn(key, draft.tokens, distribution) : undefined,
+        onToken: (token) => {
+          draft.tokens.push(token);
+          finishReason();
+        },
+        signal,
+      });
+      draft.logProbs.push(...reply.logProbs);
+      draft.finishReason = reply.finishReason;
+    };
+    if (keeps) {
+      const isOver = () => finishReason() !== undefined;
+      await this.memory.complete(key, draft, { random: () => random.random(), isOver, compute });
+    } else {
+      await compute();
+    }
     text.end();
-    const { tokens } = reply;
-    const allowed = constraint && tokens.map((_token, i) => constraint.allowed(tokens.slice(0, i)));
-    return { ...reply, text: text.text, allowed };
+    const { tokens, logProbs } = draft;
+    return {
+      tokens,
+      logProbs,
+      finishReason: draft.finishReason ?? finishReason()!,
+      text: text.text,
+      allowed: constraint && tokens.map((_token, i) => constraint.allowed(tokens.slice(0, i))),
+    };
+  }
+
+  /** Whether distributions are kept: not greedy replies', not large vocabularies'. */
+  private isRemembered(constraint: ChoiceConstraint | undefined): boolean {
+    const { sampling } = this.settings;
+    if (sampling.temperature === 0) return false;
+    return constraint !== undefined || this.model.causalLM.config.vocabSize <= LARGE_VOCABULARY;
   }
 
   private constraint(choices: readonly string[], prompt: readonly number[]): ChoiceConstraint {

@@ -1,5 +1,11 @@
 import { addScaled, adamw, sgd, sumSquares, type AdamwStep, type SgdStep } from "../kernels/optimisers.js";
-import { plainLogProb, sampleToken, type SamplingSettings } from "../kernels/sampling.js";
+import {
+  plainLogProb,
+  sampleToken,
+  tokenDistribution,
+  type SamplingSettings,
+  type TokenDistribution,
+} from "../kernels/sampling.js";
 import { elementCount } from "../tensor/tensor.js";
 import type { View } from "./buffer.js";
 
@@ -12,6 +18,8 @@ export interface RowSampling {
   readonly seen: Int32Array;
   /** The only tokens that may be drawn, where the reply is constrained. */
   readonly allowed: Int32Array | undefined;
+  /** Gives what the token was drawn from, too. */
+  readonly keepsDistribution: boolean;
 }
 
 /** Work on buffers that is cheaper outside a graph; each runs in the worker, next to the buffers. */
@@ -64,6 +72,8 @@ export interface SampleResult {
   readonly tokens: Int32Array;
   readonly logProbs: Float64Array;
   readonly plainLogProbs: Float64Array;
+  /** Of the rows that asked for it. */
+  readonly distributions: (TokenDistribution | undefined)[];
 }
 
 export type KernelResult = number | SampleResult | Float64Array | undefined;
@@ -144,10 +154,15 @@ function sample(
     tokens: new Int32Array(rows.length),
     logProbs: new Float64Array(rows.length),
     plainLogProbs: new Float64Array(rows.length),
+    distributions: [],
   };
-  rows.forEach(({ settings, uniform, seen, allowed }, i) => {
+  rows.forEach(({ settings, uniform, seen, allowed, keepsDistribution }, i) => {
     const scores = { logits: row(logits, i), tempered: row(tempered, i) };
     const { token, logProb } = sampleToken(scores, settings, seen, uniform, allowed);
+    if (keepsDistribution && settings.temperature > 0) {
+      const distribution = tokenDistribution(scores, settings, seen, allowed);
+      result.distributions[i] = distribution instanceof Float32Array ? distribution.slice() : distribution;
+    }
     result.tokens[i] = token;
     result.logProbs[i] = logProb;
     result.plainLogProbs[i] = plainLogProb(scores.logits, row(plain, i), token);
