@@ -134,7 +134,10 @@ export class Step {
     );
   }
 
-  private append(draws: readonly { job: Job }[], { tokens, logProbs, plainLogProbs, distributions }: SampleResult): void {
+  private append(
+    draws: readonly { job: Job }[],
+    { tokens, logProbs, plainLogProbs, distributions }: SampleResult,
+  ): void {
     draws.forEach(({ job }, i) => {
       job.tokens.push(tokens[i]);
       job.logProbs.push(logProbs[i]);

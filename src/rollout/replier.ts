@@ -76,7 +76,11 @@ export class Replier {
     const constraint = choices === undefined ? undefined : this.constraint(choices, prompt);
     const longest = constraint?.longest ?? maxNewTokens;
     const stopTokens = constraint === undefined ? this.endTokens : NONE;
-    const text = new ReplyText(this.model.tokenizer, { stop, stopTokens: this.endTokens, continuedFrom: prompt.at(-1) });
+    const text = new ReplyText(this.model.tokenizer, {
+      stop,
+      stopTokens: this.endTokens,
+      continuedFrom: prompt.at(-1),
+    });
     const draft: ReplyDraft & { finishReason: FinishReason | undefined } = {
       tokens: [],
       logProbs: [],

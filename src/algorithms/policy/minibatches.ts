@@ -3,7 +3,8 @@ import type { RandomStream } from "../../tensor/random.js";
 
 /**
  * Numbers of the segments' turns, counted through all segments, in random minibatches of at least `size` turns (the last one
- * may be smaller). Turns that stand in one sequence stay together, so that the sequence is computed once.
+ * may be smaller). Turns that stand in one sequence stay together, and so do those that answer the same prompt, so that what they
+ * have in common is computed once.
  */
 export function shuffledMinibatches(segments: readonly Segment[], size: number, random: RandomStream): number[][] {
   const chains = chainsOf(segments);
@@ -32,7 +33,21 @@ function chainsOf(segments: readonly Segment[]): number[][] {
       number++;
     });
   }
-  return chains;
+  return withoutTwins(chains, segments);
+}
+
+/** Chains of one turn with the same prompt as one. */
+function withoutTwins(chains: readonly number[][], segments: readonly Segment[]): number[][] {
+  const turns = segments.flatMap((segment) => segment.turns);
+  const byPrompt = new Map<string, number[]>();
+  return chains.filter((chain) => {
+    if (chain.length > 1) return true;
+    const prompt = turns[chain[0]].prompt.join();
+    const twin = byPrompt.get(prompt);
+    if (twin === undefined) byPrompt.set(prompt, chain);
+    else twin.push(...chain);
+    return twin === undefined;
+  });
 }
 
 function begins(sequence: readonly number[], parts: readonly (readonly number[])[]): boolean {

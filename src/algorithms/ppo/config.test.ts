@@ -24,6 +24,7 @@ describe("resolvePpoConfig", () => {
       cliprangeValue: 0.2,
       vfCoef: 0.1,
       entropyCoef: 0,
+      entropySchedulerType: "constant",
       ratioThreshold: 10,
       targetKl: undefined,
     });

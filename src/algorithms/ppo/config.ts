@@ -69,6 +69,12 @@ export const ppoSettings = {
   cliprangeValue: { default: 0.2, above: 0, description: "how far a value may move from the old one", source: TRL },
   vfCoef: { default: 0.1, min: 0, description: "weight of the value loss", source: TRL },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: OURS },
+  entropySchedulerType: {
+    default: "constant",
+    choices: SCHEDULES,
+    description: "how the entropy bonus falls over the run",
+    source: OURS,
+  },
   ratioThreshold: { default: 10, above: 1, description: "a minibatch of a larger mean ratio is skipped", source: TRL },
   targetKl: {
     default: undefined,

@@ -34,6 +34,13 @@ interface ScoredSegment {
 /** A turn ready to be trained. */
 type PreparedTurn = PpoTokens & { readonly turn: Turn };
 
+/** How schedules stand. */
+interface Factors {
+  readonly learningRate: number;
+  /** Undefined without an entropy bonus. */
+  readonly entropy: number | undefined;
+}
+
 /** What a checkpoint keeps of PPO besides the optimiser. */
 interface PpoState {
   readonly kl: KlControllerState;
@@ -75,7 +82,10 @@ export class PpoLearner implements Learner {
 
   async update(segments: readonly Segment[], { done = 0 }: UpdateOptions = {}): Promise<Metrics> {
     const { config, kl, policy } = this;
-    const learningRateFactor = runFactor(config.lrSchedulerType, done);
+    const factors: Factors = {
+      learningRate: runFactor(config.lrSchedulerType, done),
+      entropy: config.entropyCoef === 0 ? undefined : runFactor(config.entropySchedulerType, done),
+    };
     const { turns, metrics } = this.prepare(await this.score(segments));
     const results: Awaited<ReturnType<PpoLearner["step"]>>[] = [];
     const isFarEnough = () =>
@@ -86,7 +96,7 @@ export class PpoLearner implements Learner {
         results.push(
           await this.step(
             numbers.map((i) => turns[i]),
-            learningRateFactor,
+            factors,
           ),
         );
       }
@@ -178,17 +188,17 @@ export class PpoLearner implements Learner {
   }
 
   /** One optimiser step on a minibatch. */
-  private async step(turns: readonly PreparedTurn[], learningRateFactor: number) {
+  private async step(turns: readonly PreparedTurn[], factors: Factors) {
     const { config, policy } = this;
     const total = turns.reduce((count, { oldLogProbs }) => count + oldLogProbs.length, 0);
     const { statistics, ...result } = await this.updater.step(
       turns.map(({ turn }) => turn),
       // Decisions stand by turns in a batch, as they do in each turn's arrays.
-      (numbers) => ppoInputs(join(numbers.map((i) => turns[i])), total),
+      (numbers) => ppoInputs(join(numbers.map((i) => turns[i])), { total, entropyFactor: factors.entropy }),
       {
         temperature: policy.temperature,
         random: policy.random,
-        learningRateFactor,
+        learningRateFactor: factors.learningRate,
         accept: (sums) => !isRatioTooLarge(sums, config),
       },
     );

@@ -35,7 +35,7 @@ function run(tokens: Tokens, options: PpoOptions = {}, total = tokens.logProbs.l
     logProbs: float32(tokens.logProbs),
     values: float32(tokens.values),
     entropy: float32(tokens.entropy),
-    ...ppoInputs(tokens, total),
+    ...ppoInputs(tokens, { total, entropyFactor: options.entropyCoef === undefined ? undefined : 1 }),
   });
 }
 

@@ -1,7 +1,7 @@
 import { add, cast, clip, input, less, maximum, mul, square, sub, type Node } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
-import type { FloatTensor } from "../../tensor/tensor.js";
+import { tensor, type FloatTensor } from "../../tensor/tensor.js";
 import { vector } from "../shared/sequences.js";
 import { invalid } from "../shared/settings.js";
 import type { Numbers } from "../shared/statistics.js";
@@ -18,7 +18,9 @@ export interface PpoTokens {
   readonly returns: Numbers;
 }
 
-export type PpoInputs = Readonly<Record<keyof PpoTokens | "weights", FloatTensor>>;
+export type PpoInputs = Readonly<Record<keyof PpoTokens | "weights", FloatTensor>> & {
+  readonly entropyFactor?: FloatTensor;
+};
 
 type LossConfig = Pick<PpoConfig, "cliprange" | "cliprangeValue" | "vfCoef" | "entropyCoef">;
 
@@ -37,7 +39,7 @@ export function ppoLoss(
     throw invalid(
       `PPO's entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
     );
-  const perToken = (name: keyof PpoInputs) => input(name, "float32", [selected]);
+  const perToken = (name: keyof PpoTokens | "weights") => input(name, "float32", [selected]);
   const [oldLogProbs, oldValues] = [perToken("oldLogProbs"), perToken("oldValues")];
   const [advantages, returns, weights] = [perToken("advantages"), perToken("returns"), perToken("weights")];
   const mean = (x: Node) => weightedSum(x, weights);
@@ -53,7 +55,7 @@ export function ppoLoss(
 
   const withoutBonus = add(policyLoss, mul(valueLoss, vfCoef));
   const meanEntropy = entropy === undefined ? undefined : mean(entropy);
-  const loss = entropyCoef === 0 ? withoutBonus : sub(withoutBonus, mul(meanEntropy!, entropyCoef));
+  const loss = entropyCoef === 0 ? withoutBonus : sub(withoutBonus, mul(meanEntropy!, entropyWeight(entropyCoef)));
 
   const logRatio = sub(logProbs, oldLogProbs);
   return {
@@ -73,13 +75,25 @@ export function ppoLoss(
   };
 }
 
-/** The inputs of ppoLoss for a run that has `tokens` of the `total` tokens of its minibatch. */
-export function ppoInputs(tokens: PpoTokens, total: number = tokens.oldLogProbs.length): PpoInputs {
+/** The weight of the entropy bonus, less as a run goes on: an input, "entropyFactor", multiplies it. */
+function entropyWeight(entropyCoef: number): Node {
+  return mul(input("entropyFactor", "float32", []), entropyCoef);
+}
+
+/**
+ * The inputs of ppoLoss for a run that has `tokens` of the `total` tokens of its minibatch. `entropyFactor` is wanted where there is
+ * an entropy bonus.
+ */
+export function ppoInputs(
+  tokens: PpoTokens,
+  { total = tokens.oldLogProbs.length, entropyFactor }: { total?: number; entropyFactor?: number } = {},
+): PpoInputs {
   return {
     oldLogProbs: vector(tokens.oldLogProbs),
     oldValues: vector(tokens.oldValues),
     advantages: vector(tokens.advantages),
     returns: vector(tokens.returns),
     weights: vector(new Float32Array(tokens.oldLogProbs.length).fill(1 / total)),
+    ...(entropyFactor === undefined ? {} : { entropyFactor: tensor("float32", [], Float32Array.of(entropyFactor)) }),
   };
 }
