@@ -36,6 +36,14 @@ export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, tempe
   const sequences = turns.map(({ prompt, tokens }, i) => [...prompt, ...tokens.slice(0, places[i].at(-1))]);
   const laid = layRows(sequences, hiddenSize);
   const selected: SelectedToken[] = [];
+  const numbers = new Map<string, number>();
+  /** Alternatives of turns in the same state are the same token of the same place. */
+  const selectOnce = (token: Required<SelectedToken>): number => {
+    const key = `${token.group},${token.row},${token.index},${token.target}`;
+    let number = numbers.get(key);
+    if (number === undefined) numbers.set(key, (number = selected.push(token) - 1));
+    return number;
+  };
   const decisions: Decision[] = [];
   const alternatives: number[][] = [];
   const chosen: number[] = [];
@@ -46,7 +54,8 @@ export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, tempe
       // A state whose value alone is asked for has no next token; any stands for it.
       const taken = tokens.at(token) ?? 0;
       const targets = allowed === undefined ? [taken] : [...allowed[token]];
-      alternatives.push(targets.map((target) => selected.push({ group, row, index, target }) - 1));
+      const select = allowed === undefined ? (own: SelectedToken) => selected.push(own) - 1 : selectOnce;
+      alternatives.push(targets.map((target) => select({ group, row, index, target })));
       chosen.push(targets.indexOf(taken));
       decisions.push({ turn, token });
     }
