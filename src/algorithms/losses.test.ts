@@ -50,12 +50,15 @@ const RETURN = 10;
 const ppo: Algorithm = {
   objective: (policy) => ppoLoss(policy, resolvePpoConfig({ entropyCoef: 0.001, vfCoef: 1 })),
   inputs: ({ logProbs, values }, advantages) =>
-    ppoInputs({
-      oldLogProbs: logProbs,
-      oldValues: values,
-      advantages: spread(advantages),
-      returns: values.map(() => RETURN),
-    }),
+    ppoInputs(
+      {
+        oldLogProbs: logProbs,
+        oldValues: values,
+        advantages: spread(advantages),
+        returns: values.map(() => RETURN),
+      },
+      { entropyFactor: 1 },
+    ),
 };
 
 const reinforce: Algorithm = {
