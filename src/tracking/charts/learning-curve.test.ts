@@ -80,7 +80,8 @@ describe("learningCurveSvg", () => {
   });
 
   it("begins at 0 where a run is first measured soon after that", () => {
-    const from = (first: number) => learningCurveSvg({ ...curve, series: [{ name: "run", x: [first, 1000], y: [0, 1] }] });
+    const from = (first: number) =>
+      learningCurveSvg({ ...curve, series: [{ name: "run", x: [first, 1000], y: [0, 1] }] });
     const start = (svg: string) => / d="M([\d.]+) /.exec(linesOf(svg, "series")[0])?.[1];
     expect(start(from(50))).toBe(String(PLOT.left + (PLOT.right - PLOT.left) / 20));
     expect(start(from(500))).toBe(String(PLOT.left));
