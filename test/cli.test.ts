@@ -92,6 +92,8 @@ describe("llamagym", () => {
     [["generate", "--model", "x", "--seed", "abc"], /--seed must be a whole number of at least 0, not abc/],
     [["generate", "--model", "x", "--device", "gpu"], /--device must be one of auto, cpu, cuda, webgpu, not gpu/],
     [["generate", "--model", "x", "--choice", "a", "--stop", "b"], /choices cannot go with stop/],
+    [["generate", "--model", "x", "--choice", "a", "--regex", "b"], /choices cannot go with regex/],
+    [["generate", "--model", "x", "--regex", "a(?=b)"], /"a\(\?=b\)" cannot be used: at character 3, lookaheads/],
     [["models", "--json=1"], /--json takes no value/],
   ])("refuses %j with status 2 and one line", async (args, message) => {
     const { status, out, err } = await run(args);
@@ -148,6 +150,23 @@ describe("llamagym generate", () => {
     expect(["left", "right"]).toContain(reply.text);
     expect(reply).toMatchObject({ finishReason: "stop", choice: ["left", "right"].indexOf(reply.text as string) });
     expect(reply.tokens).toHaveLength((reply.logProbs as number[]).length);
+  });
+
+  it("holds a reply to a regular expression or to a JSON schema in a file", async () => {
+    const expression = await generate(
+      ..."--prompt Hello --seed 1 --max-new-tokens 9 --regex (left|right)!+".split(" "),
+    );
+    expect(expression).toMatchObject({ status: 0, out: expect.stringMatching(/^(left|right)!+\n$/) as string });
+    const file = join(home, "schema.json");
+    await writeFile(file, '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}');
+    const json = await generate(..."--prompt Hello --seed 1 --max-new-tokens 30 --json-schema".split(" "), file);
+    expect(json).toMatchObject({ status: 0, out: expect.stringMatching(/^\{"n": -?\d+\}\n$/) as string });
+    await writeFile(file, '{"type": "object", "oneOf": []}');
+    const refused = await generate("--prompt", "Hello", "--json-schema", file);
+    expect(refused).toMatchObject({ status: 2, err: expect.stringContaining('"oneOf" is not supported') as string });
+    await writeFile(file, "[]");
+    const broken = await generate("--prompt", "Hello", "--json-schema", file);
+    expect(broken).toMatchObject({ status: 1, err: expect.stringContaining("schema.json") as string });
   });
 
   it("chats over lines: remembers, forgets with /reset, ends with /exit", async () => {

@@ -1,4 +1,5 @@
 import { text } from "node:stream/consumers";
+import { compilePattern, patternOf } from "../generation/constraints/pattern.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import type { PromptInput } from "../generation/prompt.js";
 import { resolveOptions, type GenerationOptions } from "../generation/options.js";
@@ -17,7 +18,7 @@ export const generateCommand = command(
 );
 
 async function generate(values: GenerateValues): Promise<number> {
-  const settings = generationOptions(values);
+  const settings = await generationOptions(values);
   checkTogether(settings);
   if (values.raw && values.system !== undefined)
     throw new UsageError("--raw has no messages, so it takes no --system.");
@@ -34,10 +35,12 @@ async function generate(values: GenerateValues): Promise<number> {
   }
 }
 
-/** Options that contradict one another are told before anything is loaded. */
+/** Options that contradict one another or are not supported are told before anything is loaded. */
 function checkTogether(settings: GenerationOptions): void {
   try {
     resolveOptions(settings);
+    const pattern = patternOf(settings);
+    if (pattern !== undefined) compilePattern(pattern);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

@@ -1,3 +1,5 @@
+import { readJson } from "../files/index.js";
+import type { JsonSchema } from "../generation/index.js";
 import { numberOptions, overflowPolicies, type GenerationOptions } from "../generation/options.js";
 import type { OptionTable, OptionValues } from "./options.js";
 
@@ -34,6 +36,12 @@ export const samplingOptions = {
   seed: { type: "number", ...seed },
   stop: { type: "text", repeated: true, description: "a text that ends the reply; may be given several times" },
   choice: { type: "text", repeated: true, description: "a text that the reply may be; give it once for each" },
+  regex: { type: "text", hint: "expression", description: "a regular expression that the whole reply matches" },
+  "json-schema": {
+    type: "text",
+    hint: "file",
+    description: "a file with a JSON schema: the reply is a JSON value that it allows",
+  },
   overflow: {
     type: "choice",
     choices: overflowPolicies,
@@ -55,8 +63,12 @@ export const generateOptions = {
 
 export type GenerateValues = OptionValues<typeof generateOptions>;
 
-/** The library's generation options from the command line's; what was not given stays out. */
-export function generationOptions(values: OptionValues<typeof samplingOptions>): GenerationOptions {
+/**
+ * The library's generation options from the command line's; what was not given stays out. Throws FILE_NOT_FOUND, FILE_CORRUPT
+ * and FILE_READ_FAILED for the file of a JSON schema.
+ */
+export async function generationOptions(values: OptionValues<typeof samplingOptions>): Promise<GenerationOptions> {
+  const schema = values["json-schema"];
   const options = {
     maxNewTokens: values["max-new-tokens"],
     temperature: values.temperature,
@@ -67,6 +79,9 @@ export function generationOptions(values: OptionValues<typeof samplingOptions>):
     seed: values.seed,
     stop: values.stop,
     choices: values.choice,
+    regex: values.regex,
+    // What else may stand in the file is refused with the other options.
+    jsonSchema: schema === undefined ? undefined : ((await readJson(schema)) as JsonSchema),
     overflow: values.overflow,
   };
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

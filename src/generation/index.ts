@@ -6,7 +6,9 @@ export {
   type PretrainedOptions,
   type TrainablePretrainedOptions,
 } from "./auto.js";
-export { ChoiceConstraint } from "./choices.js";
+export { ChoiceConstraint } from "./constraints/choices.js";
+export type { JsonSchema } from "./constraints/json-schema/keywords.js";
+export { PatternConstraint, type PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export { type GenerationOptions, type OverflowPolicy } from "./options.js";
 export type { PromptInput } from "./prompt.js";

@@ -4,7 +4,11 @@ import { mergeAdapter } from "../models/merging.js";
 import { restoreTrained, saveModel, type SaveOptions } from "../models/saving.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
-import { ChoiceConstraint } from "./choices.js";
+import { ChoiceConstraint } from "./constraints/choices.js";
+import { patternOf } from "./constraints/pattern.js";
+import { PatternCompiler } from "./constraints/pattern-compiler.js";
+import type { PatternConstraint } from "./constraints/pattern-constraint.js";
+import { Vocabulary } from "./constraints/vocabulary.js";
 import { resolveOptions, type GenerationOptions, type OverflowPolicy } from "./options.js";
 import { fitPrompt, readPrompt, type Prompt, type PromptInput } from "./prompt.js";
 import { ReplyText } from "./reply-text.js";
@@ -26,6 +30,7 @@ export interface LanguageModelOptions {
  */
 export class LanguageModel {
   private readonly samplers = new Map<boolean, Promise<Sampler>>();
+  private patterns: PatternCompiler | undefined;
   private closed = false;
 
   /** `AutoModelForCausalLM.fromPretrained` makes one from a path or hub id. */
@@ -135,7 +140,7 @@ export class LanguageModel {
     const { temperature = 1, seed, ...others } = options;
     resolveOptions({ temperature, seed });
     const prompt = this.readPrompt(input, others);
-    const constraint = this.constraint(choices, prompt);
+    const constraint = this.choiceConstraint(choices, prompt);
     const scores = await this.scoreTokens(prompt, constraint.sequences, others);
     const logProbs = constraint.logProbs(scores, temperature === 0 ? 1 : temperature);
     const probabilities = logProbs.map(Math.exp);
@@ -195,10 +200,11 @@ export class LanguageModel {
   ): Promise<ModelReply> {
     const { settings, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const prompt = this.readPrompt(input, options);
-    const constraint = options.choices === undefined ? undefined : this.constraint(options.choices, prompt);
-    const asked = constraint === undefined ? length : { maxNewTokens: constraint.longest, lengthIsAsked: true };
+    const choices = options.choices === undefined ? undefined : this.choiceConstraint(options.choices, prompt);
+    const asked = choices === undefined ? length : { maxNewTokens: choices.longest, lengthIsAsked: true };
     const { tokens, maxNewTokens } = this.fit(prompt, { ...asked, overflow: options.overflow });
-    // A choice ends where the trie does; a token that it contains must not cut it off.
+    const constraint = choices ?? this.patternConstraint(options, prompt, maxNewTokens);
+    // A constraint says itself where a reply ends; a token that it contains must not cut it off.
     const ends = constraint === undefined && options.ignoreEos !== true ? this.endTokenIds : [];
     const stopTokens = new Set([...ends, ...(options.stopTokenIds ?? [])]);
     const silent = constraint === undefined ? stopTokens : new Set(this.endTokenIds);
@@ -225,7 +231,8 @@ export class LanguageModel {
       ...reply,
       text: text?.text ?? "",
       promptTokens: tokens,
-      choice: constraint?.choiceOf(reply.tokens),
+      choice: choices?.choiceOf(reply.tokens),
+      constraint,
     };
   }
 
@@ -245,9 +252,33 @@ export class LanguageModel {
     return fitPrompt(prompt, { ...request, maxPositions: this.causalLM.config.maxPositions });
   }
 
-  private constraint(choices: readonly string[], prompt: Prompt): ChoiceConstraint {
-    const endToken = this.textTokenizer?.eosTokenId ?? this.endTokenIds.at(0);
-    return ChoiceConstraint.ofTexts(this.tokenizer, choices, { previousToken: prompt.tokens.at(-1), endToken });
+  /** The token that ends a reply held to choices or a pattern. */
+  private get endToken(): number | undefined {
+    return this.textTokenizer?.eosTokenId ?? this.endTokenIds.at(0);
+  }
+
+  private choiceConstraint(choices: readonly string[], prompt: Prompt): ChoiceConstraint {
+    return ChoiceConstraint.ofTexts(this.tokenizer, choices, {
+      previousToken: prompt.tokens.at(-1),
+      endToken: this.endToken,
+    });
+  }
+
+  private patternConstraint(
+    options: GenerationOptions,
+    { continues }: Prompt,
+    maxTokens: number,
+  ): PatternConstraint | undefined {
+    const pattern = patternOf(options);
+    if (pattern === undefined) return undefined;
+    this.patterns ??= new PatternCompiler(
+      new Vocabulary(this.tokenizer, {
+        vocabSize: this.causalLM.config.vocabSize,
+        endToken: this.endToken,
+        endTokens: this.endTokenIds,
+      }),
+    );
+    return this.patterns.constraint(pattern, { start: continues ? "continued" : "fresh", maxTokens });
   }
 
   private async scoreTokens(

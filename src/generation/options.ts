@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../errors.js";
 import type { SamplingSettings } from "../kernels/sampling.js";
 import type { ChatOptions } from "../text/index.js";
+import type { JsonSchema } from "./constraints/json-schema/keywords.js";
 
 /** The range of a number that can be set, and what it does. */
 export interface NumberRule {
@@ -55,6 +56,10 @@ export interface GenerationOptions
   readonly ignoreEos?: boolean;
   /** The reply is one of these texts, drawn token by token among those that lead to one. */
   readonly choices?: readonly string[];
+  /** The reply matches this regular expression as a whole; docs/constrained-decoding.md says which are supported. */
+  readonly regex?: string | RegExp;
+  /** The reply is a JSON value that this schema allows, in one line; docs/constrained-decoding.md says which are supported. */
+  readonly jsonSchema?: JsonSchema;
   /** Ends the reply where it stands; it then has finishReason "aborted". */
   readonly signal?: AbortSignal;
   /** False replies as the model does without its adapter. Default true. */
@@ -71,6 +76,8 @@ const otherOptions = [
   "stopTokenIds",
   "ignoreEos",
   "choices",
+  "regex",
+  "jsonSchema",
   "signal",
   "adapter",
   "overflow",
@@ -110,8 +117,8 @@ export function resolveOptions(
   const configured = (name: NumberOption) => options[name] ?? fromConfig(name, generationConfig);
   const random = generationConfig.do_sample === true || RANDOM_OPTIONS.some((name) => options[name] !== undefined);
   const temperature = options.temperature ?? (random ? (fromConfig("temperature", generationConfig) ?? 1) : 0);
-  // Among given choices, only what the caller asks for may take one away.
-  const shaped = options.choices === undefined;
+  // Of what a constraint allows, only what the caller asks for may take something away.
+  const shaped = constraintsOf(options).length === 0;
   const setting = (name: "topK" | "topP" | "minP" | "repetitionPenalty") =>
     shaped ? (configured(name) ?? SAMPLING_DEFAULTS[name]) : (options[name] ?? NO_SHAPING[name]);
   return {
@@ -148,6 +155,28 @@ function checkOptions(options: GenerationOptions): void {
     throw invalid(`overflow must be ${overflowPolicies.join(" or ")}, not ${JSON.stringify(overflow)}.`);
   if (choices !== undefined && (stop !== undefined || stopTokenIds !== undefined || options.maxNewTokens !== undefined))
     throw invalid("A choice ends by itself: choices cannot go with stop, stopTokenIds or maxNewTokens.");
+  checkPatterns(options);
+}
+
+/** What holds a reply: there may be one of these. */
+const CONSTRAINTS = ["choices", "regex", "jsonSchema"] as const;
+
+function constraintsOf(options: GenerationOptions): string[] {
+  return CONSTRAINTS.filter((name) => options[name] !== undefined);
+}
+
+function checkPatterns(options: GenerationOptions): void {
+  const [constraint, other] = constraintsOf(options);
+  if (other !== undefined) throw invalid(`A reply can be held in one way: ${constraint} cannot go with ${other}.`);
+  const { regex, jsonSchema } = options;
+  if (regex !== undefined && typeof regex !== "string" && !(regex instanceof RegExp))
+    throw invalid(`regex must be a text or a RegExp, not ${JSON.stringify(regex)}.`);
+  if (jsonSchema !== undefined && (typeof jsonSchema !== "object" || jsonSchema === null || Array.isArray(jsonSchema)))
+    throw invalid(`jsonSchema must be an object, not ${JSON.stringify(jsonSchema)}.`);
+  if (regex === undefined && jsonSchema === undefined) return;
+  const ending = (["stop", "stopTokenIds", "ignoreEos"] as const).find((name) => options[name] !== undefined);
+  if (ending !== undefined)
+    throw invalid(`A reply ends where its ${constraint} lets it: ${constraint} cannot go with ${ending}.`);
 }
 
 /** Throws INVALID_ARGUMENT when a value is no number in the rule's range; `name` is what the message calls it. */

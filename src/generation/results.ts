@@ -1,5 +1,5 @@
 import type { GenerationOptions } from "./options.js";
-import type { Reply } from "./request.js";
+import type { Reply, TokenConstraint } from "./request.js";
 
 /** A reply, with its text. */
 export interface ModelReply extends Reply {
@@ -9,6 +9,8 @@ export interface ModelReply extends Reply {
   readonly promptTokens: readonly number[];
   /** Which of the `choices` it is; undefined without choices, or when aborted. */
   readonly choice: number | undefined;
+  /** What held it: says for each place which tokens were allowed there. Undefined for a free reply. */
+  readonly constraint: TokenConstraint | undefined;
 }
 
 /** Options of a batch: prompt i draws with `seed + i`, or with its own of `seeds`. */

@@ -178,11 +178,11 @@ function candidates(
   let weights = changed ? temperedWeights(penalised(scores.logits, settings, seen), temperature) : scores.tempered;
   if (allowed !== undefined) {
     // Among few tokens the common normaliser may have swallowed them all: start again from their logits.
-    const few = Float32Array.from(
-      allowed,
-      (id) => (changed ? penalised(scores.logits, settings, seen) : scores.logits)[id],
+    const logits = penalised(scores.logits, settings, seen);
+    weights = temperedWeights(
+      Float32Array.from(allowed, (id) => logits[id]),
+      temperature,
     );
-    weights = temperedWeights(few, temperature);
   }
   let kept = topK > 0 && topK < weights.length ? atLeast(weights, kthLargest(weights, topK)) : undefined;
   if (topP < 1) kept = kept === undefined ? nucleus(weights, topP) : nucleusOf(kept, topP);

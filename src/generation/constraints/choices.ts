@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../errors.js";
-import type { Tokenizer } from "../text/index.js";
-import type { TokenConstraint } from "./request.js";
+import { LlamaGymError } from "../../errors.js";
+import type { Tokenizer } from "../../text/index.js";
+import type { TokenConstraint } from "../request.js";
 
 interface TrieNode {
   readonly children: Map<number, TrieNode>;

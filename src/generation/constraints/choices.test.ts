@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { writeRandomModel } from "../../test/support/random-model.js";
-import { AutoModelForCausalLM } from "./auto.js";
+import { writeRandomModel } from "../../../test/support/random-model.js";
+import { AutoModelForCausalLM } from "../auto.js";
 import { ChoiceConstraint } from "./choices.js";
-import type { LanguageModel } from "./language-model.js";
+import type { LanguageModel } from "../language-model.js";
 
 const allowedAfter = (constraint: ChoiceConstraint, tokens: readonly number[]) => [...constraint.allowed(tokens)];
 

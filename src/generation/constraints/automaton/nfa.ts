@@ -1,0 +1,104 @@
+import { LlamaGymError } from "../../../errors.js";
+import type { Expression } from "../regex/expression.js";
+import { type ByteRange, utf8Sequences } from "./utf8.js";
+
+/** A step over one byte. */
+interface ByteEdge {
+  readonly range: ByteRange;
+  readonly to: number;
+}
+
+/** More than that is a mistake, or a repetition of thousands. */
+const MOST_STATES = 200_000;
+
+/**
+ * A nondeterministic automaton over the bytes of UTF-8 text (Thompson 1968): from `start`, along `edges` and freely along
+ * `jumps`, exactly the expression's texts lead to `end`.
+ */
+export class Nfa {
+  readonly edges: ByteEdge[][] = [];
+  readonly jumps: number[][] = [];
+  readonly start: number;
+  readonly end: number;
+
+  /** `name` says in messages what is compiled. Throws INVALID_ARGUMENT when it takes too many states. */
+  constructor(
+    expression: Expression,
+    private readonly name: string,
+  ) {
+    this.start = this.addState();
+    this.end = this.add(expression, this.start);
+  }
+
+  private addState(): number {
+    if (this.edges.length >= MOST_STATES) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `${this.name} is too large: it takes more than ${MOST_STATES} states. Make its repetitions or lengths smaller.`,
+      );
+    }
+    this.jumps.push([]);
+    return this.edges.push([]) - 1;
+  }
+
+  /** Adds an expression behind a state, which must have no way back to itself but through others; gives the state it ends in. */
+  private add(expression: Expression, start: number): number {
+    switch (expression.kind) {
+      case "characters":
+        return this.addCharacters(utf8Sequences(expression.set), start);
+      case "sequence":
+        return expression.parts.reduce((state, part) => this.add(part, state), start);
+      case "alternatives": {
+        const end = this.addState();
+        for (const option of expression.options) this.jump(this.add(option, this.jump(start, this.addState())), end);
+        return end;
+      }
+      case "repetition":
+        return this.addRepetition(expression, start);
+    }
+  }
+
+  private addRepetition({ body, min, max }: Extract<Expression, { kind: "repetition" }>, start: number): number {
+    let state = start;
+    for (let i = 0; i < min; i++) state = this.add(body, state);
+    const end = this.addState();
+    if (max === Infinity) {
+      const loop = this.jump(state, this.addState());
+      this.jump(this.add(body, loop), loop);
+      this.jump(loop, end);
+      return end;
+    }
+    this.jump(state, end);
+    for (let i = min; i < max; i++) {
+      // A state of its own, for a body that loops back to where it starts.
+      state = this.add(body, this.jump(state, this.addState()));
+      this.jump(state, end);
+    }
+    return end;
+  }
+
+  /** Sequences that end alike share those states. */
+  private addCharacters(sequences: readonly (readonly ByteRange[])[], start: number): number {
+    const end = this.addState();
+    const before = new Map<string, number>();
+    for (const sequence of sequences) {
+      let to = end;
+      for (const range of sequence.slice(1).reverse()) {
+        const key = `${range[0]}-${range[1]}-${to}`;
+        let state = before.get(key);
+        if (state === undefined) {
+          before.set(key, (state = this.addState()));
+          this.edges[state].push({ range, to });
+        }
+        to = state;
+      }
+      this.edges[start].push({ range: sequence[0], to });
+    }
+    return end;
+  }
+
+  private jump(from: number, to: number): number {
+    this.jumps[from].push(to);
+    return to;
+  }
+}

@@ -1,0 +1,55 @@
+import { LlamaGymError } from "../../errors.js";
+import type { TokenConstraint } from "../request.js";
+import type { TokenAutomaton } from "./token-automaton.js";
+import type { TextStart } from "./vocabulary.js";
+
+export interface PatternConstraintOptions {
+  /** Whether the reply is a text of its own (the default), or goes on with its prompt's. */
+  readonly start?: TextStart;
+  /** The reply has at most this many tokens; each is chosen so that it can still end. Unlimited by default. */
+  readonly maxTokens?: number;
+}
+
+const NONE = new Int32Array(0);
+
+/**
+ * Holds a reply to the texts of an expression. The tokens allowed next are those behind which the reply can still become such a
+ * text, within `maxTokens`; the end token is one of them where the text so far is such a text and may go on. Where it may
+ * not go on, nothing is allowed and the reply is over. Every way of cutting a text into tokens is allowed. Among the allowed
+ * tokens the model's own probabilities decide, so a reply's probability is the product, over its tokens, of
+ * p(token) / sum of p over the tokens allowed there.
+ */
+export class PatternConstraint implements TokenConstraint {
+  private readonly start: number;
+  private readonly maxTokens: number;
+
+  /** Throws INVALID_ARGUMENT when no text of the expression fits into `maxTokens`. */
+  constructor(
+    private readonly automaton: TokenAutomaton,
+    { start = "fresh", maxTokens = Infinity }: PatternConstraintOptions = {},
+  ) {
+    const { state, cost } = automaton.start(start);
+    if (cost > maxTokens) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `${automaton.name} needs room for ${cost} tokens, and this reply has room for ${maxTokens}. Raise maxNewTokens.`,
+      );
+    }
+    this.start = state;
+    this.maxTokens = maxTokens;
+  }
+
+  allowed(tokens: readonly number[]): Int32Array {
+    const state = this.automaton.follow(this.start, tokens);
+    if (state === undefined) return NONE;
+    const { tokens: possible, costs, largestCost } = this.automaton.steps(state);
+    const left = this.maxTokens - tokens.length - 1;
+    return largestCost <= left ? possible : possible.filter((_, i) => costs[i] <= left);
+  }
+
+  /** Whether these tokens are a whole reply: one of the texts, and its end token where it could go on. */
+  isComplete(tokens: readonly number[]): boolean {
+    const state = this.automaton.follow(this.start, tokens);
+    return state !== undefined && this.automaton.isEnd(state);
+  }
+}

@@ -1,0 +1,52 @@
+import { type CharacterSet, characterSet } from "./characters.js";
+
+/** A set of texts, built of characters: what a regular expression means. */
+export type Expression =
+  | { readonly kind: "characters"; readonly set: CharacterSet }
+  | { readonly kind: "sequence"; readonly parts: readonly Expression[] }
+  | { readonly kind: "alternatives"; readonly options: readonly Expression[] }
+  | { readonly kind: "repetition"; readonly body: Expression; readonly min: number; readonly max: number };
+
+/** The empty text alone; the functions below give no other expression that means this. */
+export const EMPTY_TEXT: Expression = { kind: "sequence", parts: [] };
+
+/** No text at all; likewise the only one. */
+export const NOTHING: Expression = { kind: "alternatives", options: [] };
+
+/** One character of a set. */
+export function characters(set: CharacterSet): Expression {
+  return set.length === 0 ? NOTHING : { kind: "characters", set };
+}
+
+/** One text. */
+export function literal(text: string): Expression {
+  const codes = Array.from(text, (character) => character.codePointAt(0)!);
+  return sequence(codes.map((code) => characters(characterSet([[code, code]]))));
+}
+
+/** One after another. */
+export function sequence(parts: readonly Expression[]): Expression {
+  if (parts.includes(NOTHING)) return NOTHING;
+  const written = parts.filter((part) => part !== EMPTY_TEXT);
+  if (written.length === 0) return EMPTY_TEXT;
+  return written.length === 1 ? written[0] : { kind: "sequence", parts: written };
+}
+
+/** Any one of them. */
+export function alternatives(options: readonly Expression[]): Expression {
+  const possible = options.filter((option) => option !== NOTHING);
+  if (possible.length === 0) return NOTHING;
+  if (possible.every((option) => option === EMPTY_TEXT)) return EMPTY_TEXT;
+  return possible.length === 1 ? possible[0] : { kind: "alternatives", options: possible };
+}
+
+/** The body `min` to `max` times; `max` may be Infinity. */
+export function repetition(body: Expression, min: number, max = Infinity): Expression {
+  if (max === 0 || body === EMPTY_TEXT) return EMPTY_TEXT;
+  if (body === NOTHING) return min === 0 ? EMPTY_TEXT : NOTHING;
+  return min === 1 && max === 1 ? body : { kind: "repetition", body, min, max };
+}
+
+export function optional(body: Expression): Expression {
+  return repetition(body, 0, 1);
+}
