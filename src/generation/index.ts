@@ -8,6 +8,7 @@ export {
 } from "./auto.js";
 export { ChoiceConstraint } from "./constraints/choices.js";
 export type { JsonSchema } from "./constraints/json-schema/keywords.js";
+export type { Pattern } from "./constraints/pattern.js";
 export { PatternConstraint, type PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export { type GenerationOptions, type OverflowPolicy } from "./options.js";

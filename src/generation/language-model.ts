@@ -5,9 +5,9 @@ import { restoreTrained, saveModel, type SaveOptions } from "../models/saving.js
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
 import { ChoiceConstraint } from "./constraints/choices.js";
-import { patternOf } from "./constraints/pattern.js";
+import { type Pattern, patternOf } from "./constraints/pattern.js";
 import { PatternCompiler } from "./constraints/pattern-compiler.js";
-import type { PatternConstraint } from "./constraints/pattern-constraint.js";
+import type { PatternConstraint, PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 import { Vocabulary } from "./constraints/vocabulary.js";
 import { resolveOptions, type GenerationOptions, type OverflowPolicy } from "./options.js";
 import { fitPrompt, readPrompt, type Prompt, type PromptInput } from "./prompt.js";
@@ -152,6 +152,22 @@ export class LanguageModel {
   }
 
   /**
+   * What holds a reply to a pattern, for a sampler and for a trainer that computes probabilities under it: `generate` makes the
+   * same of `regex` and `jsonSchema`. What a pattern compiles to is kept. Throws INVALID_ARGUMENT for a pattern that is not
+   * supported or does not fit into `maxTokens`, TOKENIZER_UNSUPPORTED for a tokenizer that puts text between tokens.
+   */
+  patternConstraint(pattern: Pattern, options: PatternConstraintOptions = {}): PatternConstraint {
+    this.patterns ??= new PatternCompiler(
+      new Vocabulary(this.tokenizer, {
+        vocabSize: this.causalLM.config.vocabSize,
+        endToken: this.endToken,
+        endTokens: this.endTokenIds,
+      }),
+    );
+    return this.patterns.constraint(pattern, options);
+  }
+
+  /**
    * Saves the model and its tokenizer: of an adapted model the adapter as PEFT does, else a folder that Transformers opens.
    * `mergeAndUnload` first saves an adapted model whole. Throws FILE_WRITE_FAILED.
    */
@@ -203,7 +219,9 @@ export class LanguageModel {
     const choices = options.choices === undefined ? undefined : this.choiceConstraint(options.choices, prompt);
     const asked = choices === undefined ? length : { maxNewTokens: choices.longest, lengthIsAsked: true };
     const { tokens, maxNewTokens } = this.fit(prompt, { ...asked, overflow: options.overflow });
-    const constraint = choices ?? this.patternConstraint(options, prompt, maxNewTokens);
+    const pattern = patternOf(options);
+    const start = prompt.continues ? "continued" : "fresh";
+    const constraint = choices ?? (pattern && this.patternConstraint(pattern, { start, maxTokens: maxNewTokens }));
     // A constraint says itself where a reply ends; a token that it contains must not cut it off.
     const ends = constraint === undefined && options.ignoreEos !== true ? this.endTokenIds : [];
     const stopTokens = new Set([...ends, ...(options.stopTokenIds ?? [])]);
@@ -262,23 +280,6 @@ export class LanguageModel {
       previousToken: prompt.tokens.at(-1),
       endToken: this.endToken,
     });
-  }
-
-  private patternConstraint(
-    options: GenerationOptions,
-    { continues }: Prompt,
-    maxTokens: number,
-  ): PatternConstraint | undefined {
-    const pattern = patternOf(options);
-    if (pattern === undefined) return undefined;
-    this.patterns ??= new PatternCompiler(
-      new Vocabulary(this.tokenizer, {
-        vocabSize: this.causalLM.config.vocabSize,
-        endToken: this.endToken,
-        endTokens: this.endTokenIds,
-      }),
-    );
-    return this.patterns.constraint(pattern, { start: continues ? "continued" : "fresh", maxTokens });
   }
 
   private async scoreTokens(

@@ -1,4 +1,4 @@
-import { ChoiceConstraint } from "../generation/choices.js";
+import { ChoiceConstraint } from "../generation/constraints/choices.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { ReplyText } from "../generation/reply-text.js";
 import type { FinishReason, Reply } from "../generation/request.js";
