@@ -26,14 +26,13 @@ interface SavedState {
   readonly progress: RunProgress;
   readonly learner: unknown;
   readonly optimizer: Pick<OptimizerState, "kind" | "step">;
-  /** null where the environments cannot be saved: a resumed run then starts new episodes. */
-  readonly seats: readonly SeatState[] | null;
+  readonly seats: readonly SeatState[];
   readonly starts: unknown;
 }
 
 export interface Checkpoint {
   readonly progress: RunProgress;
-  readonly seats: readonly SeatState[] | null;
+  readonly seats: readonly SeatState[];
   /** The stream that starts environments. */
   readonly starts: unknown;
 }
@@ -43,6 +42,8 @@ const VERSION = 1;
 const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const KEPT_CHECKPOINTS = 2;
+/** Behind the name of a checkpoint that is being written. */
+const UNFINISHED = ".partial";
 
 /**
  * Saves a checkpoint as a folder of its own, under a temporary name until it is whole, and deletes all but the last two. The
@@ -52,9 +53,9 @@ export async function saveCheckpoint(parent: string, agent: Agent, checkpoint: C
   const learner = await agent.learner();
   const { optimizer, state } = await learner.getState();
   const folder = join(parent, String(checkpoint.progress.updates).padStart(6, "0"));
-  const unfinished = `${folder}.partial`;
+  const unfinished = folder + UNFINISHED;
   try {
-    await rm(unfinished, { recursive: true, force: true });
+    await removeUnfinished(parent);
     await mkdir(unfinished, { recursive: true });
     await agent.save(unfinished);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
@@ -66,7 +67,6 @@ export async function saveCheckpoint(parent: string, agent: Agent, checkpoint: C
       optimizer: { kind: optimizer.kind, step: optimizer.step },
     };
     await writeJson(join(unfinished, STATE_FILE), saved);
-    await rm(folder, { recursive: true, force: true });
     await rename(unfinished, folder);
   } catch (error) {
     if (error instanceof LlamaGymError) throw error;
@@ -77,6 +77,12 @@ export async function saveCheckpoint(parent: string, agent: Agent, checkpoint: C
   for (const old of (await listCheckpoints(parent)).slice(0, -KEPT_CHECKPOINTS))
     await rm(join(parent, old), { recursive: true, force: true });
   return folder;
+}
+
+/** Takes away what a process that was killed while it saved left behind. */
+async function removeUnfinished(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => []))
+    if (name.endsWith(UNFINISHED)) await rm(join(parent, name), { recursive: true, force: true });
 }
 
 /** The newest whole checkpoint of a run; undefined when there is none. */
@@ -117,7 +123,7 @@ async function readOptimizer(folder: string, { optimizer }: SavedState): Promise
   const file = await SafetensorsFile.open(join(folder, OPTIMIZER_FILE));
   try {
     const moments: Float32Array[] = [];
-    for (const name of [...file.entries.keys()].sort()) moments.push(await file.readFloat32(name));
+    for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));
     return { ...optimizer, moments };
   } finally {
     await file.close();
