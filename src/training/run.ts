@@ -24,15 +24,7 @@ const CHECKPOINTS = "checkpoints";
 const ADAPTER = "adapter";
 
 /** What may be another when a run goes on; all else would make it another run. */
-const RESUME_SETTINGS = [
-  "episodes",
-  "turns",
-  "device",
-  "threads",
-  "maxTokens",
-  "saveEvery",
-  "evalEpisodes",
-] as const;
+const RESUME_SETTINGS = ["episodes", "turns", "device", "threads", "maxTokens", "saveEvery", "evalEpisodes"] as const;
 export type ResumeChanges = Pick<TrainOptions, (typeof RESUME_SETTINGS)[number]>;
 
 export interface RunOptions {
