@@ -71,7 +71,7 @@ const NUM_ENVS = 16;
 /** The least that each option can be. */
 const LEAST = { numEnvs: 1, episodes: 1, turns: 1, seed: 0, saveEvery: 1 } as const;
 
-/** Episodes of the moving mean. */
+/** Episodes of the moving mean, or those of the last update where they are more. */
 const WINDOW = 100;
 const SAMPLES = 3;
 
@@ -182,10 +182,11 @@ export class Trainer {
     const learnt = await learner.update(experience.segments, { done });
     const end = performance.now();
     const turns = experience.segments.flatMap((segment) => segment.turns);
+    const returns = [...this.progress.recentReturns, ...experience.episodes.map((episode) => episode.return)];
     this.count(experience, turns, (end - start) / 1000);
-    const { updates, recentReturns, tokens, episodes, turns: allTurns } = this.progress;
+    const { updates, tokens, episodes, turns: allTurns } = this.progress;
     this.metrics = {
-      "rollout/ep_rew_mean": mean(recentReturns),
+      "rollout/ep_rew_mean": mean(returns.slice(-Math.max(WINDOW, experience.episodes.length))),
       "rollout/ep_len_mean": mean(experience.episodes.map((episode) => episode.turns)),
       "rollout/invalid_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
       "rollout/turns_per_second": (turns.length * 1000) / (end - start),
