@@ -3,6 +3,7 @@ export type { Learner, Metrics } from "./algorithms/learner.js";
 export type { PpoConfig, PpoOptions } from "./algorithms/ppo/config.js";
 export { Env, make, makeAsync, register, type StepResult } from "./envs/index.js";
 export { LlamaGymError, type ErrorCode } from "./errors.js";
+export * from "./algorithms/sft/index.js";
 export type { DownloadProgress } from "./files/index.js";
 export * from "./generation/index.js";
 export type { SamplingSettings } from "./kernels/sampling.js";

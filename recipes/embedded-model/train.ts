@@ -14,7 +14,7 @@ import { trainTokenizer } from "./tokenizer.js";
 const SIZE = { hiddenSize: 128, intermediateSize: 352, layers: 4, heads: 4, contextLength: 2048 };
 const TOKENIZER = { vocabSize: 1024, merges: 160 };
 const TOKENIZER_CONVERSATIONS = 20_000;
-const BATCH = 64;
+const BATCH = Number(process.env.BATCH ?? 64);
 
 const { values } = parseArgs({
   options: {
@@ -51,17 +51,17 @@ try {
   const model = base.withCausalLM(await trainWeights(base.causalLM));
   const trainer = await SftTrainer.create(model, {
     learningRate: Number(values["learning-rate"]),
-    schedule: "cosine",
+    lrSchedulerType: "cosine",
     warmupSteps: Math.min(100, steps / 10),
     maxSteps: steps,
-    maxTokensPerPass: 20_000,
+    maxTokens: 20_000,
     beta2: 0.98,
     weightDecay: 0.01,
   });
   const random = new RandomStream(seed, [3]);
   const began = performance.now();
   for (let step = 0; step < steps; step++) {
-    const stats = await trainer.step(draw(random, BATCH).map((messages) => ({ messages })));
+    const stats = await trainer.update(draw(random, BATCH).map((messages) => ({ messages })));
     if (step % 20 === 19 || step < 5) {
       console.log(
         `${stats.step} loss ${stats.loss.toFixed(3)} accuracy ${stats.token_accuracy.toFixed(3)} ` +

@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
+import type { DecoderConfig } from "../nn/config.js";
 import type { Learner, PolicyTraits } from "./learner.js";
 import type { PpoOptions } from "./ppo/config.js";
 import { PpoLearner } from "./ppo/learner.js";
@@ -24,7 +25,10 @@ export async function createLearner(
       "Training needs replies drawn at a temperature above 0: greedy ones try nothing out.",
     );
   }
-  const { hiddenSize, layers } = model.config;
-  const affordable = Math.floor(KEPT_VALUES / (30 * hiddenSize * layers.length));
-  return PpoLearner.create(model, ppo, { ...policy, maxTokens: maxTokens ?? Math.max(256, affordable) });
+  return PpoLearner.create(model, ppo, { ...policy, maxTokens: maxTokens ?? affordableTokens(model.config) });
+}
+
+/** Tokens of a forward and backward pass that takes some 2 GB. */
+export function affordableTokens({ hiddenSize, layers }: DecoderConfig): number {
+  return Math.max(256, Math.floor(KEPT_VALUES / (30 * hiddenSize * layers.length)));
 }

@@ -9,6 +9,10 @@ import { endQuietlyOnClosedPipe, print } from "./output.js";
 
 /** Every command; a new one is a file and a line. They are loaded when they are called. */
 const commands: Readonly<Record<string, { readonly description: string; readonly load: () => Promise<CommandDef> }>> = {
+  sft: {
+    description: "Fine-tune a model on examples",
+    load: async () => (await import("./sft.js")).sftCommand,
+  },
   train: {
     description: "Train a language model by reinforcement learning in an environment",
     load: async () => (await import("./train.js")).trainCommand,

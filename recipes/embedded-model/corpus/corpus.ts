@@ -1,4 +1,5 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
+import { askAboutRow, echo } from "./all-at-once.js";
 import { cardScenes } from "./card-scenes.js";
 import { controlScenes } from "./control-scenes.js";
 import type { Conversation, Exchange } from "./conversation.js";
@@ -22,7 +23,7 @@ const SCENE_WEIGHTS = { control: 6, cards: 3, grids: 3, textWorld: 1.5, tasks: 2
 
 /** What the model is taught: how to answer in form, and to read what it is shown. Never which action is good. */
 export class Corpus {
-  private constructor(private readonly drawScene: DrawScene) {}
+  private constructor(readonly drawScene: DrawScene) {}
 
   static create(): Corpus {
     const families: Record<keyof typeof SCENE_WEIGHTS, readonly DrawScene[]> = {
@@ -48,6 +49,8 @@ export class Corpus {
       [2.5, (random) => [this.followRule(random)]],
       [1.5, (random) => [numberQuestions(random)]],
       [1, (random) => [passageQuestions(random)]],
+      [1, (random) => [{ exchanges: Array.from({ length: random.integers(1, 4) }, () => askAboutRow(random)) }]],
+      [1, (random) => [{ exchanges: Array.from({ length: random.integers(1, 4) }, () => echo(random)) }]],
       [0.1, (random) => [plainChat(random)]],
     ];
     return weighted(kinds, ([weight]) => weight)(random)[1](random);

@@ -30,3 +30,26 @@ export function spread(random: RandomStream, limit: number): number {
   const scale = random.choice([1, 1, 0.5, 0.2, 0.1, 0.03]);
   return random.uniform(-limit * scale, limit * scale);
 }
+
+/** A written number with fewer decimals; a half goes away from zero, as one rounds by hand. */
+export function roundedHalfAway(text: string, decimals: number): number {
+  const value = Number(text);
+  return (Math.sign(value) * Math.round(Math.abs(value) * 10 ** decimals + 1e-9)) / 10 ** decimals;
+}
+
+export function signWord(value: number): string {
+  return value > 0 ? "positive" : value < 0 ? "negative" : "zero";
+}
+
+const SIZES = [
+  [0.01, "tiny"],
+  [0.1, "small"],
+  [1, "medium"],
+  [10, "large"],
+  [Infinity, "huge"],
+] as const;
+
+/** Sizes without sign: below 0.01 tiny, 0.1 small, 1 medium, 10 large, else huge. */
+export function sizeWord(value: number): string {
+  return SIZES.find(([bound]) => Math.abs(value) < bound)![1];
+}

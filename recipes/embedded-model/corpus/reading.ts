@@ -1,14 +1,28 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
 import type { Exchange } from "./conversation.js";
-import { randomStyle, rounded, spread, written } from "./number-text.js";
+import { randomStyle, rounded, roundedHalfAway, signWord, sizeWord, spread, written } from "./number-text.js";
+import { askAboutAll } from "./all-at-once.js";
 import { drawStatement, pair, type Quantity } from "./quantities.js";
 import type { Scene } from "./scene.js";
 
 type Ask = (quantities: readonly Quantity[], random: RandomStream) => Exchange;
 
 /** Kinds of questions about numbers that a text tells; a kind that stands twice is asked twice as often. */
-const ABOUT_ONE: readonly Ask[] = [copy, signWord, size, round, statement, statement, statement, statement];
-const ABOUT_TWO: readonly Ask[] = [...ABOUT_ONE, larger, farther, sum, sum, statement, statement, statement];
+const ABOUT_ONE: readonly Ask[] = [copy, signOf, size, round, statement, statement, statement, statement];
+const ABOUT_TWO: readonly Ask[] = [
+  ...ABOUT_ONE,
+  askAboutAll,
+  askAboutAll,
+  askAboutAll,
+  askAboutAll,
+  larger,
+  farther,
+  sum,
+  sum,
+  statement,
+  statement,
+  statement,
+];
 
 /** A question about what a scene shows; undefined for a scene that tells nothing to ask about. */
 export function askAbout({ quantities = [], facts = [] }: Scene, random: RandomStream): Exchange | undefined {
@@ -27,21 +41,11 @@ function copy(quantities: readonly Quantity[], random: RandomStream): Exchange {
   return { skill: "copy", user, assistant: text };
 }
 
-function signWord(quantities: readonly Quantity[], random: RandomStream): Exchange {
+function signOf(quantities: readonly Quantity[], random: RandomStream): Exchange {
   const { name, value } = random.choice(quantities);
-  const answer = value > 0 ? "positive" : value < 0 ? "negative" : "zero";
-  return { skill: "sign", user: `What sign has ${name}?`, assistant: answer };
+  return { skill: "sign", user: `What sign has ${name}?`, assistant: signWord(value) };
 }
 
-const SIZES = [
-  [0.01, "tiny"],
-  [0.1, "small"],
-  [1, "medium"],
-  [10, "large"],
-  [Infinity, "huge"],
-] as const;
-
-/** Sizes without sign: below 0.01 tiny, 0.1 small, 1 medium, 10 large, else huge. */
 function size(quantities: readonly Quantity[], random: RandomStream): Exchange {
   const { name, value } = random.choice(quantities);
   if (random.random() < 0.5) {
@@ -51,8 +55,7 @@ function size(quantities: readonly Quantity[], random: RandomStream): Exchange {
       assistant: Math.abs(value) < 0.05 ? "yes" : "no",
     };
   }
-  const [, answer] = SIZES.find(([bound]) => Math.abs(value) < bound)!;
-  return { skill: "size", user: `How large is ${name}?`, assistant: answer };
+  return { skill: "size", user: `How large is ${name}?`, assistant: sizeWord(value) };
 }
 
 function round(quantities: readonly Quantity[], random: RandomStream): Exchange {
@@ -62,14 +65,8 @@ function round(quantities: readonly Quantity[], random: RandomStream): Exchange 
   return {
     skill: "round",
     user: `Round ${name} to ${places}.`,
-    assistant: written(roundHalfAway(text, decimals), { decimals, plus: style.plus }),
+    assistant: written(roundedHalfAway(text, decimals), { decimals, plus: style.plus }),
   };
-}
-
-/** Half a unit goes away from zero, as digits are rounded by hand. */
-function roundHalfAway(text: string, decimals: number): number {
-  const value = Number(text);
-  return (Math.sign(value) * Math.round(Math.abs(value) * 10 ** decimals + 1e-9)) / 10 ** decimals;
 }
 
 function statement(quantities: readonly Quantity[], random: RandomStream): Exchange {
@@ -124,7 +121,7 @@ export function askAboutNumbers(random: RandomStream): Exchange {
     return { name: text, limit, value, style, text };
   });
   if (random.random() < 0.5) quantities[1] = near(quantities[0], random);
-  const ask = random.choice([signWord, size, round, statement, statement, statement, larger, farther, sum, sum]);
+  const ask = random.choice([signOf, size, round, statement, statement, statement, larger, farther, sum, sum]);
   return ask(quantities, random);
 }
 

@@ -1,3 +1,4 @@
+import { commonLength, compare } from "../policy/rows.js";
 import type { TokenExample } from "./example.js";
 
 /** Rows behind one beginning; a row alone has none. */
@@ -15,32 +16,31 @@ const SHORTEST_PREFIX = 16;
  * Clusters have powers of two as sizes, so that few sizes occur; examples that share too little stay alone.
  */
 export function shareBeginnings(examples: readonly TokenExample[]): readonly Cluster[] {
-  const sorted = [...examples].sort((a, b) => compareTokens(a.tokens, b.tokens));
+  const sorted = [...examples].sort((a, b) => compare(a.tokens, b.tokens));
   const clusters: Cluster[] = [];
   for (let start = 0; start < sorted.length;) {
-    const { count, shared } = longestRun(sorted, start);
-    const size = 2 ** Math.floor(Math.log2(count));
-    clusters.push({ shared: size === 1 ? 0 : shared, rows: sorted.slice(start, start + size) });
+    const run = longestRun(sorted, start);
+    const size = 2 ** Math.floor(Math.log2(run.length));
+    clusters.push({ shared: size === 1 ? 0 : run[size - 1], rows: sorted.slice(start, start + size) });
     start += size;
   }
   return clusters;
 }
 
 /**
- * How many examples from `start` on share a beginning, and how long it is: one more joins as long as what all share does
- * not shrink by half.
+ * How many tokens the first n examples from `start` on begin with in common, for each n: one more joins as long as what all
+ * share does not shrink by half.
  */
-function longestRun(sorted: readonly TokenExample[], start: number): { count: number; shared: number } {
+function longestRun(sorted: readonly TokenExample[], start: number): readonly number[] {
   const first = sorted[start];
-  let shared = firstLearnt(first);
-  let count = 1;
-  for (; start + count < sorted.length; count++) {
-    const next = sorted[start + count];
-    const common = Math.min(commonLength(first.tokens, next.tokens, shared), firstLearnt(next));
-    if (common < SHORTEST_PREFIX || 2 * common < shared) break;
-    shared = common;
+  const shared = [firstLearnt(first)];
+  for (let i = start + 1; i < sorted.length; i++) {
+    const before = shared[shared.length - 1];
+    const common = Math.min(before, commonLength(first.tokens, sorted[i].tokens), firstLearnt(sorted[i]));
+    if (common < SHORTEST_PREFIX || 2 * common < before) break;
+    shared.push(common);
   }
-  return { count, shared };
+  return shared;
 }
 
 /** How many tokens come before the first that is learnt; only these can be shared. Each row keeps a token of its own. */
@@ -48,15 +48,4 @@ function firstLearnt({ tokens, mask }: TokenExample): number {
   let i = 0;
   while (i < tokens.length - 1 && mask[i] === 0) i++;
   return i;
-}
-
-function commonLength(a: readonly number[], b: readonly number[], limit: number): number {
-  let length = 0;
-  while (length < limit && length < b.length && a[length] === b[length]) length++;
-  return length;
-}
-
-function compareTokens(a: readonly number[], b: readonly number[]): number {
-  for (let i = 0; i < a.length && i < b.length; i++) if (a[i] !== b[i]) return a[i] - b[i];
-  return a.length - b.length;
 }

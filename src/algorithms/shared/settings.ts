@@ -16,7 +16,7 @@ interface NumberSetting extends NumberRule, SharedRule {
 
 interface ChoiceSetting extends SharedRule {
   readonly choices: readonly string[];
-  readonly default: string | undefined;
+  readonly default: string;
 }
 
 interface FlagSetting extends SharedRule {
@@ -34,9 +34,7 @@ export type Setting = NumberSetting | ChoiceSetting | FlagSetting | TextSetting;
 export type SettingTable = Readonly<Record<string, Setting>>;
 
 type SettingValue<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
-  ? S extends { readonly default: string }
-    ? Choice
-    : Choice | undefined
+  ? Choice
   : S extends { readonly text: true; readonly default: infer Default }
     ? Default extends string
       ? string

@@ -1,0 +1,74 @@
+import type { LanguageModel } from "../../src/generation/language-model.js";
+import { messagesOf, type Conversation } from "./corpus/conversation.js";
+import type { Scene } from "./corpus/scene.js";
+
+/** How many of a skill's questions were answered rightly. */
+export interface SkillScore {
+  readonly skill: string;
+  readonly accuracy: number;
+  readonly questions: number;
+}
+
+/** Answers questions greedily and compares them, letter by letter, with the right answers; by skill. */
+export async function skillScores(
+  model: LanguageModel,
+  conversations: readonly Conversation[],
+): Promise<readonly SkillScore[]> {
+  const asked = conversations.flatMap((conversation) =>
+    conversation.exchanges.map(({ skill, assistant }, i) => ({
+      skill,
+      right: assistant,
+      prompt: messagesOf(conversation, i + 1).slice(0, -1),
+    })),
+  );
+  const questions = asked.filter(({ skill }) => skill !== "action");
+  const options = { temperature: 0, maxNewTokens: 24 };
+  const replies = await model.replyBatch(
+    questions.map(({ prompt }) => prompt),
+    options,
+  );
+  const found = new Map<string, { right: number; questions: number }>();
+  questions.forEach(({ skill, right }, i) => {
+    const score = found.get(skill) ?? { right: 0, questions: 0 };
+    score.right += replies[i].text === right ? 1 : 0;
+    score.questions++;
+    found.set(skill, score);
+  });
+  return [...found]
+    .map(([skill, { right, questions }]) => ({ skill, accuracy: right / questions, questions }))
+    .sort((a, b) => (a.skill < b.skill ? -1 : 1));
+}
+
+/** How evenly a model chooses among the actions of a game's scenes. */
+export interface ActionScore {
+  readonly game: string;
+  /** Mean probability that a reply, up to its end token, is one of the actions. */
+  readonly inForm: number;
+  /** Mean over scenes and actions of |p - 1 / n| * n, p the action's share of what is in form, n the number of actions. */
+  readonly unevenness: number;
+  readonly scenes: number;
+}
+
+/** Probabilities of all actions in scenes, by game. */
+export async function actionScores(model: LanguageModel, scenes: readonly Scene[]): Promise<readonly ActionScore[]> {
+  const end = model.endTokenIds[0];
+  const scored = await Promise.all(
+    scenes.map(async ({ game, system, text, replies }) => {
+      const prompt = [
+        { role: "system", content: system },
+        { role: "user", content: text },
+      ];
+      const tokens = replies.map((reply) => [...model.tokenizer.encode(reply), end]);
+      const probabilities = (await model.score(prompt, tokens)).map(({ logProb }) => Math.exp(logProb));
+      const inForm = probabilities.reduce((sum, p) => sum + p, 0);
+      const n = probabilities.length;
+      const unevenness = probabilities.reduce((sum, p) => sum + Math.abs((p / inForm) * n - 1), 0) / n;
+      return { game, inForm, unevenness };
+    }),
+  );
+  return [...new Set(scored.map(({ game }) => game))].sort().map((game) => {
+    const own = scored.filter((score) => score.game === game);
+    const mean = (key: "inForm" | "unevenness") => own.reduce((sum, score) => sum + score[key], 0) / own.length;
+    return { game, inForm: mean("inForm"), unevenness: mean("unevenness"), scenes: own.length };
+  });
+}

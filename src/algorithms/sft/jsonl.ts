@@ -1,0 +1,153 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { LlamaGymError } from "../../errors.js";
+import type { ChatMessage, ToolDefinition } from "../../text/index.js";
+import type { SftExample } from "./example.js";
+
+export interface ReadExamplesOptions {
+  /** What a line that holds no example does: ends the reading with an error (the default), or is left out. */
+  readonly brokenLines?: "stop" | "skip";
+  /**
+   * What prompt and completion are where they are texts: "text" (the default) goes on with one another, "chat" are a user's
+   * message and the assistant's reply.
+   */
+  readonly prompts?: "text" | "chat";
+}
+
+/** A line that holds no example, and why. */
+export interface BrokenLine {
+  /** From 1. */
+  readonly line: number;
+  readonly reason: string;
+}
+
+export interface ReadExamples {
+  readonly examples: readonly SftExample[];
+  readonly brokenLines: readonly BrokenLine[];
+}
+
+/** Keys under which a prompt and its completion are found, the first that is there. */
+const PROMPT_KEYS = ["prompt", "instruction", "question", "input"];
+const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
+
+/** ShareGPT's names of the roles. */
+const ROLES: Readonly<Record<string, string>> = { human: "user", gpt: "assistant" };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads examples from a file with one JSON object a line: { messages } (or conversations, as ShareGPT writes them), a prompt
+ * (prompt, instruction, question, input) and a completion (completion, output, response, answer), { text }, or
+ * { tokens, mask }. A "system" beside a prompt comes before it; empty lines are nothing.
+ * Throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line's number.
+ */
+export async function readExamples(
+  path: string,
+  { brokenLines = "stop", prompts = "text" }: ReadExamplesOptions = {},
+): Promise<ReadExamples> {
+  const examples: SftExample[] = [];
+  const broken: BrokenLine[] = [];
+  let line = 0;
+  for await (const text of lines(path)) {
+    line++;
+    if (text.trim() === "") continue;
+    try {
+      examples.push(exampleOf(parse(text), prompts));
+    } catch (error) {
+      const reason = (error as Error).message;
+      if (brokenLines === "stop") {
+        throw new LlamaGymError("FILE_CORRUPT", `${path}, line ${line}: ${reason}`, { cause: error });
+      }
+      broken.push({ line, reason });
+    }
+  }
+  return { examples, brokenLines: broken };
+}
+
+async function* lines(path: string): AsyncGenerator<string> {
+  const stream = createReadStream(path, "utf8");
+  try {
+    let first = true;
+    for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
+      yield first ? line.replace(/^\uFEFF/, "") : line;
+      first = false;
+    }
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error)) throw error;
+    if (error.code === "ENOENT")
+      throw new LlamaGymError("FILE_NOT_FOUND", `There is no file ${path}.`, { cause: error });
+    throw new LlamaGymError("FILE_READ_FAILED", `${path} cannot be read: ${error.message}`, { cause: error });
+  } finally {
+    stream.destroy();
+  }
+}
+
+function parse(text: string): Fields {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`this is not JSON (${(error as Error).message}).`, { cause: error });
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new Error('a line must hold a JSON object, such as { "messages": [...] }.');
+}
+
+function exampleOf(fields: Fields, prompts: "text" | "chat"): SftExample {
+  if (fields.messages !== undefined || fields.conversations !== undefined) return chatExample(fields);
+  if (fields.tokens !== undefined) return tokenExample(fields);
+  const completion = valueOf(fields, COMPLETION_KEYS);
+  const prompt = valueOf(fields, PROMPT_KEYS);
+  if (completion !== undefined && prompt !== undefined) return completionExample(fields, prompt, completion, prompts);
+  if (typeof fields.text === "string") return { prompt: "", completion: fields.text };
+  const keys = Object.keys(fields).join(", ");
+  throw new Error(
+    `it has neither "messages", nor a prompt (${PROMPT_KEYS.join(", ")}) with a completion (${COMPLETION_KEYS.join(", ")}), ` +
+      `"text" or "tokens"; its keys are ${keys === "" ? "none" : keys}.`,
+  );
+}
+
+function chatExample({ messages, conversations, tools }: Fields): SftExample {
+  const list = messagesOf(messages ?? conversations);
+  if (!list.some(({ role }) => role === "assistant")) throw new Error("no message is the assistant's.");
+  return Array.isArray(tools) ? { messages: list, tools: tools as ToolDefinition[] } : { messages: list };
+}
+
+function messagesOf(value: unknown): ChatMessage[] {
+  if (!Array.isArray(value) || value.length === 0) throw new Error("its messages are not a list, or an empty one.");
+  return value.map((message: unknown, i) => {
+    const { from, value: said, ...fields } = message as Fields;
+    const role = fields.role ?? (typeof from === "string" ? (ROLES[from] ?? from) : undefined);
+    if (typeof role !== "string") throw new Error(`message ${i + 1} has no role.`);
+    return { content: said as string, ...fields, role };
+  });
+}
+
+function completionExample(fields: Fields, prompt: unknown, completion: unknown, prompts: "text" | "chat"): SftExample {
+  const { system } = fields;
+  const isText = typeof prompt === "string" && typeof completion === "string";
+  if (isText && prompts === "text" && system === undefined) {
+    return { prompt: withContext(fields, prompt), completion };
+  }
+  const before =
+    typeof prompt === "string" ? [{ role: "user", content: withContext(fields, prompt) }] : messagesOf(prompt);
+  const told = typeof system === "string" ? [{ role: "system", content: system }, ...before] : before;
+  const after = typeof completion === "string" ? [{ role: "assistant", content: completion }] : messagesOf(completion);
+  return { prompt: told, completion: after };
+}
+
+/** An instruction may come with an input that it is about. */
+function withContext({ instruction, input }: Fields, prompt: string): string {
+  return prompt === instruction && typeof input === "string" && input !== "" ? `${prompt}\n\n${input}` : prompt;
+}
+
+function tokenExample({ tokens, mask }: Fields): SftExample {
+  const areNumbers = (list: unknown): list is number[] =>
+    Array.isArray(list) && list.every((item) => Number.isSafeInteger(item));
+  if (areNumbers(tokens) && areNumbers(mask) && tokens.length === mask.length) return { tokens, mask };
+  throw new Error('"tokens" and "mask" must be lists of whole numbers of the same length.');
+}
+
+function valueOf(fields: Fields, keys: readonly string[]): unknown {
+  return keys.map((key) => fields[key]).find((value) => typeof value === "string" || Array.isArray(value));
+}
