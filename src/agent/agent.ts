@@ -3,7 +3,8 @@ import { createLearner } from "../algorithms/create-learner.js";
 import type { Info } from "../envs/info.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
 import { LlamaGymError } from "../errors.js";
-import { LanguageModel } from "../generation/language-model.js";
+import type { LanguageModel } from "../generation/language-model.js";
+import { checkObservation } from "../rollout/checks.js";
 import { Playthrough } from "../rollout/playthrough.js";
 import { PromptWriter } from "../rollout/prompt-writer.js";
 import { Replier } from "../rollout/replier.js";
@@ -13,15 +14,26 @@ import type { PlaySettings } from "../rollout/settings.js";
 import type { Segment, Turn } from "../rollout/turn.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
-import { playSettings, type AgentOptions } from "./options.js";
+import type { AgentOptions } from "./options.js";
+import { playSettings } from "./play-settings.js";
 
 /** How an episode ended, for `terminateEpisode`. */
 export interface EpisodeEnd<Observation> {
-  /** Whether to train once a batch of turns is full. Default true, after `eval()` false. */
+  /**
+   * False leaves the episode out of training; true (the default) trains once a batch is full. Of an episode that was begun after
+   * `eval()` nothing is trained.
+   */
   readonly train?: boolean;
   /** The last observation of an episode that was cut off, not ended: its value stands for what would have come. */
   readonly truncatedAt?: Observation;
   readonly info?: Info;
+}
+
+interface Episode<Observation, Action> {
+  /** Decides how it is played to its end. */
+  readonly mode: "train" | "eval";
+  readonly play: Playthrough<Observation, Action>;
+  readonly turns: Turn[];
 }
 
 /**
@@ -38,10 +50,11 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private readonly repliers: { readonly train: Replier; readonly eval: Replier };
   private readonly random: RandomStream;
   private mode: "train" | "eval" = "train";
-  private play: Playthrough<Observation, Action> | undefined;
-  private turns: Turn[] = [];
+  /** The episode under way. */
+  private episode: Episode<Observation, Action> | undefined;
   private segments: Segment[] = [];
-  private isActing = false;
+  /** The call that is under way. */
+  private busyWith: string | undefined;
   private learning: Promise<Learner> | undefined;
 
   /** Throws INVALID_ARGUMENT for options out of range. */
@@ -50,7 +63,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     tokenizer?: Tokenizer,
     readonly options: AgentOptions<Observation, Action> = {},
   ) {
-    this.model = tokenizer === undefined ? model : new LanguageModel(model.causalLM, tokenizer);
+    this.model = tokenizer === undefined ? model : model.withTokenizer(tokenizer);
     this.settings = playSettings(this.model, options);
     this.writer = new PromptWriter(this.model.tokenizer, this.settings.dialogue.replyPrefix);
     const { reply } = this.settings;
@@ -81,13 +94,13 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   /** The replies that are possible: the agent then says one of them. */
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
 
-  /** From now on episodes are recorded and trained. */
+  /** From the next episode on, episodes are recorded and trained. */
   train(): this {
     this.mode = "train";
     return this;
   }
 
-  /** From now on the agent plays without training, greedily unless evalTemperature says otherwise. */
+  /** From the next episode on the agent plays without training, greedily unless evalTemperature says otherwise. */
   eval(): this {
     this.mode = "eval";
     return this;
@@ -99,33 +112,39 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Turns that wait for an update, those of the present episode included. */
   get waitingTurns(): number {
-    return this.segments.reduce((sum, { turns }) => sum + turns.length, this.turns.length);
+    const current = this.episode?.mode === "train" ? this.episode.turns.length : 0;
+    return this.segments.reduce((sum, { turns }) => sum + turns.length, current);
   }
 
   /**
-   * The action for an observation; the first call of an episode starts it.
-   * Throws INVALID_STATE while another call is under way, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW.
+   * The action for an observation; the first call of an episode starts it. After an error it may be called again: what got no
+   * action is not part of the episode.
+   * Throws INVALID_STATE while another call is under way, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and ENV_FAILED for an
+   * observation that holds NaN.
    */
   async act(observation: Observation, info: Info = {}): Promise<Action> {
-    if (this.isActing)
-      throw new LlamaGymError("INVALID_STATE", "act was called while another act is under way; await each call.");
-    this.isActing = true;
-    try {
-      this.play ??= this.playthrough(this.random, this.mode);
-      this.play.observe(observation, info);
-      const { action, turn } = await this.play.reply();
-      this.turns.push(turn);
+    return this.exclusively("act", async () => {
+      checkObservation(observation, "The environment");
+      const { mode } = this;
+      const episode = this.episode ?? { mode, play: this.playthrough(this.random, mode), turns: [] };
+      episode.play.observe(observation, info);
+      const { action, turn } = await episode.play.reply();
+      episode.turns.push(turn);
+      this.episode = episode;
       return action;
-    } finally {
-      this.isActing = false;
-    }
+    });
   }
 
   /** What the last action brought; several calls after one action add up. Throws INVALID_STATE before an act, INVALID_ARGUMENT. */
   assignReward(reward: number): void {
     if (typeof reward !== "number" || !Number.isFinite(reward))
       throw new LlamaGymError("INVALID_ARGUMENT", `A reward must be a finite number, not ${String(reward)}.`);
-    const turn = this.turns.at(-1);
+    if (this.busyWith !== undefined)
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        `assignReward was called while ${this.busyWith} is under way; await it.`,
+      );
+    const turn = this.episode?.turns.at(-1);
     if (turn === undefined)
       throw new LlamaGymError(
         "INVALID_STATE",
@@ -138,42 +157,33 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    * Ends the episode. Once enough turns are gathered (ppo.batchSize) it trains on all of them and gives the update's metrics.
    * Throws INVALID_STATE when no turn was played, and what `trainBatch` throws.
    */
-  async terminateEpisode({ train = this.isTraining, truncatedAt, info = {} }: EpisodeEnd<Observation> = {}): Promise<
+  async terminateEpisode({ train = true, truncatedAt, info = {} }: EpisodeEnd<Observation> = {}): Promise<
     Metrics | undefined
   > {
-    const { play, turns } = this;
-    if (play === undefined || turns.length === 0)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        "terminateEpisode belongs after act: no turn of this episode was played.",
-      );
-    let nextPrompt: readonly number[] | undefined;
-    if (truncatedAt !== undefined) {
-      play.observe(truncatedAt, info);
-      nextPrompt = play.prompt();
-    }
-    this.play = undefined;
-    this.turns = [];
-    if (!this.isTraining) return undefined;
-    if (this.options.shareSparseRewards === true) shareSparseReward(turns);
-    this.segments.push({ turns, end: nextPrompt === undefined ? "terminated" : "truncated", nextPrompt });
-    if (!train) return undefined;
-    const { wish } = await this.learner();
-    const wanted = wish.kind === "turns" ? wish.turns : wish.groups * wish.groupSize;
-    const waiting = wish.kind === "turns" ? this.waitingTurns : this.segments.length;
-    return waiting >= wanted ? this.trainBatch() : undefined;
+    return this.exclusively("terminateEpisode", async () => {
+      const { episode } = this;
+      if (episode === undefined)
+        throw new LlamaGymError(
+          "INVALID_STATE",
+          "terminateEpisode belongs after act: no turn of this episode was played.",
+        );
+      const { mode, play, turns } = episode;
+      if (!train || mode === "eval") {
+        this.episode = undefined;
+        return undefined;
+      }
+      if (truncatedAt !== undefined) play.observe(truncatedAt, info);
+      const nextPrompt = truncatedAt === undefined ? undefined : play.finalPrompt();
+      this.episode = undefined;
+      if (this.settings.sharesSparseRewards) shareSparseReward(turns);
+      this.segments.push({ turns, end: nextPrompt === undefined ? "terminated" : "truncated", nextPrompt });
+      return (await this.isBatchFull()) ? this.update() : undefined;
+    });
   }
 
   /** Trains on the episodes that wait, however few. Throws INVALID_STATE when there is none or nothing of the model is trained. */
   async trainBatch(): Promise<Metrics> {
-    if (this.segments.length === 0)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        "There is nothing to train on: no episode has ended since the last update.",
-      );
-    const segments = this.segments;
-    this.segments = [];
-    return (await this.learner()).update(segments);
+    return this.exclusively("trainBatch", () => this.update());
   }
 
   /** Saves the adapter (with the value head) or the trained model, and the tokenizer, as `model.savePretrained` does. */
@@ -201,6 +211,38 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   /** A new episode of this agent, drawing from a stream of its own; for those who play many at once. */
   playthrough(random: RandomStream, mode: "train" | "eval" = "train"): Playthrough<Observation, Action> {
     return new Playthrough(this, this.repliers[mode], this.writer, this.settings, random);
+  }
+
+  private async isBatchFull(): Promise<boolean> {
+    const { wish } = await this.learner();
+    return wish.kind === "turns"
+      ? this.waitingTurns >= wish.turns
+      : this.segments.length >= wish.groups * wish.groupSize;
+  }
+
+  private async update(): Promise<Metrics> {
+    if (this.segments.length === 0)
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        "There is nothing to train on: no episode has ended since the last update.",
+      );
+    const learner = await this.learner();
+    return learner.update(this.segments.splice(0));
+  }
+
+  /** One call at a time: each builds on what the last one left. */
+  private async exclusively<Result>(name: string, call: () => Promise<Result>): Promise<Result> {
+    if (this.busyWith !== undefined)
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        `${name} was called while ${this.busyWith} is under way; await each call.`,
+      );
+    this.busyWith = name;
+    try {
+      return await call();
+    } finally {
+      this.busyWith = undefined;
+    }
   }
 }
 

@@ -12,12 +12,16 @@ export interface TextAgentOptions<Observation, Action> extends AgentOptions<Obse
 
 /** The agent for an environment that says itself how it reads as text. */
 export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Observation, Action> {
+  private readonly replies: "free" | "choices";
+
+  /** Throws INVALID_ARGUMENT as Agent does. */
   constructor(
     model: LanguageModel,
     private readonly text: TextForm<Observation, Action>,
-    private readonly textOptions: TextAgentOptions<Observation, Action> = {},
+    { replies = "free", ...options }: TextAgentOptions<Observation, Action> = {},
   ) {
-    super(model, undefined, textOptions);
+    super(model, undefined, options);
+    this.replies = replies;
   }
 
   override getSystemPrompt(): string {
@@ -33,7 +37,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   }
 
   override getChoices(observation: Observation, info: Info): readonly string[] | undefined {
-    if (this.textOptions.replies !== "choices") return undefined;
+    if (this.replies !== "choices") return undefined;
     const choices = choicesFor(this.text, observation, info);
     if (choices !== undefined && choices.length > 0) return [...new Set(choices)];
     throw new LlamaGymError(

@@ -64,6 +64,11 @@ export class LanguageModel {
     return new LanguageModel(causalLM, this.textTokenizer, this.options);
   }
 
+  /** The same model with another tokenizer. */
+  withTokenizer(tokenizer: Tokenizer): LanguageModel {
+    return tokenizer === this.textTokenizer ? this : new LanguageModel(this.causalLM, tokenizer, this.options);
+  }
+
   /**
    * Streams a reply: gives its text in pieces as they become certain, and returns the whole reply at the end. Leaving the loop
    * early ends the reply. Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.

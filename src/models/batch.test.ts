@@ -34,6 +34,24 @@ describe("packSequences", () => {
     }
   });
 
+  it("scores a token within the prefix, in a row that reads it", async () => {
+    const [prefix, rows] = [
+      [3, 7, 9],
+      [[1, 4], [20]],
+    ];
+    const selected = [-2, -1, 0].map((index) => ({ group: 0, row: 1, index }));
+    const { logProbs } = await scoring.run({ groups: [{ prefix, rows }], selected });
+    const alone = await scoring.run({
+      groups: [{ prefix: [], rows: [[...prefix, ...rows[1]]] }],
+      selected: [1, 2, 3].map((index) => ({ group: 0, row: 0, index })),
+    });
+    logProbs.forEach((value, i) => expect(value).toBeCloseTo(alone.logProbs[i], 5));
+    const first = [{ group: 0, row: 1, index: -3 }];
+    await expect(scoring.run({ groups: [{ prefix, rows }], selected: first })).rejects.toThrow(
+      "nothing comes before it",
+    );
+  });
+
   it("names a token that the model does not have", async () => {
     const { vocabSize } = model.config;
     const batch = { groups: [{ prefix: [], rows: [[1, vocabSize]] }], selected: [{ group: 0, row: 0, index: 1 }] };

@@ -13,7 +13,10 @@ export interface SequenceGroup {
 export interface PackedBatch {
   /** Inputs of the graphs that sequence-graph.ts builds. */
   readonly feeds: Record<string, Tensor>;
-  /** Number of the flat token that predicts token `index` of a row (counted without the prefix); -1 for a first token. */
+  /**
+   * Number of the flat token that predicts token `index` of a row, counted from the prefix's end (below 0 within the prefix); -1
+   * for a first token.
+   */
   predictor(group: number, row: number, index: number): number;
   readonly tokenCount: number;
 }
@@ -141,7 +144,8 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
     tokenCount: tokens.length,
     predictor: (group, row, index) => {
       if (index > 0) return starts[group].rows[row] + index - 1;
-      return groups[group].prefix.length > 0 ? starts[group].prefix + groups[group].prefix.length - 1 : -1;
+      const place = groups[group].prefix.length + index;
+      return place > 0 ? starts[group].prefix + place - 1 : -1;
     },
   };
 }

@@ -10,7 +10,7 @@ import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
 import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH } from "./scope.js";
 import { sequenceGraph } from "./sequence-graph.js";
 
-/** A token of a batch whose log-probability is wanted: `index` counts within its row, behind the prefix. */
+/** A token of a batch whose log-probability is wanted: `index` counts from the prefix's end, below 0 within the prefix. */
 export interface SelectedToken {
   readonly group: number;
   readonly row: number;
@@ -67,9 +67,15 @@ function batchFeeds(
   return {
     ...packed.feeds,
     select: int32(select),
-    targets: int32(selected.map(({ group, row, index, target }) => target ?? groups[group].rows[row][index])),
+    targets: int32(selected.map((token) => token.target ?? ownToken(groups, token))),
     inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
   };
+}
+
+/** The token that stands at a place of a row, or of the prefix before it. */
+function ownToken(groups: readonly SequenceGroup[], { group, row, index }: SelectedToken): number {
+  const { prefix, rows } = groups[group];
+  return index < 0 ? prefix[prefix.length + index] : rows[row][index];
 }
 
 /** What a batch's chosen tokens score, in their order. */

@@ -34,7 +34,7 @@ export class Collector {
     const segments: Segment[] = [];
     const episodes: EpisodeSummary[] = [];
     for (let turns = 0; turns < minTurns; turns += this.seats.length) {
-      for (const seat of this.seats) if (!seat.isPlaying) await seat.start();
+      await allSettled(this.seats.map(async (seat) => (seat.isPlaying ? undefined : seat.start())));
       const ended = await this.round(segments);
       episodes.push(...ended);
       onRound?.(turns + this.seats.length, ended);
@@ -43,7 +43,10 @@ export class Collector {
     return { segments, episodes };
   }
 
-  /** Whole episodes, one for each task, on as many seats as there are; their results are in the tasks' order. */
+  /**
+   * Whole episodes, one for each task, on as many seats as there are; their results are in the tasks' order. A signal ends it with
+   * what has been played.
+   */
   async episodes(tasks: readonly EpisodeTask[], { signal, onRound }: CollectOptions = {}): Promise<Experience> {
     const segments: (Segment | undefined)[] = tasks.map(() => undefined);
     const summaries: (EpisodeSummary | undefined)[] = tasks.map(() => undefined);
@@ -52,14 +55,15 @@ export class Collector {
     let turns = 0;
     const isStopped = () => signal?.aborted === true;
     while (!isStopped()) {
-      for (const seat of this.seats) {
-        if (playing.has(seat) || next >= tasks.length) continue;
-        await seat.start(tasks[next].seed);
-        playing.set(seat, next++);
-      }
+      const starting = this.seats.filter((seat) => !playing.has(seat)).slice(0, tasks.length - next);
+      for (const seat of starting) playing.set(seat, next++);
+      await allSettled(starting.map((seat) => seat.start(tasks[playing.get(seat)!].seed)));
       if (playing.size === 0) break;
       const seats = [...playing.keys()];
-      const results = await Promise.all(seats.map((seat) => seat.turn(signal)));
+      const results = await allSettled(seats.map((seat) => seat.turn(signal))).catch((error: unknown) => {
+        if (isStopped()) return [];
+        throw error;
+      });
       turns += seats.length;
       const ended: EpisodeSummary[] = [];
       results.forEach((result, i) => {
@@ -78,7 +82,6 @@ export class Collector {
     };
   }
 
-  /** Throws INVALID_STATE for environments that cannot be saved. */
   getState(): readonly SeatState[] {
     return this.seats.map((seat) => seat.getState());
   }
@@ -88,11 +91,17 @@ export class Collector {
   }
 
   private async round(segments: Segment[]): Promise<EpisodeSummary[]> {
-    const results = await Promise.all(this.seats.map((seat) => seat.turn()));
+    const results = await allSettled(this.seats.map((seat) => seat.turn()));
     return results.flatMap((result) => {
       if (result === undefined) return [];
       segments.push(result.segment);
       return [result.summary];
     });
   }
+}
+
+/** What all give, once none is under way any more; throws what the first of them that failed threw. */
+async function allSettled<Result>(calls: readonly Promise<Result>[]): Promise<Result[]> {
+  await Promise.allSettled(calls);
+  return Promise.all(calls);
 }

@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../errors.js";
 import type { Conversation, ConversationState } from "../text/index.js";
 import type { PromptWriter } from "./prompt-writer.js";
-import type { DialogueSettings } from "./settings.js";
+import type { ContextPolicy, DialogueSettings } from "./settings.js";
 
 /** What a dialogue needs to go on after it was saved; JSON. */
 export interface DialogueState {
@@ -33,30 +33,35 @@ export class Dialogue {
     return this.forgotten;
   }
 
-  /** Shows an observation. */
+  /** Shows an observation, in place of one that got no reply. */
   show(shown: string): void {
+    const isRepeated = this.shown !== null;
     this.shown = shown;
     const { conversation } = this;
     if (conversation === null) return;
+    if (isRepeated) {
+      const { entries, ...rest } = conversation.getState();
+      const replied = entries.findLastIndex(({ sampled }) => sampled !== null);
+      conversation.setState({ ...rest, entries: entries.slice(0, replied + 1) });
+    }
     if (conversation.messages.length === 0) conversation.add(...this.writer.opening(this.systemPrompt, shown));
     else conversation.add({ role: "user", content: shown });
-    while (conversation.replyCountShown > this.settings.historyTurns && conversation.dropOldestTurns() > 0);
+    while (conversation.replyCountShown > this.settings.historyTurns && this.dropOldestTurn());
   }
 
   /**
-   * The tokens of the next prompt, with room for a reply of `newTokens`: where the context is full, the oldest turns are left
-   * out or, by the settings, CONTEXT_OVERFLOW is thrown.
+   * The tokens of the next prompt, with room for a reply behind it: where the context is full, the oldest turns are left out or,
+   * by the policy, CONTEXT_OVERFLOW is thrown.
    */
-  prompt(newTokens: number): readonly number[] {
-    const { conversation } = this;
-    if (this.shown === null)
-      throw new LlamaGymError("INVALID_STATE", "A dialogue needs an observation before a prompt.");
-    let ids = conversation?.promptIds() ?? this.writer.singleTurn(this.systemPrompt, this.shown);
-    while (ids.length + newTokens > this.settings.maxContext) {
-      const dropped = this.settings.contextPolicy === "error" ? 0 : (conversation?.dropOldestTurns() ?? 0);
-      if (dropped === 0) throw this.overflow(ids.length, newTokens);
+  prompt(
+    room: (prompt: readonly number[]) => number,
+    policy: ContextPolicy = this.settings.contextPolicy,
+  ): readonly number[] {
+    let ids = this.read();
+    for (let newTokens = room(ids); ids.length + newTokens > this.settings.maxContext; newTokens = room(ids)) {
+      if (policy === "error" || !this.dropOldestTurn()) throw this.overflow(ids.length, newTokens);
       this.forgotten++;
-      ids = conversation!.promptIds();
+      ids = this.read();
     }
     return ids;
   }
@@ -74,6 +79,25 @@ export class Dialogue {
   setState({ conversation, shown }: DialogueState): void {
     this.shown = shown;
     if (conversation !== null) this.conversation?.setState(conversation);
+  }
+
+  private read(): readonly number[] {
+    if (this.shown === null)
+      throw new LlamaGymError("INVALID_STATE", "A dialogue needs an observation before a prompt.");
+    return this.conversation?.promptIds() ?? this.writer.singleTurn(this.systemPrompt, this.shown);
+  }
+
+  /** Leaves out the oldest turn, but not the system prompt; false when only the last turn is left. */
+  private dropOldestTurn(): boolean {
+    const { conversation } = this;
+    if (conversation === null || conversation.dropOldestTurns() === 0) return false;
+    const { entries, ...rest } = conversation.getState();
+    const [{ message }] = entries;
+    if (message.role === "system") return true;
+    // A template without a system message had the system prompt in the turn that is gone.
+    const [opening] = this.writer.opening(this.systemPrompt, message.content as string);
+    conversation.setState({ ...rest, entries: [{ message: opening, sampled: null }, ...entries.slice(1)] });
+    return true;
   }
 
   private overflow(promptTokens: number, newTokens: number): LlamaGymError {

@@ -54,32 +54,45 @@ export class Playthrough<Observation = unknown, Action = unknown> {
 
   /** The tokens of the prompt for what was last observed. */
   prompt(): readonly number[] {
-    return this.dialogue.prompt(this.replier.longest(this.situation?.choices));
+    return this.dialogue.prompt((prompt) => this.replier.longest(this.situation?.choices, prompt));
+  }
+
+  /** The prompt that ends in a state in which nothing is replied any more; what does not fit is left out. */
+  finalPrompt(): readonly number[] {
+    return this.dialogue.prompt(() => 0, "drop-oldest");
+  }
+
+  /** Turns that were left out of prompts because the context was full. */
+  get forgottenTurns(): number {
+    return this.dialogue.forgottenTurns;
   }
 
   /**
    * Draws the reply to what was last observed and reads the action out of it.
-   * Throws AGENT_NO_ACTION for a reply without one where the settings say so, AGENT_FAILED when the agent's own code throws.
+   * Throws AGENT_NO_ACTION for a reply without one where the settings say so, AGENT_FAILED when the agent's own code throws, and
+   * the signal's reason when it comes before the reply is whole.
    */
   async reply(signal?: AbortSignal): Promise<TakenTurn<Action>> {
     const { situation, settings } = this;
     if (situation === undefined)
       throw new LlamaGymError("INVALID_STATE", "An agent replies to an observation; show one first.");
-    const { choices, observation } = situation;
+    const { choices } = situation;
     const prompt = this.prompt();
-    const isStopped = () => signal?.aborted === true;
     let attempts = 0;
     let reply: SampledReply;
     let action: Action | undefined;
     do {
       reply = await this.replier.reply({ prompt, choices, random: this.random, signal });
+      signal?.throwIfAborted();
       attempts++;
       action = await this.read(reply.text, situation);
-    } while (action === undefined && attempts <= settings.invalidReply.retries && !isStopped());
-    this.dialogue.accept(reply.tokens);
-    this.situation = undefined;
+    } while (action === undefined && attempts <= settings.invalidReply.retries);
     const { tokens, logProbs, allowed, text, finishReason } = reply;
     const isValid = action !== undefined;
+    const taken = action ?? (await this.fallback(situation, text));
+    this.dialogue.accept(tokens);
+    this.situation = undefined;
+    const penalty = isValid ? 0 : settings.invalidReply.penalty;
     const turn: Turn = {
       prompt,
       tokens,
@@ -89,9 +102,10 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       finishReason,
       isValid,
       attempts,
-      reward: isValid ? 0 : -settings.invalidReply.penalty,
+      penalty,
+      reward: 0 - penalty,
     };
-    return { action: action ?? this.fallback(observation, reply.text), turn };
+    return { action: taken, turn };
   }
 
   getState(): DialogueState {
@@ -112,9 +126,15 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     }
   }
 
-  private fallback(observation: Observation, text: string): Action {
+  private async fallback({ observation, info }: Situation<Observation>, text: string): Promise<Action> {
     const { fallback } = this.settings.invalidReply;
-    if (fallback !== "error") return fallback(observation, this.random);
+    if (fallback !== "error") {
+      try {
+        return await fallback(observation, this.random, info);
+      } catch (error) {
+        throw failed("invalidReply.fallback", error);
+      }
+    }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",
       `extractAction found no action in the reply ${JSON.stringify(text)}. Let it always give one, or say what happens then ` +

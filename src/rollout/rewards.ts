@@ -1,9 +1,12 @@
 import type { Turn } from "./turn.js";
 
-/** Where all rewards but the last are zero, shares it equally between the turns; their sum stays. */
+/**
+ * Where the environment gave nothing but with the last turn, shares that equally between the turns; their sum stays, and so does
+ * a penalty with the turn that earned it.
+ */
 export function shareSparseReward(turns: readonly Turn[]): void {
-  const isSparse = turns.slice(0, -1).every(({ reward }) => reward === 0);
-  if (!isSparse || turns.length === 0) return;
-  const share = turns[turns.length - 1].reward / turns.length;
-  for (const turn of turns) turn.reward = share;
+  const given = turns.map(({ reward, penalty }) => reward + penalty);
+  const last = given.pop();
+  if (last === undefined || given.some((reward) => reward !== 0)) return;
+  for (const turn of turns) turn.reward = last / turns.length - turn.penalty;
 }

@@ -1,17 +1,22 @@
 import type { Env, EnvState } from "../envs/env.js";
 import type { Info } from "../envs/info.js";
 import type { JsonValue } from "../envs/json.js";
+import type { MaybePromise } from "../envs/maybe-promise.js";
 import { LlamaGymError } from "../errors.js";
 import type { RandomState, RandomStream } from "../tensor/random.js";
+import { checkObservation, checkStep } from "./checks.js";
 import type { DialogueState } from "./dialogue.js";
 import type { Playthrough } from "./playthrough.js";
+import { shareSparseReward } from "./rewards.js";
 import type { EpisodeSummary, Segment, SegmentEnd, Turn } from "./turn.js";
 
 /** All that a seat's future depends on besides the model; JSON. */
 export interface SeatState {
-  readonly env: EnvState;
+  /** null where no episode was ever started, and where the environment cannot be saved. */
+  readonly env: EnvState | null;
+  readonly hasStarted: boolean;
   readonly random: RandomState;
-  /** null between episodes. */
+  /** null between episodes, and where the environment cannot be saved. */
   readonly episode: {
     readonly dialogue: DialogueState;
     readonly observation: JsonValue;
@@ -29,14 +34,19 @@ export class Seat<Observation = unknown, Action = unknown> {
   private episodeReturn = 0;
   private episodeTurns = 0;
   private turns: Turn[] = [];
+  private hasStarted = false;
 
-  /** `newPlaythrough` starts the agent's side of an episode; it draws from `random`. */
+  /**
+   * `newPlaythrough` starts the agent's side of an episode; it draws from `random`. Where rewards that come only at an episode's
+   * end are shared, they are between the turns since the last segment.
+   */
   constructor(
     readonly env: Env<Observation, Action>,
     private readonly newPlaythrough: () => Playthrough<Observation, Action>,
     private readonly random: RandomStream,
     /** Starts the environment's random stream with the first episode that is given no seed. */
     private firstSeed?: number,
+    private readonly sharesSparseRewards = false,
   ) {}
 
   get isPlaying(): boolean {
@@ -51,7 +61,8 @@ export class Seat<Observation = unknown, Action = unknown> {
   /** Starts an episode. Throws AGENT_FAILED and what the environment throws. */
   async start(seed = this.firstSeed): Promise<void> {
     this.firstSeed = undefined;
-    const { observation, info } = await this.env.reset(seed === undefined ? {} : { seed });
+    this.hasStarted = true;
+    const { observation, info } = await this.ask("reset", () => this.env.reset(seed === undefined ? {} : { seed }));
     this.episodeReturn = 0;
     this.episodeTurns = 0;
     this.play = this.newPlaythrough();
@@ -62,8 +73,9 @@ export class Seat<Observation = unknown, Action = unknown> {
   async turn(signal?: AbortSignal): Promise<{ segment: Segment; summary: EpisodeSummary } | undefined> {
     const play = this.play!;
     const { action, turn } = await play.reply(signal);
-    const { observation, reward, terminated, truncated, info } = await this.env.step(action);
-    checkReward(this.env, reward);
+    const result = await this.ask("step", () => this.env.step(action));
+    checkStep(result, this.env.toString());
+    const { observation, reward, terminated, truncated, info } = result;
     turn.reward += reward;
     this.episodeReturn += reward;
     this.episodeTurns++;
@@ -71,6 +83,7 @@ export class Seat<Observation = unknown, Action = unknown> {
     if (!terminated) this.see(observation, info);
     if (!terminated && !truncated) return undefined;
     const end: SegmentEnd = terminated ? "terminated" : "truncated";
+    if (this.sharesSparseRewards) shareSparseReward(this.turns);
     const segment = this.takeSegment(end);
     this.play = undefined;
     return { segment, summary: { return: this.episodeReturn, turns: this.episodeTurns, end } };
@@ -79,32 +92,41 @@ export class Seat<Observation = unknown, Action = unknown> {
   /** The turns since the last segment; the episode goes on. */
   takeSegment(end: SegmentEnd = "cut"): Segment {
     const { turns } = this;
+    const play = this.play!;
     this.turns = [];
-    return { turns, end, nextPrompt: end === "terminated" ? undefined : this.play!.prompt() };
+    const nextPrompt = end === "terminated" ? undefined : end === "truncated" ? play.finalPrompt() : play.prompt();
+    return { turns, end, nextPrompt };
   }
 
-  /** Throws INVALID_STATE for an environment that cannot be saved. */
   getState(): SeatState {
-    const { play, env, info, episodeReturn, episodeTurns } = this;
+    const { play, info, episodeReturn, episodeTurns, hasStarted } = this;
+    const env = hasStarted ? stateOf(this.env) : null;
     const episode =
-      play === undefined
+      play === undefined || env === null
         ? null
         : {
             dialogue: play.getState(),
-            observation: env.observationSpace.encode(this.observation as Observation),
+            observation: this.env.observationSpace.encode(this.observation as Observation),
             info,
             return: episodeReturn,
             turns: episodeTurns,
           };
-    return { env: env.getState(), random: this.random.getState(), episode };
+    return { env, hasStarted, random: this.random.getState(), episode };
   }
 
-  setState({ env, random, episode }: SeatState): void {
-    this.firstSeed = undefined;
-    this.env.setState(env);
+  /** Goes on from a saved state; where the environment could not be saved, with a new episode. */
+  setState({ env, hasStarted, random, episode }: SeatState): void {
     this.random.setState(random);
     this.turns = [];
     this.play = undefined;
+    this.hasStarted = hasStarted;
+    if (env !== null) {
+      this.firstSeed = undefined;
+      this.env.setState(env);
+    } else if (hasStarted) {
+      // The seed that it was made with would play its first episodes again.
+      this.firstSeed = this.random.integers(0, 2 ** 31);
+    }
     if (episode === null) return;
     this.observation = this.env.observationSpace.decode(episode.observation);
     this.info = episode.info;
@@ -114,33 +136,31 @@ export class Seat<Observation = unknown, Action = unknown> {
     this.play.setState(episode.dialogue, this.observation, episode.info);
   }
 
-  private see(observation: Observation, info: Info): void {
-    if (hasNaN(observation))
-      throw new LlamaGymError(
-        "ENV_FAILED",
-        `${this.env.toString()} gave an observation with NaN: ${String(observation)}.`,
-      );
+  /** Asks the environment; whatever its own code throws is an ENV_FAILED that names it. */
+  private async ask<Result>(method: "reset" | "step", call: () => MaybePromise<Result>): Promise<Result> {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof LlamaGymError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new LlamaGymError("ENV_FAILED", `${this.env.toString()} threw in ${method}: ${reason}`, { cause: error });
+    }
+  }
+
+  private see(observation: Observation, info: Info = {}): void {
+    checkObservation(observation, this.env.toString());
     this.observation = observation;
     this.info = info;
     this.play!.observe(observation, info);
   }
 }
 
-/** Throws ENV_FAILED for a reward that is not a finite number. */
-function checkReward(env: Env, reward: unknown): void {
-  if (typeof reward === "number" && Number.isFinite(reward)) return;
-  throw new LlamaGymError(
-    "ENV_FAILED",
-    `${env.toString()} gave the reward ${String(reward)} (${typeof reward}); a reward must be a finite number.`,
-  );
-}
-
-function hasNaN(observation: unknown): boolean {
-  if (typeof observation === "number") return Number.isNaN(observation);
-  if (Array.isArray(observation) || observation instanceof Float32Array || observation instanceof Float64Array)
-    return (
-      (observation as ArrayLike<unknown> & Iterable<unknown>)[Symbol.iterator] !== undefined &&
-      [...observation].some(hasNaN)
-    );
-  return false;
+/** null for an environment that cannot be saved. */
+function stateOf(env: Env): EnvState | null {
+  try {
+    return env.getState();
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "INVALID_STATE") return null;
+    throw error;
+  }
 }

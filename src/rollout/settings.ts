@@ -1,15 +1,22 @@
+import type { Info } from "../envs/info.js";
+import type { MaybePromise } from "../envs/maybe-promise.js";
 import type { SamplingSettings } from "../kernels/sampling.js";
 import type { RandomStream } from "../tensor/random.js";
 
 /** What happens when a prompt leaves no room for the reply. */
 export type ContextPolicy = "drop-oldest" | "error";
 
+interface FallbackMethod<Observation, Action> {
+  // As a method, so that an agent for one kind of observation is also an agent for unknown ones.
+  fallback(observation: Observation, random: RandomStream, info: Info): MaybePromise<Action>;
+}
+
 /** What happens when no action can be read out of a reply. */
 export interface InvalidReplyPolicy<Observation = unknown, Action = unknown> {
   /** Replies drawn again to the same prompt before giving up; those refused are neither shown nor trained. */
   readonly retries: number;
   /** The action then: "error" ends the run with AGENT_NO_ACTION, a function chooses one. */
-  readonly fallback: "error" | ((observation: Observation, random: RandomStream) => Action);
+  readonly fallback: "error" | FallbackMethod<Observation, Action>["fallback"];
   /** Taken from the reward of a turn whose reply meant nothing. */
   readonly penalty: number;
 }
@@ -37,4 +44,6 @@ export interface PlaySettings<Observation = unknown, Action = unknown> {
   readonly reply: ReplySettings;
   readonly dialogue: DialogueSettings;
   readonly invalidReply: InvalidReplyPolicy<Observation, Action>;
+  /** Whether a reward that comes only at the end of an episode is shared between its turns. */
+  readonly sharesSparseRewards: boolean;
 }

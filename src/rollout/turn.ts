@@ -16,6 +16,8 @@ export interface Turn {
   readonly isValid: boolean;
   /** Replies that were drawn until this one, itself included. */
   readonly attempts: number;
+  /** What was taken from the reward because the reply meant no action. */
+  readonly penalty: number;
   /** What the environment gave for the action, and whatever was added or taken by the agent's own rules. */
   reward: number;
 }

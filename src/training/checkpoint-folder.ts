@@ -15,6 +15,8 @@ const VERSION = 1;
 const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const KEPT_CHECKPOINTS = 2;
+/** Behind the name of a checkpoint that is being written. */
+const UNFINISHED = ".partial";
 
 /**
  * Writes a checkpoint as a folder of its own, under a temporary name until it is whole, and deletes all but the last two.
@@ -27,16 +29,15 @@ export async function writeCheckpoint<Rest extends object>(
   saveModel: (folder: string) => Promise<void>,
 ): Promise<string> {
   const folder = join(parent, String(updates).padStart(6, "0"));
-  const unfinished = `${folder}.partial`;
+  const unfinished = folder + UNFINISHED;
   try {
-    await rm(unfinished, { recursive: true, force: true });
+    await removeUnfinished(parent);
     await mkdir(unfinished, { recursive: true });
     await saveModel(unfinished);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
     await writeSafetensors(join(unfinished, OPTIMIZER_FILE), moments);
     const { kind, step } = optimizer;
     await writeJson(join(unfinished, STATE_FILE), { version: VERSION, ...rest, optimizer: { kind, step } });
-    await rm(folder, { recursive: true, force: true });
     await rename(unfinished, folder);
   } catch (error) {
     if (error instanceof LlamaGymError) throw error;
@@ -47,6 +48,12 @@ export async function writeCheckpoint<Rest extends object>(
   for (const old of (await listCheckpoints(parent)).slice(0, -KEPT_CHECKPOINTS))
     await rm(join(parent, old), { recursive: true, force: true });
   return folder;
+}
+
+/** Takes away what a process that was killed while it saved left behind. */
+async function removeUnfinished(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => []))
+    if (name.endsWith(UNFINISHED)) await rm(join(parent, name), { recursive: true, force: true });
 }
 
 /** The newest whole checkpoint of a run; undefined when there is none. */
@@ -78,7 +85,7 @@ async function readMoments(folder: string): Promise<Float32Array[]> {
   const file = await SafetensorsFile.open(join(folder, OPTIMIZER_FILE));
   try {
     const moments: Float32Array[] = [];
-    for (const name of [...file.entries.keys()].sort()) moments.push(await file.readFloat32(name));
+    for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));
     return moments;
   } finally {
     await file.close();

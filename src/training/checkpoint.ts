@@ -17,7 +17,7 @@ export interface RunProgress {
 
 export interface Checkpoint {
   readonly progress: RunProgress;
-  readonly seats: readonly SeatState[] | null;
+  readonly seats: readonly SeatState[];
   /** The stream that starts environments. */
   readonly starts: unknown;
 }

@@ -1,30 +1,40 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { randomAction } from "../agent/random-action.js";
 import { TextAgent } from "../agent/text-agent.js";
 import { ppoSettings, type PpoOptions } from "../algorithms/ppo/config.js";
 import { makeAsync } from "../envs/bridges/make-async.js";
 import type { Env } from "../envs/env.js";
 import { LlamaGymError } from "../errors.js";
-import { readJson, writeJson, type DownloadProgress, type JsonObject } from "../files/index.js";
+import type { DownloadProgress } from "../files/index.js";
 import { AutoModelForCausalLMWithValueHead } from "../generation/auto.js";
 import type { LanguageModel } from "../generation/language-model.js";
-import { combineTrackers, openJsonlTracker, type TrackerSource } from "../tracking/index.js";
+import {
+  openRunTrackers,
+  wandbSettings,
+  type RunOutcome,
+  type Tracker,
+  type TrackerSource,
+} from "../tracking/index.js";
+import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
 import { Trainer, type TrainingResult, type WatchOptions } from "./trainer.js";
 
-/** The layout of a run folder; another one is refused. */
-const VERSION = 1;
-const CONFIG_FILE = "config.json";
 const CHECKPOINTS = "checkpoints";
 /** The folder of the finished adapter. */
 const ADAPTER = "adapter";
 
+/** What may be another when a run goes on; all else would make it another run. */
+const RESUME_SETTINGS = ["episodes", "turns", "device", "threads", "maxTokens", "saveEvery", "evalEpisodes"] as const;
+export type ResumeChanges = Pick<TrainOptions, (typeof RESUME_SETTINGS)[number]>;
+
 export interface RunOptions {
-  /** More that watches the run, beside metrics.jsonl and samples.jsonl. */
+  /** More that watches the run, beside its own files. */
   readonly trackers?: readonly TrackerSource[];
   readonly onDownload?: (progress: DownloadProgress) => void;
   /** Told what is worth knowing and no error. */
   readonly warn?: (message: string) => void;
+  /** Told where the run can be seen. */
+  readonly note?: (message: string) => void;
 }
 
 /** A training run, open: its settings, its agent, and the folder that keeps it. */
@@ -47,92 +57,107 @@ export interface Run {
  */
 export async function startRun(options: TrainOptions, folder: string, extras: RunOptions = {}): Promise<Run> {
   const config = resolveTrainConfig(options);
-  if ((await readConfig(folder)) !== undefined) {
+  if ((await readRunConfig(folder)) !== undefined) {
     throw new LlamaGymError(
       "INVALID_STATE",
       `${folder} holds a run already. Go on with it by --resume ${folder}, or choose another --output.`,
     );
   }
+  await checkWritable(folder);
   return openRun(config, folder, extras, false);
 }
 
 /**
- * Goes on with a run from its newest checkpoint; more episodes or turns may be asked for.
- * Throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for one of another version, and what startRun throws.
+ * Goes on with a run from its newest checkpoint, or from its beginning where it was stopped before there was one. It may be made
+ * longer. Throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for one of another version, INVALID_ARGUMENT for a
+ * change that would make it another run, and what startRun throws.
  */
-export async function resumeRun(
-  folder: string,
-  changes: Pick<TrainOptions, "episodes" | "turns"> = {},
-  extras: RunOptions = {},
-): Promise<Run> {
-  const saved = await readConfig(folder);
+export async function resumeRun(folder: string, changes: ResumeChanges = {}, extras: RunOptions = {}): Promise<Run> {
+  const saved = await readRunConfig(folder);
   if (saved === undefined)
-    throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no ${CONFIG_FILE}.`);
-  const { version, ...options } = saved;
-  if (version !== VERSION) {
+    throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no config.json.`);
+  const names: readonly string[] = RESUME_SETTINGS;
+  const other = Object.keys(changes).find((name) => !names.includes(name));
+  if (other !== undefined) {
     throw new LlamaGymError(
-      "RUN_INCOMPATIBLE",
-      `The run in ${folder} was made by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${VERSION}).`,
+      "INVALID_ARGUMENT",
+      `A run that goes on keeps its ${other}. What can be changed: ${RESUME_SETTINGS.join(", ")}.`,
     );
   }
-  return openRun(resolveTrainConfig({ ...(options as unknown as TrainOptions), ...changes }), folder, extras, true);
-}
-
-async function readConfig(folder: string): Promise<JsonObject | undefined> {
-  return readJson(join(folder, CONFIG_FILE)).catch((error: unknown) => {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  });
+  await checkWritable(folder);
+  return openRun(resolveTrainConfig({ ...saved, ...changes }), folder, extras, true);
 }
 
 async function openRun(
   config: TrainConfig,
   folder: string,
-  { trackers = [], onDownload, warn = () => {} }: RunOptions,
-  resumed: boolean,
+  { trackers, onDownload, warn = () => {}, note }: RunOptions,
+  isResumed: boolean,
 ): Promise<Run> {
-  const makeEnv = async () =>
-    makeAsync(config.env, {
-      ...config.envOptions,
-      ...(config.maxSteps === undefined ? {} : { maxEpisodeSteps: config.maxSteps }),
-    });
+  const { episodes, turns, numEnvs, seed, saveEvery, maxSteps } = config;
+  const wandb = wandbSettings({ project: config.wandbProject, mode: config.wandbMode });
+  const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
+  const makeEnv = async () => makeAsync(config.env, { ...config.envOptions, ...limit });
   const agentOf = await agentMaker(config, makeEnv);
   const model = await openModel(config, onDownload);
+  let trainer: Trainer | undefined;
   try {
     const agent = agentOf(model);
     await agent.learner();
-    await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-      throw new LlamaGymError("FILE_WRITE_FAILED", `The run folder ${folder} cannot be made: ${String(error)}`);
-    });
     const checkpoints = join(folder, CHECKPOINTS);
-    const { episodes, turns, numEnvs, seed, saveEvery } = config;
-    const settings: JsonObject = JSON.parse(JSON.stringify({ version: VERSION, ...config })) as JsonObject;
-    const trainer = new Trainer({ agent, env: makeEnv, episodes, turns, numEnvs, seed, saveEvery, checkpoints });
-    const resumedAt = resumed ? await trainer.resume() : 0;
-    const resume = resumed ? { resumeFrom: resumedAt } : {};
-    const tracker = combineTrackers([() => openJsonlTracker(folder, resume), ...trackers], { warn });
-    await writeJson(join(folder, CONFIG_FILE), settings);
+    trainer = new Trainer({ agent, env: makeEnv, episodes, turns, numEnvs, seed, saveEvery, checkpoints, warn });
+    const resumedAt = isResumed ? await trainer.resume() : 0;
+    const settings = await writeRunConfig(folder, config);
+    const resumeFrom = isResumed ? resumedAt : undefined;
+    const tracker = openRunTrackers(folder, {
+      tensorboard: config.tensorboard,
+      wandb,
+      trackers,
+      warn,
+      note,
+      resumeFrom,
+    });
     await tracker.config(settings);
-    return {
-      config,
-      folder,
-      agent,
-      train: async (watch) => trainer.train({ ...watch, tracker }),
-      resumedAt,
-      makeEnv,
-      saveAdapter: async () => {
-        const path = join(folder, ADAPTER);
-        await agent.save(path);
-        return path;
-      },
-      close: async () => {
-        await tracker.close();
-        await model.close();
-      },
-    };
+    return new OpenRun(config, folder, agent, resumedAt, makeEnv, trainer, tracker);
   } catch (error) {
+    await trainer?.close();
     await model.close();
     throw error;
+  }
+}
+
+class OpenRun implements Run {
+  private outcome: RunOutcome = "finished";
+
+  constructor(
+    readonly config: TrainConfig,
+    readonly folder: string,
+    readonly agent: TextAgent,
+    readonly resumedAt: number,
+    readonly makeEnv: () => Promise<Env>,
+    private readonly trainer: Trainer,
+    private readonly tracker: Required<Tracker>,
+  ) {}
+
+  async train(watch: Omit<WatchOptions, "tracker"> = {}): Promise<TrainingResult> {
+    try {
+      return await this.trainer.train({ ...watch, tracker: this.tracker });
+    } catch (error) {
+      this.outcome = "failed";
+      throw error;
+    }
+  }
+
+  async saveAdapter(): Promise<string> {
+    const path = join(this.folder, ADAPTER);
+    await this.agent.save(path);
+    return path;
+  }
+
+  async close(): Promise<void> {
+    await this.trainer.close();
+    await this.tracker.close(this.outcome);
+    await this.agent.model.close();
   }
 }
 
@@ -150,22 +175,23 @@ async function agentMaker(
       `${config.env} has no text form, so a language model cannot play it; give it a \`text\`, or write an Agent for it.`,
     );
   }
-  const { maxNewTokens, temperature, topK, topP, historyTurns, maxContext, replies, seed, maxTokens } = config;
+  const { maxNewTokens, temperature, topK, topP, replies, seed, maxTokens } = config;
+  const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
   return (model) =>
     new TextAgent(model, text, {
       generation: { maxNewTokens, temperature, topK, topP },
       historyTurns,
+      contextPolicy,
       maxContext,
+      replyPrefix,
+      shareSparseRewards,
       replies,
       seed,
       maxTokens,
       invalidReply: {
         retries: config.invalidRetries,
         penalty: config.invalidPenalty,
-        fallback: (_observation, random) => {
-          actionSpace.seed(random.integers(0, 2 ** 31));
-          return actionSpace.sample();
-        },
+        fallback: randomAction({ text, actionSpace }),
       },
       ppo: ppoOptions(config),
     });

@@ -74,6 +74,18 @@ const runSettings = {
     description: "tokens of prompt and reply together",
     source: OURS,
   },
+  contextPolicy: {
+    default: "drop-oldest",
+    choices: ["drop-oldest", "error"],
+    description: "what to do when the context is full: leave out the oldest turns, or stop",
+    source: OURS,
+  },
+  replyPrefix: {
+    text: true,
+    default: undefined,
+    description: "how every reply begins, such as Action:",
+    source: OURS,
+  },
   invalidRetries: {
     default: 0,
     integer: true,
@@ -86,6 +98,11 @@ const runSettings = {
     min: 0,
     description: "taken from the reward of a reply without an action",
     source: OURS,
+  },
+  shareSparseRewards: {
+    default: false,
+    description: "share a reward that comes only at the end equally between the turns",
+    source: "off; LlamaGym 0.1.1 always does",
   },
   train: {
     default: "lora",
@@ -117,6 +134,19 @@ const runSettings = {
     source: OURS,
   },
   saveEvery: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
+  wandbProject: {
+    text: true,
+    default: undefined,
+    description: "keep the run in this Weights & Biases project too; WANDB_PROJECT says the same",
+    source: "LlamaGymEDU",
+  },
+  wandbMode: {
+    default: undefined,
+    choices: ["online", "offline", "disabled"],
+    description: "whether Weights & Biases gets the run now, or from files later",
+    source: "WANDB_MODE",
+  },
   evalEpisodes: {
     default: 0,
     integer: true,

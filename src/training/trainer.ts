@@ -5,6 +5,7 @@ import type { Env } from "../envs/env.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
 import { makeAsync } from "../envs/bridges/make-async.js";
 import { LlamaGymError } from "../errors.js";
+import { checkNumber } from "../generation/options.js";
 import { Collector, type Experience } from "../rollout/collector.js";
 import { Seat } from "../rollout/seat.js";
 import type { Turn } from "../rollout/turn.js";
@@ -29,6 +30,8 @@ export interface TrainerOptions {
   readonly checkpoints?: string;
   /** Updates between two checkpoints. Default 10. */
   readonly saveEvery?: number;
+  /** Told what is worth knowing and no error. */
+  readonly warn?: (message: string) => void;
 }
 
 /** Who watches a run. */
@@ -63,7 +66,13 @@ export interface TrainingResult {
 const REPLY_STREAM = 2;
 const START_STREAM = 3;
 
-/** Episodes of the moving mean. */
+/** Environments at once where nothing says how many. */
+const NUM_ENVS = 16;
+
+/** The least that each option can be. */
+const LEAST = { numEnvs: 1, episodes: 1, turns: 1, seed: 0, saveEvery: 1 } as const;
+
+/** Episodes of the moving mean, or those of the last update where they are more. */
 const WINDOW = 100;
 const SAMPLES = 3;
 
@@ -80,9 +89,14 @@ export class Trainer {
   private envs: Env[] = [];
   private collector: Collector | undefined;
   private checkpoint: string | undefined;
+  private isClosed = false;
 
-  /** Throws INVALID_ARGUMENT when nothing says how long to train. */
+  /** Throws INVALID_ARGUMENT when nothing says how long to train, and for values out of range. */
   constructor(private readonly options: TrainerOptions) {
+    for (const [name, min] of Object.entries(LEAST)) {
+      const value = options[name as keyof typeof LEAST];
+      if (value !== undefined) checkNumber(`The Trainer's ${name}`, value, { integer: true, min, description: "" });
+    }
     if (options.episodes === undefined && options.turns === undefined) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
@@ -92,26 +106,39 @@ export class Trainer {
     this.starts = new RandomStream(options.seed ?? 0, [START_STREAM]);
   }
 
-  /** Goes on from the newest checkpoint, if there is one; gives the number of updates made before. */
+  /**
+   * Goes on from the newest checkpoint, if there is one; gives the number of updates made before. Throws FILE_CORRUPT,
+   * WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another version or of another number of environments.
+   */
   async resume(): Promise<number> {
-    const { checkpoints, agent } = this.options;
+    const { checkpoints, agent, numEnvs = NUM_ENVS, warn = () => {} } = this.options;
     const folder = checkpoints === undefined ? undefined : await latestCheckpoint(checkpoints);
+    this.checkpoint = folder;
     if (folder === undefined) return 0;
     const { progress, seats, starts } = await loadCheckpoint(folder, agent);
+    if (seats.length !== numEnvs) {
+      throw new LlamaGymError(
+        "RUN_INCOMPATIBLE",
+        `The checkpoint ${folder} is of a run with ${seats.length} environments at once, this one has ${numEnvs} (numEnvs).`,
+      );
+    }
     const collector = await this.open();
     this.progress = progress;
     this.starts.setState(starts as RandomState);
-    if (seats !== null) collector.setState(seats);
-    this.checkpoint = folder;
+    collector.setState(seats);
+    if (seats.some(({ env, hasStarted }) => hasStarted && env === null))
+      warn("The environment cannot be saved, so the run goes on with new episodes.");
     return progress.updates;
   }
 
   /**
-   * Trains until the episodes or turns are played, or the signal comes. Throws what the agent, the environments and the algorithm
-   * throw; the last checkpoint then stands.
+   * Trains until the episodes or turns are played, or the signal comes, then closes the environments; it can be called once.
+   * Throws what the agent, the environments and the algorithm throw (the last checkpoint then stands), and INVALID_STATE where
+   * the checkpoints are those of another run that was not resumed.
    */
   async train(watch: WatchOptions = {}): Promise<TrainingResult> {
     const { agent, saveEvery = 10 } = this.options;
+    await this.checkCheckpoints();
     agent.train();
     const learner = await agent.learner();
     const collector = await this.open();
@@ -122,7 +149,7 @@ export class Trainer {
       }
       if (!(await this.isSaved())) await this.save(collector);
     } finally {
-      for (const env of this.envs) await env.close();
+      await this.close();
     }
     return {
       progress: this.progress,
@@ -130,6 +157,12 @@ export class Trainer {
       isInterrupted: this.done < 1,
       checkpoint: this.checkpoint,
     };
+  }
+
+  /** Closes the environments; `train` does so at its end. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    for (const env of this.envs.splice(0)) await env.close();
   }
 
   /** 0 to 1: how much of the run is done. */
@@ -150,10 +183,11 @@ export class Trainer {
     const learnt = await learner.update(experience.segments, { done });
     const end = performance.now();
     const turns = experience.segments.flatMap((segment) => segment.turns);
+    const returns = [...this.progress.recentReturns, ...experience.episodes.map((episode) => episode.return)];
     this.count(experience, turns, (end - start) / 1000);
-    const { updates, recentReturns, tokens, episodes, turns: allTurns } = this.progress;
+    const { updates, tokens, episodes, turns: allTurns } = this.progress;
     this.metrics = {
-      "rollout/ep_rew_mean": mean(recentReturns),
+      "rollout/ep_rew_mean": mean(returns.slice(-Math.max(WINDOW, experience.episodes.length))),
       "rollout/ep_len_mean": mean(experience.episodes.map((episode) => episode.turns)),
       "rollout/invalid_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
       "rollout/turns_per_second": (turns.length * 1000) / (end - start),
@@ -219,15 +253,40 @@ export class Trainer {
 
   /** The environments and those who play in them, made once. */
   private async open(): Promise<Collector> {
+    if (this.isClosed) {
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        "This Trainer has trained already. Make a new one, and let it resume() to go on from the last checkpoint.",
+      );
+    }
     if (this.collector !== undefined) return this.collector;
-    const { agent, env, numEnvs = 16, seed = 0 } = this.options;
+    const { agent, env, numEnvs = NUM_ENVS, seed = 0 } = this.options;
     const make = typeof env === "string" ? async () => makeAsync(env) : env;
-    for (let i = 0; i < numEnvs; i++) this.envs.push(await make());
+    try {
+      for (let i = 0; i < numEnvs; i++) this.envs.push(await make());
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    const { sharesSparseRewards } = agent.settings;
     const seats = this.envs.map((own, i) => {
       const random = new RandomStream(seed, [REPLY_STREAM, i]);
-      return new Seat(own, () => agent.playthrough(random), random, this.starts.integers(0, 2 ** 31));
+      const start = this.starts.integers(0, 2 ** 31);
+      return new Seat(own, () => agent.playthrough(random), random, start, sharesSparseRewards);
     });
     return (this.collector = new Collector(seats));
+  }
+
+  /** A new run must not mix its checkpoints with those of another. */
+  private async checkCheckpoints(): Promise<void> {
+    const { checkpoints } = this.options;
+    if (checkpoints === undefined || this.checkpoint !== undefined) return;
+    const other = await latestCheckpoint(checkpoints);
+    if (other === undefined) return;
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `${checkpoints} holds the checkpoints of a run. Let the Trainer resume() it before it trains, or choose another folder.`,
+    );
   }
 
   private async isSaved(): Promise<boolean> {
@@ -242,19 +301,9 @@ export class Trainer {
     const { progress } = this;
     this.checkpoint = await saveCheckpoint(checkpoints, agent, {
       progress,
-      seats: statesOf(collector),
+      seats: collector.getState(),
       starts: this.starts.getState(),
     });
-  }
-}
-
-/** null where an environment cannot be saved. */
-function statesOf(collector: Collector) {
-  try {
-    return collector.getState();
-  } catch (error) {
-    if (error instanceof LlamaGymError && error.code === "INVALID_STATE") return null;
-    throw error;
   }
 }
 

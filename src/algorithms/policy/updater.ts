@@ -86,9 +86,12 @@ export class PolicyUpdater {
     }
     if (!accept(statistics))
       return { statistics, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
-    const result = await this.optimizer.update({ learningRateFactor });
-    this.model.version++;
-    this.countSkips(result.skipped || !Number.isFinite(statistics.loss));
+    const { learningRate } = this.optimizer;
+    const result = Number.isFinite(statistics.loss)
+      ? await this.optimizer.update({ learningRateFactor })
+      : { gradNorm: Number.NaN, learningRate, skipped: true };
+    this.countSkips(result.skipped);
+    if (!result.skipped) this.model.version++;
     return { statistics, ...result };
   }
 

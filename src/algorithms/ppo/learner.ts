@@ -101,7 +101,7 @@ export class PpoLearner implements Learner {
         );
       }
     }
-    kl.update(metrics["objective/kl"], turns.length);
+    if (kl.value > 0) kl.update(metrics["objective/kl"], turns.length);
     return {
       ...metrics,
       ...ppoMetrics(averages(results.map(({ sums }) => sums)), join(turns)),
@@ -178,7 +178,7 @@ export class PpoLearner implements Learner {
     return {
       turns,
       metrics: {
-        "objective/kl": mean(scored.map(({ kls }) => sum(kls))),
+        ...(klCoef === 0 ? {} : { "objective/kl": mean(scored.map(({ kls }) => sum(kls))) }),
         "objective/kl_coef": klCoef,
         "objective/entropy": -mean(scored.map(({ oldLogProbs }) => sum(oldLogProbs))),
         "ppo/mean_scores": mean(turns.map(({ turn }) => turn.reward)),

@@ -16,7 +16,7 @@ interface NumberSetting extends NumberRule, SharedRule {
 
 interface ChoiceSetting extends SharedRule {
   readonly choices: readonly string[];
-  readonly default: string;
+  readonly default: string | undefined;
 }
 
 interface FlagSetting extends SharedRule {
@@ -34,7 +34,9 @@ export type Setting = NumberSetting | ChoiceSetting | FlagSetting | TextSetting;
 export type SettingTable = Readonly<Record<string, Setting>>;
 
 type SettingValue<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
-  ? Choice
+  ? S extends { readonly default: string }
+    ? Choice
+    : Choice | undefined
   : S extends { readonly text: true; readonly default: infer Default }
     ? Default extends string
       ? string

@@ -1,0 +1,156 @@
+/**
+ * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--output FOLDER]`. Without --seed all of its seeds run, one after the
+ * other; a seed whose run is there already goes on where it stopped. Writes results.json and curve.svg beside the recipe's config.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { knownReturns } from "../src/envs/index.js";
+import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/files/index.js";
+import { learningCurveSvg, LiveProgress, readMetrics, seedBand } from "../src/tracking/index.js";
+import { evaluate, resumeRun, startRun, type Run, type TrainOptions } from "../src/training/index.js";
+
+/** What a recipe's config.json says. */
+interface Recipe {
+  /** What is learnt, in a few words; the curve's title. */
+  readonly task: string;
+  readonly train: TrainOptions;
+  readonly seeds: readonly number[];
+  /** Episodes of the greedy evaluation at the end. */
+  readonly evalEpisodes: number;
+  /** Seed of the evaluation's episodes; not one of training. */
+  readonly evalSeed: number;
+  /** Values that are known and worth a line in the curve, by name. */
+  readonly references?: Readonly<Record<string, number>>;
+}
+
+/** What came of one seed. */
+interface SeedResult {
+  readonly seed: number;
+  /** Greedy mean return. */
+  readonly value: number;
+  readonly standardError: number;
+  readonly turns: number;
+  readonly wallSeconds: number;
+}
+
+const recipes = fileURLToPath(new URL("../../", import.meta.url));
+const { values, positionals } = parseArgs({
+  options: { seed: { type: "string" }, output: { type: "string", default: "runs/recipes" } },
+  allowPositionals: true,
+});
+const [name] = positionals;
+const known = readdirSync(recipes).filter((folder) => existsSync(join(recipes, folder, "config.json")));
+if (name === undefined || !known.includes(name)) {
+  process.stderr.write(`usage: npm run recipe -- NAME [--seed N]; recipes: ${known.join(", ")}\n`);
+  process.exit(2);
+}
+const folder = join(recipes, name);
+const recipe = (await readJson(join(folder, "config.json"))) as unknown as Recipe;
+const seeds = values.seed === undefined ? recipe.seeds : [Number(values.seed)];
+
+const interrupt = new AbortController();
+process.on("SIGINT", () => {
+  if (interrupt.signal.aborted) process.exit(130);
+  interrupt.abort();
+  process.stderr.write("\nFinishing this update, then saving; the same command goes on.\n");
+});
+
+for (const seed of seeds) {
+  const result = await runSeed(seed);
+  if (result === undefined) break;
+  await keep(result);
+}
+await drawCurve();
+
+/** Trains and evaluates with a seed; undefined when it was interrupted. */
+async function runSeed(seed: number): Promise<SeedResult | undefined> {
+  const output = runFolder(seed);
+  const run = existsSync(join(output, "config.json"))
+    ? await resumeRun(output, { episodes: recipe.train.episodes, turns: recipe.train.turns })
+    : await startRun({ ...recipe.train, seed }, output);
+  try {
+    const trained = await train(run);
+    if (trained.isInterrupted) return undefined;
+    await run.saveAdapter();
+    const { meanReturn, standardError } = await evaluate(run.agent, run.makeEnv, {
+      episodes: recipe.evalEpisodes,
+      numEnvs: 256,
+      seed: recipe.evalSeed,
+    });
+    process.stdout.write(`seed ${seed}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
+    const { turns, seconds } = trained.progress;
+    return { seed, value: meanReturn, standardError, turns, wallSeconds: Math.round(seconds) };
+  } finally {
+    await run.close();
+  }
+}
+
+async function train(run: Run) {
+  const display = new LiveProgress();
+  const result = await run.train({
+    signal: interrupt.signal,
+    onProgress: ({ progress, done, metrics }) =>
+      display.show({ done, updates: progress.updates, episodes: progress.episodes, metrics }),
+  });
+  display.end();
+  return result;
+}
+
+/** Puts a seed's result in place of the one that was there. */
+async function keep(result: SeedResult): Promise<void> {
+  const path = join(folder, "results.json");
+  const before = existsSync(path) ? ((await readJson(path)).seeds as unknown as SeedResult[]) : [];
+  const all = [...before.filter(({ seed }) => seed !== result.seed), result].sort((a, b) => a.seed - b.seed);
+  const { random, best } = knownReturns[recipe.train.env] ?? {};
+  await writeJson(path, {
+    task: recipe.task,
+    model: recipe.train.model ?? "embedded",
+    metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
+    random: random ?? null,
+    best: best ?? null,
+    seeds: all as unknown as JsonObject[],
+    commit: commit(),
+  });
+}
+
+/** The mean return while training, over all seeds that ran here. */
+async function drawCurve(): Promise<void> {
+  const curves = [];
+  for (const seed of recipe.seeds) {
+    const path = join(runFolder(seed), "metrics.jsonl");
+    if (!existsSync(path)) continue;
+    const records = await readMetrics(path);
+    const points = records.filter((record) => Number.isFinite(record["rollout/ep_rew_mean"]));
+    curves.push({
+      x: points.map((record) => record.turns),
+      y: points.map((record) => record["rollout/ep_rew_mean"]),
+    });
+  }
+  if (curves.length === 0) return;
+  const { random, best } = knownReturns[recipe.train.env] ?? {};
+  const references = {
+    ...(random === undefined ? {} : { "random actions": random }),
+    ...(best === undefined ? {} : { "best known": best }),
+    ...recipe.references,
+  };
+  const svg = learningCurveSvg({
+    title: recipe.task,
+    xLabel: "turns",
+    yLabel: "mean return while training",
+    series: [seedBand(`${curves.length} seeds`, curves)],
+    references: Object.entries(references).map(([label, y]) => ({ name: label, y })),
+  });
+  await writeFileAtomic(join(folder, "curve.svg"), svg);
+}
+
+function runFolder(seed: number): string {
+  return join(values.output, `${name}-${seed}`);
+}
+
+function commit(): string | null {
+  const { status, stdout } = spawnSync("git", ["rev-parse", "--short", "HEAD"], { cwd: recipes, encoding: "utf8" });
+  return status === 0 ? stdout.trim() : null;
+}

@@ -1,0 +1,106 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { add, input, mul, reduceSum, symbol, type Node } from "../../graph/index.js";
+import type { PolicyNodes } from "../../models/policy.js";
+import { evaluateObjective } from "../../parity/rl/evaluate.js";
+import { Runtime } from "../../runtime/runtime.js";
+import { float32, tensor } from "../../tensor/tensor.js";
+import { decisionNodes } from "./decision-nodes.js";
+import { choiceFeeds, type TurnBatch } from "./turn-batch.js";
+
+const runtime = new Runtime({ device: "cpu", threads: 1 });
+afterAll(() => runtime.close());
+
+const selected = symbol("selected");
+const policy: PolicyNodes & { entropy: Node; values: Node } = {
+  selected,
+  logProbs: input("logProbs", "float32", [selected]),
+  entropy: input("entropy", "float32", [selected]),
+  values: input("values", "float32", [selected]),
+  hidden: input("hidden", "float32", [selected, 2]),
+};
+
+/** Three alternatives (the second was chosen), a free token, two alternatives (the first was chosen). */
+const alternatives = [[0, 1, 2], [3], [4, 5]];
+const chosen = [1, 0, 0];
+const logProbs = [-1, -2, -0.5, -1.5, -3, -4];
+const entropy = [9, 9, 9, 0.7, 9, 9];
+const values = [10, 11, 12, 13, 14, 15];
+
+/** The same by plain arithmetic. */
+const expected = alternatives.map((numbers, i) => {
+  const mass = numbers.reduce((sum, number) => sum + Math.exp(logProbs[number]), 0);
+  const shares = numbers.map((number) => Math.exp(logProbs[number]) / mass);
+  const isFree = numbers.length === 1;
+  return {
+    logProb: isFree ? logProbs[numbers[0]] : Math.log(shares[chosen[i]]),
+    entropy: isFree ? entropy[numbers[0]] : -shares.reduce((sum, share) => sum + share * Math.log(share), 0),
+    shares,
+  };
+});
+
+async function evaluate(weights: { logProb: readonly number[]; entropy: readonly number[] }) {
+  const decided = decisionNodes(policy);
+  const weigh = (node: Node, by: string) => reduceSum(mul(node, input(by, "float32", [decided.selected])));
+  const objective = {
+    loss: add(weigh(decided.logProbs, "logProbWeights"), weigh(decided.entropy!, "entropyWeights")),
+    statistics: {
+      logProbs: decided.logProbs,
+      entropy: decided.entropy!,
+      values: decided.values!,
+      hidden: decided.hidden,
+    },
+  };
+  return evaluateObjective(
+    runtime,
+    objective,
+    { logProbs: policy.logProbs },
+    {
+      ...choiceFeeds({ alternatives, chosen } as unknown as TurnBatch),
+      logProbWeights: float32(weights.logProb),
+      entropyWeights: float32(weights.entropy),
+      logProbs: float32(logProbs),
+      entropy: float32(entropy),
+      values: float32(values),
+      hidden: tensor(
+        "float32",
+        [6, 2],
+        Float32Array.from({ length: 12 }, (_, i) => i),
+      ),
+    },
+  );
+}
+
+describe("decisionNodes", () => {
+  it("gives each decision its log-probability and entropy among its alternatives", async () => {
+    const { statistics } = await evaluate({ logProb: [1, 1, 1], entropy: [1, 1, 1] });
+    expected.forEach(({ logProb, entropy: own }, i) => {
+      expect(statistics.logProbs[i]).toBeCloseTo(logProb, 5);
+      expect(statistics.entropy[i]).toBeCloseTo(own, 5);
+    });
+  });
+
+  it("reads values and hidden states once for each decision", async () => {
+    const { statistics } = await evaluate({ logProb: [1, 1, 1], entropy: [1, 1, 1] });
+    expect([...statistics.values]).toEqual([10, 13, 14]);
+    expect([...statistics.hidden]).toEqual([0, 1, 6, 7, 8, 9]);
+  });
+
+  it("raises the chosen alternative at the expense of the others, and a free token alone", async () => {
+    const weights = [1, 2, 3];
+    const { gradients } = await evaluate({ logProb: weights, entropy: [0, 0, 0] });
+    // d log p(chosen) / d log p(i) = 1{i chosen} - p(i)
+    const slopes = expected.flatMap(({ shares }, i) =>
+      shares.map((share, j) => weights[i] * ((j === chosen[i] ? 1 : 0) - (shares.length === 1 ? 0 : share))),
+    );
+    slopes.forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
+  });
+
+  it("raises the entropy of a choice by levelling it", async () => {
+    const { gradients } = await evaluate({ logProb: [0, 0, 0], entropy: [1, 0, 2] });
+    // d H / d log p(i) = -p(i) (log p(i) + H)
+    const slopes = expected.flatMap(({ shares, entropy: own }, i) =>
+      shares.map((share) => (shares.length === 1 ? 0 : -[1, 0, 2][i] * share * (Math.log(share) + own))),
+    );
+    slopes.forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
+  });
+});

@@ -1,0 +1,60 @@
+import { access, constants, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { LlamaGymError } from "../errors.js";
+import { readJson, writeJson, type JsonObject } from "../files/index.js";
+import type { TrainConfig, TrainOptions } from "./settings.js";
+
+/** The layout of a run folder; another one is refused. */
+const VERSION = 1;
+const CONFIG_FILE = "config.json";
+
+/**
+ * The settings of the run in a folder; undefined where there is none.
+ * Throws FILE_CORRUPT, and RUN_INCOMPATIBLE for a run of another version.
+ */
+export async function readRunConfig(folder: string): Promise<TrainOptions | undefined> {
+  const saved = await readJson(join(folder, CONFIG_FILE)).catch((error: unknown) => {
+    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+    throw error;
+  });
+  if (saved === undefined) return undefined;
+  const { version, ...options } = saved;
+  if (version === VERSION) return options as unknown as TrainOptions;
+  throw new LlamaGymError(
+    "RUN_INCOMPATIBLE",
+    `The run in ${folder} was made by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${VERSION}). ` +
+      "Go on with the version that made it, or start a new run from its adapter.",
+  );
+}
+
+/** Keeps a run's settings in its folder, which is made, and gives them as they were written. Throws FILE_WRITE_FAILED. */
+export async function writeRunConfig(folder: string, config: TrainConfig): Promise<JsonObject> {
+  const settings = JSON.parse(JSON.stringify({ version: VERSION, ...config })) as JsonObject;
+  await writeJson(join(folder, CONFIG_FILE), settings);
+  return settings;
+}
+
+/** Throws FILE_WRITE_FAILED for a folder that could not be made or written to; writes nothing. */
+export async function checkWritable(folder: string): Promise<void> {
+  const path = await nearestExisting(resolve(folder));
+  const isFolder = (await stat(path)).isDirectory();
+  const problem = !isFolder
+    ? `${path} is a file`
+    : await access(path, constants.W_OK | constants.X_OK).then(
+        () => undefined,
+        () => `${path} cannot be written to`,
+      );
+  if (problem === undefined) return;
+  throw new LlamaGymError(
+    "FILE_WRITE_FAILED",
+    `The run cannot be kept in ${folder}: ${problem}. Choose another folder.`,
+  );
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  const exists = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  return exists || dirname(path) === path ? path : nearestExisting(dirname(path));
+}
