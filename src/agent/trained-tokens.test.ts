@@ -1,0 +1,150 @@
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { setTrainedValues, TrainableModels } from "../../test/support/trainable.js";
+import { decisionNodes } from "../algorithms/policy/decision-nodes.js";
+import { TurnScorer } from "../algorithms/policy/scorer.js";
+import { choiceFeeds, decisionsOf, layTurns } from "../algorithms/policy/turn-batch.js";
+import type { LanguageModel } from "../generation/index.js";
+import { add, reduceSum } from "../graph/index.js";
+import { TrainingGraph } from "../models/training-graph.js";
+import { Replier, type SampledReply } from "../rollout/replier.js";
+import type { Segment, Turn } from "../rollout/turn.js";
+import { Agent } from "./agent.js";
+import type { AgentOptions } from "./options.js";
+
+const models = new TrainableModels();
+afterAll(() => models.close());
+
+/** Says anything, or one of its choices. */
+class Walker extends Agent<number, string> {
+  choices: readonly string[] | undefined;
+
+  override getSystemPrompt() {
+    return "Walk.";
+  }
+
+  override formatObservation(observation: number) {
+    return `Step ${observation}`;
+  }
+
+  override getChoices() {
+    return this.choices;
+  }
+
+  override extractAction(response: string) {
+    return response;
+  }
+}
+
+const choices = ["go left", "go right", "go", "stay here"];
+
+interface Played {
+  readonly model: LanguageModel;
+  readonly segments: readonly Segment[];
+  readonly replies: readonly SampledReply[];
+}
+
+/** Plays episodes of four turns; gives the replies as they were sampled, and what the learner was given to train. */
+async function play(options: AgentOptions<number, string>, held: readonly string[] | undefined): Promise<Played> {
+  const model = await models.open({ maxPositions: 512, scale: 0.2 });
+  await setTrainedValues(model, (i) => 0.05 * Math.sin(7 * i));
+  const agent = new Walker(model, undefined, { ppo: { batchSize: 12 }, seed: 5, ...options });
+  agent.choices = held;
+  const drawn = vi.spyOn(Replier.prototype, "reply");
+  const update = vi.spyOn(await agent.learner(), "update").mockResolvedValue({});
+  for (let episode = 0; episode < 3; episode++) {
+    for (let turn = 0; turn < 4; turn++) {
+      await agent.act(turn);
+      agent.assignReward(turn);
+    }
+    await agent.terminateEpisode();
+  }
+  const replies = await Promise.all(drawn.mock.results.map(({ value }) => value as Promise<SampledReply>));
+  drawn.mockRestore();
+  expect(update).toHaveBeenCalledOnce();
+  return { model, segments: update.mock.calls[0][0], replies };
+}
+
+const cases = [
+  ["free replies", {}, undefined],
+  ["free replies at temperature 0.6", { generation: { temperature: 0.6 } }, undefined],
+  ["replies held to choices", {}, choices],
+  ["replies held to choices at temperature 1.7", { generation: { temperature: 1.7 } }, choices],
+  ["replies behind a prefix, each prompt alone", { historyTurns: 0, replyPrefix: "I" }, undefined],
+  ["replies whose history is cut off", { historyTurns: 2 }, choices],
+] as const;
+
+describe.each(cases)("%s", (name, options, held) => {
+  const temperature = "generation" in options ? options.generation.temperature : 1;
+  let played: Played;
+  let turns: readonly Turn[];
+
+  it("are trained with exactly the tokens that were sampled", async () => {
+    played = await play(
+      {
+        generation: { maxNewTokens: 5, ...("generation" in options ? options.generation : {}) },
+        ...withoutGeneration(options),
+      },
+      held,
+    );
+    const { segments, replies } = played;
+    expect(segments.map(({ turns: own, end }) => [own.length, end])).toEqual([1, 2, 3].map(() => [4, "terminated"]));
+    turns = segments.flatMap((segment) => segment.turns);
+    expect(turns.map(({ tokens, logProbs }) => ({ tokens, logProbs }))).toEqual(
+      replies.map(({ tokens, logProbs }) => ({ tokens, logProbs })),
+    );
+    expect(new Set(turns.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(2);
+    for (const { reward } of turns) expect(turns.filter((turn) => turn.reward === reward)).toHaveLength(3);
+  });
+
+  it("have, where they were chosen, the log-probabilities of the sampler in the training graph", async () => {
+    const { causalLM } = played.model;
+    const graph = await TrainingGraph.create(causalLM, (policy) => {
+      const { logProbs, values } = decisionNodes(policy);
+      return { loss: reduceSum(add(logProbs, values!)), statistics: { logProbs } };
+    });
+    const batch = layTurns(turns, causalLM.config.hiddenSize, temperature);
+    const { logProbs } = await graph.run(batch.tokens, choiceFeeds(batch));
+    const sampled = turns.flatMap((turn) => decisionsOf(turn).map((token) => turn.logProbs[token]));
+    expect(sampled.some((value) => value < -0.3)).toBe(true);
+    expect(logProbs.data).toHaveLength(sampled.length);
+    sampled.forEach((value, i) => expect(Math.abs(logProbs.data[i] - value)).toBeLessThan(1e-4));
+    // What was no decision was certain.
+    for (const turn of turns) {
+      const decided = new Set(decisionsOf(turn));
+      turn.logProbs.forEach((value, i) => expect(decided.has(i) || value === 0).toBe(true));
+    }
+    await graph.release();
+  });
+
+  it("have the same in the scoring graph", async () => {
+    const scorer = await TurnScorer.create(played.model.causalLM, { maxTokens: 200 });
+    const { logProbs } = await scorer.score(turns, { temperature });
+    turns.forEach((turn, i) =>
+      decisionsOf(turn).forEach((token, j) =>
+        expect(Math.abs(logProbs[i][j] - turn.logProbs[token])).toBeLessThan(1e-4),
+      ),
+    );
+    await scorer.release();
+  });
+
+  it.runIf(!name.includes("history") && !name.includes("alone"))("stand in one row for a whole conversation", () => {
+    const { config } = played.model.causalLM;
+    for (const { turns: own } of played.segments) {
+      const { tokens, decisions } = layTurns(own, config.hiddenSize);
+      const [{ prefix, rows }, ...others] = tokens.groups;
+      expect(others).toEqual([]);
+      expect(rows).toHaveLength(1);
+      const row = [...prefix, ...rows[0]];
+      own.forEach((turn, number) => {
+        expect(row.slice(0, turn.prompt.length)).toEqual(turn.prompt);
+        for (const { token } of decisions.filter((decision) => decision.turn === number).slice(0, -1))
+          expect(row[turn.prompt.length + token]).toBe(turn.tokens[token]);
+      });
+    }
+  });
+});
+
+function withoutGeneration<Options extends object>(options: Options): Omit<Options, "generation"> {
+  const { generation: _, ...rest } = options as Options & { generation?: unknown };
+  return rest;
+}
