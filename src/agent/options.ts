@@ -5,7 +5,7 @@ import type { ContextPolicy, InvalidReplyPolicy } from "../rollout/settings.js";
 /** How an agent replies; the names are `model.generate`'s. */
 export type AgentGeneration = Pick<
   GenerationOptions,
-  "maxNewTokens" | "temperature" | "topK" | "topP" | "minP" | "repetitionPenalty" | "stop"
+  "maxNewTokens" | "temperature" | "topK" | "topP" | "minP" | "repetitionPenalty" | "stop" | "ignoreEos"
 >;
 
 export interface AgentOptions<Observation = unknown, Action = unknown> {

@@ -43,7 +43,7 @@ export class Replier {
     readonly model: LanguageModel,
     readonly settings: ReplySettings,
   ) {
-    this.endTokens = new Set(model.endTokenIds);
+    this.endTokens = new Set(settings.ignoreEos ? [] : model.endTokenIds);
     this.version = model.causalLM.version;
   }
 

@@ -27,6 +27,8 @@ export interface ReplySettings {
   readonly maxNewTokens: number;
   /** Strings that end a reply. */
   readonly stop: readonly string[];
+  /** The model's own end tokens do not end a reply. */
+  readonly ignoreEos: boolean;
 }
 
 /** How an episode is told to the model. */
