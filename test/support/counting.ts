@@ -1,0 +1,90 @@
+import { Agent } from "../../src/agent/agent.js";
+import { Env, type ResetOptions, type ResetResult, type StepResult } from "../../src/envs/env.js";
+import type { JsonValue } from "../../src/envs/json.js";
+import { Discrete } from "../../src/envs/spaces/discrete.js";
+
+export interface CountingOptions {
+  /** Steps of an episode; 4 by default. */
+  readonly length?: number;
+  /** Steps of an episode that was started with a seed. */
+  readonly lengthOf?: (seed: number) => number;
+  /** Reward of a step, counted from 0; by default 1 for the action that was shown. */
+  readonly reward?: (step: number) => number;
+  /** Whether an episode is stopped rather than ended. */
+  readonly isTruncated?: boolean;
+  /** Whether it can be saved. */
+  readonly isSaved?: boolean;
+}
+
+/** Shows a number from 0 to 9 in each step and pays for actions of its parity. */
+export class CountingEnv extends Env<number, number> {
+  override readonly observationSpace = new Discrete(10);
+  override readonly actionSpace = new Discrete(2);
+  /** Seeds that it was started with. */
+  readonly seeds: number[] = [];
+  private steps = 0;
+  private shown = 0;
+  private length = 4;
+
+  constructor(private readonly options: CountingOptions = {}) {
+    super();
+  }
+
+  override reset({ seed }: ResetOptions = {}): ResetResult<number> {
+    this.reseed(seed);
+    if (seed !== undefined) this.seeds.push(Number(seed));
+    const { length = 4, lengthOf } = this.options;
+    this.length = lengthOf === undefined ? length : lengthOf(Number(seed));
+    this.steps = 0;
+    return { observation: this.show(), info: {} };
+  }
+
+  override step(action: number): StepResult<number> {
+    const { reward, isTruncated = false } = this.options;
+    const paid = reward?.(this.steps) ?? (action === this.shown % 2 ? 1 : 0);
+    this.steps++;
+    const isOver = this.steps >= this.length;
+    return {
+      observation: this.show(),
+      reward: paid,
+      terminated: isOver && !isTruncated,
+      truncated: isOver && isTruncated,
+      info: {},
+    };
+  }
+
+  protected override saveState(): JsonValue {
+    if (this.options.isSaved === false) return super.saveState();
+    const { steps, shown, length } = this;
+    return { steps, shown, length };
+  }
+
+  protected override loadState(state: JsonValue): void {
+    const { steps, shown, length } = state as { steps: number; shown: number; length: number };
+    Object.assign(this, { steps, shown, length });
+  }
+
+  private show(): number {
+    this.shown = this.random.integers(0, 10);
+    return this.shown;
+  }
+}
+
+/** Says "even" or "odd" to a number. */
+export class Follower extends Agent<number, number> {
+  override getSystemPrompt() {
+    return "Say it.";
+  }
+
+  override formatObservation(observation: number) {
+    return String(observation);
+  }
+
+  override getChoices() {
+    return ["even", "odd"];
+  }
+
+  override extractAction(response: string) {
+    return response === "odd" ? 1 : 0;
+  }
+}
