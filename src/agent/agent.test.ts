@@ -256,7 +256,7 @@ describe("a reply without an action", () => {
   });
 
   it("gets the action that is chosen for it, and the penalty stays with its turn", async () => {
-    const fallback = vi.fn((_observation: string) => 9);
+    const fallback = vi.fn<(observation: string) => number>(() => 9);
     const agent = player({ invalidReply: { retries: 1, penalty: 0.25, fallback } });
     const given = await trainedOn(agent);
     agent.read = () => undefined;

@@ -19,7 +19,7 @@ afterAll(() => models.close());
 
 function seat(env: Env<number, number> = new CountingEnv(), index = 0, share = false): Seat {
   const random = new RandomStream(4, [index]);
-  return new Seat(env, () => agent.playthrough(random), random, 100 + index, share) as unknown as Seat;
+  return new Seat(env, () => agent.playthrough(random), random, 100 + index, share);
 }
 
 const seats = (count: number, options = {}) =>
@@ -101,8 +101,8 @@ describe("turns", () => {
 describe("episodes", () => {
   it("are played once for each task, whoever is free, and given in the tasks' order", async () => {
     const tasks = [5, 2, 9, 1, 7].map((seed, i) => ({ seed, group: i % 2 }));
-    const lengths = vi.fn((seed: number) => 1 + (seed % 4));
-    const { segments, episodes } = await new Collector(seats(2, { lengthOf: lengths })).episodes(tasks);
+    const lengthOf = (seed: number) => 1 + (seed % 4);
+    const { segments, episodes } = await new Collector(seats(2, { lengthOf })).episodes(tasks);
     expect(episodes.map(({ turns }) => turns)).toEqual(tasks.map(({ seed }) => 1 + (seed % 4)));
     expect(segments.map(({ group }) => group)).toEqual([0, 1, 0, 1, 0]);
     expect(segments.map(({ turns }) => turns.length)).toEqual(episodes.map(({ turns }) => turns));
