@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lastNamedAction, lastNumber, signed } from "./text-parsing.js";
+import { lastNamed, lastNamedAction, lastNumber, signed } from "./text-parsing.js";
 
 describe("lastNamedAction", () => {
   const names = ["stay", "hit"];
@@ -28,6 +28,14 @@ describe("lastNamedAction", () => {
 
   it("knows synonyms", () => {
     expect(lastNamedAction("I stick", names, { stick: 0 })).toBe(0);
+  });
+});
+
+describe("lastNamed", () => {
+  it("takes names only, no numbers", () => {
+    expect(lastNamed("hit, 0", ["stay", "hit"])).toBe(1);
+    expect(lastNamed("action 1", ["stay", "hit"])).toBeUndefined();
+    expect(lastNamed("stick", ["stay", "hit"], { stick: 0 })).toBe(0);
   });
 });
 

@@ -14,8 +14,20 @@ export function lastNamedAction(
   names: readonly string[],
   synonyms: Readonly<Record<string, number>> = {},
 ): number | undefined {
+  const named = lastNamed(reply, names, synonyms);
+  if (named !== undefined) return named;
+  const index = lastNumber(reply);
+  return index !== undefined && Number.isInteger(index) && index >= 0 && index < names.length ? index : undefined;
+}
+
+/** The action whose name stands last in a text, in whole words and in whatever case. */
+export function lastNamed(
+  text: string,
+  names: readonly string[],
+  synonyms: Readonly<Record<string, number>> = {},
+): number | undefined {
   const words = [...names.map((name, action) => [name, action] as const), ...Object.entries(synonyms)];
-  const lowered = reply.toLowerCase();
+  const lowered = text.toLowerCase();
   let best: { position: number; length: number; action: number } | undefined;
   for (const [word, action] of words) {
     const position = lastWord(lowered, word.toLowerCase());
@@ -26,9 +38,7 @@ export function lastNamedAction(
       best = { position, length: word.length, action };
     }
   }
-  if (best !== undefined) return best.action;
-  const index = lastNumber(reply);
-  return index !== undefined && Number.isInteger(index) && index >= 0 && index < names.length ? index : undefined;
+  return best?.action;
 }
 
 /** Where `word` stands last in `text` with no letter or digit beside it; -1 when it does not. */

@@ -1,0 +1,10 @@
+export { nearestChoice, numberedChoice, wholeChoice } from "./choice-list.js";
+export type { NearestChoiceOptions, NumberedChoiceOptions } from "./choice-list.js";
+export { ExtractionCounter } from "./counter.js";
+export { byFunction, either, extractAction, within } from "./extraction.js";
+export type { Extracted, Extraction, ExtractionFailure, ExtractionKind, Extractor } from "./extractor.js";
+export { jsonAction, type JsonActionOptions } from "./json-action.js";
+export { mentionedChoice, type MentionedChoiceOptions } from "./mentioned-choice.js";
+export { regexMatch } from "./regex-match.js";
+export { actionStrategies, type ReadingOptions } from "./strategies.js";
+export { taggedAnswer, type TaggedAnswerOptions } from "./tagged-answer.js";
