@@ -1,5 +1,6 @@
-import { BanditEnv, choicesFor, make, type Env } from "../../../src/envs/index.js";
+import { BanditEnv, make } from "../../../src/envs/index.js";
 import type { RandomStream } from "../../../src/tensor/random.js";
+import { playedMoments } from "./played-scenes.js";
 import type { Fact, Scene } from "./scene.js";
 
 /** Draws scenes of the tasks: bandits, Sokoban, 2048, number guessing, word guessing, a calculator, a shop. */
@@ -34,25 +35,18 @@ function bandit(random: RandomStream): Scene {
   };
 }
 
-interface Moment {
-  observation: unknown;
-  info: Record<string, unknown>;
-}
+/** Episodes of each environment that are played, and for how many steps. */
+const EPISODES = 40;
+const STEPS = 25;
 
-/** Scenes of an environment with choices, by playing it at random. */
+/** Scenes of an environment that was played at random. */
 function playedScenes(id: string): (random: RandomStream) => Scene {
-  const env: Env = make(id);
-  const text = env.text!;
-  let current: Moment | undefined;
+  const env = make(id);
+  const moments = playedMoments(env, EPISODES, STEPS);
+  const { systemPrompt } = env.text!;
   return (random) => {
-    current ??= env.reset({ seed: random.integers(2 ** 31) }) as Moment;
-    const { observation, info } = current;
-    const replies = choicesFor(text, observation, info)!;
-    const scene = { game: id, system: text.systemPrompt, text: text.formatObservation(observation, info), replies };
-    const action = text.parseAction(random.choice(replies), observation, info);
-    const step = env.step(action) as Moment & { terminated: boolean; truncated: boolean };
-    current = step.terminated || step.truncated || random.random() < 0.02 ? undefined : step;
-    return scene;
+    const { text, replies } = random.choice(moments);
+    return { game: id, system: systemPrompt, text, replies };
   };
 }
 
