@@ -167,8 +167,12 @@ export class Trainer {
 
   /** 0 to 1: how much of the run is done. */
   private get done(): number {
+    return this.doneOf(this.progress);
+  }
+
+  private doneOf(progress: RunProgress): number {
     const { episodes = Infinity, turns = Infinity } = this.options;
-    return Math.min(1, Math.max(this.progress.episodes / episodes, this.progress.turns / turns));
+    return Math.min(1, Math.max(progress.episodes / episodes, progress.turns / turns));
   }
 
   private async update(
@@ -213,9 +217,11 @@ export class Trainer {
   ): Promise<Experience> {
     const { wish } = learner;
     const { progress, metrics } = this;
+    let { episodes } = progress;
     const onRound = (turns: number, ended: readonly unknown[]) => {
-      const now = { ...progress, turns: progress.turns + turns, episodes: progress.episodes + ended.length };
-      onProgress?.({ progress: now, done: this.done, metrics });
+      episodes += ended.length;
+      const now = { ...progress, turns: progress.turns + turns, episodes };
+      onProgress?.({ progress: now, done: this.doneOf(now), metrics });
     };
     if (wish.kind === "turns") return collector.turns(wish.turns, { onRound });
     const tasks = Array.from({ length: wish.groups }, (_, group) => ({

@@ -9,7 +9,7 @@ export interface CountingOptions {
   /** Steps of an episode that was started with a seed. */
   readonly lengthOf?: (seed: number) => number;
   /** Reward of a step, counted from 0; by default 1 for the action that was shown. */
-  readonly reward?: (step: number) => number;
+  readonly reward?: (step: number, action: number) => number;
   /** Whether an episode is stopped rather than ended. */
   readonly isTruncated?: boolean;
   /** Whether it can be saved. */
@@ -41,7 +41,7 @@ export class CountingEnv extends Env<number, number> {
 
   override step(action: number): StepResult<number> {
     const { reward, isTruncated = false } = this.options;
-    const paid = reward?.(this.steps) ?? (action === this.shown % 2 ? 1 : 0);
+    const paid = reward?.(this.steps, action) ?? (action === this.shown % 2 ? 1 : 0);
     this.steps++;
     const isOver = this.steps >= this.length;
     return {
