@@ -82,7 +82,7 @@ describe("llamagym", () => {
 
   it.each([
     [["genrate"], /^LlamaGymError \[INVALID_ARGUMENT\]: There is no command "genrate". Did you mean "generate"\?\n$/],
-    [["xyz"], /Commands: generate, models, doctor/],
+    [["xyz"], /Commands: .*generate, models, doctor/],
     [["--model", "x"], /A command comes first, not --model/],
     [["generate", "--modle", "x"], /There is no option --modle. Did you mean --model\?/],
     [["generate", "--prompt", "hi"], /--model is missing/],

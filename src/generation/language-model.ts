@@ -4,11 +4,9 @@ import { mergeAdapter } from "../models/merging.js";
 import { restoreTrained, saveModel, type SaveOptions } from "../models/saving.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
-import { ChoiceConstraint } from "./constraints/choices.js";
 import { type Pattern, patternOf } from "./constraints/pattern.js";
-import { PatternCompiler } from "./constraints/pattern-compiler.js";
 import type { PatternConstraint, PatternConstraintOptions } from "./constraints/pattern-constraint.js";
-import { Vocabulary } from "./constraints/vocabulary.js";
+import { ReplyConstraints } from "./constraints/reply-constraints.js";
 import { resolveOptions, type GenerationOptions, type OverflowPolicy } from "./options.js";
 import { fitPrompt, readPrompt, type Prompt, type PromptInput } from "./prompt.js";
 import { ReplyText } from "./reply-text.js";
@@ -30,7 +28,7 @@ export interface LanguageModelOptions {
  */
 export class LanguageModel {
   private readonly samplers = new Map<boolean, Promise<Sampler>>();
-  private patterns: PatternCompiler | undefined;
+  private readonly constraints: ReplyConstraints;
   private closed = false;
 
   /** `AutoModelForCausalLM.fromPretrained` makes one from a path or hub id. */
@@ -39,7 +37,13 @@ export class LanguageModel {
     readonly causalLM: CausalLM,
     private readonly textTokenizer: Tokenizer | undefined,
     private readonly options: LanguageModelOptions = {},
-  ) {}
+  ) {
+    this.constraints = new ReplyConstraints({
+      tokenizer: () => this.tokenizer,
+      vocabSize: causalLM.config.vocabSize,
+      endTokens: () => this.endTokenIds,
+    });
+  }
 
   /** Throws INVALID_STATE for a model that came without tokenizer files. */
   get tokenizer(): Tokenizer {
@@ -145,7 +149,7 @@ export class LanguageModel {
     const { temperature = 1, seed, ...others } = options;
     resolveOptions({ temperature, seed });
     const prompt = this.readPrompt(input, others);
-    const constraint = this.choiceConstraint(choices, prompt);
+    const constraint = this.constraints.choices(choices, prompt.tokens.at(-1));
     const scores = await this.scoreTokens(prompt, constraint.sequences, others);
     const logProbs = constraint.logProbs(scores, temperature === 0 ? 1 : temperature);
     const probabilities = logProbs.map(Math.exp);
@@ -162,14 +166,7 @@ export class LanguageModel {
    * supported or does not fit into `maxTokens`, TOKENIZER_UNSUPPORTED for a tokenizer that puts text between tokens.
    */
   patternConstraint(pattern: Pattern, options: PatternConstraintOptions = {}): PatternConstraint {
-    this.patterns ??= new PatternCompiler(
-      new Vocabulary(this.tokenizer, {
-        vocabSize: this.causalLM.config.vocabSize,
-        endToken: this.endToken,
-        endTokens: this.endTokenIds,
-      }),
-    );
-    return this.patterns.constraint(pattern, options);
+    return this.constraints.pattern(pattern, options);
   }
 
   /**
@@ -221,7 +218,8 @@ export class LanguageModel {
   ): Promise<ModelReply> {
     const { settings, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const prompt = this.readPrompt(input, options);
-    const choices = options.choices === undefined ? undefined : this.choiceConstraint(options.choices, prompt);
+    const choices =
+      options.choices === undefined ? undefined : this.constraints.choices(options.choices, prompt.tokens.at(-1));
     const asked = choices === undefined ? length : { maxNewTokens: choices.longest, lengthIsAsked: true };
     const { tokens, maxNewTokens } = this.fit(prompt, { ...asked, overflow: options.overflow });
     const pattern = patternOf(options);
@@ -273,18 +271,6 @@ export class LanguageModel {
     request: { overflow: OverflowPolicy | undefined; maxNewTokens: number; lengthIsAsked: boolean },
   ) {
     return fitPrompt(prompt, { ...request, maxPositions: this.causalLM.config.maxPositions });
-  }
-
-  /** The token that ends a reply held to choices or a pattern. */
-  private get endToken(): number | undefined {
-    return this.textTokenizer?.eosTokenId ?? this.endTokenIds.at(0);
-  }
-
-  private choiceConstraint(choices: readonly string[], prompt: Prompt): ChoiceConstraint {
-    return ChoiceConstraint.ofTexts(this.tokenizer, choices, {
-      previousToken: prompt.tokens.at(-1),
-      endToken: this.endToken,
-    });
   }
 
   private async scoreTokens(
