@@ -154,7 +154,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Ends the episode. Once enough turns are gathered (ppo.batchSize) it trains on all of them and gives the update's metrics.
+   * Ends the episode. Once enough is gathered (turns for PPO, episodes for the others: batchSize) it trains on all of them and gives the update's metrics.
    * Throws INVALID_STATE when no turn was played, and what `trainBatch` throws.
    */
   async terminateEpisode({ train = true, truncatedAt, info = {} }: EpisodeEnd<Observation> = {}): Promise<
@@ -198,9 +198,13 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** The algorithm at work; its graphs are built at the first call. */
   async learner(): Promise<Learner> {
+    const { ppo, grpo, rloo, reinforce, maxTokens } = this.options;
     this.learning ??= createLearner(this.model.causalLM, {
-      ppo: this.options.ppo,
-      maxTokens: this.options.maxTokens,
+      ppo,
+      grpo,
+      rloo,
+      reinforce,
+      maxTokens,
       temperature: this.settings.reply.sampling.temperature,
       isTruncated: isTruncated(this.settings.reply.sampling),
       random: new RandomStream(this.options.seed ?? 0, [1]),

@@ -27,6 +27,9 @@ const checks: Checks<AgentOptions> = {
   invalidReply: (value) => checkOptions("option of invalidReply", value as object, invalidReplyChecks, "invalidReply."),
   shareSparseRewards: isOneOf(true, false),
   ppo: elsewhere,
+  grpo: elsewhere,
+  rloo: elsewhere,
+  reinforce: elsewhere,
   maxTokens: isWhole(1),
   seed: isWhole(0),
 };

@@ -1,4 +1,4 @@
-import type { PpoOptions } from "../algorithms/ppo/config.js";
+import type { AlgorithmOptions } from "../algorithms/table.js";
 import type { GenerationOptions } from "../generation/options.js";
 import type { ContextPolicy, InvalidReplyPolicy } from "../rollout/settings.js";
 
@@ -8,7 +8,7 @@ export type AgentGeneration = Pick<
   "maxNewTokens" | "temperature" | "topK" | "topP" | "minP" | "repetitionPenalty" | "stop" | "ignoreEos"
 >;
 
-export interface AgentOptions<Observation = unknown, Action = unknown> {
+export interface AgentOptions<Observation = unknown, Action = unknown> extends AlgorithmOptions {
   readonly generation?: AgentGeneration;
   /** Temperature after `eval()`. Default 0: the most probable reply. */
   readonly evalTemperature?: number;
@@ -27,7 +27,6 @@ export interface AgentOptions<Observation = unknown, Action = unknown> {
    * episode that goes on over an update shares it between its turns since then.
    */
   readonly shareSparseRewards?: boolean;
-  readonly ppo?: PpoOptions;
   /** Tokens of one forward and backward pass; more need more memory. By default what takes some 2 GB. */
   readonly maxTokens?: number;
   /** Decides replies, minibatches and dropout; the same seed gives the same run. Default 0. */

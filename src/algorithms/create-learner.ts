@@ -1,31 +1,45 @@
 import { LlamaGymError } from "../errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { DecoderConfig } from "../nn/config.js";
+import { createGrpoLearner } from "./grpo/learner.js";
 import type { Learner, PolicyTraits } from "./learner.js";
-import type { PpoOptions } from "./ppo/config.js";
 import { PpoLearner } from "./ppo/learner.js";
+import { createReinforceLearner } from "./reinforce/learner.js";
+import { createRlooLearner } from "./rloo/learner.js";
+import { ALGORITHM_NAMES, type AlgorithmOptions } from "./table.js";
 
-export interface LearnerOptions extends Omit<PolicyTraits, "maxTokens"> {
+export interface LearnerOptions extends AlgorithmOptions, Omit<PolicyTraits, "maxTokens"> {
   /** Tokens of one forward and backward pass. By default what a pass of some hundred megabytes takes. */
   readonly maxTokens?: number;
-  readonly ppo?: PpoOptions;
 }
 
 /** Values that a pass keeps for its gradients; with some 30 for each layer and width, some 2 GB. */
 const KEPT_VALUES = 2 ** 29;
 
-/** The algorithm that an agent asks for, at work on its model. Throws what the algorithm's `create` throws. */
-export async function createLearner(
-  model: CausalLM,
-  { ppo = {}, maxTokens, ...policy }: LearnerOptions,
-): Promise<Learner> {
-  if (!(policy.temperature > 0)) {
+/**
+ * The algorithm that an agent asks for, at work on its model. Throws INVALID_ARGUMENT for options of several algorithms and for a
+ * temperature of 0, and what the algorithm throws.
+ */
+export async function createLearner(model: CausalLM, options: LearnerOptions): Promise<Learner> {
+  const { temperature, isTruncated, random, maxTokens = affordableTokens(model.config) } = options;
+  const asked = ALGORITHM_NAMES.filter((name) => options[name] !== undefined);
+  if (asked.length > 1) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `An agent learns by one algorithm, but there are options for ${asked.join(" and ")}; leave out all but one.`,
+    );
+  }
+  if (!(temperature > 0)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       "Training needs replies drawn at a temperature above 0: greedy ones try nothing out.",
     );
   }
-  return PpoLearner.create(model, ppo, { ...policy, maxTokens: maxTokens ?? affordableTokens(model.config) });
+  const policy: PolicyTraits = { temperature, isTruncated, random, maxTokens };
+  if (options.grpo !== undefined) return createGrpoLearner(model, options.grpo, policy);
+  if (options.rloo !== undefined) return createRlooLearner(model, options.rloo, policy);
+  if (options.reinforce !== undefined) return createReinforceLearner(model, options.reinforce, policy);
+  return PpoLearner.create(model, options.ppo ?? {}, policy);
 }
 
 /** Tokens of a forward and backward pass that takes some 2 GB. */

@@ -8,9 +8,18 @@ export type Metrics = Readonly<Record<string, number>>;
 /** What a learner wants to be played for an update. */
 export type ExperienceWish =
   /** At least so many turns; episodes may be cut and go on after the update. */
-  | { readonly kind: "turns"; readonly turns: number }
-  /** So many groups of episodes that start alike. */
-  | { readonly kind: "groups"; readonly groups: number; readonly groupSize: number };
+  { readonly kind: "turns"; readonly turns: number } | GroupWish;
+
+/** So many groups of episodes that start alike. */
+export interface GroupWish {
+  readonly kind: "groups";
+  readonly groups: number;
+  readonly groupSize: number;
+  /** Times that other groups may be played in place of those that teach nothing. */
+  readonly refills: number;
+  /** Whether anything is to be learnt from the episodes of a group. */
+  readonly teaches: (group: readonly Segment[]) => boolean;
+}
 
 /** What a learner must know of the policy besides its parameters. */
 export interface PolicyTraits {

@@ -12,8 +12,8 @@ export class TrainingDisplay {
       `${(100 * done).toFixed(0)}%`,
       `${progress.episodes} episodes`,
       `return ${metrics["rollout/ep_rew_mean"]?.toFixed(3)}`,
-      `entropy ${metrics["ppo/policy/entropy"]?.toFixed(3)}`,
-      `kl ${metrics["ppo/policy/approxkl"]?.toFixed(4)}`,
+      `entropy ${(metrics.entropy ?? metrics["ppo/policy/entropy"])?.toFixed(3)}`,
+      `kl ${(metrics.kl ?? metrics["objective/kl"] ?? metrics["ppo/policy/approxkl"])?.toFixed(4)}`,
       `${metrics["rollout/turns_per_second"]?.toFixed(0)} turns/s`,
     ];
     process.stderr.write(`${process.stderr.isTTY ? "\r" : ""}${parts.join("  ")}${process.stderr.isTTY ? "" : "\n"}`);

@@ -55,31 +55,48 @@ export const AutoModelForCausalLMWithValueHead = {
    * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw.
    */
   async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
-    const { peftConfig, valueHead: headOptions, ...opening } = options;
-    const model = await AutoModelForCausalLM.fromPretrained(idOrPath, opening);
-    const { causalLM } = model;
-    if (causalLM.isTrained) {
-      if (causalLM.valueHead !== undefined) return model;
-      await model.close();
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        `The adapter of ${idOrPath} was saved without a value head. Merge it into its model, then open that.`,
-      );
-    }
-    const valueHead = { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...headOptions };
-    try {
-      const seed = peftConfig?.seed;
-      return model.withCausalLM(
-        peftConfig === null
-          ? await trainWeights(causalLM, "all", { valueHead, seed })
-          : await adapt(causalLM, { ...ADAPTER_DEFAULTS, ...peftConfig, valueHead }),
-      );
-    } catch (error) {
-      await model.close();
-      throw error;
-    }
+    return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
   },
 };
+
+/**
+ * Opens a model with something to train: an adapter, or its own weights; with a value head unless that is null. An adapter that
+ * was saved goes on as it is.
+ * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw, and INVALID_STATE for a saved adapter with the wrong head.
+ */
+export async function openTrainable(
+  idOrPath: string,
+  options: Omit<TrainablePretrainedOptions, "valueHead"> & { readonly valueHead: Partial<ValueHeadConfig> | null },
+): Promise<LanguageModel> {
+  const { peftConfig, valueHead: headOptions, ...opening } = options;
+  const model = await AutoModelForCausalLM.fromPretrained(idOrPath, opening);
+  const { causalLM } = model;
+  try {
+    if (causalLM.isTrained) {
+      checkSavedHead(idOrPath, causalLM.valueHead !== undefined, headOptions !== null);
+      return model;
+    }
+    const valueHead = headOptions === null ? undefined : { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...headOptions };
+    const seed = peftConfig?.seed;
+    return model.withCausalLM(
+      peftConfig === null
+        ? await trainWeights(causalLM, "all", { valueHead, seed })
+        : await adapt(causalLM, { ...ADAPTER_DEFAULTS, ...peftConfig, valueHead }),
+    );
+  } catch (error) {
+    await model.close();
+    throw error;
+  }
+}
+
+function checkSavedHead(idOrPath: string, hasHead: boolean, wantsHead: boolean): void {
+  if (hasHead === wantsHead) return;
+  const problem = hasHead ? "with a value head, which this algorithm does not train" : "without a value head";
+  throw new LlamaGymError(
+    "INVALID_STATE",
+    `The adapter of ${idOrPath} was saved ${problem}. Merge it into its model, then open that.`,
+  );
+}
 
 /** Opens adapters that PEFT or this library saved. */
 export const PeftModel = {

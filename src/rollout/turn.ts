@@ -36,6 +36,8 @@ export interface Segment {
   readonly nextPrompt: readonly number[] | undefined;
   /** Segments of one group started alike (GRPO). */
   readonly group?: number;
+  /** What several reward functions gave for a single reply; NaN where one gave nothing. */
+  readonly scores?: readonly number[];
 }
 
 /** An episode that has ended, in numbers. */

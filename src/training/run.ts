@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { randomAction } from "../agent/random-action.js";
 import { TextAgent } from "../agent/text-agent.js";
-import { ppoSettings, type PpoOptions } from "../algorithms/ppo/config.js";
+import { algorithms } from "../algorithms/table.js";
 import { makeAsync } from "../envs/bridges/make-async.js";
 import type { Env } from "../envs/env.js";
 import { LlamaGymError } from "../errors.js";
 import type { DownloadProgress } from "../files/index.js";
-import { AutoModelForCausalLMWithValueHead } from "../generation/auto.js";
+import { openTrainable } from "../generation/auto.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import {
   openRunTrackers,
@@ -15,6 +15,7 @@ import {
   type Tracker,
   type TrackerSource,
 } from "../tracking/index.js";
+import { agentAlgorithmOptions } from "./algorithm-settings.js";
 import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
 import { Trainer, type TrainingResult, type WatchOptions } from "./trainer.js";
@@ -193,26 +194,22 @@ async function agentMaker(
         penalty: config.invalidPenalty,
         fallback: randomAction({ text, actionSpace }),
       },
-      ppo: ppoOptions(config),
+      ...agentAlgorithmOptions(config),
     });
 }
 
-/** The algorithm's own settings of a run. */
-function ppoOptions(config: TrainConfig): PpoOptions {
-  return Object.fromEntries(Object.keys(ppoSettings).map((name) => [name, config[name as keyof typeof ppoSettings]]));
-}
-
-/** Opens the run's model with what is trained of it. */
+/** Opens the run's model with what is trained of it, and with a value head where the algorithm trains one. */
 async function openModel(config: TrainConfig, onProgress: RunOptions["onDownload"]): Promise<LanguageModel> {
-  const { model, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, targetModules, seed } = config;
+  const { algorithm, model, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, seed } = config;
+  const { targetModules } = config;
   const targets = targetModules === "all-linear" ? targetModules : targetModules.split(",").map((name) => name.trim());
-  return AutoModelForCausalLMWithValueHead.fromPretrained(model, {
+  return openTrainable(model, {
     adapter,
     device,
     threads,
     quantise: quantise === "none" ? undefined : quantise === "8" ? 8 : 4,
     peftConfig: train === "all" ? null : { r, loraAlpha, loraDropout, targetModules: targets, seed },
-    valueHead: { kind: config.valueHead, dropout: config.valueHeadDropout },
+    valueHead: algorithms[algorithm].hasCritic ? { kind: config.valueHead, dropout: config.valueHeadDropout } : null,
     onProgress,
   });
 }

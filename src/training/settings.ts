@@ -1,12 +1,20 @@
-import { ppoSettings } from "../algorithms/ppo/config.js";
-import { resolveSettings, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
+import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
+import type { AlgorithmName } from "../algorithms/table.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
+import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
+import { embeddedGroupDefaults } from "./embedded-group-defaults.js";
 
 const OURS = "ours";
 const LLAMAGYM = "LlamaGym 0.1.1";
 
 /** What a run is, besides its algorithm: which model plays which environment, how it replies, how long, and where it is kept. */
-const runSettings = {
+export const runSettings = {
+  algorithm: {
+    default: "ppo",
+    choices: ["ppo", "grpo", "rloo", "reinforce"],
+    description: "how it learns; ppo trains a value head too, the others compare episodes",
+    source: LLAMAGYM,
+  },
   model: {
     text: true,
     default: EMBEDDED_MODEL,
@@ -156,11 +164,11 @@ const runSettings = {
   },
 } as const satisfies SettingTable;
 
-/** All settings of a training run by name: the run's own and its algorithm's. */
-export const trainSettings = { ...runSettings, ...ppoSettings } as const satisfies SettingTable;
+/** All settings of a training run by name: the run's own and those of the algorithms. */
+export const trainSettings: SettingTable = { ...runSettings, ...allAlgorithmSettings };
 
 /** A run as resolved; what config.json in its folder holds. */
-export interface TrainConfig extends Settings<typeof trainSettings> {
+export interface TrainConfig extends Settings<typeof runSettings>, AlgorithmSettings {
   readonly env: string;
   readonly envOptions: Readonly<Record<string, unknown>>;
 }
@@ -171,9 +179,13 @@ export type TrainOptions = Partial<TrainConfig> & Pick<TrainConfig, "env">;
  * What fits the embedded model better than the defaults, which are those for large models: it is small enough for large
  * batches, learns at a higher rate, and its reference policy replies at random, so there is nothing to stay close to.
  */
-const EMBEDDED_DEFAULTS: Partial<TrainConfig> = {
+const EMBEDDED_DEFAULTS = {
   numEnvs: 64,
   maxNewTokens: 8,
+} as const satisfies Partial<TrainConfig>;
+
+/** The same of PPO. */
+const EMBEDDED_PPO_DEFAULTS = {
   batchSize: 512,
   miniBatchSize: 128,
   numPpoEpochs: 4,
@@ -185,25 +197,45 @@ const EMBEDDED_DEFAULTS: Partial<TrainConfig> = {
   advantageLevel: "turn",
   vfCoef: 0.5,
   entropyCoef: 0.01,
-};
+} as const satisfies Partial<TrainConfig>;
 
 /** How long a run is when nothing says so. */
 const DEFAULT_EPISODES = 5000;
 
 /**
- * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, and for values out of
- * range.
+ * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, for settings of another
+ * algorithm, and for values out of range.
  */
 export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
   const length = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
+  const [own, algorithmic] = divide(given);
+  const run = resolveSettings("A run", runSettings, { ...length, ...(isEmbedded ? EMBEDDED_DEFAULTS : {}), ...own });
+  const algorithm = resolveAlgorithmSettings(run.algorithm, {
+    ...algorithmDefaults(run, algorithmic, isEmbedded),
+    ...algorithmic,
+  });
+  return { env, envOptions, ...run, ...algorithm };
+}
+
+/** The run's own settings and the algorithm's. Throws INVALID_ARGUMENT for a name that is neither. */
+function divide(given: Partial<TrainConfig>): [Partial<Settings<typeof runSettings>>, AlgorithmSettings] {
+  const present = Object.entries(given).filter(([, value]) => value !== undefined);
+  const unknown = present.find(([name]) => !Object.hasOwn(trainSettings, name));
+  if (unknown !== undefined) throw unknownSetting("A run", trainSettings, unknown[0]);
+  const isOwn = ([name]: [string, unknown]) => Object.hasOwn(runSettings, name);
+  return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
+}
+
+/** What the algorithm's settings are where nothing says so. */
+function algorithmDefaults(
+  { algorithm, maxNewTokens }: { readonly algorithm: AlgorithmName; readonly maxNewTokens: number },
+  given: AlgorithmSettings,
+  isEmbedded: boolean,
+): AlgorithmSettings {
+  if (algorithm !== "ppo")
+    return { maxCompletionLength: maxNewTokens, ...(isEmbedded ? embeddedGroupDefaults(algorithm, given) : {}) };
   const { batchSize } = given;
   const smallBatch = batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, isEmbedded ? 128 : 16) };
-  const settings = resolveSettings("A run", trainSettings, {
-    ...length,
-    ...(isEmbedded ? EMBEDDED_DEFAULTS : {}),
-    ...smallBatch,
-    ...given,
-  });
-  return { env, envOptions, ...settings };
+  return { ...(isEmbedded ? EMBEDDED_PPO_DEFAULTS : {}), ...smallBatch };
 }

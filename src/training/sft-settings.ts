@@ -1,10 +1,10 @@
 import { resolveSftConfig, sftSettings, type SftConfig } from "../algorithms/sft/config.js";
 import { resolveSettings, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
-import { trainSettings } from "./settings.js";
+import { runSettings } from "./settings.js";
 
 const OURS = "ours";
 
-const { model, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, targetModules } = trainSettings;
+const { model, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, targetModules } = runSettings;
 
 /** What a run of supervised fine-tuning is besides its algorithm: which model, which examples, what is kept. */
 const sftRunSettings = {

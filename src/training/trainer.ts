@@ -11,6 +11,7 @@ import { Seat } from "../rollout/seat.js";
 import type { Turn } from "../rollout/turn.js";
 import { RandomStream, type RandomState } from "../tensor/random.js";
 import type { SampleRow, Tracker } from "../tracking/index.js";
+import { playGroups } from "./play-groups.js";
 import { latestCheckpoint } from "./checkpoint-folder.js";
 import { loadCheckpoint, saveCheckpoint, type RunProgress } from "./checkpoint.js";
 
@@ -224,14 +225,7 @@ export class Trainer {
       onProgress?.({ progress: now, done: this.doneOf(now), metrics });
     };
     if (wish.kind === "turns") return collector.turns(wish.turns, { onRound });
-    const tasks = Array.from({ length: wish.groups }, (_, group) => ({
-      group,
-      seed: this.starts.integers(0, 2 ** 31),
-    }));
-    return collector.episodes(
-      tasks.flatMap((task) => Array.from({ length: wish.groupSize }, () => task)),
-      { onRound },
-    );
+    return playGroups(collector, wish, { newSeed: () => this.starts.integers(0, 2 ** 31), onRound });
   }
 
   private count({ episodes }: Experience, turns: readonly Turn[], seconds: number): void {

@@ -1,5 +1,6 @@
 import { combineRewards, groupsOf } from "../shared/rewards.js";
 import { nanMean, nanStd, STD_EPSILON, type Numbers } from "../shared/statistics.js";
+import { compareCredits } from "./comparison.js";
 import type { GrpoConfig } from "./config.js";
 
 export interface GroupAdvantages {
@@ -30,26 +31,18 @@ export function grpoAdvantages(
   { numGenerations, scaleRewards, multiObjectiveAggregation, rewardWeights }: GroupRewardOptions,
 ): GroupAdvantages {
   const rewards = combineRewards(perFunction, rewardWeights);
-  const groups = groupsOf(rewards, numGenerations);
-  const groupStds = Float64Array.from(groups, nanStd);
-  const scores =
+  const groupStds = Float64Array.from(groupsOf(rewards, numGenerations), nanStd);
+  const advantages =
     multiObjectiveAggregation === "sum_then_normalize"
-      ? centred(groups, scaleRewards, groupStds, nanStd(rewards))
+      ? compareSums(rewards, numGenerations, scaleRewards)
       : overBatch(combineRewards(normaliseFunctions(perFunction, numGenerations), rewardWeights));
-  return { advantages: Float64Array.from(scores, (score) => (Number.isNaN(score) ? 0 : score)), rewards, groupStds };
+  return { advantages, rewards, groupStds };
 }
 
-function centred(
-  groups: readonly number[][],
-  scaleRewards: GrpoConfig["scaleRewards"],
-  groupStds: Float64Array,
-  batchStd: number,
-): number[] {
-  return groups.flatMap((group, i) => {
-    const centre = nanMean(group);
-    const scale = { group: groupStds[i] + STD_EPSILON, batch: batchStd + STD_EPSILON, none: 1 }[scaleRewards];
-    return group.map((reward) => (reward - centre) / scale);
-  });
+function compareSums(rewards: Float64Array, groupSize: number, scaleRewards: GrpoConfig["scaleRewards"]): Float64Array {
+  const samples = Array.from(rewards, (reward, i) => ({ credits: [reward], group: Math.floor(i / groupSize) }));
+  const alone = { grouping: "start", baseline: "group", returns: "episode-return", scaleRewards } as const;
+  return Float64Array.from(compareCredits(samples, alone), ([advantage]) => advantage);
 }
 
 /** Every function's rewards, normalised within their group. */
@@ -70,5 +63,5 @@ function normaliseFunctions(perFunction: readonly Numbers[], numGenerations: num
 function overBatch(scores: Float64Array): Float64Array {
   const centre = nanMean(scores);
   const scale = nanStd(scores) + STD_EPSILON;
-  return scores.map((score) => (score - centre) / scale);
+  return scores.map((score) => (Number.isNaN(score) ? 0 : (score - centre) / scale));
 }

@@ -1,3 +1,5 @@
+import { creditSettings } from "../shared/credit.js";
+import { resolveBatch, updateSettings } from "../shared/update-settings.js";
 import { SCHEDULES } from "../shared/schedule.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 
@@ -10,6 +12,7 @@ export type LossType = (typeof LOSS_TYPES)[number];
 /** Settings of the GRPO family (Shao et al. 2024 and its successors) and where each default comes from. */
 export const grpoSettings = {
   numGenerations: { default: 8, integer: true, min: 2, description: "samples of a group", source: TRL },
+  ...updateSettings,
   numIterations: {
     default: 1,
     integer: true,
@@ -76,6 +79,19 @@ export const grpoSettings = {
     source: TRL,
   },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: TRL },
+  ...creditSettings,
+  grouping: {
+    default: "start",
+    choices: ["start", "observation", "batch"],
+    description: "which episodes make a group: that start alike, that meet the same observation, or all of an update",
+    source: "TRL 1.16 (start)",
+  },
+  baseline: {
+    default: "step",
+    choices: ["step", "group", "batch", "none"],
+    description: "whose mean is taken off: of the same step in the group, of the group, of the update, or nobody's",
+    source: "ORLLLaM",
+  },
   scaleRewards: {
     default: "group",
     choices: ["group", "batch", "none"],
@@ -117,15 +133,48 @@ const READERS: Partial<Record<keyof GrpoOptions, readonly LossType[]>> = {
   vespoLambdaNeg: ["vespo"],
 };
 
-/** GRPO's configuration; throws INVALID_ARGUMENT for what cannot be, and for settings that the loss would not read. */
+/**
+ * GRPO's configuration; throws INVALID_ARGUMENT for what cannot be, for settings that the loss would not read, and for settings that
+ * contradict each other.
+ */
 export function resolveGrpoConfig(options: GrpoOptions = {}): GrpoConfig {
   const config = resolveSettings("GRPO", grpoSettings, options);
   for (const [name, readers] of Object.entries(READERS)) {
-    if (options[name as keyof GrpoOptions] !== undefined && !readers.includes(config.lossType)) {
+    const given = options[name as keyof GrpoOptions];
+    const isUsual = given === undefined || given === grpoSettings[name as keyof typeof grpoSettings].default;
+    if (!isUsual && !readers.includes(config.lossType)) {
       throw invalid(
         `GRPO's ${name} is read by lossType ${readers.join(", ")} only, and lossType is "${config.lossType}".`,
       );
     }
   }
-  return { ...config, epsilonHigh: config.epsilonHigh ?? config.epsilon };
+  const comparison = resolveComparison(config, options);
+  const groupSize = config.grouping === "batch" ? 1 : config.numGenerations;
+  const batchSize = resolveBatch("GRPO", options.batchSize, groupSize, config.batchSize);
+  return { ...config, ...comparison, batchSize, epsilonHigh: config.epsilonHigh ?? config.epsilon };
+}
+
+/** Who is compared with whom: where nothing was said, what goes with what was. */
+function resolveComparison(
+  { grouping, returns, baseline, scaleRewards }: Settings<typeof grpoSettings>,
+  given: GrpoOptions,
+): Pick<GrpoConfig, "baseline" | "scaleRewards"> {
+  const isWhole = grouping === "observation" || returns === "episode-return";
+  if (isWhole && given.baseline === "step") {
+    const reason =
+      grouping === "observation"
+        ? 'grouping "observation" compares turns by what they answered'
+        : 'returns "episode-return" credits all turns of an episode alike';
+    throw invalid(`GRPO's baseline "step" compares turns by their place in the episode, but ${reason}; use "group".`);
+  }
+  if (grouping === "observation" && given.baseline === "batch")
+    throw invalid('GRPO\'s grouping "observation" and baseline "batch" name different peers; leave one of them out.');
+  const chosen = isWhole && given.baseline === undefined ? "group" : baseline;
+  if (chosen !== "none" && chosen !== "batch") return { baseline: chosen, scaleRewards };
+  if (given.scaleRewards === "group") {
+    throw invalid(
+      `GRPO's baseline "${chosen}" does not look at the group, but scaleRewards is "group"; use "batch" or "none".`,
+    );
+  }
+  return { baseline: chosen, scaleRewards: given.scaleRewards ?? (chosen === "batch" ? "batch" : "none") };
 }

@@ -24,17 +24,25 @@ import { sequenceNodes, type SequenceNodes } from "../shared/sequences.js";
 import { clippedSurrogate, weightedSum } from "../shared/surrogate.js";
 import type { GrpoConfig, LossType } from "./config.js";
 
-export type GrpoLossConfig = Omit<
+/** Settings that the loss reads. */
+export type GrpoLossConfig = Pick<
   GrpoConfig,
-  | "numGenerations"
-  | "numIterations"
-  | "learningRate"
-  | "lrSchedulerType"
-  | "maxGradNorm"
-  | "scaleRewards"
-  | "multiObjectiveAggregation"
-  | "maskTruncatedCompletions"
-  | "maxCompletionLength"
+  | "lossType"
+  | "importanceSamplingLevel"
+  | "epsilon"
+  | "epsilonHigh"
+  | "delta"
+  | "beta"
+  | "useBiasCorrectionKl"
+  | "sapoTemperaturePos"
+  | "sapoTemperatureNeg"
+  | "vespoKPos"
+  | "vespoLambdaPos"
+  | "vespoKNeg"
+  | "vespoLambdaNeg"
+  | "offPolicyMaskThreshold"
+  | "topEntropyQuantile"
+  | "entropyCoef"
 >;
 
 /** What the loss of each token is made of; nodes are [selected]. */

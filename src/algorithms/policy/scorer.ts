@@ -8,6 +8,8 @@ export interface TurnScores {
   readonly logProbs: readonly Float64Array[];
   /** Of the states before the decisions; undefined for a model without a value head. */
   readonly values: readonly Float64Array[] | undefined;
+  /** Of the distributions that the decisions were drawn from, in nats; undefined unless the scorer was made for them. */
+  readonly entropies: readonly Float64Array[] | undefined;
 }
 
 /** Scores turns without gradients: under the policy, or under the reference policy, which is the model without its adapter. */
@@ -18,9 +20,13 @@ export class TurnScorer {
     private readonly maxTokens: number,
   ) {}
 
-  /** `maxTokens` go into one forward pass. */
-  static async create(model: CausalLM, { maxTokens }: { readonly maxTokens: number }): Promise<TurnScorer> {
-    return new TurnScorer(model, await ScoringGraph.create(model, { adapterForm: "merged" }), maxTokens);
+  /** `maxTokens` go into one forward pass; entropies are given where they are asked for. */
+  static async create(
+    model: CausalLM,
+    { maxTokens, entropies = false }: { readonly maxTokens: number; readonly entropies?: boolean },
+  ): Promise<TurnScorer> {
+    const entropy = entropies ? "value" : "none";
+    return new TurnScorer(model, await ScoringGraph.create(model, { entropy, adapterForm: "merged" }), maxTokens);
   }
 
   async score(
@@ -30,6 +36,7 @@ export class TurnScorer {
     const { valueHead, config } = this.model;
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
+    const entropies: Float64Array[] = [];
     for (const numbers of budgetBatches(turns, this.maxTokens)) {
       const batch = layTurns(
         numbers.map((i) => turns[i]),
@@ -38,14 +45,20 @@ export class TurnScorer {
       );
       const scores = await this.graph.run(batch.tokens, { adapter });
       const decided = decisionLogProbs(batch, scores.logProbs);
+      const open = scores.entropy && decisionEntropies(batch, scores.logProbs, scores.entropy);
+      const { values: all } = scores;
       decisionsByTurn(batch).forEach((decisions, turn) => {
-        logProbs[numbers[turn]] = Float64Array.from(decisions, (decision) => decided[decision]);
-        const { values: all } = scores;
-        if (all !== undefined)
-          values[numbers[turn]] = Float64Array.from(decisions, (decision) => all[batch.alternatives[decision][0]]);
+        const of = (value: (decision: number) => number) => Float64Array.from(decisions, value);
+        logProbs[numbers[turn]] = of((decision) => decided[decision]);
+        if (open !== undefined) entropies[numbers[turn]] = of((decision) => open[decision]);
+        if (all !== undefined) values[numbers[turn]] = of((decision) => all[batch.alternatives[decision][0]]);
       });
     }
-    return { logProbs, values: valueHead === undefined ? undefined : values };
+    return {
+      logProbs,
+      values: valueHead === undefined ? undefined : values,
+      entropies: entropies.length === 0 ? undefined : entropies,
+    };
   }
 
   async release(): Promise<void> {
@@ -57,9 +70,22 @@ export class TurnScorer {
 function decisionLogProbs({ alternatives, chosen }: TurnBatch, logProbs: Float32Array): Float64Array {
   return Float64Array.from(alternatives, (numbers, decision) => {
     const own = logProbs[numbers[chosen[decision]]];
-    if (numbers.length === 1) return own;
-    const largest = Math.max(...numbers.map((i) => logProbs[i]));
-    const sum = numbers.reduce((total, i) => total + Math.exp(logProbs[i] - largest), 0);
-    return own - largest - Math.log(sum);
+    return numbers.length === 1 ? own : own - logSum(numbers.map((i) => logProbs[i]));
   });
+}
+
+/** The entropy of each decision: of the choice among its alternatives, or of the whole vocabulary's distribution. */
+function decisionEntropies({ alternatives }: TurnBatch, logProbs: Float32Array, entropy: Float32Array): Float64Array {
+  return Float64Array.from(alternatives, (numbers) => {
+    if (numbers.length === 1) return entropy[numbers[0]];
+    const scores = numbers.map((i) => logProbs[i]);
+    const total = logSum(scores);
+    return scores.reduce((sum, score) => sum - Math.exp(score - total) * (score - total), 0);
+  });
+}
+
+/** log(sum of exp(x)) */
+function logSum(x: readonly number[]): number {
+  const largest = Math.max(...x);
+  return largest + Math.log(x.reduce((sum, value) => sum + Math.exp(value - largest), 0));
 }

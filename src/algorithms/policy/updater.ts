@@ -7,7 +7,7 @@ import type { RandomStream } from "../../tensor/random.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { budgetBatches } from "./batches.js";
 import { decisionNodes } from "./decision-nodes.js";
-import { choiceFeeds, layTurns, type TurnTokens } from "./turn-batch.js";
+import { choiceFeeds, decisionsByTurn, layTurns, type TurnBatch, type TurnTokens } from "./turn-batch.js";
 
 export interface UpdaterOptions {
   /** The loss, with weights that make it a sum over decisions, so that parts of a minibatch add up. */
@@ -22,8 +22,10 @@ export interface UpdaterOptions {
 
 /** What one optimiser step gave. */
 export interface UpdateResult {
-  /** Sums over the minibatch of the loss and of the objective's statistics. */
+  /** Sums over the minibatch of the loss and of the objective's statistics that are scalars. */
   readonly statistics: Readonly<Record<string, number>>;
+  /** The objective's other statistics, for each turn of the minibatch: one entry for each of its decisions, or one for the turn. */
+  readonly perTurn: Readonly<Record<string, readonly Float32Array[]>>;
   readonly gradNorm: number;
   readonly learningRate: number;
   /** True when the loss or the gradient was not finite and nothing was changed. */
@@ -68,6 +70,7 @@ export class PolicyUpdater {
     },
   ): Promise<UpdateResult> {
     const statistics: Record<string, number> = {};
+    const perTurn: Record<string, Float32Array[]> = {};
     let accumulate = false;
     for (const numbers of budgetBatches(turns, this.options.maxTokens)) {
       const part = numbers.map((i) => turns[i]);
@@ -79,20 +82,21 @@ export class PolicyUpdater {
         { ...inputs(numbers), ...(isHeld ? choiceFeeds(batch) : {}) },
         { accumulate, random },
       );
-      for (const [name, { data }] of Object.entries(outputs)) {
-        if (data.length === 1) statistics[name] = (statistics[name] ?? 0) + data[0];
+      for (const [name, { shape, data }] of Object.entries(outputs)) {
+        if (shape.length === 0) statistics[name] = (statistics[name] ?? 0) + data[0];
+        else divide(data, batch).forEach((own, i) => ((perTurn[name] ??= [])[numbers[i]] = own));
       }
       accumulate = true;
     }
     if (!accept(statistics))
-      return { statistics, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
+      return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
     const { learningRate } = this.optimizer;
     const result = Number.isFinite(statistics.loss)
       ? await this.optimizer.update({ learningRateFactor })
       : { gradNorm: Number.NaN, learningRate, skipped: true };
     this.countSkips(result.skipped);
     if (!result.skipped) this.model.version++;
-    return { statistics, ...result };
+    return { statistics, perTurn, ...result };
   }
 
   async state(): Promise<OptimizerState> {
@@ -130,4 +134,11 @@ export class PolicyUpdater {
         "those before these steps. Lower the learning rate or start from an earlier checkpoint.",
     );
   }
+}
+
+/** A vector's parts for each turn of a batch: it has an entry for each decision, or one for each turn. */
+function divide(data: Float32Array, batch: TurnBatch): Float32Array[] {
+  const decisions = decisionsByTurn(batch);
+  if (data.length === decisions.length) return Array.from(data, (value) => Float32Array.of(value));
+  return decisions.map((numbers) => Float32Array.from(numbers, (decision) => data[decision]));
 }

@@ -1,5 +1,7 @@
+import { creditSettings } from "../shared/credit.js";
 import { PER_TOKEN_KL } from "../shared/kl.js";
 import { SCHEDULES } from "../shared/schedule.js";
+import { resolveBatch, updateSettings } from "../shared/update-settings.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 
 const OPENRLHF = "OpenRLHF";
@@ -8,6 +10,8 @@ const SHARED = "as GRPO here";
 /** Settings of REINFORCE++ (Hu et al. 2025) and where each default comes from. */
 export const reinforceSettings = {
   numGenerations: { default: 1, integer: true, min: 1, description: "samples of a group", source: "Hu et al. 2025" },
+  ...updateSettings,
+  ...creditSettings,
   numIterations: {
     default: 1,
     integer: true,
@@ -34,7 +38,7 @@ export const reinforceSettings = {
     description: "what returns are compared with before they are normalised over the batch",
     source: "Hu et al. 2025",
   },
-  gamma: { default: 1, min: 0, max: 1, description: "discount of later turns", source: OPENRLHF },
+  gamma: { ...creditSettings.gamma, default: 1, source: OPENRLHF },
   klPenalty: {
     default: "kl",
     choices: PER_TOKEN_KL,
@@ -66,5 +70,6 @@ export function resolveReinforceConfig(options: ReinforceOptions = {}): Reinforc
   const config = resolveSettings("REINFORCE++", reinforceSettings, options);
   if (config.baseline === "group" && config.numGenerations < 2)
     throw invalid('REINFORCE++\'s baseline "group" needs groups: set numGenerations to 2 or more.');
-  return config;
+  const batchSize = resolveBatch("REINFORCE++", options.batchSize, config.numGenerations, config.batchSize);
+  return { ...config, batchSize };
 }

@@ -44,7 +44,10 @@ describe("reinforceAdvantages", () => {
 
   it("compares with the group first where asked to, turn by turn", () => {
     const config = resolveReinforceConfig({ klCoef: 0, numGenerations: 2, baseline: "group", gamma: 0.5 });
-    const samples = [sample([0, 0], 2, 4), sample([0], 2), sample([0], 10), sample([0], 0)];
+    const samples = [sample([0, 0], 2, 4), sample([0], 2), sample([0], 10), sample([0], 0)].map((each, i) => ({
+      ...each,
+      group: Math.floor(i / 2),
+    }));
     const found = reinforceAdvantages(samples, config);
     // Returns 4, 4 | 2 and 10 | 0; the second turn of the first sample has none beside it.
     expect(found.flatMap((row) => [...row])).toEqual(normalised([1, 0, -1, 5, -5]));

@@ -1,4 +1,5 @@
-import { sum } from "../shared/arrays.js";
+import { concatenate, sum } from "../shared/arrays.js";
+import { overSteps } from "../shared/returns.js";
 import { combineRewards, groupsOf } from "../shared/rewards.js";
 import { defined, nanMean, nanStd, STD_EPSILON, type Numbers } from "../shared/statistics.js";
 import type { RlooConfig } from "./config.js";
@@ -28,29 +29,43 @@ export interface LeaveOneOutOptions extends Pick<
 export function rlooAdvantages(
   perFunction: readonly Numbers[],
   kls: Numbers,
-  {
-    numGenerations,
-    beta,
-    normalizeAdvantages,
-    rewardClipMin = -Infinity,
-    rewardClipMax = Infinity,
-    rewardWeights,
-  }: LeaveOneOutOptions,
+  { rewardWeights, ...config }: LeaveOneOutOptions,
 ): RlooAdvantages {
+  const { beta, numGenerations } = config;
   const rewards = combineRewards(perFunction, rewardWeights).map((reward, i) => {
-    const clipped = Math.min(Math.max(reward, rewardClipMin), rewardClipMax);
+    const clipped = clipReward(reward, config);
     return beta === 0 ? clipped : clipped - beta * kls[i];
   });
-  const groups = groupsOf(rewards, numGenerations);
-  const raw = Float64Array.from(groups.flatMap(leaveOneOut));
-  const centre = nanMean(raw);
-  const scale = nanStd(raw) + STD_EPSILON;
-  const scores = normalizeAdvantages ? raw.map((score) => (score - centre) / scale) : raw;
-  return {
-    advantages: scores.map((score) => (Number.isNaN(score) ? 0 : score)),
-    rewards,
-    groupStds: Float64Array.from(groups, nanStd),
-  };
+  const groupStds = Float64Array.from(groupsOf(rewards, numGenerations), nanStd);
+  const samples = Array.from(rewards, (reward) => [reward]);
+  const groups = Array.from(rewards, (_, i) => Math.floor(i / numGenerations));
+  const scores = normaliseScores(scoresWithoutOwn(samples, groups), config);
+  return { advantages: Float64Array.from(scores, ([score]) => score), rewards, groupStds };
+}
+
+/** A reward within the bounds that the settings give; NaN stays. */
+export function clipReward(
+  reward: number,
+  { rewardClipMin = -Infinity, rewardClipMax = Infinity }: Pick<RlooConfig, "rewardClipMin" | "rewardClipMax">,
+): number {
+  return Math.min(Math.max(reward, rewardClipMin), rewardClipMax);
+}
+
+/**
+ * Each credit less the mean of the others that episodes of its group have at the same step; NaN where there are no others.
+ * `credits` are each episode's, [turns].
+ */
+export function scoresWithoutOwn(credits: readonly Numbers[], groups: readonly number[]): Float64Array[] {
+  const scores: Float64Array[] = [];
+  for (const group of new Set(groups)) {
+    const members = groups.flatMap((own, i) => (own === group ? [i] : []));
+    const found = overSteps(
+      members.map((i) => credits[i]),
+      leaveOneOut,
+    );
+    members.forEach((i, place) => (scores[i] = found[place]));
+  }
+  return scores;
 }
 
 /** Each reward less the mean of the others; NaN where there are no others. */
@@ -58,4 +73,15 @@ function leaveOneOut(group: readonly number[]): number[] {
   const scored = defined(group);
   const total = sum(scored);
   return group.map((reward) => reward - (total - reward) / (scored.length - 1));
+}
+
+/** Scores as advantages: over the batch at mean 0 and deviation 1 where the settings say so, and 0 where there is none. */
+export function normaliseScores(
+  scores: readonly Float64Array[],
+  { normalizeAdvantages }: Pick<RlooConfig, "normalizeAdvantages">,
+): Float64Array[] {
+  const all = concatenate(scores);
+  const centre = normalizeAdvantages ? nanMean(all) : 0;
+  const scale = normalizeAdvantages ? nanStd(all) + STD_EPSILON : 1;
+  return scores.map((row) => row.map((score) => (Number.isNaN(score) ? 0 : (score - centre) / scale)));
 }

@@ -1,4 +1,6 @@
+import { creditSettings } from "../shared/credit.js";
 import { SCHEDULES } from "../shared/schedule.js";
+import { resolveBatch, updateSettings } from "../shared/update-settings.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 
 const TRL = "TRL 1.16";
@@ -6,6 +8,8 @@ const TRL = "TRL 1.16";
 /** RLOO's settings (Ahmadian et al. 2024) and where each default comes from. */
 export const rlooSettings = {
   numGenerations: { default: 2, integer: true, min: 2, description: "samples of a group", source: TRL },
+  ...updateSettings,
+  ...creditSettings,
   numIterations: {
     default: 1,
     integer: true,
@@ -70,5 +74,6 @@ export function resolveRlooConfig(options: RlooOptions = {}): RlooConfig {
   const { rewardClipMin = -Infinity, rewardClipMax = Infinity } = config;
   if (rewardClipMin > rewardClipMax)
     throw invalid(`RLOO's rewardClipMin is ${rewardClipMin}, above its rewardClipMax of ${rewardClipMax}.`);
-  return { ...config, epsilonHigh: config.epsilonHigh ?? config.epsilon };
+  const batchSize = resolveBatch("RLOO", options.batchSize, config.numGenerations, config.batchSize);
+  return { ...config, batchSize, epsilonHigh: config.epsilonHigh ?? config.epsilon };
 }

@@ -53,7 +53,10 @@ export function centreByStep(episodes: readonly Numbers[]): Float64Array[] {
 }
 
 /** A function of what the episodes have at a step, for every step. */
-function overSteps(episodes: readonly Numbers[], f: (column: readonly number[]) => readonly number[]): Float64Array[] {
+export function overSteps(
+  episodes: readonly Numbers[],
+  f: (column: readonly number[]) => readonly number[],
+): Float64Array[] {
   const results = episodes.map(({ length }) => new Float64Array(length));
   const longest = Math.max(0, ...episodes.map(({ length }) => length));
   for (let t = 0; t < longest; t++) {

@@ -85,7 +85,8 @@ function checkSetting(name: string, value: unknown, setting: Setting): void {
   }
 }
 
-function unknownSetting(algorithm: string, table: SettingTable, name: string): LlamaGymError {
+/** The error for a name that a table does not have, with the nearest one that it has. */
+export function unknownSetting(algorithm: string, table: SettingTable, name: string): LlamaGymError {
   const names = Object.keys(table);
   const nearest = nearestName(name, names);
   const hint = nearest === undefined ? `Known: ${names.join(", ")}.` : `Did you mean ${nearest}?`;

@@ -1,0 +1,96 @@
+import type { EntropyUse, PolicyNodes } from "../../models/policy.js";
+import type { Objective } from "../../models/training-graph.js";
+import type { Segment, Turn } from "../../rollout/turn.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import type { Metrics } from "../learner.js";
+import type { ScheduleName } from "../shared/schedule.js";
+import type { Numbers } from "../shared/statistics.js";
+
+/** What all algorithms without a critic are set by. */
+export interface CriticFreeConfig {
+  readonly numGenerations: number;
+  readonly batchSize: number;
+  readonly miniBatchSize: number | undefined;
+  readonly numIterations: number;
+  readonly learningRate: number;
+  readonly lrSchedulerType: ScheduleName;
+  readonly maxGradNorm: number;
+  readonly filterGroups: boolean;
+  readonly maxRefills: number;
+  readonly maskTruncatedCompletions: boolean;
+  readonly maskTruncatedEpisodes: boolean;
+}
+
+/** A turn as it was played; arrays have one entry for each of its decisions. */
+export interface PlayedTurn {
+  readonly turn: Turn;
+  /** Log-probabilities when it was sampled. */
+  readonly oldLogProbs: Float64Array;
+  /** Under the reference policy, where the algorithm compares with it and they were computed. */
+  readonly refLogProbs: Float64Array | undefined;
+  /** Where the algorithm asks for them. */
+  readonly entropies: Float64Array | undefined;
+}
+
+export interface PlayedEpisode {
+  readonly turns: readonly PlayedTurn[];
+  /** Episodes of one group are compared with one another. */
+  readonly group: number;
+  /** Why it ended. */
+  readonly end: Segment["end"];
+  /** Rewards by several functions, of a single reply; NaN where one gave none. */
+  readonly scores: readonly number[] | undefined;
+}
+
+/** A turn as a loss sees it: one sequence. */
+export interface TrainedTurn extends PlayedTurn {
+  /** Of each decision. */
+  readonly advantages: Numbers;
+  /** 1 for decisions that train the policy; undefined for all. */
+  readonly policyMask: Numbers | undefined;
+}
+
+/** How large an optimiser step is, of which a pass may hold but a part. */
+export interface StepSize {
+  /** Turns, also those that do not train because they are masked. */
+  readonly sequences: number;
+  /** Decisions that train. */
+  readonly tokens: number;
+  /** The same on average over the steps of a pass through the update. */
+  readonly meanTokens: number;
+  /** Decisions that a policy mask lets through. */
+  readonly entropyTokens: number;
+}
+
+/** The loss's statistics of all steps, turn after turn. */
+export interface LossStatistics {
+  readonly sums: Readonly<Partial<Record<string, number>>>;
+  readonly perToken: Readonly<Partial<Record<string, Float64Array>>>;
+}
+
+export interface Credit {
+  /** Of each episode, each turn, each decision. */
+  readonly advantages: readonly (readonly Numbers[])[];
+  /** What is to be told of them. */
+  readonly metrics: Metrics;
+}
+
+/** What makes an algorithm without a critic the algorithm that it is. */
+export interface CriticFreeAlgorithm {
+  readonly name: string;
+  readonly config: CriticFreeConfig;
+  /** False where all episodes of an update are one group, each with a start of its own. */
+  readonly startsAlike: boolean;
+  /** Whether a group teaches nothing when its episodes earned all the same, whatever others did. */
+  readonly comparesWithinGroups: boolean;
+  readonly objective: (policy: PolicyNodes) => Objective;
+  readonly entropy: EntropyUse;
+  readonly usesReference: boolean;
+  readonly usesEntropies: boolean;
+  credit(episodes: readonly PlayedEpisode[]): Credit;
+  /** Which decisions of an update train; undefined where all do. */
+  policyMasks?(turns: readonly PlayedTurn[]): readonly Numbers[];
+  /** The objective's inputs for a pass over these turns. */
+  inputs(turns: readonly TrainedTurn[], step: StepSize): Readonly<Record<string, Tensor>>;
+  metrics(statistics: LossStatistics, turns: readonly TrainedTurn[]): Metrics;
+}

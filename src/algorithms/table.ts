@@ -1,0 +1,23 @@
+import { grpoSettings, resolveGrpoConfig, type GrpoOptions } from "./grpo/config.js";
+import { ppoSettings, resolvePpoConfig, type PpoOptions } from "./ppo/config.js";
+import { reinforceSettings, resolveReinforceConfig, type ReinforceOptions } from "./reinforce/config.js";
+import { resolveRlooConfig, rlooSettings, type RlooOptions } from "./rloo/config.js";
+
+/** The algorithms by which an agent can learn: their settings, how they are decided, and whether they train a value head. */
+export const algorithms = {
+  ppo: { settings: ppoSettings, resolve: resolvePpoConfig, hasCritic: true },
+  grpo: { settings: grpoSettings, resolve: resolveGrpoConfig, hasCritic: false },
+  rloo: { settings: rlooSettings, resolve: resolveRlooConfig, hasCritic: false },
+  reinforce: { settings: reinforceSettings, resolve: resolveReinforceConfig, hasCritic: false },
+} as const;
+
+export type AlgorithmName = keyof typeof algorithms;
+export const ALGORITHM_NAMES = Object.keys(algorithms) as readonly AlgorithmName[];
+
+/** An algorithm's options under its name; PPO with its defaults where there are none. */
+export interface AlgorithmOptions {
+  readonly ppo?: PpoOptions;
+  readonly grpo?: GrpoOptions;
+  readonly rloo?: RlooOptions;
+  readonly reinforce?: ReinforceOptions;
+}
