@@ -9,16 +9,26 @@ export interface SequenceGroup {
   readonly rows: readonly (readonly number[])[];
 }
 
-/** A token of a group: in its prefix (row -1) or at a place of one of its rows. */
+/** A token of a row; `index` counts from the prefix's end and is below 0 within the prefix. */
+export interface TokenPlace {
+  readonly group: number;
+  readonly row: number;
+  readonly index: number;
+}
+
+/** Which final states a batch wants. */
+export interface ReadStates {
+  /** Inputs of a sequence graph with states "read". */
+  readonly feeds: Record<string, Tensor>;
+  /** For each place, the number of its state among those that the graph gives. */
+  readonly select: readonly number[];
+}
+
 export interface PackedBatch {
   /** Inputs of the graphs that sequence-graph.ts builds. */
   readonly feeds: Record<string, Tensor>;
-  /**
-   * Number of the flat token that predicts token `index` of a row, counted from the prefix's end (below 0 within the prefix); -1
-   * for a first token.
-   */
-  predictor(group: number, row: number, index: number): number;
-  readonly tokenCount: number;
+  /** Reads the states that predict the tokens at these places; undefined when one is the first of its sequence. */
+  read(places: readonly TokenPlace[]): ReadStates | undefined;
 }
 
 /** Beyond every real position: keys there are seen by nobody. */
@@ -44,7 +54,9 @@ export function packSequences(
   const laid = groups.map((group) => (agreeOnFrequencies(config, group) ? group : withoutPrefix(group)));
   const packed = layFlat(config, laid, withPrefix ? 1 : 0);
   const moved = groups.map((group, i) => (laid[i] === group ? 0 : group.prefix.length));
-  return { ...packed, predictor: (group, row, index) => packed.predictor(group, row, index + moved[group]) };
+  const read = (places: readonly TokenPlace[]) =>
+    packed.read(places.map(({ group, row, index }) => ({ group, row, index: index + moved[group] })));
+  return { ...packed, read };
 }
 
 /** Throws INVALID_ARGUMENT for a token that the model does not have. */
@@ -139,14 +151,73 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
     ...route("key", slotsOf(config.keyValueHeads), tokens.length * config.keyValueHeads),
     ...positionFeeds(config, positions, lengths),
   };
+  /** The flat token that predicts a place; -1 for the first token of a sequence. */
+  const predictor = ({ group, row, index }: TokenPlace): number => {
+    if (index > 0) return starts[group].rows[row] + index - 1;
+    const place = groups[group].prefix.length + index;
+    return place > 0 ? starts[group].prefix + place - 1 : -1;
+  };
+  const read = (places: readonly TokenPlace[]): ReadStates | undefined => {
+    const flat = places.map(predictor);
+    if (flat.includes(-1)) return undefined;
+    return readStates(config, { flat, places, positions, groups: groups.length, rows: rowCount });
+  };
+  return { feeds, read };
+}
+
+/**
+ * The states to be read, each once, and their places among the queries of the last layer, by rows: one that stands in a prefix
+ * asks as part of a row, whose own keys it does not see since they come later. A last state that nobody reads stands in empty
+ * slots and for all tokens that are not read.
+ */
+function readStates(
+  config: DecoderConfig,
+  {
+    flat,
+    places,
+    positions,
+    groups,
+    rows,
+  }: {
+    readonly flat: readonly number[];
+    readonly places: readonly TokenPlace[];
+    readonly positions: readonly number[];
+    readonly groups: number;
+    readonly rows: number;
+  },
+): ReadStates {
+  const numbers = new Map<number, number>();
+  const byRow: number[][] = Array.from({ length: groups * rows }, () => []);
+  flat.forEach((token, i) => {
+    if (numbers.has(token)) return;
+    byRow[places[i].group * rows + places[i].row].push(numbers.size);
+    numbers.set(token, numbers.size);
+  });
+  const tokens = [...numbers.keys()];
+  const nobody = tokens.length;
+  const most = Math.max(...byRow.map((own) => own.length));
+  // The state of nobody needs an empty slot: it would get the gradient of whatever else stood in its place.
+  const length = byRow.every((own) => own.length === most) ? most + 1 : most;
+  const readAt = (group: number, row: number, i: number) => byRow[group * rows + row][i] ?? nobody;
+  const slots = headSlots(config, config.heads, { groups, rows, tokens: length }, readAt);
+  const inverse = new Int32Array(positions.length).fill(nobody);
+  tokens.forEach((token, number) => (inverse[token] = number));
+  const positionAt = (slot: number) => {
+    const number = byRow[Math.floor(slot / length)][slot % length];
+    return number === undefined ? PADDING_POSITION : positions[tokens[number]];
+  };
   return {
-    feeds,
-    tokenCount: tokens.length,
-    predictor: (group, row, index) => {
-      if (index > 0) return starts[group].rows[row] + index - 1;
-      const place = groups[group].prefix.length + index;
-      return place > 0 ? starts[group].prefix + place - 1 : -1;
+    feeds: {
+      read_tokens: int32([...tokens, 0]),
+      read_tokens_inverse: tensor("int32", [positions.length], inverse),
+      read_positions: tensor(
+        "int32",
+        [groups, rows, length],
+        Int32Array.from({ length: groups * rows * length }, (_, slot) => positionAt(slot)),
+      ),
+      ...route("read", slots, (nobody + 1) * config.heads),
     },
+    select: flat.map((token) => numbers.get(token)!),
   };
 }
 

@@ -50,7 +50,7 @@ export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: 
 }
 
 /**
- * Log-probabilities of the tokens named by the inputs "select" (flat number of each one's predictor) and "targets", under the
+ * Log-probabilities of the tokens named by the inputs "select" (the number of the state that predicts each) and "targets", under the
  * policy at the input "inverse_temperature". With a frozen output matrix nothing of size [selected, vocabulary] is kept.
  */
 export function policyNodes(

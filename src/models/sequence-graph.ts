@@ -1,7 +1,19 @@
-import { addDims, concat, input, mulDims, reshape, size, split, type Dim, type Node } from "../graph/index.js";
-import { attend, attentionShape, intoSlots, outOfSlots, type Slots } from "../nn/attention.js";
-import type { DecoderConfig } from "../nn/config.js";
-import { decoder, type Positions } from "../nn/decoder.js";
+import {
+  addDims,
+  concat,
+  gatherRows,
+  input,
+  mulDims,
+  reshape,
+  routeRows,
+  size,
+  split,
+  type Dim,
+  type Node,
+} from "../graph/index.js";
+import { attend, attentionShape, intoSlots, outOfSlots, type Segment, type Slots } from "../nn/attention.js";
+import type { DecoderConfig, LayerConfig } from "../nn/config.js";
+import { decoder, type Positions, type ReadTokens } from "../nn/decoder.js";
 import type { Scope } from "../nn/scope.js";
 import { visibilityBias } from "../nn/visibility.js";
 
@@ -16,11 +28,17 @@ export function positionInputs(config: DecoderConfig, tokens: Dim): Positions {
   };
 }
 
+interface SequenceGraphOptions {
+  /** Without prefixes in the batch the graph is shorter. */
+  readonly withPrefix: boolean;
+  /** Whose final states are given: all tokens', [tokens, width], or those that `PackedBatch.read` names, [reads, width]. */
+  readonly states: "all" | "read";
+}
+
 /**
- * Final hidden states [tokens, width] of whole sequences, as packSequences lays them out: groups of rows behind a prefix
- * that is computed once. With `withPrefix` false the batch must have no prefixes; the graph is then shorter.
+ * Final hidden states of whole sequences, as packSequences lays them out: groups of rows behind a prefix that is computed once.
  */
-export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: boolean): Node {
+export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix, states }: SequenceGraphOptions): Node {
   const { heads, keyValueHeads, headDim } = config;
   const [tokens, groups, rows, rowTokens] = ["tokens", "groups", "rows", "row_tokens"].map(size);
   const prefixTokens: Dim = withPrefix ? size("prefix_tokens") : 0;
@@ -38,6 +56,30 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
   const prefixPositions = input("prefix_positions", "int32", [groups, prefixTokens]);
   const prefixAsRow = reshape(prefixPositions, [groups, 1, prefixTokens]);
 
+  const positions = positionInputs(config, tokens);
+  const reads = states === "read" ? readTokens(positions, tokens) : undefined;
+  const [readCount, rowReads] = [size("reads"), size("row_reads")];
+  const readRoute = {
+    slots: input("read_slots", "int32", [mulDims(groups, rows, heads, rowReads)]),
+    inverse: input("read_inverse", "int32", [mulDims(readCount, heads)]),
+  };
+  const readPositions = input("read_positions", "int32", [groups, rows, rowReads]);
+
+  /** The last layer's attention, where only some tokens ask. */
+  const readAttention = (query: Node, segments: readonly Segment[], layer: LayerConfig): Node => {
+    const toOwn = visibilityBias(readPositions, rowPositions, layer.window);
+    const seen = withPrefix ? concat([visibilityBias(readPositions, prefixAsRow, layer.window), toOwn], -1) : toOwn;
+    const slots: Slots = { groups, rows, tokens: rowReads };
+    const inSlots = intoSlots(query, heads, headDim, readRoute);
+    return outOfSlots(
+      attend(inSlots, segments, seen, slots, attentionShape(config, layer)),
+      heads,
+      headDim,
+      readCount,
+      readRoute,
+    );
+  };
+
   const bias = (window: number | undefined) => {
     const toOwn = visibilityBias(rowPositions, rowPositions, window);
     if (!withPrefix) return { own: toOwn, prefix: undefined };
@@ -51,8 +93,8 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
     config,
     scope,
     input("tokens", "int32", [tokens]),
-    positionInputs(config, tokens),
-    (q, k, v, layer) => {
+    positions,
+    (q, k, v, layer, index) => {
       const shape = attentionShape(config, layer);
       const parts = (x: Node, perKey: number, route: typeof queryRoute): Node[] => {
         const inSlots = intoSlots(x, perKey * keyValueHeads, headDim, route);
@@ -62,29 +104,45 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, withPrefix: b
         ];
         return withPrefix ? split(inSlots, 0, lengths) : [inSlots];
       };
-      const queries = parts(q, heads / keyValueHeads, queryRoute);
       const keyValues = [k, v].map((x) => parts(x, 1, keyRoute));
-      const last = queries.length - 1;
+      const last = keyValues[0].length - 1;
       const [ownKeys, ownValues] = keyValues.map((x) =>
         reshape(x[last], [groups, keyValueHeads, rows, rowTokens, headDim]),
       );
       const ownSegment = { keys: ownKeys, values: ownValues, shared: false };
+      const prefixSegment = () => {
+        const [keys, values] = keyValues.map((x) => reshape(x[0], [groups, keyValueHeads, prefixTokens, headDim]));
+        return { keys, values, shared: true };
+      };
+      const segments = withPrefix ? [prefixSegment(), ownSegment] : [ownSegment];
+      if (reads !== undefined && index === config.layers.length - 1) return readAttention(q, segments, layer);
+      const queries = parts(q, heads / keyValueHeads, queryRoute);
       const { own: ownBias, prefix: prefixBias } = bias(layer.window);
       if (prefixBias === undefined) {
-        return outOfSlots(attend(queries[0], [ownSegment], ownBias, own, shape), heads, headDim, tokens, queryRoute);
+        return outOfSlots(attend(queries[0], segments, ownBias, own, shape), heads, headDim, tokens, queryRoute);
       }
-      const [prefixKeys, prefixValues] = keyValues.map((x) =>
-        reshape(x[0], [groups, keyValueHeads, prefixTokens, headDim]),
-      );
-      const prefixSegment = { keys: prefixKeys, values: prefixValues, shared: true };
       const attended = concat(
         [
-          attend(queries[0], [prefixSegment], prefixBias, shared, shape),
-          attend(queries[1], [prefixSegment, ownSegment], ownBias, own, shape),
+          attend(queries[0], segments.slice(0, 1), prefixBias, shared, shape),
+          attend(queries[1], segments, ownBias, own, shape),
         ],
         0,
       );
       return outOfSlots(attended, heads, headDim, tokens, queryRoute);
     },
+    reads,
   );
+}
+
+/** The inputs that say which tokens are read; see `PackedBatch.read`. */
+function readTokens(positions: Positions, tokens: Dim): ReadTokens {
+  const ids = input("read_tokens", "int32", [size("reads")]);
+  const inverse = input("read_tokens_inverse", "int32", [tokens]);
+  return {
+    pick: (x) => routeRows(x, ids, inverse),
+    positions: {
+      ropes: positions.ropes.map(({ cos, sin }) => ({ cos: gatherRows(cos, ids), sin: gatherRows(sin, ids) })),
+      ids: undefined,
+    },
+  };
 }

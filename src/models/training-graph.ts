@@ -57,8 +57,8 @@ function batchFeeds(
   const packed = packSequences(model.config, groups, { withPrefix });
   const targets = selected.flatMap(({ target }) => (target === undefined ? [] : [target]));
   checkTokens(model.config, targets);
-  const select = selected.map(({ group, row, index }) => packed.predictor(group, row, index));
-  if (select.includes(-1)) {
+  const read = packed.read(selected);
+  if (read === undefined) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       "The first token of a sequence has no log-probability: nothing comes before it.",
@@ -66,7 +66,8 @@ function batchFeeds(
   }
   return {
     ...packed.feeds,
-    select: int32(select),
+    ...read.feeds,
+    select: int32(read.select),
     targets: int32(selected.map((token) => token.target ?? ownToken(groups, token))),
     inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
   };
@@ -100,7 +101,7 @@ export class ScoringGraph {
     { entropy = "none", withPrefix = true, adapterForm = "separate", profile }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterForm);
-    const hidden = sequenceGraph(model.config, scope, withPrefix);
+    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
       trainedHead: model.headIsTrained,
@@ -155,7 +156,7 @@ export class TrainingGraph {
     // Dropout sits on the adapter's path alone, so with it that path must be a path of its own.
     const form = (model.adapter?.config.loraDropout ?? 0) > 0 ? "separate" : adapterForm;
     const scope = model.scope(form, { dropout: true, backward });
-    const hidden = sequenceGraph(model.config, scope, withPrefix);
+    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
       trainedHead: model.headIsTrained,

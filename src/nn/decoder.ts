@@ -34,22 +34,37 @@ export interface Positions {
 /** Attention of one layer: q [tokens, heads * headDim], k and v [tokens, keyValueHeads * headDim] to [tokens, heads * headDim]. */
 export type AttentionFunction = (query: Node, key: Node, value: Node, layer: LayerConfig, index: number) => Node;
 
+/** The tokens whose final states are wanted, where they are not all. */
+export interface ReadTokens {
+  /** x [tokens, ...] of these tokens alone, [reads, ...]. */
+  readonly pick: (x: Node) => Node;
+  /** Their positions. */
+  readonly positions: Positions;
+}
+
 const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
 
-/** The final hidden states [tokens, width] of a decoder over flat tokens [tokens], after the last norm. */
+/**
+ * The final hidden states [tokens, width] of a decoder over flat tokens [tokens], after the last norm. With `reads` those of some
+ * tokens, [reads, width]: the last layer then computes keys and values of all tokens but the rest for these alone, and its
+ * attention gets their queries [reads, ...].
+ */
 export function decoder(
   config: DecoderConfig,
   scope: Scope,
   tokens: Node,
   positions: Positions,
   attention: AttentionFunction,
+  reads?: ReadTokens,
 ): Node {
   let hidden = embed(config, scope, tokens);
   if (config.embeddingScale !== 1) hidden = mul(hidden, config.embeddingScale);
   if (config.names.positions !== undefined)
     hidden = add(hidden, gatherRows(scope.tensor(config.names.positions), positions.ids!));
   config.layers.forEach((layer, index) => {
-    hidden = block(config, scope, layer, hidden, positions, (q, k, v) => attention(q, k, v, layer, index));
+    const isLast = index === config.layers.length - 1;
+    const attend = (q: Node, k: Node, v: Node) => attention(q, k, v, layer, index);
+    hidden = block(config, scope, layer, hidden, positions, attend, isLast ? reads : undefined);
   });
   return normalise(config, scope, config.names.finalNorm, hidden);
 }
@@ -65,15 +80,17 @@ function block(
   config: DecoderConfig,
   scope: Scope,
   layer: LayerConfig,
-  hidden: Node,
+  all: Node,
   positions: Positions,
   attention: (q: Node, k: Node, v: Node) => Node,
+  reads: ReadTokens = { pick: (x) => x, positions },
 ): Node {
   const { names } = layer;
   const norm = (name: string | undefined, x: Node) => (name === undefined ? x : normalise(config, scope, name, x));
 
-  const normed = norm(names.attentionNorm, hidden);
-  const [query, key, value] = queryKeyValue(config, scope, layer, normed, positions);
+  const allNormed = norm(names.attentionNorm, all);
+  const [query, key, value] = queryKeyValue(config, scope, layer, allNormed, positions, reads);
+  const [hidden, normed] = [reads.pick(all), reads.pick(allNormed)];
   const attended = norm(names.postAttentionNorm, scope.linear(names.attentionOutput, attention(query, key, value)));
   if (config.parallelResidual) {
     const input = names.feedForwardNorm === undefined ? normed : norm(names.feedForwardNorm, hidden);
@@ -92,19 +109,26 @@ function queryKeyValue(
   { names, rope }: LayerConfig,
   x: Node,
   positions: Positions,
+  reads: ReadTokens,
 ): Node[] {
   const { heads, keyValueHeads, headDim } = config;
   const widths: Dim[] = [heads * headDim, keyValueHeads * headDim, keyValueHeads * headDim];
-  let [query, key, value] =
-    names.queryKeyValue === undefined
-      ? [names.query!, names.key!, names.value!].map((name) => scope.linear(name, x))
-      : split(scope.linear(names.queryKeyValue, x), 1, widths);
+  let query: Node;
+  let key: Node;
+  let value: Node;
+  if (names.queryKeyValue === undefined) {
+    query = scope.linear(names.query!, reads.pick(x));
+    [key, value] = [names.key!, names.value!].map((name) => scope.linear(name, x));
+  } else {
+    [query, key, value] = split(scope.linear(names.queryKeyValue, x), 1, widths);
+    query = reads.pick(query);
+  }
   if (names.queryNorm !== undefined) query = normaliseHeads(config, scope, names.queryNorm, query, heads);
   if (names.keyNorm !== undefined) key = normaliseHeads(config, scope, names.keyNorm, key, keyValueHeads);
   if (rope !== undefined) {
-    const { cos, sin } = positions.ropes[rope];
-    query = rotary(query, cos, sin, heads);
-    key = rotary(key, cos, sin, keyValueHeads);
+    const [ofReads, ofAll] = [reads.positions.ropes[rope], positions.ropes[rope]];
+    query = rotary(query, ofReads.cos, ofReads.sin, heads);
+    key = rotary(key, ofAll.cos, ofAll.sin, keyValueHeads);
   }
   return [query, key, value];
 }

@@ -15,7 +15,7 @@ export class Forward {
 
   static async create(model: CausalLM, adapterForm: ScopeOptions["adapterForm"] = "separate"): Promise<Forward> {
     const scope = model.scope(adapterForm);
-    const hidden = sequenceGraph(model.config, scope, false);
+    const hidden = sequenceGraph(model.config, scope, { withPrefix: false, states: "all" });
     const graph = compile({ hidden, logits: vocabularyLogits(model.config, scope, hidden) });
     return new Forward(model, await model.createSession(graph));
   }
