@@ -57,12 +57,22 @@ export class Replier {
     if (this.version !== this.model.causalLM.version) this.forget();
     if (this.settings.sampling.temperature > 0) return this.draw(wish);
     const key = `${wish.prompt.join()};${wish.choices?.join("\u0000") ?? ""}`;
-    let reply = this.greedy.get(key);
-    if (reply === undefined) {
-      if (this.greedy.size >= KEPT) this.greedy.clear();
-      this.greedy.set(key, (reply = this.draw(wish)));
+    return this.greedy.get(key) ?? this.drawGreedy(key, wish);
+  }
+
+  /** A reply that is kept, unless it is not whole. */
+  private async drawGreedy(key: string, wish: ReplyWish): Promise<SampledReply> {
+    if (this.greedy.size >= KEPT) this.greedy.clear();
+    const drawn = this.draw(wish);
+    this.greedy.set(key, drawn);
+    let isWhole = false;
+    try {
+      const reply = await drawn;
+      isWhole = reply.finishReason !== "aborted";
+      return reply;
+    } finally {
+      if (!isWhole) this.greedy.delete(key);
     }
-    return reply;
   }
 
   private forget(): void {

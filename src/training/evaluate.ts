@@ -1,6 +1,7 @@
 import type { Agent } from "../agent/agent.js";
 import type { Env } from "../envs/env.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
+import { checkNumber } from "../generation/options.js";
 import { Collector, type CollectOptions } from "../rollout/collector.js";
 import { Seat } from "../rollout/seat.js";
 import { RandomStream } from "../tensor/random.js";
@@ -29,12 +30,18 @@ export interface Evaluation {
 /** Random streams of a run by what they decide; each is a child of the run's seed. */
 const EVALUATION_STREAM = 5;
 
-/** Plays whole episodes without training, many at once. Throws what the agent and the environment throw. */
+/**
+ * Plays whole episodes without training, many at once. A signal ends it with the episodes that are whole. Throws INVALID_ARGUMENT
+ * for numbers out of range, and what the agent and the environment throw.
+ */
 export async function evaluate(
   agent: Agent,
   makeEnv: () => MaybePromise<Env>,
   { episodes, numEnvs = 64, seed = 0, mode = "eval", ...options }: EvaluateOptions,
 ): Promise<Evaluation> {
+  const numbers = { episodes, numEnvs, seed };
+  for (const [name, value] of Object.entries(numbers))
+    checkNumber(name, value, { integer: true, min: name === "seed" ? 0 : 1, description: "" });
   const starts = new RandomStream(seed, [EVALUATION_STREAM]);
   const envs: Env[] = [];
   try {

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { randomAction } from "../agent/random-action.js";
-import { TextAgent } from "../agent/text-agent.js";
+import type { TextAgent } from "../agent/text-agent.js";
 import { algorithms } from "../algorithms/table.js";
 import { makeAsync } from "../envs/bridges/make-async.js";
 import type { Env } from "../envs/env.js";
@@ -15,7 +14,7 @@ import {
   type Tracker,
   type TrackerSource,
 } from "../tracking/index.js";
-import { agentAlgorithmOptions } from "./algorithm-settings.js";
+import { makeTextAgent, readableEnv } from "./make-agent.js";
 import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
 import { Trainer, type TrainingResult, type WatchOptions } from "./trainer.js";
@@ -99,11 +98,11 @@ async function openRun(
   const wandb = wandbSettings({ project: config.wandbProject, mode: config.wandbMode });
   const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
   const makeEnv = async () => makeAsync(config.env, { ...config.envOptions, ...limit });
-  const agentOf = await agentMaker(config, makeEnv);
+  const game = await readableEnv(makeEnv, config.env);
   const model = await openModel(config, onDownload);
   let trainer: Trainer | undefined;
   try {
-    const agent = agentOf(model);
+    const agent = makeTextAgent(model, game, config);
     await agent.learner();
     const checkpoints = join(folder, CHECKPOINTS);
     trainer = new Trainer({ agent, env: makeEnv, episodes, turns, numEnvs, seed, saveEvery, checkpoints, warn });
@@ -160,42 +159,6 @@ class OpenRun implements Run {
     await this.tracker.close(this.outcome);
     await this.agent.model.close();
   }
-}
-
-/** Looks at the environment before a model is opened; what it gives makes the agent. */
-async function agentMaker(
-  config: TrainConfig,
-  makeEnv: () => Promise<Env>,
-): Promise<(model: LanguageModel) => TextAgent> {
-  const env = await makeEnv();
-  const { text, actionSpace } = env;
-  await env.close();
-  if (text === undefined) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `${config.env} has no text form, so a language model cannot play it; give it a \`text\`, or write an Agent for it.`,
-    );
-  }
-  const { maxNewTokens, temperature, topK, topP, replies, seed, maxTokens } = config;
-  const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
-  return (model) =>
-    new TextAgent(model, text, {
-      generation: { maxNewTokens, temperature, topK, topP },
-      historyTurns,
-      contextPolicy,
-      maxContext,
-      replyPrefix,
-      shareSparseRewards,
-      replies,
-      seed,
-      maxTokens,
-      invalidReply: {
-        retries: config.invalidRetries,
-        penalty: config.invalidPenalty,
-        fallback: randomAction({ text, actionSpace }),
-      },
-      ...agentAlgorithmOptions(config),
-    });
 }
 
 /** Opens the run's model with what is trained of it, and with a value head where the algorithm trains one. */

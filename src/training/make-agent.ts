@@ -1,0 +1,46 @@
+import { randomAction } from "../agent/random-action.js";
+import { TextAgent } from "../agent/text-agent.js";
+import type { Env } from "../envs/env.js";
+import type { MaybePromise } from "../envs/maybe-promise.js";
+import type { TextForm } from "../envs/text-form.js";
+import { LlamaGymError } from "../errors.js";
+import type { LanguageModel } from "../generation/language-model.js";
+import { agentAlgorithmOptions } from "./algorithm-settings.js";
+import type { TrainConfig } from "./settings.js";
+
+/** What an agent must know of an environment to play it by its text form. */
+export interface ReadableEnv extends Pick<Env, "actionSpace"> {
+  readonly text: TextForm<unknown, unknown>;
+}
+
+/** Makes an environment to look at it. Throws ENV_INVALID for one without a text form, which no language model can play. */
+export async function readableEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<ReadableEnv> {
+  const env = await makeEnv();
+  const { text, actionSpace } = env;
+  await env.close();
+  if (text !== undefined) return { text, actionSpace };
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${name} has no text form, so a language model cannot play it; give it a \`text\`, or write an Agent for it.`,
+  );
+}
+
+/** The agent of a run: it plays by the environment's text form, and takes a random action for a reply that means none. */
+export function makeTextAgent(model: LanguageModel, env: ReadableEnv, config: TrainConfig): TextAgent {
+  const { maxNewTokens, temperature, topK, topP, replies, seed, maxTokens } = config;
+  const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
+  const { invalidRetries: retries, invalidPenalty: penalty } = config;
+  return new TextAgent(model, env.text, {
+    generation: { maxNewTokens, temperature, topK, topP },
+    historyTurns,
+    contextPolicy,
+    maxContext,
+    replyPrefix,
+    shareSparseRewards,
+    replies,
+    seed,
+    maxTokens,
+    invalidReply: { retries, penalty, fallback: randomAction(env) },
+    ...agentAlgorithmOptions(config),
+  });
+}
