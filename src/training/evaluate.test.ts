@@ -145,13 +145,9 @@ describe("evaluate", () => {
       }
     }
     // Standing at once: the return of a hand that is never improved.
-    const result = await evaluate(
-      new Sticker(model, undefined, { historyTurns: 0 }),
-      () => new BlackjackEnv() as never,
-      {
-        episodes: 400,
-      },
-    );
+    const result = await evaluate(new Sticker(model, undefined, { historyTurns: 0 }), () => new BlackjackEnv(), {
+      episodes: 400,
+    });
     expect(result.meanLength).toBe(1);
     expect(result.meanReturn).toBeGreaterThan(-0.4);
     expect(result.meanReturn).toBeLessThan(0.05);
