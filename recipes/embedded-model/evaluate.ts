@@ -1,6 +1,7 @@
 import type { LanguageModel } from "../../src/generation/language-model.js";
 import { messagesOf, type Conversation } from "./corpus/conversation.js";
-import type { Scene } from "./corpus/scene.js";
+import type { Game } from "./corpus/games/game.js";
+import { RandomStream } from "../../src/tensor/random.js";
 
 /** How many of a skill's questions were answered rightly. */
 export interface SkillScore {
@@ -39,36 +40,43 @@ export async function skillScores(
     .sort((a, b) => (a.skill < b.skill ? -1 : 1));
 }
 
-/** How evenly a model chooses among the actions of a game's scenes. */
+/** How evenly a model chooses among the actions of a game. */
 export interface ActionScore {
   readonly game: string;
   /** Mean probability that a reply, up to its end token, is one of the actions. */
   readonly inForm: number;
-  /** Mean over scenes and actions of |p - 1 / n| * n, p the action's share of what is in form, n the number of actions. */
+  /** Mean over moments and actions of |p - 1 / n| * n, p the action's share of what is in form, n the number of actions. */
   readonly unevenness: number;
-  readonly scenes: number;
+  readonly moments: number;
 }
 
-/** Probabilities of all actions in scenes, by game. */
-export async function actionScores(model: LanguageModel, scenes: readonly Scene[]): Promise<readonly ActionScore[]> {
+/** Probabilities of all actions in moments of games, by game. Games with more actions than `most` are left out. */
+export async function actionScores(
+  model: LanguageModel,
+  games: readonly Game[],
+  { most, random }: { readonly most: number; readonly random: RandomStream },
+): Promise<readonly ActionScore[]> {
   const end = model.endTokenIds[0];
+  const moments = games.map(({ id, system, moment }) => ({ id, system, ...moment(random) }));
   const scored = await Promise.all(
-    scenes.map(async ({ game, system, text, replies }) => {
-      const prompt = [
-        { role: "system", content: system },
-        { role: "user", content: text },
-      ];
-      const tokens = replies.map((reply) => [...model.tokenizer.encode(reply), end]);
-      const probabilities = (await model.score(prompt, tokens)).map(({ logProb }) => Math.exp(logProb));
-      const inForm = probabilities.reduce((sum, p) => sum + p, 0);
-      const n = probabilities.length;
-      const unevenness = probabilities.reduce((sum, p) => sum + Math.abs((p / inForm) * n - 1), 0) / n;
-      return { game, inForm, unevenness };
-    }),
+    moments
+      .filter(({ replies }) => replies.length <= most)
+      .map(async ({ id, system, text, replies }) => {
+        const prompt = [
+          { role: "system", content: system },
+          { role: "user", content: text },
+        ];
+        const tokens = replies.map((reply) => [...model.tokenizer.encode(reply), end]);
+        const probabilities = (await model.score(prompt, tokens)).map(({ logProb }) => Math.exp(logProb));
+        const inForm = probabilities.reduce((sum, p) => sum + p, 0);
+        const n = probabilities.length;
+        const unevenness = probabilities.reduce((sum, p) => sum + Math.abs((p / inForm) * n - 1), 0) / n;
+        return { game: id, inForm, unevenness };
+      }),
   );
   return [...new Set(scored.map(({ game }) => game))].sort().map((game) => {
     const own = scored.filter((score) => score.game === game);
     const mean = (key: "inForm" | "unevenness") => own.reduce((sum, score) => sum + score[key], 0) / own.length;
-    return { game, inForm: mean("inForm"), unevenness: mean("unevenness"), scenes: own.length };
+    return { game, inForm: mean("inForm"), unevenness: mean("unevenness"), moments: own.length };
   });
 }

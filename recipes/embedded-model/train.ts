@@ -1,77 +1,101 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+/**
+ * Makes the embedded model: `npm run embedded-model [-- --output FOLDER --seed N --steps N --threads N]`. A run that was
+ * stopped goes on from its newest checkpoint when the command is given again.
+ */
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { SftTrainer } from "../../src/algorithms/sft/trainer.js";
+import { SftTrainer, type SftExample, type SftState } from "../../src/algorithms/sft/index.js";
 import { AutoModelForCausalLM } from "../../src/generation/auto.js";
 import { trainWeights } from "../../src/models/adapters.js";
 import { RandomStream } from "../../src/tensor/random.js";
+import { latestCheckpoint, readCheckpoint, writeCheckpoint } from "../../src/training/checkpoint-folder.js";
 import { messagesOf } from "./corpus/conversation.js";
 import { Corpus } from "./corpus/corpus.js";
+import { MODEL_SIZE, TOKENIZER_SIZE, TRAINING } from "./settings.js";
 import { writeUntrainedModel } from "./start.js";
 import { trainTokenizer } from "./tokenizer.js";
-
-const SIZE = { hiddenSize: 128, intermediateSize: 352, layers: 4, heads: 4, contextLength: 2048 };
-const TOKENIZER = { vocabSize: 1024, merges: 160 };
-const TOKENIZER_CONVERSATIONS = 20_000;
-const BATCH = Number(process.env.BATCH ?? 64);
 
 const { values } = parseArgs({
   options: {
     output: { type: "string", default: "models/llamagym-1m" },
-    seed: { type: "string", default: "1" },
-    steps: { type: "string", default: "500" },
-    threads: { type: "string", default: "1" },
-    "learning-rate": { type: "string", default: "3e-3" },
+    /** Where the run is kept until it is done. */
+    run: { type: "string", default: "runs/embedded-model" },
+    seed: { type: "string", default: String(TRAINING.seed) },
+    steps: { type: "string", default: String(TRAINING.steps) },
+    threads: { type: "string", default: "2" },
   },
 });
-const seed = Number(values.seed);
-const steps = Number(values.steps);
+const [seed, steps, threads] = [values.seed, values.steps, values.threads].map(Number);
+/** Random streams by what they decide; each is a child of the seed. */
+const [TOKENIZER_STREAM, WEIGHTS_STREAM, BATCH_STREAM] = [1, 2, 3];
 
-const corpus = Corpus.create();
-const draw = (random: RandomStream, count: number) => {
-  const drawn = [];
-  while (drawn.length < count) drawn.push(...corpus.draw(random));
-  return drawn.map((conversation) => messagesOf(conversation));
-};
-const texts = draw(new RandomStream(seed, [1]), TOKENIZER_CONVERSATIONS).flatMap((messages) =>
-  messages.map(({ content }) => content as string),
-);
-const tokenizer = trainTokenizer(texts, TOKENIZER);
-const start = await mkdtemp(join(tmpdir(), "embedded-model-"));
-try {
-  const parameters = await writeUntrainedModel(
-    start,
-    { ...SIZE, ...TOKENIZER },
-    tokenizer,
-    new RandomStream(seed, [2]),
-  );
-  console.log(`${parameters} parameters`);
-  const base = await AutoModelForCausalLM.fromPretrained(start, { device: "cpu", threads: Number(values.threads) });
-  const model = base.withCausalLM(await trainWeights(base.causalLM));
-  const trainer = await SftTrainer.create(model, {
-    learningRate: Number(values["learning-rate"]),
-    lrSchedulerType: "cosine",
-    warmupSteps: Math.min(100, steps / 10),
-    maxSteps: steps,
-    maxTokens: 20_000,
-    beta2: 0.98,
-    weightDecay: 0.01,
-  });
-  const random = new RandomStream(seed, [3]);
-  const began = performance.now();
-  for (let step = 0; step < steps; step++) {
-    const stats = await trainer.update(draw(random, BATCH).map((messages) => ({ messages })));
-    if (step % 20 === 19 || step < 5) {
-      console.log(
-        `${stats.step} loss ${stats.loss.toFixed(3)} accuracy ${stats.token_accuracy.toFixed(3)} ` +
-          `norm ${stats.grad_norm.toFixed(2)} ${Math.round(stats.tokens_per_second)} tokens/s ` +
-          `${Math.round((performance.now() - began) / 1000)} s`,
-      );
-    }
+const corpus = new Corpus();
+const start = join(values.run, "start");
+const checkpoints = join(values.run, "checkpoints");
+const newest = await latestCheckpoint(checkpoints);
+if (newest === undefined) await writeStart();
+const base = await AutoModelForCausalLM.fromPretrained(start, { device: "cpu", threads });
+const model = base.withCausalLM(await trainWeights(base.causalLM));
+const { learningRate, lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm } = TRAINING;
+const trainer = await SftTrainer.create(model, {
+  ...{ learningRate, lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm },
+  maxSteps: steps,
+});
+if (newest !== undefined) {
+  const { optimizer, rest } = await readCheckpoint<Omit<SftState, "optimizer">>(newest);
+  await model.loadTrained(newest);
+  await trainer.setState({ ...rest, optimizer });
+  console.log(`Going on with ${values.run} after ${trainer.step} updates.`);
+}
+await train();
+await model.savePretrained(values.output);
+await model.close();
+await rm(values.run, { recursive: true });
+console.log(`The model is in ${values.output}.`);
+
+/** A model with random weights, and a tokenizer for the corpus. */
+async function writeStart(): Promise<void> {
+  const random = new RandomStream(seed, [TOKENIZER_STREAM]);
+  const texts: string[] = [];
+  for (let i = 0; i < TRAINING.tokenizerDraws; i++) {
+    for (const conversation of corpus.draw(random, i / TRAINING.tokenizerDraws))
+      for (const { content } of messagesOf(conversation)) texts.push(content as string);
   }
-  await model.savePretrained(values.output);
-  await model.close();
-} finally {
-  await rm(start, { recursive: true });
+  const size = { ...MODEL_SIZE, ...TOKENIZER_SIZE };
+  const weights = new RandomStream(seed, [WEIGHTS_STREAM]);
+  const parameters = await writeUntrainedModel(start, size, trainTokenizer(texts, TOKENIZER_SIZE), weights);
+  console.log(`${parameters} parameters`);
+}
+
+async function train(): Promise<void> {
+  const began = performance.now();
+  let loss = 0;
+  let accuracy = 0;
+  while (trainer.step < steps) {
+    const stats = await trainer.update(batch(trainer.step));
+    loss += stats.loss / TRAINING.logEvery;
+    accuracy += stats.token_accuracy / TRAINING.logEvery;
+    if (stats.step % TRAINING.logEvery === 0) {
+      const seconds = Math.round((performance.now() - began) / 1000);
+      console.log(`${stats.step}/${steps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);
+      [loss, accuracy] = [0, 0];
+    }
+    if (stats.step % TRAINING.saveEvery === 0) await save();
+  }
+}
+
+/** The examples of an update, which follow from the seed and the update's number alone. */
+function batch(step: number): SftExample[] {
+  const random = new RandomStream(seed, [BATCH_STREAM, step]);
+  const examples: SftExample[] = [];
+  while (examples.length < TRAINING.batchSize) {
+    for (const conversation of corpus.draw(random, step / steps)) examples.push({ messages: messagesOf(conversation) });
+  }
+  return examples;
+}
+
+async function save(): Promise<void> {
+  const { optimizer, ...rest } = await trainer.getState();
+  await writeCheckpoint(checkpoints, trainer.step, { optimizer, rest }, async (folder) => model.savePretrained(folder));
 }

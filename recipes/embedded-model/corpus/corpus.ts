@@ -1,149 +1,169 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
 import { askAboutRow, echo } from "./all-at-once.js";
-import { cardScenes } from "./card-scenes.js";
-import { controlScenes } from "./control-scenes.js";
 import type { Conversation, Exchange } from "./conversation.js";
-import { gridScenes } from "./grid-scenes.js";
+import { cardGames } from "./games/cards.js";
+import { controlGames } from "./games/control.js";
+import type { DrawGame, Game } from "./games/game.js";
+import { gridGames } from "./games/grids.js";
+import { madeUpGame, menuGame } from "./games/made-up.js";
+import { taskGames } from "./games/tasks.js";
+import { textWorldGames } from "./games/text-world.js";
 import { cards, inventory, positions, wordList } from "./lists.js";
-import { madeUpScene, menuScene } from "./made-up-scenes.js";
 import { plainChat } from "./plain-chat.js";
 import { askAbout, askAboutNumbers } from "./reading.js";
 import { drawRule } from "./rules.js";
-import type { Scene } from "./scene.js";
-import { taskScenes } from "./task-scenes.js";
-import { textWorldScenes } from "./text-world-scenes.js";
 
-type DrawScene = (random: RandomStream) => Scene;
+/** How often each family of games is drawn. */
+const FAMILIES: readonly (readonly [weight: number, games: () => readonly DrawGame[]])[] = [
+  [6, controlGames],
+  [3, cardGames],
+  [3, gridGames],
+  [1, textWorldGames],
+  [2, taskGames],
+  [3, () => [madeUpGame]],
+  [2, () => [menuGame]],
+];
 
-/** A prompt with as many replies of it as are learnt at once. */
-type Draw = (random: RandomStream) => readonly Conversation[];
+/** The kinds of conversations. */
+type Kind = "actions" | "play" | "questions" | "rules" | "numbers" | "rows" | "echo" | "passages" | "chat";
 
-/** How often each kind of scene is drawn. */
-const SCENE_WEIGHTS = { control: 6, cards: 3, grids: 3, textWorld: 1.5, tasks: 2, madeUp: 3, menu: 1 };
+/** How often each kind is drawn, when a share of the training is done: first mostly what there is much to learn from. */
+const PHASES: readonly { readonly until: number; readonly weights: Readonly<Record<Kind, number>> }[] = [
+  {
+    until: 0.15,
+    weights: { actions: 1, play: 0, questions: 1, rules: 0, numbers: 1, rows: 4, echo: 6, passages: 0.5, chat: 0.1 },
+  },
+  {
+    until: 0.4,
+    weights: { actions: 1, play: 0.3, questions: 4, rules: 1, numbers: 1.5, rows: 3, echo: 2, passages: 1, chat: 0.1 },
+  },
+  {
+    until: 1,
+    weights: {
+      actions: 2,
+      play: 0.7,
+      questions: 5,
+      rules: 3,
+      numbers: 1.5,
+      rows: 1,
+      echo: 0.5,
+      passages: 1,
+      chat: 0.1,
+    },
+  },
+];
+
+/** How many actions of one observation are given at once, where there are more. */
+const MOST_ACTIONS = 6;
 
 /** What the model is taught: how to answer in form, and to read what it is shown. Never which action is good. */
 export class Corpus {
-  private constructor(readonly drawScene: DrawScene) {}
+  private readonly families = FAMILIES.map(([weight, games]) => [weight, games()] as const);
 
-  static create(): Corpus {
-    const families: Record<keyof typeof SCENE_WEIGHTS, readonly DrawScene[]> = {
-      control: controlScenes(),
-      cards: cardScenes(),
-      grids: gridScenes(),
-      textWorld: textWorldScenes(),
-      tasks: taskScenes(),
-      madeUp: [madeUpScene],
-      menu: [menuScene],
-    };
-    const names = Object.keys(families) as (keyof typeof SCENE_WEIGHTS)[];
-    const pickFamily = weighted(names, (name) => SCENE_WEIGHTS[name]);
-    return new Corpus((random) => random.choice(families[pickFamily(random)])(random));
+  /** The next conversations, usually one; several have one prompt and differ in the action. `done` is 0 to 1. */
+  draw(random: RandomStream, done = 1): readonly Conversation[] {
+    const { weights } = PHASES.find(({ until }) => done < until) ?? PHASES[PHASES.length - 1];
+    const kind = weightedChoice(Object.entries(weights) as [Kind, number][], ([, weight]) => weight, random)[0];
+    switch (kind) {
+      case "actions":
+        return this.actions(random);
+      case "play":
+        return [this.play(random)];
+      case "questions":
+        return [this.questions(random)];
+      case "rules":
+        return [this.followRule(random)];
+      case "numbers":
+        return [together(random, random.integers(3, 8), () => askAboutNumbers(random))];
+      case "rows":
+        return [{ exchanges: askAboutRow(random) }];
+      case "echo":
+        return [together(random, random.integers(1, 4), () => echo(random))];
+      case "passages":
+        return [passage(random)];
+      case "chat":
+        return [plainChat(random)];
+    }
   }
 
-  /** The next conversations, usually one; several share a prompt and differ in the action that is answered. */
-  readonly draw: Draw = (random) => {
-    const kinds: readonly (readonly [number, Draw])[] = [
-      [1.5, this.singleActions],
-      [0.7, (random) => [this.play(random)]],
-      [4, (random) => [this.questions(random)]],
-      [2.5, (random) => [this.followRule(random)]],
-      [1.5, (random) => [numberQuestions(random)]],
-      [1, (random) => [passageQuestions(random)]],
-      [1, (random) => [{ exchanges: Array.from({ length: random.integers(1, 4) }, () => askAboutRow(random)) }]],
-      [1, (random) => [{ exchanges: Array.from({ length: random.integers(1, 4) }, () => echo(random)) }]],
-      [0.1, (random) => [plainChat(random)]],
-    ];
-    return weighted(kinds, ([weight]) => weight)(random)[1](random);
-  };
+  drawGame(random: RandomStream): Game {
+    const [, games] = weightedChoice(this.families, ([weight]) => weight, random);
+    return random.choice(games)(random);
+  }
 
   /** One observation and an action. All actions are given together, so that none is learnt to be likelier. */
-  readonly singleActions: Draw = (random) => {
-    const scene = this.drawScene(random);
-    const count = Math.min(scene.replies.length, 6);
-    const chosen = random.sampleIndices(scene.replies.length, count);
-    const bare = random.random() < 0.2;
+  private actions(random: RandomStream): readonly Conversation[] {
+    const { system, moment } = this.drawGame(random);
+    const { text, replies } = moment(random);
+    const chosen = random.sampleIndices(replies.length, Math.min(replies.length, MOST_ACTIONS));
+    const isOneMessage = random.random() < 0.2;
+    const user = isOneMessage ? `${system}\n${text}` : text;
     return chosen.map((i) => {
-      const user = bare ? `${scene.system}\n${scene.text}` : scene.text;
-      const exchanges = [{ skill: "action", user, assistant: scene.replies[i] }];
-      return bare ? { exchanges } : { system: scene.system, exchanges };
+      const exchanges = [{ skill: "action", user, assistant: replies[i] }];
+      return isOneMessage ? { exchanges } : { system, exchanges };
     });
-  };
+  }
 
   /** Some turns of one game with random actions. */
   private play(random: RandomStream): Conversation {
-    const scenes = this.sameGame(random, random.integers(2, 6));
-    return {
-      system: scenes[0].system,
-      exchanges: scenes.map(({ text, replies }) => ({
-        skill: "action",
-        user: text,
-        assistant: random.choice(replies),
-      })),
-    };
+    const { system, moment } = this.drawGame(random);
+    const exchanges = Array.from({ length: random.integers(2, 6) }, () => {
+      const { text, replies } = moment(random);
+      return { skill: "action", user: text, assistant: random.choice(replies) };
+    });
+    return { system, exchanges };
   }
 
   /** Questions about one observation. */
   private questions(random: RandomStream): Conversation {
     for (;;) {
-      const scene = this.drawScene(random);
-      const exchanges: Exchange[] = [];
-      const count = random.integers(2, 7);
-      while (exchanges.length < count) {
-        const asked = askAbout(scene, random);
-        if (asked === undefined) break;
-        exchanges.push(exchanges.length > 0 ? asked : { ...asked, user: `${scene.text}\n${asked.user}` });
-      }
-      if (exchanges.length > 0) return { ...(random.random() < 0.7 ? { system: scene.system } : {}), exchanges };
+      const { system, moment } = this.drawGame(random);
+      const now = moment(random);
+      const first = askAbout(now, random);
+      if (first === undefined) continue;
+      const exchanges: Exchange[] = [{ ...first, user: `${now.text}\n${first.user}` }];
+      const count = random.integers(3, 9);
+      while (exchanges.length < count) exchanges.push(askAbout(now, random)!);
+      return random.random() < 0.4 ? { system, exchanges } : { exchanges };
     }
   }
 
-  /** Actions by a rule that is told: in the system prompt for several turns, or with the observation. */
+  /** Actions by a rule that is told: before several observations, or with each. */
   private followRule(random: RandomStream): Conversation {
     for (;;) {
-      const scenes = this.sameGame(random, random.integers(1, 5));
-      const rule = drawRule(scenes[0], random);
+      const { system, moment } = this.drawGame(random);
+      const moments = Array.from({ length: random.integers(2, 7) }, () => moment(random));
+      const rule = drawRule(moments[0], random);
       if (rule === undefined) continue;
-      const told = random.random() < 0.7;
-      return {
-        system: told ? `${scenes[0].system} ${rule.text}` : scenes[0].system,
-        exchanges: scenes.map((scene) => ({
-          skill: rule.skill,
-          user: told ? scene.text : `${scene.text}\n${rule.text}`,
-          assistant: rule.answer(scene),
-        })),
-      };
+      const isToldFirst = random.random() < 0.7;
+      const systems = isToldFirst ? [rule.text, `${system} ${rule.text}`] : [system, undefined];
+      const exchanges = moments.map((now) => ({
+        skill: rule.skill,
+        user: isToldFirst ? now.text : `${now.text}\n${rule.text}`,
+        assistant: rule.answer(now),
+      }));
+      return { system: random.choice(systems), exchanges };
     }
-  }
-
-  /** Scenes of one game under one system prompt. */
-  private sameGame(random: RandomStream, count: number): readonly Scene[] {
-    const first = this.drawScene(random);
-    const scenes = [first];
-    for (let tries = 0; scenes.length < count && tries < 40 * count; tries++) {
-      const scene = this.drawScene(random);
-      const fits = scene.game === first.game && scene.replies.join() === first.replies.join();
-      if (fits && first.game !== "made up") scenes.push(scene);
-    }
-    return scenes;
   }
 }
 
-function numberQuestions(random: RandomStream): Conversation {
-  const exchanges = Array.from({ length: random.integers(1, 6) }, () => askAboutNumbers(random));
-  return { ...(random.random() < 0.2 ? { system: "Answer the question." } : {}), exchanges };
+/** Questions one after another, sometimes with a word before them. */
+function together(random: RandomStream, count: number, ask: () => Exchange): Conversation {
+  const system = random.random() < 0.2 ? "Answer the question." : undefined;
+  return { system, exchanges: Array.from({ length: count }, ask) };
 }
 
-function passageQuestions(random: RandomStream): Conversation {
+function passage(random: RandomStream): Conversation {
   const { text, ask } = random.choice([wordList, wordList, inventory, positions, cards])(random);
-  const exchanges = Array.from({ length: random.integers(2, 6) }, () => ask(random));
-  exchanges[0] = { ...exchanges[0], user: `${text} ${exchanges[0].user}` };
-  return { ...(random.random() < 0.2 ? { system: "Answer the question." } : {}), exchanges };
+  const { system, exchanges } = together(random, random.integers(2, 8), () => ask(random));
+  const [first, ...others] = exchanges;
+  return { system, exchanges: [{ ...first, user: `${text} ${first.user}` }, ...others] };
 }
 
-function weighted<T>(items: readonly T[], weightOf: (item: T) => number): (random: RandomStream) => T {
-  const total = items.reduce((sum, item) => sum + weightOf(item), 0);
-  return (random) => {
-    let left = random.uniform(0, total);
-    return items.find((item) => (left -= weightOf(item)) < 0) ?? items[items.length - 1];
-  };
+function weightedChoice<T>(items: readonly T[], weightOf: (item: T) => number, random: RandomStream): T {
+  let left = random.uniform(
+    0,
+    items.reduce((sum, item) => sum + weightOf(item), 0),
+  );
+  return items.find((item) => (left -= weightOf(item)) < 0) ?? items[items.length - 1];
 }

@@ -1,7 +1,7 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
 import { listed, type Exchange } from "./conversation.js";
-import { some } from "./made-up-scenes.js";
-import { ACTIONS, COLOURS, NAMES, THINGS } from "./word-lists.js";
+import { yesOrNo } from "./games/game.js";
+import { ACTIONS, COLOURS, drawName, NAMES, some, THINGS } from "./word-lists.js";
 
 /** A text and questions that it answers. */
 export interface Passage {
@@ -9,12 +9,12 @@ export interface Passage {
   readonly ask: (random: RandomStream) => Exchange;
 }
 
-const yes = (truth: boolean) => (truth ? "yes" : "no");
-const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
+const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth"];
 
 /** A list of words: which is first, last, next; how many; whether one is there. */
 export function wordList(random: RandomStream): Passage {
-  const source = random.choice([THINGS, COLOURS, NAMES, ACTIONS]);
+  const made = Array.from({ length: 12 }, () => drawName(random));
+  const source = random.choice([THINGS, COLOURS, NAMES, ACTIONS, [...new Set(made)]]);
   const items = some(source, random.integers(2, 7), random);
   const separator = random.choice([", ", "; ", " "]);
   return {
@@ -25,8 +25,8 @@ export function wordList(random: RandomStream): Passage {
       return random.choice<() => Exchange>([
         () => ({ skill: "lists", user: "How many are in the list?", assistant: `${items.length}` }),
         () => ({ skill: "lists", user: "Which is the last?", assistant: items.at(-1)! }),
-        () => ({ skill: "lists", user: `Which is the ${ORDINALS[Math.min(i, 4)]}?`, assistant: items[Math.min(i, 4)] }),
-        () => ({ skill: "lists", user: `Is ${word} in the list?`, assistant: yes(items.includes(word)) }),
+        () => ({ skill: "lists", user: `Which is the ${ORDINALS[i]}?`, assistant: items[i] }),
+        () => ({ skill: "lists", user: `Is ${word} in the list?`, assistant: yesOrNo(items.includes(word)) }),
         () => ({ skill: "lists", user: `What comes after ${items[i]}?`, assistant: items[i + 1] ?? "nothing" }),
         () => ({ skill: "copy", user: `Say: ${word}`, assistant: word }),
       ])();
@@ -42,18 +42,18 @@ export function inventory(random: RandomStream): Passage {
   return {
     text: carried.length === 0 ? "You are carrying nothing." : `You are carrying: ${listed(carried, "and")}.`,
     ask: (random) => {
-      const some = things.length > 0 ? random.choice(things) : undefined;
-      const thing = some !== undefined && random.random() < 0.5 ? some[1] : random.choice(THINGS);
+      const one = things.length > 0 ? random.choice(things) : undefined;
+      const thing = one !== undefined && random.random() < 0.5 ? one[1] : random.choice(THINGS);
       const kinds: (() => Exchange)[] = [
         () => ({ skill: "lists", user: "How many things do you carry?", assistant: `${things.length}` }),
         () => ({
           skill: "lists",
           user: `Do you carry a ${thing}?`,
-          assistant: yes(things.some(([, carried]) => carried === thing)),
+          assistant: yesOrNo(things.some(([, carried]) => carried === thing)),
         }),
       ];
-      if (some !== undefined) {
-        kinds.push(() => ({ skill: "look up", user: `What colour is the ${some[1]}?`, assistant: some[0] }));
+      if (one !== undefined) {
+        kinds.push(() => ({ skill: "look up", user: `What colour is the ${one[1]}?`, assistant: one[0] }));
       }
       return random.choice(kinds)();
     },
@@ -70,11 +70,11 @@ export function positions(random: RandomStream): Passage {
     text: `The ${a} is at row ${rowA}, column ${columnA}. The ${b} is at row ${rowB}, column ${columnB}.`,
     ask: (random) =>
       random.choice<() => Exchange>([
-        () => ({ skill, user: `Is the ${a} left of the ${b}?`, assistant: yes(columnA < columnB) }),
-        () => ({ skill, user: `Is the ${a} right of the ${b}?`, assistant: yes(columnA > columnB) }),
-        () => ({ skill, user: `Is the ${b} above the ${a}?`, assistant: yes(rowB < rowA) }),
-        () => ({ skill, user: `Is the ${b} below the ${a}?`, assistant: yes(rowB > rowA) }),
-        () => ({ skill, user: "Are they in the same row?", assistant: yes(rowA === rowB) }),
+        () => ({ skill, user: `Is the ${a} left of the ${b}?`, assistant: yesOrNo(columnA < columnB) }),
+        () => ({ skill, user: `Is the ${a} right of the ${b}?`, assistant: yesOrNo(columnA > columnB) }),
+        () => ({ skill, user: `Is the ${b} above the ${a}?`, assistant: yesOrNo(rowB < rowA) }),
+        () => ({ skill, user: `Is the ${b} below the ${a}?`, assistant: yesOrNo(rowB > rowA) }),
+        () => ({ skill, user: "Are they in the same row?", assistant: yesOrNo(rowA === rowB) }),
         () => ({ skill, user: "How many rows lie between them?", assistant: `${Math.abs(rowA - rowB)}` }),
         () => ({ skill, user: "How many columns lie between them?", assistant: `${Math.abs(columnA - columnB)}` }),
         () => ({ skill: "copy", user: `In which row is the ${b}?`, assistant: `${rowB}` }),
@@ -93,7 +93,7 @@ export function cards(random: RandomStream): Passage {
       const bound = total + random.integers(-4, 5);
       return random.choice<() => Exchange>([
         () => ({ skill: "add", user: "What is their sum?", assistant: `${total}` }),
-        () => ({ skill: "add", user: `Is their sum above ${bound}?`, assistant: yes(total > bound) }),
+        () => ({ skill: "add", user: `Is their sum above ${bound}?`, assistant: yesOrNo(total > bound) }),
         () => ({ skill: "compare", user: "Which is the highest?", assistant: `${Math.max(...hand)}` }),
         () => ({ skill: "lists", user: "How many cards do you have?", assistant: `${hand.length}` }),
       ])();

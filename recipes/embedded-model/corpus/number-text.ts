@@ -6,6 +6,8 @@ export interface NumberStyle {
   readonly plus: boolean;
 }
 
+export const WHOLE: NumberStyle = { decimals: 0, plus: false };
+
 /** A number as text in a style; what rounds to zero is never negative. */
 export function written(value: number, { decimals, plus }: NumberStyle): string {
   const text = value.toFixed(decimals);
@@ -21,6 +23,12 @@ export function rounded(value: number, { decimals }: NumberStyle): number {
   return result === 0 ? 0 : result;
 }
 
+/** A written number with fewer decimals; a half goes away from zero, as one rounds by hand. */
+export function roundedHalfAway(text: string, decimals: number): number {
+  const value = Number(text);
+  return (Math.sign(value) * Math.round(Math.abs(value) * 10 ** decimals + 1e-9)) / 10 ** decimals;
+}
+
 export function randomStyle(random: RandomStream): NumberStyle {
   return { decimals: random.choice([0, 1, 2, 2, 3, 3, 3, 4]), plus: random.random() < 0.6 };
 }
@@ -29,12 +37,6 @@ export function randomStyle(random: RandomStream): NumberStyle {
 export function spread(random: RandomStream, limit: number): number {
   const scale = random.choice([1, 1, 0.5, 0.2, 0.1, 0.03]);
   return random.uniform(-limit * scale, limit * scale);
-}
-
-/** A written number with fewer decimals; a half goes away from zero, as one rounds by hand. */
-export function roundedHalfAway(text: string, decimals: number): number {
-  const value = Number(text);
-  return (Math.sign(value) * Math.round(Math.abs(value) * 10 ** decimals + 1e-9)) / 10 ** decimals;
 }
 
 export function signWord(value: number): string {

@@ -1,32 +1,25 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
-import type { Exchange } from "./conversation.js";
-import { randomStyle, rounded, roundedHalfAway, signWord, sizeWord, spread, written } from "./number-text.js";
 import { askAboutAll } from "./all-at-once.js";
-import { drawStatement, pair, type Quantity } from "./quantities.js";
-import type { Scene } from "./scene.js";
+import type { Exchange } from "./conversation.js";
+import { yesOrNo, type Moment } from "./games/game.js";
+import { rounded, roundedHalfAway, signWord, sizeWord, spread, written } from "./number-text.js";
+import { bareNumbers, pair, quantity, shortName, type Quantity } from "./quantities.js";
+import { drawStatement } from "./statements.js";
 
 type Ask = (quantities: readonly Quantity[], random: RandomStream) => Exchange;
 
 /** Kinds of questions about numbers that a text tells; a kind that stands twice is asked twice as often. */
-const ABOUT_ONE: readonly Ask[] = [copy, signOf, size, round, statement, statement, statement, statement];
+const ABOUT_ONE: readonly Ask[] = [copy, sign, size, round, statement, statement, statement, statement];
 const ABOUT_TWO: readonly Ask[] = [
   ...ABOUT_ONE,
-  askAboutAll,
-  askAboutAll,
-  askAboutAll,
-  askAboutAll,
-  larger,
-  farther,
-  sum,
-  sum,
-  statement,
-  statement,
-  statement,
+  ...[larger, farther, sum],
+  ...[statement, statement, statement, statement],
+  ...[askAboutAll, askAboutAll, askAboutAll],
 ];
 
-/** A question about what a scene shows; undefined for a scene that tells nothing to ask about. */
-export function askAbout({ quantities = [], facts = [] }: Scene, random: RandomStream): Exchange | undefined {
-  const aboutFact = facts.length > 0 && (quantities.length === 0 || random.random() < 0.5);
+/** A question about what a moment shows; undefined for one that tells nothing to ask about. */
+export function askAbout({ quantities = [], facts = [] }: Moment, random: RandomStream): Exchange | undefined {
+  const aboutFact = facts.length > 0 && (quantities.length === 0 || random.random() < 0.6);
   if (aboutFact) {
     const { skill, question, answer } = random.choice(facts);
     return { skill, user: question, assistant: answer };
@@ -35,43 +28,53 @@ export function askAbout({ quantities = [], facts = [] }: Scene, random: RandomS
   return random.choice(quantities.length > 1 ? ABOUT_TWO : ABOUT_ONE)(quantities, random);
 }
 
-function copy(quantities: readonly Quantity[], random: RandomStream): Exchange {
-  const { name, text } = random.choice(quantities);
-  const user = random.choice([`What is ${name}?`, `Copy ${name}.`, `How much is ${name}?`]);
-  return { skill: "copy", user, assistant: text };
+const isShort = (random: RandomStream) => random.random() < 0.6;
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function signOf(quantities: readonly Quantity[], random: RandomStream): Exchange {
-  const { name, value } = random.choice(quantities);
-  return { skill: "sign", user: `What sign has ${name}?`, assistant: signWord(value) };
+function copy(quantities: readonly Quantity[], random: RandomStream): Exchange {
+  const asked = random.choice(quantities);
+  const user = isShort(random) ? `${capital(shortName(asked))}?` : `What is ${asked.name}?`;
+  return { skill: "copy", user, assistant: asked.text };
+}
+
+function sign(quantities: readonly Quantity[], random: RandomStream): Exchange {
+  const asked = random.choice(quantities);
+  const user = isShort(random) ? `Sign of ${shortName(asked)}?` : `What sign has ${asked.name}?`;
+  return { skill: "sign", user, assistant: signWord(asked.value) };
 }
 
 function size(quantities: readonly Quantity[], random: RandomStream): Exchange {
-  const { name, value } = random.choice(quantities);
-  if (random.random() < 0.5) {
+  const asked = random.choice(quantities);
+  if (random.random() < 0.3) {
     return {
       skill: "size",
-      user: `Is ${name} near zero?`,
-      assistant: Math.abs(value) < 0.05 ? "yes" : "no",
+      user: `Is ${asked.name} near zero?`,
+      assistant: yesOrNo(Math.abs(asked.value) < 0.05),
     };
   }
-  return { skill: "size", user: `How large is ${name}?`, assistant: sizeWord(value) };
+  const user = isShort(random) ? `Size of ${shortName(asked)}?` : `How large is ${asked.name}?`;
+  return { skill: "size", user, assistant: sizeWord(asked.value) };
 }
+
+const PLACES = ["a whole number", "one decimal", "two decimals", "three decimals"];
 
 function round(quantities: readonly Quantity[], random: RandomStream): Exchange {
   const { name, text, style } = random.choice(quantities);
   const decimals = random.integers(0, Math.max(1, style.decimals));
-  const places = ["a whole number", "one decimal", "two decimals", "three decimals"][decimals];
   return {
     skill: "round",
-    user: `Round ${name} to ${places}.`,
+    user: `Round ${name} to ${PLACES[decimals]}.`,
     assistant: written(roundedHalfAway(text, decimals), { decimals, plus: style.plus }),
   };
 }
 
 function statement(quantities: readonly Quantity[], random: RandomStream): Exchange {
-  const { skill, subject, complement, holds } = drawStatement(quantities, random);
-  return { skill, user: `Is ${subject} ${complement}?`, assistant: holds(quantities) ? "yes" : "no" };
+  const { skill, subject, complement, signs, holds } = drawStatement(quantities, random);
+  const user = isShort(random) ? `${capital(signs)}?` : `Is ${subject} ${complement}?`;
+  return { skill, user, assistant: yesOrNo(holds(quantities)) };
 }
 
 function larger(quantities: readonly Quantity[], random: RandomStream): Exchange {
@@ -81,7 +84,7 @@ function larger(quantities: readonly Quantity[], random: RandomStream): Exchange
   return {
     skill: "compare",
     user: `Which is ${wantsLarger ? "larger" : "smaller"}, ${a.name} or ${b.name}?`,
-    assistant: bare(first ? a : b),
+    assistant: shortName(first ? a : b),
   };
 }
 
@@ -90,7 +93,7 @@ function farther(quantities: readonly Quantity[], random: RandomStream): Exchang
   return {
     skill: "compare",
     user: `Which is farther from zero, ${a.name} or ${b.name}?`,
-    assistant: bare(Math.abs(a.value) >= Math.abs(b.value) ? a : b),
+    assistant: shortName(Math.abs(a.value) >= Math.abs(b.value) ? a : b),
   };
 }
 
@@ -98,37 +101,27 @@ function farther(quantities: readonly Quantity[], random: RandomStream): Exchang
 function sum(quantities: readonly Quantity[], random: RandomStream): Exchange {
   const [a, b] = pair(quantities, random);
   const minus = random.random() < 0.3;
-  const style = { decimals: Math.min(1, Math.max(a.style.decimals, b.style.decimals)), plus: a.style.plus };
-  const [x, y] = [a, b].map(({ value }) => value);
-  const about = style.decimals < Math.max(a.style.decimals, b.style.decimals) ? "About how much" : "How much";
+  const decimals = Math.max(a.style.decimals, b.style.decimals);
+  const style = { decimals: Math.min(1, decimals), plus: a.style.plus };
+  const ask = decimals > style.decimals ? "About how much" : "How much";
   return {
     skill: "add",
-    user: `${about} is ${a.name} ${minus ? "minus" : "plus"} ${b.name}?`,
-    assistant: written(minus ? x - y : x + y, style),
+    user: `${ask} is ${a.name} ${minus ? "minus" : "plus"} ${b.name}?`,
+    assistant: written(minus ? a.value - b.value : a.value + b.value, style),
   };
 }
 
-/** A quantity's name without its article. */
-const bare = ({ name }: Quantity) => name.replace(/^(?:the|your) /, "");
+const ABOUT_NUMBERS: readonly Ask[] = [sign, size, round, larger, farther, sum, sum, statement, statement, statement];
 
 /** A question about numbers that stand in the question itself. */
 export function askAboutNumbers(random: RandomStream): Exchange {
-  const style = randomStyle(random);
-  const limit = style.decimals === 0 ? random.choice([10, 21, 100]) : random.choice([0.1, 1, 3, 10]);
-  const quantities = Array.from({ length: 2 }, () => {
-    const value = rounded(spread(random, limit), style);
-    const text = written(value, style);
-    return { name: text, limit, value, style, text };
-  });
-  if (random.random() < 0.5) quantities[1] = near(quantities[0], random);
-  const ask = random.choice([signOf, size, round, statement, statement, statement, larger, farther, sum, sum]);
-  return ask(quantities, random);
+  const numbers = bareNumbers(2, random);
+  if (random.random() < 0.5) numbers[1] = near(numbers[0], random);
+  return random.choice(ABOUT_NUMBERS)(numbers, random);
 }
 
 /** Another number close to the first: comparing them takes all digits. */
-function near(quantity: Quantity, random: RandomStream): Quantity {
-  const { value: from, style, limit } = quantity;
-  const value = rounded(random.random() < 0.2 ? -from : from + spread(random, limit / 3), style);
-  const text = written(value, style);
-  return { ...quantity, name: text, text, value };
+function near({ value: from, style, range }: Quantity, random: RandomStream): Quantity {
+  const value = rounded(random.random() < 0.2 ? -from : from + spread(random, range[1] / 3), style);
+  return quantity(written(value, style), value, range, style);
 }

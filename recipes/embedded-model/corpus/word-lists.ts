@@ -1,3 +1,5 @@
+import type { RandomStream } from "../../../src/tensor/random.js";
+
 const words = (text: string): readonly string[] => text.trim().split(/,\s*/);
 
 export const THINGS = words(
@@ -16,3 +18,18 @@ export const READINGS = words(
   `speed, height, position, angle, velocity, distance, temperature, pressure, level, force, score, time, fuel, charge,
   weight, offset, tilt, depth, price, balance`,
 );
+
+const SYLLABLES = words(
+  "ba, be, bo, da, de, do, fa, fi, fo, ga, ge, go, ka, ki, ko, la, le, lo, ma, mi, mo, na, ne, no, pa, po, ra, re, ri, so, ta, to",
+);
+
+/** A name of no language, so that reading does not depend on known words. */
+export function drawName(random: RandomStream): string {
+  const name = Array.from({ length: random.integers(2, 4) }, () => random.choice(SYLLABLES)).join("");
+  return random.random() < 0.3 ? name.charAt(0).toUpperCase() + name.slice(1) : name;
+}
+
+/** Different items in random order, at most as many as there are. */
+export function some<T>(items: readonly T[], count: number, random: RandomStream): T[] {
+  return random.sampleIndices(items.length, Math.min(count, items.length)).map((i) => items[i]);
+}

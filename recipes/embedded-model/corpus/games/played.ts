@@ -1,5 +1,5 @@
-import { choicesFor, type Env, type ResetResult, type StepResult } from "../../../src/envs/index.js";
-import { RandomStream } from "../../../src/tensor/random.js";
+import { choicesFor, type Env, type ResetResult, type StepResult } from "../../../../src/envs/index.js";
+import { RandomStream } from "../../../../src/tensor/random.js";
 
 /** A moment of an environment that was played at random. */
 export interface PlayedMoment {

@@ -1,6 +1,6 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
-import { listed } from "./conversation.js";
-import type { Quantity } from "./quantities.js";
+import type { RandomStream } from "../../../../src/tensor/random.js";
+import { listed } from "../conversation.js";
+import type { Quantity } from "../quantities.js";
 
 /** A fact that a text tells, as a question and its answer. */
 export interface Fact {
@@ -10,10 +10,7 @@ export interface Fact {
 }
 
 /** A moment of a game as a model is shown it. */
-export interface Scene {
-  /** The environment's id, or a name for a made-up one. */
-  readonly game: string;
-  readonly system: string;
+export interface Moment {
   /** The observation. */
   readonly text: string;
   /** The replies that are in form; all are equally likely. */
@@ -22,6 +19,18 @@ export interface Scene {
   readonly quantities?: readonly Quantity[];
   readonly facts?: readonly Fact[];
 }
+
+/** A game under one system prompt; its moments are drawn over all of its observations. */
+export interface Game {
+  /** The environment's id, or a name for a made-up one. */
+  readonly id: string;
+  readonly system: string;
+  readonly moment: (random: RandomStream) => Moment;
+}
+
+export type DrawGame = (random: RandomStream) => Game;
+
+export const yesOrNo = (truth: boolean) => (truth ? "yes" : "no");
 
 const INSTRUCTIONS: readonly ((choices: readonly string[]) => string)[] = [
   (choices) => `Answer ${listed(choices, "or")}.`,

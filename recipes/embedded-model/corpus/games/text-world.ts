@@ -1,7 +1,7 @@
-import { make } from "../../../src/envs/index.js";
-import type { RandomStream } from "../../../src/tensor/random.js";
-import { playedMoments, type PlayedMoment } from "./played-scenes.js";
-import type { Fact, Scene } from "./scene.js";
+import { make } from "../../../../src/envs/index.js";
+import type { RandomStream } from "../../../../src/tensor/random.js";
+import { yesOrNo, type DrawGame, type Fact } from "./game.js";
+import { playedMoments, type PlayedMoment } from "./played.js";
 
 const OPENINGS = [
   "You are playing a text adventure.",
@@ -14,7 +14,7 @@ const ENDINGS = [
   "Choose one of the commands.",
 ];
 
-/** Houses and games of each size that are played, and for how many moves. */
+/** Houses whose games are played, how many of each, and for how many moves. */
 const HOUSES = [
   { rooms: 2, objects: 4, questLength: 2 },
   { rooms: 3, objects: 6, questLength: 3 },
@@ -23,44 +23,45 @@ const HOUSES = [
 const GAMES = 150;
 const MOVES = 12;
 
-/** Draws scenes of text adventures that were played at random. */
-export function textWorldScenes(): ((random: RandomStream) => Scene)[] {
+/** Text adventures that were played at random. */
+export function textWorldGames(): readonly DrawGame[] {
   const envs = HOUSES.map((options) => make("TextWorld-v0", options));
   const moments = envs.flatMap((env) => playedMoments(env, GAMES, MOVES));
   const { systemPrompt } = envs[0].text!;
   return [
-    (random) => {
-      const moment = random.choice(moments);
-      const own = random.random() < 0.6;
-      return {
-        game: "TextWorld-v0",
-        system: own ? systemPrompt : `${random.choice(OPENINGS)} ${random.choice(ENDINGS)}`,
-        text: moment.text,
-        replies: moment.replies,
-        facts: facts(moment, random),
-      };
-    },
+    (random) => ({
+      id: "TextWorld-v0",
+      system: random.random() < 0.6 ? systemPrompt : `${random.choice(OPENINGS)} ${random.choice(ENDINGS)}`,
+      moment: (random) => {
+        const moment = random.choice(moments);
+        return { text: moment.text, replies: moment.replies, facts: facts(moment, random) };
+      },
+    }),
   ];
 }
 
 function facts({ observation, info, replies }: PlayedMoment, random: RandomStream): Fact[] {
-  const yes = (truth: boolean) => (truth ? "yes" : "no");
+  const command = random.choice(replies);
   const found: Fact[] = [
     { skill: "lists", question: "What is the first command?", answer: replies[0] },
     { skill: "lists", question: "What is the last command?", answer: replies.at(-1)! },
+    { skill: "lists", question: "Say all commands.", answer: replies.join("; ") },
+    { skill: "copy", question: `Say: ${command}`, answer: command },
     ...["north", "south", "east", "west"].map((side) => ({
       skill: "lists",
       question: `Can you go ${side}?`,
-      answer: yes(replies.includes(`go ${side}`)),
+      answer: yesOrNo(replies.includes(`go ${side}`)),
     })),
   ];
   const room = /== (.+) ==/.exec(observation as string)?.[1];
   if (room !== undefined) found.push({ skill: "look up", question: "Where are you?", answer: room.toLowerCase() });
   const inventory = String(info.inventory).trim();
   if (inventory !== "") {
-    found.push({ skill: "lists", question: "Are you carrying anything?", answer: yes(!/nothing/.test(inventory)) });
+    found.push({
+      skill: "lists",
+      question: "Are you carrying anything?",
+      answer: yesOrNo(!inventory.includes("nothing")),
+    });
   }
-  const command = random.choice(replies);
-  found.push({ skill: "copy", question: `Say: ${command}`, answer: command });
   return found;
 }

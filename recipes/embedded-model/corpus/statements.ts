@@ -1,0 +1,154 @@
+import type { RandomStream } from "../../../src/tensor/random.js";
+import { rounded, spread, WHOLE, written, type NumberStyle } from "./number-text.js";
+import { pair, shortName, type Quantity, type Range } from "./quantities.js";
+
+/** Something about quantities that is true or false. */
+export interface Statement {
+  readonly skill: string;
+  /** `Is ${subject} ${complement}?`, "if subject is complement" */
+  readonly subject: string;
+  readonly complement: string;
+  /** The same in signs: "pole angle > +0.05". */
+  readonly signs: string;
+  /** Whether it is true of quantities of the same names. */
+  readonly holds: (quantities: readonly Quantity[]) => boolean;
+}
+
+type Draw = (quantities: readonly Quantity[], random: RandomStream) => Statement;
+
+/** Kinds of statements; one that stands twice is made twice as often. */
+const ABOUT_ONE: readonly Draw[] = [threshold, threshold];
+const ABOUT_TWO: readonly Draw[] = [...ABOUT_ONE, comparison, sum, weightedSum, weightedSum];
+
+/** A statement about quantities that holds as often as not. */
+export function drawStatement(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const haveSigns = quantities.every(({ range: [low] }) => low < 0);
+  const kinds = [...(haveSigns ? [sign] : []), ...(quantities.length > 1 ? ABOUT_TWO : ABOUT_ONE)];
+  const kind = random.choice(kinds);
+  const wanted = random.random() < 0.5;
+  let statement = kind(quantities, random);
+  for (let i = 0; i < 8 && statement.holds(quantities) !== wanted; i++) statement = kind(quantities, random);
+  return statement;
+}
+
+function valueOf(quantities: readonly Quantity[], name: string): number {
+  return quantities.find((quantity) => quantity.name === name)?.value ?? 0;
+}
+
+/** "the pole angle is negative" */
+function sign(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const subject = random.choice(quantities);
+  const { name } = subject;
+  const negative = random.random() < 0.5;
+  return {
+    skill: "sign",
+    subject: name,
+    complement: negative ? "negative" : "positive",
+    signs: `${shortName(subject)} ${negative ? "<" : ">"} 0`,
+    holds: (now) => (negative ? valueOf(now, name) < 0 : valueOf(now, name) > 0),
+  };
+}
+
+/** "the pole angle is above +0.05" */
+function threshold(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const subject = random.choice(quantities);
+  const { name, value, range, style } = subject;
+  const bound = drawBound(value, range, style, random);
+  return compared(
+    { skill: "threshold", words: name, signs: shortName(subject), valueIn: (now) => valueOf(now, name) },
+    { bound, text: written(bound, style) },
+    random,
+  );
+}
+
+/** A bound near the value half of the time, else anywhere between the least and the greatest. */
+function drawBound(value: number, [low, high]: Range, style: NumberStyle, random: RandomStream): number {
+  const width = high - low;
+  const bound =
+    random.random() < 0.5 ? value + spread(random, width / 8) : (low + high) / 2 + spread(random, width / 2);
+  return rounded(Math.min(high, Math.max(low, bound)), style);
+}
+
+interface Term {
+  readonly skill: string;
+  readonly words: string;
+  readonly signs: string;
+  readonly valueIn: (quantities: readonly Quantity[]) => number;
+}
+
+/** Sums of the same written numbers in another order may differ by this. */
+const EQUAL = 1e-9;
+
+function compared(
+  { skill, words, signs, valueIn }: Term,
+  { bound, text }: { readonly bound: number; readonly text: string },
+  random: RandomStream,
+): Statement {
+  const above = random.random() < 0.5;
+  const names = above ? ["above", "larger than", "more than"] : ["below", "smaller than", "less than"];
+  return {
+    skill,
+    subject: words,
+    complement: `${random.choice(names)} ${text}`,
+    signs: `${signs} ${above ? ">" : "<"} ${text}`,
+    holds: (now) => (above ? valueIn(now) > bound + EQUAL : valueIn(now) < bound - EQUAL),
+  };
+}
+
+/** "the pole angle is larger than the cart position" */
+function comparison(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const [a, b] = pair(quantities, random);
+  const above = random.random() < 0.5;
+  return {
+    skill: "compare",
+    subject: a.name,
+    complement: `${above ? "larger" : "smaller"} than ${b.name}`,
+    signs: `${shortName(a)} ${above ? ">" : "<"} ${shortName(b)}`,
+    holds: (now) => {
+      const difference = valueOf(now, a.name) - valueOf(now, b.name);
+      return above ? difference > 0 : difference < 0;
+    },
+  };
+}
+
+/** "the pole angle plus the angular velocity is positive" */
+function sum(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const [a, b] = pair(quantities, random);
+  const names = { words: `${a.name} plus ${b.name}`, signs: `${shortName(a)} + ${shortName(b)}` };
+  return aboutSum("sign of a sum", names, [a, 1, b, 1], random);
+}
+
+/** "3 times the pole angle plus the angular velocity is positive" */
+function weightedSum(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const [a, b] = pair(quantities, random);
+  const factor = random.choice([2, 3, 5, 10]);
+  const minus = random.random() < 0.3;
+  const names = {
+    words: `${factor} times ${a.name} ${minus ? "minus" : "plus"} ${b.name}`,
+    signs: `${factor} ${shortName(a)} ${minus ? "-" : "+"} ${shortName(b)}`,
+  };
+  return aboutSum("sign of a weighted sum", names, [a, factor, b, minus ? -1 : 1], random);
+}
+
+/** A sum's sign; of quantities that are never negative, whether their sum is above a number. */
+function aboutSum(
+  skill: string,
+  names: { readonly words: string; readonly signs: string },
+  [a, factorA, b, factorB]: readonly [a: Quantity, factorA: number, b: Quantity, factorB: number],
+  random: RandomStream,
+): Statement {
+  const valueIn = (now: readonly Quantity[]) => factorA * valueOf(now, a.name) + factorB * valueOf(now, b.name);
+  if (a.range[0] >= 0 || b.range[0] >= 0) {
+    const value = valueIn([a, b]);
+    const bound = drawBound(value, [value - 10, value + 10], WHOLE, random);
+    return compared({ ...names, skill, valueIn }, { bound, text: written(bound, WHOLE) }, random);
+  }
+  const positive = random.random() < 0.5;
+  return {
+    skill,
+    subject: names.words,
+    complement: positive ? "positive" : "negative",
+    signs: `${names.signs} ${positive ? ">" : "<"} 0`,
+    holds: (now) => (positive ? valueIn(now) > EQUAL : valueIn(now) < -EQUAL),
+  };
+}

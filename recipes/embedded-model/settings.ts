@@ -1,0 +1,29 @@
+import type { ModelSize } from "./start.js";
+import type { TokenizerSize } from "./tokenizer.js";
+
+export const MODEL_SIZE: Omit<ModelSize, "vocabSize"> = {
+  hiddenSize: 128,
+  intermediateSize: 352,
+  layers: 4,
+  heads: 4,
+  contextLength: 2048,
+};
+
+export const TOKENIZER_SIZE: TokenizerSize = { vocabSize: 1024, merges: 160 };
+
+export const TRAINING = {
+  seed: 1,
+  /** Conversations that the tokenizer is made from. */
+  tokenizerDraws: 20_000,
+  steps: 6000,
+  /** Conversations of an update. */
+  batchSize: 64,
+  learningRate: 2e-3,
+  lrSchedulerType: "cosine",
+  warmupSteps: 50,
+  weightDecay: 0.01,
+  beta2: 0.98,
+  maxGradNorm: 1,
+  logEvery: 50,
+  saveEvery: 250,
+} as const;
