@@ -40,7 +40,8 @@ describe("the embedded model's corpus", () => {
           0,
         );
       const difference = sum(left) - sum(right);
-      expect(holds(quantities), signs).toBe(sign === ">" ? difference > 1e-9 : difference < -1e-9);
+      const isTrue = sign === ">" ? difference > 1e-9 : difference < -1e-9;
+      expect({ signs, holds: holds(quantities) }).toEqual({ signs, holds: isTrue });
       held += holds(quantities) ? 1 : 0;
       count++;
     }

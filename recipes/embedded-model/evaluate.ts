@@ -1,7 +1,7 @@
 import type { LanguageModel } from "../../src/generation/language-model.js";
 import { messagesOf, type Conversation } from "./corpus/conversation.js";
 import type { Game } from "./corpus/games/game.js";
-import { RandomStream } from "../../src/tensor/random.js";
+import type { RandomStream } from "../../src/tensor/random.js";
 
 /** How many of a skill's questions were answered rightly. */
 export interface SkillScore {

@@ -39,7 +39,12 @@ const base = await AutoModelForCausalLM.fromPretrained(start, { device: "cpu", t
 const model = base.withCausalLM(await trainWeights(base.causalLM));
 const { learningRate, lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm } = TRAINING;
 const trainer = await SftTrainer.create(model, {
-  ...{ learningRate, lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm },
+  learningRate,
+  lrSchedulerType,
+  warmupSteps,
+  weightDecay,
+  beta2,
+  maxGradNorm,
   maxSteps: steps,
 });
 if (newest !== undefined) {

@@ -10,12 +10,8 @@ type Ask = (quantities: readonly Quantity[], random: RandomStream) => Exchange;
 
 /** Kinds of questions about numbers that a text tells; a kind that stands twice is asked twice as often. */
 const ABOUT_ONE: readonly Ask[] = [copy, sign, size, round, statement, statement, statement, statement];
-const ABOUT_TWO: readonly Ask[] = [
-  ...ABOUT_ONE,
-  ...[larger, farther, sum],
-  ...[statement, statement, statement, statement],
-  ...[askAboutAll, askAboutAll, askAboutAll],
-];
+const ALL: readonly Ask[] = [askAboutAll, askAboutAll, askAboutAll];
+const ABOUT_TWO: readonly Ask[] = [...ABOUT_ONE, statement, statement, statement, ...ALL, larger, farther, sum];
 
 /** A question about what a moment shows; undefined for one that tells nothing to ask about. */
 export function askAbout({ quantities = [], facts = [] }: Moment, random: RandomStream): Exchange | undefined {
