@@ -1,7 +1,7 @@
 import { invalid } from "../algorithms/shared/settings.js";
 import { nearestName } from "../envs/registry/nearest-name.js";
 import { checkNumber, type NumberRule } from "../generation/options.js";
-import type { InvalidReplyPolicy } from "../rollout/settings.js";
+import { ACTION_SCORINGS, type InvalidReplyPolicy } from "../rollout/settings.js";
 import type { AgentOptions } from "./options.js";
 
 /** How each value of an options object is checked; one that was not given is not. */
@@ -21,6 +21,7 @@ const checks: Checks<AgentOptions> = {
   historyTurns: (value, name) => (value === Infinity ? undefined : isWhole(0)(value, name)),
   contextPolicy: isOneOf("drop-oldest", "error"),
   maxContext: isWhole(1),
+  actionScoring: isOneOf(...ACTION_SCORINGS),
   replyPrefix: (value, name) => {
     if (typeof value !== "string") throw invalid(`${name} must be a text, not ${String(value)}.`);
   },

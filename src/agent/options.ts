@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from "../algorithms/table.js";
 import type { GenerationOptions } from "../generation/options.js";
-import type { ContextPolicy, InvalidReplyPolicy } from "../rollout/settings.js";
+import type { ActionScoring, ContextPolicy, InvalidReplyPolicy } from "../rollout/settings.js";
 
 /** How an agent replies; the names are `model.generate`'s. */
 export type AgentGeneration = Pick<
@@ -18,6 +18,11 @@ export interface AgentOptions<Observation = unknown, Action = unknown> extends A
   readonly contextPolicy?: ContextPolicy;
   /** Tokens of a prompt and its reply together; the model's context by default. */
   readonly maxContext?: number;
+  /**
+   * Draws one of `getChoices` by its score: the softmax of the sums of log-probabilities ("sum", as GLAM), over their "token" or
+   * "word" count (as TWOSOME). Undefined, the default: replies are drawn token by token among those that lead to a choice.
+   */
+  readonly actionScoring?: ActionScoring;
   /** How every reply begins, such as "Action:"; given to the model, not sampled, and not part of what extractAction gets. */
   readonly replyPrefix?: string;
   /** What happens when no action can be read out of a reply. By default that is an error, at once. */

@@ -21,7 +21,13 @@ export function playSettings<Observation, Action>(
   // Without a chat template nothing but the line's end says that a reply is over.
   const ends = model.tokenizer.chatTemplates.size > 0 || stop.length > 0 ? stop : ["\n"];
   return {
-    reply: { sampling, maxNewTokens, stop: ends, ignoreEos: options.generation?.ignoreEos === true },
+    reply: {
+      sampling,
+      maxNewTokens,
+      stop: ends,
+      ignoreEos: options.generation?.ignoreEos === true,
+      scoring: options.actionScoring,
+    },
     dialogue: {
       historyTurns: options.historyTurns ?? Infinity,
       contextPolicy: options.contextPolicy ?? "drop-oldest",

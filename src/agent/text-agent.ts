@@ -5,14 +5,20 @@ import type { LanguageModel } from "../generation/language-model.js";
 import { Agent } from "./agent.js";
 import type { AgentOptions } from "./options.js";
 
+export const REPLY_KINDS = ["free", "choices", "scored"] as const;
+type ReplyKind = (typeof REPLY_KINDS)[number];
+
 export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action> {
-  /** "choices" holds replies to those that the environment lists, where it does. Default "free". */
-  readonly replies?: "free" | "choices";
+  /**
+   * "choices" holds replies to those that the environment lists, where it does; "scored" draws one of these by its score, by the
+   * tokens' mean unless actionScoring says otherwise. Default "free".
+   */
+  readonly replies?: ReplyKind;
 }
 
 /** The agent for an environment that says itself how it reads as text. */
 export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Observation, Action> {
-  private readonly replies: "free" | "choices";
+  private readonly replies: ReplyKind;
 
   /** Throws INVALID_ARGUMENT as Agent does. */
   constructor(
@@ -20,7 +26,8 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     private readonly text: TextForm<Observation, Action>,
     { replies = "free", ...options }: TextAgentOptions<Observation, Action> = {},
   ) {
-    super(model, undefined, options);
+    const scoring = replies === "scored" ? { actionScoring: options.actionScoring ?? ("token" as const) } : {};
+    super(model, undefined, { ...options, ...scoring });
     this.replies = replies;
   }
 
@@ -37,7 +44,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   }
 
   override getChoices(observation: Observation, info: Info): readonly string[] | undefined {
-    if (this.replies !== "choices") return undefined;
+    if (this.replies === "free") return undefined;
     const choices = choicesFor(this.text, observation, info);
     if (choices !== undefined && choices.length > 0) return [...new Set(choices)];
     throw new LlamaGymError(

@@ -69,6 +69,9 @@ const cases = [
   ["free replies at temperature 0.6", { generation: { temperature: 0.6 } }, undefined],
   ["replies held to choices", {}, choices],
   ["replies held to choices at temperature 1.7", { generation: { temperature: 1.7 } }, choices],
+  ["actions scored by their sums", { actionScoring: "sum", generation: { temperature: 9 } }, choices],
+  ["actions scored by their tokens", { actionScoring: "token", generation: { temperature: 2 } }, choices],
+  ["actions scored by their words", { actionScoring: "word", generation: { temperature: 6 } }, choices],
   ["replies behind a prefix, each prompt alone", { historyTurns: 0, replyPrefix: "I" }, undefined],
   ["replies whose history is cut off", { historyTurns: 2 }, choices],
 ] as const;
@@ -127,7 +130,7 @@ describe.each(cases)("%s", (name, options, held) => {
     await scorer.release();
   });
 
-  it.runIf(!name.includes("history") && !name.includes("alone"))("stand in one row for a whole conversation", () => {
+  it.runIf(!/history|alone|scored/.test(name))("stand in one row for a whole conversation", () => {
     const { config } = played.model.causalLM;
     for (const { turns: own } of played.segments) {
       const { tokens, decisions } = layTurns(own, config.hiddenSize);

@@ -87,7 +87,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       attempts++;
       action = await this.read(reply.text, situation);
     } while (action === undefined && attempts <= settings.invalidReply.retries);
-    const { tokens, logProbs, allowed, text, finishReason } = reply;
+    const { tokens, logProbs, allowed, scored, text, finishReason } = reply;
     const isValid = action !== undefined;
     const taken = action ?? (await this.fallback(situation, text));
     this.dialogue.accept(tokens);
@@ -98,6 +98,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       tokens,
       logProbs,
       allowed,
+      ...(scored === undefined ? {} : { scored }),
       text,
       finishReason,
       isValid,

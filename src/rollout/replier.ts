@@ -5,12 +5,15 @@ import type { FinishReason, Reply } from "../generation/request.js";
 import type { RandomStream } from "../tensor/random.js";
 import { ReplyMemory, type ReplyDraft } from "./reply-memory.js";
 import type { ReplySettings } from "./settings.js";
+import type { ScoredActions } from "./turn.js";
 
 /** A reply as it was sampled, and its text. */
 export interface SampledReply extends Omit<Reply, "plainLogProbs"> {
   readonly text: string;
   /** The tokens among which each was drawn; undefined for a free reply. */
   readonly allowed: readonly Int32Array[] | undefined;
+  /** For an action that was drawn by its score. */
+  readonly scored?: ScoredActions;
 }
 
 export interface ReplyWish {
@@ -37,6 +40,8 @@ export class Replier {
   private readonly constraints = new Map<string, ChoiceConstraint>();
   private readonly greedy = new Map<string, Promise<SampledReply>>();
   private readonly memory = new ReplyMemory();
+  /** Sums of the log-probabilities of the choices' tokens, by prompt and choices. */
+  private readonly scores = new Map<string, Promise<readonly number[]>>();
   private version: number;
 
   constructor(
@@ -55,6 +60,8 @@ export class Replier {
   /** One reply. Throws INVALID_ARGUMENT for choices that tokenise alike, CONTEXT_OVERFLOW for a prompt without room. */
   async reply(wish: ReplyWish): Promise<SampledReply> {
     if (this.version !== this.model.causalLM.version) this.forget();
+    const { choices } = wish;
+    if (this.settings.scoring !== undefined && choices !== undefined) return this.drawByScore({ ...wish, choices });
     if (this.settings.sampling.temperature > 0) return this.draw(wish);
     const key = `${wish.prompt.join()};${wish.choices?.join("\u0000") ?? ""}`;
     return this.greedy.get(key) ?? this.drawGreedy(key, wish);
@@ -77,6 +84,7 @@ export class Replier {
 
   private forget(): void {
     this.greedy.clear();
+    this.scores.clear();
     this.memory.clear();
     this.version = this.model.causalLM.version;
   }
@@ -146,6 +154,45 @@ export class Replier {
     };
   }
 
+  /** Draws one of the choices by their scores; at temperature 0 the best. */
+  private async drawByScore(wish: ReplyWish & { readonly choices: readonly string[] }): Promise<SampledReply> {
+    const { prompt, choices, random } = wish;
+    const { temperature } = this.settings.sampling;
+    const candidates = choices.map((choice) => this.model.tokenizer.encodeContinuation(choice, prompt.at(-1)));
+    const key = `${prompt.join()};${choices.join("\u0000")}`;
+    let sums = this.scores.get(key);
+    if (sums === undefined) {
+      if (this.scores.size >= KEPT) this.scores.clear();
+      this.scores.set(key, (sums = this.scoreAll(prompt, candidates)));
+    }
+    const lengths = choices.map((choice, i) => this.scoringLength(choice, candidates[i]));
+    const weights = lengths.map((length) => 1 / length / (temperature || 1));
+    const scores = (await sums).map((sum, i) => sum * weights[i]);
+    const largest = Math.max(...scores);
+    const masses = scores.map((score) => Math.exp(score - largest));
+    const total = masses.reduce((sum, mass) => sum + mass, 0);
+    const chosen = temperature === 0 ? scores.indexOf(largest) : pick(masses, random.random() * total);
+    return {
+      tokens: candidates[chosen],
+      logProbs: [scores[chosen] - largest - Math.log(total)],
+      finishReason: "stop",
+      text: choices[chosen],
+      allowed: undefined,
+      scored: { candidates, weights, chosen },
+    };
+  }
+
+  private async scoreAll(prompt: readonly number[], candidates: readonly (readonly number[])[]): Promise<number[]> {
+    const sampler = await this.model.sampler();
+    const all = await Promise.all(candidates.map((candidate) => sampler.score(prompt, candidate)));
+    return all.map((logProbs) => logProbs.reduce((sum, logProb) => sum + logProb, 0));
+  }
+
+  private scoringLength(choice: string, tokens: readonly number[]): number {
+    if (this.settings.scoring === "token") return tokens.length;
+    return this.settings.scoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
+  }
+
   /** Whether distributions are kept: not greedy replies', not large vocabularies'. */
   private isRemembered(constraint: ChoiceConstraint | undefined): boolean {
     const { sampling } = this.settings;
@@ -168,3 +215,10 @@ export class Replier {
 }
 
 const NONE: ReadonlySet<number> = new Set();
+
+/** Where the running sum of masses passes a number. */
+function pick(masses: readonly number[], at: number): number {
+  let remaining = at;
+  const index = masses.findIndex((mass) => (remaining -= mass) < 0);
+  return index === -1 ? masses.findLastIndex((mass) => mass > 0) : index;
+}

@@ -21,12 +21,21 @@ export interface InvalidReplyPolicy<Observation = unknown, Action = unknown> {
   readonly penalty: number;
 }
 
+/** What the score of an action's text is divided by: nothing, its tokens, its words. */
+export const ACTION_SCORINGS = ["sum", "token", "word"] as const;
+export type ActionScoring = (typeof ACTION_SCORINGS)[number];
+
 /** How an agent replies. */
 export interface ReplySettings {
   readonly sampling: SamplingSettings;
   readonly maxNewTokens: number;
   /** Strings that end a reply. */
   readonly stop: readonly string[];
+  /**
+   * Where the possible replies are known, draws one by its score: the softmax of the sums of their log-probabilities, as they are
+   * (GLAM), over their tokens or over their words (TWOSOME). Undefined draws a reply token by token.
+   */
+  readonly scoring: ActionScoring | undefined;
   /** The model's own end tokens do not end a reply. */
   readonly ignoreEos: boolean;
 }

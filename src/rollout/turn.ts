@@ -1,15 +1,26 @@
 import type { FinishReason } from "../generation/request.js";
 
+/** The actions among which one was drawn by their scores, the softmax of weight * (sum of a text's log-probabilities). */
+export interface ScoredActions {
+  /** Token ids of each action's text. */
+  readonly candidates: readonly (readonly number[])[];
+  /** What each sum is multiplied with: 1 over the normalising length and the temperature. */
+  readonly weights: readonly number[];
+  readonly chosen: number;
+}
+
 /** One reply of the policy as it was sampled, and what came of it. What is trained is exactly these tokens. */
 export interface Turn {
   /** Token ids of everything before the reply. */
   readonly prompt: readonly number[];
   /** The reply's token ids, with its end token where it said one. */
   readonly tokens: readonly number[];
-  /** Log-probability of each token under the distribution that it was drawn from. */
+  /** Log-probability of each token under the distribution that it was drawn from; of an action drawn by its score, that alone. */
   readonly logProbs: readonly number[];
   /** The tokens among which each was drawn, for a reply held to choices; undefined for a free one. */
   readonly allowed: readonly Int32Array[] | undefined;
+  /** For an action that was drawn by its score. */
+  readonly scored?: ScoredActions;
   readonly text: string;
   readonly finishReason: FinishReason;
   /** Whether an action was read out of the reply. */

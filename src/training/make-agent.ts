@@ -27,7 +27,7 @@ export async function readableEnv(makeEnv: () => MaybePromise<Env>, name: string
 
 /** The agent of a run: it plays by the environment's text form, and takes a random action for a reply that means none. */
 export function makeTextAgent(model: LanguageModel, env: ReadableEnv, config: TrainConfig): TextAgent {
-  const { maxNewTokens, temperature, topK, topP, replies, seed, maxTokens } = config;
+  const { maxNewTokens, temperature, topK, topP, replies, actionScoring, seed, maxTokens } = config;
   const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
   const { invalidRetries: retries, invalidPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
@@ -38,6 +38,7 @@ export function makeTextAgent(model: LanguageModel, env: ReadableEnv, config: Tr
     replyPrefix,
     shareSparseRewards,
     replies,
+    actionScoring: replies === "scored" ? actionScoring : undefined,
     seed,
     maxTokens,
     invalidReply: { retries, penalty, fallback: randomAction(env) },

@@ -1,5 +1,7 @@
+import { REPLY_KINDS } from "../agent/text-agent.js";
 import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
 import type { AlgorithmName } from "../algorithms/table.js";
+import { ACTION_SCORINGS } from "../rollout/settings.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { embeddedGroupDefaults } from "./embedded-group-defaults.js";
@@ -48,9 +50,17 @@ export const runSettings = {
   seed: { default: 0, integer: true, min: 0, description: "the same seed gives the same run", source: OURS },
   replies: {
     default: "free",
-    choices: ["free", "choices"],
-    description: "whether replies are held to those that the environment lists",
+    choices: REPLY_KINDS,
+    description:
+      "free replies, replies held to those that the environment lists (choices), or these drawn by their scores",
     source: OURS,
+  },
+  actionScoring: {
+    default: "token",
+    choices: ACTION_SCORINGS,
+    description:
+      "what the score of a reply is: the sum of its tokens' log-probabilities, or that over its tokens or words",
+    source: "TWOSOME",
   },
   historyTurns: {
     default: 0,

@@ -13,10 +13,13 @@ export function budgetBatches(turns: readonly TurnTokens[], maxTokens: number): 
   let last: readonly number[] = [];
   for (const i of order) {
     const sequence = sequences[i];
-    const added = sequence.length - commonLength(last, sequence);
+    // Other actions' texts stand behind the same prompt.
+    const { scored, tokens } = turns[i];
+    const others = scored?.candidates.reduce((sum, { length }) => sum + length, -tokens.length) ?? 0;
+    const added = sequence.length - commonLength(last, sequence) + others;
     if (count + added > maxTokens) {
       batches.push([]);
-      count = sequence.length;
+      count = sequence.length + others;
     } else {
       count += added;
     }

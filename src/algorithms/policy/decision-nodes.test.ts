@@ -5,7 +5,7 @@ import { evaluateObjective } from "../../parity/rl/evaluate.js";
 import { Runtime } from "../../runtime/runtime.js";
 import { float32, tensor } from "../../tensor/tensor.js";
 import { decisionNodes } from "./decision-nodes.js";
-import { choiceFeeds, type TurnBatch } from "./turn-batch.js";
+import { choiceFeeds, type Alternative, type TurnBatch } from "./turn-batch.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());
@@ -19,24 +19,39 @@ const policy: PolicyNodes & { entropy: Node; values: Node } = {
   hidden: input("hidden", "float32", [selected, 2]),
 };
 
-/** Three alternatives (the second was chosen), a free token, two alternatives (the first was chosen). */
-const alternatives = [[0, 1, 2], [3], [4, 5]];
+/** Three tokens (the second was chosen), a free token, two actions of two tokens and of one (the first was chosen). */
+const alternatives: Alternative[][] = [
+  [0, 1, 2].map((token) => ({ tokens: [token], weight: 1 })),
+  [{ tokens: [3], weight: 1 }],
+  [
+    { tokens: [4, 5], weight: 0.5 },
+    { tokens: [6], weight: 1 },
+  ],
+];
 const chosen = [1, 0, 0];
-const logProbs = [-1, -2, -0.5, -1.5, -3, -4];
-const entropy = [9, 9, 9, 0.7, 9, 9];
-const values = [10, 11, 12, 13, 14, 15];
+const isFree = [false, true, false];
+const logProbs = [-1, -2, -0.5, -1.5, -3, -1, -2.5];
+const entropy = [9, 9, 9, 0.7, 9, 9, 9];
+const values = [10, 11, 12, 13, 14, 15, 16];
 
 /** The same by plain arithmetic. */
-const expected = alternatives.map((numbers, i) => {
-  const mass = numbers.reduce((sum, number) => sum + Math.exp(logProbs[number]), 0);
-  const shares = numbers.map((number) => Math.exp(logProbs[number]) / mass);
-  const isFree = numbers.length === 1;
+const expected = alternatives.map((all, i) => {
+  const scores = all.map(({ tokens, weight }) => weight * tokens.reduce((sum, token) => sum + logProbs[token], 0));
+  const mass = scores.reduce((sum, score) => sum + Math.exp(score), 0);
+  const shares = scores.map((score) => Math.exp(score) / mass);
   return {
-    logProb: isFree ? logProbs[numbers[0]] : Math.log(shares[chosen[i]]),
-    entropy: isFree ? entropy[numbers[0]] : -shares.reduce((sum, share) => sum + share * Math.log(share), 0),
+    logProb: isFree[i] ? scores[0] : Math.log(shares[chosen[i]]),
+    entropy: isFree[i] ? entropy[all[0].tokens[0]] : -shares.reduce((sum, share) => sum + share * Math.log(share), 0),
     shares,
   };
 });
+
+/** A slope by each alternative's score as slopes by the log-probabilities of its tokens. */
+function byTokens(slopes: readonly (readonly number[])[]): number[] {
+  return alternatives.flatMap((all, i) =>
+    all.flatMap(({ tokens, weight }, j) => tokens.map(() => weight * slopes[i][j])),
+  );
+}
 
 async function evaluate(weights: { logProb: readonly number[]; entropy: readonly number[] }) {
   const decided = decisionNodes(policy);
@@ -55,7 +70,7 @@ async function evaluate(weights: { logProb: readonly number[]; entropy: readonly
     objective,
     { logProbs: policy.logProbs },
     {
-      ...choiceFeeds({ alternatives, chosen } as unknown as TurnBatch),
+      ...choiceFeeds({ alternatives, chosen, isFree } as unknown as TurnBatch),
       logProbWeights: float32(weights.logProb),
       entropyWeights: float32(weights.entropy),
       logProbs: float32(logProbs),
@@ -63,8 +78,8 @@ async function evaluate(weights: { logProb: readonly number[]; entropy: readonly
       values: float32(values),
       hidden: tensor(
         "float32",
-        [6, 2],
-        Float32Array.from({ length: 12 }, (_, i) => i),
+        [7, 2],
+        Float32Array.from({ length: 14 }, (_, i) => i),
       ),
     },
   );
@@ -89,18 +104,18 @@ describe("decisionNodes", () => {
     const weights = [1, 2, 3];
     const { gradients } = await evaluate({ logProb: weights, entropy: [0, 0, 0] });
     // d log p(chosen) / d log p(i) = 1{i chosen} - p(i)
-    const slopes = expected.flatMap(({ shares }, i) =>
-      shares.map((share, j) => weights[i] * ((j === chosen[i] ? 1 : 0) - (shares.length === 1 ? 0 : share))),
+    const slopes = expected.map(({ shares }, i) =>
+      shares.map((share, j) => weights[i] * ((j === chosen[i] ? 1 : 0) - (isFree[i] ? 0 : share))),
     );
-    slopes.forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
+    byTokens(slopes).forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
   });
 
   it("raises the entropy of a choice by levelling it", async () => {
     const { gradients } = await evaluate({ logProb: [0, 0, 0], entropy: [1, 0, 2] });
     // d H / d log p(i) = -p(i) (log p(i) + H)
-    const slopes = expected.flatMap(({ shares, entropy: own }, i) =>
-      shares.map((share) => (shares.length === 1 ? 0 : -[1, 0, 2][i] * share * (Math.log(share) + own))),
+    const slopes = expected.map(({ shares, entropy: own }, i) =>
+      shares.map((share) => (isFree[i] ? 0 : -[1, 0, 2][i] * share * (Math.log(share) + own))),
     );
-    slopes.forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
+    byTokens(slopes).forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
   });
 });

@@ -1,7 +1,7 @@
 import type { CausalLM } from "../../models/causal-lm.js";
 import { ScoringGraph } from "../../models/training-graph.js";
 import { budgetBatches } from "./batches.js";
-import { decisionsByTurn, layTurns, type TurnBatch, type TurnTokens } from "./turn-batch.js";
+import { decisionsByTurn, layTurns, type Alternative, type TurnBatch, type TurnTokens } from "./turn-batch.js";
 
 /** What the policy makes of turns: arrays with one entry for each decision, by turns. */
 export interface TurnScores {
@@ -49,9 +49,10 @@ export class TurnScorer {
       const { values: all } = scores;
       decisionsByTurn(batch).forEach((decisions, turn) => {
         const of = (value: (decision: number) => number) => Float64Array.from(decisions, value);
+        const first = (decision: number) => batch.alternatives[decision][0].tokens[0];
         logProbs[numbers[turn]] = of((decision) => decided[decision]);
         if (open !== undefined) entropies[numbers[turn]] = of((decision) => open[decision]);
-        if (all !== undefined) values[numbers[turn]] = of((decision) => all[batch.alternatives[decision][0]]);
+        if (all !== undefined) values[numbers[turn]] = of((decision) => all[first(decision)]);
       });
     }
     return {
@@ -67,18 +68,27 @@ export class TurnScorer {
 }
 
 /** Each decision's log-probability among its alternatives, from those of all selected tokens. */
-function decisionLogProbs({ alternatives, chosen }: TurnBatch, logProbs: Float32Array): Float64Array {
-  return Float64Array.from(alternatives, (numbers, decision) => {
-    const own = logProbs[numbers[chosen[decision]]];
-    return numbers.length === 1 ? own : own - logSum(numbers.map((i) => logProbs[i]));
+function decisionLogProbs({ alternatives, chosen, isFree }: TurnBatch, logProbs: Float32Array): Float64Array {
+  return Float64Array.from(alternatives, (all, decision) => {
+    const scores = scoresOf(all, logProbs);
+    const own = scores[chosen[decision]];
+    return isFree[decision] ? own : own - logSum(scores);
   });
 }
 
+function scoresOf(alternatives: readonly Alternative[], logProbs: Float32Array): number[] {
+  return alternatives.map(({ tokens, weight }) => weight * tokens.reduce((sum, i) => sum + logProbs[i], 0));
+}
+
 /** The entropy of each decision: of the choice among its alternatives, or of the whole vocabulary's distribution. */
-function decisionEntropies({ alternatives }: TurnBatch, logProbs: Float32Array, entropy: Float32Array): Float64Array {
-  return Float64Array.from(alternatives, (numbers) => {
-    if (numbers.length === 1) return entropy[numbers[0]];
-    const scores = numbers.map((i) => logProbs[i]);
+function decisionEntropies(
+  { alternatives, isFree }: TurnBatch,
+  logProbs: Float32Array,
+  entropy: Float32Array,
+): Float64Array {
+  return Float64Array.from(alternatives, (all, decision) => {
+    if (isFree[decision]) return entropy[all[0].tokens[0]];
+    const scores = scoresOf(all, logProbs);
     const total = logSum(scores);
     return scores.reduce((sum, score) => sum - Math.exp(score - total) * (score - total), 0);
   });

@@ -4,63 +4,113 @@ import { int32, tensor, type Tensor } from "../../tensor/tensor.js";
 import { layRows } from "./rows.js";
 
 /** What of a turn a batch needs. A prompt without a reply asks only for the value of its state. */
-export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowed">;
+export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowed" | "scored">;
 
-/** A token that the policy chose: the number of its turn in the batch and its place in the reply. */
+/** Something that the policy chose: the number of its turn in the batch and its place in the reply. */
 export interface Decision {
   readonly turn: number;
   readonly token: number;
+}
+
+/** Something that could be chosen: its score is weight * (sum of the log-probabilities of its selected tokens). */
+export interface Alternative {
+  /** Numbers of selected tokens. */
+  readonly tokens: readonly number[];
+  readonly weight: number;
 }
 
 /** Turns as one forward pass wants them. */
 export interface TurnBatch {
   readonly decisions: readonly Decision[];
   readonly tokens: TokenBatch;
-  /** For each decision, the numbers of its selected tokens: the chosen one alone, or all that were allowed. */
-  readonly alternatives: readonly (readonly number[])[];
+  /** For each decision all that could be chosen; of a free token that token alone, and its score is its log-probability. */
+  readonly alternatives: readonly (readonly Alternative[])[];
   /** For each decision, which of its alternatives was chosen. */
   readonly chosen: readonly number[];
+  /** For each decision, whether it was among the whole vocabulary. */
+  readonly isFree: readonly boolean[];
 }
 
 /**
  * The decisions of a turn: the places of its reply where there was something to choose. The first counts in any case, since
- * the turn's value is read there.
+ * the turn's value is read there. An action drawn by its score is one decision.
  */
-export function decisionsOf({ tokens, allowed }: Pick<Turn, "tokens" | "allowed">): number[] {
+export function decisionsOf({ tokens, allowed, scored }: Pick<Turn, "tokens" | "allowed" | "scored">): number[] {
+  if (scored !== undefined) return [0];
   return tokens.flatMap((_, i) => (i === 0 || allowed === undefined || allowed[i].length > 1 ? [i] : []));
+}
+
+/** The token sequences that a turn's decisions need: as far as the last token that predicts something. */
+function sequencesOf(turn: TurnTokens): number[][] {
+  const { prompt, tokens, scored } = turn;
+  if (scored !== undefined) return scored.candidates.map((candidate) => [...prompt, ...candidate.slice(0, -1)]);
+  return [[...prompt, ...tokens.slice(0, decisionsOf(turn).at(-1) ?? 0)]];
 }
 
 /** Lays turns out for a model of this hidden size; each token that turns have in common is computed once. */
 export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, temperature = 1): TurnBatch {
-  const places = turns.map((turn) => (turn.tokens.length === 0 ? [0] : decisionsOf(turn)));
-  const sequences = turns.map(({ prompt, tokens }, i) => [...prompt, ...tokens.slice(0, places[i].at(-1))]);
-  const laid = layRows(sequences, hiddenSize);
-  const selected: SelectedToken[] = [];
-  const numbers = new Map<string, number>();
-  /** Alternatives of turns in the same state are the same token of the same place. */
-  const selectOnce = (token: Required<SelectedToken>): number => {
-    const key = `${token.group},${token.row},${token.index},${token.target}`;
-    let number = numbers.get(key);
-    if (number === undefined) numbers.set(key, (number = selected.push(token) - 1));
-    return number;
-  };
-  const decisions: Decision[] = [];
-  const alternatives: number[][] = [];
-  const chosen: number[] = [];
-  turns.forEach(({ prompt, tokens, allowed }, turn) => {
-    const { group, row, prefix } = laid.places[turn];
-    for (const token of places[turn]) {
-      const index = prompt.length + token - prefix;
+  const sequences = turns.map(sequencesOf);
+  const laid = layRows(sequences.flat(), hiddenSize);
+  const tokens = new SelectedTokens();
+  const batch = { decisions: [] as Decision[], alternatives: [] as Alternative[][], chosen: [] as number[] };
+  const isFree: boolean[] = [];
+  let first = 0;
+  turns.forEach((turn, number) => {
+    const places = laid.places.slice(first, (first += sequences[number].length));
+    const { prompt, scored, allowed } = turn;
+    const at = (place: number, token: number) => ({
+      ...places[place],
+      index: prompt.length + token - places[place].prefix,
+    });
+    const choose = (token: number, alternatives: Alternative[], chosen: number) => {
+      batch.decisions.push({ turn: number, token });
+      batch.alternatives.push(alternatives);
+      batch.chosen.push(chosen);
+      isFree.push(scored === undefined && allowed === undefined);
+    };
+    if (scored !== undefined) {
+      const alternatives = scored.candidates.map((candidate, i) => ({
+        tokens: candidate.map((target, token) => tokens.selectOnce({ ...at(i, token), target })),
+        weight: scored.weights[i],
+      }));
+      return choose(0, alternatives, scored.chosen);
+    }
+    for (const token of turn.tokens.length === 0 ? [0] : decisionsOf(turn)) {
       // A state whose value alone is asked for has no next token; any stands for it.
-      const taken = tokens.at(token) ?? 0;
-      const targets = allowed === undefined ? [taken] : [...allowed[token]];
-      const select = allowed === undefined ? (own: SelectedToken) => selected.push(own) - 1 : selectOnce;
-      alternatives.push(targets.map((target) => select({ group, row, index, target })));
-      chosen.push(targets.indexOf(taken));
-      decisions.push({ turn, token });
+      const taken = turn.tokens.at(token) ?? 0;
+      if (allowed === undefined) {
+        choose(token, [{ tokens: [tokens.select({ ...at(0, token), target: taken })], weight: 1 }], 0);
+        continue;
+      }
+      const targets = [...allowed[token]];
+      const alternatives = targets.map((target) => ({
+        tokens: [tokens.selectOnce({ ...at(0, token), target })],
+        weight: 1,
+      }));
+      choose(token, alternatives, targets.indexOf(taken));
     }
   });
-  return { decisions, tokens: { groups: laid.groups, selected, temperature }, alternatives, chosen };
+  // Scores of actions are tempered as a whole.
+  const ownTemperature = turns.some(({ scored }) => scored !== undefined) ? 1 : temperature;
+  return { ...batch, isFree, tokens: { groups: laid.groups, selected: tokens.list, temperature: ownTemperature } };
+}
+
+/** Selected tokens of a batch, as they come. */
+class SelectedTokens {
+  readonly list: SelectedToken[] = [];
+  private readonly numbers = new Map<string, number>();
+
+  select({ group, row, index, target }: Required<SelectedToken>): number {
+    return this.list.push({ group, row, index, target }) - 1;
+  }
+
+  /** Alternatives of turns in the same state are the same token of the same place. */
+  selectOnce(token: Required<SelectedToken>): number {
+    const key = `${token.group},${token.row},${token.index},${token.target}`;
+    let number = this.numbers.get(key);
+    if (number === undefined) this.numbers.set(key, (number = this.select(token)));
+    return number;
+  }
 }
 
 /** The numbers of each turn's decisions. */
@@ -70,30 +120,35 @@ export function decisionsByTurn({ decisions }: TurnBatch): number[][] {
   return byTurn;
 }
 
-/** The inputs of `decisionNodes` for a batch in which replies were held to choices. */
-export function choiceFeeds({ alternatives, chosen }: TurnBatch): Record<string, Tensor> {
-  const width = Math.max(1, ...alternatives.map(({ length }) => length));
+/** The inputs of `decisionNodes` for a batch in which replies were held to choices, or actions were drawn by their scores. */
+export function choiceFeeds({ alternatives, chosen, isFree }: TurnBatch): Record<string, Tensor> {
   const count = alternatives.length;
-  const routes = new Int32Array(count * width);
-  const barred = new Float32Array(count * width);
-  alternatives.forEach((numbers, decision) => {
-    for (let i = 0; i < width; i++) {
-      routes[decision * width + i] = numbers[i] ?? numbers[0];
-      if (i >= numbers.length) barred[decision * width + i] = BARRED;
-    }
-  });
+  const width = Math.max(1, ...alternatives.map(({ length }) => length));
+  const depth = Math.max(1, ...alternatives.flatMap((all) => all.map(({ tokens }) => tokens.length)));
+  const routes = new Int32Array(count * width * depth);
+  const weights = new Float32Array(count * width * depth);
+  const barred = new Float32Array(count * width).fill(BARRED);
+  alternatives.forEach((all, decision) =>
+    all.forEach(({ tokens, weight }, i) => {
+      const cell = decision * width + i;
+      barred[cell] = 0;
+      routes.set(tokens, cell * depth);
+      weights.fill(weight, cell * depth, cell * depth + tokens.length);
+    }),
+  );
   return {
-    decision_routes: tensor("int32", [count, width], routes),
+    decision_routes: tensor("int32", [count, width, depth], routes),
+    decision_weights: tensor("float32", [count, width, depth], weights),
     decision_barred: tensor("float32", [count, width], barred),
     decision_chosen: int32(chosen),
-    decision_first: int32(alternatives.map(([first]) => first)),
+    decision_first: int32(alternatives.map(([first]) => first.tokens[0])),
     decision_free: tensor(
       "float32",
       [count],
-      Float32Array.from(alternatives, ({ length }) => (length === 1 ? 1 : 0)),
+      Float32Array.from(isFree, (free) => (free ? 1 : 0)),
     ),
   };
 }
 
-/** Added to the log-probability of what is no alternative; far below any real one, and finite. */
+/** Added to the score of what is no alternative; far below any real one, and finite. */
 const BARRED = -1e9;

@@ -75,7 +75,7 @@ export class PolicyUpdater {
     for (const numbers of budgetBatches(turns, this.options.maxTokens)) {
       const part = numbers.map((i) => turns[i]);
       const batch = layTurns(part, this.model.config.hiddenSize, temperature);
-      const isHeld = part.some(({ allowed }) => allowed !== undefined);
+      const isHeld = part.some(({ allowed, scored }) => allowed !== undefined || scored !== undefined);
       const graph = await this.graph(isHeld);
       const outputs = await graph.run(
         batch.tokens,
