@@ -1,0 +1,27 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What an example prints; it is compiled and run as a user would. */
+function run(name: string, ...rest: string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["examples/run.mjs", name, ...rest], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+describe("examples", () => {
+  it("blackjack plays, trains and saves", { timeout: 240_000 }, () => {
+    const printed = run("blackjack", "260");
+    expect(printed).toMatch(/hand \d+: mean return -?0\.\d+, entropy 0\.\d+/);
+    expect(printed).toMatch(/plays (hit|stay)\.\n$/);
+  });
+
+  it("parallel plays many games and measures", { timeout: 240_000 }, () => {
+    expect(run("parallel", "1500")).toMatch(/greedy mean return -?\d\.\d{3} ± 0\.\d{3}/);
+  });
+});
