@@ -27,6 +27,7 @@ export type ErrorCode =
   | "ENV_FAILED"
   | "AGENT_FAILED"
   | "AGENT_NO_ACTION"
+  | "DEMONSTRATION_REFUSED"
   | "TRAINING_DIVERGED"
   | "RUN_INCOMPATIBLE";
 

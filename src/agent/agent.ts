@@ -1,4 +1,5 @@
 import type { Learner, Metrics } from "../algorithms/learner.js";
+import type { SftStats } from "../algorithms/sft/trainer.js";
 import { createLearner } from "../algorithms/create-learner.js";
 import type { Info } from "../envs/info.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
@@ -16,6 +17,9 @@ import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
 import type { AgentOptions } from "./options.js";
 import { playSettings } from "./play-settings.js";
+import type { ReplayBuffer } from "./replay/buffer.js";
+import { Imitation, type Lesson } from "./replay/imitation.js";
+import type { WarmStartWatch } from "./replay/warm-start.js";
 
 /** How an episode ended, for `terminateEpisode`. */
 export interface EpisodeEnd<Observation> {
@@ -49,6 +53,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private readonly writer: PromptWriter;
   private readonly repliers: { readonly train: Replier; readonly eval: Replier };
   private readonly random: RandomStream;
+  private readonly imitation: Imitation;
   private mode: "train" | "eval" = "train";
   /** The episode under way. */
   private episode: Episode<Observation, Action> | undefined;
@@ -69,7 +74,11 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     const { reply } = this.settings;
     const evalReply = { ...reply, sampling: { ...reply.sampling, temperature: options.evalTemperature ?? 0 } };
     this.repliers = { train: new Replier(this.model, reply), eval: new Replier(this.model, evalReply) };
-    this.random = new RandomStream(options.seed ?? 0);
+    const { seed = 0, maxTokens } = options;
+    this.random = new RandomStream(seed);
+    const { writer, settings } = this;
+    const learning = { role: this, writer, replier: this.repliers.train, dialogue: settings.dialogue };
+    this.imitation = new Imitation(learning, options, { seed, maxTokens });
   }
 
   /** The task, said once at the start of a conversation. */
@@ -117,7 +126,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * The action for an observation; the first call of an episode starts it. After an error it may be called again: what got no
+   * The action for an observation; the first call of an episode starts it, the very first one learns the demonstrations of
+   * sftWarmStart before. After an error it may be called again: what got no
    * action is not part of the episode.
    * Throws INVALID_STATE while another call is under way, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and ENV_FAILED for an
    * observation that holds NaN.
@@ -125,6 +135,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   async act(observation: Observation, info: Info = {}): Promise<Action> {
     return this.exclusively("act", async () => {
       checkObservation(observation, "The environment");
+      if (this.isTraining) await this.imitation.warmStart({});
       const { mode } = this;
       const episode = this.episode ?? { mode, play: this.playthrough(this.random, mode), turns: [] };
       episode.play.observe(observation, info);
@@ -186,14 +197,55 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this.exclusively("trainBatch", () => this.update());
   }
 
+  /** The best episodes so far, and the demonstrations. */
+  get replay(): ReplayBuffer {
+    return this.imitation.replay;
+  }
+
+  /** Whether each update is followed by one from kept episodes. */
+  get onlineSft(): boolean {
+    return this.imitation.onlineSft;
+  }
+
+  /** From the next update on, episodes are kept and the best of them are learnt again (see the option onlineSft). */
+  enableOnlineSft(): this {
+    this.imitation.onlineSft = true;
+    return this;
+  }
+
+  /** From the next update on, only reinforcement is learnt; successes are still kept. */
+  disableOnlineSft(): this {
+    this.imitation.onlineSft = false;
+    return this;
+  }
+
+  /**
+   * Learns the demonstrations of a JSONL file, with sftSteps updates, and keeps them in the replay buffer. Gives the last update's
+   * numbers. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REFUSED for one that it cannot learn (see brokenLines).
+   */
+  async sftFromJsonl(path: string, watch: WarmStartWatch = {}): Promise<SftStats | undefined> {
+    return this.exclusively("sftFromJsonl", () => this.imitation.fromJsonl(path, watch));
+  }
+
+  /** The demonstrations of sftWarmStart as this agent will learn them; throws what `sftFromJsonl` throws. */
+  async loadDemonstrations(): Promise<Lesson> {
+    return this.imitation.load();
+  }
+
+  /** Learns the demonstrations of sftWarmStart now, if it has not; otherwise the first `act` does, or a Trainer. */
+  async warmStart(watch: WarmStartWatch = {}): Promise<SftStats | undefined> {
+    return this.exclusively("warmStart", () => this.imitation.warmStart(watch));
+  }
+
   /** Saves the adapter (with the value head) or the trained model, and the tokenizer, as `model.savePretrained` does. */
   async save(folder: string): Promise<void> {
     await this.model.savePretrained(folder);
   }
 
-  /** Takes back trained values that `save` wrote. Throws FILE_NOT_FOUND, WEIGHTS_MISMATCH. */
+  /** Takes back trained values that `save` wrote; nothing is warmed up then. Throws FILE_NOT_FOUND, WEIGHTS_MISMATCH. */
   async load(folder: string): Promise<void> {
     await this.model.loadTrained(folder);
+    this.imitation.skipWarmStart();
   }
 
   /** The algorithm at work; its graphs are built at the first call. */
@@ -208,7 +260,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       temperature: this.settings.reply.sampling.temperature,
       isTruncated: isTruncated(this.settings.reply.sampling),
       random: new RandomStream(this.options.seed ?? 0, [1]),
-    });
+    }).then((algorithm) => this.imitation.beside(algorithm));
     return this.learning;
   }
 

@@ -3,6 +3,7 @@ import { nearestName } from "../envs/registry/nearest-name.js";
 import { checkNumber, type NumberRule } from "../generation/options.js";
 import { ACTION_SCORINGS, type InvalidReplyPolicy } from "../rollout/settings.js";
 import type { AgentOptions } from "./options.js";
+import { ReplayBuffer } from "./replay/buffer.js";
 
 /** How each value of an options object is checked; one that was not given is not. */
 type Checks<Options> = { readonly [Name in keyof Required<Options>]: (value: unknown, name: string) => void };
@@ -33,6 +34,21 @@ const checks: Checks<AgentOptions> = {
   reinforce: elsewhere,
   maxTokens: isWhole(1),
   seed: isWhole(0),
+  sftWarmStart: (value, name) => {
+    if (typeof value !== "string" && !Array.isArray(value))
+      throw invalid(`${name} must be the path of a JSONL file or a list of demonstrations.`);
+  },
+  replay: (value, name) => {
+    if (!(value instanceof ReplayBuffer)) throw invalid(`${name} must be a ReplayBuffer.`);
+  },
+  sftSteps: elsewhere,
+  sftBatchSize: elsewhere,
+  sftLearningRate: elsewhere,
+  onlineSft: elsewhere,
+  sftWeight: elsewhere,
+  topkP: elsewhere,
+  replayCapacity: elsewhere,
+  brokenLines: elsewhere,
 };
 
 const invalidReplyChecks: Checks<InvalidReplyPolicy> = {

@@ -1,5 +1,6 @@
 import type { AlgorithmOptions } from "../algorithms/table.js";
 import type { GenerationOptions } from "../generation/options.js";
+import type { AgentImitationOptions } from "./replay/imitation.js";
 import type { ActionScoring, ContextPolicy, InvalidReplyPolicy } from "../rollout/settings.js";
 
 /** How an agent replies; the names are `model.generate`'s. */
@@ -8,7 +9,7 @@ export type AgentGeneration = Pick<
   "maxNewTokens" | "temperature" | "topK" | "topP" | "minP" | "repetitionPenalty" | "stop" | "ignoreEos"
 >;
 
-export interface AgentOptions<Observation = unknown, Action = unknown> extends AlgorithmOptions {
+export interface AgentOptions<Observation = unknown, Action = unknown> extends AlgorithmOptions, AgentImitationOptions {
   readonly generation?: AgentGeneration;
   /** Temperature after `eval()`. Default 0: the most probable reply. */
   readonly evalTemperature?: number;

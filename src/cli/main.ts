@@ -17,6 +17,10 @@ const commands: Readonly<Record<string, { readonly description: string; readonly
     description: "Train a language model by reinforcement learning in an environment",
     load: async () => (await import("./train.js")).trainCommand,
   },
+  demos: {
+    description: "Play episodes and keep them as demonstrations",
+    load: async () => (await import("./demos.js")).demosCommand,
+  },
   generate: {
     description: "Generate text with a model, or chat with it",
     load: async () => (await import("./generate.js")).generateCommand,

@@ -32,23 +32,30 @@ interface FlagSpec extends SharedSpec {
   readonly type: "flag";
 }
 
+/** Its name alone says true; "true" or "false" may follow. */
+interface SwitchSpec extends SharedSpec {
+  readonly type: "switch";
+}
+
 /** An option of a command. */
-type OptionSpec = TextSpec | ChoiceSpec | NumberSpec | FlagSpec;
+type OptionSpec = TextSpec | ChoiceSpec | NumberSpec | FlagSpec | SwitchSpec;
 
 /** A command's options by their names without dashes: what is parsed, checked and shown in the help. */
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
 
 type OptionValue<Spec extends OptionSpec> = Spec extends { readonly type: "flag" }
   ? boolean
-  : Spec extends { readonly type: "number" }
-    ? number | undefined
-    : Spec extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
-      ? Choice | undefined
-      : Spec extends { readonly repeated: true }
-        ? string[] | undefined
-        : Spec extends { readonly required: true }
-          ? string
-          : string | undefined;
+  : Spec extends { readonly type: "switch" }
+    ? boolean | undefined
+    : Spec extends { readonly type: "number" }
+      ? number | undefined
+      : Spec extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
+        ? Choice | undefined
+        : Spec extends { readonly repeated: true }
+          ? string[] | undefined
+          : Spec extends { readonly required: true }
+            ? string
+            : string | undefined;
 
 export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof Table]: OptionValue<Table[Name]> };
 
@@ -86,7 +93,7 @@ export function splitPositionals(
 
 function tokensOf(table: OptionTable, args: readonly string[]) {
   return parseArgs({
-    args: args.map((arg) => (arg.startsWith("--") ? normalised(arg) : arg)),
+    args: args.map((arg, i) => (arg.startsWith("--") ? switchedOn(table, normalised(arg), args[i + 1]) : arg)),
     strict: false,
     tokens: true,
     options: Object.fromEntries(
@@ -118,8 +125,12 @@ function readOption(
   else values[name] = readValue(`--${name}`, value, spec);
 }
 
-function readValue(name: string, value: string, spec: Exclude<OptionSpec, FlagSpec>): string | number {
+function readValue(name: string, value: string, spec: Exclude<OptionSpec, FlagSpec>): string | number | boolean {
   if (spec.type === "text") return value;
+  if (spec.type === "switch") {
+    if (value === "true" || value === "false") return value === "true";
+    throw new UsageError(`${name} must be true or false, not ${value}.`);
+  }
   if (spec.type === "number") {
     const number = value.trim() === "" ? NaN : Number(value);
     try {
@@ -131,6 +142,13 @@ function readValue(name: string, value: string, spec: Exclude<OptionSpec, FlagSp
   }
   if (spec.choices.includes(value)) return value;
   throw new UsageError(`${name} must be one of ${spec.choices.join(", ")}, not ${value}.`);
+}
+
+/** --tensorboard is --tensorboard=true where neither true nor false follows. */
+function switchedOn(table: OptionTable, arg: string, next: string | undefined): string {
+  const name = arg.slice(2);
+  const isBare = Object.hasOwn(table, name) && table[name].type === "switch" && next !== "true" && next !== "false";
+  return isBare ? `${arg}=true` : arg;
 }
 
 /** --topP and --top_p are --top-p. */
@@ -172,6 +190,7 @@ export function helpArguments(table: OptionTable): ArgsDef {
 
 function valueHint(spec: Exclude<OptionSpec, FlagSpec>): string {
   if (spec.type === "choice") return spec.choices.join("|");
+  if (spec.type === "switch") return "true|false";
   if (spec.type === "number") return spec.integer === true ? "integer" : "number";
   return spec.hint ?? "text";
 }

@@ -1,7 +1,7 @@
 import type { Setting, SettingTable } from "../algorithms/shared/settings.js";
 import type { OptionTable } from "./options.js";
 
-/** A settings table as options of a command: learningRate is --learning-rate, true and false are written out. */
+/** A settings table as options of a command: learningRate is --learning-rate, onlineSft is --online-sft or --online-sft=false. */
 export function settingOptions(table: SettingTable): OptionTable {
   return Object.fromEntries(Object.entries(table).map(([name, setting]) => [kebab(name), option(setting)]));
 }
@@ -11,10 +11,9 @@ export function givenSettings(
   table: SettingTable,
   values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const given = Object.entries(table).flatMap(([name, setting]) => {
+  const given = Object.keys(table).flatMap((name) => {
     const value = values[kebab(name)];
-    if (value === undefined) return [];
-    return [[name, typeof setting.default === "boolean" ? value === "true" : value]];
+    return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(given) as Readonly<Record<string, unknown>>;
 }
@@ -24,7 +23,7 @@ function option(setting: Setting): OptionTable[string] {
   const description = usual === undefined ? setting.description : `${setting.description}; ${String(usual)} by default`;
   if ("choices" in setting) return { type: "choice", choices: setting.choices, description };
   if ("text" in setting) return { type: "text", description };
-  if (typeof usual === "boolean") return { type: "choice", choices: ["true", "false"], description };
+  if (typeof usual === "boolean") return { type: "switch", description };
   const { integer, min, above, max } = setting;
   return { type: "number", integer, min, above, max, description };
 }

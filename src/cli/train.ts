@@ -22,6 +22,8 @@ const ownOptions = {
   },
   output: { type: "text", hint: "folder", description: "the folder that keeps the run; runs/ENV-TIME by default" },
   resume: { type: "text", hint: "folder", description: "go on with the run in this folder" },
+  "load-in-8bit": { type: "flag", description: "the same as --quantise 8" },
+  "load-in-4bit": { type: "flag", description: "the same as --quantise 4" },
 } as const satisfies OptionTable;
 
 const options = { ...settingOptions(trainSettings), ...ownOptions };
@@ -43,7 +45,7 @@ async function train(values: Values, name: string | undefined): Promise<number> 
   const run =
     values.resume === undefined
       ? await startRun(await givenOptions(values, name), values.output ?? runFolder(name), extras)
-      : await resumeRun(values.resume, givenSettings(trainSettings, values), extras);
+      : await resumeRun(values.resume, settingsOf(values), extras);
   bars.end();
   const interrupt = new AbortController();
   const stopListening = onInterrupt(interrupt, run);
@@ -63,7 +65,11 @@ async function carryOut(run: Run, signal: AbortSignal): Promise<number> {
   print(run.resumedAt > 0 ? `Going on with ${folder} after update ${run.resumedAt}.` : `The run is kept in ${folder}.`);
   const before = run.resumedAt > 0 ? undefined : await measure();
   const display = new TrainingDisplay();
-  const result = await run.train({ onProgress: (event) => display.show(event), signal });
+  const result = await run.train({
+    onWarmStart: (stats) => display.showWarmStart(stats, config.sftSteps),
+    onProgress: (event) => display.show(event),
+    signal,
+  });
   display.end();
   const adapter = await run.saveAdapter();
   if (result.isInterrupted) {
@@ -102,7 +108,17 @@ async function givenOptions(values: Values, name: string | undefined): Promise<T
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE with one.");
   const envOptions = { ...(fromFile.envOptions as object | undefined), ...readEnvOptions(values.option) };
-  return { ...fromFile, ...givenSettings(trainSettings, values), env: envId(env), envOptions };
+  return { ...fromFile, ...settingsOf(values), env: envId(env), envOptions };
+}
+
+/** The settings that options give; --load-in-8bit and --load-in-4bit are other names of one. */
+function settingsOf(values: Values): Partial<TrainOptions> {
+  const given = givenSettings(trainSettings, values);
+  const bits = (["8", "4"] as const).filter((bits) => values[`load-in-${bits}bit`]);
+  if (bits.length === 0) return given;
+  if (bits.length > 1 || (given.quantise !== undefined && given.quantise !== bits[0]))
+    throw new UsageError("Give one of --load-in-8bit, --load-in-4bit and --quantise.");
+  return { ...given, quantise: bits[0] };
 }
 
 /** runs/blackjack-2026-01-31-120000 */

@@ -1,3 +1,4 @@
+import type { SftStats } from "../algorithms/sft/trainer.js";
 import type { TrainingEvent } from "../training/trainer.js";
 
 /** A line on standard error that tells how far a run is. */
@@ -17,6 +18,15 @@ export class TrainingDisplay {
       `${metrics["rollout/turns_per_second"]?.toFixed(0)} turns/s`,
     ];
     process.stderr.write(`${process.stderr.isTTY ? "\r" : ""}${parts.join("  ")}${process.stderr.isTTY ? "" : "\n"}`);
+  }
+
+  /** An update of the warm start, of so many. */
+  showWarmStart({ step, loss, token_accuracy: accuracy }: SftStats, steps: number): void {
+    const now = performance.now();
+    if (now - this.shown < 1000 && step < steps) return;
+    this.shown = now;
+    const line = `warm start ${step}/${steps}  loss ${loss.toFixed(4)}  token accuracy ${accuracy.toFixed(3)}`;
+    process.stderr.write(process.stderr.isTTY && step < steps ? `\r${line}` : `${line}\n`);
   }
 
   end(): void {

@@ -39,7 +39,9 @@ export class Collector {
       episodes.push(...ended);
       onRound?.(turns + this.seats.length, ended);
     }
-    for (const seat of this.seats) if (seat.waitingTurns > 0) segments.push(seat.takeSegment());
+    this.seats.forEach((seat, number) => {
+      if (seat.waitingTurns > 0) segments.push({ ...seat.takeSegment(), seat: number });
+    });
     return { segments, episodes };
   }
 
@@ -92,9 +94,9 @@ export class Collector {
 
   private async round(segments: Segment[]): Promise<EpisodeSummary[]> {
     const results = await allSettled(this.seats.map((seat) => seat.turn()));
-    return results.flatMap((result) => {
+    return results.flatMap((result, seat) => {
       if (result === undefined) return [];
-      segments.push(result.segment);
+      segments.push({ ...result.segment, seat });
       return [result.summary];
     });
   }

@@ -57,6 +57,21 @@ export class Replier {
     return choices === undefined ? this.settings.maxNewTokens : this.constraint(choices, prompt).longest;
   }
 
+  /**
+   * The tokens that a reply of this text would be sampled as, with the token or the string that ends it; undefined for a text that
+   * is none of the choices.
+   */
+  encode(text: string, { prompt, choices }: Pick<ReplyWish, "prompt" | "choices">): readonly number[] | undefined {
+    if (choices !== undefined) {
+      const index = choices.indexOf(text);
+      return index < 0 ? undefined : this.constraint(choices, prompt).sequences[index];
+    }
+    const { tokenizer } = this.model;
+    const end = this.turnEnd();
+    const [stop = ""] = end === undefined ? this.settings.stop : [];
+    return [...tokenizer.encodeContinuation(text + stop, prompt.at(-1)), ...(end === undefined ? [] : [end])];
+  }
+
   /** One reply. Throws INVALID_ARGUMENT for choices that tokenise alike, CONTEXT_OVERFLOW for a prompt without room. */
   async reply(wish: ReplyWish): Promise<SampledReply> {
     if (this.version !== this.model.causalLM.version) this.forget();
@@ -80,6 +95,18 @@ export class Replier {
     } finally {
       if (!isWhole) this.greedy.delete(key);
     }
+  }
+
+  /** The end token that the chat template puts behind a reply, undefined where a string ends replies. */
+  private turnEnd(): number | undefined {
+    const { tokenizer } = this.model;
+    if (this.settings.ignoreEos || tokenizer.chatTemplates.size === 0) return undefined;
+    const { ids, assistantSpans } = tokenizer.encodeChat([
+      { role: "user", content: "?" },
+      { role: "assistant", content: "!" },
+    ]);
+    const start = assistantSpans.at(0)?.[0] ?? ids.length;
+    return ids.slice(start).find((id) => this.endTokens.has(id)) ?? tokenizer.eosTokenId;
   }
 
   private forget(): void {

@@ -95,7 +95,7 @@ export class Seat<Observation = unknown, Action = unknown> {
     const play = this.play!;
     this.turns = [];
     const nextPrompt = end === "terminated" ? undefined : end === "truncated" ? play.finalPrompt() : play.prompt();
-    return { turns, end, nextPrompt };
+    return { turns, end, nextPrompt, isBeginning: this.episodeTurns === turns.length };
   }
 
   getState(): SeatState {

@@ -47,6 +47,10 @@ export interface Segment {
   readonly nextPrompt: readonly number[] | undefined;
   /** Segments of one group started alike (GRPO). */
   readonly group?: number;
+  /** Who played it: segments of one seat that follow one another are of one episode, up to its end. */
+  readonly seat?: number;
+  /** False for a segment that goes on with an episode; one that does not say is a beginning. */
+  readonly isBeginning?: boolean;
   /** What several reward functions gave for a single reply; NaN where one gave nothing. */
   readonly scores?: readonly number[];
 }

@@ -1,3 +1,5 @@
+import type { AgentImitationOptions } from "../agent/replay/imitation.js";
+import { resolveImitation } from "../agent/replay/settings.js";
 import { randomAction } from "../agent/random-action.js";
 import { TextAgent } from "../agent/text-agent.js";
 import type { Env } from "../envs/env.js";
@@ -25,8 +27,15 @@ export async function readableEnv(makeEnv: () => MaybePromise<Env>, name: string
   );
 }
 
-/** The agent of a run: it plays by the environment's text form, and takes a random action for a reply that means none. */
-export function makeTextAgent(model: LanguageModel, env: ReadableEnv, config: TrainConfig): TextAgent {
+/**
+ * The agent of a run: it plays by the environment's text form, learns demonstrations first, and takes a random action for a
+ * reply that means none.
+ */
+export function makeTextAgent(
+  model: LanguageModel,
+  env: ReadableEnv,
+  config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentImitationOptions, "sftWarmStart">,
+): TextAgent {
   const { maxNewTokens, temperature, topK, topP, replies, actionScoring, seed, maxTokens } = config;
   const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
   const { invalidRetries: retries, invalidPenalty: penalty } = config;
@@ -42,6 +51,8 @@ export function makeTextAgent(model: LanguageModel, env: ReadableEnv, config: Tr
     seed,
     maxTokens,
     invalidReply: { retries, penalty, fallback: randomAction(env) },
+    sftWarmStart: config.sftWarmStart,
+    ...resolveImitation(config),
     ...agentAlgorithmOptions(config),
   });
 }

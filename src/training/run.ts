@@ -17,6 +17,7 @@ import {
 import { makeTextAgent, readableEnv } from "./make-agent.js";
 import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
+import { warmStartOf } from "./warm-start-of.js";
 import { Trainer, type TrainingResult, type WatchOptions } from "./trainer.js";
 
 const CHECKPOINTS = "checkpoints";
@@ -45,6 +46,8 @@ export interface Run {
   train(watch?: Omit<WatchOptions, "tracker">): Promise<TrainingResult>;
   /** Updates that were made before it was opened. */
   readonly resumedAt: number;
+  /** Whether updates on the best episodes follow those of the algorithm; it may be switched while the run trains. */
+  onlineSft: boolean;
   readonly makeEnv: () => Promise<Env>;
   /** Saves what is trained to the run's folder "adapter"; gives its path. */
   saveAdapter(): Promise<string>;
@@ -99,10 +102,12 @@ async function openRun(
   const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
   const makeEnv = async () => makeAsync(config.env, { ...config.envOptions, ...limit });
   const game = await readableEnv(makeEnv, config.env);
+  const sftWarmStart = await warmStartOf(config);
   const model = await openModel(config, onDownload);
   let trainer: Trainer | undefined;
   try {
-    const agent = makeTextAgent(model, game, config);
+    const agent = makeTextAgent(model, game, { ...config, sftWarmStart });
+    if (!isResumed) for (const reason of (await agent.loadDemonstrations()).refused) warn(reason);
     await agent.learner();
     const checkpoints = join(folder, CHECKPOINTS);
     trainer = new Trainer({ agent, env: makeEnv, episodes, turns, numEnvs, seed, saveEvery, checkpoints, warn });
@@ -138,6 +143,14 @@ class OpenRun implements Run {
     private readonly trainer: Trainer,
     private readonly tracker: Required<Tracker>,
   ) {}
+
+  get onlineSft(): boolean {
+    return this.trainer.onlineSft;
+  }
+
+  set onlineSft(isOn: boolean) {
+    this.trainer.onlineSft = isOn;
+  }
 
   async train(watch: Omit<WatchOptions, "tracker"> = {}): Promise<TrainingResult> {
     try {

@@ -1,4 +1,5 @@
 import { REPLY_KINDS } from "../agent/text-agent.js";
+import { imitationSettings } from "../agent/replay/settings.js";
 import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
 import type { AlgorithmName } from "../algorithms/table.js";
 import { ACTION_SCORINGS } from "../rollout/settings.js";
@@ -172,6 +173,13 @@ export const runSettings = {
     description: "episodes that are played greedily before and after training, for the table at its end",
     source: OURS,
   },
+  sftWarmStart: {
+    text: true,
+    default: undefined,
+    description: "learn demonstrations first: a JSONL file, or a number of episodes by the environment's expert",
+    source: "LlamaGymEDU",
+  },
+  ...imitationSettings,
 } as const satisfies SettingTable;
 
 /** All settings of a training run by name: the run's own and those of the algorithms. */
@@ -192,6 +200,8 @@ export type TrainOptions = Partial<TrainConfig> & Pick<TrainConfig, "env">;
 const EMBEDDED_DEFAULTS = {
   numEnvs: 64,
   maxNewTokens: 8,
+  sftBatchSize: 64,
+  sftLearningRate: 3e-3,
 } as const satisfies Partial<TrainConfig>;
 
 /** The same of PPO. */

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { Agent } from "../agent/agent.js";
+import { sftMetrics } from "../agent/replay/sft-metrics.js";
+import type { SftStats } from "../algorithms/sft/trainer.js";
 import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { Env } from "../envs/env.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
@@ -42,6 +44,8 @@ export interface WatchOptions {
   readonly sampleEvery?: number;
   /** Called while the games are played and after each update. */
   readonly onProgress?: (event: TrainingEvent) => void;
+  /** Told of each update of the warm start. */
+  readonly onWarmStart?: (stats: SftStats) => void;
   /** Ends the run after the update that is under way, with a checkpoint. */
   readonly signal?: AbortSignal;
 }
@@ -141,6 +145,7 @@ export class Trainer {
     const { agent, saveEvery = 10 } = this.options;
     await this.checkCheckpoints();
     agent.train();
+    if (this.progress.updates === 0) await this.warmStart(watch);
     const learner = await agent.learner();
     const collector = await this.open();
     try {
@@ -160,6 +165,16 @@ export class Trainer {
     };
   }
 
+  /** Whether each update is followed by one from the best episodes so far (the agent's onlineSft); it may be switched at any time. */
+  get onlineSft(): boolean {
+    return this.options.agent.onlineSft;
+  }
+
+  set onlineSft(isOn: boolean) {
+    if (isOn) this.options.agent.enableOnlineSft();
+    else this.options.agent.disableOnlineSft();
+  }
+
   /** Closes the environments; `train` does so at its end. */
   async close(): Promise<void> {
     this.isClosed = true;
@@ -174,6 +189,12 @@ export class Trainer {
   private doneOf(progress: RunProgress): number {
     const { episodes = Infinity, turns = Infinity } = this.options;
     return Math.min(1, Math.max(progress.episodes / episodes, progress.turns / turns));
+  }
+
+  /** Learns the agent's demonstrations, if it has any; their last update is the record before the first one. */
+  private async warmStart({ tracker, onWarmStart, signal }: WatchOptions): Promise<void> {
+    const stats = await this.options.agent.warmStart({ onStep: onWarmStart, signal });
+    if (stats !== undefined) await tracker?.log(0, sftMetrics(stats));
   }
 
   private async update(

@@ -20,6 +20,11 @@ export class TrainableModels {
     return model;
   }
 
+  /** Closes a model with the others. */
+  keep(model: LanguageModel): void {
+    this.closers.push(() => model.close());
+  }
+
   async close(): Promise<void> {
     for (const close of this.closers.splice(0).reverse()) await close();
   }

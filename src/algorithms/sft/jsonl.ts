@@ -33,6 +33,7 @@ const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
 /** ShareGPT's names of the roles. */
 const ROLES: Readonly<Record<string, string>> = { human: "user", gpt: "assistant" };
 
+/** A line's JSON object. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
@@ -45,14 +46,27 @@ export async function readExamples(
   path: string,
   { brokenLines = "stop", prompts = "text" }: ReadExamplesOptions = {},
 ): Promise<ReadExamples> {
-  const examples: SftExample[] = [];
+  const read = await readJsonLines(path, { brokenLines }, (fields) => readExample(fields, prompts));
+  return { examples: read.values, brokenLines: read.brokenLines };
+}
+
+/**
+ * What `read` makes of each line's JSON object; a line for which it throws is broken. Lines count from 1, empty ones are nothing.
+ * Throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line's number.
+ */
+export async function readJsonLines<Value>(
+  path: string,
+  { brokenLines = "stop" }: Pick<ReadExamplesOptions, "brokenLines">,
+  read: (fields: Fields, line: number) => Value,
+): Promise<{ readonly values: readonly Value[]; readonly brokenLines: readonly BrokenLine[] }> {
+  const values: Value[] = [];
   const broken: BrokenLine[] = [];
   let line = 0;
   for await (const text of lines(path)) {
     line++;
     if (text.trim() === "") continue;
     try {
-      examples.push(exampleOf(parse(text), prompts));
+      values.push(read(parse(text), line));
     } catch (error) {
       const reason = (error as Error).message;
       if (brokenLines === "stop") {
@@ -61,7 +75,7 @@ export async function readExamples(
       broken.push({ line, reason });
     }
   }
-  return { examples, brokenLines: broken };
+  return { values, brokenLines: broken };
 }
 
 async function* lines(path: string): AsyncGenerator<string> {
@@ -93,7 +107,8 @@ function parse(text: string): Fields {
   throw new Error('a line must hold a JSON object, such as { "messages": [...] }.');
 }
 
-function exampleOf(fields: Fields, prompts: "text" | "chat"): SftExample {
+/** The example that a line's object holds. Throws an Error that says why there is none. */
+export function readExample(fields: Fields, prompts: "text" | "chat"): SftExample {
   if (fields.messages !== undefined || fields.conversations !== undefined) return chatExample(fields);
   if (fields.tokens !== undefined) return tokenExample(fields);
   const completion = valueOf(fields, COMPLETION_KEYS);

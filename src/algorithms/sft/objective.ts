@@ -1,4 +1,4 @@
-import { cast, input, less, mul, neg, reduceSum } from "../../graph/index.js";
+import { add, cast, input, less, mul, neg, reduceSum } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
 
@@ -9,10 +9,12 @@ export const CONFIDENT = Math.log(0.5);
  * Cross-entropy as a loss to minimise: -sum(weights * logProbs) over the learnt tokens [selected]. With weights of 1 / n,
  * n the learnt tokens of an update, it is their mean in nats, and parts of an update add up.
  */
-export function crossEntropy({ logProbs, selected }: PolicyNodes): Objective {
+export function crossEntropy({ logProbs, selected, values }: PolicyNodes): Objective {
   const weights = input("weights", "float32", [selected]);
+  const loss = neg(reduceSum(mul(weights, logProbs)));
   return {
-    loss: neg(reduceSum(mul(weights, logProbs))),
+    // Every trained parameter must have a gradient; a value head's is 0, and it stays as it is.
+    loss: values === undefined ? loss : add(loss, mul(0, reduceSum(values))),
     statistics: { confident: reduceSum(cast(less(CONFIDENT, logProbs), "float32")) },
   };
 }
