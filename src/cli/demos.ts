@@ -121,8 +121,8 @@ function lineOf(env: Env, { systemPrompt, turns, return: value }: PlayedEpisode)
 }
 
 /** What only the expert sees is no part of a demonstration. */
-function withoutSolution({ policyCommands: _, ...info }: Info): Info {
-  return info;
+function withoutSolution(info: Info): Info {
+  return Object.fromEntries(Object.entries(info).filter(([name]) => name !== "policyCommands"));
 }
 
 function report(played: readonly PlayedEpisode[], kept: readonly PlayedEpisode[], output: string): void {

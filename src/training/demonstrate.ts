@@ -59,7 +59,8 @@ export async function demonstrate(
     const env = await makeEnv();
     try {
       const newPlayer = players(env);
-      while (next < episodes && signal?.aborted !== true) {
+      while (next < episodes) {
+        if (signal?.aborted === true) break;
         const episode = next++;
         const random = new RandomStream(seed, [DEMONSTRATION_STREAM, episode]);
         played[episode] = await playEpisode(env, newPlayer(random), random.integers(0, 2 ** 31));
