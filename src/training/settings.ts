@@ -206,8 +206,8 @@ const EMBEDDED_DEFAULTS = {
 
 /** The same of PPO. */
 const EMBEDDED_PPO_DEFAULTS = {
-  batchSize: 512,
-  miniBatchSize: 128,
+  batchSize: 1024,
+  miniBatchSize: 256,
   numPpoEpochs: 4,
   learningRate: 3e-3,
   lrSchedulerType: "linear",
@@ -216,7 +216,8 @@ const EMBEDDED_PPO_DEFAULTS = {
   adaptiveKl: false,
   advantageLevel: "turn",
   vfCoef: 0.5,
-  entropyCoef: 0.01,
+  entropyCoef: 0.03,
+  entropySchedulerType: "linear",
 } as const satisfies Partial<TrainConfig>;
 
 /** How long a run is when nothing says so. */
@@ -256,6 +257,9 @@ function algorithmDefaults(
   if (algorithm !== "ppo")
     return { maxCompletionLength: maxNewTokens, ...(isEmbedded ? embeddedGroupDefaults(algorithm, given) : {}) };
   const { batchSize } = given;
-  const smallBatch = batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, isEmbedded ? 128 : 16) };
+  const smallBatch =
+    batchSize === undefined
+      ? {}
+      : { miniBatchSize: Math.min(batchSize, isEmbedded ? EMBEDDED_PPO_DEFAULTS.miniBatchSize : 16) };
   return { ...(isEmbedded ? EMBEDDED_PPO_DEFAULTS : {}), ...smallBatch };
 }
