@@ -1,10 +1,6 @@
-import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand } from "./support/command.js";
 import { writeRandomModel } from "./support/random-model.js";
-
-/** The built command, as a user runs it. */
-const bin = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 
 let folder: string;
 let remove: () => Promise<void>;
@@ -13,21 +9,13 @@ beforeAll(async () => {
 });
 afterAll(() => remove());
 
-function play(args: readonly string[]): Promise<{ status: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [bin, "play", ...args]);
-  let out = "";
-  let err = "";
-  child.stdout.on("data", (data: Buffer) => (out += data.toString()));
-  child.stderr.on("data", (data: Buffer) => (err += data.toString()));
-  child.stdin.end();
-  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err })));
-}
-
+const play = (args: readonly string[]) => runCommand(["play", ...args]);
 const agent = () => ["--agent", "--model", folder, "--threads", "1", "--seed", "1"];
 
 describe("llamagym play --agent", () => {
   it("holds replies to the choices, plays all episodes, and plays the same again", async () => {
-    const args = ["frozen-lake", "-o", "isSlippery=false", "--max-steps", "4", "--episodes", "2", ...agent()];
+    const game = ["frozen-lake", "-o", "isSlippery=false", "--max-steps", "4"];
+    const args = [...game, "--episodes", "2", "--replies", "choices", ...agent()];
     const [{ status, out, err }, again] = await Promise.all([play(args), play(args)]);
     expect({ status, err }).toEqual({ status: 0, err: "" });
     const replies = [...out.matchAll(/^> (.*)$/gm)].map(([, reply]) => reply);
@@ -40,7 +28,8 @@ describe("llamagym play --agent", () => {
   });
 
   it("takes a random action for a free reply that is none, and leaves out the oldest turns of a long game", async () => {
-    const args = ["cliff-walking", "--free", "--max-new-tokens", "3", "--max-steps", "8", ...agent()];
+    const length = ["--max-steps", "8", "--history-turns", "100"];
+    const args = ["cliff-walking", "--max-new-tokens", "3", ...length, ...agent()];
     const { status, out, err } = await play(args);
     expect(status).toBe(0);
     const steps = Number(/after (\d+) steps?: return/.exec(out)?.[1]);
@@ -50,10 +39,22 @@ describe("llamagym play --agent", () => {
     expect(err).toContain("(The context is full: the oldest turn was left out.)");
   });
 
+  it("plays with the model that comes with the package where none is named, greedily too", async () => {
+    const { status, out } = await play(["blackjack", "--agent", "--seed", "3", "--episodes", "3"]);
+    expect(status).toBe(0);
+    expect(out.match(/^> .*(hit|stay)/gm)!.length).toBeGreaterThanOrEqual(3);
+    expect(out).toMatch(/^Mean return .*, of 3 episodes\.$/m);
+    const greedy = ["frozen-lake", "--agent", "--replies", "choices", "--temperature", "0", "--max-steps", "6"];
+    const first = await play([...greedy, "-o", "isSlippery=false", "--seed", "1"]);
+    const second = await play([...greedy, "-o", "isSlippery=false", "--seed", "2"]);
+    expect(first.status).toBe(0);
+    expect(second.out).toBe(first.out);
+  });
+
   it.each([
-    [["frozen-lake", "--agent"], /--model is missing/],
     [["frozen-lake", "--model", "somewhere"], /--model is for a model that plays: add --agent/],
-    [["frozen-lake", "--free"], /--free is for a model that plays/],
+    [["frozen-lake", "--temperature", "0"], /--temperature is for a model that plays/],
+    [["frozen-lake", "--agent", "--replies", "held"], /--replies must be one of free, choices/],
   ])("refuses %j", async (args, message) => {
     const { status, out, err } = await play(args);
     expect({ status, out }).toEqual({ status: 2, out: "" });

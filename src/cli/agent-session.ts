@@ -1,17 +1,13 @@
+import type { TextAgent } from "../agent/text-agent.js";
 import type { Env } from "../envs/index.js";
 import { LlamaGymError } from "../errors.js";
-import type { LanguageModel } from "../generation/language-model.js";
 import { RandomStream } from "../tensor/random.js";
-import { AgentDialogue } from "./agent-dialogue.js";
-import { hasChatTemplate } from "./open-model.js";
 import { Play, rounded } from "./play-session.js";
 
-interface AgentOptions {
+interface SessionOptions {
   readonly episodes: number;
-  /** Replies are free texts also where the environment lists what they may be. */
-  readonly isFree: boolean;
-  readonly maxNewTokens: number;
-  readonly temperature: number;
+  /** Whether replies are drawn as in training, or the most probable ones. */
+  readonly mode: "train" | "eval";
   /** The same seed gives the same episodes and replies. */
   readonly seed: number | undefined;
   /** Whether the text form is shown where there is a picture in letters too. */
@@ -21,16 +17,7 @@ interface AgentOptions {
   readonly tell: (line: string) => void;
 }
 
-/** Throws ENV_INVALID for an environment without a text form, which no language model can play. */
-export function checkReadable(env: Env, name: string): void {
-  if (env.text !== undefined) return;
-  throw new LlamaGymError(
-    "ENV_INVALID",
-    `${name} has no text form, so a language model cannot play it; give it a \`text\`.`,
-  );
-}
-
-/** A language model's game: it is shown what the text form says, and its replies are the actions. */
+/** A language model's game, shown turn by turn: what it is shown, what it replies, and what comes of it. */
 export class AgentSession {
   private readonly play: Play;
   private readonly random: RandomStream;
@@ -41,15 +28,14 @@ export class AgentSession {
 
   constructor(
     private readonly env: Env,
-    private readonly model: LanguageModel,
-    private readonly options: AgentOptions,
+    private readonly agent: TextAgent,
+    private readonly options: SessionOptions,
   ) {
     // Some games repeat the command before their answer.
     const print = (text: string) =>
       options.print(text.startsWith(`${this.said}\n`) ? text.slice(this.said.length + 1) : text);
     this.play = new Play(env, { ...options, print });
     this.random = new RandomStream(options.seed);
-    if (options.seed !== undefined) env.actionSpace.seed(options.seed);
   }
 
   /** Plays all episodes, then tells the mean return and how many replies were actions. */
@@ -73,55 +59,34 @@ export class AgentSession {
   }
 
   private async playEpisode(): Promise<void> {
-    const { play, options } = this;
-    const dialogue = new AgentDialogue(this.model, this.env.text?.systemPrompt ?? "");
-    let remark = "";
+    const { agent, play, random, options } = this;
+    const playthrough = agent.playthrough(random, options.mode);
+    let forgotten = 0;
     while (!play.isOver) {
-      dialogue.show(`${remark}${play.written()}`);
-      const reply = await this.reply(dialogue);
-      dialogue.answer(reply);
-      this.said = `> ${reply.replaceAll("\n", "\n  ")}`;
-      options.print(this.said);
-      const action = play.parsed(reply);
+      const { observation, info } = play.situation;
+      playthrough.observe(observation, info);
+      const { action, turn } = await playthrough.reply();
+      if (playthrough.forgottenTurns > forgotten) {
+        const count = playthrough.forgottenTurns - forgotten;
+        options.tell(`(The context is full: the oldest ${count === 1 ? "turn was" : `${count} turns were`} left out.)`);
+        forgotten = playthrough.forgottenTurns;
+      }
       this.replies++;
-      const isTaken = action !== undefined && (await play.step(action)) === undefined;
-      if (isTaken) this.understood++;
-      remark = isTaken ? "" : await this.stepAtRandom();
+      if (turn.isValid) this.understood++;
+      await this.take(turn.text.trim(), action, turn.isValid);
     }
   }
 
-  private async reply(dialogue: AgentDialogue): Promise<string> {
-    const { isFree, maxNewTokens, temperature, seed, tell } = this.options;
-    const { tokenizer } = this.model;
-    const choices = isFree ? [] : [...new Set(this.play.choices())];
-    const isHeld = choices.length > 0;
-    // A token more for the end of a choice that others begin with, and one for a leading space.
-    const longest = () => Math.max(...choices.map((choice) => tokenizer.encode(choice).length)) + 2;
-    const { tokens, forgotten } = dialogue.prompt(isHeld ? longest() : maxNewTokens);
-    if (forgotten > 0) {
-      tell(`(The context is full: the oldest ${forgotten === 1 ? "turn was" : `${forgotten} turns were`} left out.)`);
+  private async take(reply: string, action: unknown, isValid: boolean): Promise<void> {
+    const { env, play, options } = this;
+    this.said = `> ${reply.replaceAll("\n", "\n  ")}`;
+    options.print(this.said);
+    if (!isValid) {
+      const name = env.text?.formatAction(action) ?? String(action);
+      options.print(`That is no action here; at random: ${name}`);
+      this.said = `> ${name}`;
     }
-    // Without a chat template nothing but the line's end says that a reply is over.
-    const free = hasChatTemplate(this.model) ? { maxNewTokens } : { maxNewTokens, stop: "\n" };
-    const { text, choice } = await this.model.reply(tokens, {
-      temperature,
-      ...(seed === undefined ? {} : { seed: seed + this.replies }),
-      ...(isHeld ? { choices } : free),
-    });
-    return choice === undefined ? text.trim() : choices[choice];
-  }
-
-  /** Takes a random action in place of a reply that is none; gives what the model is told of it. */
-  private async stepAtRandom(): Promise<string> {
-    const { env, play, random, options } = this;
-    const choices = play.choices();
-    const drawn = choices.length > 0 ? play.parsed(random.choice(choices)) : undefined;
-    const action = drawn ?? env.actionSpace.sample();
-    const name = env.text?.formatAction(action) ?? String(action);
-    options.print(`That is no action here; at random: ${name}`);
-    this.said = `> ${name}`;
     const refusal = await play.step(action);
-    if (refusal !== undefined) throw new LlamaGymError("ENV_INVALID", `A random action was refused: ${refusal}`);
-    return `Your reply was no action, so "${name}" was done.\n`;
+    if (refusal !== undefined) throw new LlamaGymError("ENV_INVALID", `The action was refused: ${refusal}`);
   }
 }

@@ -7,13 +7,13 @@ import {
   type PlayedEpisode,
   type Players,
 } from "../training/demonstrate.js";
+import { readable } from "../training/make-agent.js";
 import { randomAction } from "../agent/random-action.js";
 import { TextAgent } from "../agent/text-agent.js";
 import { makeAsync, type Env } from "../envs/index.js";
 import type { Info } from "../envs/info.js";
 import { writeFileAtomic } from "../files/index.js";
 import type { LanguageModel } from "../generation/language-model.js";
-import { checkReadable } from "./agent-session.js";
 import { envId, envOptions, readEnvOptions } from "./env-options.js";
 import { openingOptions } from "./generation-options.js";
 import { openModel } from "./open-model.js";
@@ -56,7 +56,7 @@ export const demosCommand = positionalCommand(
     const makeEnv = async () => makeAsync(id, chosen);
     const env = await makeEnv();
     await env.close();
-    checkReadable(env, name);
+    readable(env, name);
     const play = async (players: Players, numEnvs: number) =>
       demonstrate(makeEnv, players, { episodes, seed, numEnvs });
     const played =

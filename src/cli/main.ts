@@ -4,7 +4,9 @@ import { stripVTControlCharacters } from "node:util";
 import { defineCommand, renderUsage, runCommand, type CommandDef } from "citty";
 import { nearestName } from "../envs/registry/nearest-name.js";
 import { LlamaGymError } from "../errors.js";
+import { renderHelp } from "./help.js";
 import { UsageError } from "./options.js";
+import type { GroupedCommand } from "./positional-command.js";
 import { endQuietlyOnClosedPipe, print } from "./output.js";
 
 /** Every command; a new one is a file and a line. They are loaded when they are called. */
@@ -20,6 +22,10 @@ const commands: Readonly<Record<string, { readonly description: string; readonly
   demos: {
     description: "Play episodes and keep them as demonstrations",
     load: async () => (await import("./demos.js")).demosCommand,
+  },
+  eval: {
+    description: "Play many episodes with a model and tell its mean return",
+    load: async () => (await import("./eval.js")).evalCommand,
   },
   generate: {
     description: "Generate text with a model, or chat with it",
@@ -72,7 +78,8 @@ async function showHelp(name: string | undefined): Promise<void> {
   return showUsage(await findCommand(name), main);
 }
 
-async function showUsage(command: CommandDef, parent?: CommandDef): Promise<void> {
+async function showUsage(command: GroupedCommand, parent?: CommandDef): Promise<void> {
+  if (command.help !== undefined) return print(renderHelp(command.help, process.stdout.columns));
   const usage = (await renderUsage(command, parent)).replace(/ +$/gm, "");
   print(process.stdout.isTTY ? usage : stripVTControlCharacters(usage));
 }

@@ -188,6 +188,12 @@ export function helpArguments(table: OptionTable): ArgsDef {
   );
 }
 
+/** "-o, --option=<name=value>" */
+export function optionUsage(name: string, spec: OptionTable[string]): string {
+  const short = spec.alias === undefined ? "" : `-${spec.alias}, `;
+  return spec.type === "flag" ? `${short}--${name}` : `${short}--${name}=<${valueHint(spec)}>`;
+}
+
 function valueHint(spec: Exclude<OptionSpec, FlagSpec>): string {
   if (spec.type === "choice") return spec.choices.join("|");
   if (spec.type === "switch") return "true|false";

@@ -77,20 +77,25 @@ export class Play {
   }
 
   /** The possible replies; none where they cannot be listed. */
-  choices(): readonly string[] {
+  private choices(): readonly string[] {
     const { text } = this.env;
     return (text === undefined ? undefined : choicesFor(text, this.observation, this.info)) ?? [];
   }
 
-  /** What a language model reads. */
-  written(): string {
-    const written = this.env.text?.formatObservation(this.observation, this.info);
-    return written ?? JSON.stringify(this.env.observationSpace.encode(this.observation));
+  /** What was last observed. */
+  get situation(): { readonly observation: unknown; readonly info: Info } {
+    const { observation, info } = this;
+    return { observation, info };
   }
 
-  /** The action that a model's reply means, as the environment's text form reads it. */
-  parsed(reply: string): unknown {
+  private parsed(reply: string): unknown {
     return this.env.text?.parseAction(reply, this.observation, this.info);
+  }
+
+  /** What a language model reads. */
+  private written(): string {
+    const written = this.env.text?.formatObservation(this.observation, this.info);
+    return written ?? JSON.stringify(this.env.observationSpace.encode(this.observation));
   }
 
   private actionOf(line: string): unknown {

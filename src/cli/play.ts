@@ -1,42 +1,39 @@
 import { createInterface } from "node:readline";
 import { TimeLimit, type Env } from "../envs/index.js";
-import { AgentSession, checkReadable } from "./agent-session.js";
-import { envOptions, openEnv } from "./env-options.js";
-import { modelOption, openingOptions, samplingOptions } from "./generation-options.js";
-import { openModel } from "./open-model.js";
+import { readable } from "../training/make-agent.js";
+import { agentGroups, agentOptions, openAgent, type AgentValues } from "./agent-options.js";
+import { AgentSession } from "./agent-session.js";
+import { envId, envOptions, openEnv } from "./env-options.js";
+import { samplingOptions } from "./generation-options.js";
 import { print } from "./output.js";
 import { UsageError, type OptionTable, type OptionValues } from "./options.js";
 import { Play } from "./play-session.js";
 import { positionalCommand } from "./positional-command.js";
 
-const DEFAULT_NEW_TOKENS = 64;
 /** Steps of a model's episode where no limit is known. */
 const MOST_STEPS = 200;
 
-const agentOptions = {
-  model: modelOption,
-  ...openingOptions,
-  free: {
-    type: "flag",
-    description: "with --agent: let the model reply as it likes, also where the environment lists what it may reply",
-  },
-  temperature: { ...samplingOptions.temperature, description: "of the model's replies; 1 by default, 0 is greedy" },
-  "max-new-tokens": {
-    ...samplingOptions["max-new-tokens"],
-    description: `tokens that a free reply has at most; ${DEFAULT_NEW_TOKENS} by default`,
-  },
-  episodes: { type: "number", integer: true, min: 1, description: "how many the model plays; 1 by default" },
-} as const satisfies OptionTable;
-
-const options = {
-  ...envOptions,
+const ownOptions = {
   seed: { type: "number", integer: true, min: 0, description: "starts the same episode every time" },
   text: { type: "flag", description: "show what a language model reads, rather than a picture in letters" },
-  agent: { type: "flag", description: "let a language model play: the one of --model" },
+  agent: { type: "flag", description: "let a language model play" },
+} as const satisfies OptionTable;
+
+/** What is for a model that plays. */
+const playerOptions = {
+  episodes: { type: "number", integer: true, min: 1, description: "how many the model plays; 1 by default" },
+  temperature: {
+    ...samplingOptions.temperature,
+    description: "of the model's replies; as in training by default, 0 takes the most probable reply",
+  },
   ...agentOptions,
 } as const satisfies OptionTable;
 
-type Values = OptionValues<typeof options>;
+const options = { ...ownOptions, ...envOptions, ...playerOptions };
+
+type Values = AgentValues &
+  OptionValues<typeof ownOptions> &
+  OptionValues<typeof envOptions> & { readonly episodes?: number; readonly temperature?: number };
 
 const HELP = "An action by its name or number. /actions lists them, /reset starts anew, /help, /quit.";
 
@@ -51,25 +48,29 @@ export const playCommand = positionalCommand(
     },
   ],
   options,
-  async (values, [name]) => {
+  async (given, [name]) => {
+    const values = given as unknown as Values;
     checkAgent(values);
     const env = await openEnv(name, values);
     try {
-      if (values.model === undefined) await playAtKeyboard(env, values);
-      else await playByModel(env, name, values.model, values);
+      if (values.agent) await playByModel(env, envId(name), values);
+      else await playAtKeyboard(env, values);
     } finally {
       await env.close();
     }
     return 0;
   },
+  {
+    Play: Object.keys(ownOptions),
+    Environment: Object.keys(envOptions),
+    "With --agent": ["episodes", "temperature"],
+    ...agentGroups,
+  },
 );
 
 /** What is only for --agent is told where it is missing. */
 function checkAgent(values: Values): void {
-  if (values.agent && values.model === undefined)
-    throw new UsageError(`--model is missing: ${modelOption.description}.`);
-  const names = Object.keys(agentOptions) as (keyof typeof agentOptions)[];
-  const given = names.find((name) => values[name] !== undefined && values[name] !== false);
+  const given = Object.keys(playerOptions).find((name) => values[name] !== undefined && values[name] !== false);
   if (!values.agent && given !== undefined) throw new UsageError(`--${given} is for a model that plays: add --agent.`);
 }
 
@@ -80,27 +81,26 @@ async function playAtKeyboard(env: Env, { seed, text }: Values): Promise<void> {
   await readLines(play);
 }
 
-async function playByModel(env: Env, name: string, path: string, values: Values): Promise<void> {
-  checkReadable(env, name);
+async function playByModel(env: Env, name: string, values: Values): Promise<void> {
   const hasLimit = (values["max-steps"] ?? env.spec?.maxEpisodeSteps) !== undefined;
   const limited = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: MOST_STEPS });
-  const model = await openModel(path, values);
+  const { episodes = 1, temperature, seed } = values;
+  const isGreedy = temperature === 0;
+  const more = isGreedy ? {} : { temperature };
+  const { agent } = await openAgent(values, name, readable(env, name), more);
   try {
     print(`${env.text?.systemPrompt}\n`);
-    const { episodes = 1, temperature = 1, "max-new-tokens": maxNewTokens = DEFAULT_NEW_TOKENS, seed } = values;
-    const session = new AgentSession(limited, model, {
+    const session = new AgentSession(limited, agent, {
       episodes,
-      temperature,
-      maxNewTokens,
+      mode: isGreedy ? "eval" : "train",
       seed,
-      isFree: values.free,
       showsText: values.text,
       print,
       tell: (line) => process.stderr.write(`${line}\n`),
     });
     await session.run();
   } finally {
-    await model.close();
+    await agent.model.close();
   }
 }
 

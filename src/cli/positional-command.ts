@@ -1,4 +1,5 @@
 import { defineCommand, type ArgsDef, type CommandDef } from "citty";
+import type { HelpPage, OptionGroups, Positional } from "./help.js";
 import {
   helpArguments,
   parseOptions,
@@ -8,27 +9,26 @@ import {
   type OptionValues,
 } from "./options.js";
 
-/** What a command takes besides options, in order. */
-export interface Positional {
-  readonly name: string;
-  readonly description: string;
-  readonly required: boolean;
+/** A command whose help has headings. */
+export interface GroupedCommand extends CommandDef {
+  readonly help?: HelpPage;
 }
 
-/** A command with arguments that have no names before them. */
+/** A command with arguments that have no names before them. `groups` puts its options under headings in the help. */
 export function positionalCommand<const Table extends OptionTable>(
   name: string,
   description: string,
   positionals: readonly Positional[],
   options: Table,
   run: (values: OptionValues<Table>, given: readonly string[]) => Promise<number>,
-): CommandDef {
+  groups?: OptionGroups,
+): GroupedCommand {
   const named = positionals.map(({ name, description }) => [
     name,
     // What is missing is told below, as for options.
     { type: "positional" as const, description, required: false },
   ]);
-  return defineCommand({
+  const command = defineCommand({
     meta: { name, description },
     args: { ...(Object.fromEntries(named) as ArgsDef), ...helpArguments(options) },
     run: async ({ rawArgs }) => {
@@ -41,4 +41,5 @@ export function positionalCommand<const Table extends OptionTable>(
       process.exitCode = await run(values, given);
     },
   }) as CommandDef;
+  return groups === undefined ? command : { ...command, help: { name, description, positionals, options, groups } };
 }

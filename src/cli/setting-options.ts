@@ -3,7 +3,7 @@ import type { OptionTable } from "./options.js";
 
 /** A settings table as options of a command: learningRate is --learning-rate, onlineSft is --online-sft or --online-sft=false. */
 export function settingOptions(table: SettingTable): OptionTable {
-  return Object.fromEntries(Object.entries(table).map(([name, setting]) => [kebab(name), option(setting)]));
+  return Object.fromEntries(Object.entries(table).map(([name, setting]) => [optionName(name), option(setting)]));
 }
 
 /** The settings that were given, by their own names. */
@@ -12,7 +12,7 @@ export function givenSettings(
   values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const given = Object.keys(table).flatMap((name) => {
-    const value = values[kebab(name)];
+    const value = values[optionName(name)];
     return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(given) as Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ function option(setting: Setting): OptionTable[string] {
   return { type: "number", integer, min, above, max, description };
 }
 
-/** "maxNewTokens" is "max-new-tokens". */
-function kebab(name: string): string {
+/** The option of a setting: "maxNewTokens" is "max-new-tokens". */
+export function optionName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

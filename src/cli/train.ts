@@ -1,15 +1,18 @@
 import { readJson } from "../files/index.js";
-import { LlamaGymError } from "../errors.js";
-import { knownReturns } from "../envs/index.js";
 import { evaluate, type Evaluation } from "../training/evaluate.js";
-import { resumeRun, startRun, type Run } from "../training/run.js";
+import { RESUME_SETTINGS, resumeRun, startRun, type Run, type RunOptions } from "../training/run.js";
 import { trainSettings, type TrainOptions } from "../training/settings.js";
 import { envId, envOptions, readEnvOptions } from "./env-options.js";
-import { print, table } from "./output.js";
+import { EpisodeCounter } from "./episode-counter.js";
+import { Interrupt, INTERRUPTED } from "./interrupt.js";
+import { modelAdvice } from "./model-advice.js";
+import { print } from "./output.js";
 import { UsageError, type OptionTable, type OptionValues } from "./options.js";
 import { positionalCommand } from "./positional-command.js";
 import { DownloadBars } from "./progress.js";
-import { givenSettings, settingOptions } from "./setting-options.js";
+import { referencePolicies, returnsTable, type PolicyReturn } from "./reference-policies.js";
+import { givenSettings, optionName, settingOptions } from "./setting-options.js";
+import { trainGroups } from "./train-groups.js";
 import { TrainingDisplay } from "./training-display.js";
 
 const ownOptions = {
@@ -21,7 +24,11 @@ const ownOptions = {
     description: "a JSON file of these settings; options here go before",
   },
   output: { type: "text", hint: "folder", description: "the folder that keeps the run; runs/ENV-TIME by default" },
-  resume: { type: "text", hint: "folder", description: "go on with the run in this folder" },
+  resume: {
+    type: "text",
+    hint: "folder",
+    description: `go on with the run in this folder; these settings can be others then: ${RESUME_SETTINGS.map(optionName).join(", ")}`,
+  },
   "load-in-8bit": { type: "flag", description: "the same as --quantise 8" },
   "load-in-4bit": { type: "flag", description: "the same as --quantise 4" },
 } as const satisfies OptionTable;
@@ -36,69 +43,111 @@ export const trainCommand = positionalCommand(
   [{ name: "ENV", description: "an environment, such as blackjack, CartPole-v1, python:ID", required: false }],
   options,
   async (values, [name]) => train(values as unknown as Values, name),
+  trainGroups(),
 );
 
 async function train(values: Values, name: string | undefined): Promise<number> {
   const bars = new DownloadBars();
-  const warn = (message: string) => void process.stderr.write(`${message}\n`);
-  const extras = { onDownload: bars.update, warn };
-  const run =
-    values.resume === undefined
-      ? await startRun(await givenOptions(values, name), values.output ?? runFolder(name), extras)
-      : await resumeRun(values.resume, settingsOf(values), extras);
+  const display = new TrainingDisplay();
+  const tell = (message: string) => display.print(message);
+  const extras = { onDownload: bars.update, warn: tell, note: tell, trackers: [display.tracker] };
+  const run = values.resume === undefined ? await start(values, name, extras) : await resume(values, name, extras);
   bars.end();
-  const interrupt = new AbortController();
-  const stopListening = onInterrupt(interrupt, run);
+  const interrupt = new Interrupt(
+    `Finishing this update, then saving. Once more quits at once; llamagym train --resume ${run.folder} then goes on from ` +
+      "the last checkpoint.",
+  );
   try {
-    return await carryOut(run, interrupt.signal);
+    await carryOut(run, interrupt, display);
+  } catch (error) {
+    display.end();
+    tell(`The run is kept in ${run.folder}; llamagym train --resume ${run.folder} goes on from its last checkpoint.`);
+    throw error;
   } finally {
-    stopListening();
+    display.end();
+    interrupt.release();
     await run.close();
   }
+  return interrupt.hasCome ? INTERRUPTED : 0;
+}
+
+async function start(values: Values, name: string | undefined, extras: RunOptions): Promise<Run> {
+  const given = await givenOptions(values, name);
+  const folder = values.output ?? runFolder(name ?? given.env);
+  return modelAdvice(given.model ?? "", () => startRun(given, folder, extras));
+}
+
+async function resume(values: Values, name: string | undefined, extras: RunOptions): Promise<Run> {
+  const given = [...Object.keys(ownOptions), ...Object.keys(settingOptions(trainSettings))].filter(
+    (option) => values[option] !== undefined && values[option] !== false,
+  );
+  const changeable = ["resume", ...RESUME_SETTINGS.map(optionName)];
+  const other = name === undefined ? given.find((option) => !changeable.includes(option)) : undefined;
+  if (name !== undefined || other !== undefined) {
+    throw new UsageError(
+      `A run that goes on keeps its ${name === undefined ? `--${other}` : "environment"}; with --resume leave ` +
+        `${name === undefined ? "it" : `"${name}"`} out. What can be given: ${changeable.map((option) => `--${option}`).join(", ")}.`,
+    );
+  }
+  return resumeRun(values.resume!, settingsOf(values), extras);
 }
 
 /** Plays before, trains, plays after, and tells what came of it. */
-async function carryOut(run: Run, signal: AbortSignal): Promise<number> {
-  const { config, agent, makeEnv, folder } = run;
-  const measure = async () =>
-    config.evalEpisodes === 0 ? undefined : evaluate(agent, makeEnv, { episodes: config.evalEpisodes, signal });
-  print(run.resumedAt > 0 ? `Going on with ${folder} after update ${run.resumedAt}.` : `The run is kept in ${folder}.`);
-  const before = run.resumedAt > 0 ? undefined : await measure();
-  const display = new TrainingDisplay();
+async function carryOut(run: Run, { signal }: Interrupt, display: TrainingDisplay): Promise<void> {
+  const { config, folder, resumedAt, isResumed } = run;
+  print(beginning(run));
+  const before = isResumed || signal.aborted ? undefined : await measure(run, "before training", signal);
   const result = await run.train({
     onWarmStart: (stats) => display.showWarmStart(stats, config.sftSteps),
-    onProgress: (event) => display.show(event),
+    onProgress: (event) => display.show(event, config.episodes),
     signal,
   });
   display.end();
+  const { updates } = result.progress;
+  if (updates === 0) return print(`Stopped before the first update. Begin again by: llamagym train --resume ${folder}`);
   const adapter = await run.saveAdapter();
-  if (result.isInterrupted) {
-    print(`Stopped and saved. Go on by: llamagym train --resume ${folder}`);
-    return 130;
-  }
-  print(resultTable(config.env, before, await measure()));
-  print(
-    `The adapter is saved in ${adapter}; play it by: llamagym play ${config.env} --agent --model ${config.model} --adapter ${adapter}`,
-  );
-  return 0;
+  if (result.isInterrupted)
+    return print(`Stopped and saved after update ${updates}. Go on by: llamagym train --resume ${folder}`);
+  if (updates === resumedAt) print(`This run was at its end already; --episodes or --turns make it longer.`);
+  const after = await measure(run, "after training", signal);
+  const measured = [before, after].filter((policy) => policy !== undefined);
+  const { env, envOptions: given, maxSteps } = config;
+  if (measured.length > 0) print(returnsTable([...referencePolicies(env, given, maxSteps), ...measured]));
+  print(closing(run, adapter));
 }
 
-/** Greedy mean returns before and after, beside what is known of the environment. */
-function resultTable(env: string, before: Evaluation | undefined, after: Evaluation | undefined): string {
-  const known = knownReturns[env];
-  const row = (name: string, value: number, error?: number) => [
-    name,
-    value.toFixed(3),
-    error === undefined ? "" : `± ${error.toFixed(3)}`,
-  ];
-  const rows = [
-    ["policy", "mean return", ""],
-    ...(known === undefined ? [] : [row("random actions", known.random)]),
-    ...(before === undefined ? [] : [row("before training, greedy", before.meanReturn, before.standardError)]),
-    ...(after === undefined ? [] : [row("after training, greedy", after.meanReturn, after.standardError)]),
-    ...(known === undefined ? [] : [row("best known", known.best)]),
-  ];
-  return rows.length === 1 ? "" : table(rows, [1]);
+function beginning({ folder, isResumed, resumedAt }: Run): string {
+  if (!isResumed) return `The run is kept in ${folder}.`;
+  return resumedAt > 0
+    ? `Going on with ${folder} after update ${resumedAt}.`
+    : `The run in ${folder} was stopped before its first checkpoint; it begins anew.`;
+}
+
+/** How to see and measure what was trained. */
+function closing({ config }: Run, adapter: string): string {
+  const given = Object.entries(config.envOptions).map(([name, value]) => ` -o ${name}=${JSON.stringify(value)}`);
+  const limit = config.maxSteps === undefined ? "" : ` --max-steps ${config.maxSteps}`;
+  const what = `${config.env}${given.join("")}${limit} --${config.train === "lora" ? "adapter" : "model"} ${adapter}`;
+  return `What was trained is saved in ${adapter}. See it play: llamagym play ${what} --agent. Measure it: llamagym eval ${what}`;
+}
+
+/** The greedy mean return, where it is wanted. */
+async function measure(run: Run, when: string, signal: AbortSignal): Promise<PolicyReturn | undefined> {
+  const { evalEpisodes: episodes } = run.config;
+  if (episodes === 0) return undefined;
+  const counter = new EpisodeCounter(episodes, `${when}: `);
+  let result: Evaluation;
+  try {
+    result = await evaluate(run.agent, run.makeEnv, {
+      episodes,
+      signal,
+      onRound: (_turns, ended) => counter.add(ended.length),
+    });
+  } finally {
+    counter.end();
+  }
+  const { meanReturn, standardError } = result;
+  return { policy: `${when}, greedy`, meanReturn, standardError };
 }
 
 async function givenOptions(values: Values, name: string | undefined): Promise<TrainOptions> {
@@ -125,21 +174,4 @@ function settingsOf(values: Values): Partial<TrainOptions> {
 function runFolder(name = "run"): string {
   const time = new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
   return `runs/${name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}-${time}`;
-}
-
-/** The first Ctrl-C ends the run after its update, the second one at once. */
-function onInterrupt(interrupt: AbortController, { folder }: Run): () => void {
-  const stop = () => {
-    if (interrupt.signal.aborted) process.exit(130);
-    interrupt.abort(new LlamaGymError("INVALID_STATE", "interrupted"));
-    process.stderr.write(
-      `\nFinishing this update, then saving. Once more quits at once (llamagym train --resume ${folder} then goes on from the last checkpoint).\n`,
-    );
-  };
-  process.on("SIGINT", stop);
-  process.on("SIGTERM", stop);
-  return () => {
-    process.off("SIGINT", stop);
-    process.off("SIGTERM", stop);
-  };
 }

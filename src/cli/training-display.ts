@@ -1,23 +1,33 @@
 import type { SftStats } from "../algorithms/sft/trainer.js";
+import { LiveProgress, type SampleRow, type Tracker } from "../tracking/index.js";
 import type { TrainingEvent } from "../training/trainer.js";
 
-/** A line on standard error that tells how far a run is. */
+/** Columns of a sample's prompt and reply. */
+const SHOWN = 100;
+
+/** What a person sees of a run on standard error: how far it is, and now and then what the model says. */
 export class TrainingDisplay {
+  private readonly progress = new LiveProgress();
+  /** When the warm start was last shown. */
   private shown = 0;
 
-  show({ progress, done, metrics }: TrainingEvent): void {
-    const now = performance.now();
-    if (now - this.shown < 1000) return;
-    this.shown = now;
-    const parts = [
-      `${(100 * done).toFixed(0)}%`,
-      `${progress.episodes} episodes`,
-      `return ${metrics["rollout/ep_rew_mean"]?.toFixed(3)}`,
-      `entropy ${(metrics.entropy ?? metrics["ppo/policy/entropy"])?.toFixed(3)}`,
-      `kl ${(metrics.kl ?? metrics["objective/kl"] ?? metrics["ppo/policy/approxkl"])?.toFixed(4)}`,
-      `${metrics["rollout/turns_per_second"]?.toFixed(0)} turns/s`,
-    ];
-    process.stderr.write(`${process.stderr.isTTY ? "\r" : ""}${parts.join("  ")}${process.stderr.isTTY ? "" : "\n"}`);
+  show({ progress: { updates, episodes }, done, metrics }: TrainingEvent, totalEpisodes: number | undefined): void {
+    this.progress.show({ done, updates, episodes, totalEpisodes, metrics });
+  }
+
+  /** Says something above the line. */
+  print(text: string): void {
+    this.progress.print(text);
+  }
+
+  /** Shows the first sample of those that a run keeps. */
+  get tracker(): Tracker {
+    return {
+      log: () => {},
+      samples: (step, [row]) => {
+        if (row !== undefined) this.progress.print(sampleLine(step, row));
+      },
+    };
   }
 
   /** An update of the warm start, of so many. */
@@ -30,6 +40,23 @@ export class TrainingDisplay {
   }
 
   end(): void {
-    if (process.stderr.isTTY) process.stderr.write("\n");
+    this.progress.end();
   }
 }
+
+/** update 11: "... You have no usable ace. hit or stay?" > "hit" (reward -1) */
+function sampleLine(step: number, { prompt, completion, reward }: SampleRow): string {
+  return `update ${step}: ${quoted(ending(withoutHeader(prompt)))} > ${quoted(ending(completion))} (reward ${Number(reward.toFixed(4))})`;
+}
+
+/** A prompt without the header of the reply that is to follow, which says nothing to a person. */
+function withoutHeader(prompt: string): string {
+  return prompt.trimEnd().replace(/\n\W*(assistant|model)\W*$/, "");
+}
+
+function ending(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > SHOWN ? `...${line.slice(3 - SHOWN)}` : line;
+}
+
+const quoted = (text: string) => JSON.stringify(text);

@@ -61,6 +61,8 @@ export async function evaluate(
       invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
     };
   } finally {
+    // What was computed on the way is forgotten: training goes on with the same numbers as without an evaluation.
+    agent.model.causalLM.version++;
     for (const env of envs) await env.close();
   }
 }

@@ -15,11 +15,15 @@ export interface ReadableEnv extends Pick<Env, "actionSpace"> {
   readonly text: TextForm<unknown, unknown>;
 }
 
-/** Makes an environment to look at it. Throws ENV_INVALID for one without a text form, which no language model can play. */
+/** Makes an environment to look at it. Throws as `readable` does. */
 export async function readableEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<ReadableEnv> {
   const env = await makeEnv();
-  const { text, actionSpace } = env;
   await env.close();
+  return readable(env, name);
+}
+
+/** Throws ENV_INVALID for an environment without a text form, which no language model can play. */
+export function readable({ text, actionSpace }: Env, name: string): ReadableEnv {
   if (text !== undefined) return { text, actionSpace };
   throw new LlamaGymError(
     "ENV_INVALID",

@@ -27,6 +27,16 @@ export async function readRunConfig(folder: string): Promise<TrainOptions | unde
   );
 }
 
+/** The settings of the run that saved an adapter or a checkpoint; undefined where no run is known. */
+export async function runOfAdapter(adapter: string): Promise<TrainOptions | undefined> {
+  const folder = dirname(resolve(adapter));
+  for (const parent of [folder, dirname(folder)]) {
+    const run = await readRunConfig(parent).catch(() => undefined);
+    if (run?.env !== undefined) return run;
+  }
+  return undefined;
+}
+
 /** Keeps a run's settings in its folder, which is made, and gives them as they were written. Throws FILE_WRITE_FAILED. */
 export async function writeRunConfig(folder: string, config: TrainConfig): Promise<JsonObject> {
   const settings = JSON.parse(JSON.stringify({ version: VERSION, ...config })) as JsonObject;

@@ -25,7 +25,15 @@ const CHECKPOINTS = "checkpoints";
 const ADAPTER = "adapter";
 
 /** What may be another when a run goes on; all else would make it another run. */
-const RESUME_SETTINGS = ["episodes", "turns", "device", "threads", "maxTokens", "saveEvery", "evalEpisodes"] as const;
+export const RESUME_SETTINGS = [
+  "episodes",
+  "turns",
+  "device",
+  "threads",
+  "maxTokens",
+  "saveEvery",
+  "evalEpisodes",
+] as const;
 export type ResumeChanges = Pick<TrainOptions, (typeof RESUME_SETTINGS)[number]>;
 
 export interface RunOptions {
@@ -44,7 +52,8 @@ export interface Run {
   readonly folder: string;
   readonly agent: TextAgent;
   train(watch?: Omit<WatchOptions, "tracker">): Promise<TrainingResult>;
-  /** Updates that were made before it was opened. */
+  /** Whether it goes on with what was begun before, and the updates that were made then; 0 where there is no checkpoint. */
+  readonly isResumed: boolean;
   readonly resumedAt: number;
   /** Whether updates on the best episodes follow those of the algorithm; it may be switched while the run trains. */
   onlineSft: boolean;
@@ -123,7 +132,7 @@ async function openRun(
       resumeFrom,
     });
     await tracker.config(settings);
-    return new OpenRun(config, folder, agent, resumedAt, makeEnv, trainer, tracker);
+    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, tracker);
   } catch (error) {
     await trainer?.close();
     await model.close();
@@ -138,6 +147,7 @@ class OpenRun implements Run {
     readonly config: TrainConfig,
     readonly folder: string,
     readonly agent: TextAgent,
+    readonly isResumed: boolean,
     readonly resumedAt: number,
     readonly makeEnv: () => Promise<Env>,
     private readonly trainer: Trainer,

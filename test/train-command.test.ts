@@ -1,0 +1,282 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand, type CommandOptions } from "./support/command.js";
+import { writeRandomModel } from "./support/random-model.js";
+
+let model: string;
+let removeModel: () => Promise<void>;
+let folder: string;
+beforeAll(async () => {
+  ({ folder: model, remove: removeModel } = await writeRandomModel({ maxPositions: 256, scale: 0.2 }));
+  folder = await mkdtemp(join(tmpdir(), "train-"));
+});
+afterAll(async () => {
+  await removeModel();
+  await rm(folder, { recursive: true });
+});
+
+/** Six updates of sixteen turns, a checkpoint after each second one. */
+const settings = () => {
+  const run = ["--turns", "96", "--batch-size", "16", "--num-envs", "4", "--save-every", "2", "--seed", "3"];
+  const learning = ["--learning-rate", "0.01", "--num-ppo-epochs", "1", "--r", "2", "--replies", "choices"];
+  return ["blackjack", "--model", model, "--device", "cpu", "--threads", "1", ...run, ...learning];
+};
+
+const train = (args: readonly string[], options?: CommandOptions) => runCommand(["train", ...args], options);
+const path = (name: string) => join(folder, name);
+const checkpoints = async (name: string) => (await readdir(join(path(name), "checkpoints"))).sort();
+
+/** The lines of metrics.jsonl without what the clock says. */
+async function metricsOf(name: string): Promise<Record<string, unknown>[]> {
+  const text = await readFile(join(path(name), "metrics.jsonl"), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const entries = Object.entries(JSON.parse(line) as Record<string, unknown>);
+      return Object.fromEntries(entries.filter(([key]) => !/^time\/|_time$|per_second$/.test(key)));
+    });
+}
+
+const adapterOf = (name: string) => readFile(join(path(name), "adapter", "adapter_model.safetensors"));
+
+/** A run that never stopped. */
+beforeAll(async () => {
+  await train([...settings(), "--output", path("whole")]);
+}, 60_000);
+
+async function expectWhole(name: string): Promise<void> {
+  expect(await metricsOf(name)).toEqual(await metricsOf("whole"));
+  expect(await adapterOf(name)).toEqual(await adapterOf("whole"));
+  expect(await checkpoints(name)).toEqual(await checkpoints("whole"));
+}
+
+describe("llamagym train", () => {
+  it("keeps a run: settings, metrics, samples, the last two checkpoints and the adapter", async () => {
+    const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
+    expect(config).toMatchObject({ version: 1, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
+    const metrics = await metricsOf("whole");
+    expect(metrics.map(({ step, turns }) => [step, turns])).toEqual(
+      [1, 2, 3, 4, 5, 6].map((step) => [step, 16 * step]),
+    );
+    expect(await checkpoints("whole")).toEqual(["000004", "000006"]);
+    const [sample] = (await readFile(join(path("whole"), "samples.jsonl"), "utf8")).split("\n");
+    expect(JSON.parse(sample)).toMatchObject({ step: 1, completion: expect.stringMatching(/^(hit|stay)$/) as string });
+    expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
+  });
+
+  it("tells greedy returns before and after beside what is known, and how to go on", async () => {
+    const { status, out, err } = await train([...settings(), "--output", path("told"), "--eval-episodes", "40"]);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^The run is kept in .*told\.$/m);
+    for (const row of ["random actions +-0.3942", "stick at 20 and above +-0.3501", "stick at 17 and above +-0.0759"])
+      expect(out).toMatch(new RegExp(`^${row}$`, "m"));
+    expect(out).toMatch(/^best policy +-0\.0431$/m);
+    expect(out).toMatch(/^before training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
+    expect(out).toMatch(/^after training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
+    expect(out).toContain(`llamagym eval Blackjack-v1 --adapter ${path("told")}/adapter`);
+    expect(err).toMatch(/update 1: ".*hit or stay\?.*" > "(hit|stay)" \(reward/);
+    expect(err).toMatch(/^100 % .*update 6$/m);
+    // Measuring takes no random numbers from training.
+    await expectWhole("told");
+  });
+
+  it("stops after an update at Ctrl-C, saved, and goes on as if it had not stopped", async () => {
+    let hasStopped = false;
+    const onError: CommandOptions["onError"] = (err, kill) => {
+      if (hasStopped || !err.includes("update 1:")) return;
+      hasStopped = true;
+      kill("SIGINT");
+    };
+    const output = path("stopped");
+    const stopped = await train([...settings(), "--output", output], { onError });
+    expect(stopped.status).toBe(130);
+    expect(stopped.err).toContain("Finishing this update, then saving. Once more quits at once");
+    expect(stopped.out).toMatch(/Stopped and saved after update [1-5]\. Go on by: llamagym train --resume .*stopped$/m);
+    const resumed = await train(["--resume", output, "--eval-episodes", "40"]);
+    expect(resumed.status).toBe(0);
+    expect(resumed.out).toMatch(/^Going on with .*stopped after update [1-5]\.$/m);
+    await expectWhole("stopped");
+  });
+
+  it("quits at once at a second Ctrl-C", async () => {
+    let count = 0;
+    const onError: CommandOptions["onError"] = (err, kill) => {
+      if (count === 0 && err.includes("update 1:")) kill((count++, "SIGINT"));
+      else if (count === 1 && err.includes("Once more quits")) kill((count++, "SIGINT"));
+    };
+    const { status, out } = await train([...settings(), "--turns", "100000", "--output", path("quit")], { onError });
+    expect(status).toBe(130);
+    expect(out).not.toContain("Stopped and saved");
+  });
+
+  // Among the renames of a run: its settings, the files of its first checkpoint and its folder, those of the second.
+  it.each([2, 6, 9, 10, 17])("survives kill -9 at rename %i, and resumes to the same end", async (at) => {
+    const preload = fileURLToPath(new URL("support/kill-at-rename.mjs", import.meta.url));
+    const name = `killed-${at}`;
+    const killed = await train([...settings(), "--output", path(name)], {
+      env: { NODE_OPTIONS: `--import ${preload}`, KILL_AT: String(at) },
+    });
+    expect(killed).toMatchObject({ status: null, signal: "SIGKILL" });
+    const kept = await checkpoints(name).catch(() => []);
+    const whole = kept.filter((each) => /^\d+$/.test(each));
+    for (const each of whole)
+      expect(await readdir(join(path(name), "checkpoints", each))).toEqual(
+        expect.arrayContaining(["state.json", "optimizer.safetensors", "adapter_model.safetensors"]),
+      );
+    const resumed = await train(["--resume", path(name)]);
+    expect({ status: resumed.status, err: resumed.err.includes("Error") }).toEqual({ status: 0, err: false });
+    expect(resumed.out).toContain(whole.length > 0 ? `after update ${Number(whole.at(-1))}` : "it begins anew");
+    await expectWhole(name);
+  });
+
+  it("can be made longer", async () => {
+    const output = path("longer");
+    await train([...settings(), "--turns", "32", "--output", output]);
+    const { status, out } = await train(["--resume", output, "--turns", "48"]);
+    expect({ status, going: out.includes("after update 2") }).toEqual({ status: 0, going: true });
+    expect((await metricsOf("longer")).map(({ step }) => step)).toEqual([1, 2, 3]);
+    expect((await train(["--resume", output])).out).toContain("at its end already");
+  });
+
+  it("takes its settings from a file, and those of the command line before them", async () => {
+    const file = path("settings.json");
+    const own = {
+      env: "Bandit-v0",
+      model,
+      turns: 1000,
+      batchSize: 8,
+      numEnvs: 2,
+      replies: "choices",
+      maxSteps: 3,
+      r: 2,
+    };
+    await writeFile(file, JSON.stringify(own));
+    const { status, err } = await train(["--config", file, "--turns", "8", "--output", path("from-file")]);
+    expect({ status, failed: err.includes("Error") }).toEqual({ status: 0, failed: false });
+    const config = JSON.parse(await readFile(join(path("from-file"), "config.json"), "utf8")) as object;
+    expect(config).toMatchObject({ env: "Bandit-v0", turns: 8, batchSize: 8, miniBatchSize: 8, maxSteps: 3 });
+  });
+
+  it("learns by grpo too", async () => {
+    const args = ["blackjack", "--model", model, "--algorithm", "grpo", "--replies", "choices", "--r", "2"];
+    const sizes = ["--batch-size", "8", "--num-generations", "4", "--episodes", "16", "--num-envs", "4"];
+    const { status } = await train([...args, ...sizes, "--output", path("grpo")]);
+    expect(status).toBe(0);
+    expect((await metricsOf("grpo")).length).toBeGreaterThan(0);
+  });
+
+  it.each([
+    [["blackjak"], 1, /ENV_UNKNOWN.*Did you mean: `Blackjack`/],
+    [["blackjack", "--learningrate", "1"], 2, /no option --learningrate. Did you mean --learning-rate\?/],
+    [["blackjack", "--learning-rate", "-1"], 2, /--learning-rate needs a value|must be a number of at least 0/],
+    [["blackjack", "--learning-rate=-1"], 2, /--learning-rate must be a number of at least 0, not -1/],
+    [["blackjack", "--batch-size", "0"], 2, /--batch-size must be a whole number of at least 1/],
+    [["blackjack", "--batch-size", "8", "--mini-batch-size", "9"], 1, /a batch has only 8 samples/],
+    [["blackjack", "--epsilon", "0.1"], 1, /epsilon is a setting of grpo, rloo, reinforce, and the algorithm is ppo/],
+    [["blackjack", "--algorithm", "pppo"], 2, /--algorithm must be one of ppo/],
+    [["blackjack", "--replies", "held"], 2, /--replies must be one of free, choices/],
+    [["blackjack", "--wandb-mode", "offline"], 1, /W&B is to run offline, but has no project/],
+    [["blackjack", "-o", "nonsense=1"], 1, /Blackjack has no option "nonsense"/],
+    [["blackjack", "taxi"], 2, /"taxi" is not expected here/],
+    [["blackjack", "--config", "nowhere.json"], 1, /FILE_NOT_FOUND.*nowhere\.json/],
+    [["blackjack", "--output", "/dev/null/run"], 1, /FILE_WRITE_FAILED.*\/dev\/null is a file/],
+    [["--resume", "nowhere"], 1, /There is no run in nowhere/],
+    [["taxi", "--resume", "nowhere"], 2, /keeps its environment; with --resume leave "taxi" out/],
+    [["--resume", "nowhere", "--gamma", "1"], 2, /keeps its --gamma; with --resume leave it out/],
+    [[], 2, /ENV is missing/],
+  ])("refuses %j with status %i, in one line, and writes nothing", async (args, status, message) => {
+    const cwd = await mkdtemp(join(folder, "refused-"));
+    const result = await train(args, { cwd, env: { HF_HUB_OFFLINE: "1" } });
+    expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
+    expect(result.err).toMatch(message);
+    expect(result.err.trim()).not.toContain("\n");
+    expect(await readdir(cwd)).toEqual([]);
+  });
+
+  it("tells the nearest name of a model that is not there", async () => {
+    const offline = { env: { HF_HUB_OFFLINE: "1" } };
+    expect((await train(["blackjack", "--model", "embeded"], offline)).err).toContain("Did you mean embedded?");
+    expect((await train(["blackjack", "--model", "SmolLM2-135M-Instrct"], offline)).err).toContain(
+      "Did you mean HuggingFaceTB/SmolLM2-135M-Instruct?",
+    );
+  });
+
+  it("does not take the folder of another run, and not one of another version", async () => {
+    const taken = await train([...settings(), "--output", path("whole")]);
+    expect(taken).toMatchObject({ status: 1, out: "" });
+    expect(taken.err).toContain("holds a run already. Go on with it by --resume");
+    await mkdir(path("old"));
+    await writeFile(join(path("old"), "config.json"), '{"version": 0, "env": "Blackjack-v1"}');
+    const old = await train(["--resume", path("old")]);
+    expect(old.status).toBe(1);
+    expect(old.err).toMatch(/RUN_INCOMPATIBLE.*another version of llamagym \(layout 0, this one reads 1\)/);
+  });
+
+  it("has its options under headings in the help", async () => {
+    const { out } = await runCommand(["train", "--help"]);
+    for (const title of ["Run", "Environment", "Model", "Replies", "Learning", "Learning by ppo"])
+      expect(out).toMatch(new RegExp(`^${title}:$`, "m"));
+    expect(out).not.toMatch(/^Other:$/m);
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(out).toMatch(/^ {2}--learning-rate=<number> +Adam's learning rate/m);
+  });
+});
+
+describe("llamagym eval", () => {
+  const evaluate = (args: readonly string[]) => runCommand(["eval", "blackjack", ...args]);
+
+  it("measures an adapter by the settings of the run that made it", async () => {
+    const adapter = join(path("whole"), "adapter");
+    const { status, out } = await evaluate(["--adapter", adapter, "--episodes", "60", "--json"]);
+    expect(status).toBe(0);
+    const result = JSON.parse(out) as Record<string, unknown>;
+    expect(result).toMatchObject({
+      env: "Blackjack-v1",
+      model,
+      adapter,
+      replies: "choices",
+      episodes: 60,
+      invalidRatio: 0,
+    });
+    expect(result.references).toHaveLength(4);
+    const again = await evaluate(["--adapter", adapter, "--episodes", "60", "--json", "--num-envs", "7"]);
+    expect(JSON.parse(again.out)).toEqual(result);
+  });
+
+  it("draws replies where asked to, and tells how many meant nothing", async () => {
+    const args = ["--model", model, "--episodes", "30", "--max-new-tokens", "2", "--sample"];
+    const { status, out } = await evaluate(args);
+    expect(status).toBe(0);
+    expect(out).toMatch(/, sampled +-?\d\.\d{4} +± \d\.\d{4}$/m);
+    expect(out).toMatch(/^30 episodes of [\d.]+ turns on average; \d+\.\d % of the replies meant no action\.$/m);
+  });
+
+  it("knows nothing of a variant", async () => {
+    const { out } = await runCommand([
+      "eval",
+      "frozen-lake",
+      "-o",
+      "isSlippery=false",
+      "--model",
+      model,
+      "-n",
+      "2",
+      "--json",
+    ]);
+    expect(JSON.parse(out)).toMatchObject({ references: [] });
+  });
+
+  it.each([
+    [["eval"], 2, /ENV is missing/],
+    [["eval", "blackjack", "--episodes", "0"], 2, /--episodes must be/],
+    [["eval", "blackjack", "--adapter", "nowhere"], 1, /nowhere/],
+  ])("refuses %j", async (args, status, message) => {
+    const result = await runCommand(args);
+    expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
+    expect(result.err).toMatch(message);
+  });
+});
