@@ -7,23 +7,11 @@ import { openModel } from "./open-model.js";
 import { openingOptions, modelOption } from "./generation-options.js";
 import type { OptionGroups } from "./help.js";
 import type { OptionTable, OptionValues } from "./options.js";
+import { REPLY_SETTINGS } from "./train-groups.js";
 import { givenSettings, settingOptions } from "./setting-options.js";
 
-const { replies, historyTurns, contextPolicy, maxContext, replyPrefix, maxNewTokens, topK, topP, invalidRetries } =
-  runSettings;
-
 /** The settings of a run that say how its agent replies, without the temperature. */
-const replySettings = {
-  replies,
-  historyTurns,
-  maxNewTokens,
-  topK,
-  topP,
-  maxContext,
-  contextPolicy,
-  replyPrefix,
-  invalidRetries,
-};
+const replySettings = Object.fromEntries(REPLY_SETTINGS.map((name) => [name, runSettings[name]]));
 
 const ownOptions = {
   model: { ...modelOption, description: `${modelOption.description}; the model that comes with llamagym by default` },
@@ -74,7 +62,7 @@ export async function openAgent(
 
 function replySettingsOf(run: TrainOptions | undefined): Partial<TrainOptions> {
   if (run === undefined) return {};
-  const names: readonly string[] = ["model", "temperature", ...Object.keys(replySettings)];
+  const names: readonly string[] = ["model", "temperature", ...REPLY_SETTINGS];
   return Object.fromEntries(Object.entries(run).filter(([name]) => names.includes(name)));
 }
 

@@ -3,24 +3,26 @@ import { runSettings, trainSettings } from "../training/settings.js";
 import type { OptionGroups } from "./help.js";
 import { optionName } from "./setting-options.js";
 
+/** The settings that say how an agent replies, whether it is trained or not; the temperature has its own meaning in each command. */
+export const REPLY_SETTINGS = [
+  "replies",
+  "actionScoring",
+  "historyTurns",
+  "maxNewTokens",
+  "topK",
+  "topP",
+  "replyPrefix",
+  "maxContext",
+  "contextPolicy",
+  "invalidRetries",
+] as const satisfies readonly (keyof typeof runSettings)[];
+
 /** The run's own settings under headings. */
 const runGroups = {
   Run: ["episodes", "turns", "seed"],
   Environment: ["maxSteps", "numEnvs"],
   Model: ["model", "adapter", "device", "threads", "quantise"],
-  Replies: [
-    "replies",
-    "historyTurns",
-    "maxNewTokens",
-    "temperature",
-    "topK",
-    "topP",
-    "replyPrefix",
-    "maxContext",
-    "contextPolicy",
-    "invalidRetries",
-    "invalidPenalty",
-  ],
+  Replies: [...REPLY_SETTINGS, "temperature", "invalidPenalty"],
   "Watching and saving": ["evalEpisodes", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
   "What is trained": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
   Learning: ["algorithm", "shareSparseRewards", "maxTokens"],
