@@ -220,7 +220,6 @@ describe("llamagym train", () => {
     const { out } = await runCommand(["train", "--help"]);
     for (const title of ["Run", "Environment", "Model", "Replies", "Learning", "Learning by ppo"])
       expect(out).toMatch(new RegExp(`^${title}:$`, "m"));
-    expect(out).not.toMatch(/^Other:$/m);
     expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
     expect(out).toMatch(/^ {2}--learning-rate=<number> +Adam's learning rate/m);
   });

@@ -1,3 +1,4 @@
+import { imitationSettings } from "../agent/replay/settings.js";
 import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../algorithms/table.js";
 import { runSettings, trainSettings } from "../training/settings.js";
 import type { OptionGroups } from "./help.js";
@@ -25,11 +26,16 @@ const runGroups = {
   Replies: [...REPLY_SETTINGS, "temperature", "invalidPenalty"],
   "Watching and saving": ["evalEpisodes", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
   "What is trained": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
+  Demonstrations: ["sftWarmStart", ...(Object.keys(imitationSettings) as (keyof typeof imitationSettings)[])],
   Learning: ["algorithm", "shareSparseRewards", "maxTokens"],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof runSettings)[]>>;
 
 /** Options of `train` that are no settings. */
-const ownGroups: OptionGroups = { Run: ["config", "output", "resume"], Environment: ["option"] };
+const ownGroups: OptionGroups = {
+  Run: ["config", "output", "resume"],
+  Environment: ["option"],
+  Model: ["load-in-8bit", "load-in-4bit"],
+};
 
 /** All options of `train` under headings. */
 export function trainGroups(): OptionGroups {
