@@ -9,7 +9,7 @@ export * from "./generation/index.js";
 export type { SamplingSettings } from "./kernels/sampling.js";
 export type { PeftOptions } from "./models/adapters.js";
 export type { LoraConfig } from "./models/lora.js";
-export { registeredModels, type RegisteredModel } from "./models/registry.js";
+export * from "./models/registry/index.js";
 export type { SaveOptions } from "./models/saving.js";
 export type { ValueHeadConfig } from "./nn/value-head.js";
 export type { Device } from "./runtime/device.js";

@@ -250,12 +250,17 @@ describe("llamagym generate", () => {
 describe("llamagym models", () => {
   it("lists architectures and models with the memory they take", async () => {
     const { out } = await run(["models"]);
-    expect(out).toMatch(/HuggingFaceTB\/SmolLM2-135M-Instruct +llama +135 M +8192 +\d+ MB +yes +chat/);
+    expect(out).toMatch(
+      /^HuggingFaceTB\/SmolLM2-135M-Instruct +135 M +8192 +0\.9 +0\.8 +0\.7 +\S+ +\S+ +\S+ +\w+( \d)? +Apache-2\.0 +chat$/m,
+    );
     const { architectures, models } = JSON.parse((await run(["models", "--json"])).out) as {
       architectures: string[];
-      models: { modelType: string }[];
+      models: { id: string; modelType: string; memory: Record<string, Record<string, number>> }[];
     };
-    for (const { modelType } of models) expect(architectures).toContain(modelType);
+    for (const { modelType, memory } of models) {
+      expect(architectures).toContain(modelType);
+      expect(memory.train["8"]).toBeGreaterThan(memory.play["8"]);
+    }
   });
 });
 

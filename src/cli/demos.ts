@@ -14,6 +14,7 @@ import { makeAsync, type Env } from "../envs/index.js";
 import type { Info } from "../envs/info.js";
 import { writeFileAtomic } from "../files/index.js";
 import type { LanguageModel } from "../generation/language-model.js";
+import { findModel } from "../models/registry/index.js";
 import { envId, envOptions, readEnvOptions } from "./env-options.js";
 import { openingOptions } from "./generation-options.js";
 import { openModel } from "./open-model.js";
@@ -97,6 +98,7 @@ async function withAgent(
       generation: { maxNewTokens, temperature: temperature === 0 ? 1 : temperature },
       replies,
       historyTurns: 0,
+      replyPrefix: findModel(name)?.model.defaults.replyPrefix,
       seed,
       invalidReply: { fallback: randomAction({ text, actionSpace }) },
     });

@@ -1,7 +1,7 @@
 import { LlamaGymError, type ErrorCode } from "../errors.js";
 import { nearestName } from "../envs/registry/nearest-name.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
-import { registeredModels } from "../models/registry.js";
+import { registeredModels } from "../models/registry/index.js";
 
 const NOT_FOUND: readonly ErrorCode[] = ["FILE_NOT_FOUND", "HUB_NOT_FOUND", "HUB_UNREACHABLE", "HUB_OFFLINE"];
 
@@ -20,7 +20,7 @@ export async function modelAdvice<Opened>(name: string, open: () => Promise<Open
 
 /** The known model whose name is most like this one, with or without its owner. */
 function nearestModel(name: string): string | undefined {
-  const ids = [EMBEDDED_MODEL, ...registeredModels.map(({ id }) => id)];
+  const ids = [EMBEDDED_MODEL, ...registeredModels().map(({ id }) => id)];
   const short = (id: string) => id.slice(id.indexOf("/") + 1);
   const nearest = nearestName(name, name.includes("/") ? ids : ids.map(short));
   return ids.find((id) => id === nearest || short(id) === nearest);

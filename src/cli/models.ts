@@ -1,6 +1,6 @@
-import { totalmem } from "node:os";
 import { supportedModelTypes } from "../models/architectures/index.js";
-import { registeredModels, runMemory } from "../models/registry.js";
+import { modelFamily, registeredModels, type RegisteredModel } from "../models/registry/index.js";
+import { availableMemory } from "../training/memory.js";
 import { command } from "./command.js";
 import { formatBytes, print, table } from "./output.js";
 import type { OptionTable } from "./options.js";
@@ -9,43 +9,65 @@ const options = {
   json: { type: "flag", description: "print one JSON object" },
 } as const satisfies OptionTable;
 
+const BITS = [32, 8, 4] as const;
+const USES = ["play", "train"] as const;
+
 export const modelsCommand = command(
   "models",
   "List the models that can be used, and which fit this machine",
   options,
   async ({ json }) => {
-    const memory = totalmem();
-    const models = registeredModels.map((model) => ({
-      ...model,
-      memory: runMemory(model),
-      fits: runMemory(model) <= memory,
-    }));
-    if (json) print(JSON.stringify({ architectures: supportedModelTypes, machineMemory: memory, models }));
+    const memory = availableMemory();
+    const models = registeredModels();
+    if (json)
+      print(JSON.stringify({ architectures: supportedModelTypes, machineMemory: memory, models: models.map(asJson) }));
     else printTable(models, memory);
     return 0;
   },
 );
 
-function printTable(
-  models: readonly ((typeof registeredModels)[number] & { readonly memory: number; readonly fits: boolean })[],
-  memory: number,
-): void {
+/** Memory in bytes by use and bits. */
+function asJson(model: RegisteredModel): object {
+  const memory = USES.map((use) => [
+    use,
+    Object.fromEntries(BITS.map((bits) => [bits, Math.round(model.memory({ use, bits }))])),
+  ]);
+  return { ...model, family: modelFamily(model.id), memory: Object.fromEntries(memory) as object };
+}
+
+function printTable(models: readonly RegisteredModel[], memory: number): void {
   print(`Architectures: ${supportedModelTypes.join(", ")}`);
   print("Any model of these opens: a folder with safetensors, a GGUF file, or a Hugging Face id. Small ones:\n");
-  const rows = models.map(({ id, modelType, parameters, context, memory: needed, fits, gated, kind }) => [
-    id,
-    modelType,
-    formatCount(parameters),
-    String(context),
-    formatBytes(needed),
-    fits ? "yes" : "no",
-    [kind, ...(gated ? ["gated"] : [])].join(", "),
+  const rows = models.map((model) => [
+    model.id,
+    formatCount(model.parameters),
+    String(model.context),
+    ...USES.map((use) => BITS.map((bits) => formatMemory(model.memory({ use, bits }))).join(" ")),
+    fits(model, memory),
+    model.licence,
+    [model.kind, ...(model.gated ? ["gated"] : [])].join(", "),
   ]);
-  print(table([["MODEL", "ARCHITECTURE", "SIZE", "CONTEXT", "MEMORY", "FITS", ""], ...rows], [2, 3, 4]));
+  const header = ["MODEL", "SIZE", "CONTEXT", "PLAY 32 8 4", "TRAIN 32 8 4", "FITS", "LICENCE", ""];
+  print(table([header, ...rows], [1, 2, 3, 4]));
   print(
-    `\nMEMORY is what generating takes in float32; this machine has ${formatBytes(memory)}. gated: accept the terms on the`,
+    `\nPLAY and TRAIN: memory in GB to generate and to train an adapter, with layers of 32, 8 and 4 bits (--quantise). This machine\n` +
+      `has ${formatBytes(memory)} free. FITS: what it can do, and from how many bits on. gated: accept the terms on the model's page and\n` +
+      "set HF_TOKEN. Other ids of these families work too; docs/models.md has more.",
   );
-  print("model's page and set HF_TOKEN.");
+  for (const { id, quirk } of models) if (quirk !== undefined) print(`${id}: ${quirk}.`);
+}
+
+/** "train", "train 8", "play 4" or "no": the most that fits, in the most bits. */
+function fits(model: RegisteredModel, memory: number): string {
+  for (const use of ["train", "play"] as const) {
+    const bits = BITS.find((bits) => model.memory({ use, bits }) <= memory);
+    if (bits !== undefined) return bits === 32 ? use : `${use} ${bits}`;
+  }
+  return "no";
+}
+
+function formatMemory(bytes: number): string {
+  return (bytes / 1e9).toFixed(1).padStart(5);
 }
 
 /** "135 M", "1.7 B" parameters. */

@@ -15,6 +15,7 @@ import {
   type TrackerSource,
 } from "../tracking/index.js";
 import { makeTextAgent, readableEnv } from "./make-agent.js";
+import { memoryNeed } from "./memory.js";
 import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
 import { warmStartOf } from "./warm-start-of.js";
@@ -112,6 +113,9 @@ async function openRun(
   const makeEnv = async () => makeAsync(config.env, { ...config.envOptions, ...limit });
   const game = await readableEnv(makeEnv, config.env);
   const sftWarmStart = await warmStartOf(config);
+  const memory = await memoryNeed(config);
+  if (memory?.warning !== undefined) warn(memory.warning);
+  else if (memory !== undefined) note?.(memory.text);
   const model = await openModel(config, onDownload);
   let trainer: Trainer | undefined;
   try {

@@ -4,6 +4,7 @@ import { resolveSettings, unknownSetting, type SettingTable, type Settings } fro
 import type { AlgorithmName } from "../algorithms/table.js";
 import { ACTION_SCORINGS } from "../rollout/settings.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
+import { findModel } from "../models/registry/index.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { embeddedGroupDefaults } from "./embedded-group-defaults.js";
 
@@ -231,7 +232,8 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
   const length = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
   const [own, algorithmic] = divide(given);
-  const run = resolveSettings("A run", runSettings, { ...length, ...(isEmbedded ? EMBEDDED_DEFAULTS : {}), ...own });
+  const suited = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(own.model!)?.model.defaults ?? {});
+  const run = resolveSettings("A run", runSettings, { ...length, ...suited, ...own });
   const algorithm = resolveAlgorithmSettings(run.algorithm, {
     ...algorithmDefaults(run, algorithmic, isEmbedded),
     ...algorithmic,

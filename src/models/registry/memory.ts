@@ -1,0 +1,61 @@
+import { linearModules, parameterShapes } from "../architectures/index.js";
+import type { DecoderConfig } from "../../nn/config.js";
+
+/** What a model is to do. */
+export interface MemoryUse {
+  /** Bits of the layers' matrices. Default 32. */
+  readonly bits?: 32 | 8 | 4;
+  /** Generate, or train an adapter by reinforcement learning, which generates too. Default "play". */
+  readonly use?: "play" | "train";
+  /** Rank of the adapter that is trained. Default 16. */
+  readonly r?: number;
+  /** Tokens of one forward and backward pass. By default what takes some 2 GB, and 256 at least. */
+  readonly maxTokens?: number;
+}
+
+/** Bytes of a process without a model: Node.js, the runtime, a tokenizer. */
+const PROCESS = 150e6;
+
+/** Bytes of a matrix's weight: its code, and each block's scale and zero point. */
+const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
+
+/**
+ * How often the weights' bytes are in memory. Playing in float32, they are mapped and packed in part; in few bits, they are held, packed
+ * and copied while the session is made. Training adds the sessions that score and learn, with the adapter merged in.
+ */
+const COPIES = { play: { 32: 1.35, 8: 2.9, 4: 2.9 }, train: { 32: 5.3, 8: 5.6, 4: 5.6 } } as const;
+
+/** Values that a token keeps for its gradients, for each layer and width, in float32. */
+const KEPT_PER_TOKEN = 30;
+const KEPT_VALUES = 2 ** 29;
+const LEAST_TOKENS = 256;
+
+/** An adapter's value, its gradient and two moments. */
+const BYTES_PER_TRAINED = 16;
+
+/**
+ * About how many bytes of memory a network takes at its peak: 150 MB + copies x weights, and for training + 16 bytes for each value of
+ * the adapter + 4 x 30 x tokens x layers x width. The weights are 4 bytes each, those of the layers' matrices in 8 bits 1.16, in
+ * 4 bits 0.64. Fitted to SmolLM2-135M (docs/models.md).
+ */
+export function estimateMemory(
+  network: DecoderConfig,
+  { bits = 32, use = "play", r = 16, maxTokens }: MemoryUse = {},
+): number {
+  const modules = linearModules(network);
+  const layers = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
+  const weights = BYTES_PER_WEIGHT[bits] * layers + 4 * (countParameters(network) - layers);
+  const played = PROCESS + COPIES[use][bits] * weights;
+  if (use === "play") return played;
+  const adapter = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
+  const perToken = KEPT_PER_TOKEN * network.hiddenSize * network.layers.length;
+  const tokens = maxTokens ?? Math.max(LEAST_TOKENS, Math.floor(KEPT_VALUES / perToken));
+  return played + BYTES_PER_TRAINED * adapter + 4 * tokens * perToken;
+}
+
+/** All weights of a network; an output matrix that is the embedding counts once. */
+export function countParameters(network: DecoderConfig): number {
+  let count = 0;
+  for (const shape of parameterShapes(network).values()) count += shape.reduce((product, size) => product * size, 1);
+  return count;
+}
