@@ -96,7 +96,10 @@ async function resume(values: Values, name: string | undefined, extras: RunOptio
 async function carryOut(run: Run, { signal }: Interrupt, display: TrainingDisplay): Promise<void> {
   const { config, folder, resumedAt, isResumed } = run;
   print(beginning(run));
-  const before = isResumed || signal.aborted ? undefined : await measure(run, "before training", signal);
+  const before: PolicyReturn[] = [];
+  for (const mode of ["train", "eval"] as const) {
+    if (!isResumed && !signal.aborted) before.push(...(await measure(run, "before training", { mode, signal })));
+  }
   const result = await run.train({
     onWarmStart: (stats) => display.showWarmStart(stats, config.sftSteps),
     onProgress: (event) => display.show(event, config.episodes),
@@ -109,8 +112,7 @@ async function carryOut(run: Run, { signal }: Interrupt, display: TrainingDispla
   if (result.isInterrupted)
     return print(`Stopped and saved after update ${updates}. Go on by: llamagym train --resume ${folder}`);
   if (updates === resumedAt) print(`This run was at its end already; --episodes or --turns make it longer.`);
-  const after = await measure(run, "after training", signal);
-  const measured = [before, after].filter((policy) => policy !== undefined);
+  const measured = [...before, ...(await measure(run, "after training", { mode: "eval", signal }))];
   const { env, envOptions: given, maxSteps } = config;
   if (measured.length > 0) print(returnsTable([...referencePolicies(env, given, maxSteps), ...measured]));
   print(closing(run, adapter));
@@ -131,15 +133,20 @@ function closing({ config }: Run, adapter: string): string {
   return `What was trained is saved in ${adapter}. See it play: llamagym play ${what} --agent. Measure it: llamagym eval ${what}`;
 }
 
-/** The greedy mean return, where it is wanted. */
-async function measure(run: Run, when: string, signal: AbortSignal): Promise<PolicyReturn | undefined> {
+/** The mean return of replies as they are drawn in training ("train") or of greedy ones ("eval"), where it is wanted. */
+async function measure(
+  run: Run,
+  when: string,
+  { mode, signal }: { readonly mode: "train" | "eval"; readonly signal: AbortSignal },
+): Promise<PolicyReturn[]> {
   const { evalEpisodes: episodes } = run.config;
-  if (episodes === 0) return undefined;
+  if (episodes === 0) return [];
   const counter = new EpisodeCounter(episodes, `${when}: `);
   let result: Evaluation;
   try {
     result = await evaluate(run.agent, run.makeEnv, {
       episodes,
+      mode,
       signal,
       onRound: (_turns, ended) => counter.add(ended.length),
     });
@@ -147,7 +154,7 @@ async function measure(run: Run, when: string, signal: AbortSignal): Promise<Pol
     counter.end();
   }
   const { meanReturn, standardError } = result;
-  return { policy: `${when}, greedy`, meanReturn, standardError };
+  return [{ policy: `${when}, ${mode === "train" ? "sampled" : "greedy"}`, meanReturn, standardError }];
 }
 
 async function givenOptions(values: Values, name: string | undefined): Promise<TrainOptions> {
