@@ -41,7 +41,15 @@ await model.close();
 `;
 
 /** Guides whose examples must compile, each file's one after another. */
-const guides = ["README.md", "docs/generation.md", "docs/engine.md", "docs/tracking.md", "docs/sft.md"];
+const guides = [
+  "README.md",
+  "docs/generation.md",
+  "docs/engine.md",
+  "docs/tracking.md",
+  "docs/sft.md",
+  "docs/demonstrations.md",
+  "docs/models.md",
+];
 
 async function examplesOf(guide: string): Promise<string> {
   const text = await readFile(join(root, guide), "utf8");

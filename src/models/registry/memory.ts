@@ -23,11 +23,14 @@ const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
  * How often the weights' bytes are in memory. Playing in float32, they are mapped and packed in part; in few bits, they are held, packed
  * and copied while the session is made. Training adds the sessions that score and learn, with the adapter merged in.
  */
-const COPIES = { play: { 32: 1.35, 8: 2.9, 4: 2.9 }, train: { 32: 5.3, 8: 5.6, 4: 5.6 } } as const;
+const COPIES = { play: { 32: 1.35, 8: 2.9, 4: 2.9 }, train: { 32: 5.6, 8: 6.5, 4: 6.5 } } as const;
 
-/** Values that a token keeps for its gradients, for each layer and width, in float32. */
-const KEPT_PER_TOKEN = 30;
-const KEPT_VALUES = 2 ** 29;
+/** Values that a token was seen to keep for its gradients, for each layer and width, in float32. */
+const KEPT_PER_TOKEN = 23;
+
+/** How long a pass is where nothing says so: the values that a learner reckons with, for each layer and width, and in all. */
+const RECKONED_PER_TOKEN = 30;
+const RECKONED_VALUES = 2 ** 29;
 const LEAST_TOKENS = 256;
 
 /** An adapter's value, its gradient and two moments. */
@@ -35,7 +38,7 @@ const BYTES_PER_TRAINED = 16;
 
 /**
  * About how many bytes of memory a network takes at its peak: 150 MB + copies x weights, and for training + 16 bytes for each value of
- * the adapter + 4 x 30 x tokens x layers x width. The weights are 4 bytes each, those of the layers' matrices in 8 bits 1.16, in
+ * the adapter + 4 x 23 x tokens x layers x width. The weights are 4 bytes each, those of the layers' matrices in 8 bits 1.16, in
  * 4 bits 0.64. Fitted to SmolLM2-135M (docs/models.md).
  */
 export function estimateMemory(
@@ -48,9 +51,9 @@ export function estimateMemory(
   const played = PROCESS + COPIES[use][bits] * weights;
   if (use === "play") return played;
   const adapter = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
-  const perToken = KEPT_PER_TOKEN * network.hiddenSize * network.layers.length;
-  const tokens = maxTokens ?? Math.max(LEAST_TOKENS, Math.floor(KEPT_VALUES / perToken));
-  return played + BYTES_PER_TRAINED * adapter + 4 * tokens * perToken;
+  const width = network.hiddenSize * network.layers.length;
+  const tokens = maxTokens ?? Math.max(LEAST_TOKENS, Math.floor(RECKONED_VALUES / (RECKONED_PER_TOKEN * width)));
+  return played + BYTES_PER_TRAINED * adapter + 4 * KEPT_PER_TOKEN * tokens * width;
 }
 
 /** All weights of a network; an output matrix that is the embedding counts once. */

@@ -1,0 +1,186 @@
+import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand } from "./support/command.js";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "demos-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const path = (name: string) => join(folder, name);
+
+interface Line {
+  readonly env: string;
+  readonly return: number;
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
+}
+
+async function demos(name: string, args: readonly string[]): Promise<{ out: string; lines: readonly Line[] }> {
+  const { status, out, err } = await runCommand(["demos", ...args, "--output", path(name)]);
+  expect([status, err]).toEqual([0, ""]);
+  const text = await readFile(path(name), "utf8");
+  return {
+    out,
+    lines: text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Line),
+  };
+}
+
+async function config(name: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await readFile(join(path(name), "config.json"), "utf8")) as Record<string, unknown>;
+}
+
+async function metrics(name: string): Promise<readonly Record<string, number>[]> {
+  const text = await readFile(join(path(name), "metrics.jsonl"), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, number>);
+}
+
+/** Small updates, so that a run of the embedded model is short. */
+const SMALL = ["--batch-size", "16", "--num-envs", "4", "--max-steps", "4", "--num-ppo-epochs", "1"];
+
+describe("llamagym demos", () => {
+  it("keeps an expert's episodes as conversations with their returns, the same for the same seed", async () => {
+    const { out, lines } = await demos("lake.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
+    expect(lines).toHaveLength(20);
+    const wins = lines.filter((line) => line.return === 1).length;
+    // The expert reaches the goal in 74 of 100 episodes.
+    expect(wins).toBeGreaterThan(9);
+    expect(out).toContain(
+      `20 episodes, ${lines.reduce((sum, { messages }) => sum + (messages.length - 1) / 2, 0)} turns`,
+    );
+    expect(lines[0].env).toBe("FrozenLake-v1");
+    expect(lines[0].messages.slice(0, 3).map(({ role }) => role)).toEqual(["system", "user", "assistant"]);
+    await demos("again.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
+    expect(await readFile(path("again.jsonl"))).toEqual(await readFile(path("lake.jsonl")));
+  });
+
+  it("has TextWorld's quests solved, and leaves episodes of less return out", async () => {
+    const { lines } = await demos("world.jsonl", ["text-world", "--episodes", "3"]);
+    expect(lines.map((line) => line.return)).toEqual([1, 1, 1]);
+    const { lines: wins } = await demos("wins.jsonl", [
+      "blackjack",
+      "--policy",
+      "random",
+      "--episodes",
+      "30",
+      "--min-return",
+      "1",
+    ]);
+    expect(wins.length).toBeLessThan(30);
+    expect(wins.every((line) => line.return === 1)).toBe(true);
+  });
+
+  it("has a language model play, greedily or not", async () => {
+    const { lines } = await demos("agent.jsonl", [
+      "blackjack",
+      "--policy",
+      "agent",
+      "--episodes",
+      "4",
+      "--temperature",
+      "0",
+    ]);
+    for (const { messages } of lines) expect(["hit", "stay"]).toContain(messages.at(-1)!.content);
+  });
+
+  it("names what cannot be", async () => {
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [["wordle"], /no expert.*FrozenLake-v1/],
+      [["blackjack", "--model", "embedded"], /--model belongs to --policy agent/],
+      [["blackjack", "--policy", "best"], /--policy must be one of expert, random, agent/],
+      [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /nothing was written/],
+    ];
+    for (const [args, message] of cases) {
+      const { status, err } = await runCommand(["demos", ...args]);
+      expect(status).not.toBe(0);
+      expect(err).toMatch(message);
+    }
+  });
+});
+
+describe("llamagym train with demonstrations", () => {
+  it("learns a file first, then by reinforcement, and on from successes", async () => {
+    await demos("hands.jsonl", ["blackjack", "--episodes", "40"]);
+    const args = ["--turns", "32", "--sft-warm-start", path("hands.jsonl"), "--sft-steps", "3", "--online-sft"];
+    const { status } = await runCommand(["train", "blackjack", ...args, ...SMALL, "--output", path("warm")]);
+    expect(status).toBe(0);
+    const records = await metrics("warm");
+    expect(records.map((record) => record.step)).toEqual([0, 1, 2]);
+    expect(Object.keys(records[0])).toContain("sft/loss");
+    for (const record of records.slice(1)) expect(record["replay/size"]).toBeGreaterThan(20);
+  });
+
+  it("has the expert play where a number is given", async () => {
+    const args = ["--turns", "16", "--sft-warm-start", "10", "--sft-steps", "2"];
+    const { status } = await runCommand(["train", "FrozenLake-v1", ...args, ...SMALL, "--output", path("expert")]);
+    expect(status).toBe(0);
+    expect((await metrics("expert")).map((record) => record.step)).toEqual([0, 1]);
+  });
+
+  it("names the line of a demonstration that cannot be learnt, before anything is written", async () => {
+    await writeFile(path("bad.jsonl"), '{"prompt":"?","completion":"hit"}\n{"prompt":"?","completion":"no idea"}\n');
+    const args = ["train", "blackjack", "--sft-warm-start", path("bad.jsonl"), "--turns", "16", ...SMALL];
+    const { status, err } = await runCommand([...args, "--output", path("bad")]);
+    expect(status).toBe(1);
+    expect(err).toMatch(/DEMONSTRATION_REFUSED.*bad\.jsonl, line 2.*"no idea".*no action/);
+    expect(await readdir(folder)).not.toContain("bad");
+    const skipped = await runCommand([
+      ...args,
+      "--broken-lines",
+      "skip",
+      "--sft-steps",
+      "1",
+      "--output",
+      path("skipped"),
+    ]);
+    expect(skipped.status).toBe(0);
+    expect(skipped.err).toMatch(/line 2/);
+  });
+});
+
+describe("the command lines of LlamaGymEDU", () => {
+  const given = "--load-in-8bit --online-sft --wandb-project P --wandb-mode offline --seed 1".split(" ");
+
+  it.each(["blackjack", "text-world"])("mean what they say: %s", async (env) => {
+    const name = `edu-${env}`;
+    const args = ["train", env, "--episodes", "5", "--model", "embedded", ...given, ...SMALL, "--output", path(name)];
+    const { status, err } = await runCommand(args);
+    expect(err).not.toMatch(/Error/);
+    expect(status).toBe(0);
+    expect(await config(name)).toMatchObject({
+      episodes: 5,
+      quantise: "8",
+      onlineSft: true,
+      wandbProject: "P",
+      wandbMode: "offline",
+      seed: 1,
+    });
+    expect((await metrics(name)).at(-1)!.episodes).toBeGreaterThanOrEqual(5);
+    expect((await readdir(join(path(name), "wandb"))).length).toBeGreaterThan(0);
+  });
+
+  it("tell the memory that a model needs before it is fetched", async () => {
+    const args = ["--episodes", "5", "--model", "TinyLlama/TinyLlama-1.1B-Chat-v1.0", ...given];
+    const { status, err } = await runCommand(["train", "blackjack", ...args, "--output", path("tiny")], {
+      env: { HF_HUB_OFFLINE: "1", HF_HOME: folder },
+    });
+    expect(status).toBe(1);
+    expect(err).toMatch(/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory to be trained[^]*HUB_OFFLINE/);
+  });
+
+  it("take true and false, and only one number of bits", async () => {
+    const off = ["--turns", "16", "--online-sft", "false", "--tensorboard=false", ...SMALL, "--output", path("off")];
+    expect((await runCommand(["train", "blackjack", ...off])).status).toBe(0);
+    expect(await config("off")).toMatchObject({ onlineSft: false, tensorboard: false });
+    const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantise", "4"]);
+    expect([status, err]).toEqual([2, expect.stringContaining("Give one of --load-in-8bit")]);
+  });
+});
