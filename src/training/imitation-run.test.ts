@@ -6,6 +6,8 @@ import { CountingEnv, Follower } from "../../test/support/counting.js";
 import { TrainableModels, trainedValues } from "../../test/support/trainable.js";
 import type { Demonstration } from "../agent/index.js";
 import type { Metrics } from "../algorithms/learner.js";
+import { readMetrics } from "../tracking/index.js";
+import { resumeRun, startRun } from "./run.js";
 import { Trainer } from "./trainer.js";
 
 const models = new TrainableModels();
@@ -94,5 +96,26 @@ describe("a Trainer with demonstrations and learning on from successes", () => {
     await train(checkpoints, 2, (trainer) => (trainer.onlineSft = false));
     const { logs } = await train(checkpoints);
     expect(logs.map(([, metrics]) => "sft/loss" in metrics)).toEqual([false, false]);
+  });
+});
+
+describe("a run with a warm start", () => {
+  it("that is stopped before its first update learns the demonstrations again, and records that once", async () => {
+    const output = await fresh();
+    const small = { numEnvs: 4, batchSize: 16, turns: 16, maxSteps: 4, numPpoEpochs: 1 };
+    const wandb = { wandbProject: "P", wandbMode: "offline" } as const;
+    const run = await startRun({ env: "FrozenLake-v1", ...small, ...wandb, sftWarmStart: "5", sftSteps: 4 }, output);
+    const stop = new AbortController();
+    const { isInterrupted } = await run.train({ signal: stop.signal, onWarmStart: () => stop.abort() });
+    await run.close();
+    expect(isInterrupted).toBe(true);
+    const warnings: string[] = [];
+    const resumed = await resumeRun(output, {}, { warn: (message) => void warnings.push(message) });
+    let steps = 0;
+    await resumed.train({ onWarmStart: () => steps++ });
+    await resumed.close();
+    expect([steps, warnings]).toEqual([4, []]);
+    const records = await readMetrics(join(output, "metrics.jsonl"));
+    expect(records.map(({ step }) => step)).toEqual([0, 1]);
   });
 });

@@ -126,7 +126,8 @@ async function openRun(
     trainer = new Trainer({ agent, env: makeEnv, episodes, turns, numEnvs, seed, saveEvery, checkpoints, warn });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const settings = await writeRunConfig(folder, config);
-    const resumeFrom = isResumed ? resumedAt : undefined;
+    // A warm start, which is step 0, is done again where no update was saved after it.
+    const resumeFrom = isResumed ? (resumedAt === 0 ? -1 : resumedAt) : undefined;
     const tracker = openRunTrackers(folder, {
       tensorboard: config.tensorboard,
       wandb,
