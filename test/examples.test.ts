@@ -24,4 +24,11 @@ describe("examples", () => {
   it("parallel plays many games and measures", { timeout: 240_000 }, () => {
     expect(run("parallel", "1500")).toMatch(/greedy mean return -?\d\.\d{3} ± 0\.\d{3}/);
   });
+
+  it("text-world plays whole conversations", { timeout: 240_000 }, () => {
+    const printed = run("text-world", "8");
+    expect(printed).toMatch(/^before: \d\.\d{3} ± \d\.\d{3} of the tasks done$/m);
+    expect(printed).toMatch(/^episode \d+: [01]\.\d\d of the tasks done$/m);
+    expect(printed).toMatch(/^after: /m);
+  });
 });

@@ -1,0 +1,72 @@
+/**
+ * A text adventure, in which earlier turns matter: `npm run example -- text-world [EPISODES]`.
+ * The whole episode stays in sight, replies are held to the commands that are possible, and an episode that is stopped at the step
+ * limit says so.
+ */
+import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
+
+type Info = Readonly<Record<string, unknown>>;
+
+const commands = (info: Info) => info.admissibleCommands as string[];
+
+class Adventurer extends Agent<string, string> {
+  override getSystemPrompt() {
+    return "You are playing a text adventure. Answer with one of the commands that you can use. Do the task that the game sets.";
+  }
+
+  override formatObservation(observation: string, info: Info) {
+    return `${observation.trim()}\n\nCommands that you can use: ${commands(info).join("; ")}.`;
+  }
+
+  override getChoices(_observation: string, info: Info) {
+    return commands(info);
+  }
+
+  override extractAction(response: string) {
+    return response;
+  }
+}
+
+/** Houses of one room, each with another task of two commands; random commands do 60 % of them within 50 steps. */
+const makeGame = () =>
+  make<string, string>("TextWorld-v0", { rooms: 1, objects: 5, questLength: 2, maxEpisodeSteps: 8 });
+
+const episodes = Number(process.argv[2] ?? 300);
+const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
+const agent = new Adventurer(model, model.tokenizer, {
+  ppo: { batchSize: 64, miniBatchSize: 64, numPpoEpochs: 2, learningRate: 2e-3, initKlCoef: 0, advantageLevel: "turn" },
+});
+
+/** The share of tasks done, drawing commands as in training. */
+async function measure(): Promise<string> {
+  const options = { episodes: Math.min(episodes, 64), mode: "train", seed: 1 } as const;
+  const { meanReturn, standardError } = await evaluate(agent, makeGame, options);
+  return `${meanReturn.toFixed(3)} ± ${standardError.toFixed(3)}`;
+}
+
+console.log(`before: ${await measure()} of the tasks done`);
+const env = makeGame();
+const returns: number[] = [];
+for (let episode = 0; episode < episodes; episode++) {
+  let { observation, info } = await env.reset(episode === 0 ? { seed: 2 } : {});
+  let total = 0;
+  let wasStopped = false;
+  for (let done = false; !done;) {
+    const action = await agent.act(observation, info);
+    const { reward, terminated, truncated, ...next } = await env.step(action);
+    agent.assignReward(reward);
+    total += reward;
+    ({ observation, info } = next);
+    wasStopped = truncated && !terminated;
+    done = terminated || truncated;
+  }
+  returns.push(total);
+  // What an episode that was only stopped would still have brought is estimated from its last observation.
+  const stats = await agent.terminateEpisode(wasStopped ? { truncatedAt: observation, info } : {});
+  if (stats === undefined) continue;
+  const recent = returns.slice(-100);
+  const mean = recent.reduce((sum, value) => sum + value, 0) / recent.length;
+  console.log(`episode ${episode + 1}: ${mean.toFixed(2)} of the tasks done`);
+}
+console.log(`after: ${await measure()} of the tasks done`);
+await model.close();
