@@ -43,5 +43,5 @@ function described(setting: Setting): string {
 }
 
 function shown(value: unknown): string {
-  return value === undefined ? "" : `\`${String(value)}\``;
+  return value === undefined ? "" : `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
