@@ -29,12 +29,12 @@ class Adventurer extends Agent<string, string> {
 
 /** Houses of one room, each with another task of two commands; random commands do 60 % of them within 50 steps. */
 const makeGame = () =>
-  make<string, string>("TextWorld-v0", { rooms: 1, objects: 5, questLength: 2, maxEpisodeSteps: 8 });
+  make<string, string>("TextWorld-v0", { rooms: 1, objects: 5, questLength: 2, maxEpisodeSteps: 10 });
 
-const episodes = Number(process.argv[2] ?? 300);
+const episodes = Number(process.argv[2] ?? 200);
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
 const agent = new Adventurer(model, model.tokenizer, {
-  ppo: { batchSize: 64, miniBatchSize: 64, numPpoEpochs: 2, learningRate: 2e-3, initKlCoef: 0, advantageLevel: "turn" },
+  ppo: { batchSize: 128, miniBatchSize: 64, learningRate: 1e-3, initKlCoef: 0, advantageLevel: "turn", gamma: 0.95 },
 });
 
 /** The share of tasks done, drawing commands as in training. */

@@ -30,6 +30,11 @@ it("finds what a template does to earlier turns", () => {
   expect(traits(chatTemplates.closing)).toMatchObject({ incremental: true });
 });
 
+it("takes a system message that is left out without a word for one that is not taken", () => {
+  const silent = chatTemplates.chatml.replace("for m in messages", "for m in messages if m.role != 'system'");
+  expect(traits(silent)).toMatchObject({ incremental: true, takesSystem: false });
+});
+
 it("knows which published formats are incremental", () => {
   const published = textFixture("published-templates.json") as Record<string, { template: string }>;
   const incremental = Object.entries(published).map(([name, { template }]) => [
