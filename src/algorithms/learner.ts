@@ -15,6 +15,8 @@ export interface GroupWish {
   readonly kind: "groups";
   readonly groups: number;
   readonly groupSize: number;
+  /** As many groups again are played until there are so many turns. */
+  readonly minTurns: number;
   /** Times that other groups may be played in place of those that teach nothing. */
   readonly refills: number;
   /** Whether anything is to be learnt from the episodes of a group. */

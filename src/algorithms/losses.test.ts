@@ -63,7 +63,8 @@ const ppo: Algorithm = {
 
 const reinforce: Algorithm = {
   objective: (policy) => reinforceLoss(policy, resolveReinforceConfig({ entropyCoef: 0.001 })),
-  inputs: ({ logProbs }, advantages) => reinforceInputs({ oldLogProbs: logProbs, advantages: spread(advantages) }),
+  inputs: ({ logProbs }, advantages) =>
+    reinforceInputs({ oldLogProbs: logProbs, advantages: spread(advantages) }, { entropyFactor: 1 }),
 };
 
 const rloo: Algorithm = {

@@ -11,36 +11,58 @@ export interface GroupPlayOptions {
 }
 
 /**
- * Groups of episodes that start alike. In place of groups that teach nothing others are played, as often as the wish allows; all
- * that was played is given.
+ * Groups of episodes that start alike, as many as the wish says, and as many again until there are enough turns. In place of groups
+ * that teach nothing others are played, as often as the wish allows; all that was played is given.
  */
 export async function playGroups(
   collector: Pick<Collector, "episodes">,
-  { groups, groupSize, refills, teaches }: GroupWish,
+  wish: GroupWish,
   { newSeed, onRound = () => {} }: GroupPlayOptions,
 ): Promise<Experience> {
-  const segments: Segment[] = [];
-  const episodes: EpisodeSummary[] = [];
-  let turns = 0;
-  let number = 0;
-  for (let round = 0, missing = groups; missing > 0 && round <= refills; round++) {
-    const tasks = Array.from({ length: missing }, (): EpisodeTask => ({ group: number++, seed: newSeed() }));
-    const before = turns;
-    const played = await collector.episodes(
-      tasks.flatMap((task) => Array.from({ length: groupSize }, () => task)),
-      { onRound: (own, ended) => onRound((turns = before + own), ended) },
-    );
-    segments.push(...played.segments);
-    episodes.push(...played.episodes);
-    // Without refills nobody needs to know.
-    if (round < refills) missing -= countTeaching(played.segments, groupSize, teaches);
-  }
-  return { segments, episodes };
+  const player = new GroupPlayer(collector, wish.groupSize, newSeed, onRound);
+  let teaching = 0;
+  let wanted = 0;
+  do {
+    wanted += wish.groups;
+    teaching += countTeaching(await player.play(wish.groups), wish);
+  } while (player.turns < wish.minTurns);
+  for (let refill = 0; refill < wish.refills && teaching < wanted; refill++)
+    teaching += countTeaching(await player.play(wanted - teaching), wish);
+  return player;
 }
 
-function countTeaching(segments: readonly Segment[], groupSize: number, teaches: GroupWish["teaches"]): number {
+class GroupPlayer implements Experience {
+  readonly segments: Segment[] = [];
+  readonly episodes: EpisodeSummary[] = [];
+  turns = 0;
+  private groups = 0;
+
+  constructor(
+    private readonly collector: Pick<Collector, "episodes">,
+    private readonly groupSize: number,
+    private readonly newSeed: () => number,
+    private readonly onRound: Required<GroupPlayOptions>["onRound"],
+  ) {}
+
+  /** More groups; gives their segments. */
+  async play(count: number): Promise<readonly Segment[]> {
+    const tasks = Array.from({ length: count }, (): EpisodeTask => ({ group: this.groups++, seed: this.newSeed() }));
+    const before = this.turns;
+    const { segments, episodes } = await this.collector.episodes(
+      tasks.flatMap((task) => Array.from({ length: this.groupSize }, () => task)),
+      { onRound: (turns, ended) => this.onRound(before + turns, ended) },
+    );
+    this.turns += segments.reduce((sum, { turns }) => sum + turns.length, 0);
+    this.segments.push(...segments);
+    this.episodes.push(...episodes);
+    return segments;
+  }
+}
+
+/** How many groups teach something; all of them count where it does not matter. */
+function countTeaching(segments: readonly Segment[], { groupSize, refills, teaches }: GroupWish): number {
   let count = 0;
   for (let start = 0; start < segments.length; start += groupSize)
-    if (teaches(segments.slice(start, start + groupSize))) count++;
+    if (refills === 0 || teaches(segments.slice(start, start + groupSize))) count++;
   return count;
 }

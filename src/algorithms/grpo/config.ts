@@ -79,6 +79,12 @@ export const grpoSettings = {
     source: TRL,
   },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: TRL },
+  entropySchedulerType: {
+    default: "constant",
+    choices: SCHEDULES,
+    description: "how the entropy bonus falls over the run",
+    source: "constant, as in TRL 1.16",
+  },
   ...creditSettings,
   grouping: {
     default: "start",
@@ -118,12 +124,19 @@ export const grpoSettings = {
   },
 } as const;
 
+interface RewardWeights {
+  /** With multiObjectiveAggregation "normalize_then_sum", what each function's normalised rewards are multiplied with; 1 by default. */
+  readonly rewardWeights?: readonly number[];
+}
+
 /** GRPO's configuration, all of it decided. */
-export type GrpoConfig = Omit<Settings<typeof grpoSettings>, "epsilonHigh"> & { readonly epsilonHigh: number };
-export type GrpoOptions = Partial<Settings<typeof grpoSettings>>;
+export type GrpoConfig = Omit<Settings<typeof grpoSettings>, "epsilonHigh"> & {
+  readonly epsilonHigh: number;
+} & RewardWeights;
+export type GrpoOptions = Partial<Settings<typeof grpoSettings>> & RewardWeights;
 
 /** Settings that only some losses read; given for another they are a mistake. */
-const READERS: Partial<Record<keyof GrpoOptions, readonly LossType[]>> = {
+const READERS: Partial<Record<keyof typeof grpoSettings, readonly LossType[]>> = {
   delta: ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"],
   sapoTemperaturePos: ["sapo"],
   sapoTemperatureNeg: ["sapo"],
@@ -137,10 +150,10 @@ const READERS: Partial<Record<keyof GrpoOptions, readonly LossType[]>> = {
  * GRPO's configuration; throws INVALID_ARGUMENT for what cannot be, for settings that the loss would not read, and for settings that
  * contradict each other.
  */
-export function resolveGrpoConfig(options: GrpoOptions = {}): GrpoConfig {
+export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {}): GrpoConfig {
   const config = resolveSettings("GRPO", grpoSettings, options);
   for (const [name, readers] of Object.entries(READERS)) {
-    const given = options[name as keyof GrpoOptions];
+    const given = options[name as keyof typeof options];
     const isUsual = given === undefined || given === grpoSettings[name as keyof typeof grpoSettings].default;
     if (!isUsual && !readers.includes(config.lossType)) {
       throw invalid(
@@ -151,7 +164,14 @@ export function resolveGrpoConfig(options: GrpoOptions = {}): GrpoConfig {
   const comparison = resolveComparison(config, options);
   const groupSize = config.grouping === "batch" ? 1 : config.numGenerations;
   const batchSize = resolveBatch("GRPO", options.batchSize, groupSize, config.batchSize);
-  return { ...config, ...comparison, batchSize, epsilonHigh: config.epsilonHigh ?? config.epsilon };
+  const epsilonHigh = config.epsilonHigh ?? config.epsilon;
+  return {
+    ...config,
+    ...comparison,
+    batchSize,
+    epsilonHigh,
+    ...(rewardWeights === undefined ? {} : { rewardWeights }),
+  };
 }
 
 /** Who is compared with whom: where nothing was said, what goes with what was. */

@@ -27,6 +27,8 @@ export interface UpdateSize {
   readonly meanTokens?: number;
   /** Trained tokens that the entropy bonus is the mean over; `tokens` by default, fewer with a policyMask. */
   readonly entropyTokens?: number;
+  /** Multiplies the entropy bonus, which may fall over a run. Default 1. */
+  readonly entropyFactor?: number;
 }
 
 type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
@@ -96,9 +98,9 @@ function sequenceWeights(
 function entropyWeights(
   lengths: readonly number[],
   masks: FloatTensor | undefined,
-  { tokens, entropyTokens = tokens }: UpdateSize,
+  { tokens, entropyTokens = tokens, entropyFactor = 1 }: UpdateSize,
 ): FloatTensor {
-  const share = 1 / Math.max(entropyTokens, 1);
+  const share = entropyFactor / Math.max(entropyTokens, 1);
   const acting =
     masks?.data ??
     repeatEach(

@@ -36,6 +36,7 @@ function grpoAlgorithm(config: GrpoConfig): CriticFreeAlgorithm {
     entropy: entropyCoef === 0 ? "value" : "gradient",
     usesReference: beta > 0,
     usesEntropies: topEntropyQuantile < 1,
+    regularises: entropyCoef > 0 || beta > 0,
     credit: (episodes) => ({ advantages: turnAdvantages(episodes, config), metrics: {} }),
     policyMasks: topEntropyQuantile < 1 ? (turns) => divideMask(turns, topEntropyQuantile) : undefined,
     inputs: (turns, step) => grpoInputs(turns, config, step),

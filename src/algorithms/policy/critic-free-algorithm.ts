@@ -10,11 +10,13 @@ import type { Numbers } from "../shared/statistics.js";
 export interface CriticFreeConfig {
   readonly numGenerations: number;
   readonly batchSize: number;
+  readonly minTurns: number;
   readonly miniBatchSize: number | undefined;
   readonly numIterations: number;
   readonly learningRate: number;
   readonly lrSchedulerType: ScheduleName;
   readonly maxGradNorm: number;
+  readonly entropySchedulerType?: ScheduleName;
   readonly filterGroups: boolean;
   readonly maxRefills: number;
   readonly maskTruncatedCompletions: boolean;
@@ -60,6 +62,8 @@ export interface StepSize {
   readonly meanTokens: number;
   /** Decisions that a policy mask lets through. */
   readonly entropyTokens: number;
+  /** How much of the entropy bonus is left at this time of the run. */
+  readonly entropyFactor: number;
 }
 
 /** The loss's statistics of all steps, turn after turn. */
@@ -87,6 +91,8 @@ export interface CriticFreeAlgorithm {
   readonly entropy: EntropyUse;
   readonly usesReference: boolean;
   readonly usesEntropies: boolean;
+  /** Whether the loss acts on turns without an advantage too: an entropy bonus, a divergence. */
+  readonly regularises: boolean;
   credit(episodes: readonly PlayedEpisode[]): Credit;
   /** Which decisions of an update train; undefined where all do. */
   policyMasks?(turns: readonly PlayedTurn[]): readonly Numbers[];

@@ -60,7 +60,14 @@ export class CriticFreeLearner implements Learner {
     const groupSize = startsAlike ? config.numGenerations : 1;
     const groups = config.batchSize / groupSize;
     const refills = config.filterGroups && comparesWithinGroups ? config.maxRefills : 0;
-    return { kind: "groups", groups, groupSize, refills, teaches: (group) => this.teaches(group) };
+    return {
+      kind: "groups",
+      groups,
+      groupSize,
+      minTurns: config.minTurns,
+      refills,
+      teaches: (group) => this.teaches(group),
+    };
   }
 
   async update(segments: readonly Segment[], { done = 0 }: UpdateOptions = {}): Promise<Metrics> {
@@ -69,7 +76,8 @@ export class CriticFreeLearner implements Learner {
     const episodes = await this.score(segments);
     const { advantages, metrics } = algorithm.credit(episodes);
     const teaches = this.whichTeach(episodes, advantages);
-    const kept = episodes.flatMap((_, i) => (teaches[i] || !config.filterGroups ? [i] : []));
+    const filters = config.filterGroups && !algorithm.regularises;
+    const kept = episodes.flatMap((episode, i) => (isScored(episode) && (teaches[i] || !filters) ? [i] : []));
     const turns = this.trainedTurns(
       kept.map((i) => episodes[i]),
       kept.map((i) => advantages[i]),
@@ -77,7 +85,10 @@ export class CriticFreeLearner implements Learner {
     const results = await this.train(
       kept.map((i) => segments[i]),
       turns,
-      runFactor(config.lrSchedulerType, done),
+      {
+        learningRate: runFactor(config.lrSchedulerType, done),
+        entropy: runFactor(config.entropySchedulerType ?? "constant", done),
+      },
     );
     return {
       ...metrics,
@@ -178,7 +189,7 @@ export class CriticFreeLearner implements Learner {
   private async train(
     segments: readonly Segment[],
     turns: readonly (TrainedTurn | undefined)[],
-    learningRateFactor: number,
+    factors: Factors,
   ): Promise<StepOutcome[]> {
     const { config } = this.algorithm;
     const outcomes: StepOutcome[] = [];
@@ -188,8 +199,14 @@ export class CriticFreeLearner implements Learner {
       for (const numbers of minibatches) {
         const trained = numbers.flatMap((i) => turns[i] ?? []);
         if (trained.length === 0) continue;
-        const size = { sequences: numbers.length, tokens: countTokens(trained), meanTokens };
-        outcomes.push(await this.step(trained, { ...size, entropyTokens: countActing(trained) }, learningRateFactor));
+        const size: StepSize = {
+          sequences: numbers.length,
+          tokens: countTokens(trained),
+          meanTokens,
+          entropyTokens: countActing(trained),
+          entropyFactor: factors.entropy,
+        };
+        outcomes.push(await this.step(trained, size, factors.learningRate));
       }
     }
     return outcomes;
@@ -246,9 +263,20 @@ export class CriticFreeLearner implements Learner {
   }
 }
 
+/** How schedules stand. */
+interface Factors {
+  readonly learningRate: number;
+  readonly entropy: number;
+}
+
 interface StepOutcome {
   readonly turns: readonly TrainedTurn[];
   readonly result: UpdateResult;
+}
+
+/** False for a reply that no reward function could score: nothing is known of what it is worth. */
+function isScored({ turns }: PlayedEpisode): boolean {
+  return turns.every(({ turn }) => !Number.isNaN(turn.reward));
 }
 
 function countTokens(turns: readonly TrainedTurn[]): number {

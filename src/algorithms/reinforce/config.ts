@@ -48,6 +48,12 @@ export const reinforceSettings = {
   klCoef: { default: 0.01, min: 0, description: "weight of the divergence, taken from the reward", source: OPENRLHF },
   epsilon: { default: 0.2, min: 0, description: "how far the ratio may move from 1", source: OPENRLHF },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: OPENRLHF },
+  entropySchedulerType: {
+    default: "constant",
+    choices: SCHEDULES,
+    description: "how the entropy bonus falls over the run",
+    source: "constant, as in OpenRLHF",
+  },
   maskTruncatedCompletions: {
     default: false,
     description: "replies that were cut off do not train the policy",

@@ -33,13 +33,14 @@ function reinforceAlgorithm(config: ReinforceConfig): CriticFreeAlgorithm {
     usesReference: klCoef > 0,
     usesEntropies: false,
     credit: (episodes) => credit(episodes, config),
-    inputs: (turns, { tokens }) =>
+    regularises: entropyCoef > 0,
+    inputs: (turns, { tokens, entropyFactor }) =>
       reinforceInputs(
         {
           oldLogProbs: concatenate(turns.map(({ oldLogProbs }) => oldLogProbs)),
           advantages: concatenate(turns.map(({ advantages }) => advantages)),
         },
-        tokens,
+        { total: tokens, entropyFactor: entropyCoef === 0 ? undefined : entropyFactor },
       ),
     metrics: ({ sums }) => ({
       entropy: sums.entropy!,

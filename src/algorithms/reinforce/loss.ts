@@ -1,7 +1,7 @@
 import { cast, input, less, mul, square, sub, type Node } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
-import type { FloatTensor } from "../../tensor/tensor.js";
+import { tensor, type FloatTensor } from "../../tensor/tensor.js";
 import { vector } from "../shared/sequences.js";
 import { invalid } from "../shared/settings.js";
 import type { Numbers } from "../shared/statistics.js";
@@ -37,7 +37,7 @@ export function reinforceLoss(
   const policyLoss = mean(loss);
   const meanEntropy = entropy === undefined ? undefined : mean(entropy);
   return {
-    loss: entropyCoef === 0 ? policyLoss : sub(policyLoss, mul(meanEntropy!, entropyCoef)),
+    loss: entropyCoef === 0 ? policyLoss : sub(policyLoss, mul(meanEntropy!, entropyWeight(entropyCoef))),
     statistics: {
       policyLoss,
       ...(meanEntropy === undefined ? {} : { entropy: meanEntropy }),
@@ -48,14 +48,23 @@ export function reinforceLoss(
   };
 }
 
-/** The inputs of reinforceLoss for a run that has these of the `total` tokens of its optimiser step. */
+/** The weight of the entropy bonus, less as a run goes on: an input, "entropyFactor", multiplies it. */
+function entropyWeight(entropyCoef: number): Node {
+  return mul(input("entropyFactor", "float32", []), entropyCoef);
+}
+
+/**
+ * The inputs of reinforceLoss for a run that has these of the `total` tokens of its optimiser step. `entropyFactor` is wanted where
+ * there is an entropy bonus.
+ */
 export function reinforceInputs(
   { oldLogProbs, advantages }: ReinforceTokens,
-  total: number = oldLogProbs.length,
+  { total = oldLogProbs.length, entropyFactor }: { readonly total?: number; readonly entropyFactor?: number } = {},
 ): Record<string, FloatTensor> {
   return {
     oldLogProbs: vector(oldLogProbs),
     advantages: vector(advantages),
     weights: vector(new Float32Array(oldLogProbs.length).fill(1 / total)),
+    ...(entropyFactor === undefined ? {} : { entropyFactor: tensor("float32", [], Float32Array.of(entropyFactor)) }),
   };
 }

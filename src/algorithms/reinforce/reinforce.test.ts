@@ -78,7 +78,7 @@ describe("reinforceLoss", () => {
         entropy: float32(batch.entropy.slice(from, to)),
         ...reinforceInputs(
           { oldLogProbs: batch.oldLogProbs.slice(from, to), advantages: batch.advantages.slice(from, to) },
-          total,
+          { total, entropyFactor: 1 },
         ),
       },
     );

@@ -38,6 +38,7 @@ function rlooAlgorithm(config: RlooConfig): CriticFreeAlgorithm {
     entropy: "value",
     usesReference: config.beta > 0,
     usesEntropies: false,
+    regularises: false,
     credit: (episodes) => credit(episodes, config),
     inputs: (turns, { sequences }) => rlooInputs(turns.map(sequenceOf), sequences),
     metrics: ({ perToken }, turns) =>

@@ -9,6 +9,13 @@ export const updateSettings = {
     description: "episodes (or replies) that are collected for an update",
     source: "TRL 1.16 and ORLLLaM",
   },
+  minTurns: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "turns that an update has at least: where episodes are short more of them are collected",
+    source: "off, as in TRL 1.16",
+  },
   miniBatchSize: {
     default: undefined,
     integer: true,
@@ -18,7 +25,8 @@ export const updateSettings = {
   },
   filterGroups: {
     default: true,
-    description: "groups whose episodes earned all the same are left out of the update",
+    description:
+      "groups whose episodes earned all the same are left out, unless an entropy bonus or a divergence acts on them",
     source: "DAPO, not in TRL 1.16",
   },
   maxRefills: {
