@@ -24,7 +24,7 @@ const runGroups = {
   Environment: ["maxSteps", "numEnvs"],
   Model: ["model", "adapter", "device", "threads", "quantise"],
   Replies: [...REPLY_SETTINGS, "temperature", "invalidPenalty"],
-  "Watching and saving": ["evalEpisodes", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
+  "Watching and saving": ["evalEpisodes", "entropyFloor", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
   "What is trained": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
   Demonstrations: ["sftWarmStart", ...(Object.keys(imitationSettings) as (keyof typeof imitationSettings)[])],
   Learning: ["algorithm", "shareSparseRewards", "maxTokens"],

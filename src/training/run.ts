@@ -123,7 +123,18 @@ async function openRun(
     if (!isResumed) for (const reason of (await agent.loadDemonstrations()).refused) warn(reason);
     await agent.learner();
     const checkpoints = join(folder, CHECKPOINTS);
-    trainer = new Trainer({ agent, env: makeEnv, episodes, turns, numEnvs, seed, saveEvery, checkpoints, warn });
+    trainer = new Trainer({
+      agent,
+      env: makeEnv,
+      episodes,
+      turns,
+      numEnvs,
+      seed,
+      saveEvery,
+      checkpoints,
+      warn,
+      entropyFloor: config.entropyFloor,
+    });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const settings = await writeRunConfig(folder, config);
     // A warm start, which is step 0, is done again where no update was saved after it.

@@ -6,6 +6,7 @@ import { ACTION_SCORINGS } from "../rollout/settings.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { findModel } from "../models/registry/index.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
+import { ENTROPY_FLOOR } from "./health.js";
 import { embeddedGroupDefaults } from "./embedded-group-defaults.js";
 
 const OURS = "ours";
@@ -151,6 +152,12 @@ export const runSettings = {
     integer: true,
     min: 1,
     description: "tokens of one forward and backward pass; more need more memory",
+    source: OURS,
+  },
+  entropyFloor: {
+    default: ENTROPY_FLOOR,
+    min: 0,
+    description: "entropy in nats below which there is a warning; 0 for none",
     source: OURS,
   },
   saveEvery: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },

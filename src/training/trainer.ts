@@ -13,6 +13,7 @@ import { Seat } from "../rollout/seat.js";
 import type { Turn } from "../rollout/turn.js";
 import { RandomStream, type RandomState } from "../tensor/random.js";
 import type { SampleRow, Tracker } from "../tracking/index.js";
+import { ENTROPY_FLOOR, HealthWatch } from "./health.js";
 import { playGroups } from "./play-groups.js";
 import { latestCheckpoint } from "./checkpoint-folder.js";
 import { loadCheckpoint, saveCheckpoint, type RunProgress } from "./checkpoint.js";
@@ -35,6 +36,8 @@ export interface TrainerOptions {
   readonly saveEvery?: number;
   /** Told what is worth knowing and no error. */
   readonly warn?: (message: string) => void;
+  /** Entropy in nats below which `warn` is told that hardly anything is tried any more; 0 for never. Default 0.01. */
+  readonly entropyFloor?: number;
 }
 
 /** Who watches a run. */
@@ -95,6 +98,7 @@ export class Trainer {
   private collector: Collector | undefined;
   private checkpoint: string | undefined;
   private isClosed = false;
+  private readonly health: HealthWatch;
 
   /** Throws INVALID_ARGUMENT when nothing says how long to train, and for values out of range. */
   constructor(private readonly options: TrainerOptions) {
@@ -109,6 +113,9 @@ export class Trainer {
       );
     }
     this.starts = new RandomStream(options.seed ?? 0, [START_STREAM]);
+    const { entropyFloor = ENTROPY_FLOOR, warn = () => {} } = options;
+    checkNumber("The Trainer's entropyFloor", entropyFloor, { min: 0, description: "" });
+    this.health = new HealthWatch({ entropyFloor, warn });
   }
 
   /**
@@ -215,6 +222,7 @@ export class Trainer {
     this.metrics = {
       "rollout/ep_rew_mean": mean(returns.slice(-Math.max(WINDOW, experience.episodes.length))),
       "rollout/ep_len_mean": mean(experience.episodes.map((episode) => episode.turns)),
+      "rollout/truncated_ratio": mean(experience.episodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
       "rollout/invalid_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
       "rollout/turns_per_second": (turns.length * 1000) / (end - start),
       "completions/mean_length": mean(turns.map((turn) => turn.tokens.length)),
@@ -227,6 +235,7 @@ export class Trainer {
       "time/update": (end - played) / 1000,
       step_time: (end - start) / 1000,
     };
+    this.health.check(this.metrics);
     await tracker?.log(updates, this.metrics);
     if ((updates - 1) % sampleEvery === 0) await tracker?.samples?.(updates, this.samples(turns));
     onProgress?.({ progress: this.progress, done: this.done, metrics: this.metrics });

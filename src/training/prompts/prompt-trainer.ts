@@ -11,6 +11,7 @@ import type { Segment } from "../../rollout/turn.js";
 import { RandomStream } from "../../tensor/random.js";
 import { combineTrackers, openRunTrackers, type Tracker, type TrackerSource } from "../../tracking/index.js";
 import { latestCheckpoint, readCheckpoint, writeCheckpoint } from "../checkpoint-folder.js";
+import { ENTROPY_FLOOR, HealthWatch } from "../health.js";
 import { playGroups } from "../play-groups.js";
 import { resolveArguments, type PromptAlgorithm, type PromptArguments, type PromptConfig } from "./arguments.js";
 import { openDataset, type EncodedRow, type PromptRow } from "./dataset.js";
@@ -80,6 +81,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
   readonly config: PromptConfig;
   private readonly algorithmConfig;
   private readonly scorer: RewardScorer;
+  private readonly health: HealthWatch;
   private opened: LanguageModel | undefined;
   private step = 0;
   private tokens = 0;
@@ -95,10 +97,12 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { config, algorithmConfig } = resolveArguments(name, algorithm, options.args ?? {});
     this.config = config;
     this.algorithmConfig = algorithmConfig;
+    const warn = (message: string) => this.warn(message);
+    this.health = new HealthWatch({ entropyFloor: ENTROPY_FLOOR, warn });
     this.scorer = new RewardScorer(options.rewardFuncs, {
       weights: options.rewardWeights,
       timeLimit: config.rewardTimeLimit,
-      warn: (message) => this.warn(message),
+      warn,
     });
   }
 
@@ -197,6 +201,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
       "time/update": (end - played) / 1000,
       step_time: (end - start) / 1000,
     };
+    this.health.check(this.metrics);
     await tracker.log(this.step, this.metrics);
     if ((this.step - 1) % this.config.sampleSteps === 0)
       await tracker.samples?.(this.step, samples.slice(0, SAMPLES).map(sampleRow));
