@@ -26,7 +26,7 @@ describe("examples", () => {
   });
 
   it("text-world plays whole conversations", { timeout: 240_000 }, () => {
-    const printed = run("text-world", "8");
+    const printed = run("text-world", "18");
     expect(printed).toMatch(/^before: \d\.\d{3} ± \d\.\d{3} of the tasks done$/m);
     expect(printed).toMatch(/^episode \d+: [01]\.\d\d of the tasks done$/m);
     expect(printed).toMatch(/^after: /m);
