@@ -9,15 +9,15 @@ export const MODEL_SIZE: Omit<ModelSize, "vocabSize"> = {
   contextLength: 2048,
 };
 
-export const TOKENIZER_SIZE: TokenizerSize = { vocabSize: 1024, merges: 160 };
+export const TOKENIZER_SIZE: TokenizerSize = { vocabSize: 1280, merges: 200 };
 
 export const TRAINING = {
   seed: 1,
   /** Conversations that the tokenizer is made from. */
   tokenizerDraws: 20_000,
-  steps: 6000,
+  steps: 8000,
   /** Conversations of an update. */
-  batchSize: 64,
+  batchSize: 128,
   learningRate: 2e-3,
   lrSchedulerType: "cosine",
   warmupSteps: 50,

@@ -1,6 +1,6 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
 import type { Exchange } from "./conversation.js";
-import { rounded, roundedHalfAway, signWord, sizeWord, spread, written } from "./number-text.js";
+import { rounded, roundedHalfAway, sideWord, signWord, sizeWord, spread, written } from "./number-text.js";
 import { bareNumbers, shortName, type Quantity } from "./quantities.js";
 import { ACTIONS, COLOURS, drawName, NAMES, READINGS, some, THINGS } from "./word-lists.js";
 
@@ -11,6 +11,7 @@ function forEach(skill: string, user: string, answer: (quantity: Quantity) => st
   return (quantities) => ({ skill, user, assistant: quantities.map(answer).join(", ") });
 }
 
+/** Kinds of instructions; one that stands twice is given twice as often. */
 const KINDS: readonly AnswerAll[] = [
   forEach("copy all", "Say all numbers.", ({ text }) => text),
   forEach("signs of all", "Say all signs.", ({ value }) => signWord(value)),
@@ -18,11 +19,16 @@ const KINDS: readonly AnswerAll[] = [
   forEach("round all", "Round all to one decimal.", ({ text, style }) =>
     written(roundedHalfAway(text, 1), { decimals: 1, plus: style.plus }),
   ),
-  thresholds,
-  thresholds,
   sort,
+  thresholds,
+  thresholds,
+  thresholds,
   sumSigns,
   sumSigns,
+  sumSigns,
+  ruleForAll,
+  ruleForAll,
+  ruleForAll,
 ];
 
 /** One answer for each of several numbers: much to learn from one text. */
@@ -31,10 +37,34 @@ export function askAboutAll(quantities: readonly Quantity[], random: RandomStrea
 }
 
 function thresholds(quantities: readonly Quantity[], random: RandomStream): Exchange {
+  const bound = drawAmong(quantities, random);
+  const user = `Above or below ${bound.text}?`;
+  return forEach("thresholds of all", user, ({ value }) => sideWord(value, bound.value))(quantities, random);
+}
+
+/** A bound that lies among the quantities, so that some are above and some below. */
+function drawAmong(quantities: readonly Quantity[], random: RandomStream): { value: number; text: string } {
   const { value, range, style } = random.choice(quantities);
   const bound = rounded(random.random() < 0.2 ? 0 : value + spread(random, (range[1] - range[0]) / 8), style);
-  const side = ({ value }: Quantity) => (value > bound ? "above" : value < bound ? "below" : "equal");
-  return forEach("thresholds of all", `Above or below ${written(bound, style)}?`, side)(quantities, random);
+  return { value: bound, text: written(bound, style) };
+}
+
+/** One word for numbers of which something is true, another for the others. */
+function ruleForAll(quantities: readonly Quantity[], random: RandomStream): Exchange {
+  const [first, second] = some(ACTIONS, 2, random);
+  const bound = drawAmong(quantities, random);
+  const { words, sumWith } = drawSum(quantities, random);
+  const [condition, holds] = random.choice<readonly [string, (value: number) => boolean]>([
+    [`above ${bound.text}`, (value) => value > bound.value],
+    [`> ${bound.text}`, (value) => value > bound.value],
+    [`< ${bound.text}`, (value) => value < bound.value],
+    [`${words} > 0`, (value) => sumWith(value) > 0],
+  ]);
+  const user = random.choice([
+    `${condition}: ${first}, else ${second}.`,
+    `If ${condition} say ${first}, else ${second}.`,
+  ]);
+  return forEach("rule for all", user, ({ value }) => (holds(value) ? first : second))(quantities, random);
 }
 
 function sort(quantities: readonly Quantity[]): Exchange {
@@ -42,22 +72,37 @@ function sort(quantities: readonly Quantity[]): Exchange {
   return { skill: "sort", user: "Sort from small to large.", assistant: sorted.map(({ text }) => text).join(", ") };
 }
 
-/** The signs of the sums of one number with each. */
-function sumSigns(quantities: readonly Quantity[], random: RandomStream): Exchange {
-  const added = random.choice(quantities);
-  const factor = random.choice([1, 1, 2, 3, 5]);
-  const name = `${factor === 1 ? "" : `${factor} `}${shortName(added)}`;
-  return forEach("signs of all sums", `Signs with ${name} added?`, ({ value }) =>
-    signWord(rounded(value + factor * added.value, { decimals: 6, plus: false })),
-  )(quantities, random);
+/** A sum with each of several numbers that comes out on both sides of zero: "3 times each plus -0.4". */
+function drawSum(
+  quantities: readonly Quantity[],
+  random: RandomStream,
+): { readonly words: string; readonly sumWith: (value: number) => number } {
+  const factor = random.choice([1, 1, 2, 3, 5, 10]);
+  const { value, range, style } = random.choice(quantities);
+  const near = rounded(-factor * (value + spread(random, (range[1] - range[0]) / 8)), style);
+  const isTold = factor === 1 && random.random() < 0.4;
+  const told = random.choice(quantities);
+  const added = isTold ? told.value : near;
+  const each = factor === 1 ? "each" : `${factor} times each`;
+  return {
+    words: `${each} plus ${isTold ? shortName(told) : written(near, style)}`,
+    // Without what binary fractions leave behind.
+    sumWith: (value) => rounded(factor * value + added, { decimals: 6, plus: false }),
+  };
 }
 
-/** The same about a row of numbers without names. */
-export function askAboutRow(random: RandomStream): Exchange[] {
-  const numbers = bareNumbers(random.integers(2, 8), random);
+/** The sign of a sum with each number. */
+function sumSigns(quantities: readonly Quantity[], random: RandomStream): Exchange {
+  const { words, sumWith } = drawSum(quantities, random);
+  const sign = ({ value }: Quantity) => signWord(sumWith(value));
+  return forEach("signs of all sums", `Signs of ${words}?`, sign)(quantities, random);
+}
+
+/** A row of numbers without names, and questions about all of them. */
+export function askAboutRow(random: RandomStream, count: number): { text: string; questions: readonly Exchange[] } {
+  const numbers = bareNumbers(random.integers(2, 10), random);
   const row = numbers.map(({ text }) => text).join(random.choice([", ", " ", "; ", "\n"]));
-  const exchanges = Array.from({ length: random.integers(1, 5) }, () => askAboutAll(numbers, random));
-  return exchanges.map((asked, i) => (i === 0 ? { ...asked, user: `${row}\n${asked.user}` } : asked));
+  return { text: `${row}\n`, questions: Array.from({ length: count }, () => askAboutAll(numbers, random)) };
 }
 
 /** Words to be said again, some of them of no language. */

@@ -1,5 +1,5 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
-import { askAboutRow, echo } from "./all-at-once.js";
+import { askAboutAll, askAboutRow, echo } from "./all-at-once.js";
 import type { Conversation, Exchange } from "./conversation.js";
 import { cardGames } from "./games/cards.js";
 import { controlGames } from "./games/control.js";
@@ -25,62 +25,64 @@ const FAMILIES: readonly (readonly [weight: number, games: () => readonly DrawGa
 ];
 
 /** The kinds of conversations. */
-type Kind = "actions" | "play" | "questions" | "rules" | "numbers" | "rows" | "echo" | "passages" | "chat";
+const KINDS = [
+  "actions",
+  "play",
+  "questions",
+  "readings",
+  "rules",
+  "rows",
+  "numbers",
+  "echo",
+  "passages",
+  "chat",
+] as const;
+type Kind = (typeof KINDS)[number];
 
-/** How often each kind is drawn, when a share of the training is done: first mostly what there is much to learn from. */
-const PHASES: readonly { readonly until: number; readonly weights: Readonly<Record<Kind, number>> }[] = [
-  {
-    until: 0.15,
-    weights: { actions: 1, play: 0, questions: 1, rules: 0, numbers: 1, rows: 4, echo: 6, passages: 0.5, chat: 0.1 },
-  },
-  {
-    until: 0.4,
-    weights: { actions: 1, play: 0.3, questions: 4, rules: 1, numbers: 1.5, rows: 3, echo: 2, passages: 1, chat: 0.1 },
-  },
-  {
-    until: 1,
-    weights: {
-      actions: 2,
-      play: 0.7,
-      questions: 5,
-      rules: 3,
-      numbers: 1.5,
-      rows: 1,
-      echo: 0.5,
-      passages: 1,
-      chat: 0.1,
-    },
-  },
+/**
+ * How often each kind is drawn until a share of the training is done: first mostly what holds many answers in few tokens. At
+ * last, while the learning rate is small, actions above all: what rules teach must not tilt them.
+ */
+const PHASES: readonly { readonly until: number; readonly weights: readonly number[] }[] = [
+  { until: 0.25, weights: [1, 0, 0.5, 2, 0, 8, 1, 5, 0.5, 0] },
+  { until: 0.6, weights: [1, 0.2, 3, 4, 1.5, 6, 1, 1, 1, 0] },
+  { until: 0.92, weights: [1.5, 0.4, 3, 3, 4, 4, 1, 1, 1, 0.1] },
+  { until: 1, weights: [6, 0.4, 3, 2, 3, 2, 1, 0.5, 1, 0.1] },
 ];
 
 /** How many actions of one observation are given at once, where there are more. */
 const MOST_ACTIONS = 6;
+/** How many questions are asked about one text, and how many observations are shown under one rule. */
+const QUESTIONS = 8;
+const OBSERVATIONS = 4;
 
 /** What the model is taught: how to answer in form, and to read what it is shown. Never which action is good. */
 export class Corpus {
   private readonly families = FAMILIES.map(([weight, games]) => [weight, games()] as const);
 
-  /** The next conversations, usually one; several have one prompt and differ in the action. `done` is 0 to 1. */
+  /** The next conversations; several begin with one text and differ in what is asked or answered. `done` is 0 to 1. */
   draw(random: RandomStream, done = 1): readonly Conversation[] {
     const { weights } = PHASES.find(({ until }) => done < until) ?? PHASES[PHASES.length - 1];
-    const kind = weightedChoice(Object.entries(weights) as [Kind, number][], ([, weight]) => weight, random)[0];
+    const kind: Kind = weightedChoice(KINDS, (kind) => weights[KINDS.indexOf(kind)], random);
     switch (kind) {
       case "actions":
         return this.actions(random);
       case "play":
         return [this.play(random)];
       case "questions":
-        return [this.questions(random)];
+        return this.questions(random);
+      case "readings":
+        return this.readings(random);
       case "rules":
-        return [this.followRule(random)];
+        return this.followRule(random);
       case "numbers":
-        return [together(random, random.integers(3, 8), () => askAboutNumbers(random))];
+        return [together(random, random.integers(1, 5), () => askAboutNumbers(random))];
       case "rows":
-        return [{ exchanges: askAboutRow(random) }];
+        return aboutText(askAboutRow(random, QUESTIONS / 2), random);
       case "echo":
-        return [together(random, random.integers(1, 4), () => echo(random))];
+        return [together(random, random.integers(1, 3), () => echo(random))];
       case "passages":
-        return [passage(random)];
+        return passage(random);
       case "chat":
         return [plainChat(random)];
     }
@@ -115,36 +117,66 @@ export class Corpus {
   }
 
   /** Questions about one observation. */
-  private questions(random: RandomStream): Conversation {
+  private questions(random: RandomStream): readonly Conversation[] {
     for (;;) {
       const { system, moment } = this.drawGame(random);
       const now = moment(random);
-      const first = askAbout(now, random);
-      if (first === undefined) continue;
-      const exchanges: Exchange[] = [{ ...first, user: `${now.text}\n${first.user}` }];
-      const count = random.integers(3, 9);
-      while (exchanges.length < count) exchanges.push(askAbout(now, random)!);
-      return random.random() < 0.4 ? { system, exchanges } : { exchanges };
+      if (askAbout(now, random) === undefined) continue;
+      const questions = Array.from({ length: QUESTIONS }, () => askAbout(now, random)!);
+      return aboutText({ text: `${now.text}\n`, questions }, random, random.random() < 0.4 ? system : undefined);
+    }
+  }
+
+  /** Questions about all numbers of one observation. */
+  private readings(random: RandomStream): readonly Conversation[] {
+    for (;;) {
+      const { text, quantities = [] } = this.drawGame(random).moment(random);
+      if (quantities.length < 2) continue;
+      const questions = Array.from({ length: QUESTIONS / 2 }, () => askAboutAll(quantities, random));
+      return aboutText({ text: `${text}\n`, questions }, random);
     }
   }
 
   /** Actions by a rule that is told: before several observations, or with each. */
-  private followRule(random: RandomStream): Conversation {
+  private followRule(random: RandomStream): readonly Conversation[] {
     for (;;) {
       const { system, moment } = this.drawGame(random);
-      const moments = Array.from({ length: random.integers(2, 7) }, () => moment(random));
+      const moments = Array.from({ length: OBSERVATIONS }, () => moment(random));
       const rule = drawRule(moments[0], random);
       if (rule === undefined) continue;
       const isToldFirst = random.random() < 0.7;
-      const systems = isToldFirst ? [rule.text, `${system} ${rule.text}`] : [system, undefined];
+      const told = random.choice(isToldFirst ? [rule.text, `${system} ${rule.text}`] : [system, undefined]);
       const exchanges = moments.map((now) => ({
         skill: rule.skill,
         user: isToldFirst ? now.text : `${now.text}\n${rule.text}`,
         assistant: rule.answer(now),
       }));
-      return { system: random.choice(systems), exchanges };
+      return apartOrTogether(exchanges, random, told);
     }
   }
+}
+
+/** What is asked about a text: each question behind the text by itself, or one after another. */
+function aboutText(
+  { text, questions }: { readonly text: string; readonly questions: readonly Exchange[] },
+  random: RandomStream,
+  system?: string,
+): readonly Conversation[] {
+  const withText = (question: Exchange) => ({ ...question, user: text + question.user });
+  if (random.random() < 0.8) return questions.map((question) => ({ system, exchanges: [withText(question)] }));
+  const [first, ...others] = questions.slice(0, random.integers(2, 5));
+  return [{ system, exchanges: [withText(first), ...others] }];
+}
+
+/** Turns that do not need one another, as conversations of one turn each or as one conversation. */
+function apartOrTogether(
+  exchanges: readonly Exchange[],
+  random: RandomStream,
+  system: string | undefined,
+): readonly Conversation[] {
+  return random.random() < 0.7
+    ? exchanges.map((exchange) => ({ system, exchanges: [exchange] }))
+    : [{ system, exchanges }];
 }
 
 /** Questions one after another, sometimes with a word before them. */
@@ -153,11 +185,10 @@ function together(random: RandomStream, count: number, ask: () => Exchange): Con
   return { system, exchanges: Array.from({ length: count }, ask) };
 }
 
-function passage(random: RandomStream): Conversation {
+function passage(random: RandomStream): readonly Conversation[] {
   const { text, ask } = random.choice([wordList, wordList, inventory, positions, cards])(random);
-  const { system, exchanges } = together(random, random.integers(2, 8), () => ask(random));
-  const [first, ...others] = exchanges;
-  return { system, exchanges: [{ ...first, user: `${text} ${first.user}` }, ...others] };
+  const questions = Array.from({ length: QUESTIONS / 2 }, () => ask(random));
+  return aboutText({ text: `${text} `, questions }, random);
 }
 
 function weightedChoice<T>(items: readonly T[], weightOf: (item: T) => number, random: RandomStream): T {

@@ -43,6 +43,10 @@ export function signWord(value: number): string {
   return value > 0 ? "positive" : value < 0 ? "negative" : "zero";
 }
 
+export function sideWord(value: number, bound: number): string {
+  return value > bound ? "above" : value < bound ? "below" : "equal";
+}
+
 const SIZES = [
   [0.01, "tiny"],
   [0.1, "small"],

@@ -1,17 +1,15 @@
 import type { RandomStream } from "../../../src/tensor/random.js";
-import { askAboutAll } from "./all-at-once.js";
 import type { Exchange } from "./conversation.js";
 import { yesOrNo, type Moment } from "./games/game.js";
-import { rounded, roundedHalfAway, signWord, sizeWord, spread, written } from "./number-text.js";
+import { rounded, roundedHalfAway, signWord, sideWord, sizeWord, spread, written } from "./number-text.js";
 import { bareNumbers, pair, quantity, shortName, type Quantity } from "./quantities.js";
-import { drawStatement } from "./statements.js";
+import { drawBound, drawStatement } from "./statements.js";
 
 type Ask = (quantities: readonly Quantity[], random: RandomStream) => Exchange;
 
 /** Kinds of questions about numbers that a text tells; a kind that stands twice is asked twice as often. */
-const ABOUT_ONE: readonly Ask[] = [copy, sign, size, round, statement, statement, statement, statement];
-const ALL: readonly Ask[] = [askAboutAll, askAboutAll, askAboutAll];
-const ABOUT_TWO: readonly Ask[] = [...ABOUT_ONE, statement, statement, statement, ...ALL, larger, farther, sum];
+const ABOUT_ONE: readonly Ask[] = [copy, sign, size, round, side, side, statement, statement, statement, statement];
+const ABOUT_TWO: readonly Ask[] = [...ABOUT_ONE, statement, statement, statement, larger, farther, sum];
 
 /** A question about what a moment shows; undefined for one that tells nothing to ask about. */
 export function askAbout({ quantities = [], facts = [] }: Moment, random: RandomStream): Exchange | undefined {
@@ -53,6 +51,14 @@ function size(quantities: readonly Quantity[], random: RandomStream): Exchange {
   }
   const user = isShort(random) ? `Size of ${shortName(asked)}?` : `How large is ${asked.name}?`;
   return { skill: "size", user, assistant: sizeWord(asked.value) };
+}
+
+/** "Pole angle above or below +0.05?" */
+function side(quantities: readonly Quantity[], random: RandomStream): Exchange {
+  const asked = random.choice(quantities);
+  const bound = drawBound(asked.value, asked.range, asked.style, random);
+  const user = `${capital(shortName(asked))} above or below ${written(bound, asked.style)}?`;
+  return { skill: "threshold", user, assistant: sideWord(asked.value, bound) };
 }
 
 const PLACES = ["a whole number", "one decimal", "two decimals", "three decimals"];
@@ -107,7 +113,19 @@ function sum(quantities: readonly Quantity[], random: RandomStream): Exchange {
   };
 }
 
-const ABOUT_NUMBERS: readonly Ask[] = [sign, size, round, larger, farther, sum, sum, statement, statement, statement];
+const ABOUT_NUMBERS: readonly Ask[] = [
+  sign,
+  size,
+  round,
+  side,
+  larger,
+  farther,
+  sum,
+  sum,
+  statement,
+  statement,
+  statement,
+];
 
 /** A question about numbers that stand in the question itself. */
 export function askAboutNumbers(random: RandomStream): Exchange {

@@ -62,7 +62,7 @@ function threshold(quantities: readonly Quantity[], random: RandomStream): State
 }
 
 /** A bound near the value half of the time, else anywhere between the least and the greatest. */
-function drawBound(value: number, [low, high]: Range, style: NumberStyle, random: RandomStream): number {
+export function drawBound(value: number, [low, high]: Range, style: NumberStyle, random: RandomStream): number {
   const width = high - low;
   const bound =
     random.random() < 0.5 ? value + spread(random, width / 8) : (low + high) / 2 + spread(random, width / 2);
@@ -85,11 +85,10 @@ function compared(
   random: RandomStream,
 ): Statement {
   const above = random.random() < 0.5;
-  const names = above ? ["above", "larger than", "more than"] : ["below", "smaller than", "less than"];
   return {
     skill,
     subject: words,
-    complement: `${random.choice(names)} ${text}`,
+    complement: `${above ? "above" : "below"} ${text}`,
     signs: `${signs} ${above ? ">" : "<"} ${text}`,
     holds: (now) => (above ? valueIn(now) > bound + EQUAL : valueIn(now) < bound - EQUAL),
   };
