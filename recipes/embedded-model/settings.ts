@@ -15,7 +15,7 @@ export const TRAINING = {
   seed: 1,
   /** Conversations that the tokenizer is made from. */
   tokenizerDraws: 20_000,
-  steps: 8000,
+  steps: 6000,
   /** Conversations of an update. */
   batchSize: 128,
   learningRate: 2e-3,
