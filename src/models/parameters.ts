@@ -69,6 +69,14 @@ export class ParameterBuffer {
     return (await this.runtime.read(this.view(name, this.gradients))).data as Float32Array;
   }
 
+  /** Sets the gradients of some parameters to zero. */
+  async dropGradients(isDropped: (name: string) => boolean): Promise<void> {
+    for (const [name, { shape }] of this.places) {
+      if (isDropped(name))
+        await this.runtime.write(this.view(name, this.gradients), new Float32Array(elementCount(shape)));
+    }
+  }
+
   free(): void {
     this.runtime.free(this.values);
     this.runtime.free(this.gradients);

@@ -223,6 +223,7 @@ const EMBEDDED_PPO_DEFAULTS = {
   initKlCoef: 0,
   adaptiveKl: false,
   advantageLevel: "turn",
+  rewardScaling: true,
   vfCoef: 0.5,
   entropyCoef: 0.03,
   entropySchedulerType: "linear",

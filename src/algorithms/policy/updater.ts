@@ -62,11 +62,14 @@ export class PolicyUpdater {
       random,
       learningRateFactor,
       accept = () => true,
+      only,
     }: {
       readonly temperature: number;
       readonly random: RandomStream;
       readonly learningRateFactor?: number;
       readonly accept?: (statistics: Readonly<Record<string, number>>) => boolean;
+      /** The parameters that are changed; all by default. */
+      readonly only?: (parameter: string) => boolean;
     },
   ): Promise<UpdateResult> {
     const statistics: Record<string, number> = {};
@@ -91,6 +94,7 @@ export class PolicyUpdater {
     if (!accept(statistics))
       return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
     const { learningRate } = this.optimizer;
+    if (only !== undefined) await this.model.parameters.dropGradients((name) => !only(name));
     const result = Number.isFinite(statistics.loss)
       ? await this.optimizer.update({ learningRateFactor })
       : { gradNorm: Number.NaN, learningRate, skipped: true };

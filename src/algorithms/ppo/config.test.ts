@@ -22,10 +22,13 @@ describe("resolvePpoConfig", () => {
       whitenAdvantages: true,
       cliprange: 0.2,
       cliprangeValue: 0.2,
+      valueWarmup: 0,
       vfCoef: 0.1,
       entropyCoef: 0,
       entropySchedulerType: "constant",
       ratioThreshold: 10,
+      rewardClip: undefined,
+      rewardScaling: false,
       targetKl: undefined,
     });
     for (const { source } of Object.values(ppoSettings)) expect(source).toMatch(/TRL|LlamaGym/);

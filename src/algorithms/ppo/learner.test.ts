@@ -106,6 +106,30 @@ describe("PpoLearner", () => {
     expect(updates.at(-1)!["ppo/val/var_explained"]).toBeGreaterThan(0.9);
   });
 
+  it("trains the value head alone in the warm-up, then the policy too", async () => {
+    const { model, agent } = await bandit({ valueWarmup: 2, vfCoef: 1, entropyCoef: 0.1 });
+    const { parameters } = model.causalLM;
+    const bodies = parameters.names.filter((name) => !name.startsWith("v_head."));
+    const body = async () => Promise.all(bodies.map(async (name) => parameters.read(name)));
+    const head = async () => parameters.read("v_head.summary.weight");
+    const [bodyBefore, headBefore] = [await body(), await head()];
+    await pull(agent, 64, () => 1);
+    expect(await body()).toEqual(bodyBefore);
+    expect(await head()).not.toEqual(headBefore);
+    await pull(agent, 32, () => 1);
+    expect(await body()).not.toEqual(bodyBefore);
+  });
+
+  it("learns from rewards of hundreds what it learns from small ones, when they are scaled", async () => {
+    const values = { vfCoef: 1, cliprangeValue: 0.5 };
+    const { updates } = await pull((await bandit({ ...values, rewardScaling: true })).agent, 320, (arm) => 400 * arm);
+    const { updates: raw } = await pull((await bandit(values)).agent, 320, (arm) => 400 * arm);
+    // Unscaled, the gradient is all value; it is the policy's that is wanted.
+    expect(updates.at(-1)!["ppo/reward_scale"]).toBeGreaterThan(200);
+    expect(updates.at(-1)!.grad_norm).toBeLessThan(raw.at(-1)!.grad_norm / 50);
+    expect(updates.at(-1)!["ppo/mean_scores"]).toBeGreaterThan(360);
+  });
+
   it("ends an update when the policy has moved too far from where it was", async () => {
     const { agent } = await bandit({ numPpoEpochs: 8 });
     const [whole] = (await pull(agent, 32, (arm) => arm)).updates;

@@ -16,6 +16,7 @@ import { ppoAdvantages } from "./advantages.js";
 import { resolvePpoConfig, type PpoConfig, type PpoOptions } from "./config.js";
 import { ppoInputs, ppoLoss, type PpoTokens } from "./loss.js";
 import { isRatioTooLarge, ppoMetrics, type PpoSums } from "./metrics.js";
+import { RewardScale, type RewardScaleState } from "./reward-scale.js";
 
 /** What is known of a turn's decisions before an update; arrays have one entry for each. */
 interface ScoredTurn {
@@ -36,6 +37,8 @@ type PreparedTurn = PpoTokens & { readonly turn: Turn };
 
 /** How schedules stand. */
 interface Factors {
+  /** Whether only the value head learns yet. */
+  readonly isWarmup: boolean;
   readonly learningRate: number;
   /** Undefined without an entropy bonus. */
   readonly entropy: number | undefined;
@@ -44,6 +47,8 @@ interface Factors {
 /** What a checkpoint keeps of PPO besides the optimiser. */
 interface PpoState {
   readonly kl: KlControllerState;
+  readonly rewards: RewardScaleState;
+  readonly updates: number;
   readonly random: RandomState;
 }
 
@@ -52,13 +57,18 @@ interface PpoState {
  * 2019), as TRL 0.7 defines it for LlamaGym.
  */
 export class PpoLearner implements Learner {
+  private rewards: RewardScale;
+  private updates = 0;
+
   private constructor(
     readonly config: PpoConfig,
     private readonly policy: PolicyTraits,
     private readonly updater: PolicyUpdater,
     private readonly scorer: TurnScorer,
     private kl: KlController,
-  ) {}
+  ) {
+    this.rewards = new RewardScale(config);
+  }
 
   /** Throws INVALID_ARGUMENT for settings out of range, INVALID_STATE for a model that cannot be trained so. */
   static async create(model: CausalLM, options: PpoOptions, policy: PolicyTraits): Promise<PpoLearner> {
@@ -83,6 +93,7 @@ export class PpoLearner implements Learner {
   async update(segments: readonly Segment[], { done = 0 }: UpdateOptions = {}): Promise<Metrics> {
     const { config, kl, policy } = this;
     const factors: Factors = {
+      isWarmup: this.updates < config.valueWarmup,
       learningRate: runFactor(config.lrSchedulerType, done),
       entropy: config.entropyCoef === 0 ? undefined : runFactor(config.entropySchedulerType, done),
     };
@@ -102,6 +113,7 @@ export class PpoLearner implements Learner {
       }
     }
     if (kl.value > 0) kl.update(metrics["objective/kl"], turns.length);
+    this.updates++;
     return {
       ...metrics,
       ...ppoMetrics(averages(results.map(({ sums }) => sums)), join(turns)),
@@ -113,14 +125,21 @@ export class PpoLearner implements Learner {
   }
 
   async getState(): Promise<LearnerState> {
-    const state: PpoState = { kl: this.kl.state(), random: this.policy.random.getState() };
+    const state: PpoState = {
+      kl: this.kl.state(),
+      rewards: this.rewards.state(),
+      updates: this.updates,
+      random: this.policy.random.getState(),
+    };
     return { optimizer: await this.updater.state(), state };
   }
 
   async setState({ optimizer, state }: LearnerState): Promise<void> {
-    const { kl, random } = state as PpoState;
+    const { kl, rewards, updates, random } = state as PpoState;
     await this.updater.restore(optimizer);
     this.kl = createKlController(this.config, kl);
+    this.rewards = new RewardScale(this.config, rewards);
+    this.updates = updates;
     this.policy.random.setState(random);
   }
 
@@ -156,12 +175,14 @@ export class PpoLearner implements Learner {
 
   /** Advantages and returns of all turns. */
   private prepare(segments: readonly ScoredSegment[]): { turns: PreparedTurn[]; metrics: Metrics } {
+    const rewardsOf = (turns: readonly ScoredTurn[]) => turns.map(({ turn }) => turn.reward);
+    this.rewards.observe(segments.map(({ turns, bootstrap }) => ({ rewards: rewardsOf(turns), bootstrap })));
     const samples = segments.map(({ turns, bootstrap }) => {
       let end = 0;
       return {
         kls: concatenate(turns.map(({ kls }) => kls)),
         values: concatenate(turns.map(({ oldValues }) => oldValues)),
-        turns: turns.map(({ turn, kls }) => ({ end: (end += kls.length), reward: turn.reward })),
+        turns: turns.map(({ turn, kls }) => ({ end: (end += kls.length), reward: this.rewards.apply(turn.reward) })),
         bootstrap,
       };
     });
@@ -182,6 +203,7 @@ export class PpoLearner implements Learner {
         "objective/kl_coef": klCoef,
         "objective/entropy": -mean(scored.map(({ oldLogProbs }) => sum(oldLogProbs))),
         "ppo/mean_scores": mean(turns.map(({ turn }) => turn.reward)),
+        ...(this.config.rewardScaling ? { "ppo/reward_scale": this.rewards.scale } : {}),
         "ppo/mean_non_score_reward": mean(concatenate(found.map(({ nonScoreRewards }) => nonScoreRewards))),
       },
     };
@@ -200,10 +222,15 @@ export class PpoLearner implements Learner {
         random: policy.random,
         learningRateFactor: factors.learningRate,
         accept: (sums) => !isRatioTooLarge(sums, config),
+        only: factors.isWarmup ? isOfValueHead : undefined,
       },
     );
     return { ...result, sums: statistics as PpoSums };
   }
+}
+
+function isOfValueHead(parameter: string): boolean {
+  return parameter.startsWith("v_head.");
 }
 
 /** Throws INVALID_STATE for a model that PPO cannot train. */
