@@ -31,4 +31,16 @@ describe("examples", () => {
     expect(printed).toMatch(/^episode \d+: [01]\.\d\d of the tasks done$/m);
     expect(printed).toMatch(/^after: /m);
   });
+
+  it("cartpole plays groups and measures", { timeout: 240_000 }, () => {
+    const printed = run("cartpole", "700");
+    expect(printed).toMatch(/^\d+ turns: mean return \d+\.\d, entropy 0\.\d{3}$/m);
+    expect(printed).toMatch(/^greedy mean return \d+\.\d ± \d+\.\d/m);
+  });
+
+  it("grpo learns a rule from reward functions", { timeout: 240_000 }, () => {
+    const shares = Array.from(run("grpo", "40").matchAll(/^step \d+: (\d+) % right/gm), ([, share]) => Number(share));
+    expect(shares).toHaveLength(4);
+    expect(shares.at(-1)).toBeGreaterThan(80);
+  });
 });

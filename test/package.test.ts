@@ -49,6 +49,8 @@ const guides = [
   "docs/sft.md",
   "docs/demonstrations.md",
   "docs/models.md",
+  "docs/algorithms/grpo.md",
+  "docs/algorithms/reward-functions.md",
 ];
 
 async function examplesOf(guide: string): Promise<string> {

@@ -5,12 +5,12 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 const EPISODES = 64;
 
 /**
- * What fits the embedded model better where episodes are compared: many of them, a higher learning rate, an entropy bonus that falls,
- * and no divergence from a reference policy that replies at random.
+ * What fits the embedded model better where episodes are compared: many of them, a higher learning rate, and something that keeps it
+ * trying: an entropy bonus that falls. Its reference policy replies at random, so there is nothing to stay close to.
  */
 export function embeddedGroupDefaults(
   algorithm: Exclude<AlgorithmName, "ppo">,
-  { numGenerations = algorithm === "reinforce" ? 1 : 4 }: AlgorithmSettings,
+  { numGenerations = 8 }: AlgorithmSettings,
 ): AlgorithmSettings {
   const shared = {
     numGenerations,
@@ -21,10 +21,11 @@ export function embeddedGroupDefaults(
     learningRate: 1e-3,
     maxGradNorm: 0.5,
   };
-  const entropy = { entropyCoef: 0.03, entropySchedulerType: "linear" } as const;
+  const bonus = (entropyCoef: number) => ({ entropyCoef, entropySchedulerType: "linear" }) as const;
   return {
-    grpo: { ...shared, ...entropy },
-    rloo: { ...shared, beta: 0 },
-    reinforce: { ...shared, ...entropy, klCoef: 0 },
+    grpo: { ...shared, ...bonus(0.1) },
+    // Dividing by the group's deviation favours what is seldom tried; without it the bonus must do more.
+    rloo: { ...shared, ...bonus(0.2), beta: 0 },
+    reinforce: { ...shared, ...bonus(0.15), baseline: numGenerations > 1 ? "group" : "none", klCoef: 0 } as const,
   }[algorithm];
 }

@@ -43,6 +43,13 @@ export const rlooSettings = {
     description: "weight of the divergence from the reference policy, taken from the reward",
     source: TRL,
   },
+  entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: "off, as in TRL 1.16" },
+  entropySchedulerType: {
+    default: "constant",
+    choices: SCHEDULES,
+    description: "how the entropy bonus falls over the run",
+    source: "off, as in TRL 1.16",
+  },
   normalizeAdvantages: {
     default: false,
     description: "bring the batch's advantages to mean 0, deviation 1",

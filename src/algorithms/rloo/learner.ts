@@ -35,12 +35,12 @@ function rlooAlgorithm(config: RlooConfig): CriticFreeAlgorithm {
     startsAlike: true,
     comparesWithinGroups: !config.normalizeAdvantages,
     objective: (nodes) => rlooLoss(nodes, config),
-    entropy: "value",
+    entropy: config.entropyCoef === 0 ? "value" : "gradient",
     usesReference: config.beta > 0,
     usesEntropies: false,
-    regularises: false,
+    regularises: config.entropyCoef > 0,
     credit: (episodes) => credit(episodes, config),
-    inputs: (turns, { sequences }) => rlooInputs(turns.map(sequenceOf), sequences),
+    inputs: (turns, step) => rlooInputs(turns.map(sequenceOf), step, config),
     metrics: ({ perToken }, turns) =>
       rlooMetrics({ ratio: perToken.ratio!, entropy: perToken.entropy }, turns.map(sequenceOf), config),
   };

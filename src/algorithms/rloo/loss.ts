@@ -1,8 +1,10 @@
-import { exp, input, scatterAddRows, sub, symbol } from "../../graph/index.js";
+import { exp, input, mul, scatterAddRows, sub, symbol } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
 import { int32, type FloatTensor, type Tensor } from "../../tensor/tensor.js";
+import { sum } from "../shared/arrays.js";
 import { repeatEach, vector } from "../shared/sequences.js";
+import { invalid } from "../shared/settings.js";
 import { mean, type Numbers } from "../shared/statistics.js";
 import { clippedSurrogate, ratioBounds, weightedSum } from "../shared/surrogate.js";
 import type { RlooConfig } from "./config.js";
@@ -16,42 +18,61 @@ export interface RlooSequence {
   readonly advantage: number;
 }
 
-type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh">;
+type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<RlooConfig, "entropyCoef">>;
+
+/** What an optimiser step trains on in all; a run of it may hold but a part. */
+export interface RlooUpdate {
+  readonly sequences: number;
+  /** Tokens that the entropy bonus is the mean over. */
+  readonly tokens: number;
+  /** Multiplies the entropy bonus, which may fall over a run. Default 1. */
+  readonly entropyFactor?: number;
+}
 
 /**
  * RLOO's loss as in TRL 1.16: PPO's clipped surrogate with the ratio of whole sequences, sum of weights[s] * loss[s] with weights
- * of 1 / (sequences of the optimiser step). All tokens of a sequence must be in one run. The statistic `ratio` is [sequences].
+ * of 1 / (sequences of the optimiser step), less entropyCoef times the mean entropy. All tokens of a sequence must be in one run.
+ * The statistic `ratio` is [sequences]. Throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function rlooLoss(
   { selected, logProbs, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "entropy">,
-  range: LossConfig,
+  { entropyCoef = 0, ...range }: LossConfig,
 ): Objective {
   const sequences = symbol("sequences");
   const perSequence = (name: string) => input(name, "float32", [sequences]);
   const summed = scatterAddRows(logProbs, input("rows", "int32", [selected]), sequences);
   const ratio = exp(sub(summed, perSequence("oldLogProbs")));
   const surrogate = clippedSurrogate(ratio, perSequence("advantages"), range);
+  if (entropyCoef !== 0 && entropy === undefined) {
+    throw invalid(
+      `RLOO's entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
+    );
+  }
+  const policyLoss = weightedSum(surrogate.loss, perSequence("weights"));
+  const bonus = () => mul(weightedSum(entropy!, input("entropyWeights", "float32", [selected])), entropyCoef);
   return {
-    loss: weightedSum(surrogate.loss, perSequence("weights")),
+    loss: entropyCoef === 0 ? policyLoss : sub(policyLoss, bonus()),
     statistics: { ratio, ...(entropy === undefined ? {} : { entropy }) },
   };
 }
 
-/** The inputs of rlooLoss for the sequences of a run, in the order of its tokens; `total` is those of the optimiser step. */
+/**
+ * The inputs of rlooLoss for the sequences of a run, in the order of its tokens; `update` is the whole optimiser step. Entropy
+ * weights are wanted where there is an entropy bonus.
+ */
 export function rlooInputs(
   sequences: readonly RlooSequence[],
-  total: number = sequences.length,
+  update: RlooUpdate = { sequences: sequences.length, tokens: sum(sequences.map(({ length }) => length)) },
+  { entropyCoef = 0 }: Partial<Pick<RlooConfig, "entropyCoef">> = {},
 ): Record<string, FloatTensor | Tensor<"int32">> {
+  const lengths = sequences.map(({ length }) => length);
+  const share = (update.entropyFactor ?? 1) / Math.max(update.tokens, 1);
   return {
-    rows: int32(
-      repeatEach(
-        sequences.keys(),
-        sequences.map(({ length }) => length),
-      ),
-    ),
+    rows: int32(repeatEach(sequences.keys(), lengths)),
     oldLogProbs: vector(sequences.map(({ oldLogProb }) => oldLogProb)),
     advantages: vector(sequences.map(({ advantage }) => advantage)),
-    weights: vector(sequences.map(() => 1 / total)),
+    weights: vector(sequences.map(() => 1 / update.sequences)),
+    ...(entropyCoef === 0 ? {} : { entropyWeights: vector(new Float32Array(sum(lengths)).fill(share)) }),
   };
 }
 

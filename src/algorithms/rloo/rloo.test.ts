@@ -60,7 +60,10 @@ describe("rlooLoss", () => {
       runtime,
       rlooLoss({ selected, logProbs, entropy: undefined }, range),
       { logProbs },
-      { logProbs: float32(values.slice(start, end)), ...rlooInputs(sequences.slice(from, to), total) },
+      {
+        logProbs: float32(values.slice(start, end)),
+        ...rlooInputs(sequences.slice(from, to), total === undefined ? undefined : { sequences: total, tokens: 4 }),
+      },
     );
   };
 
@@ -80,5 +83,32 @@ describe("rlooLoss", () => {
     const [whole, first, second] = [await run(0, 3), await run(0, 1, 3), await run(1, 3, 3)];
     expect(first.loss + second.loss).toBeCloseTo(whole.loss, 6);
     expect([...first.gradients.logProbs, ...second.gradients.logProbs]).toEqual([...whole.gradients.logProbs]);
+  });
+});
+
+describe("rlooLoss with an entropy bonus", () => {
+  const selected = symbol("selected");
+  const logProbs = input("logProbs", "float32", [selected]);
+  const entropy = input("entropy", "float32", [selected]);
+  const config = { epsilon: 0.2, epsilonHigh: 0.2, entropyCoef: 0.1 };
+  const sequences = [
+    { length: 2, oldLogProb: -3, advantage: 0 },
+    { length: 1, oldLogProb: -0.5, advantage: 0 },
+  ];
+  const update = { sequences: 2, tokens: 3, entropyFactor: 0.5 };
+
+  it("rewards the mean entropy of all tokens, less as a run goes on", async () => {
+    const { loss, gradients } = await evaluateObjective(
+      runtime,
+      rlooLoss({ selected, logProbs, entropy }, config),
+      { logProbs, entropy },
+      { logProbs: float32([-1, -2, -0.5]), entropy: float32([1, 2, 6]), ...rlooInputs(sequences, update, config) },
+    );
+    expect(loss).toBeCloseTo(-0.1 * 0.5 * 3, 6);
+    for (const slope of gradients.entropy) expect(slope).toBeCloseTo((-0.1 * 0.5) / 3, 7);
+  });
+
+  it("needs entropies where they count", () => {
+    expect(() => rlooLoss({ selected, logProbs, entropy: undefined }, config)).toThrow("RLOO's entropyCoef is 0.1");
   });
 });
