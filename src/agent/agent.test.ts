@@ -36,7 +36,7 @@ describe("the loop", () => {
     await agent.act("four");
     await agent.act("five");
     expect(given).toEqual([]);
-    expect(await agent.terminateEpisode()).toEqual({});
+    expect(await agent.terminateEpisode()).toMatchObject({ "extraction/function": 1, "extraction/failed": 0 });
     expect(given.map(({ turns, end }) => [turns.map(({ reward }) => reward), end])).toEqual([
       [[1, 2.5], "terminated"],
       [[0, 0, 0], "terminated"],

@@ -6,6 +6,7 @@ import type { MaybePromise } from "../envs/maybe-promise.js";
 import { LlamaGymError } from "../errors.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { checkObservation } from "../rollout/checks.js";
+import type { Extraction } from "../rollout/extraction.js";
 import { Playthrough } from "../rollout/playthrough.js";
 import { PromptWriter } from "../rollout/prompt-writer.js";
 import { Replier } from "../rollout/replier.js";
@@ -15,6 +16,7 @@ import type { PlaySettings } from "../rollout/settings.js";
 import type { Segment, Turn } from "../rollout/turn.js";
 import { RandomStream } from "../tensor/random.js";
 import type { Tokenizer } from "../text/index.js";
+import { extractionShares } from "./extraction/counter.js";
 import type { AgentOptions } from "./options.js";
 import { playSettings } from "./play-settings.js";
 import type { ReplayBuffer } from "./replay/buffer.js";
@@ -94,8 +96,15 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     );
   }
 
-  /** The action that a reply means; undefined when it means none (see the option invalidReply). */
-  abstract extractAction(response: string, observation: Observation, info: Info): MaybePromise<Action | undefined>;
+  /**
+   * The action that a reply means; undefined when it means none (see the option invalidReply). What `extractAction` of
+   * `llamagym` gives may be given as it is: metrics then tell how actions are found.
+   */
+  abstract extractAction(
+    response: string,
+    observation: Observation,
+    info: Info,
+  ): MaybePromise<Action | Extraction<Action> | undefined>;
 
   /** The whole prompt of a turn in one message, without system prompt and earlier turns. */
   formatPrompt?(observation: Observation, info: Info): string;
@@ -283,7 +292,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
         "There is nothing to train on: no episode has ended since the last update.",
       );
     const learner = await this.learner();
-    return learner.update(this.segments.splice(0));
+    const segments = this.segments.splice(0);
+    const metrics = await learner.update(segments);
+    return { ...metrics, ...extractionShares(segments.flatMap(({ turns }) => turns)) };
   }
 
   /** One call at a time: each builds on what the last one left. */

@@ -2,7 +2,10 @@ import { choicesFor, type TextForm } from "../envs/text-form.js";
 import type { Info } from "../envs/info.js";
 import { LlamaGymError } from "../errors.js";
 import type { LanguageModel } from "../generation/language-model.js";
+import { failure, ofWholeReply, type Extraction } from "../rollout/extraction.js";
 import { Agent } from "./agent.js";
+import { extractAction } from "./extraction/extraction.js";
+import { actionStrategies } from "./extraction/strategies.js";
 import type { AgentOptions } from "./options.js";
 
 export const REPLY_KINDS = ["free", "choices", "scored"] as const;
@@ -39,8 +42,21 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     return this.text.formatObservation(observation, info);
   }
 
-  override extractAction(response: string, observation: Observation, info: Info): Action | undefined {
-    return this.text.parseAction(response, observation, info);
+  /**
+   * The action that the environment's own parser reads; where it reads none, what the reply says of the choices that the
+   * environment lists, in any of the forms of `actionStrategies` but numbers.
+   */
+  override extractAction(
+    response: string,
+    observation: Observation,
+    info: Info,
+  ): Action | Extraction<Action> | undefined {
+    const parse = (text: string) => this.text.parseAction(text, observation, info);
+    const value = parse(response);
+    if (value !== undefined) return ofWholeReply<Action>({ kind: "parser", value });
+    const choices = choicesFor(this.text, observation, info)?.filter((choice) => /[\p{L}\p{N}]/u.test(choice)) ?? [];
+    if (choices.length === 0) return ofWholeReply<Action>(failure("The environment finds no action in it."));
+    return extractAction(response, actionStrategies({ choices, numbers: false }, parse));
   }
 
   override getChoices(observation: Observation, info: Info): readonly string[] | undefined {

@@ -2,6 +2,7 @@ import type { TextAgent } from "../agent/text-agent.js";
 import type { Env } from "../envs/index.js";
 import { LlamaGymError } from "../errors.js";
 import { RandomStream } from "../tensor/random.js";
+import type { Turn } from "../rollout/turn.js";
 import { Play, rounded } from "./play-session.js";
 
 interface SessionOptions {
@@ -23,6 +24,8 @@ export class AgentSession {
   private readonly random: RandomStream;
   private replies = 0;
   private understood = 0;
+  /** Of these, those that the environment's own parser did not understand. */
+  private extracted = 0;
   /** The reply as it was last shown. */
   private said = "";
 
@@ -55,7 +58,8 @@ export class AgentSession {
     if (episodes > 1) {
       print(`\nMean return ${rounded(total / episodes)}, ${rounded(steps / episodes)} steps, of ${episodes} episodes.`);
     }
-    print(`${this.understood} of ${this.replies} replies were actions.`);
+    const guessed = this.extracted === 0 ? "" : `, ${this.extracted} of them by extraction`;
+    print(`${this.understood} of ${this.replies} replies were actions${guessed}.`);
   }
 
   private async playEpisode(): Promise<void> {
@@ -73,16 +77,18 @@ export class AgentSession {
       }
       this.replies++;
       if (turn.isValid) this.understood++;
-      await this.take(turn.text.trim(), action, turn.isValid);
+      if (turn.isValid && turn.extraction !== "parser") this.extracted++;
+      await this.take(turn, action);
     }
   }
 
-  private async take(reply: string, action: unknown, isValid: boolean): Promise<void> {
+  private async take({ text, isValid, extraction }: Turn, action: unknown): Promise<void> {
     const { env, play, options } = this;
-    this.said = `> ${reply.replaceAll("\n", "\n  ")}`;
+    this.said = `> ${text.trim().replaceAll("\n", "\n  ")}`;
     options.print(this.said);
+    const name = env.text?.formatAction(action) ?? String(action);
+    if (isValid && extraction !== "parser") options.print(`Taken for: ${name} (${extraction})`);
     if (!isValid) {
-      const name = env.text?.formatAction(action) ?? String(action);
       options.print(`That is no action here; at random: ${name}`);
       this.said = `> ${name}`;
     }

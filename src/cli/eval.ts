@@ -1,3 +1,4 @@
+import { extractionKinds } from "../rollout/extraction.js";
 import { evaluate, type Evaluation } from "../training/evaluate.js";
 import { readableEnv } from "../training/make-agent.js";
 import type { TrainConfig } from "../training/settings.js";
@@ -71,7 +72,7 @@ function described({ adapter, sample }: Values, { model, replies, temperature }:
 }
 
 function report(
-  { episodes, meanReturn, standardError, meanLength, invalidRatio }: Evaluation,
+  { episodes, meanReturn, standardError, meanLength, invalidRatio, extraction }: Evaluation,
   policy: string,
   references: readonly PolicyReturn[],
 ): string {
@@ -79,6 +80,15 @@ function report(
   return [
     returnsTable([...references, { policy, meanReturn, standardError }]),
     "",
-    `${episodes} episodes of ${meanLength.toFixed(1)} turns on average${invalid}.`,
+    `${episodes} episodes of ${meanLength.toFixed(1)} turns on average${invalid}.${foundOtherwise(extraction)}`,
   ].join("\n");
+}
+
+/** How actions were found where the environment's own parser found none; "" where there were none such. */
+function foundOtherwise(shares: Evaluation["extraction"]): string {
+  const kinds = extractionKinds.flatMap((kind) => {
+    const share = shares[`extraction/${kind}`] ?? 0;
+    return kind === "parser" || share === 0 ? [] : [`${kind} ${(100 * share).toFixed(1)} %`];
+  });
+  return kinds.length === 0 ? "" : `\nActions that only the extraction found, by kind: ${kinds.join(", ")}.`;
 }

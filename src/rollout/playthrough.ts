@@ -2,6 +2,7 @@ import { LlamaGymError } from "../errors.js";
 import type { Info } from "../envs/info.js";
 import type { RandomStream } from "../tensor/random.js";
 import { Dialogue, type DialogueState } from "./dialogue.js";
+import { asExtraction, type Extraction } from "./extraction.js";
 import type { PromptWriter } from "./prompt-writer.js";
 import type { Replier, SampledReply } from "./replier.js";
 import type { Role } from "./role.js";
@@ -80,16 +81,16 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     const prompt = this.prompt();
     let attempts = 0;
     let reply: SampledReply;
-    let action: Action | undefined;
+    let found: Extraction<Action>;
     do {
       reply = await this.replier.reply({ prompt, choices, random: this.random, signal });
       signal?.throwIfAborted();
       attempts++;
-      action = await this.read(reply.text, situation);
-    } while (action === undefined && attempts <= settings.invalidReply.retries);
+      found = await this.read(reply.text, situation);
+    } while (found.kind === "failure" && attempts <= settings.invalidReply.retries);
     const { tokens, logProbs, allowed, scored, text, finishReason } = reply;
-    const isValid = action !== undefined;
-    const taken = action ?? (await this.fallback(situation, text));
+    const isValid = found.kind !== "failure";
+    const action = found.kind === "failure" ? await this.fallback(situation, text, found.reason) : found.value;
     this.dialogue.accept(tokens);
     this.situation = undefined;
     const penalty = isValid ? 0 : settings.invalidReply.penalty;
@@ -102,11 +103,12 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       text,
       finishReason,
       isValid,
+      extraction: found.kind,
       attempts,
       penalty,
       reward: 0 - penalty,
     };
-    return { action: taken, turn };
+    return { action, turn };
   }
 
   getState(): DialogueState {
@@ -119,15 +121,15 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     this.dialogue.setState(state);
   }
 
-  private async read(text: string, { observation, info }: Situation<Observation>): Promise<Action | undefined> {
+  private async read(text: string, { observation, info }: Situation<Observation>): Promise<Extraction<Action>> {
     try {
-      return await this.role.extractAction(text, observation, info);
+      return asExtraction(await this.role.extractAction(text, observation, info));
     } catch (error) {
       throw failed("extractAction", error, ` on the reply ${JSON.stringify(text)}`);
     }
   }
 
-  private async fallback({ observation, info }: Situation<Observation>, text: string): Promise<Action> {
+  private async fallback({ observation, info }: Situation<Observation>, text: string, reason: string): Promise<Action> {
     const { fallback } = this.settings.invalidReply;
     if (fallback !== "error") {
       try {
@@ -138,7 +140,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",
-      `extractAction found no action in the reply ${JSON.stringify(text)}. Let it always give one, or say what happens then ` +
+      `extractAction found no action in the reply ${JSON.stringify(text)}.${reason && ` ${reason}`} Let it always give one, or say what happens then ` +
         "by the option invalidReply: { retries, fallback, penalty }.",
     );
   }

@@ -1,5 +1,6 @@
 import type { Info } from "../envs/info.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
+import type { Extraction } from "./extraction.js";
 
 /** What an agent is told, shown and understood to answer. `Agent` is the class that users extend. */
 export interface Role<Observation = unknown, Action = unknown> {
@@ -7,8 +8,12 @@ export interface Role<Observation = unknown, Action = unknown> {
   getSystemPrompt(): string | undefined;
   /** How an observation reads. */
   formatObservation(observation: Observation, info: Info): string;
-  /** The action that a reply means; undefined when it means none. */
-  extractAction(response: string, observation: Observation, info: Info): MaybePromise<Action | undefined>;
+  /** The action that a reply means, or how it was found; undefined when it means none. */
+  extractAction(
+    response: string,
+    observation: Observation,
+    info: Info,
+  ): MaybePromise<Action | Extraction<Action> | undefined>;
   /** The whole prompt of a turn in one message, in place of system prompt, history and observation. */
   formatPrompt?(observation: Observation, info: Info): string;
   /** The replies that are possible, for an agent whose replies are held to them; undefined for a free reply. */

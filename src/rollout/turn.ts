@@ -1,4 +1,5 @@
 import type { FinishReason } from "../generation/request.js";
+import type { Extraction } from "./extraction.js";
 
 /** The actions among which one was drawn by their scores, the softmax of weight * (sum of a text's log-probabilities). */
 export interface ScoredActions {
@@ -25,6 +26,8 @@ export interface Turn {
   readonly finishReason: FinishReason;
   /** Whether an action was read out of the reply. */
   readonly isValid: boolean;
+  /** How the action was found; undefined for a reply that is no action, but an answer. */
+  readonly extraction?: Extraction<unknown>["kind"];
   /** Replies that were drawn until this one, itself included. */
   readonly attempts: number;
   /** What was taken from the reward because the reply meant no action. */

@@ -1,4 +1,5 @@
 import type { Agent } from "../agent/agent.js";
+import { extractionShares } from "../agent/extraction/counter.js";
 import type { Env } from "../envs/env.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
 import { checkNumber } from "../generation/options.js";
@@ -25,6 +26,8 @@ export interface Evaluation {
   readonly meanLength: number;
   /** Share of turns whose reply meant no action. */
   readonly invalidRatio: number;
+  /** How actions were found: the share of each kind and of failures among the replies, by the names of the metrics. */
+  readonly extraction: Readonly<Record<string, number>>;
 }
 
 /** Random streams of a run by what they decide; each is a child of the run's seed. */
@@ -59,6 +62,7 @@ export async function evaluate(
       episodes: played.length,
       meanLength: turns.length / Math.max(1, played.length),
       invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
+      extraction: extractionShares(turns),
     };
   } finally {
     // What was computed on the way is forgotten: training goes on with the same numbers as without an evaluation.

@@ -249,7 +249,7 @@ describe("Trainer", () => {
     const [row] = samples[0][1];
     expect(row.prompt).toMatch(/Say it\.[\s\S]*\d/);
     expect(["even", "odd"]).toContain(row.completion);
-    expect(row.is_valid).toBe(true);
+    expect(row).toMatchObject({ is_valid: true, extraction: "function" });
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Agent } from "../agent/agent.js";
+import { extractionShares } from "../agent/extraction/counter.js";
 import { sftMetrics } from "../agent/replay/sft-metrics.js";
 import type { SftStats } from "../algorithms/sft/trainer.js";
 import type { Learner, Metrics } from "../algorithms/learner.js";
@@ -227,6 +228,7 @@ export class Trainer {
       "rollout/turns_per_second": (turns.length * 1000) / (end - start),
       "completions/mean_length": mean(turns.map((turn) => turn.tokens.length)),
       "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
+      ...extractionShares(turns),
       ...learnt,
       num_tokens: tokens,
       episodes,
@@ -273,11 +275,12 @@ export class Trainer {
 
   private samples(turns: readonly Turn[]): SampleRow[] {
     const { tokenizer } = this.options.agent.model;
-    return turns.slice(0, SAMPLES).map(({ prompt, text, reward, isValid }) => ({
+    return turns.slice(0, SAMPLES).map(({ prompt, text, reward, isValid, extraction }) => ({
       prompt: tokenizer.decode(prompt, { skipSpecialTokens: true }),
       completion: text,
       reward,
       is_valid: isValid,
+      extraction: isValid ? extraction : "failed",
     }));
   }
 

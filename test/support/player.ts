@@ -1,11 +1,12 @@
 import { vi } from "vitest";
 import { Agent } from "../../src/agent/agent.js";
+import type { Extraction } from "../../src/rollout/extraction.js";
 import type { Segment } from "../../src/rollout/turn.js";
 
 /** Says "a" or "b"; what counts as an action is up to the test. */
 export class Player extends Agent<string, number> {
   choices: readonly string[] | undefined = ["a", "b"];
-  read: (response: string) => number | undefined = (response) => ["a", "b"].indexOf(response);
+  read: (response: string) => number | Extraction<number> | undefined = (response) => ["a", "b"].indexOf(response);
 
   override getSystemPrompt() {
     return "Rules.";

@@ -1,10 +1,11 @@
-import { type Extraction, type ExtractionKind, extractionKinds } from "./extractor.js";
+import { type Extraction, extractionKinds } from "../../rollout/extraction.js";
+import type { Turn } from "../../rollout/turn.js";
 
 /** Counts how actions were found, for the logs of a run. */
 export class ExtractionCounter {
-  private counts = new Map<ExtractionKind | "failure", number>();
+  private counts = new Map<Extraction<unknown>["kind"], number>();
 
-  add({ kind }: Extraction<unknown>): void {
+  add({ kind }: Pick<Extraction<unknown>, "kind">): void {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
@@ -16,9 +17,22 @@ export class ExtractionCounter {
     const total = [...this.counts.values()].reduce((sum, count) => sum + count, 0);
     if (total === 0) return {};
     const shares = [...extractionKinds, "failure" as const].map(
-      (kind) => [`extraction/${kind}`, (this.counts.get(kind) ?? 0) / total] as const,
+      (kind) => [`extraction/${kind === "failure" ? "failed" : kind}`, (this.counts.get(kind) ?? 0) / total] as const,
     );
     this.counts = new Map();
     return Object.fromEntries(shares);
   }
+}
+
+/** The shares of an update, under extraction/*: of all replies that were drawn for these turns, those drawn again included. */
+export function extractionShares(
+  turns: readonly Pick<Turn, "extraction" | "attempts">[],
+): Readonly<Record<string, number>> {
+  const counter = new ExtractionCounter();
+  for (const { extraction: kind, attempts } of turns) {
+    if (kind === undefined) continue;
+    counter.add({ kind });
+    for (let refused = 1; refused < attempts; refused++) counter.add({ kind: "failure" });
+  }
+  return counter.take();
 }

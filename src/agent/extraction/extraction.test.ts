@@ -224,8 +224,8 @@ describe("ExtractionCounter", () => {
     const strategies = actionStrategies({ choices: moves });
     for (const reply of ["left", "left", '{"action": "right"}', "?"]) counter.add(extractAction(reply, strategies));
     const shares = counter.take();
-    expect(shares).toMatchObject({ "extraction/choice": 0.5, "extraction/json": 0.25, "extraction/failure": 0.25 });
-    expect(Object.keys(shares)).toHaveLength(9);
+    expect(shares).toMatchObject({ "extraction/choice": 0.5, "extraction/json": 0.25, "extraction/failed": 0.25 });
+    expect(Object.keys(shares)).toHaveLength(10);
     expect(Object.values(shares).reduce((sum, share) => sum + share, 0)).toBe(1);
     expect(counter.take()).toEqual({});
   });

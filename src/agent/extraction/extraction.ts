@@ -1,14 +1,18 @@
-import { type Extraction, type Extractor, failure } from "./extractor.js";
+import { type Extraction, failure, ofWholeReply } from "../../rollout/extraction.js";
+import type { Extractor } from "./extractor.js";
 import { readableReply } from "./readable.js";
 
 /**
  * The action that a reply means, by the first strategy that finds one, or why there is none. Reasoning in <think> and the like is
  * left out first, and so is what a model writes for the other side. A strategy that fails ends the search: what the reply says
- * outright counts, right or wrong.
+ * outright counts, right or wrong. An agent's extractAction may give what this gives: a run then counts how actions were found.
  */
 export function extractAction<Value>(reply: string, strategies: readonly Extractor<Value>[]): Extraction<Value> {
   const text = readableReply(reply);
-  if (typeof text !== "string") return text;
+  return ofWholeReply(typeof text === "string" ? firstFound(text, strategies) : text);
+}
+
+function firstFound<Value>(text: string, strategies: readonly Extractor<Value>[]): Extraction<Value> {
   for (const strategy of strategies) {
     const found = strategy(text);
     if (found !== undefined) return found;

@@ -1,4 +1,4 @@
-import { type ExtractionFailure, failure } from "./extractor.js";
+import { type ExtractionFailure, failure } from "../../rollout/extraction.js";
 
 /** What reasoning stands in, in the tags that today's models use. */
 const REASONING = "think|thinking|thought|thoughts|reasoning|reflection";

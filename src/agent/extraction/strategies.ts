@@ -22,6 +22,8 @@ export interface ReadingOptions
   readonly choices?: readonly string[];
   /** A regular expression whose group named `action`, or first group, is the action. */
   readonly pattern?: RegExp;
+  /** Whether a number means a place in the list of choices. Default true; false where the list is not shown with numbers. */
+  readonly numbers?: boolean;
 }
 
 /**
@@ -39,7 +41,7 @@ export function actionStrategies<Action>(
   options: ReadingOptions = {},
   parse?: (text: string) => Action | undefined,
 ): Extractor<Action | string>[] {
-  const { choices, pattern } = options;
+  const { choices, pattern, numbers = true } = options;
   const means = byFunction((text) => (parse === undefined ? text : parse(text)));
   const marked = [jsonAction(options), taggedAnswer(options), ...(pattern === undefined ? [] : [regexMatch(pattern)])];
   if (choices === undefined) {
@@ -49,7 +51,7 @@ export function actionStrategies<Action>(
   const ways = [
     wholeChoice(choices),
     mentionedChoice(choices, options),
-    numberedChoice(choices, options),
+    ...(numbers ? [numberedChoice(choices, options)] : []),
     nearestChoice(choices, options),
   ].map((way) => within(way, means));
   // Other words for a choice, in a text that says nothing else.

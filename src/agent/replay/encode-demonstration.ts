@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../../errors.js";
 import { Dialogue } from "../../rollout/dialogue.js";
+import { asExtraction } from "../../rollout/extraction.js";
 import type { PromptWriter } from "../../rollout/prompt-writer.js";
 import type { Replier } from "../../rollout/replier.js";
 import type { Role } from "../../rollout/role.js";
@@ -45,8 +46,9 @@ async function encodeTurn(
   { role, replier, dialogue: { replyPrefix } }: Learning,
 ): Promise<ReplayTurn> {
   const text = reply.startsWith(replyPrefix) ? reply.slice(replyPrefix.length) : reply;
-  if ((await role.extractAction(text, observation, info)) === undefined)
-    throw new Error("the agent finds no action in it");
+  const found = asExtraction(await role.extractAction(text, observation, info));
+  if (found.kind === "failure")
+    throw new Error(`the agent finds no action in it${found.reason && ` (${found.reason})`}`);
   const choices = role.getChoices?.(observation, info);
   const prompt = dialogue.prompt((ids) => replier.longest(choices, ids));
   const tokens = replier.encode(text, { prompt, choices });
