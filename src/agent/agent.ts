@@ -262,7 +262,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     const { ppo, grpo, rloo, reinforce, maxTokens } = this.options;
     this.learning ??= createLearner(this.model.causalLM, {
       ppo,
-      grpo,
+      grpo: grpo && { maxCompletionLength: this.settings.reply.maxNewTokens, ...grpo },
       rloo,
       reinforce,
       maxTokens,

@@ -1,4 +1,5 @@
 import { invalid } from "../algorithms/shared/settings.js";
+import { algorithms, checkOneAlgorithm, type AlgorithmName } from "../algorithms/table.js";
 import { nearestName } from "../envs/registry/nearest-name.js";
 import { checkNumber, type NumberRule } from "../generation/options.js";
 import { ACTION_SCORINGS, type InvalidReplyPolicy } from "../rollout/settings.js";
@@ -16,6 +17,9 @@ const isNumber = (rule: Omit<NumberRule, "description">) => (value: unknown, nam
 
 const isWhole = (min: number) => isNumber({ integer: true, min });
 
+/** An algorithm's options are decided when its learner is made; what cannot be is said at once. */
+const isOf = (algorithm: AlgorithmName) => (value: unknown) => void algorithms[algorithm].resolve(value as never);
+
 const checks: Checks<AgentOptions> = {
   generation: elsewhere,
   evalTemperature: isNumber({ min: 0 }),
@@ -28,10 +32,10 @@ const checks: Checks<AgentOptions> = {
   },
   invalidReply: (value) => checkOptions("option of invalidReply", value as object, invalidReplyChecks, "invalidReply."),
   shareSparseRewards: isOneOf(true, false),
-  ppo: elsewhere,
-  grpo: elsewhere,
-  rloo: elsewhere,
-  reinforce: elsewhere,
+  ppo: isOf("ppo"),
+  grpo: isOf("grpo"),
+  rloo: isOf("rloo"),
+  reinforce: isOf("reinforce"),
   maxTokens: isWhole(1),
   seed: isWhole(0),
   sftWarmStart: (value, name) => {
@@ -57,9 +61,13 @@ const invalidReplyChecks: Checks<InvalidReplyPolicy> = {
   fallback: (value, name) => (typeof value === "function" ? undefined : isOneOf("error")(value, name)),
 };
 
-/** Throws INVALID_ARGUMENT for an option that there is not, with the nearest that there is, and for a value out of range. */
+/**
+ * Throws INVALID_ARGUMENT for an option that there is not, with the nearest that there is, for a value out of range, and for
+ * options of several algorithms.
+ */
 export function checkAgentOptions<Observation, Action>(options: AgentOptions<Observation, Action>): void {
   checkOptions("agent option", options, checks);
+  checkOneAlgorithm(options);
 }
 
 function checkOptions(

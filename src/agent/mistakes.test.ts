@@ -69,6 +69,13 @@ describe("options", () => {
     [{ invalidReply: { retrie: 1 } }, /Did you mean retries\?/],
     [{ generation: { temperature: -1 } }, /temperature must be/],
     [{ generation: { maxTokens: 1 } }, /no generation option "maxTokens"/],
+    [{ generation: { maxNewTokens: 256 } }, /no room for a prompt in a context of 256 tokens/],
+    [{ generation: { maxNewTokens: 20 }, maxContext: 20 }, /no room for a prompt in a context of 20 tokens/],
+    [{ grpo: { numGenerations: 1 } }, /GRPO's numGenerations must be a whole number of at least 2/],
+    [{ rloo: { batchSize: 9, numGenerations: 4 } }, /RLOO's batchSize is 9, which groups of 4/],
+    [{ reinforce: { numGeneration: 4 } }, /Did you mean numGenerations\?/],
+    [{ ppo: { batchSize: 0 } }, /batchSize must be a whole number/],
+    [{ ppo: {}, grpo: {} }, /there are options for ppo and grpo/],
   ])("refuses %j", (options, message) => {
     expect(() => new Player(model, undefined, options as never)).toThrow(message);
   });

@@ -1,3 +1,4 @@
+import { invalid } from "../algorithms/shared/settings.js";
 import { resolveOptions } from "../generation/options.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import type { PlaySettings } from "../rollout/settings.js";
@@ -19,6 +20,12 @@ export function playSettings<Observation, Action>(
   const { settings: sampling, maxNewTokens, stop } = resolveOptions({ ...GENERATION_DEFAULTS, ...options.generation });
   const { maxPositions } = model.causalLM.config;
   // Without a chat template nothing but the line's end says that a reply is over.
+  const maxContext = Math.min(options.maxContext ?? maxPositions, maxPositions);
+  if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContext) {
+    throw invalid(
+      `maxNewTokens is ${maxNewTokens}, which leaves no room for a prompt in a context of ${maxContext} tokens. Ask for shorter replies.`,
+    );
+  }
   const ends = model.tokenizer.chatTemplates.size > 0 || stop.length > 0 ? stop : ["\n"];
   return {
     reply: {
@@ -31,7 +38,7 @@ export function playSettings<Observation, Action>(
     dialogue: {
       historyTurns: options.historyTurns ?? Infinity,
       contextPolicy: options.contextPolicy ?? "drop-oldest",
-      maxContext: Math.min(options.maxContext ?? maxPositions, maxPositions),
+      maxContext,
       replyPrefix: options.replyPrefix ?? "",
     },
     invalidReply: { ...INVALID_REPLY_DEFAULTS, ...options.invalidReply },

@@ -6,7 +6,7 @@ import type { Learner, PolicyTraits } from "./learner.js";
 import { PpoLearner } from "./ppo/learner.js";
 import { createReinforceLearner } from "./reinforce/learner.js";
 import { createRlooLearner } from "./rloo/learner.js";
-import { ALGORITHM_NAMES, type AlgorithmOptions } from "./table.js";
+import { checkOneAlgorithm, type AlgorithmOptions } from "./table.js";
 
 export interface LearnerOptions extends AlgorithmOptions, Omit<PolicyTraits, "maxTokens"> {
   /** Tokens of one forward and backward pass. By default what a pass of some hundred megabytes takes. */
@@ -22,13 +22,7 @@ const KEPT_VALUES = 2 ** 29;
  */
 export async function createLearner(model: CausalLM, options: LearnerOptions): Promise<Learner> {
   const { temperature, isTruncated, random, maxTokens = affordableTokens(model.config) } = options;
-  const asked = ALGORITHM_NAMES.filter((name) => options[name] !== undefined);
-  if (asked.length > 1) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `An agent learns by one algorithm, but there are options for ${asked.join(" and ")}; leave out all but one.`,
-    );
-  }
+  checkOneAlgorithm(options);
   if (!(temperature > 0)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",

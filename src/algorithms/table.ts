@@ -2,6 +2,7 @@ import { grpoSettings, resolveGrpoConfig, type GrpoOptions } from "./grpo/config
 import { ppoSettings, resolvePpoConfig, type PpoOptions } from "./ppo/config.js";
 import { reinforceSettings, resolveReinforceConfig, type ReinforceOptions } from "./reinforce/config.js";
 import { resolveRlooConfig, rlooSettings, type RlooOptions } from "./rloo/config.js";
+import { invalid } from "./shared/settings.js";
 
 /** The algorithms by which an agent can learn: their settings, how they are decided, and whether they train a value head. */
 export const algorithms = {
@@ -20,4 +21,13 @@ export interface AlgorithmOptions {
   readonly grpo?: GrpoOptions;
   readonly rloo?: RlooOptions;
   readonly reinforce?: ReinforceOptions;
+}
+
+/** Throws INVALID_ARGUMENT for options of several algorithms. */
+export function checkOneAlgorithm(options: AlgorithmOptions): void {
+  const asked = ALGORITHM_NAMES.filter((name) => options[name] !== undefined);
+  if (asked.length <= 1) return;
+  throw invalid(
+    `An agent learns by one algorithm, but there are options for ${asked.join(" and ")}; leave out all but one.`,
+  );
 }

@@ -1,7 +1,13 @@
 import { REPLY_KINDS } from "../agent/text-agent.js";
 import { imitationSettings } from "../agent/replay/settings.js";
-import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
-import type { AlgorithmName } from "../algorithms/table.js";
+import {
+  invalid,
+  resolveSettings,
+  unknownSetting,
+  type SettingTable,
+  type Settings,
+} from "../algorithms/shared/settings.js";
+import { algorithms, type AlgorithmName } from "../algorithms/table.js";
 import { ACTION_SCORINGS } from "../rollout/settings.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { findModel } from "../models/registry/index.js";
@@ -241,12 +247,33 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   const length = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
   const [own, algorithmic] = divide(given);
   const suited = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(own.model!)?.model.defaults ?? {});
-  const run = resolveSettings("A run", runSettings, { ...length, ...suited, ...own });
+  // A reply's length has two names: that of generation, and TRL's.
+  const { maxCompletionLength } = algorithmic;
+  const replyLength = maxCompletionLength === undefined ? {} : { maxNewTokens: maxCompletionLength };
+  const run = resolveSettings("A run", runSettings, { ...length, ...suited, ...replyLength, ...own });
+  checkTogether(run, maxCompletionLength);
   const algorithm = resolveAlgorithmSettings(run.algorithm, {
     ...algorithmDefaults(run, algorithmic, isEmbedded),
     ...algorithmic,
   });
   return { env, envOptions, ...run, ...algorithm };
+}
+
+/** Throws INVALID_ARGUMENT for settings that say different things, and for some that nothing would read. */
+function checkTogether(run: Settings<typeof runSettings>, maxCompletionLength: number | undefined): void {
+  const { algorithm, train, maxNewTokens } = run;
+  if (maxCompletionLength !== undefined && maxCompletionLength !== maxNewTokens) {
+    throw invalid(
+      `maxCompletionLength is ${maxCompletionLength} and maxNewTokens ${maxNewTokens}, but both are the tokens of a reply. Leave one of them out.`,
+    );
+  }
+  const isOther = (name: keyof typeof runSettings) => run[name] !== runSettings[name].default;
+  const headSetting = (["valueHead", "valueHeadDropout"] as const).find(isOther);
+  if (headSetting !== undefined && !algorithms[algorithm].hasCritic)
+    throw invalid(`${headSetting} is for algorithms with a value head, and ${algorithm} has none. Leave it out.`);
+  const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isOther);
+  if (adapterSetting !== undefined && train === "all")
+    throw invalid(`${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`);
 }
 
 /** The run's own settings and the algorithm's. Throws INVALID_ARGUMENT for a name that is neither. */

@@ -49,7 +49,8 @@ export const grpoSettings = {
   },
   delta: {
     default: undefined,
-    above: 0,
+    // At 1 and below nothing would have a gradient, since an update begins with ratios of 1.
+    above: 1,
     description: "largest ratio where the advantage is negative (two-sided clipping)",
     source: TRL,
   },

@@ -34,7 +34,7 @@ function grpoAlgorithm(config: GrpoConfig): CriticFreeAlgorithm {
     comparesWithinGroups: grouping === "start" && (baseline === "step" || baseline === "group"),
     objective: (nodes) => grpoLoss(nodes, config),
     entropy: entropyCoef === 0 ? "value" : "gradient",
-    usesReference: beta > 0,
+    divergenceSetting: beta > 0 ? "beta" : undefined,
     usesEntropies: topEntropyQuantile < 1,
     regularises: entropyCoef > 0 || beta > 0,
     credit: (episodes) => ({ advantages: turnAdvantages(episodes, config), metrics: {} }),

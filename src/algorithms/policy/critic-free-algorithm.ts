@@ -89,7 +89,8 @@ export interface CriticFreeAlgorithm {
   readonly comparesWithinGroups: boolean;
   readonly objective: (policy: PolicyNodes) => Objective;
   readonly entropy: EntropyUse;
-  readonly usesReference: boolean;
+  /** The setting that weighs the divergence from the reference policy, where it is above 0. */
+  readonly divergenceSetting: string | undefined;
   readonly usesEntropies: boolean;
   /** Whether the loss acts on turns without an advantage too: an entropy bonus, a divergence. */
   readonly regularises: boolean;

@@ -271,7 +271,9 @@ describe("what cannot be trained", () => {
   it("is a model's own weights where the divergence from a reference counts", async () => {
     const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: null, valueHead: null });
     models.keep(model);
-    await expect(createLearner(model.causalLM, { ...traits, rloo: {} })).rejects.toThrow("it trains its own weights");
+    await expect(createLearner(model.causalLM, { ...traits, rloo: {} })).rejects.toThrow(
+      "Set beta to 0, or train an adapter",
+    );
     await (await createLearner(model.causalLM, { ...traits, rloo: { beta: 0 } })).release();
   });
 

@@ -40,7 +40,7 @@ export class CriticFreeLearner implements Learner {
     algorithm: CriticFreeAlgorithm,
     policy: PolicyTraits,
   ): Promise<CriticFreeLearner> {
-    const { config, objective, entropy, usesReference, usesEntropies } = algorithm;
+    const { config, objective, entropy, divergenceSetting, usesEntropies } = algorithm;
     checkModel(model, algorithm);
     const { learningRate, maxGradNorm } = config;
     const { maxTokens } = policy;
@@ -50,7 +50,7 @@ export class CriticFreeLearner implements Learner {
       optimizer: { learningRate, maxGradNorm },
       maxTokens,
     });
-    const needsScores = usesReference || usesEntropies || policy.isTruncated;
+    const needsScores = divergenceSetting !== undefined || usesEntropies || policy.isTruncated;
     const scorer = needsScores ? await TurnScorer.create(model, { maxTokens, entropies: usesEntropies }) : undefined;
     return new CriticFreeLearner(algorithm, policy, updater, scorer);
   }
@@ -124,7 +124,10 @@ export class CriticFreeLearner implements Learner {
     const { temperature, isTruncated } = policy;
     const turns = segments.flatMap((segment) => segment.turns);
     const own = isTruncated || algorithm.usesEntropies ? await scorer!.score(turns, { temperature }) : undefined;
-    const reference = algorithm.usesReference ? await scorer!.score(turns, { temperature, adapter: false }) : undefined;
+    const reference =
+      algorithm.divergenceSetting === undefined
+        ? undefined
+        : await scorer!.score(turns, { temperature, adapter: false });
     return this.episodesOf(segments, { own, reference });
   }
 
@@ -290,17 +293,15 @@ function countActing(turns: readonly TrainedTurn[]): number {
 }
 
 /** Throws INVALID_STATE for a model that the algorithm cannot train. */
-function checkModel(model: CausalLM, { name, usesReference }: CriticFreeAlgorithm): void {
+function checkModel(model: CausalLM, { name, divergenceSetting }: CriticFreeAlgorithm): void {
+  const opening = "Open it by AutoModelForCausalLM.fromPretrained and give it an adapter by getPeftModel";
   const problem = !model.isTrained
-    ? "nothing of it is trained"
+    ? `nothing of it is trained. ${opening}`
     : model.valueHead !== undefined
-      ? "it has a value head, which nothing would train"
-      : usesReference && model.adapter === undefined
-        ? "it trains its own weights, but the divergence is from a model without its adapter (set its weight to 0)"
+      ? `it has a value head, which nothing would train. ${opening}`
+      : divergenceSetting !== undefined && model.adapter === undefined
+        ? `${divergenceSetting} weighs the divergence from the model without its adapter, but it has none: its own weights are trained. Set ${divergenceSetting} to 0, or train an adapter`
         : undefined;
-  if (problem === undefined) return;
-  throw new LlamaGymError(
-    "INVALID_STATE",
-    `The model cannot be trained by ${name}: ${problem}. AutoModelForCausalLM.fromPretrained and getPeftModel give one that can.`,
-  );
+  if (problem !== undefined)
+    throw new LlamaGymError("INVALID_STATE", `The model cannot be trained by ${name}: ${problem}.`);
 }

@@ -30,7 +30,7 @@ function reinforceAlgorithm(config: ReinforceConfig): CriticFreeAlgorithm {
     comparesWithinGroups: config.baseline === "group",
     objective: (nodes) => reinforceLoss(nodes, config),
     entropy: entropyCoef === 0 ? "value" : "gradient",
-    usesReference: klCoef > 0,
+    divergenceSetting: klCoef > 0 ? "klCoef" : undefined,
     usesEntropies: false,
     credit: (episodes) => credit(episodes, config),
     regularises: entropyCoef > 0,

@@ -36,7 +36,7 @@ function rlooAlgorithm(config: RlooConfig): CriticFreeAlgorithm {
     comparesWithinGroups: !config.normalizeAdvantages,
     objective: (nodes) => rlooLoss(nodes, config),
     entropy: config.entropyCoef === 0 ? "value" : "gradient",
-    usesReference: config.beta > 0,
+    divergenceSetting: config.beta > 0 ? "beta" : undefined,
     usesEntropies: false,
     regularises: config.entropyCoef > 0,
     credit: (episodes) => credit(episodes, config),

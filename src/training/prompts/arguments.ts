@@ -1,7 +1,13 @@
 import { algorithms } from "../../algorithms/table.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/config.js";
 import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/config.js";
-import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../../algorithms/shared/settings.js";
+import {
+  invalid,
+  resolveSettings,
+  unknownSetting,
+  type SettingTable,
+  type Settings,
+} from "../../algorithms/shared/settings.js";
 
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
@@ -95,5 +101,12 @@ export function resolveArguments<Algorithm extends PromptAlgorithm>(
   const isOwn = ([name]: [string, unknown]) => Object.hasOwn(promptSettings, name);
   const own: Partial<PromptConfig> = Object.fromEntries(present.filter(isOwn));
   const others = Object.fromEntries(present.filter((entry) => !isOwn(entry)));
-  return { config: resolveSettings(trainer, promptSettings, own), algorithmConfig: resolve(others) };
+  const config = resolveSettings(trainer, promptSettings, own);
+  const algorithmConfig = resolve(others);
+  if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions) {
+    throw invalid(
+      `${trainer}'s ignoreEos lets every completion go on until it is cut off, and maskTruncatedCompletions trains none of those. Leave one of them out.`,
+    );
+  }
+  return { config, algorithmConfig };
 }

@@ -80,6 +80,8 @@ function givenRows(rows: readonly PromptRow[]): NamedRow[] {
 
 /** Throws an error that says what is wrong, for one that says where. */
 function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
+  if (typeof fields !== "object" || fields === null)
+    throw new Error(`it must be an object such as { prompt: "2 + 2 =" }, not ${JSON.stringify(fields)}.`);
   const { prompt } = fields;
   const reserved = RESERVED.find((name) => name in fields);
   if (reserved !== undefined)
@@ -89,10 +91,10 @@ function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
     templateMessages(prompt as ChatMessage[]);
     return { ...fields, prompt: prompt as ChatMessage[] };
   }
+  const wanted = '"prompt" must be a text or a list of messages that is not empty';
+  if ("prompt" in fields) throw new Error(`its prompt is ${JSON.stringify(prompt)}; ${wanted}.`);
   const keys = Object.keys(fields).join(", ");
-  throw new Error(
-    `it has no prompt: "prompt" must be a text or a list of messages that is not empty; its keys are ${keys === "" ? "none" : keys}.`,
-  );
+  throw new Error(`it has no prompt: ${wanted}; its keys are ${keys === "" ? "none" : keys}.`);
 }
 
 function encode(writer: PromptWriter, prompt: Prompt, name: string): readonly number[] {

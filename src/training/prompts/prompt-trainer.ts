@@ -5,36 +5,18 @@ import { LlamaGymError } from "../../errors.js";
 import { writeJson, type JsonObject } from "../../files/index.js";
 import { openTrainable } from "../../generation/auto.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { PeftOptions } from "../../models/adapters.js";
 import type { ReplySettings } from "../../rollout/settings.js";
 import type { Segment } from "../../rollout/turn.js";
 import { RandomStream } from "../../tensor/random.js";
-import { combineTrackers, openRunTrackers, type Tracker, type TrackerSource } from "../../tracking/index.js";
+import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
 import { latestCheckpoint, readCheckpoint, writeCheckpoint } from "../checkpoint-folder.js";
 import { ENTROPY_FLOOR, HealthWatch } from "../health.js";
 import { playGroups } from "../play-groups.js";
-import { resolveArguments, type PromptAlgorithm, type PromptArguments, type PromptConfig } from "./arguments.js";
-import { openDataset, type EncodedRow, type PromptRow } from "./dataset.js";
+import { resolveArguments, type PromptAlgorithm, type PromptConfig } from "./arguments.js";
+import { openDataset, type EncodedRow } from "./dataset.js";
+import { checkOptions, type PromptTrainerOptions } from "./options.js";
 import { PromptPlayer, type PlayedSample, type PlayerState } from "./prompt-player.js";
-import { RewardScorer, type RewardFunction } from "./reward-functions.js";
-
-export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
-  /** A model of which something is trained (`getPeftModel`), or the name of one that then gets an adapter. */
-  readonly model: LanguageModel | string;
-  /** What scores completions: one function or several, whose rewards are added. */
-  readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
-  /** What each function's rewards are multiplied with; 1 by default. */
-  readonly rewardWeights?: readonly number[];
-  /** Rows with a prompt, or the path of a JSONL file of them. Other columns go to the reward functions. */
-  readonly trainDataset: string | readonly PromptRow[];
-  readonly args?: PromptArguments<Algorithm>;
-  /** The adapter of a model that was named; rank 16 and alpha 32 on all linear layers by default. */
-  readonly peftConfig?: PeftOptions;
-  /** More that watches the run, beside the files in outputDir. */
-  readonly trackers?: readonly TrackerSource[];
-  /** Told what is worth knowing and no error. Written to standard error by default. */
-  readonly warn?: (message: string) => void;
-}
+import { RewardScorer } from "./reward-functions.js";
 
 export interface PromptTrainingOptions {
   /** Goes on from the newest checkpoint in outputDir, if there is one. */
@@ -94,6 +76,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     private readonly algorithm: Algorithm,
     private readonly options: PromptTrainerOptions<Algorithm>,
   ) {
+    checkOptions(name, options);
     const { config, algorithmConfig } = resolveArguments(name, algorithm, options.args ?? {});
     this.config = config;
     this.algorithmConfig = algorithmConfig;
@@ -113,12 +96,17 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
 
   /**
    * Trains for maxSteps updates, or numTrainEpochs. The data set, the prompts' lengths and the output folder are checked before
-   * anything is drawn. Throws INVALID_STATE while it trains already, for a model of which nothing is trained, and for an output
+   * anything is drawn. Throws INVALID_ARGUMENT for resumeFromCheckpoint without outputDir; INVALID_STATE while it trains already, for a model of which nothing is trained, and for an output
    * folder with another run's checkpoints; FILE_CORRUPT, INVALID_ARGUMENT or CONTEXT_OVERFLOW for rows that cannot be trained;
    * REWARD_FAILED, TRAINING_DIVERGED.
    */
   async train(watch: PromptTrainingOptions = {}): Promise<PromptTrainingResult> {
     if (this.isRunning) throw new LlamaGymError("INVALID_STATE", "This trainer is training already; await it.");
+    if (watch.resumeFromCheckpoint === true && this.config.outputDir === undefined)
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        "resumeFromCheckpoint needs args.outputDir, where the checkpoints are.",
+      );
     this.isRunning = true;
     try {
       const model = await this.openModel();

@@ -80,6 +80,20 @@ describe("RewardScorer", () => {
     expect(warnings[0]).toContain("took longer than 0.02 s");
   });
 
+  it("takes true for 1 and false for 0", async () => {
+    const { rewards, warnings } = await score(({ completions }) => completions.map((text) => text > "a"));
+    expect(rewards).toEqual([0, 1, 1]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("tells functions of the same name apart", async () => {
+    const [one, two] = [1, 2].map((value) => ({
+      fixed: (({ completions }) => completions.map(() => value)) as RewardFunction,
+    }));
+    const { metrics } = await score([one.fixed, two.fixed, ({ completions }) => completions.map(() => 3)]);
+    expect(metrics).toMatchObject({ "rewards/fixed_0/mean": 1, "rewards/fixed_1/mean": 2, "rewards/reward_2/mean": 3 });
+  });
+
   it("takes null for no opinion, silently", async () => {
     const { rewards, warnings } = await score(({ completions }) =>
       completions.map((text) => (text === "a" ? null : 1)),

@@ -14,10 +14,10 @@ export interface RewardBatch {
 }
 
 /**
- * Scores completions: a number for each, at once or later. null and undefined say that the function has no opinion; a completion
- * of which no function has one is not trained.
+ * Scores completions: a number for each, at once or later; true is 1, false 0. null and undefined say that the function has no
+ * opinion; a completion of which no function has one is not trained.
  */
-export type RewardFunction = (batch: RewardBatch) => MaybePromise<readonly (number | null | undefined)[]>;
+export type RewardFunction = (batch: RewardBatch) => MaybePromise<readonly (number | boolean | null | undefined)[]>;
 
 /** A completion to be scored. */
 export interface RewardSample {
@@ -52,22 +52,15 @@ export class RewardScorer {
   private readonly functions: readonly { readonly name: string; readonly call: RewardFunction }[];
   private readonly told = new Set<string>();
 
-  /** Throws INVALID_ARGUMENT for what is no function, for none, and for weights of others. */
+  /** Throws INVALID_ARGUMENT for what is no function, for none, and for weights of others or of nothing. */
   constructor(
     functions: RewardFunction | readonly RewardFunction[],
     private readonly options: RewardOptions,
   ) {
-    const list = typeof functions === "function" ? [functions] : functions;
-    if (list.length === 0) throw invalid("rewardFuncs is empty; there must be a function that scores completions.");
-    const wrong = list.findIndex((call) => typeof call !== "function");
-    if (wrong >= 0) throw invalid(`rewardFuncs[${wrong}] is ${JSON.stringify(list[wrong])}, not a function.`);
-    const { weights } = options;
-    if (weights !== undefined && weights.length !== list.length) {
-      throw invalid(`There are ${weights.length} rewardWeights for ${list.length} rewardFuncs; each needs one.`);
-    }
-    const bad = weights?.find((weight) => typeof weight !== "number" || !Number.isFinite(weight));
-    if (bad !== undefined) throw invalid(`A reward weight must be a finite number, not ${String(bad)}.`);
-    this.functions = list.map((call, i) => ({ name: call.name === "" ? `reward_${i}` : call.name, call }));
+    const list = checkedFunctions(functions);
+    if (options.weights !== undefined) checkWeights(options.weights, list.length);
+    const names = uniqueNames(list);
+    this.functions = list.map((call, i) => ({ name: names[i], call }));
   }
 
   /** Scores samples by all functions, which are asked side by side. */
@@ -104,6 +97,7 @@ export class RewardScorer {
       throw new Failure(`gave ${given.length} rewards for ${samples.length} completions`);
     return Array.from(given, (reward) => {
       if (reward === null || reward === undefined) return FAILED;
+      if (typeof reward === "boolean") return Number(reward);
       if (typeof reward === "number" && Number.isFinite(reward)) return reward;
       this.tell(name, `gave ${describe(reward)} as a reward`);
       return FAILED;
@@ -120,7 +114,34 @@ export class RewardScorer {
   }
 }
 
-/** Throws INVALID_STATE when nothing can be learnt any more: no completion of several batches in a row could be scored. */
+function checkedFunctions(functions: RewardFunction | readonly RewardFunction[]): readonly RewardFunction[] {
+  if (typeof functions === "function") return [functions];
+  if (!Array.isArray(functions))
+    throw invalid(
+      `rewardFuncs must be a function that scores completions, or a list of them, not ${describe(functions)}.`,
+    );
+  if (functions.length === 0) throw invalid("rewardFuncs is empty; there must be a function that scores completions.");
+  const wrong = functions.findIndex((call) => typeof call !== "function");
+  if (wrong >= 0) throw invalid(`rewardFuncs[${wrong}] is ${JSON.stringify(functions[wrong])}, not a function.`);
+  return functions as readonly RewardFunction[];
+}
+
+function checkWeights(weights: readonly number[], functions: number): void {
+  if (weights.length !== functions)
+    throw invalid(`There are ${weights.length} rewardWeights for ${functions} rewardFuncs; each needs one.`);
+  const bad = weights.find((weight) => typeof weight !== "number" || !Number.isFinite(weight));
+  if (bad !== undefined) throw invalid(`A reward weight must be a finite number, not ${String(bad)}.`);
+  if (weights.every((weight) => weight === 0))
+    throw invalid("All rewardWeights are 0, so that every completion is worth the same and nothing can be learnt.");
+}
+
+/** What functions are called in metrics: their own names, with their numbers where they have none or share one. */
+function uniqueNames(functions: readonly RewardFunction[]): string[] {
+  const isShared = (name: string) => functions.filter((call) => call.name === name).length > 1;
+  return functions.map(({ name }, i) => (name === "" ? `reward_${i}` : isShared(name) ? `${name}_${i}` : name));
+}
+
+/** Throws REWARD_FAILED when nothing can be learnt any more: no completion of several batches in a row could be scored. */
 export class ScoringWatch {
   private empty = 0;
 
@@ -170,7 +191,8 @@ function batchOf(samples: readonly RewardSample[]): RewardBatch {
     ...Object.fromEntries(Array.from(columns, (name) => [name, samples.map(({ row }) => row[name])])),
     prompts: samples.map(({ row }) => row.prompt),
     completions: samples.map(({ completion }) => completion),
-    completionIds: samples.map(({ completionIds }) => completionIds),
+    // Copies: what a function does to its lists must not change what is trained.
+    completionIds: samples.map(({ completionIds }) => Array.from(completionIds)),
   };
 }
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import { trainedValues } from "../../../test/support/trainable.js";
 import { AutoModelForCausalLM, getPeftModel } from "../../generation/index.js";
+import { openTrainable } from "../../generation/auto.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { RewardFunction } from "./reward-functions.js";
 import { GrpoTrainer, RlooTrainer, type GrpoTrainerOptions } from "./trainers.js";
@@ -105,6 +106,28 @@ describe("GrpoTrainer", () => {
     expect(new Set(epochs.map((epoch) => epoch.join())).size).toBeGreaterThan(1);
   });
 
+  it("goes on with replies of which nothing is left but their end", async () => {
+    const empty: RewardFunction = ({ completions, completionIds }) =>
+      completions.map((text, i) => text === "" && completionIds[i].length === 1);
+    const ending = { ...args, batchSize: 64, numGenerations: 32, maxCompletionLength: 2, maxSteps: 20 };
+    const { rewards, metrics } = await train({ rewardFuncs: empty, args: ending });
+    expect(rewards[0]).toBeLessThan(0.1);
+    expect(rewards.at(-1)).toBeGreaterThan(0.4);
+    expect(metrics).toMatchObject({ "completions/min_length": 1, "policy/skipped_updates": 0 });
+  });
+
+  it("does not let reward functions change what is trained", async () => {
+    const spoil: RewardFunction = (batch) => {
+      const scores = lowTokens(batch) as number[];
+      for (const ids of batch.completionIds) (ids as number[]).fill(1);
+      return scores;
+    };
+    const few = { ...args, maxSteps: 2 };
+    const spoilt = await train({ rewardFuncs: spoil, args: few });
+    const whole = await train({ args: few });
+    expect(await trainedValues(spoilt.model)).toEqual(await trainedValues(whole.model));
+  });
+
   it("resumes so that nothing differs from a run that never stopped", async () => {
     const outputDir = join(folder, "run");
     const short = { ...args, maxSteps: 8, saveSteps: 3, tensorboard: false };
@@ -195,6 +218,20 @@ describe("what cannot be trained is said before anything is drawn", () => {
     ["what is no function", { rewardFuncs: [3 as never] }, "rewardFuncs[0] is 3, not a function"],
     ["weights of other functions", { rewardWeights: [1, 2] }, "2 rewardWeights for 1 rewardFuncs"],
     ["a weight that is no number", { rewardWeights: [Number.NaN] }, "A reward weight must be a finite number"],
+    ["weights of 0 alone", { rewardWeights: [0] }, "All rewardWeights are 0"],
+    ["no model", { model: undefined }, "GrpoTrainer needs model"],
+    ["no reward functions", { rewardFuncs: undefined }, "GrpoTrainer needs rewardFuncs"],
+    ["what is no list of functions", { rewardFuncs: 3 as never }, "rewardFuncs must be a function"],
+    ["no data set", { trainDataset: undefined }, "GrpoTrainer needs trainDataset"],
+    ["a row in place of rows", { trainDataset: { prompt: "a" } as never }, "trainDataset must be a list of rows"],
+    ["TRL's name of an option", { reward_funcs: never } as never, "Did you mean rewardFuncs?"],
+    ["a setting beside args", { maxCompletionLength: 4 } as never, "settings go into args"],
+    [
+      "replies that are all cut off, of which none may train",
+      { args: { ignoreEos: true, maskTruncatedCompletions: true } },
+      "maskTruncatedCompletions trains none of those",
+    ],
+    ["ratios that all are out of bounds", { args: { delta: 0.9 } }, "delta must be a number above 1"],
   ])("%s", (_, options, message) => {
     const make = () => new GrpoTrainer({ model: "unopened", rewardFuncs: never, trainDataset: dataset, ...options });
     expect(make).toThrow(
@@ -209,6 +246,8 @@ describe("what cannot be trained is said before anything is drawn", () => {
       [{ prompt: "a" }, { question: "b" } as never],
       "row 1 of trainDataset: it has no prompt",
     ],
+    ["a row that is none", [{ prompt: "a" }, null as never], "row 1 of trainDataset: it must be an object"],
+    ["an empty prompt", [{ prompt: "" }], 'row 0 of trainDataset: its prompt is ""'],
     ["a column with a taken name", [{ prompt: "a", completions: 1 }], 'a column cannot be called "completions"'],
     ["a message without a role", [{ prompt: [{ content: "a" }] as never }], "row 0 of trainDataset: Message 0"],
     ["a prompt longer than the context", [{ prompt: "a" }, { prompt: "word ".repeat(60) }], "row 1 of trainDataset ("],
@@ -226,6 +265,38 @@ describe("what cannot be trained is said before anything is drawn", () => {
       }),
     );
     await expect(train({ trainDataset: join(folder, "none.jsonl") })).rejects.toThrow("There is no file");
+  });
+
+  it("a completion longer than the context", async () => {
+    const long = { ...args, maxCompletionLength: 64 };
+    await expect(train({ rewardFuncs: never, args: long })).rejects.toThrow(
+      expect.objectContaining({ code: "CONTEXT_OVERFLOW" }),
+    );
+  });
+
+  it("to go on from nowhere", async () => {
+    const trainer = new GrpoTrainer({ model: "unopened", rewardFuncs: never, trainDataset: dataset });
+    await expect(trainer.train({ resumeFromCheckpoint: true })).rejects.toThrow("needs args.outputDir");
+  });
+
+  it("a divergence from a model without its adapter, where there is none", async () => {
+    const model = await openTrainable(files.folder, {
+      device: "cpu",
+      threads: 1,
+      peftConfig: null,
+      valueHead: null,
+    });
+    models.push(model);
+    await expect(train({ model, rewardFuncs: never, args: { ...args, beta: 0.1 } })).rejects.toThrow(
+      "Set beta to 0, or train an adapter",
+    );
+    const rloo = new RlooTrainer({
+      model,
+      rewardFuncs: never,
+      trainDataset: dataset,
+      args: { maxCompletionLength: 4 },
+    });
+    await expect(rloo.train()).rejects.toThrow("Set beta to 0");
   });
 
   it("a model of which nothing is trained", async () => {

@@ -1,4 +1,5 @@
-import { PromptTrainer, type PromptTrainerOptions } from "./prompt-trainer.js";
+import type { PromptTrainerOptions } from "./options.js";
+import { PromptTrainer } from "./prompt-trainer.js";
 
 export type GrpoTrainerOptions = PromptTrainerOptions<"grpo">;
 export type RlooTrainerOptions = PromptTrainerOptions<"rloo">;

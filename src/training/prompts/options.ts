@@ -1,0 +1,56 @@
+import { invalid } from "../../algorithms/shared/settings.js";
+import { nearestName } from "../../envs/registry/nearest-name.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import type { PeftOptions } from "../../models/adapters.js";
+import type { TrackerSource } from "../../tracking/index.js";
+import type { PromptAlgorithm, PromptArguments } from "./arguments.js";
+import type { PromptRow } from "./dataset.js";
+import type { RewardFunction } from "./reward-functions.js";
+
+export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
+  /** A model of which something is trained (`getPeftModel`), or the name of one that then gets an adapter. */
+  readonly model: LanguageModel | string;
+  /** What scores completions: one function or several, whose rewards are added. */
+  readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
+  /** What each function's rewards are multiplied with; 1 by default. */
+  readonly rewardWeights?: readonly number[];
+  /** Rows with a prompt, or the path of a JSONL file of them. Other columns go to the reward functions. */
+  readonly trainDataset: string | readonly PromptRow[];
+  readonly args?: PromptArguments<Algorithm>;
+  /** The adapter of a model that was named; rank 16 and alpha 32 on all linear layers by default. */
+  readonly peftConfig?: PeftOptions;
+  /** More that watches the run, beside the files in outputDir. */
+  readonly trackers?: readonly TrackerSource[];
+  /** Told what is worth knowing and no error. Written to standard error by default. */
+  readonly warn?: (message: string) => void;
+}
+
+/** A trainer's options, and whether it can do without. */
+const needed: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boolean>> = {
+  model: true,
+  rewardFuncs: true,
+  rewardWeights: false,
+  trainDataset: true,
+  args: false,
+  peftConfig: false,
+  trackers: false,
+  warn: false,
+};
+
+/** Throws INVALID_ARGUMENT for an option that there is not, with the nearest that there is, and for one that is missing. */
+export function checkOptions(trainer: string, given: PromptTrainerOptions<PromptAlgorithm>): void {
+  const names = Object.keys(needed) as (keyof typeof needed)[];
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(needed, name));
+  if (unknown !== undefined) {
+    const nearest = nearestName(unknown, names);
+    const hint =
+      nearest === undefined ? `Known: ${names.join(", ")}; settings go into args.` : `Did you mean ${nearest}?`;
+    throw invalid(`${trainer} has no option "${unknown}". ${hint}`);
+  }
+  const missing = names.find((name) => needed[name] && (given[name] ?? undefined) === undefined);
+  if (missing !== undefined)
+    throw invalid(`${trainer} needs ${missing}: new ${trainer}({ model, rewardFuncs, trainDataset, args }).`);
+  const { trainDataset } = given;
+  if (typeof trainDataset !== "string" && !Array.isArray(trainDataset))
+    throw invalid("trainDataset must be a list of rows with a prompt each, or the path of a JSONL file of them.");
+}
