@@ -9,7 +9,7 @@ import { actionStrategies } from "./extraction/strategies.js";
 import type { AgentOptions } from "./options.js";
 
 export const REPLY_KINDS = ["free", "choices", "scored"] as const;
-type ReplyKind = (typeof REPLY_KINDS)[number];
+export type ReplyKind = (typeof REPLY_KINDS)[number];
 
 export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action> {
   /**

@@ -1,3 +1,4 @@
+import type { ReplyKind } from "../agent/text-agent.js";
 import type { AlgorithmName } from "../algorithms/table.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
@@ -5,11 +6,17 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 const EPISODES = 64;
 
 /**
+ * A free reply's token is one of a thousand, whose entropy can be ten times that of two choices: the bonus that keeps a choice open
+ * would pay for noise. In Blackjack with free replies the entropy rose to 4.5 nats with it, and nothing was learnt.
+ */
+const FREE_REPLIES = 10;
+
+/**
  * What fits the embedded model better where episodes are compared: many of them, a higher learning rate, and something that keeps it
  * trying: an entropy bonus that falls. Its reference policy replies at random, so there is nothing to stay close to.
  */
 export function embeddedGroupDefaults(
-  algorithm: Exclude<AlgorithmName, "ppo">,
+  { algorithm, replies }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly replies: ReplyKind },
   { numGenerations = 8 }: AlgorithmSettings,
 ): AlgorithmSettings {
   const shared = {
@@ -21,7 +28,11 @@ export function embeddedGroupDefaults(
     learningRate: 1e-3,
     maxGradNorm: 0.5,
   };
-  const bonus = (entropyCoef: number) => ({ entropyCoef, entropySchedulerType: "linear" }) as const;
+  const bonus = (entropyCoef: number) =>
+    ({
+      entropyCoef: replies === "free" ? entropyCoef / FREE_REPLIES : entropyCoef,
+      entropySchedulerType: "linear",
+    }) as const;
   return {
     grpo: { ...shared, ...bonus(0.1) },
     // Dividing by the group's deviation favours what is seldom tried; without it the bonus must do more.

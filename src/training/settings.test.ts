@@ -10,6 +10,15 @@ describe("resolveTrainConfig", () => {
     expect(resolveTrainConfig({ env, algorithm: "rloo", maxNewTokens: 6 }).maxCompletionLength).toBe(6);
   });
 
+  it("keeps the embedded model trying, more where a reply is one of few", () => {
+    const bonus = (options: Omit<TrainOptions, "env">) => resolveTrainConfig({ env, ...options }).entropyCoef;
+    expect(bonus({ algorithm: "grpo", replies: "choices" })).toBe(0.1);
+    expect(bonus({ algorithm: "grpo" })).toBe(0.01);
+    expect(bonus({ algorithm: "grpo", entropyCoef: 0.05 })).toBe(0.05);
+    expect(bonus({ algorithm: "rloo", replies: "scored" })).toBe(0.2);
+    expect(bonus({ algorithm: "reinforce", model: "another" })).toBe(0);
+  });
+
   it.each<Omit<TrainOptions, "env">>([
     {},
     { algorithm: "grpo", maxCompletionLength: 5 },

@@ -7,7 +7,7 @@ import {
   type SettingTable,
   type Settings,
 } from "../algorithms/shared/settings.js";
-import { algorithms, type AlgorithmName } from "../algorithms/table.js";
+import { algorithms } from "../algorithms/table.js";
 import { ACTION_SCORINGS } from "../rollout/settings.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { findModel } from "../models/registry/index.js";
@@ -287,12 +287,15 @@ function divide(given: Partial<TrainConfig>): [Partial<Settings<typeof runSettin
 
 /** What the algorithm's settings are where nothing says so. */
 function algorithmDefaults(
-  { algorithm, maxNewTokens }: { readonly algorithm: AlgorithmName; readonly maxNewTokens: number },
+  { algorithm, maxNewTokens, replies }: Pick<TrainConfig, "algorithm" | "maxNewTokens" | "replies">,
   given: AlgorithmSettings,
   isEmbedded: boolean,
 ): AlgorithmSettings {
   if (algorithm !== "ppo")
-    return { maxCompletionLength: maxNewTokens, ...(isEmbedded ? embeddedGroupDefaults(algorithm, given) : {}) };
+    return {
+      maxCompletionLength: maxNewTokens,
+      ...(isEmbedded ? embeddedGroupDefaults({ algorithm, replies }, given) : {}),
+    };
   const { batchSize } = given;
   const smallBatch =
     batchSize === undefined
