@@ -4,6 +4,7 @@ import { createLearner } from "../algorithms/create-learner.js";
 import type { Info } from "../envs/info.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
 import { LlamaGymError } from "../errors.js";
+import type { JsonSchema } from "../generation/constraints/json-schema/keywords.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { checkObservation } from "../rollout/checks.js";
 import type { Extraction } from "../rollout/extraction.js";
@@ -111,6 +112,15 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** The replies that are possible: the agent then says one of them. */
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
+
+  /**
+   * A regular expression: the reply then matches it as a whole, and is trained with its probabilities under it
+   * (docs/constrained-decoding.md). Replies have maxNewTokens at most, and `stop` and `ignoreEos` do not count.
+   */
+  getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
+
+  /** A JSON schema: the reply then is JSON that it allows, and is trained with its probabilities under it. See getPattern. */
+  getSchema?(observation: Observation, info: Info): JsonSchema | undefined;
 
   /** From the next episode on, episodes are recorded and trained. */
   train(): this {

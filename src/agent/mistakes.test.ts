@@ -24,7 +24,7 @@ describe("the user's own code", () => {
     ["formatObservation", bang, /formatObservation threw: bang/],
     ["getChoices", bang, /getChoices threw: bang/],
     ["extractAction", bang, /extractAction threw on the reply "[ab]": bang/],
-    ["getSystemPrompt", () => 3, /getSystemPrompt must give a text, not 3/],
+    ["getSystemPrompt", () => 3, /getSystemPrompt must give a text, or undefined, not 3/],
     ["formatObservation", () => undefined, /formatObservation must give a text, not undefined/],
     ["getChoices", () => [], /getChoices must give a list of texts that is not empty/],
     ["getChoices", () => ["a", 1], /getChoices must give a list of texts/],

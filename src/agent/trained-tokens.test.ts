@@ -5,8 +5,10 @@ import { TurnScorer } from "../algorithms/policy/scorer.js";
 import { choiceFeeds, decisionsOf, layTurns } from "../algorithms/policy/turn-batch.js";
 import type { LanguageModel } from "../generation/index.js";
 import { add, reduceSum } from "../graph/index.js";
+import type { PolicyNodes } from "../models/policy.js";
 import { TrainingGraph } from "../models/training-graph.js";
 import { Replier, type SampledReply } from "../rollout/replier.js";
+import type { ReplyForm } from "../rollout/reply-form.js";
 import type { Segment, Turn } from "../rollout/turn.js";
 import { Agent } from "./agent.js";
 import type { AgentOptions } from "./options.js";
@@ -14,9 +16,9 @@ import type { AgentOptions } from "./options.js";
 const models = new TrainableModels();
 afterAll(() => models.close());
 
-/** Says anything, or one of its choices. */
+/** Says anything, or what it is held to. */
 class Walker extends Agent<number, string> {
-  choices: readonly string[] | undefined;
+  form: ReplyForm | undefined;
 
   override getSystemPrompt() {
     return "Walk.";
@@ -27,7 +29,15 @@ class Walker extends Agent<number, string> {
   }
 
   override getChoices() {
-    return this.choices;
+    return this.form !== undefined && "choices" in this.form ? this.form.choices : undefined;
+  }
+
+  override getPattern() {
+    return this.form !== undefined && "regex" in this.form ? this.form.regex : undefined;
+  }
+
+  override getSchema() {
+    return this.form !== undefined && "jsonSchema" in this.form ? this.form.jsonSchema : undefined;
   }
 
   override extractAction(response: string) {
@@ -35,7 +45,16 @@ class Walker extends Agent<number, string> {
   }
 }
 
-const choices = ["go left", "go right", "go", "stay here"];
+const choices = { choices: ["go left", "go right", "go", "stay here"] };
+/** Few tokens at first, then many, then one, then two. */
+const pattern = { regex: /(go|stay) [a-z ]{1,9}: now[.!]/ };
+const schema = {
+  jsonSchema: {
+    type: "object",
+    properties: { why: { type: "string", maxLength: 6 }, action: { enum: ["go", "stay"] } },
+    required: ["action"],
+  },
+};
 
 interface Played {
   readonly model: LanguageModel;
@@ -44,11 +63,11 @@ interface Played {
 }
 
 /** Plays episodes of four turns; gives the replies as they were sampled, and what the learner was given to train. */
-async function play(options: AgentOptions<number, string>, held: readonly string[] | undefined): Promise<Played> {
+async function play(options: AgentOptions<number, string>, held: ReplyForm | undefined): Promise<Played> {
   const model = await models.open({ maxPositions: 512, scale: 0.2 });
   await setTrainedValues(model, (i) => 0.05 * Math.sin(7 * i));
   const agent = new Walker(model, undefined, { ppo: { batchSize: 12 }, seed: 5, ...options });
-  agent.choices = held;
+  agent.form = held;
   const drawn = vi.spyOn(Replier.prototype, "reply");
   const update = vi.spyOn(await agent.learner(), "update").mockResolvedValue({});
   for (let episode = 0; episode < 3; episode++) {
@@ -74,10 +93,13 @@ const cases = [
   ["actions scored by their words", { actionScoring: "word", generation: { temperature: 6 } }, choices],
   ["replies behind a prefix, each prompt alone", { historyTurns: 0, replyPrefix: "I" }, undefined],
   ["replies whose history is cut off", { historyTurns: 2 }, choices],
+  ["replies held to a pattern", { generation: { maxNewTokens: 20 } }, pattern],
+  ["replies held to a pattern at temperature 1.7", { generation: { maxNewTokens: 14, temperature: 1.7 } }, pattern],
+  ["replies held to a JSON schema", { generation: { maxNewTokens: 30 }, historyTurns: 1 }, schema],
 ] as const;
 
 describe.each(cases)("%s", (name, options, held) => {
-  const temperature = "generation" in options ? options.generation.temperature : 1;
+  const { temperature = 1 } = "generation" in options ? (options.generation as { temperature?: number }) : {};
   let played: Played;
   let turns: readonly Turn[];
 
@@ -101,11 +123,13 @@ describe.each(cases)("%s", (name, options, held) => {
 
   it("have, where they were chosen, the log-probabilities of the sampler in the training graph", async () => {
     const { causalLM } = played.model;
-    const graph = await TrainingGraph.create(causalLM, (policy) => {
+    const batch = layTurns(turns, causalLM.config.hiddenSize, temperature);
+    const objective = (policy: PolicyNodes) => {
       const { logProbs, values } = decisionNodes(policy);
       return { loss: reduceSum(add(logProbs, values!)), statistics: { logProbs } };
-    });
-    const batch = layTurns(turns, causalLM.config.hiddenSize, temperature);
+    };
+    const graph = await TrainingGraph.create(causalLM, objective, { withSets: batch.hasSets });
+    expect(batch.hasSets).toBe(/pattern|schema/.test(name));
     const { logProbs } = await graph.run(batch.tokens, choiceFeeds(batch));
     const sampled = turns.flatMap((turn) => decisionsOf(turn).map((token) => turn.logProbs[token]));
     expect(sampled.some((value) => value < -0.3)).toBe(true);
@@ -130,7 +154,7 @@ describe.each(cases)("%s", (name, options, held) => {
     await scorer.release();
   });
 
-  it.runIf(!/history|alone|scored/.test(name))("stand in one row for a whole conversation", () => {
+  it.runIf(!/history|alone|scored|schema/.test(name))("stand in one row for a whole conversation", () => {
     const { config } = played.model.causalLM;
     for (const { turns: own } of played.segments) {
       const { tokens, decisions } = layTurns(own, config.hiddenSize);

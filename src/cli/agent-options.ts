@@ -52,7 +52,7 @@ export async function openAgent(
   const run = trained === undefined ? undefined : await runOfAdapter(trained);
   const config = resolveTrainConfig({
     env,
-    ...replySettingsOf(run),
+    ...replySettingsOf(run, values),
     ...defined({ model: values.model, ...more }),
     ...givenSettings(replySettings, values),
   });
@@ -60,9 +60,11 @@ export async function openAgent(
   return { agent: makeTextAgent(model, game, config), config };
 }
 
-function replySettingsOf(run: TrainOptions | undefined): Partial<TrainOptions> {
+/** Of a run's settings those of its replies; its pattern only where replies are still held to one. */
+function replySettingsOf(run: TrainOptions | undefined, { replies = "pattern" }: AgentValues): Partial<TrainOptions> {
   if (run === undefined) return {};
-  const names: readonly string[] = ["model", "temperature", ...REPLY_SETTINGS];
+  const wanted = REPLY_SETTINGS.filter((name) => name !== "replyPattern" || replies === "pattern");
+  const names: readonly string[] = ["model", "temperature", ...wanted];
   return Object.fromEntries(Object.entries(run).filter(([name]) => names.includes(name)));
 }
 

@@ -80,15 +80,14 @@ function report(
   return [
     returnsTable([...references, { policy, meanReturn, standardError }]),
     "",
-    `${episodes} episodes of ${meanLength.toFixed(1)} turns on average${invalid}.${foundOtherwise(extraction)}`,
+    `${episodes} episodes of ${meanLength.toFixed(1)} turns on average${invalid}.${howFound(extraction)}`,
   ].join("\n");
 }
 
-/** How actions were found where the environment's own parser found none; "" where there were none such. */
-function foundOtherwise(shares: Evaluation["extraction"]): string {
-  const kinds = extractionKinds.flatMap((kind) => {
-    const share = shares[`extraction/${kind}`] ?? 0;
-    return kind === "parser" || share === 0 ? [] : [`${kind} ${(100 * share).toFixed(1)} %`];
-  });
-  return kinds.length === 0 ? "" : `\nActions that only the extraction found, by kind: ${kinds.join(", ")}.`;
+/** How actions were found; "" where the environment's own parser found them all. */
+function howFound(shares: Evaluation["extraction"]): string {
+  const kinds = extractionKinds.filter((kind) => (shares[`extraction/${kind}`] ?? 0) > 0);
+  if (kinds.every((kind) => kind === "parser")) return "";
+  const shown = kinds.map((kind) => `${kind} ${(100 * shares[`extraction/${kind}`]).toFixed(1)} %`);
+  return `\nHow actions were found: ${shown.join(", ")}.`;
 }

@@ -7,6 +7,7 @@ import { optionName } from "./setting-options.js";
 /** The settings that say how an agent replies, whether it is trained or not; the temperature has its own meaning in each command. */
 export const REPLY_SETTINGS = [
   "replies",
+  "replyPattern",
   "actionScoring",
   "historyTurns",
   "maxNewTokens",

@@ -12,11 +12,16 @@ import {
   symbol,
   tanh,
   tokenLogProbs,
+  where,
   type Dim,
   type Node,
+  type TokenSets,
 } from "../graph/index.js";
 import type { DecoderConfig } from "../nn/config.js";
 import type { Scope } from "../nn/scope.js";
+
+/** The logit of what cannot be chosen: far below any real one, and finite. */
+const BARRED = -1e9;
 
 /** What a loss is written with: one entry for each chosen token of the batch, in the order in which they were chosen. */
 export interface PolicyNodes {
@@ -38,6 +43,8 @@ export interface PolicyOptions {
   readonly entropy: EntropyUse;
   /** Whether the output matrix is trained; then all logits are kept for its gradient. */
   readonly trainedHead: boolean;
+  /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_of"; default false. */
+  readonly withSets?: boolean;
   /** The value head, where the model has one. */
   readonly values?: (hidden: Node) => Node | undefined;
 }
@@ -57,13 +64,19 @@ export function policyNodes(
   config: DecoderConfig,
   scope: Scope,
   allHidden: Node,
-  { entropy, trainedHead, values: valuesOf = () => undefined }: PolicyOptions,
+  { entropy, trainedHead, withSets = false, values: valuesOf = () => undefined }: PolicyOptions,
 ): PolicyNodes {
   const selected = symbol("selected");
   const hidden = gatherRows(allHidden, input("select", "int32", [selected]));
   const targets = input("targets", "int32", [selected]);
   const inverseTemperature = input("inverse_temperature", "float32", []);
   const values = valuesOf(hidden);
+  const among: TokenSets | undefined = withSets
+    ? {
+        sets: input("token_sets", "bool", [symbol("token_sets"), config.vocabSize]),
+        setOf: input("set_of", "int32", [selected]),
+      }
+    : undefined;
   const { head, headBias } = config.names;
   if (!trainedHead) {
     const bias = headBias === undefined ? undefined : scope.tensor(headBias);
@@ -74,11 +87,13 @@ export function policyNodes(
       targets,
       inverseTemperature,
       softcap: config.logitSoftcap,
+      among,
       entropy,
     });
     return { selected, hidden, values, ...result };
   }
-  const all = logSoftmax(mul(vocabularyLogits(config, scope, hidden), inverseTemperature));
+  const logits = mul(vocabularyLogits(config, scope, hidden), inverseTemperature);
+  const all = logSoftmax(among === undefined ? logits : where(gatherRows(among.sets, among.setOf), logits, BARRED));
   return {
     selected,
     hidden,

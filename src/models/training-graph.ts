@@ -19,6 +19,8 @@ export interface SelectedToken {
    * The token itself, where it is not the row's own one at `index`: an alternative to it, or what follows the row's last one.
    */
   readonly target?: number;
+  /** The token ids among which it was chosen; undefined for the whole vocabulary. Its log-probability is that among them. */
+  readonly among?: Int32Array;
 }
 
 export interface TokenBatch {
@@ -39,6 +41,8 @@ export interface GraphOptions {
   readonly entropy?: EntropyUse;
   /** Batches come with shared prefixes; without, the graph is shorter. */
   readonly withPrefix?: boolean;
+  /** Batches come with tokens that were chosen among some (`SelectedToken.among`); without, the graph is shorter. */
+  readonly withSets?: boolean;
   /** How the adapter is applied; "merged" pays from some 500 tokens a batch. */
   readonly adapterForm?: "merged" | "separate";
   /** "int8": gradients through frozen weights in 8 bits, for speed; see ScopeOptions. */
@@ -48,11 +52,17 @@ export interface GraphOptions {
 
 const GRADIENT = "gradient of ";
 
+/** What of a graph's options its batches depend on. */
+interface BatchForm {
+  readonly withPrefix: boolean;
+  readonly withSets: boolean;
+}
+
 /** The inputs of policyNodes and packSequences for a batch; throws INVALID_ARGUMENT for a token that nothing predicts. */
 function batchFeeds(
   model: CausalLM,
   { groups, selected, temperature = 1 }: TokenBatch,
-  withPrefix: boolean,
+  { withPrefix, withSets }: BatchForm,
 ): Record<string, Tensor> {
   const packed = packSequences(model.config, groups, { withPrefix });
   const targets = selected.flatMap(({ target }) => (target === undefined ? [] : [target]));
@@ -70,6 +80,23 @@ function batchFeeds(
     select: int32(read.select),
     targets: int32(selected.map((token) => token.target ?? ownToken(groups, token))),
     inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
+    ...(withSets ? setFeeds(selected, model.config.vocabSize) : {}),
+  };
+}
+
+/** The sets that tokens were chosen from, each once, and which one is each token's. The first is the whole vocabulary. */
+function setFeeds(selected: readonly SelectedToken[], vocabSize: number): Record<string, Tensor> {
+  const numbers = new Map<Int32Array | undefined, number>([[undefined, 0]]);
+  for (const { among } of selected) if (!numbers.has(among)) numbers.set(among, numbers.size);
+  const members = new Uint8Array(numbers.size * vocabSize);
+  for (const [ids, number] of numbers) {
+    const own = members.subarray(number * vocabSize, (number + 1) * vocabSize);
+    if (ids === undefined) own.fill(1);
+    else for (const id of ids) own[id] = 1;
+  }
+  return {
+    token_sets: tensor("bool", [numbers.size, vocabSize], members),
+    set_of: int32(selected.map(({ among }) => numbers.get(among)!)),
   };
 }
 
@@ -93,18 +120,19 @@ export class ScoringGraph {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
-    private readonly withPrefix: boolean,
+    private readonly form: BatchForm,
   ) {}
 
   static async create(
     model: CausalLM,
-    { entropy = "none", withPrefix = true, adapterForm = "separate", profile }: GraphOptions = {},
+    { entropy = "none", withPrefix = true, withSets = false, adapterForm = "separate", profile }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterForm);
     const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
       trainedHead: model.headIsTrained,
+      withSets,
       values: (states) => model.values(scope, states),
     });
     const graph = compile({
@@ -112,14 +140,17 @@ export class ScoringGraph {
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
       ...(policy.values === undefined ? {} : { values: policy.values }),
     });
-    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }), withPrefix);
+    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }), {
+      withPrefix,
+      withSets,
+    });
   }
 
   /** One entry for each selected token; `adapter: false` gives the reference policy's. */
   async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<Scores> {
     const { graph } = this.session;
     const { logProbs, entropy, values } = await this.session.run({
-      ...batchFeeds(this.model, batch, this.withPrefix),
+      ...batchFeeds(this.model, batch, this.form),
       ...this.model.parameterViews(graph, { adapter }),
     });
     return { logProbs: logProbs.data, entropy: entropy?.data, values: values?.data };
@@ -144,14 +175,21 @@ export class TrainingGraph {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
-    private readonly withPrefix: boolean,
+    private readonly form: BatchForm,
   ) {}
 
   /** `objective` writes the loss with the policy's nodes and inputs of its own (graph.input). */
   static async create(
     model: CausalLM,
     objective: (policy: PolicyNodes) => Objective,
-    { entropy = "none", withPrefix = true, adapterForm = "merged", backward, profile }: GraphOptions = {},
+    {
+      entropy = "none",
+      withPrefix = true,
+      withSets = false,
+      adapterForm = "merged",
+      backward,
+      profile,
+    }: GraphOptions = {},
   ): Promise<TrainingGraph> {
     // Dropout sits on the adapter's path alone, so with it that path must be a path of its own.
     const form = (model.adapter?.config.loraDropout ?? 0) > 0 ? "separate" : adapterForm;
@@ -160,6 +198,7 @@ export class TrainingGraph {
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
       trainedHead: model.headIsTrained,
+      withSets,
       values: (states) => model.values(scope, states, { dropout: true }),
     });
     const { loss, statistics = {} } = objective(policy);
@@ -173,7 +212,7 @@ export class TrainingGraph {
       ...statistics,
       ...Object.fromEntries(names.map((name, i) => [GRADIENT + name, gradients[i]])),
     });
-    return new TrainingGraph(model, await model.createSession(graph, { profile }), withPrefix);
+    return new TrainingGraph(model, await model.createSession(graph, { profile }), { withPrefix, withSets });
   }
 
   /**
@@ -196,7 +235,7 @@ export class TrainingGraph {
     }
     const outputs = await session.run(
       {
-        ...batchFeeds(model, batch, this.withPrefix),
+        ...batchFeeds(model, batch, this.form),
         ...model.parameterViews(session.graph),
         ...dropoutNoise(session, random),
         ...inputs,

@@ -5,7 +5,9 @@ import { Dialogue, type DialogueState } from "./dialogue.js";
 import { asExtraction, type Extraction } from "./extraction.js";
 import type { PromptWriter } from "./prompt-writer.js";
 import type { Replier, SampledReply } from "./replier.js";
+import type { ReplyForm } from "./reply-form.js";
 import type { Role } from "./role.js";
+import { failed, formOf, said } from "./said.js";
 import type { PlaySettings } from "./settings.js";
 import type { Turn } from "./turn.js";
 
@@ -13,7 +15,7 @@ import type { Turn } from "./turn.js";
 interface Situation<Observation> {
   readonly observation: Observation;
   readonly info: Info;
-  readonly choices: readonly string[] | undefined;
+  readonly form: ReplyForm | undefined;
 }
 
 /** A reply that was taken for an action. */
@@ -36,7 +38,9 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     private readonly random: RandomStream,
   ) {
     const single = role.formatPrompt !== undefined;
-    const systemPrompt = single ? undefined : said("getSystemPrompt", () => role.getSystemPrompt());
+    const systemPrompt = single
+      ? undefined
+      : said("getSystemPrompt", () => role.getSystemPrompt(), "text", { isOptional: true });
     const { dialogue } = settings;
     this.dialogue = new Dialogue(writer, systemPrompt, single ? { ...dialogue, historyTurns: 0 } : dialogue);
   }
@@ -46,16 +50,15 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     const { role } = this;
     const shown =
       role.formatPrompt === undefined
-        ? said("formatObservation", () => role.formatObservation(observation, info))
-        : said("formatPrompt", () => role.formatPrompt!(observation, info));
-    const choices = said("getChoices", () => role.getChoices?.(observation, info), "choices");
-    this.situation = { observation, info, choices };
-    this.dialogue.show(shown ?? "");
+        ? said("formatObservation", () => role.formatObservation(observation, info), "text")
+        : said("formatPrompt", () => role.formatPrompt!(observation, info), "text");
+    this.situation = { observation, info, form: formOf(role, observation, info) };
+    this.dialogue.show(shown);
   }
 
   /** The tokens of the prompt for what was last observed. */
   prompt(): readonly number[] {
-    return this.dialogue.prompt((prompt) => this.replier.longest(this.situation?.choices, prompt));
+    return this.dialogue.prompt((prompt) => this.replier.longest(this.situation?.form, prompt));
   }
 
   /** The prompt that ends in a state in which nothing is replied any more; what does not fit is left out. */
@@ -77,13 +80,13 @@ export class Playthrough<Observation = unknown, Action = unknown> {
     const { situation, settings } = this;
     if (situation === undefined)
       throw new LlamaGymError("INVALID_STATE", "An agent replies to an observation; show one first.");
-    const { choices } = situation;
+    const { form } = situation;
     const prompt = this.prompt();
     let attempts = 0;
     let reply: SampledReply;
     let found: Extraction<Action>;
     do {
-      reply = await this.replier.reply({ prompt, choices, random: this.random, signal });
+      reply = await this.replier.reply({ prompt, form, random: this.random, signal });
       signal?.throwIfAborted();
       attempts++;
       found = await this.read(reply.text, situation);
@@ -144,29 +147,4 @@ export class Playthrough<Observation = unknown, Action = unknown> {
         "by the option invalidReply: { retries, fallback, penalty }.",
     );
   }
-}
-
-/** What one of the agent's methods gives, as a text or whatever is expected. */
-function said<Result>(method: string, call: () => Result, expected: "text" | "choices" = "text"): Result {
-  let result: Result;
-  try {
-    result = call();
-  } catch (error) {
-    throw failed(method, error);
-  }
-  const fits =
-    result === undefined
-      ? method !== "formatObservation" && method !== "formatPrompt"
-      : expected === "text"
-        ? typeof result === "string"
-        : Array.isArray(result) && result.length > 0 && result.every((choice) => typeof choice === "string");
-  if (fits) return result;
-  const wanted = expected === "text" ? "a text" : "a list of texts that is not empty, or undefined";
-  throw new LlamaGymError("AGENT_FAILED", `The agent's ${method} must give ${wanted}, not ${JSON.stringify(result)}.`);
-}
-
-function failed(method: string, error: unknown, where = ""): LlamaGymError {
-  if (error instanceof LlamaGymError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new LlamaGymError("AGENT_FAILED", `The agent's ${method} threw${where}: ${reason}`, { cause: error });
 }

@@ -1,8 +1,8 @@
-import { ChoiceConstraint } from "../generation/constraints/choices.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { ReplyText } from "../generation/reply-text.js";
 import type { FinishReason, Reply } from "../generation/request.js";
 import type { RandomStream } from "../tensor/random.js";
+import { formKey, holdReply, type HeldReply, type ReplyForm } from "./reply-form.js";
 import { ReplyMemory, type ReplyDraft } from "./reply-memory.js";
 import type { ReplySettings } from "./settings.js";
 import type { ScoredActions } from "./turn.js";
@@ -18,8 +18,8 @@ export interface SampledReply extends Omit<Reply, "plainLogProbs"> {
 
 export interface ReplyWish {
   readonly prompt: readonly number[];
-  /** The reply is one of these. */
-  readonly choices?: readonly string[];
+  /** What the reply is held to. */
+  readonly form?: ReplyForm;
   readonly random: RandomStream;
   /** Ends the reply where it stands. */
   readonly signal?: AbortSignal;
@@ -27,6 +27,9 @@ export interface ReplyWish {
 
 /** Greedy replies and choice lists that are kept. */
 const KEPT = 8192;
+
+/** Patterns that are kept; a compiled one may be large. */
+const KEPT_PATTERNS = 16;
 
 /** From here on a distribution is too large to keep many. */
 const LARGE_VOCABULARY = 4096;
@@ -37,7 +40,8 @@ const LARGE_VOCABULARY = 4096;
  */
 export class Replier {
   private readonly endTokens: ReadonlySet<number>;
-  private readonly constraints = new Map<string, ChoiceConstraint>();
+  private readonly choices = new Map<string, HeldReply>();
+  private readonly patterns = new Map<string, HeldReply>();
   private readonly greedy = new Map<string, Promise<SampledReply>>();
   private readonly memory = new ReplyMemory();
   /** Sums of the log-probabilities of the choices' tokens, by prompt and choices. */
@@ -52,33 +56,34 @@ export class Replier {
     this.version = model.causalLM.version;
   }
 
-  /** The most tokens that a reply can have. */
-  longest(choices: readonly string[] | undefined, prompt: readonly number[] = []): number {
-    return choices === undefined ? this.settings.maxNewTokens : this.constraint(choices, prompt).longest;
+  /** The most tokens that a reply can have. Throws what `reply` throws for the form. */
+  longest(form: ReplyForm | undefined, prompt: readonly number[] = []): number {
+    return form === undefined ? this.settings.maxNewTokens : this.hold(form, prompt).longest;
   }
 
   /**
    * The tokens that a reply of this text would be sampled as, with the token or the string that ends it; undefined for a text that
-   * is none of the choices.
+   * is not in the form.
    */
-  encode(text: string, { prompt, choices }: Pick<ReplyWish, "prompt" | "choices">): readonly number[] | undefined {
-    if (choices !== undefined) {
-      const index = choices.indexOf(text);
-      return index < 0 ? undefined : this.constraint(choices, prompt).sequences[index];
-    }
+  encode(text: string, { prompt, form }: Pick<ReplyWish, "prompt" | "form">): readonly number[] | undefined {
+    if (form !== undefined) return this.hold(form, prompt).encode(text);
     const { tokenizer } = this.model;
     const end = this.turnEnd();
     const [stop = ""] = end === undefined ? this.settings.stop : [];
     return [...tokenizer.encodeContinuation(text + stop, prompt.at(-1)), ...(end === undefined ? [] : [end])];
   }
 
-  /** One reply. Throws INVALID_ARGUMENT for choices that tokenise alike, CONTEXT_OVERFLOW for a prompt without room. */
+  /**
+   * One reply. Throws INVALID_ARGUMENT for choices that tokenise alike and for a pattern that cannot be met,
+   * CONTEXT_OVERFLOW for a prompt without room.
+   */
   async reply(wish: ReplyWish): Promise<SampledReply> {
     if (this.version !== this.model.causalLM.version) this.forget();
-    const { choices } = wish;
-    if (this.settings.scoring !== undefined && choices !== undefined) return this.drawByScore({ ...wish, choices });
+    const { form } = wish;
+    if (this.settings.scoring !== undefined && form !== undefined && "choices" in form)
+      return this.drawByScore({ ...wish, choices: form.choices });
     if (this.settings.sampling.temperature > 0) return this.draw(wish);
-    const key = `${wish.prompt.join()};${wish.choices?.join("\u0000") ?? ""}`;
+    const key = keyOf(wish);
     return this.greedy.get(key) ?? this.drawGreedy(key, wish);
   }
 
@@ -116,13 +121,15 @@ export class Replier {
     this.version = this.model.causalLM.version;
   }
 
-  private async draw({ prompt, choices, random, signal }: ReplyWish): Promise<SampledReply> {
+  private async draw(wish: ReplyWish): Promise<SampledReply> {
+    const { prompt, form, random, signal } = wish;
     const { sampling, maxNewTokens, stop } = this.settings;
-    const constraint = choices === undefined ? undefined : this.constraint(choices, prompt);
+    const constraint = form === undefined ? undefined : this.hold(form, prompt);
     const longest = constraint?.longest ?? maxNewTokens;
     const stopTokens = constraint === undefined ? this.endTokens : NONE;
     const text = new ReplyText(this.model.tokenizer, {
-      stop,
+      // A pattern's reply ends where the pattern lets it.
+      stop: form === undefined || "choices" in form ? stop : [],
       stopTokens: this.endTokens,
       continuedFrom: prompt.at(-1),
     });
@@ -141,8 +148,8 @@ export class Replier {
       if (text.stopped) return "stop_string";
       return draft.tokens.length >= longest ? "length" : undefined;
     };
-    const keeps = this.isRemembered(constraint);
-    const key = keeps ? `${prompt.join()};${choices?.join("\u0000") ?? ""}` : "";
+    const keeps = this.isRemembered(form);
+    const key = keeps ? keyOf(wish) : "";
     const compute = async () => {
       const known = [...draft.tokens];
       const sampler = await this.model.sampler();
@@ -220,25 +227,31 @@ export class Replier {
     return this.settings.scoring === "word" ? Math.max(1, choice.trim().split(/\s+/).length) : 1;
   }
 
-  /** Whether distributions are kept: not greedy replies', not large vocabularies'. */
-  private isRemembered(constraint: ChoiceConstraint | undefined): boolean {
+  /** Whether distributions are kept: not greedy replies', not large ones. */
+  private isRemembered(form: ReplyForm | undefined): boolean {
     const { sampling } = this.settings;
     if (sampling.temperature === 0) return false;
-    return constraint !== undefined || this.model.causalLM.config.vocabSize <= LARGE_VOCABULARY;
+    const isSmall = form !== undefined && "choices" in form;
+    return isSmall || this.model.causalLM.config.vocabSize <= LARGE_VOCABULARY;
   }
 
-  private constraint(choices: readonly string[], prompt: readonly number[]): ChoiceConstraint {
+  private hold(form: ReplyForm, prompt: readonly number[]): HeldReply {
     const previousToken = prompt.at(-1);
-    const key = `${previousToken};${choices.join("\u0000")}`;
-    let constraint = this.constraints.get(key);
-    if (constraint === undefined) {
-      const endToken = this.model.tokenizer.eosTokenId ?? this.model.endTokenIds.at(0);
-      constraint = ChoiceConstraint.ofTexts(this.model.tokenizer, choices, { previousToken, endToken });
-      if (this.constraints.size >= KEPT) this.constraints.clear();
-      this.constraints.set(key, constraint);
+    const key = `${previousToken};${formKey(form)}`;
+    const [kept, most] = "choices" in form ? [this.choices, KEPT] : [this.patterns, KEPT_PATTERNS];
+    let held = kept.get(key);
+    if (held === undefined) {
+      held = holdReply(this.model, form, { previousToken, maxNewTokens: this.settings.maxNewTokens });
+      if (kept.size >= most) kept.clear();
+      kept.set(key, held);
     }
-    return constraint;
+    return held;
   }
+}
+
+/** Equal for wishes whose replies are drawn from the same distribution. */
+function keyOf({ prompt, form }: ReplyWish): string {
+  return `${prompt.join()};${form === undefined ? "" : formKey(form)}`;
 }
 
 const NONE: ReadonlySet<number> = new Set();

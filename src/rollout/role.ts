@@ -1,5 +1,6 @@
 import type { Info } from "../envs/info.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
+import type { JsonSchema } from "../generation/constraints/json-schema/keywords.js";
 import type { Extraction } from "./extraction.js";
 
 /** What an agent is told, shown and understood to answer. `Agent` is the class that users extend. */
@@ -18,4 +19,8 @@ export interface Role<Observation = unknown, Action = unknown> {
   formatPrompt?(observation: Observation, info: Info): string;
   /** The replies that are possible, for an agent whose replies are held to them; undefined for a free reply. */
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
+  /** The regular expression that the whole reply matches, for an agent whose replies are held to one. */
+  getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
+  /** The JSON schema that allows the whole reply, for an agent whose replies are held to one. */
+  getSchema?(observation: Observation, info: Info): JsonSchema | undefined;
 }

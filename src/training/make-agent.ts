@@ -40,7 +40,7 @@ export function makeTextAgent(
   env: ReadableEnv,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentImitationOptions, "sftWarmStart">,
 ): TextAgent {
-  const { maxNewTokens, temperature, topK, topP, replies, actionScoring, seed, maxTokens } = config;
+  const { maxNewTokens, temperature, topK, topP, replies, replyPattern, actionScoring, seed, maxTokens } = config;
   const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
   const { invalidRetries: retries, invalidPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
@@ -51,6 +51,7 @@ export function makeTextAgent(
     replyPrefix,
     shareSparseRewards,
     replies,
+    replyPattern,
     actionScoring: replies === "scored" ? actionScoring : undefined,
     seed,
     maxTokens,

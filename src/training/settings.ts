@@ -1,4 +1,4 @@
-import { REPLY_KINDS } from "../agent/text-agent.js";
+import { checkReplyPattern, REPLY_KINDS } from "../agent/text-agent.js";
 import { imitationSettings } from "../agent/replay/settings.js";
 import {
   invalid,
@@ -61,7 +61,13 @@ export const runSettings = {
     default: "free",
     choices: REPLY_KINDS,
     description:
-      "free replies, replies held to those that the environment lists (choices), or these drawn by their scores",
+      "free replies, replies held to those that the environment lists (choices), these drawn by their scores (scored), or replies held to replyPattern",
+    source: OURS,
+  },
+  replyPattern: {
+    text: true,
+    default: undefined,
+    description: "a regular expression that replies match; its group named action, if any, is the action",
     source: OURS,
   },
   actionScoring: {
@@ -240,7 +246,7 @@ const DEFAULT_EPISODES = 5000;
 
 /**
  * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, for settings of another
- * algorithm, and for values out of range.
+ * algorithm, for values out of range, and for a replyPattern that is not supported.
  */
 export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
@@ -252,6 +258,7 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   const replyLength = maxCompletionLength === undefined ? {} : { maxNewTokens: maxCompletionLength };
   const run = resolveSettings("A run", runSettings, { ...length, ...suited, ...replyLength, ...own });
   checkTogether(run, maxCompletionLength);
+  checkReplyPattern(run);
   const algorithm = resolveAlgorithmSettings(run.algorithm, {
     ...algorithmDefaults(run, algorithmic, isEmbedded),
     ...algorithmic,

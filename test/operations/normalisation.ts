@@ -2,7 +2,7 @@ import { mul } from "../../src/graph/ops/elementwise.js";
 import { tokenLogProbs, type HeadAttributes } from "../../src/graph/ops/head.js";
 import * as ops from "../../src/graph/ops/normalisation.js";
 import { rotary } from "../../src/graph/ops/rotary.js";
-import { between, float, ids, matrixSizes, type OperationCase, type Sizes } from "./case.js";
+import { between, float, ids, integers, matrixSizes, type OperationCase, type Sizes } from "./case.js";
 import { alongLastAxis, at, plain, range, sum, type Plain } from "./plain.js";
 
 const EPSILON = 1e-3;
@@ -73,41 +73,62 @@ export interface PlainHead {
   readonly bias?: Plain;
   readonly inverseTemperature: number;
   readonly softcap?: number;
+  /** The tokens that can be chosen; all by default. */
+  readonly among?: (token: number) => boolean;
 }
 
 /** All tokens' log-probabilities after one hidden state. */
-export function plainLogProbs({ hidden, head, bias, inverseTemperature, softcap }: PlainHead): number[] {
+export function plainLogProbs({ hidden, head, bias, inverseTemperature, softcap, among }: PlainHead): number[] {
   const logits = range(head.shape[0]).map((token) => {
     const logit = sum(hidden.map((value, i) => value * at(head, [token, i]))) + (bias?.data[token] ?? 0);
     return softcap === undefined ? logit : softcap * Math.tanh(logit / softcap);
   });
-  return logSoftmaxOf(logits.map((logit) => logit * inverseTemperature));
+  const tempered = logits.map((logit) => logit * inverseTemperature);
+  return logSoftmaxOf(tempered.map((logit, token) => (among === undefined || among(token) ? logit : -1e9)));
 }
 
 export const plainEntropy = (logProbs: readonly number[]): number => -sum(logProbs.map((p) => Math.exp(p) * p));
 
-function headCase(entropy: HeadAttributes["entropy"], softcap: number | undefined, withBias: boolean): OperationCase {
+/** Whether each of seven tokens is in a set; the first two always are. */
+const SETS = [
+  [1, 1, 1, 1, 1, 1, 1],
+  [1, 1, 0, 1, 1, 0, 0],
+  [1, 1, 0, 0, 0, 0, 0],
+];
+
+function headCase(
+  entropy: HeadAttributes["entropy"],
+  softcap: number | undefined,
+  withBias: boolean,
+  withSets = false,
+): OperationCase {
   const rowsOf = (inputs: Readonly<Record<string, Plain>>, f: (logProbs: number[], row: number) => number): Plain => ({
     shape: inputs.targets.shape,
     data: alongLastAxis((hidden, row) => {
-      const { head, bias, inverseTemperature } = inputs;
-      return f(plainLogProbs({ hidden, head, bias, inverseTemperature: inverseTemperature.data[0], softcap }), row);
+      const { head, bias, setOf } = inputs;
+      const inverseTemperature = inputs.inverseTemperature.data[0];
+      const among = withSets ? (token: number) => SETS[setOf.data[row]][token] === 1 : undefined;
+      return f(plainLogProbs({ hidden, head, bias, inverseTemperature, softcap, among }), row);
     }, inputs.hidden).data,
   });
   const chosen = (inputs: Readonly<Record<string, Plain>>) =>
     rowsOf(inputs, (logProbs, row) => logProbs[inputs.targets.data[row]]);
   return {
-    title: `entropy ${entropy}${softcap === undefined ? "" : ", softcap"}${withBias ? ", bias" : ""}`,
+    title: `entropy ${entropy}${softcap === undefined ? "" : ", softcap"}${withBias ? ", bias" : ""}${withSets ? ", sets" : ""}`,
     sizes: matrixSizes,
     inputs: ({ rows }) => ({
       hidden: float([rows, 5]),
       head: float([7, 5]),
-      targets: ids([rows], 7, entropy === "none" ? "int32" : "int64"),
+      targets: ids([rows], withSets ? 2 : 7, entropy === "none" ? "int32" : "int64"),
       inverseTemperature: between([], 0.5, 2),
       ...(withBias ? { bias: float([7]) } : {}),
+      ...(withSets
+        ? { sets: { ...integers([3, 7], "bool", 0, 1), values: () => SETS.flat() }, setOf: ids([rows], 3) }
+        : {}),
     }),
-    build: ({ hidden, head, targets, inverseTemperature, bias }) => {
-      const result = tokenLogProbs({ hidden, head, targets, inverseTemperature, bias, softcap, entropy });
+    build: ({ hidden, head, targets, inverseTemperature, bias, sets, setOf }) => {
+      const among = withSets ? { sets, setOf } : undefined;
+      const result = tokenLogProbs({ hidden, head, targets, inverseTemperature, bias, softcap, among, entropy });
       return result.entropy === undefined ? result.logProbs : [result.logProbs, result.entropy];
     },
     reference: (inputs) =>
@@ -224,5 +245,8 @@ export const normalisationCases = {
     headCase("gradient", undefined, true),
     headCase("gradient", 2, false),
     headCase("none", 3, false),
+    headCase("none", undefined, false, true),
+    headCase("value", undefined, true, true),
+    headCase("gradient", 2, true, true),
   ],
 } satisfies Record<string, readonly OperationCase[]>;

@@ -3,7 +3,9 @@ import { Dialogue } from "../../rollout/dialogue.js";
 import { asExtraction } from "../../rollout/extraction.js";
 import type { PromptWriter } from "../../rollout/prompt-writer.js";
 import type { Replier } from "../../rollout/replier.js";
+import { refusal } from "../../rollout/reply-form.js";
 import type { Role } from "../../rollout/role.js";
+import { formOf } from "../../rollout/said.js";
 import type { DialogueSettings } from "../../rollout/settings.js";
 import type { ReplayEpisode, ReplayTurn } from "./buffer.js";
 import type { Demonstration, DemonstrationTurn } from "./demonstrations.js";
@@ -18,8 +20,8 @@ export interface Learning {
 
 /**
  * A demonstration as the agent would have played it: its prompts as in play, with as much history, and its replies as the tokens
- * that would have been sampled. Throws DEMONSTRATION_REFUSED for a reply in which the agent finds no action, that is none of its
- * choices, or that is longer than its replies can be.
+ * that would have been sampled. Throws DEMONSTRATION_REFUSED for a reply in which the agent finds no action, that is not what it
+ * holds its replies to, or that is longer than its replies can be.
  */
 export async function encodeDemonstration(demonstration: Demonstration, learning: Learning): Promise<ReplayEpisode> {
   const { role, writer, dialogue: settings } = learning;
@@ -49,11 +51,11 @@ async function encodeTurn(
   const found = asExtraction(await role.extractAction(text, observation, info));
   if (found.kind === "failure")
     throw new Error(`the agent finds no action in it${found.reason && ` (${found.reason})`}`);
-  const choices = role.getChoices?.(observation, info);
-  const prompt = dialogue.prompt((ids) => replier.longest(choices, ids));
-  const tokens = replier.encode(text, { prompt, choices });
-  if (tokens === undefined) throw new Error(`it is none of the choices ${JSON.stringify(choices)}`);
-  const longest = replier.longest(choices, prompt);
+  const form = formOf(role, observation, info);
+  const prompt = dialogue.prompt((ids) => replier.longest(form, ids));
+  const tokens = replier.encode(text, { prompt, form });
+  if (tokens === undefined) throw new Error(`it is ${refusal(form!)}`);
+  const longest = replier.longest(form, prompt);
   if (tokens.length > longest)
     throw new Error(`it has ${tokens.length} tokens, and the agent's replies ${longest} at most (maxNewTokens)`);
   return { prompt, tokens, text };

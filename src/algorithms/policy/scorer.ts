@@ -1,5 +1,5 @@
 import type { CausalLM } from "../../models/causal-lm.js";
-import { ScoringGraph } from "../../models/training-graph.js";
+import { ScoringGraph, type GraphOptions } from "../../models/training-graph.js";
 import { budgetBatches } from "./batches.js";
 import { decisionsByTurn, layTurns, type Alternative, type TurnBatch, type TurnTokens } from "./turn-batch.js";
 
@@ -14,9 +14,13 @@ export interface TurnScores {
 
 /** Scores turns without gradients: under the policy, or under the reference policy, which is the model without its adapter. */
 export class TurnScorer {
+  /** For batches with tokens that were chosen among many. */
+  private withSets: ScoringGraph | undefined;
+
   private constructor(
     private readonly model: CausalLM,
     private readonly graph: ScoringGraph,
+    private readonly options: GraphOptions,
     private readonly maxTokens: number,
   ) {}
 
@@ -25,8 +29,8 @@ export class TurnScorer {
     model: CausalLM,
     { maxTokens, entropies = false }: { readonly maxTokens: number; readonly entropies?: boolean },
   ): Promise<TurnScorer> {
-    const entropy = entropies ? "value" : "none";
-    return new TurnScorer(model, await ScoringGraph.create(model, { entropy, adapterForm: "merged" }), maxTokens);
+    const options = { entropy: entropies ? "value" : "none", adapterForm: "merged" } as const;
+    return new TurnScorer(model, await ScoringGraph.create(model, options), options, maxTokens);
   }
 
   async score(
@@ -43,7 +47,8 @@ export class TurnScorer {
         config.hiddenSize,
         temperature,
       );
-      const scores = await this.graph.run(batch.tokens, { adapter });
+      const graph = batch.hasSets ? await this.graphWithSets() : this.graph;
+      const scores = await graph.run(batch.tokens, { adapter });
       const decided = decisionLogProbs(batch, scores.logProbs);
       const open = scores.entropy && decisionEntropies(batch, scores.logProbs, scores.entropy);
       const { values: all } = scores;
@@ -64,6 +69,11 @@ export class TurnScorer {
 
   async release(): Promise<void> {
     await this.graph.release();
+    await this.withSets?.release();
+  }
+
+  private async graphWithSets(): Promise<ScoringGraph> {
+    return (this.withSets ??= await ScoringGraph.create(this.model, { ...this.options, withSets: true }));
   }
 }
 

@@ -23,13 +23,24 @@ export interface Alternative {
 export interface TurnBatch {
   readonly decisions: readonly Decision[];
   readonly tokens: TokenBatch;
-  /** For each decision all that could be chosen; of a free token that token alone, and its score is its log-probability. */
+  /** For each decision all that could be chosen; of a free token (see isFree) that token alone: its score is its log-probability. */
   readonly alternatives: readonly (readonly Alternative[])[];
   /** For each decision, which of its alternatives was chosen. */
   readonly chosen: readonly number[];
-  /** For each decision, whether it was among the whole vocabulary. */
+  /**
+   * For each decision, whether the log-probability of its one alternative is already that of the choice: among the whole
+   * vocabulary, or among the many tokens that the selected token names.
+   */
   readonly isFree: readonly boolean[];
+  /** Whether tokens are selected among some of the vocabulary, which graphs must be made for. */
+  readonly hasSets: boolean;
 }
+
+/**
+ * Tokens that are each scored as an alternative; of more, the choice is scored in one row of logits, by the set of its tokens.
+ * Few alternatives are few rows, which turns in the same state share, and need no mask over the vocabulary.
+ */
+const MOST_ALTERNATIVES = 16;
 
 /**
  * The decisions of a turn: the places of its reply where there was something to choose. The first counts in any case, since
@@ -66,7 +77,11 @@ export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, tempe
       batch.decisions.push({ turn: number, token });
       batch.alternatives.push(alternatives);
       batch.chosen.push(chosen);
-      isFree.push(scored === undefined && allowed === undefined);
+      isFree.push(false);
+    };
+    const say = (token: number, selected: number) => {
+      choose(token, [{ tokens: [selected], weight: 1 }], 0);
+      isFree[isFree.length - 1] = true;
     };
     if (scored !== undefined) {
       const alternatives = scored.candidates.map((candidate, i) => ({
@@ -78,11 +93,13 @@ export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, tempe
     for (const token of turn.tokens.length === 0 ? [0] : decisionsOf(turn)) {
       // A state whose value alone is asked for has no next token; any stands for it.
       const taken = turn.tokens.at(token) ?? 0;
-      if (allowed === undefined) {
-        choose(token, [{ tokens: [tokens.select({ ...at(0, token), target: taken })], weight: 1 }], 0);
+      const among = allowed?.[token];
+      if (among === undefined || among.length > MOST_ALTERNATIVES) {
+        const selected = { ...at(0, token), target: taken, among };
+        say(token, among === undefined ? tokens.select(selected) : tokens.selectOnce(selected));
         continue;
       }
-      const targets = [...allowed[token]];
+      const targets = [...among];
       const alternatives = targets.map((target) => ({
         tokens: [tokens.selectOnce({ ...at(0, token), target })],
         weight: 1,
@@ -92,23 +109,36 @@ export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, tempe
   });
   // Scores of actions are tempered as a whole.
   const ownTemperature = turns.some(({ scored }) => scored !== undefined) ? 1 : temperature;
-  return { ...batch, isFree, tokens: { groups: laid.groups, selected: tokens.list, temperature: ownTemperature } };
+  return {
+    ...batch,
+    isFree,
+    hasSets: tokens.list.some(({ among }) => among !== undefined),
+    tokens: { groups: laid.groups, selected: tokens.list, temperature: ownTemperature },
+  };
 }
 
 /** Selected tokens of a batch, as they come. */
 class SelectedTokens {
   readonly list: SelectedToken[] = [];
   private readonly numbers = new Map<string, number>();
+  private readonly sets = new Map<Int32Array, number>();
 
-  select({ group, row, index, target }: Required<SelectedToken>): number {
-    return this.list.push({ group, row, index, target }) - 1;
+  select({ group, row, index, target, among }: SelectedToken): number {
+    return this.list.push({ group, row, index, target, among }) - 1;
   }
 
   /** Alternatives of turns in the same state are the same token of the same place. */
-  selectOnce(token: Required<SelectedToken>): number {
-    const key = `${token.group},${token.row},${token.index},${token.target}`;
+  selectOnce(token: SelectedToken): number {
+    const { group, row, index, target, among } = token;
+    const key = `${group},${row},${index},${target},${among === undefined ? "" : this.setNumber(among)}`;
     let number = this.numbers.get(key);
     if (number === undefined) this.numbers.set(key, (number = this.select(token)));
+    return number;
+  }
+
+  private setNumber(tokens: Int32Array): number {
+    const number = this.sets.get(tokens) ?? this.sets.size;
+    this.sets.set(tokens, number);
     return number;
   }
 }

@@ -37,8 +37,8 @@ const MOST_SKIPS = 5;
 
 /** Takes optimiser steps on turns: lays them out, computes loss and gradient, updates the model's trained parameters. */
 export class PolicyUpdater {
-  /** One graph for free replies, one for batches with replies that were held to choices. */
-  private readonly graphs = new Map<boolean, TrainingGraph>();
+  /** One graph for free replies, one for replies that were held, one for those with many tokens to choose from. */
+  private readonly graphs = new Map<"free" | "held" | "sets", TrainingGraph>();
   private readonly optimizer: Optimizer;
   private skips = 0;
 
@@ -79,7 +79,7 @@ export class PolicyUpdater {
       const part = numbers.map((i) => turns[i]);
       const batch = layTurns(part, this.model.config.hiddenSize, temperature);
       const isHeld = part.some(({ allowed, scored }) => allowed !== undefined || scored !== undefined);
-      const graph = await this.graph(isHeld);
+      const graph = await this.graph(batch.hasSets ? "sets" : isHeld ? "held" : "free");
       const outputs = await graph.run(
         batch.tokens,
         { ...inputs(numbers), ...(isHeld ? choiceFeeds(batch) : {}) },
@@ -116,15 +116,14 @@ export class PolicyUpdater {
     this.optimizer.free();
   }
 
-  private async graph(isHeld: boolean): Promise<TrainingGraph> {
-    let graph = this.graphs.get(isHeld);
+  private async graph(kind: "free" | "held" | "sets"): Promise<TrainingGraph> {
+    let graph = this.graphs.get(kind);
     if (graph === undefined) {
       const { objective, entropy, adapterForm } = this.options;
-      graph = await TrainingGraph.create(this.model, (policy) => objective(isHeld ? decisionNodes(policy) : policy), {
-        entropy,
-        adapterForm,
-      });
-      this.graphs.set(isHeld, graph);
+      const written = (policy: PolicyNodes) => objective(kind === "free" ? policy : decisionNodes(policy));
+      const withSets = kind === "sets";
+      graph = await TrainingGraph.create(this.model, written, { entropy, adapterForm, withSets });
+      this.graphs.set(kind, graph);
     }
     return graph;
   }

@@ -12,6 +12,9 @@ export interface PatternConstraintOptions {
 
 const NONE = new Int32Array(0);
 
+/** Lists that were cut to what still fits and are kept, so that equal ones are one. */
+const MOST_CUT = 256;
+
 /**
  * Holds a reply to the texts of an expression. The tokens allowed next are those behind which the reply can still become such a
  * text, within `maxTokens`; the end token is one of them where the text so far is such a text and may go on. Where it may
@@ -22,6 +25,8 @@ const NONE = new Int32Array(0);
 export class PatternConstraint implements TokenConstraint {
   private readonly start: number;
   private readonly maxTokens: number;
+  /** By the state and the tokens that may follow. */
+  private readonly cut = new Map<string, Int32Array>();
 
   /** Throws INVALID_ARGUMENT when no text of the expression fits into `maxTokens`. */
   constructor(
@@ -44,7 +49,12 @@ export class PatternConstraint implements TokenConstraint {
     if (state === undefined) return NONE;
     const { tokens: possible, costs, largestCost } = this.automaton.steps(state);
     const left = this.maxTokens - tokens.length - 1;
-    return largestCost <= left ? possible : possible.filter((_, i) => costs[i] <= left);
+    if (largestCost <= left) return possible;
+    const key = `${state};${left}`;
+    const fitting = this.cut.get(key) ?? possible.filter((_, i) => costs[i] <= left);
+    if (this.cut.size >= MOST_CUT) this.cut.clear();
+    this.cut.set(key, fitting);
+    return fitting;
   }
 
   /** Whether these tokens are a whole reply: one of the texts, and its end token where it could go on. */

@@ -9,23 +9,30 @@ export interface HeadAttributes {
   /** logits become cap * tanh(logits / cap) when given. */
   readonly softcap: number | undefined;
   readonly hasBias: boolean;
+  /** Whether each row's distribution is over some tokens alone. */
+  readonly hasSets: boolean;
   /** Whether the entropy is wanted, and whether gradients flow through it. */
   readonly entropy: "none" | "value" | "gradient";
 }
+
+/** Added to the logits of tokens that cannot be chosen: far below any real one, and finite, so that 0 * it is 0. */
+const BARRED = -1e9;
 
 /** Rows whose logits exist at one time; the rest wait, so that [rows, vocabulary] is never held whole. */
 const CHUNK_ROWS = 256;
 
 /**
  * Log-probabilities of chosen tokens under softmax(inverseTemperature * head(hidden)), without ever holding all logits:
- * inputs hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias [vocabulary]?.
+ * inputs hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias [vocabulary]?,
+ * sets [sets, vocabulary]? (true for the tokens that are in a set) and setOf [rows]? (the set that the row is a softmax over).
  * Outputs: logProbs [rows], d logProb / d hidden [rows, width], and as asked entropy [rows] and d entropy / d hidden.
  * The forward pass computes the gradients' directions, so the backward pass only scales them by row.
  */
 export const tokenLogProbsOperation: Operation<HeadAttributes> = {
   name: "tokenLogProbs",
-  shape: (inputs, { entropy }) => {
-    const [hidden, head, targets, inverseTemperature, bias] = inputs;
+  shape: (inputs, attributes) => {
+    const { entropy } = attributes;
+    const { hidden, head, targets, inverseTemperature, bias, sets, setOf } = byName(inputs, attributes);
     const [rows, width] = hidden.shape;
     const [vocabulary] = head.shape;
     const fits =
@@ -33,9 +40,12 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
       sameShape(head.shape, [vocabulary, width]) &&
       sameShape(targets.shape, [rows]) &&
       inverseTemperature.shape.length === 0 &&
-      (bias === undefined || sameShape(bias.shape, [vocabulary]));
+      (bias === undefined || sameShape(bias.shape, [vocabulary])) &&
+      (sets === undefined || (sets.dtype === "bool" && sameShape(sets.shape, [sets.shape[0], vocabulary]))) &&
+      (setOf === undefined || sameShape(setOf.shape, [rows]));
     if (!fits) {
-      const expected = "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, bias [vocabulary]?";
+      const expected =
+        "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, bias [vocabulary]?, sets [sets, vocabulary]?, setOf [rows]?";
       throw shapeError("tokenLogProbs", inputs, expected);
     }
     const perRow = { dtype: hidden.dtype, shape: [hidden.shape[0]] };
@@ -53,7 +63,7 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
     return [fromLogProbs && fromEntropy ? add(fromLogProbs, fromEntropy) : (fromLogProbs ?? fromEntropy)];
   },
   onnx: ({ node, inputs, attributes, emitter, isRead }) => {
-    const [hidden, head, targets, inverseTemperature, bias] = inputs;
+    const { hidden, head, targets, inverseTemperature, bias, sets, setOf } = byName(inputs, attributes);
     const [rows, width] = node.inputs[0].shape;
     const one = emitter.ints([1]);
     // Rows are spread evenly over ceil(rows / CHUNK_ROWS) chunks, and the last is filled up with copies of nothing.
@@ -73,21 +83,22 @@ export const tokenLogProbsOperation: Operation<HeadAttributes> = {
       const shape = emitter.emit("Concat", [chunks, size, ...tail], { attributes: { axis: 0 } });
       return emitter.emit("Reshape", [filled, shape]);
     };
-    const targets64 = emitter.emit("Cast", [targets], { attributes: { to: 7 } });
+    const numbers = (value: string) =>
+      chunked(
+        emitter.emit("Cast", [value], { attributes: { to: 7 } }),
+        emitter.constant("int64", [], BigInt64Array.of(0n)),
+        [],
+      );
     const scanInputs = [
       chunked(hidden, emitter.float(0), [widthName]),
-      chunked(targets64, emitter.constant("int64", [], BigInt64Array.of(0n)), []),
+      numbers(targets),
+      ...(setOf === undefined ? [] : [numbers(setOf)]),
     ];
     // Without a gradient, the directions would cost as much again as the logits.
     const wanted = node.outputs.flatMap((_, index) => (isRead(index) ? [index] : []));
-    const body = chunkBody(
-      emitter,
-      { head, bias: attributes.hasBias ? bias : undefined, inverseTemperature, width },
-      attributes,
-      wanted,
-    );
+    const body = chunkBody(emitter, { head, bias, inverseTemperature, width, sets }, attributes, wanted);
     const stacked = emitter.emitAll("Scan", scanInputs, {
-      attributes: { body, num_scan_inputs: 2 },
+      attributes: { body, num_scan_inputs: scanInputs.length },
       outputs: wanted.length,
     });
     return node.outputs.map(({ shape }, index) => {
@@ -107,18 +118,20 @@ interface BodyContext {
   readonly bias: string | undefined;
   readonly inverseTemperature: string;
   readonly width: Node["shape"][number];
+  readonly sets: string | undefined;
 }
 
-/** The scan's body: one chunk of hidden states [size, width] and targets [size]; gives the outputs of the numbers `wanted`. */
+/** The scan's body: one chunk of hidden states [size, width], targets [size] and sets' numbers [size]?; gives the outputs of the numbers `wanted`. */
 function chunkBody(
   parent: Emitter,
-  { head, bias, inverseTemperature, width }: BodyContext,
+  { head, bias, inverseTemperature, width, sets }: BodyContext,
   { softcap }: HeadAttributes,
   wanted: readonly number[],
 ) {
   const e = new Emitter(parent);
   const hidden = e.fresh("hidden");
   const targets = e.fresh("targets");
+  const setOf = e.fresh("set_of");
   const last = e.ints([-1]);
   // WebGPU has no FusedMatMul; it would run on the processor.
   const product = e.device === "webgpu" ? { opType: "Gemm", domain: "" } : { opType: "FusedMatMul", domain: MICROSOFT };
@@ -129,7 +142,8 @@ function chunkBody(
     squashed = e.emit("Tanh", [e.emit("Div", [logits, e.float(softcap)])]);
     logits = e.emit("Mul", [squashed, e.float(softcap)]);
   }
-  const logProbs = emitLogSoftmax(e.emit("Mul", [logits, inverseTemperature]), 2, e);
+  const tempered = e.emit("Mul", [logits, inverseTemperature]);
+  const logProbs = emitLogSoftmax(sets === undefined ? tempered : within(tempered, { sets, setOf }, e), 2, e);
   // What only some of the outputs need is emitted when the first of them asks for it.
   const probs = () => e.once("probs", () => e.emit("Exp", [logProbs]));
   const index = () => e.once("index", () => e.emit("Unsqueeze", [targets, last]));
@@ -164,9 +178,39 @@ function chunkBody(
   ];
   return e.graph(
     "chunk",
-    [valueInfo(hidden, "float32", [size, width]), valueInfo(targets, "int64", [size])],
+    [
+      valueInfo(hidden, "float32", [size, width]),
+      valueInfo(targets, "int64", [size]),
+      ...(sets === undefined ? [] : [valueInfo(setOf, "int64", [size])]),
+    ],
     wanted.map((number) => valueInfo(outputs[number].value(), "float32", outputs[number].shape)),
   );
+}
+
+/** Logits [size, vocabulary] of which those outside a row's set count for nothing. */
+function within(
+  logits: string,
+  { sets, setOf }: { readonly sets: string; readonly setOf: string },
+  e: Emitter,
+): string {
+  const inSet = e.emit("Gather", [sets, setOf], { attributes: { axis: 0 } });
+  return e.emit("Where", [inSet, logits, e.float(BARRED)]);
+}
+
+/** The operation's inputs; those that it was not given are undefined. */
+function byName<Value>(inputs: readonly Value[], { hasBias, hasSets }: HeadAttributes) {
+  const [hidden, head, targets, inverseTemperature, ...others] = inputs;
+  const bias = hasBias ? others[0] : undefined;
+  const [sets, setOf] = hasSets ? others.slice(-2) : [undefined, undefined];
+  return { hidden, head, targets, inverseTemperature, bias, sets, setOf };
+}
+
+/** Sets of tokens, and which of them each row is a softmax over. */
+export interface TokenSets {
+  /** [sets, vocabulary], bool. */
+  readonly sets: Node;
+  /** [rows] */
+  readonly setOf: Node;
 }
 
 export interface HeadInputs {
@@ -181,6 +225,8 @@ export interface HeadInputs {
   /** Scalar; 1 / temperature. */
   readonly inverseTemperature: Node;
   readonly softcap?: number;
+  /** Without them, each row is a softmax over the whole vocabulary. A row's target must be in its set. */
+  readonly among?: TokenSets;
   readonly entropy?: HeadAttributes["entropy"];
 }
 
@@ -192,12 +238,14 @@ export function tokenLogProbs({
   targets,
   inverseTemperature,
   softcap,
+  among,
   entropy = "none",
 }: HeadInputs): {
   logProbs: Node;
   entropy: Node | undefined;
 } {
-  const inputs = [hidden, head, targets, inverseTemperature, ...(bias ? [bias] : [])];
-  const node = apply(tokenLogProbsOperation, inputs, { softcap, hasBias: bias !== undefined, entropy });
+  const others = [...(bias === undefined ? [] : [bias]), ...(among === undefined ? [] : [among.sets, among.setOf])];
+  const attributes = { softcap, hasBias: bias !== undefined, hasSets: among !== undefined, entropy };
+  const node = apply(tokenLogProbsOperation, [hidden, head, targets, inverseTemperature, ...others], attributes);
   return { logProbs: node, entropy: entropy === "none" ? undefined : output(node, 2) };
 }

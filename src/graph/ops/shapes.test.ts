@@ -120,6 +120,7 @@ describe("inputs that do not fit", () => {
       targets: ints(rows),
       inverseTemperature: ops.scalar(1),
       bias: float(7),
+      among: { sets: bools(2, 7), setOf: ints(rows) },
     };
     expect(ops.tokenLogProbs(fitting).logProbs.shape).toEqual([rows]);
     const wrong = {
@@ -128,6 +129,7 @@ describe("inputs that do not fit", () => {
       targets: ints(3),
       inverseTemperature: float(1),
       bias: float(5),
+      among: { sets: bools(2, 6), setOf: ints(rows) },
     };
     for (const [name, value] of Object.entries(wrong)) {
       expect(() => ops.tokenLogProbs({ ...fitting, [name]: value })).toThrow(
