@@ -51,6 +51,7 @@ const guides = [
   "docs/models.md",
   "docs/algorithms/grpo.md",
   "docs/algorithms/reward-functions.md",
+  "docs/sweep.md",
 ];
 
 async function examplesOf(guide: string): Promise<string> {

@@ -19,6 +19,10 @@ const commands: Readonly<Record<string, { readonly description: string; readonly
     description: "Train a language model by reinforcement learning in an environment",
     load: async () => (await import("./train.js")).trainCommand,
   },
+  sweep: {
+    description: "Try settings: train with each, with several seeds, and compare",
+    load: async () => (await import("./sweep.js")).sweepCommand,
+  },
   demos: {
     description: "Play episodes and keep them as demonstrations",
     load: async () => (await import("./demos.js")).demosCommand,

@@ -5,6 +5,7 @@ export {
   type LearningCurve,
 } from "./charts/learning-curve.js";
 export { seedBand, type SeedCurve } from "./charts/seed-band.js";
+export { dotChartSvg, type Dot, type DotChart, type DotSeries } from "./charts/dot-chart.js";
 export { PhaseClock, type Now } from "./clock.js";
 export { combineTrackers, type CombineOptions, type TrackerSource } from "./combine.js";
 export { readMetrics } from "./jsonl/read.js";

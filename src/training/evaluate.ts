@@ -71,7 +71,8 @@ export async function evaluate(
   }
 }
 
-function meanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
+/** The mean of numbers and its standard error, which of one number is NaN. */
+export function meanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
   const n = returns.length;
   const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;
   const squares = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0);

@@ -16,3 +16,4 @@ export type { Prompt, PromptRow } from "./prompts/dataset.js";
 export type { PromptTrainingOptions, PromptTrainingResult } from "./prompts/prompt-trainer.js";
 export type { RewardBatch, RewardFunction } from "./prompts/reward-functions.js";
 export { GrpoTrainer, RlooTrainer, type GrpoTrainerOptions, type RlooTrainerOptions } from "./prompts/trainers.js";
+export * from "./sweep/index.js";

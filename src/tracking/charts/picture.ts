@@ -1,0 +1,138 @@
+import { LlamaGymError } from "../../errors.js";
+import { tickLabels, type Axis, type Range } from "./ticks.js";
+
+/** Of a picture, in its units. */
+export const WIDTH = 720;
+/** Of the title and one row of names, the plot, and what stands below it. */
+const HEIGHT = 400;
+/** Where the plot lies, without further rows of names. */
+export const TOP = 72;
+export const BOTTOM = 340;
+export const LEFT = 72;
+const ROW = 16;
+/** About how wide a character is. */
+export const CHARACTER = 7;
+
+/** After Okabe and Ito's palette for colour-blind readers, in tones that stand out on light and dark ground alike. */
+export const COLOURS = ["#0a7cc1", "#e07b00", "#009e73", "#cc5fa0", "#8c72d8", "#b08d00", "#3aa5d8", "#d55e00"];
+
+const STYLE = `
+  .ground { fill: #ffffff; } .text { fill: #24292f; } .soft { fill: #57606a; }
+  .grid { stroke: #d8dee4; } .axis { stroke: #8c959f; } .reference { stroke: #57606a; }
+  @media (prefers-color-scheme: dark) {
+    .ground { fill: #0d1117; } .text { fill: #e6edf3; } .soft { fill: #9198a1; }
+    .grid { stroke: #262c36; } .axis { stroke: #656c76; } .reference { stroke: #9198a1; }
+  }
+  text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
+  .title { font-size: 16px; font-weight: 600; }
+  .series { fill: none; stroke-width: 2; stroke-linejoin: round; }
+  .band { stroke: none; fill-opacity: 0.18; }
+  .reference { stroke-width: 1.5; stroke-dasharray: 5 4; }`;
+
+/** What is drawn with a name above the plot. */
+interface Named {
+  readonly name: string;
+}
+
+export interface Picture {
+  readonly title: string;
+  readonly xLabel: string;
+  readonly yLabel: string;
+  /** Named above the plot in the colours of `COLOURS`, in order. */
+  readonly series: readonly Named[];
+  /** Where the plot ends. */
+  readonly right: number;
+  /** What is in the plot, axes included. */
+  readonly plot: readonly string[];
+}
+
+/** A plot with its title, names and labels as an SVG picture. */
+export function picture({ title, xLabel, yLabel, series, right, plot }: Picture): string {
+  const names = legend(series);
+  const height = HEIGHT + ROW * (names.rows - 1);
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${escaped(title)}">`,
+    `<style>${STYLE}\n</style>`,
+    `<rect class="ground" width="${WIDTH}" height="${height}" rx="8"/>`,
+    text(LEFT, 30, title, "text title"),
+    ...names.parts,
+    `<g transform="translate(0 ${height - HEIGHT})">`,
+    text((LEFT + right) / 2, HEIGHT - 16, xLabel, "soft", "middle"),
+    text(0, 0, yLabel, "soft", "middle", `translate(20 ${(TOP + BOTTOM) / 2}) rotate(-90)`),
+    ...plot,
+    "</g>",
+    "</svg>",
+    "",
+  ].join("\n");
+}
+
+/** The names of the series above the plot, each behind a piece of its line, in as many rows as they need. */
+function legend(series: readonly Named[]): { readonly parts: readonly string[]; readonly rows: number } {
+  let [left, rows] = [LEFT, 1];
+  const parts = series.flatMap(({ name }, index) => {
+    const width = 40 + CHARACTER * name.length;
+    if (left > LEFT && left + width > WIDTH) [left, rows] = [LEFT, rows + 1];
+    const y = 36 + ROW * rows;
+    const colour = COLOURS[index % COLOURS.length];
+    const line = `<line x1="${left}" x2="${left + 18}" y1="${y - 4}" y2="${y - 4}" stroke="${colour}" stroke-width="3"/>`;
+    const label = text(left + 24, y, name, "text");
+    left += width;
+    return [line, label];
+  });
+  return { parts, rows };
+}
+
+/** Where a value lies in the picture. */
+export type Scale = (value: number) => number;
+
+export function scale({ low, high }: Range, from: number, to: number): Scale {
+  return (value) => from + ((value - low) / (high - low)) * (to - from);
+}
+
+/** From the least to the largest of the values that are finite. Throws INVALID_ARGUMENT where there are none. */
+export function rangeOf(values: readonly number[]): Range {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high)
+    throw new LlamaGymError("INVALID_ARGUMENT", "There is no curve to draw: no value is a finite number.");
+  return { low, high };
+}
+
+/** Lines across the plot at the ticks, with their values at the left. */
+export function yTicks({ ticks }: Axis, y: Scale, right: number): string[] {
+  const labels = tickLabels(ticks);
+  return ticks.flatMap((tick, index) => {
+    const at = place(y(tick));
+    return [
+      `<line class="grid" x1="${LEFT}" x2="${right}" y1="${at}" y2="${at}"/>`,
+      text(LEFT - 8, at + 4, labels[index], "soft", "end"),
+    ];
+  });
+}
+
+/** A text whose start, middle or end is at a place. */
+export function text(
+  x: number,
+  y: number,
+  content: string,
+  kind: string,
+  anchor = "start",
+  transform?: string,
+): string {
+  const where = transform === undefined ? `x="${x}" y="${y}"` : `transform="${transform}"`;
+  return `<text class="${kind}" ${where} text-anchor="${anchor}">${escaped(content)}</text>`;
+}
+
+/** A coordinate, to tenths. */
+export function place(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** A text as it stands in XML. */
+export function escaped(content: string): string {
+  return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}

@@ -1,0 +1,190 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand, type CommandOptions, type CommandResult } from "./support/command.js";
+import { writeRandomModel } from "./support/random-model.js";
+
+let model: string;
+let removeModel: () => Promise<void>;
+let folder: string;
+beforeAll(async () => {
+  ({ folder: model, remove: removeModel } = await writeRandomModel({ maxPositions: 256, scale: 0.2 }));
+  folder = await mkdtemp(join(tmpdir(), "sweep-command-"));
+});
+afterAll(async () => {
+  await removeModel();
+  await rm(folder, { recursive: true });
+});
+
+const path = (name: string) => join(folder, name);
+const sweep = (args: readonly string[], options?: CommandOptions) => runCommand(["sweep", ...args], options);
+
+/** Three updates of eight turns. */
+const fixed = () => {
+  const run = ["--turns", "24", "--batch-size", "8", "--num-envs", "4", "--save-every", "1", "--num-ppo-epochs", "1"];
+  return ["--model", model, "--device", "cpu", "--threads", "1", "--replies", "choices", "--r", "2", ...run];
+};
+
+/** Several commands, each with several runs, on a busy machine. */
+const SLOW = 180_000;
+
+/** Eight runs: four trials with two seeds each. */
+const eight = (name: string) => {
+  const search = ["-s", "learning-rate=0.001..0.1:log:2", "--search", "entropyCoef=0,0.1"];
+  return ["blackjack", ...fixed(), ...search, "--seeds", "2", "--output", path(name)];
+};
+
+const results = (name: string) => readFile(join(path(name), "results.json"), "utf8");
+const isRun = /^trial (\d), seed (\d): rollout\/ep_rew_mean -?[\d.]+$/gm;
+const runsIn = (out: string) => Array.from(out.matchAll(isRun), ([, trial, seed]) => `${trial}/${seed}`);
+const ALL = [1, 2, 3, 4].flatMap((trial) => [`${trial}/1`, `${trial}/2`]);
+
+describe("llamagym sweep", () => {
+  let whole: CommandResult;
+  beforeAll(async () => {
+    whole = await sweep(eight("whole"));
+  }, SLOW);
+
+  it("tells its plan, the metric of each run, and a table, the best first", () => {
+    const { status, out, err } = whole;
+    expect({ status, failed: err.includes("Error") }).toEqual({ status: 0, failed: false });
+    expect(out).toMatch(/^4 trials \(grid\) with 2 seeds each, kept in .*whole\.$/m);
+    expect(runsIn(out)).toEqual(ALL);
+    expect(out).toMatch(/^TRIAL +learningRate +entropyCoef +rollout\/ep_rew_mean +SEEDS$/m);
+    const rows = out.match(/^ +\d +0\.(001|1) +0(\.1)? +-?\d\.\d+ +± \d\.\d+ +2$/gm)!;
+    const means = rows.map((row) => Number(row.trim().split(/ +/)[3]));
+    expect(means).toHaveLength(4);
+    expect(means).toEqual([...means].sort((a, b) => b - a));
+  });
+
+  it(
+    "keeps runs that other commands open, results, pictures, and the command for the best",
+    { timeout: SLOW },
+    async () => {
+      const { best, command } = await printedCommand();
+      expect((await readdir(path("whole"))).sort()).toEqual(
+        ["best.json", "curves.svg", "results.json", "runs", "sweep.json", "trials.svg"].sort(),
+      );
+      expect(command).toMatch(/ --turns 240 --seed 3 --output .*whole\/best$/);
+      expect(best).toMatchObject({ env: "Blackjack-v1", turns: 24, replies: "choices" });
+      const longer = await runCommand([
+        ...command.split(" ").slice(1, -2),
+        "--turns",
+        "16",
+        "--output",
+        path("longer"),
+      ]);
+      expect(longer.status).toBe(0);
+      const adapter = path("whole/runs/trial-01-seed-2/adapter");
+      expect((await runCommand(["eval", "blackjack", "--adapter", adapter, "-n", "8"])).status).toBe(0);
+    },
+  );
+
+  async function printedCommand() {
+    const { out } = await sweep(["--output", path("whole")]);
+    expect(runsIn(out)).toEqual([]);
+    const best = JSON.parse(await readFile(path("whole/best.json"), "utf8")) as object;
+    return { best, command: /^llamagym train .*$/m.exec(out)![0] };
+  }
+
+  it.each([
+    ["at Ctrl-C, saved", "SIGINT", 130],
+    ["when it is killed", "SIGKILL", null],
+  ] as const)(
+    "stops half-way %s, and the same command goes on to the same end",
+    { timeout: SLOW },
+    async (_, signal, status) => {
+      let hasStopped = false;
+      const onError: CommandOptions["onError"] = (err, kill) => {
+        if (hasStopped || !err.includes("trial 3, seed 1:")) return;
+        hasStopped = true;
+        kill(signal);
+      };
+      const name = signal;
+      const stopped = await sweep(eight(name), { onError });
+      expect(stopped.status).toBe(status);
+      expect(runsIn(stopped.out)).toEqual(ALL.slice(0, 4));
+      expect(stopped.out.includes("Stopped and saved. Go on by the same command, or by: llamagym sweep --output")).toBe(
+        signal === "SIGINT",
+      );
+      const resumed = await sweep(eight(name));
+      expect(resumed.status).toBe(0);
+      expect(runsIn(resumed.out)).toEqual(ALL.slice(4));
+      expect(await results(name)).toBe(await results("whole"));
+    },
+  );
+
+  it("takes a file, with options before it, and halves", { timeout: SLOW }, async () => {
+    const file = path("sweep.json");
+    const own = {
+      env: "Blackjack-v1",
+      "env-options": { sab: true },
+      train: { model, device: "cpu", threads: 1, replies: "choices", turns: 48, batch_size: 8, numEnvs: 4, r: 2 },
+      method: "halving",
+      search: { "learning-rate": { min: 1e-4, max: 1e-2, scale: "log" } },
+      trials: 2,
+      reduction: 2,
+    };
+    await writeFile(file, JSON.stringify(own));
+    const args = ["--config", file, "--turns", "32", "--metric", "greedy", "--eval-episodes", "10"];
+    const { status, out } = await sweep([...args, "--output", path("halved")]);
+    expect(status).toBe(0);
+    expect(out).toContain(
+      "Successive halving: 2 until 50 % of a run is done, then the best 1 until 100 % of a run is done.",
+    );
+    expect(out).toMatch(/^TRIAL +learningRate +greedy +SEEDS +RUNG$/m);
+    const saved = JSON.parse(await readFile(path("halved/sweep.json"), "utf8")) as object;
+    expect(saved).toMatchObject({ metric: "greedy", evalEpisodes: 10, train: { turns: 32, batchSize: 8 } });
+  });
+
+  it("has status 1 where every trial failed", async () => {
+    const args = ["blackjack", ...fixed(), "--turns", "80", "--search", "learningRate=1e30"];
+    const { status, out } = await sweep([...args, "--output", path("failed")]);
+    expect(status).toBe(1);
+    expect(out).toMatch(/^trial 1, seed 1 failed: /m);
+    expect(out).toMatch(/^Every trial failed\.$/m);
+  });
+
+  const search = ["--search", "learningRate=0.1,0.01"];
+  it.each([
+    [[], 2, /ENV is missing: name an environment, .* or the --output FOLDER of a sweep/],
+    [["blackjack"], 1, /A sweep needs something to search/],
+    [["blackjack", "--search", "learningrat=1,2"], 1, /no setting "learningrat"\. Did you mean learningRate\?/],
+    [["blackjack", "--search", "learningRate"], 2, /--search takes name=values/],
+    [["blackjack", ...search, ...search], 2, /--search has learningRate twice/],
+    [["blackjack", "--search", "seed=1,2"], 1, /seed cannot be searched/],
+    [["blackjack", ...search, "--seed", "1"], 2, /no option --seed\. Did you mean --seeds\?/],
+    [["blackjack", ...search, "--seeds", "many"], 2, /--seeds must be a number of seeds, or a list/],
+    [["blackjack", ...search, "--method", "gird"], 2, /--method must be one of grid, random, halving/],
+    [["blackjack", ...search, "--trials", "3"], 1, /hardly more than 2 combinations/],
+    [["blackjack", ...search, "--reduction", "2"], 1, /reduction belongs to the method halving/],
+    [["blackjack", ...search, "--learning-rate", "1"], 1, /learningRate is both searched and fixed/],
+    [["blackjak", ...search], 1, /ENV_UNKNOWN/],
+    [["blackjack", ...search, "--output", "/dev/null/sweep"], 1, /FILE_WRITE_FAILED/],
+    [["blackjack", ...search, "--config", "nowhere.json"], 1, /FILE_NOT_FOUND.*nowhere\.json/],
+  ])("refuses %j with status %i, in one line, and writes nothing", async (args, status, message) => {
+    const cwd = await mkdtemp(join(folder, "refused-"));
+    const result = await sweep(args, { cwd });
+    expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
+    expect(result.err).toMatch(message);
+    expect(result.err.trim()).not.toContain("\n");
+    expect(await readdir(cwd)).toEqual([]);
+  });
+
+  it("refuses another sweep in its folder", async () => {
+    const { status, err } = await sweep([...eight("whole"), "--turns", "32"]);
+    expect(status).toBe(1);
+    expect(err).toMatch(/holds another sweep: its train is/);
+  });
+
+  it("has its options under headings in the help, each once", async () => {
+    const { out } = await runCommand(["sweep", "--help"]);
+    for (const title of ["Sweep", "Environment", "Model", "Replies", "Learning", "Learning by ppo"])
+      expect(out).toMatch(new RegExp(`^${title}:$`, "m"));
+    expect(out).not.toMatch(/^Other:$/m);
+    const names = Array.from(out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm), ([, name]) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).not.toContain("--seed");
+  });
+});
