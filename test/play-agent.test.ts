@@ -39,6 +39,14 @@ describe("llamagym play --agent", () => {
     expect(err).toContain("(The context is full: the oldest turn was left out.)");
   });
 
+  it("shows what a reply was taken for that the environment's own parser does not know", async () => {
+    const pattern = ["--replies", "pattern", "--reply-pattern", "stya", "--max-new-tokens", "8"];
+    const { status, out } = await play(["blackjack", ...pattern, ...agent()]);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^> stya\nTaken for: stay \(nearest\)$/m);
+    expect(out).toContain("1 of 1 replies were actions, 1 of them by extraction.");
+  });
+
   it("plays with the model that comes with the package where none is named, greedily too", async () => {
     const { status, out } = await play(["blackjack", "--agent", "--seed", "3", "--episodes", "3"]);
     expect(status).toBe(0);

@@ -257,6 +257,13 @@ describe("llamagym eval", () => {
     expect(out).toMatch(/^30 episodes of [\d.]+ turns on average; \d+\.\d % of the replies meant no action\.$/m);
   });
 
+  it("tells how actions were found where the environment's own parser found none", async () => {
+    const pattern = ["--replies", "pattern", "--reply-pattern", "stya", "--max-new-tokens", "8"];
+    const { status, out } = await evaluate(["--model", model, "--episodes", "5", ...pattern]);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^How actions were found: nearest 100\.0 %\.$/m);
+  });
+
   it("knows nothing of a variant", async () => {
     const { out } = await runCommand([
       "eval",

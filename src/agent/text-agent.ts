@@ -86,7 +86,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     const parse = (text: string) => this.text.parseAction(text, observation, info);
     if (this.inPattern !== undefined) {
       const found = within(this.inPattern, byFunction(parse))(response);
-      return ofWholeReply<Action>(found ?? failure("The reply is cut off."));
+      return ofWholeReply<Action>(found ?? failure("It does not match replyPattern."));
     }
     const value = parse(response);
     if (value !== undefined) return ofWholeReply<Action>({ kind: "parser", value });
