@@ -1,6 +1,7 @@
 /**
- * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--output FOLDER]`. Without --seed all of its seeds run, one after the
- * other; a seed whose run is there already goes on where it stopped. Writes results.json and curve.svg beside the recipe's config.
+ * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--output FOLDER]`. Without --seed all of its seeds run, one
+ * after the other, and without --variant all of its variants; what was run before goes on where it stopped. Writes results.json and
+ * curve.svg beside the recipe's config.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -18,6 +19,8 @@ interface Recipe {
   readonly task: string;
   readonly train: TrainOptions;
   readonly seeds: readonly number[];
+  /** Settings beside those of `train`, by name, where several ways are compared. */
+  readonly variants?: Readonly<Record<string, Partial<TrainOptions>>>;
   /** Episodes of the greedy evaluation at the end. */
   readonly evalEpisodes: number;
   /** Seed of the evaluation's episodes; not one of training. */
@@ -29,6 +32,8 @@ interface Recipe {
 /** What came of one seed. */
 interface SeedResult {
   readonly seed: number;
+  /** In a recipe that compares several ways. */
+  readonly variant?: string;
   /** Greedy mean return. */
   readonly value: number;
   readonly standardError: number;
@@ -38,17 +43,25 @@ interface SeedResult {
 
 const recipes = fileURLToPath(new URL("../../", import.meta.url));
 const { values, positionals } = parseArgs({
-  options: { seed: { type: "string" }, output: { type: "string", default: "runs/recipes" } },
+  options: {
+    seed: { type: "string" },
+    variant: { type: "string" },
+    output: { type: "string", default: "runs/recipes" },
+  },
   allowPositionals: true,
 });
 const [name] = positionals;
 const known = readdirSync(recipes).filter((folder) => existsSync(join(recipes, folder, "config.json")));
 if (name === undefined || !known.includes(name)) {
-  process.stderr.write(`usage: npm run recipe -- NAME [--seed N]; recipes: ${known.join(", ")}\n`);
-  process.exit(2);
+  fail(`usage: npm run recipe -- NAME [--seed N] [--variant NAME]; recipes: ${known.join(", ")}`);
 }
 const folder = join(recipes, name);
 const recipe = (await readJson(join(folder, "config.json"))) as unknown as Recipe;
+const variants: readonly (string | undefined)[] =
+  recipe.variants === undefined ? [undefined] : Object.keys(recipe.variants);
+if (values.variant !== undefined && !variants.includes(values.variant))
+  fail(`${name} has no variant "${values.variant}"; it has: ${variants.join(", ")}`);
+const chosenVariants = values.variant === undefined ? variants : [values.variant];
 const seeds = values.seed === undefined ? recipe.seeds : [Number(values.seed)];
 
 const interrupt = new AbortController();
@@ -58,19 +71,20 @@ process.on("SIGINT", () => {
   process.stderr.write("\nFinishing this update, then saving; the same command goes on.\n");
 });
 
-for (const seed of seeds) {
-  const result = await runSeed(seed);
+for (const [seed, variant] of seeds.flatMap((seed) => chosenVariants.map((variant) => [seed, variant] as const))) {
+  const result = await runSeed(seed, variant);
   if (result === undefined) break;
   await keep(result);
 }
 await drawCurve();
 
 /** Trains and evaluates with a seed; undefined when it was interrupted. */
-async function runSeed(seed: number): Promise<SeedResult | undefined> {
-  const output = runFolder(seed);
+async function runSeed(seed: number, variant: string | undefined): Promise<SeedResult | undefined> {
+  const output = runFolder(seed, variant);
+  const options = { ...recipe.train, ...(variant === undefined ? {} : recipe.variants?.[variant]), seed };
   const run = existsSync(join(output, "config.json"))
-    ? await resumeRun(output, { episodes: recipe.train.episodes, turns: recipe.train.turns })
-    : await startRun({ ...recipe.train, seed }, output);
+    ? await resumeRun(output, { episodes: options.episodes, turns: options.turns })
+    : await startRun(options, output);
   try {
     const trained = await train(run);
     if (trained.isInterrupted) return undefined;
@@ -80,9 +94,17 @@ async function runSeed(seed: number): Promise<SeedResult | undefined> {
       numEnvs: 256,
       seed: recipe.evalSeed,
     });
-    process.stdout.write(`seed ${seed}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
+    const what = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
+    process.stdout.write(`${what}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
     const { turns, seconds } = trained.progress;
-    return { seed, value: meanReturn, standardError, turns, wallSeconds: Math.round(seconds) };
+    return {
+      seed,
+      ...(variant === undefined ? {} : { variant }),
+      value: meanReturn,
+      standardError,
+      turns,
+      wallSeconds: Math.round(seconds),
+    };
   } finally {
     await run.close();
   }
@@ -103,7 +125,9 @@ async function train(run: Run) {
 async function keep(result: SeedResult): Promise<void> {
   const path = join(folder, "results.json");
   const before = existsSync(path) ? ((await readJson(path)).seeds as unknown as SeedResult[]) : [];
-  const all = [...before.filter(({ seed }) => seed !== result.seed), result].sort((a, b) => a.seed - b.seed);
+  const isOther = ({ seed, variant }: SeedResult) => seed !== result.seed || variant !== result.variant;
+  const place = ({ variant }: SeedResult) => variants.indexOf(variant);
+  const all = [...before.filter(isOther), result].sort((a, b) => place(a) - place(b) || a.seed - b.seed);
   const { random, best } = knownReturns[recipe.train.env] ?? {};
   await writeJson(path, {
     task: recipe.task,
@@ -118,18 +142,13 @@ async function keep(result: SeedResult): Promise<void> {
 
 /** The mean return while training, over all seeds that ran here. */
 async function drawCurve(): Promise<void> {
-  const curves = [];
-  for (const seed of recipe.seeds) {
-    const path = join(runFolder(seed), "metrics.jsonl");
-    if (!existsSync(path)) continue;
-    const records = await readMetrics(path);
-    const points = records.filter((record) => Number.isFinite(record["rollout/ep_rew_mean"]));
-    curves.push({
-      x: points.map((record) => record.turns),
-      y: points.map((record) => record["rollout/ep_rew_mean"]),
-    });
+  const series = [];
+  for (const variant of variants) {
+    const curves = (await Promise.all(recipe.seeds.map((seed) => curveOf(runFolder(seed, variant))))).flat();
+    const seeds = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
+    if (curves.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, curves));
   }
-  if (curves.length === 0) return;
+  if (series.length === 0) return;
   const { random, best } = knownReturns[recipe.train.env] ?? {};
   const references = {
     ...(random === undefined ? {} : { "random actions": random }),
@@ -140,14 +159,29 @@ async function drawCurve(): Promise<void> {
     title: recipe.task,
     xLabel: "turns",
     yLabel: "mean return while training",
-    series: [seedBand(`${curves.length} seeds`, curves)],
+    series,
     references: Object.entries(references).map(([label, y]) => ({ name: label, y })),
   });
   await writeFileAtomic(join(folder, "curve.svg"), svg);
 }
 
-function runFolder(seed: number): string {
-  return join(values.output, `${name}-${seed}`);
+/** Turns and mean returns of a run; none where it has not been run, or has no updates of reinforcement. */
+async function curveOf(folder: string) {
+  const path = join(folder, "metrics.jsonl");
+  if (!existsSync(path)) return [];
+  const points = (await readMetrics(path)).filter((record) => Number.isFinite(record["rollout/ep_rew_mean"]));
+  if (points.length === 0) return [];
+  return [{ x: points.map((record) => record.turns), y: points.map((record) => record["rollout/ep_rew_mean"]) }];
+}
+
+function runFolder(seed: number, variant: string | undefined): string {
+  const words = variant === undefined ? [] : [variant.replaceAll(/[^a-z0-9]+/gi, "-")];
+  return join(values.output, [name, ...words, seed].join("-"));
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(2);
 }
 
 function commit(): string | null {

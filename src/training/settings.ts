@@ -54,7 +54,13 @@ export const runSettings = {
     source: OURS,
   },
   episodes: { default: undefined, integer: true, min: 1, description: "episodes of training", source: OURS },
-  turns: { default: undefined, integer: true, min: 1, description: "turns of training", source: OURS },
+  turns: {
+    default: undefined,
+    integer: true,
+    min: 0,
+    description: "turns of training; 0 learns demonstrations alone",
+    source: OURS,
+  },
   numEnvs: { default: 16, integer: true, min: 1, description: "games played at once", source: OURS },
   seed: { default: 0, integer: true, min: 0, description: "the same seed gives the same run", source: OURS },
   replies: {

@@ -27,7 +27,7 @@ export interface TrainerOptions {
   readonly numEnvs?: number;
   /** Training ends when so many episodes have ended. */
   readonly episodes?: number;
-  /** Training ends after so many turns. */
+  /** Training ends after so many turns; with 0 only the agent's demonstrations are learnt. */
   readonly turns?: number;
   /** Decides the environments' starts and the replies; the same seed gives the same run. Default 0. */
   readonly seed?: number;
@@ -79,7 +79,7 @@ const START_STREAM = 3;
 const NUM_ENVS = 16;
 
 /** The least that each option can be. */
-const LEAST = { numEnvs: 1, episodes: 1, turns: 1, seed: 0, saveEvery: 1 } as const;
+const LEAST = { numEnvs: 1, episodes: 1, turns: 0, seed: 0, saveEvery: 1 } as const;
 
 /** Episodes of the moving mean, or those of the last update where they are more. */
 const WINDOW = 100;
@@ -196,6 +196,7 @@ export class Trainer {
 
   private doneOf(progress: RunProgress): number {
     const { episodes = Infinity, turns = Infinity } = this.options;
+    if (turns === 0) return 1;
     return Math.min(1, Math.max(progress.episodes / episodes, progress.turns / turns));
   }
 
