@@ -1,11 +1,11 @@
 /**
- * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--output FOLDER]`. Without --seed all of its seeds run, one
- * after the other, and without --variant all of its variants; what was run before goes on where it stopped. Writes results.json and
- * curve.svg beside the recipe's config.
+ * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
+ * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before goes on where it
+ * stopped. Writes results.json and curve.svg beside the recipe's config.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { knownReturns } from "../src/envs/index.js";
@@ -46,6 +46,9 @@ const { values, positionals } = parseArgs({
   options: {
     seed: { type: "string" },
     variant: { type: "string" },
+    /** In place of the recipe's. */
+    model: { type: "string" },
+    threads: { type: "string" },
     output: { type: "string", default: "runs/recipes" },
   },
   allowPositionals: true,
@@ -81,7 +84,13 @@ await drawCurve();
 /** Trains and evaluates with a seed; undefined when it was interrupted. */
 async function runSeed(seed: number, variant: string | undefined): Promise<SeedResult | undefined> {
   const output = runFolder(seed, variant);
-  const options = { ...recipe.train, ...(variant === undefined ? {} : recipe.variants?.[variant]), seed };
+  const options = {
+    ...recipe.train,
+    ...(variant === undefined ? {} : recipe.variants?.[variant]),
+    ...(values.model === undefined ? {} : { model: values.model }),
+    ...(values.threads === undefined ? {} : { threads: Number(values.threads) }),
+    seed,
+  };
   const run = existsSync(join(output, "config.json"))
     ? await resumeRun(output, { episodes: options.episodes, turns: options.turns })
     : await startRun(options, output);
@@ -131,7 +140,7 @@ async function keep(result: SeedResult): Promise<void> {
   const { random, best } = knownReturns[recipe.train.env] ?? {};
   await writeJson(path, {
     task: recipe.task,
-    model: recipe.train.model ?? "embedded",
+    model: values.model === undefined ? (recipe.train.model ?? "embedded") : basename(values.model),
     metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
     random: random ?? null,
     best: best ?? null,
