@@ -108,7 +108,8 @@ describe("the embedded model", () => {
       const observation = typeof values === "number" || id === "Blackjack-v1" ? values : Float32Array.from(values);
       const choices = env.text!.choices as readonly string[];
       const scores = await model.score(promptOf(env, observation, {}), choices);
-      for (const { logProb } of scores) expect(Math.exp(logProb)).toBeCloseTo(1 / choices.length, 1);
+      // At most a quarter more or less than each would have by pure chance.
+      for (const { logProb } of scores) expect(Math.abs(Math.exp(logProb) * choices.length - 1)).toBeLessThan(0.25);
     }
   });
 

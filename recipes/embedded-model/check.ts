@@ -4,12 +4,15 @@ import type { Conversation } from "./corpus/conversation.js";
 import { Corpus } from "./corpus/corpus.js";
 import { actionScores, skillScores } from "./evaluate.js";
 
+/** As at the end of the first stage, which is that of reading. */
+const READING = 0.99;
+
 const folder = process.argv[2] ?? "models/llamagym-1m";
 const model = await AutoModelForCausalLM.fromPretrained(folder, { device: "cpu", threads: 1 });
 const corpus = new Corpus();
 const random = new RandomStream(12345);
 const conversations: Conversation[] = [];
-while (conversations.length < Number(process.argv[3] ?? 800)) conversations.push(...corpus.draw(random));
+while (conversations.length < Number(process.argv[3] ?? 800)) conversations.push(...corpus.draw(random, READING));
 for (const { skill, accuracy, questions } of await skillScores(model, conversations)) {
   console.log(`${skill.padEnd(32)} ${accuracy.toFixed(3)} of ${questions}`);
 }

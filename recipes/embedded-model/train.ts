@@ -2,7 +2,8 @@
  * Makes the embedded model: `npm run embedded-model [-- --output FOLDER --seed N --steps N --threads N]`. A run that was
  * stopped goes on from its newest checkpoint when the command is given again.
  */
-import { rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { SftTrainer, type SftExample, type SftState } from "../../src/algorithms/sft/index.js";
@@ -16,6 +17,15 @@ import { MODEL_SIZE, TOKENIZER_SIZE, TRAINING } from "./settings.js";
 import { writeUntrainedModel } from "./start.js";
 import { trainTokenizer } from "./tokenizer.js";
 
+/** A part of the training. */
+interface Stage {
+  readonly number: number;
+  readonly steps: number;
+  readonly learningRate: number;
+  /** Where its checkpoints and its result are. */
+  readonly folder: string;
+}
+
 const { values } = parseArgs({
   options: {
     output: { type: "string", default: "models/llamagym-1m" },
@@ -27,40 +37,30 @@ const { values } = parseArgs({
   },
 });
 const [seed, steps, threads] = [values.seed, values.steps, values.threads].map(Number);
+
 /** Random streams by what they decide; each is a child of the seed. */
 const [TOKENIZER_STREAM, WEIGHTS_STREAM, BATCH_STREAM] = [1, 2, 3];
 
 const corpus = new Corpus();
-const start = join(values.run, "start");
-const checkpoints = join(values.run, "checkpoints");
-const newest = await latestCheckpoint(checkpoints);
-if (newest === undefined) await writeStart();
-const base = await AutoModelForCausalLM.fromPretrained(start, { device: "cpu", threads });
-const model = base.withCausalLM(await trainWeights(base.causalLM));
-const { learningRate, lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm } = TRAINING;
-const trainer = await SftTrainer.create(model, {
-  learningRate,
-  lrSchedulerType,
-  warmupSteps,
-  weightDecay,
-  beta2,
-  maxGradNorm,
-  maxSteps: steps,
-});
-if (newest !== undefined) {
-  const { optimizer, rest } = await readCheckpoint<Omit<SftState, "optimizer">>(newest);
-  await model.loadTrained(newest);
-  await trainer.setState({ ...rest, optimizer });
-  console.log(`Going on with ${values.run} after ${trainer.step} updates.`);
+let from = join(values.run, "start");
+if (!existsSync(from)) await writeStart(from);
+for (const [number, { share, learningRate }] of TRAINING.stages.entries()) {
+  const stage = {
+    number,
+    steps: Math.ceil(steps * share),
+    learningRate,
+    folder: join(values.run, `stage-${number + 1}`),
+  };
+  const result = join(stage.folder, "model");
+  if (!existsSync(result)) await train(stage, from, result);
+  from = result;
 }
-await train();
-await model.savePretrained(values.output);
-await model.close();
+await cp(from, values.output, { recursive: true });
 await rm(values.run, { recursive: true });
 console.log(`The model is in ${values.output}.`);
 
 /** A model with random weights, and a tokenizer for the corpus. */
-async function writeStart(): Promise<void> {
+async function writeStart(folder: string): Promise<void> {
   const random = new RandomStream(seed, [TOKENIZER_STREAM]);
   const texts: string[] = [];
   for (let i = 0; i < TRAINING.tokenizerDraws; i++) {
@@ -69,38 +69,56 @@ async function writeStart(): Promise<void> {
   }
   const size = { ...MODEL_SIZE, ...TOKENIZER_SIZE };
   const weights = new RandomStream(seed, [WEIGHTS_STREAM]);
-  const parameters = await writeUntrainedModel(start, size, trainTokenizer(texts, TOKENIZER_SIZE), weights);
+  const parameters = await writeUntrainedModel(folder, size, trainTokenizer(texts, TOKENIZER_SIZE), weights);
   console.log(`${parameters} parameters`);
 }
 
-async function train(): Promise<void> {
+/** Trains the model of one folder and saves it to another. */
+async function train(stage: Stage, from: string, to: string): Promise<void> {
+  const base = await AutoModelForCausalLM.fromPretrained(from, { device: "cpu", threads });
+  const model = base.withCausalLM(await trainWeights(base.causalLM));
+  const { lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm, logEvery, saveEvery } = TRAINING;
+  const { learningRate, steps: maxSteps } = stage;
+  const schedule = { learningRate, lrSchedulerType, warmupSteps, maxSteps };
+  const trainer = await SftTrainer.create(model, { ...schedule, weightDecay, beta2, maxGradNorm });
+  const checkpoints = join(stage.folder, "checkpoints");
+  const newest = await latestCheckpoint(checkpoints);
+  if (newest !== undefined) {
+    const { optimizer, rest } = await readCheckpoint<Omit<SftState, "optimizer">>(newest);
+    await model.loadTrained(newest);
+    await trainer.setState({ ...rest, optimizer });
+    console.log(`Going on with ${stage.folder} after ${trainer.step} updates.`);
+  }
   const began = performance.now();
   let loss = 0;
   let accuracy = 0;
-  while (trainer.step < steps) {
-    const stats = await trainer.update(batch(trainer.step));
-    loss += stats.loss / TRAINING.logEvery;
-    accuracy += stats.token_accuracy / TRAINING.logEvery;
-    if (stats.step % TRAINING.logEvery === 0) {
+  while (trainer.step < maxSteps) {
+    const stats = await trainer.update(batch(stage, trainer.step));
+    loss += stats.loss / logEvery;
+    accuracy += stats.token_accuracy / logEvery;
+    if (stats.step % logEvery === 0) {
       const seconds = Math.round((performance.now() - began) / 1000);
-      console.log(`${stats.step}/${steps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);
+      console.log(`${stats.step}/${maxSteps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);
       [loss, accuracy] = [0, 0];
     }
-    if (stats.step % TRAINING.saveEvery === 0) await save();
+    if (stats.step % saveEvery === 0) {
+      const { optimizer, ...rest } = await trainer.getState();
+      await writeCheckpoint(checkpoints, trainer.step, { optimizer, rest }, async (folder) =>
+        model.savePretrained(folder),
+      );
+    }
   }
+  await model.savePretrained(to);
+  await model.close();
 }
 
 /** The examples of an update, which follow from the seed and the update's number alone. */
-function batch(step: number): SftExample[] {
-  const random = new RandomStream(seed, [BATCH_STREAM, step]);
+function batch({ number, steps: all }: Stage, step: number): SftExample[] {
+  const random = new RandomStream(seed, number === 0 ? [BATCH_STREAM, step] : [BATCH_STREAM, step, number]);
   const examples: SftExample[] = [];
   while (examples.length < TRAINING.batchSize) {
-    for (const conversation of corpus.draw(random, step / steps)) examples.push({ messages: messagesOf(conversation) });
+    for (const conversation of corpus.draw(random, number + step / all))
+      examples.push({ messages: messagesOf(conversation) });
   }
   return examples;
-}
-
-async function save(): Promise<void> {
-  const { optimizer, ...rest } = await trainer.getState();
-  await writeCheckpoint(checkpoints, trainer.step, { optimizer, rest }, async (folder) => model.savePretrained(folder));
 }

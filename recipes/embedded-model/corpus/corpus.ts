@@ -40,14 +40,15 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /**
- * How often each kind is drawn until a share of the training is done: first mostly what holds many answers in few tokens. At
- * last, while the learning rate is small, actions above all: what rules teach must not tilt them.
+ * How often each kind is drawn until a share of the training is done: first mostly what holds many answers in few tokens. What is
+ * above 1 is the second stage, with actions above all: what rules taught must not tilt them.
  */
 const PHASES: readonly { readonly until: number; readonly weights: readonly number[] }[] = [
   { until: 0.25, weights: [1, 0, 0.5, 2, 0, 8, 1, 5, 0.5, 0] },
   { until: 0.6, weights: [1, 0.2, 3, 4, 1.5, 6, 1, 1, 1, 0] },
   { until: 0.92, weights: [1.5, 0.4, 3, 3, 4, 4, 1, 1, 1, 0.1] },
   { until: 1, weights: [6, 0.4, 3, 2, 3, 2, 1, 0.5, 1, 0.1] },
+  { until: 2, weights: [12, 0.4, 2, 2, 1, 2, 0.5, 0.5, 0.5, 0.2] },
 ];
 
 /** How many actions of one observation are given at once, where there are more. */
@@ -60,7 +61,7 @@ const OBSERVATIONS = 4;
 export class Corpus {
   private readonly families = FAMILIES.map(([weight, games]) => [weight, games()] as const);
 
-  /** The next conversations; several begin with one text and differ in what is asked or answered. `done` is 0 to 1. */
+  /** The next conversations; several begin with one text and differ in what is asked or answered. `done` is 0 to 1, in the second stage 1 to 2. */
   draw(random: RandomStream, done = 1): readonly Conversation[] {
     const { weights } = PHASES.find(({ until }) => done < until) ?? PHASES[PHASES.length - 1];
     const kind: Kind = weightedChoice(KINDS, (kind) => weights[KINDS.indexOf(kind)], random);
