@@ -25,7 +25,10 @@ interface Recipe {
   readonly evalEpisodes: number;
   /** Seed of the evaluation's episodes; not one of training. */
   readonly evalSeed: number;
-  /** Values that are known and worth a line in the curve, by name. */
+  /**
+   * Values that are known and worth a line in the curve, by name. "random actions" and "best known" stand in place of those of the
+   * environment's id, where `train` gives it other options.
+   */
   readonly references?: Readonly<Record<string, number>>;
 }
 
@@ -142,8 +145,8 @@ async function keep(result: SeedResult): Promise<void> {
     task: recipe.task,
     model: values.model === undefined ? (recipe.train.model ?? "embedded") : basename(values.model),
     metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
-    random: random ?? null,
-    best: best ?? null,
+    random: recipe.references?.["random actions"] ?? random ?? null,
+    best: recipe.references?.["best known"] ?? best ?? null,
     seeds: all as unknown as JsonObject[],
     commit: commit(),
   });

@@ -6,10 +6,11 @@ import type { AlgorithmSettings } from "./algorithm-settings.js";
 const EPISODES = 64;
 
 /**
- * A free reply's token is one of a thousand, whose entropy can be ten times that of two choices: the bonus that keeps a choice open
- * would pay for noise. In Blackjack with free replies the entropy rose to 4.5 nats with it, and nothing was learnt.
+ * Where a reply is none of a few, each of its tokens may be one of a thousand, whose entropy can be ten times that of two choices:
+ * the bonus that keeps a choice open would pay for noise. In Blackjack with free replies the entropy rose to 4.5 nats with it, and
+ * nothing was learnt.
  */
-const FREE_REPLIES = 10;
+const OPEN_REPLIES = 10;
 
 /**
  * What fits the embedded model better where episodes are compared: many of them, a higher learning rate, and something that keeps it
@@ -28,11 +29,9 @@ export function embeddedGroupDefaults(
     learningRate: 1e-3,
     maxGradNorm: 0.5,
   };
+  const isChoice = replies === "choices" || replies === "scored";
   const bonus = (entropyCoef: number) =>
-    ({
-      entropyCoef: replies === "free" ? entropyCoef / FREE_REPLIES : entropyCoef,
-      entropySchedulerType: "linear",
-    }) as const;
+    ({ entropyCoef: isChoice ? entropyCoef : entropyCoef / OPEN_REPLIES, entropySchedulerType: "linear" }) as const;
   return {
     grpo: { ...shared, ...bonus(0.1) },
     // Dividing by the group's deviation favours what is seldom tried; without it the bonus must do more.

@@ -14,6 +14,7 @@ describe("resolveTrainConfig", () => {
     const bonus = (options: Omit<TrainOptions, "env">) => resolveTrainConfig({ env, ...options }).entropyCoef;
     expect(bonus({ algorithm: "grpo", replies: "choices" })).toBe(0.1);
     expect(bonus({ algorithm: "grpo" })).toBe(0.01);
+    expect(bonus({ algorithm: "grpo", replies: "pattern", replyPattern: ".{1,9}" })).toBe(0.01);
     expect(bonus({ algorithm: "grpo", entropyCoef: 0.05 })).toBe(0.05);
     expect(bonus({ algorithm: "rloo", replies: "scored" })).toBe(0.2);
     expect(bonus({ algorithm: "reinforce", model: "another" })).toBe(0);
