@@ -203,8 +203,7 @@ describe("PpoLearner", () => {
     [{ batchSise: 8 }, "Did you mean batchSize?"],
     [{ miniBatchSize: 64 }, "a batch has only 32 samples"],
   ])("refuses %j before anything is played", async (ppo, message) => {
-    const { agent } = await bandit(ppo as PpoOptions);
-    await expect(agent.learner()).rejects.toThrow(message);
+    await expect(bandit(ppo as PpoOptions)).rejects.toThrow(message);
   });
 
   it("needs something to train, a value head, and a policy that tries things out", async () => {
