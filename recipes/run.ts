@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { knownReturns } from "../src/envs/index.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/files/index.js";
-import { learningCurveSvg, LiveProgress, readMetrics, seedBand } from "../src/tracking/index.js";
+import { learningCurveSvg, LiveProgress, returnCurve, seedBand } from "../src/tracking/index.js";
 import { evaluate, resumeRun, startRun, type Run, type TrainOptions } from "../src/training/index.js";
 
 /** What a recipe's config.json says. */
@@ -63,6 +63,13 @@ if (name === undefined || !known.includes(name)) {
 }
 const folder = join(recipes, name);
 const recipe = (await readJson(join(folder, "config.json"))) as unknown as Recipe;
+const { random, best } = knownReturns[recipe.train.env] ?? {};
+/** Returns to compare with, by name. */
+const references: Readonly<Record<string, number>> = {
+  ...(random === undefined ? {} : { "random actions": random }),
+  ...(best === undefined ? {} : { "best known": best }),
+  ...recipe.references,
+};
 const variants: readonly (string | undefined)[] =
   recipe.variants === undefined ? [undefined] : Object.keys(recipe.variants);
 if (values.variant !== undefined && !variants.includes(values.variant))
@@ -140,13 +147,12 @@ async function keep(result: SeedResult): Promise<void> {
   const isOther = ({ seed, variant }: SeedResult) => seed !== result.seed || variant !== result.variant;
   const place = ({ variant }: SeedResult) => variants.indexOf(variant);
   const all = [...before.filter(isOther), result].sort((a, b) => place(a) - place(b) || a.seed - b.seed);
-  const { random, best } = knownReturns[recipe.train.env] ?? {};
   await writeJson(path, {
     task: recipe.task,
     model: values.model === undefined ? (recipe.train.model ?? "embedded") : basename(values.model),
     metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
-    random: recipe.references?.["random actions"] ?? random ?? null,
-    best: recipe.references?.["best known"] ?? best ?? null,
+    random: references["random actions"] ?? null,
+    best: references["best known"] ?? null,
     seeds: all as unknown as JsonObject[],
     commit: commit(),
   });
@@ -161,12 +167,6 @@ async function drawCurve(): Promise<void> {
     if (curves.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, curves));
   }
   if (series.length === 0) return;
-  const { random, best } = knownReturns[recipe.train.env] ?? {};
-  const references = {
-    ...(random === undefined ? {} : { "random actions": random }),
-    ...(best === undefined ? {} : { "best known": best }),
-    ...recipe.references,
-  };
   const svg = learningCurveSvg({
     title: recipe.task,
     xLabel: "turns",
@@ -177,13 +177,11 @@ async function drawCurve(): Promise<void> {
   await writeFileAtomic(join(folder, "curve.svg"), svg);
 }
 
-/** Turns and mean returns of a run; none where it has not been run, or has no updates of reinforcement. */
+/** A run's curve; none where it has not been run, or has no updates of reinforcement. */
 async function curveOf(folder: string) {
-  const path = join(folder, "metrics.jsonl");
-  if (!existsSync(path)) return [];
-  const points = (await readMetrics(path)).filter((record) => Number.isFinite(record["rollout/ep_rew_mean"]));
-  if (points.length === 0) return [];
-  return [{ x: points.map((record) => record.turns), y: points.map((record) => record["rollout/ep_rew_mean"]) }];
+  if (!existsSync(join(folder, "metrics.jsonl"))) return [];
+  const curve = await returnCurve(folder);
+  return curve.x.length === 0 ? [] : [curve];
 }
 
 function runFolder(seed: number, variant: string | undefined): string {

@@ -1,6 +1,6 @@
 import { invalid } from "../algorithms/shared/settings.js";
 import { algorithms, checkOneAlgorithm, type AlgorithmName } from "../algorithms/table.js";
-import { nearestName } from "../envs/registry/nearest-name.js";
+import { nameHint } from "../envs/registry/nearest-name.js";
 import { checkNumber, type NumberRule } from "../generation/options.js";
 import { ACTION_SCORINGS, type InvalidReplyPolicy } from "../rollout/settings.js";
 import type { AgentOptions } from "./options.js";
@@ -77,11 +77,8 @@ function checkOptions(
   prefix = "",
 ): void {
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(table, name)) {
-      const nearest = nearestName(name, Object.keys(table));
-      const advice = nearest === undefined ? `Known: ${Object.keys(table).join(", ")}.` : `Did you mean ${nearest}?`;
-      throw invalid(`There is no ${what} "${name}". ${advice}`);
-    }
+    if (!Object.hasOwn(table, name))
+      throw invalid(`There is no ${what} "${name}". ${nameHint(name, Object.keys(table))}`);
     if (value !== undefined) table[name](value, `${prefix}${name}`);
   }
 }

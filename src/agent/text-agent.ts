@@ -1,6 +1,6 @@
+import { invalid } from "../algorithms/shared/settings.js";
 import { choicesFor, type TextForm } from "../envs/text-form.js";
 import type { Info } from "../envs/info.js";
-import { LlamaGymError } from "../errors.js";
 import { compilePattern } from "../generation/constraints/pattern.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { failure, ofWholeReply, type Extraction } from "../rollout/extraction.js";
@@ -129,8 +129,4 @@ function actionGroup(pattern: string | RegExp): Extractor<string> | undefined {
   if (!Object.hasOwn(groups, "action")) return undefined;
   const flags = typeof pattern === "string" || !pattern.flags.includes("s") ? "u" : "su";
   return regexMatch(new RegExp(`^(?:${source})$`, flags));
-}
-
-function invalid(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -15,7 +15,7 @@ import type { Info } from "../envs/info.js";
 import { writeFileAtomic } from "../files/index.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { findModel } from "../models/registry/index.js";
-import { envId, envOptions, readEnvOptions } from "./env-options.js";
+import { envId, envOptions, fileNamePart, readEnvOptions } from "./env-options.js";
 import { openingOptions } from "./generation-options.js";
 import { openModel } from "./open-model.js";
 import { print, table } from "./output.js";
@@ -48,7 +48,7 @@ export const demosCommand = positionalCommand(
   [{ name: "ENV", description: "an environment, such as blackjack or FrozenLake-v1", required: true }],
   options,
   async (values, [name]) => {
-    const { policy = "expert", episodes = 100, seed = 0, output = fileName(name) } = values;
+    const { policy = "expert", episodes = 100, seed = 0, output = `demos-${fileNamePart(name)}.jsonl` } = values;
     checkPolicyOptions(values);
     const id = envId(name);
     const given = readEnvOptions(values.option);
@@ -138,8 +138,4 @@ function report(played: readonly PlayedEpisode[], kept: readonly PlayedEpisode[]
   const rows = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 12);
   const share = (count: number) => `${((100 * count) / turns.length).toFixed(1)}%`;
   print(table([["REPLY", "TURNS", ""], ...rows.map(([reply, count]) => [reply, String(count), share(count)])], [1, 2]));
-}
-
-function fileName(env: string): string {
-  return `demos-${env.toLowerCase().replace(/[^a-z0-9]+/g, "-")}.jsonl`;
 }

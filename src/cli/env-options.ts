@@ -37,6 +37,11 @@ export function envId(name: string): string {
   return withVersion ?? ids.findLast((id) => plain(id.replace(/-v\d+$/, "")) === wanted) ?? name;
 }
 
+/** An environment's name as a part of a file's: "CartPole-v1" is "cartpole-v1". */
+export function fileNamePart(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+}
+
 const plain = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");
 
 /** The environment's own options, by name. */

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import type { ArgsDef } from "citty";
-import { nearestName } from "../envs/registry/nearest-name.js";
+import { nameHint } from "../envs/registry/nearest-name.js";
 import { LlamaGymError } from "../errors.js";
 import { checkNumber, type NumberRule } from "../generation/options.js";
 
@@ -163,10 +163,7 @@ function normalised(arg: string): string {
 
 function unknownOption(rawName: string, table: OptionTable): UsageError {
   const known = Object.keys(table).map((name) => `--${name}`);
-  const nearest = nearestName(rawName, known);
-  return new UsageError(
-    `There is no option ${rawName}. ${nearest === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${nearest}?`}`,
-  );
+  return new UsageError(`There is no option ${rawName}. ${nameHint(rawName, known)}`);
 }
 
 function unexpected(value: string, table: OptionTable): UsageError {

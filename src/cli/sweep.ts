@@ -5,7 +5,7 @@ import { byOwnNames } from "../training/sweep/search-space.js";
 import { sweepSettings, type SweepOptions } from "../training/sweep/settings.js";
 import { readSweepOptions } from "../training/sweep/sweep-folder.js";
 import { runSweep } from "../training/sweep/sweep.js";
-import { envId, envOptions, readEnvOptions } from "./env-options.js";
+import { envId, envOptions, fileNamePart, readEnvOptions } from "./env-options.js";
 import { Interrupt, INTERRUPTED } from "./interrupt.js";
 import { print } from "./output.js";
 import { UsageError, type OptionTable, type OptionValues } from "./options.js";
@@ -73,7 +73,7 @@ function fixedGroups() {
 
 async function sweep(values: Values, name: string | undefined): Promise<number> {
   const given = await givenOptions(values, name);
-  const folder = values.output ?? `runs/sweep-${given.env.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`;
+  const folder = values.output ?? `runs/sweep-${fileNamePart(given.env)}`;
   const display = new SweepDisplay(folder);
   const interrupt = new Interrupt(
     "Finishing this update, then saving. Once more quits at once; the same command then goes on from the last checkpoint.",

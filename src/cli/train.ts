@@ -2,7 +2,7 @@ import { readJson } from "../files/index.js";
 import { evaluate, type Evaluation } from "../training/evaluate.js";
 import { RESUME_SETTINGS, resumeRun, startRun, type Run, type RunOptions } from "../training/run.js";
 import { trainSettings, type TrainOptions } from "../training/settings.js";
-import { envId, envOptions, readEnvOptions } from "./env-options.js";
+import { envId, envOptions, fileNamePart, readEnvOptions } from "./env-options.js";
 import { EpisodeCounter } from "./episode-counter.js";
 import { Interrupt, INTERRUPTED } from "./interrupt.js";
 import { modelAdvice } from "./model-advice.js";
@@ -180,5 +180,5 @@ function settingsOf(values: Values): Partial<TrainOptions> {
 /** runs/blackjack-2026-01-31-120000 */
 function runFolder(name = "run"): string {
   const time = new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
-  return `runs/${name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}-${time}`;
+  return `runs/${fileNamePart(name)}-${time}`;
 }

@@ -52,6 +52,16 @@ export async function readJson(path: string): Promise<JsonObject> {
   return value;
 }
 
+/** The same, undefined where there is no such file. */
+export async function readJsonIfThere(path: string): Promise<JsonObject | undefined> {
+  try {
+    return await readJson(path);
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
 /** Writes a value as indented JSON, the whole file or nothing. Throws FILE_WRITE_FAILED. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
   await writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);

@@ -33,7 +33,7 @@ export {
 } from "./ops/elementwise.js";
 export { dropout } from "./ops/dropout.js";
 export { int8GradientMatmul } from "./ops/int8.js";
-export { tokenLogProbs, type HeadInputs, type TokenSets } from "./ops/head.js";
+export { BARRED, tokenLogProbs, type HeadInputs, type TokenSets } from "./ops/head.js";
 export { gatherRows, pick, place, routeRows, scatterAddRows } from "./ops/indexing.js";
 export { concat, expand, pad, reshape, slice, split, transpose } from "./ops/layout.js";
 export { addMatmul, matmul } from "./ops/matmul.js";

@@ -1,5 +1,6 @@
 import {
   add,
+  BARRED,
   exp,
   gatherRows,
   input,
@@ -19,9 +20,6 @@ import {
 } from "../graph/index.js";
 import type { DecoderConfig } from "../nn/config.js";
 import type { Scope } from "../nn/scope.js";
-
-/** The logit of what cannot be chosen: far below any real one, and finite. */
-const BARRED = -1e9;
 
 /** What a loss is written with: one entry for each chosen token of the batch, in the order in which they were chosen. */
 export interface PolicyNodes {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { LlamaGymError } from "../errors.js";
 import {
   readAdapter,
-  readJson,
+  readJsonIfThere,
   saveWeightFolder,
   SafetensorsFile,
   writeAdapter,
@@ -163,13 +163,9 @@ async function readWeights(model: CausalLM, folder: string): Promise<ParameterVa
 async function loadValueHead(
   folder: string,
 ): Promise<{ config: ValueHeadConfig; values: ParameterValues } | undefined> {
-  let config: ValueHeadConfig;
-  try {
-    config = { ...VALUE_HEAD_DEFAULTS, ...(await readJson(join(folder, VALUE_HEAD_CONFIG))) };
-  } catch (error) {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  }
+  const saved = await readJsonIfThere(join(folder, VALUE_HEAD_CONFIG));
+  if (saved === undefined) return undefined;
+  const config: ValueHeadConfig = { ...VALUE_HEAD_DEFAULTS, ...saved };
   const file = await SafetensorsFile.open(join(folder, VALUE_HEAD_WEIGHTS));
   const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
   for (const [name, { shape }] of file.entries) values.set(name, { shape, data: await file.readFloat32(name) });

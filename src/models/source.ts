@@ -1,7 +1,14 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LlamaGymError } from "../errors.js";
-import { openGguf, openWeightFolder, readJson, type JsonObject, type WeightFile } from "../files/index.js";
+import {
+  openGguf,
+  openWeightFolder,
+  readJson,
+  readJsonIfThere,
+  type JsonObject,
+  type WeightFile,
+} from "../files/index.js";
 
 /** A model's files, of either format, as one thing: its configuration and its tensors under Hugging Face names. */
 export interface ModelSource {
@@ -20,10 +27,7 @@ export async function openModelSource(path: string): Promise<ModelSource> {
     throw new LlamaGymError("FILE_NOT_FOUND", `There is no model folder or GGUF file at ${path}.`);
   if (!info.isDirectory()) return openGguf(path);
   const config = await readJson(join(path, "config.json"));
-  const generationConfig = await readJson(join(path, "generation_config.json")).catch((error: unknown) => {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return {};
-    throw error;
-  });
+  const generationConfig = (await readJsonIfThere(join(path, "generation_config.json"))) ?? {};
   const weights = await openWeightFolder(path);
   return { path, config, generationConfig, weights, close: () => weights.close() };
 }

@@ -27,6 +27,11 @@ export function valueHeadLayers({ kind }: ValueHeadConfig, hiddenSize: number): 
   return widths.slice(1).map((outFeatures, i) => ({ name: `v_head.${i}`, inFeatures: widths[i], outFeatures }));
 }
 
+/** Whether a parameter of this name is one of a value head's. */
+export function isOfValueHead(parameter: string): boolean {
+  return parameter.startsWith("v_head.");
+}
+
 /** Values [rows] of hidden states [rows, width]; `parameter` gives a layer's weight [out, in] and bias [out] by name. */
 export function valueHead(
   config: ValueHeadConfig,

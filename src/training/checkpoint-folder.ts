@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { LlamaGymError } from "../errors.js";
 import { readJson, SafetensorsFile, writeJson, writeSafetensors } from "../files/index.js";
 import type { OptimizerState } from "../optim/index.js";
+import { withoutVersion } from "./layout-version.js";
 
 /** What a checkpoint holds besides the trained parameters; `rest` is JSON. */
 export interface CheckpointContent<Rest> {
@@ -69,14 +70,8 @@ async function listCheckpoints(parent: string): Promise<string[]> {
 
 /** What a checkpoint holds. Throws FILE_NOT_FOUND, FILE_CORRUPT, and RUN_INCOMPATIBLE for one of another version. */
 export async function readCheckpoint<Rest>(folder: string): Promise<CheckpointContent<Rest>> {
-  const { version, optimizer, ...rest } = await readJson(join(folder, STATE_FILE));
-  if (version !== VERSION) {
-    throw new LlamaGymError(
-      "RUN_INCOMPATIBLE",
-      `${folder} was written by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${VERSION}). ` +
-        "Go on with the version that wrote it, or start anew from its model.",
-    );
-  }
+  const advice = "Go on with the version that made it, or start anew from its model.";
+  const { optimizer, ...rest } = withoutVersion(await readJson(join(folder, STATE_FILE)), VERSION, folder, advice);
   const kept = optimizer as unknown as Pick<OptimizerState, "kind" | "step">;
   return { rest: rest as Rest, optimizer: { ...kept, moments: await readMoments(folder) } };
 }

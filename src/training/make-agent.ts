@@ -2,6 +2,7 @@ import type { AgentImitationOptions } from "../agent/replay/imitation.js";
 import { resolveImitation } from "../agent/replay/settings.js";
 import { randomAction } from "../agent/random-action.js";
 import { TextAgent } from "../agent/text-agent.js";
+import { makeAsync } from "../envs/bridges/make-async.js";
 import type { Env } from "../envs/env.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
 import type { TextForm } from "../envs/text-form.js";
@@ -13,6 +14,16 @@ import type { TrainConfig } from "./settings.js";
 /** What an agent must know of an environment to play it by its text form. */
 export interface ReadableEnv extends Pick<Env, "actionSpace"> {
   readonly text: TextForm<unknown, unknown>;
+}
+
+/** Makes a run's environments, with the step limit that it asks for. */
+export function envMaker({
+  env,
+  envOptions,
+  maxSteps,
+}: Pick<TrainConfig, "env" | "envOptions" | "maxSteps">): () => Promise<Env> {
+  const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
+  return async () => makeAsync(env, { ...envOptions, ...limit });
 }
 
 /** Makes an environment to look at it. Throws as `readable` does. */

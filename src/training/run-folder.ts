@@ -1,7 +1,8 @@
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { LlamaGymError } from "../errors.js";
-import { readJson, writeJson, type JsonObject } from "../files/index.js";
+import { readJsonIfThere, writeJson, type JsonObject } from "../files/index.js";
+import { withoutVersion } from "./layout-version.js";
 import type { TrainConfig, TrainOptions } from "./settings.js";
 
 /** The layout of a run folder; another one is refused. */
@@ -13,18 +14,10 @@ const CONFIG_FILE = "config.json";
  * Throws FILE_CORRUPT, and RUN_INCOMPATIBLE for a run of another version.
  */
 export async function readRunConfig(folder: string): Promise<TrainOptions | undefined> {
-  const saved = await readJson(join(folder, CONFIG_FILE)).catch((error: unknown) => {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  });
+  const saved = await readJsonIfThere(join(folder, CONFIG_FILE));
   if (saved === undefined) return undefined;
-  const { version, ...options } = saved;
-  if (version === VERSION) return options as unknown as TrainOptions;
-  throw new LlamaGymError(
-    "RUN_INCOMPATIBLE",
-    `The run in ${folder} was made by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${VERSION}). ` +
-      "Go on with the version that made it, or start a new run from its adapter.",
-  );
+  const advice = "Go on with the version that made it, or start a new run from its adapter.";
+  return withoutVersion(saved, VERSION, `The run in ${folder}`, advice) as unknown as TrainOptions;
 }
 
 /** The settings of the run that saved an adapter or a checkpoint; undefined where no run is known. */

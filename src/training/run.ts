@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { TextAgent } from "../agent/text-agent.js";
 import { algorithms } from "../algorithms/table.js";
-import { makeAsync } from "../envs/bridges/make-async.js";
 import type { Env } from "../envs/env.js";
 import { LlamaGymError } from "../errors.js";
 import type { DownloadProgress } from "../files/index.js";
@@ -14,7 +13,7 @@ import {
   type Tracker,
   type TrackerSource,
 } from "../tracking/index.js";
-import { makeTextAgent, readableEnv } from "./make-agent.js";
+import { envMaker, makeTextAgent, readableEnv } from "./make-agent.js";
 import { memoryNeed } from "./memory.js";
 import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
@@ -107,10 +106,9 @@ async function openRun(
   { trackers, onDownload, warn = () => {}, note }: RunOptions,
   isResumed: boolean,
 ): Promise<Run> {
-  const { episodes, turns, numEnvs, seed, saveEvery, maxSteps } = config;
+  const { episodes, turns, numEnvs, seed, saveEvery } = config;
   const wandb = wandbSettings({ project: config.wandbProject, mode: config.wandbMode });
-  const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
-  const makeEnv = async () => makeAsync(config.env, { ...config.envOptions, ...limit });
+  const makeEnv = envMaker(config);
   const game = await readableEnv(makeEnv, config.env);
   const sftWarmStart = await warmStartOf(config);
   const memory = await memoryNeed(config);

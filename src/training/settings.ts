@@ -1,9 +1,9 @@
 import { checkReplyPattern, REPLY_KINDS } from "../agent/text-agent.js";
 import { imitationSettings } from "../agent/replay/settings.js";
 import {
+  divideSettings,
   invalid,
   resolveSettings,
-  unknownSetting,
   type SettingTable,
   type Settings,
 } from "../algorithms/shared/settings.js";
@@ -257,7 +257,12 @@ const DEFAULT_EPISODES = 5000;
 export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
   const length = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
-  const [own, algorithmic] = divide(given);
+  const [own, algorithmic]: [Partial<Settings<typeof runSettings>>, AlgorithmSettings] = divideSettings(
+    "A run",
+    runSettings,
+    trainSettings,
+    given,
+  );
   const suited = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(own.model!)?.model.defaults ?? {});
   // A reply's length has two names: that of generation, and TRL's.
   const { maxCompletionLength } = algorithmic;
@@ -287,15 +292,6 @@ function checkTogether(run: Settings<typeof runSettings>, maxCompletionLength: n
   const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isOther);
   if (adapterSetting !== undefined && train === "all")
     throw invalid(`${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`);
-}
-
-/** The run's own settings and the algorithm's. Throws INVALID_ARGUMENT for a name that is neither. */
-function divide(given: Partial<TrainConfig>): [Partial<Settings<typeof runSettings>>, AlgorithmSettings] {
-  const present = Object.entries(given).filter(([, value]) => value !== undefined);
-  const unknown = present.find(([name]) => !Object.hasOwn(trainSettings, name));
-  if (unknown !== undefined) throw unknownSetting("A run", trainSettings, unknown[0]);
-  const isOwn = ([name]: [string, unknown]) => Object.hasOwn(runSettings, name);
-  return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
 }
 
 /** What the algorithm's settings are where nothing says so. */

@@ -4,13 +4,14 @@ import { readExamples, type BrokenLine } from "../algorithms/sft/jsonl.js";
 import type { SftExample } from "../algorithms/sft/example.js";
 import { SftTrainer, type SftEvaluation, type SftState, type SftStats } from "../algorithms/sft/trainer.js";
 import { LlamaGymError } from "../errors.js";
-import { readJson, writeJson, type DownloadProgress, type JsonObject } from "../files/index.js";
+import { readJsonIfThere, writeJson, type DownloadProgress, type JsonObject } from "../files/index.js";
 import { AutoModelForCausalLM, getPeftModel } from "../generation/auto.js";
 import type { LanguageModel } from "../generation/language-model.js";
 import { trainWeights } from "../models/adapters.js";
 import { RandomStream } from "../tensor/random.js";
 import { openRunTrackers, type Tracker, type TrackerSource } from "../tracking/index.js";
 import { latestCheckpoint, readCheckpoint, writeCheckpoint } from "./checkpoint-folder.js";
+import { withoutVersion } from "./layout-version.js";
 import { resolveSftRun, sftConfigOf, type SftRunConfig, type SftRunOptions } from "./sft-settings.js";
 
 /** The layout of a run folder; another one is refused. */
@@ -58,7 +59,7 @@ export interface SftRun {
  */
 export async function startSftRun(options: SftRunOptions, folder: string, extras: SftRunExtras = {}): Promise<SftRun> {
   const config = resolveSftRun(options);
-  if ((await readConfig(folder)) !== undefined) {
+  if ((await readJsonIfThere(join(folder, CONFIG_FILE))) !== undefined) {
     throw new LlamaGymError(
       "INVALID_STATE",
       `${folder} holds a run already. Go on with it by --resume ${folder}, or choose another --output.`,
@@ -72,24 +73,12 @@ export async function startSftRun(options: SftRunOptions, folder: string, extras
  * another version, and what startSftRun throws.
  */
 export async function resumeSftRun(folder: string, extras: SftRunExtras = {}): Promise<SftRun> {
-  const saved = await readConfig(folder);
+  const saved = await readJsonIfThere(join(folder, CONFIG_FILE));
   if (saved === undefined)
     throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no ${CONFIG_FILE}.`);
-  const { version, ...options } = saved;
-  if (version !== VERSION) {
-    throw new LlamaGymError(
-      "RUN_INCOMPATIBLE",
-      `The run in ${folder} was made by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${VERSION}).`,
-    );
-  }
+  const advice = "Go on with the version that made it, or start a new run from its model.";
+  const options = withoutVersion(saved, VERSION, `The run in ${folder}`, advice);
   return openRun(resolveSftRun(options as unknown as SftRunOptions), folder, extras, true);
-}
-
-async function readConfig(folder: string): Promise<JsonObject | undefined> {
-  return readJson(join(folder, CONFIG_FILE)).catch((error: unknown) => {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  });
 }
 
 async function openRun(

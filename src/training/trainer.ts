@@ -78,6 +78,15 @@ const START_STREAM = 3;
 /** Environments at once where nothing says how many. */
 const NUM_ENVS = 16;
 
+/** How much of a run of so many episodes or turns is done: 0 to 1. */
+export function shareDone(
+  { episodes = Infinity, turns = Infinity }: Pick<TrainerOptions, "episodes" | "turns">,
+  progress: Pick<RunProgress, "episodes" | "turns">,
+): number {
+  if (turns === 0) return 1;
+  return Math.min(1, Math.max(progress.episodes / episodes, progress.turns / turns));
+}
+
 /** The least that each option can be. */
 const LEAST = { numEnvs: 1, episodes: 1, turns: 0, seed: 0, saveEvery: 1 } as const;
 
@@ -195,9 +204,7 @@ export class Trainer {
   }
 
   private doneOf(progress: RunProgress): number {
-    const { episodes = Infinity, turns = Infinity } = this.options;
-    if (turns === 0) return 1;
-    return Math.min(1, Math.max(progress.episodes / episodes, progress.turns / turns));
+    return shareDone(this.options, progress);
   }
 
   /** Learns the agent's demonstrations, if it has any; their last update is the record before the first one. */

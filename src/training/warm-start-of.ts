@@ -1,6 +1,6 @@
 import type { AgentImitationOptions } from "../agent/replay/imitation.js";
-import { makeAsync } from "../envs/bridges/make-async.js";
 import { demonstrate, expertEnvOptions, expertPlayers } from "./demonstrate.js";
+import { envMaker } from "./make-agent.js";
 import type { TrainConfig } from "./settings.js";
 
 /**
@@ -15,7 +15,6 @@ export async function warmStartOf({
   seed,
 }: TrainConfig): Promise<AgentImitationOptions["sftWarmStart"]> {
   if (given === undefined || !/^\d+$/.test(given)) return given;
-  const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
-  const makeEnv = async () => makeAsync(env, { ...expertEnvOptions(env, envOptions), ...limit });
+  const makeEnv = envMaker({ env, envOptions: expertEnvOptions(env, envOptions), maxSteps });
   return demonstrate(makeEnv, expertPlayers, { episodes: Number(given), seed });
 }

@@ -1,3 +1,4 @@
+import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { creditSettings } from "../shared/credit.js";
 import { resolveBatch, updateSettings } from "../shared/update-settings.js";
 import { SCHEDULES } from "../shared/schedule.js";
@@ -80,12 +81,7 @@ export const grpoSettings = {
     source: TRL,
   },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: TRL },
-  entropySchedulerType: {
-    default: "constant",
-    choices: SCHEDULES,
-    description: "how the entropy bonus falls over the run",
-    source: "constant, as in TRL 1.16",
-  },
+  entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in TRL 1.16" },
   ...creditSettings,
   grouping: {
     default: "start",

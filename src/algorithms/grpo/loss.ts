@@ -19,7 +19,7 @@ import {
 } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
-import { invalid } from "../shared/settings.js";
+import { checkEntropy } from "../shared/entropy-bonus.js";
 import { sequenceNodes, type SequenceNodes } from "../shared/sequences.js";
 import { clippedSurrogate, weightedSum } from "../shared/surrogate.js";
 import type { GrpoConfig, LossType } from "./config.js";
@@ -74,6 +74,7 @@ export function grpoLoss(
   config: GrpoLossConfig,
 ): Objective {
   const { beta, entropyCoef, offPolicyMaskThreshold } = config;
+  checkEntropy("GRPO", entropyCoef, entropy);
   const perToken = (name: string) => input(name, "float32", [selected]);
   const [oldLogProbs, advantages, weights] = [perToken("oldLogProbs"), perToken("advantages"), perToken("weights")];
   const sequences = sequenceNodes(selected);
@@ -91,10 +92,7 @@ export function grpoLoss(
 
   const total = weightedSum(loss, weights);
   return {
-    loss:
-      entropyCoef === 0
-        ? total
-        : sub(total, mul(weightedSum(needed(entropy, entropyCoef), perToken("entropyWeights")), entropyCoef)),
+    loss: entropyCoef === 0 ? total : sub(total, mul(weightedSum(entropy!, perToken("entropyWeights")), entropyCoef)),
     statistics: {
       ...policy.statistics,
       ...(kl === undefined ? {} : { kl }),
@@ -166,11 +164,4 @@ function divergence({ logProbs, ratio, config: { useBiasCorrectionKl } }: Terms,
   const gap = sub(refLogProbs, logProbs);
   const k3 = sub(sub(exp(gap), gap), 1);
   return useBiasCorrectionKl ? mul(k3, ratio) : k3;
-}
-
-function needed(entropy: Node | undefined, entropyCoef: number): Node {
-  if (entropy !== undefined) return entropy;
-  throw invalid(
-    `GRPO's entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
-  );
 }

@@ -1,3 +1,4 @@
+import { BARRED } from "../../graph/index.js";
 import type { SelectedToken, TokenBatch } from "../../models/training-graph.js";
 import type { Turn } from "../../rollout/turn.js";
 import { int32, tensor, type Tensor } from "../../tensor/tensor.js";
@@ -179,6 +180,3 @@ export function choiceFeeds({ alternatives, chosen, isFree }: TurnBatch): Record
     ),
   };
 }
-
-/** Added to the score of what is no alternative; far below any real one, and finite. */
-const BARRED = -1e9;

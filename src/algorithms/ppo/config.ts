@@ -1,3 +1,4 @@
+import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { invalid, resolveSettings, type Settings } from "../shared/settings.js";
 import { SCHEDULES } from "../shared/schedule.js";
 import { PER_TOKEN_KL } from "../shared/kl.js";
@@ -87,12 +88,7 @@ export const ppoSettings = {
     source: OURS,
   },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: OURS },
-  entropySchedulerType: {
-    default: "constant",
-    choices: SCHEDULES,
-    description: "how the entropy bonus falls over the run",
-    source: OURS,
-  },
+  entropySchedulerType: { ...ENTROPY_SCHEDULE, source: OURS },
   ratioThreshold: { default: 10, above: 1, description: "a minibatch of a larger mean ratio is skipped", source: TRL },
   targetKl: {
     default: undefined,

@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../../errors.js";
 import type { CausalLM } from "../../models/causal-lm.js";
+import { isOfValueHead } from "../../nn/value-head.js";
 import type { Segment, Turn } from "../../rollout/turn.js";
 import type { RandomState } from "../../tensor/random.js";
 import type { ExperienceWish, Learner, LearnerState, Metrics, PolicyTraits, UpdateOptions } from "../learner.js";
@@ -227,10 +228,6 @@ export class PpoLearner implements Learner {
     );
     return { ...result, sums: statistics as PpoSums };
   }
-}
-
-function isOfValueHead(parameter: string): boolean {
-  return parameter.startsWith("v_head.");
 }
 
 /** Throws INVALID_STATE for a model that PPO cannot train. */

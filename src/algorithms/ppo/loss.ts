@@ -1,7 +1,8 @@
 import { add, cast, clip, input, less, maximum, mul, square, sub, type Node } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
-import { tensor, type FloatTensor } from "../../tensor/tensor.js";
+import type { FloatTensor } from "../../tensor/tensor.js";
+import { checkEntropy, entropyFactorInput, entropyWeight } from "../shared/entropy-bonus.js";
 import { vector } from "../shared/sequences.js";
 import { invalid } from "../shared/settings.js";
 import type { Numbers } from "../shared/statistics.js";
@@ -35,10 +36,7 @@ export function ppoLoss(
   { cliprange, cliprangeValue, vfCoef, entropyCoef }: LossConfig,
 ): Objective {
   if (values === undefined) throw invalid("PPO needs a model with a value head: add one with { valueHead: true }.");
-  if (entropy === undefined && entropyCoef !== 0)
-    throw invalid(
-      `PPO's entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
-    );
+  checkEntropy("PPO", entropyCoef, entropy);
   const perToken = (name: keyof PpoTokens | "weights") => input(name, "float32", [selected]);
   const [oldLogProbs, oldValues] = [perToken("oldLogProbs"), perToken("oldValues")];
   const [advantages, returns, weights] = [perToken("advantages"), perToken("returns"), perToken("weights")];
@@ -75,11 +73,6 @@ export function ppoLoss(
   };
 }
 
-/** The weight of the entropy bonus, less as a run goes on: an input, "entropyFactor", multiplies it. */
-function entropyWeight(entropyCoef: number): Node {
-  return mul(input("entropyFactor", "float32", []), entropyCoef);
-}
-
 /**
  * The inputs of ppoLoss for a run that has `tokens` of the `total` tokens of its minibatch. `entropyFactor` is wanted where there is
  * an entropy bonus.
@@ -94,6 +87,6 @@ export function ppoInputs(
     advantages: vector(tokens.advantages),
     returns: vector(tokens.returns),
     weights: vector(new Float32Array(tokens.oldLogProbs.length).fill(1 / total)),
-    ...(entropyFactor === undefined ? {} : { entropyFactor: tensor("float32", [], Float32Array.of(entropyFactor)) }),
+    ...entropyFactorInput(entropyFactor),
   };
 }

@@ -1,3 +1,4 @@
+import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { creditSettings } from "../shared/credit.js";
 import { PER_TOKEN_KL } from "../shared/kl.js";
 import { SCHEDULES } from "../shared/schedule.js";
@@ -48,12 +49,7 @@ export const reinforceSettings = {
   klCoef: { default: 0.01, min: 0, description: "weight of the divergence, taken from the reward", source: OPENRLHF },
   epsilon: { default: 0.2, min: 0, description: "how far the ratio may move from 1", source: OPENRLHF },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: OPENRLHF },
-  entropySchedulerType: {
-    default: "constant",
-    choices: SCHEDULES,
-    description: "how the entropy bonus falls over the run",
-    source: "constant, as in OpenRLHF",
-  },
+  entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in OpenRLHF" },
   maskTruncatedCompletions: {
     default: false,
     description: "replies that were cut off do not train the policy",

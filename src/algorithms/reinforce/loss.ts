@@ -1,9 +1,9 @@
 import { cast, input, less, mul, square, sub, type Node } from "../../graph/index.js";
 import type { PolicyNodes } from "../../models/policy.js";
 import type { Objective } from "../../models/training-graph.js";
-import { tensor, type FloatTensor } from "../../tensor/tensor.js";
+import type { FloatTensor } from "../../tensor/tensor.js";
+import { checkEntropy, entropyFactorInput, entropyWeight } from "../shared/entropy-bonus.js";
 import { vector } from "../shared/sequences.js";
-import { invalid } from "../shared/settings.js";
 import type { Numbers } from "../shared/statistics.js";
 import { clippedSurrogate, probabilityRatio, weightedSum } from "../shared/surrogate.js";
 import type { ReinforceConfig } from "./config.js";
@@ -24,11 +24,7 @@ export function reinforceLoss(
   { selected, logProbs, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "entropy">,
   { epsilon, entropyCoef }: Pick<ReinforceConfig, "epsilon" | "entropyCoef">,
 ): Objective {
-  if (entropy === undefined && entropyCoef !== 0) {
-    throw invalid(
-      `REINFORCE++'s entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
-    );
-  }
+  checkEntropy("REINFORCE++", entropyCoef, entropy);
   const perToken = (name: string) => input(name, "float32", [selected]);
   const [oldLogProbs, advantages, weights] = [perToken("oldLogProbs"), perToken("advantages"), perToken("weights")];
   const mean = (x: Node) => weightedSum(x, weights);
@@ -48,11 +44,6 @@ export function reinforceLoss(
   };
 }
 
-/** The weight of the entropy bonus, less as a run goes on: an input, "entropyFactor", multiplies it. */
-function entropyWeight(entropyCoef: number): Node {
-  return mul(input("entropyFactor", "float32", []), entropyCoef);
-}
-
 /**
  * The inputs of reinforceLoss for a run that has these of the `total` tokens of its optimiser step. `entropyFactor` is wanted where
  * there is an entropy bonus.
@@ -65,6 +56,6 @@ export function reinforceInputs(
     oldLogProbs: vector(oldLogProbs),
     advantages: vector(advantages),
     weights: vector(new Float32Array(oldLogProbs.length).fill(1 / total)),
-    ...(entropyFactor === undefined ? {} : { entropyFactor: tensor("float32", [], Float32Array.of(entropyFactor)) }),
+    ...entropyFactorInput(entropyFactor),
   };
 }

@@ -1,3 +1,4 @@
+import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { creditSettings } from "../shared/credit.js";
 import { SCHEDULES } from "../shared/schedule.js";
 import { resolveBatch, updateSettings } from "../shared/update-settings.js";
@@ -44,12 +45,7 @@ export const rlooSettings = {
     source: TRL,
   },
   entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: "off, as in TRL 1.16" },
-  entropySchedulerType: {
-    default: "constant",
-    choices: SCHEDULES,
-    description: "how the entropy bonus falls over the run",
-    source: "off, as in TRL 1.16",
-  },
+  entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "off, as in TRL 1.16" },
   normalizeAdvantages: {
     default: false,
     description: "bring the batch's advantages to mean 0, deviation 1",

@@ -4,7 +4,7 @@ import type { Objective } from "../../models/training-graph.js";
 import { int32, type FloatTensor, type Tensor } from "../../tensor/tensor.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, vector } from "../shared/sequences.js";
-import { invalid } from "../shared/settings.js";
+import { checkEntropy } from "../shared/entropy-bonus.js";
 import { mean, type Numbers } from "../shared/statistics.js";
 import { clippedSurrogate, ratioBounds, weightedSum } from "../shared/surrogate.js";
 import type { RlooConfig } from "./config.js";
@@ -43,11 +43,7 @@ export function rlooLoss(
   const summed = scatterAddRows(logProbs, input("rows", "int32", [selected]), sequences);
   const ratio = exp(sub(summed, perSequence("oldLogProbs")));
   const surrogate = clippedSurrogate(ratio, perSequence("advantages"), range);
-  if (entropyCoef !== 0 && entropy === undefined) {
-    throw invalid(
-      `RLOO's entropyCoef is ${entropyCoef}, but the graph gives no entropy: ask for { entropy: "gradient" }.`,
-    );
-  }
+  checkEntropy("RLOO", entropyCoef, entropy);
   const policyLoss = weightedSum(surrogate.loss, perSequence("weights"));
   const bonus = () => mul(weightedSum(entropy!, input("entropyWeights", "float32", [selected])), entropyCoef);
   return {

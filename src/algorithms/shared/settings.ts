@@ -1,4 +1,4 @@
-import { nearestName } from "../../envs/registry/nearest-name.js";
+import { nameHint } from "../../envs/registry/nearest-name.js";
 import { LlamaGymError } from "../../errors.js";
 import { checkNumber, type NumberRule } from "../../generation/options.js";
 
@@ -59,7 +59,8 @@ export function resolveSettings<const Table extends SettingTable>(
   table: Table,
   given: Partial<Settings<Table>>,
 ): Settings<Table> {
-  for (const name of Object.keys(given)) if (!Object.hasOwn(table, name)) throw unknownSetting(algorithm, table, name);
+  for (const name of Object.keys(given))
+    if (!Object.hasOwn(table, name)) throw unknownSetting(algorithm, Object.keys(table), name);
   const values = Object.entries(table).map(([name, setting]) => {
     const value = (given as Readonly<Record<string, unknown>>)[name];
     if (value === undefined) return [name, setting.default];
@@ -85,12 +86,26 @@ function checkSetting(name: string, value: unknown, setting: Setting): void {
   }
 }
 
-/** The error for a name that a table does not have, with the nearest one that it has. */
-export function unknownSetting(algorithm: string, table: SettingTable, name: string): LlamaGymError {
-  const names = Object.keys(table);
-  const nearest = nearestName(name, names);
-  const hint = nearest === undefined ? `Known: ${names.join(", ")}.` : `Did you mean ${nearest}?`;
-  return invalid(`${algorithm} has no setting "${name}". ${hint}`);
+/** The error for a name that is none of those that there are, with the nearest one. */
+export function unknownSetting(algorithm: string, names: readonly string[], name: string): LlamaGymError {
+  return invalid(`${algorithm} has no setting "${name}". ${nameHint(name, names)}`);
+}
+
+/**
+ * What was given, divided into the settings of one table and the others, without those that are undefined. Throws INVALID_ARGUMENT
+ * for a name that `all` does not have either, with the nearest one that it has.
+ */
+export function divideSettings(
+  owner: string,
+  own: SettingTable,
+  all: SettingTable,
+  given: object,
+): [own: Record<string, unknown>, others: Record<string, unknown>] {
+  const present = Object.entries(given as Record<string, unknown>).filter(([, value]) => value !== undefined);
+  const unknown = present.find(([name]) => !Object.hasOwn(all, name));
+  if (unknown !== undefined) throw unknownSetting(owner, Object.keys(all), unknown[0]);
+  const isOwn = ([name]: [string, unknown]) => Object.hasOwn(own, name);
+  return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
 }
 
 export function invalid(message: string): LlamaGymError {

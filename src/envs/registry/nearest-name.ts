@@ -15,6 +15,12 @@ export function nearestName(name: string, names: Iterable<string>): string | und
   return best;
 }
 
+/** What a message about an unknown name ends with: the nearest known one, or all of them and what else is worth knowing. */
+export function nameHint(name: string, names: readonly string[], more = ""): string {
+  const nearest = nearestName(name, names);
+  return nearest === undefined ? `Known: ${names.join(", ")}${more}.` : `Did you mean ${nearest}?`;
+}
+
 /** 1 - (edit distance / length of the longer), Levenshtein 1966. */
 function similarityOf(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -16,7 +16,7 @@ export interface HeadAttributes {
 }
 
 /** Added to the logits of tokens that cannot be chosen: far below any real one, and finite, so that 0 * it is 0. */
-const BARRED = -1e9;
+export const BARRED = -1e9;
 
 /** Rows whose logits exist at one time; the rest wait, so that [rows, vocabulary] is never held whole. */
 const CHUNK_ROWS = 256;

@@ -2,12 +2,13 @@ import { algorithms } from "../../algorithms/table.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/config.js";
 import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/config.js";
 import {
+  divideSettings,
   invalid,
   resolveSettings,
-  unknownSetting,
   type SettingTable,
   type Settings,
 } from "../../algorithms/shared/settings.js";
+import { runSettings } from "../settings.js";
 
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
@@ -54,20 +55,14 @@ const promptSettings = {
     description: "updates between two records of completions",
     source: OURS,
   },
-  tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
+  tensorboard: runSettings.tensorboard,
   rewardTimeLimit: {
     default: 60,
     above: 0,
     description: "seconds that a reward function may take for a batch",
     source: OURS,
   },
-  maxTokens: {
-    default: undefined,
-    integer: true,
-    min: 1,
-    description: "tokens of one forward and backward pass; more need more memory",
-    source: OURS,
-  },
+  maxTokens: runSettings.maxTokens,
 } as const satisfies SettingTable;
 
 export type PromptConfig = Settings<typeof promptSettings>;
@@ -94,14 +89,8 @@ export function resolveArguments<Algorithm extends PromptAlgorithm>(
   given: PromptArguments<Algorithm>,
 ): { readonly config: PromptConfig; readonly algorithmConfig: AlgorithmTypes[Algorithm]["config"] } {
   const { settings, resolve } = algorithms[algorithm];
-  const all: SettingTable = { ...promptSettings, ...settings };
-  const present = Object.entries(given).filter(([, value]) => value !== undefined);
-  const unknown = present.find(([name]) => !Object.hasOwn(all, name));
-  if (unknown !== undefined) throw unknownSetting(trainer, all, unknown[0]);
-  const isOwn = ([name]: [string, unknown]) => Object.hasOwn(promptSettings, name);
-  const own: Partial<PromptConfig> = Object.fromEntries(present.filter(isOwn));
-  const others = Object.fromEntries(present.filter((entry) => !isOwn(entry)));
-  const config = resolveSettings(trainer, promptSettings, own);
+  const [own, others] = divideSettings(trainer, promptSettings, { ...promptSettings, ...settings }, given);
+  const config = resolveSettings(trainer, promptSettings, own as Partial<PromptConfig>);
   const algorithmConfig = resolve(others);
   if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions) {
     throw invalid(

@@ -1,4 +1,5 @@
 import { readJsonLines } from "../../algorithms/sft/jsonl.js";
+import { invalid } from "../../algorithms/shared/settings.js";
 import { LlamaGymError } from "../../errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { PromptWriter } from "../../rollout/prompt-writer.js";
@@ -107,8 +108,4 @@ function encode(writer: PromptWriter, prompt: Prompt, name: string): readonly nu
     if (!(error instanceof LlamaGymError)) throw error;
     throw new LlamaGymError(error.code, `${name}: ${error.message}`, { cause: error });
   }
-}
-
-function invalid(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -1,5 +1,5 @@
 import { invalid } from "../../algorithms/shared/settings.js";
-import { nearestName } from "../../envs/registry/nearest-name.js";
+import { nameHint } from "../../envs/registry/nearest-name.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { PeftOptions } from "../../models/adapters.js";
 import type { TrackerSource } from "../../tracking/index.js";
@@ -42,9 +42,7 @@ export function checkOptions(trainer: string, given: PromptTrainerOptions<Prompt
   const names = Object.keys(needed) as (keyof typeof needed)[];
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(needed, name));
   if (unknown !== undefined) {
-    const nearest = nearestName(unknown, names);
-    const hint =
-      nearest === undefined ? `Known: ${names.join(", ")}; settings go into args.` : `Did you mean ${nearest}?`;
+    const hint = nameHint(unknown, names, "; settings go into args");
     throw invalid(`${trainer} has no option "${unknown}". ${hint}`);
   }
   const missing = names.find((name) => needed[name] && (given[name] ?? undefined) === undefined);

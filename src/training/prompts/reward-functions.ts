@@ -1,4 +1,5 @@
 import { combineRewards } from "../../algorithms/shared/rewards.js";
+import { invalid } from "../../algorithms/shared/settings.js";
 import { defined, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
 import { LlamaGymError } from "../../errors.js";
 import type { MaybePromise } from "../../envs/maybe-promise.js";
@@ -202,8 +203,4 @@ function isList(value: unknown): value is ArrayLike<unknown> {
 
 function describe(value: unknown): string {
   return typeof value === "number" ? String(value) : `${typeof value} ${JSON.stringify(value) ?? ""}`.trim();
-}
-
-function invalid(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -1,19 +1,11 @@
 import { join } from "node:path";
 import { knownReturns } from "../../envs/index.js";
 import { writeFileAtomic } from "../../files/index.js";
-import {
-  dotChartSvg,
-  learningCurveSvg,
-  readMetrics,
-  seedBand,
-  type CurveSeries,
-  type SeedCurve,
-} from "../../tracking/index.js";
+import { dotChartSvg, learningCurveSvg, returnCurve, seedBand, type CurveSeries } from "../../tracking/index.js";
 import type { TrialResult } from "./results.js";
 import type { SweepConfig } from "./settings.js";
 import type { TrialSettings } from "./trial-settings.js";
 
-const RETURN = "rollout/ep_rew_mean";
 /** Trials whose curves are drawn. */
 const CURVES = 5;
 
@@ -87,15 +79,9 @@ function trialsSvg({ env, metric, seeds }: SweepConfig, trials: readonly TrialRe
 async function bestCurves(folder: string, trials: readonly TrialResult[]): Promise<CurveSeries[]> {
   const curves: CurveSeries[] = [];
   for (const { trial, settings, runs } of trials.slice(0, CURVES)) {
-    const seeds = await Promise.all(runs.map((run) => returnsOf(join(folder, run.folder))));
+    const seeds = await Promise.all(runs.map((run) => returnCurve(join(folder, run.folder))));
     const isDrawable = seeds.every(({ x }) => x.length > 1);
     if (isDrawable) curves.push(seedBand(`${trial}: ${settingsText(settings)}`, seeds));
   }
   return curves;
-}
-
-async function returnsOf(run: string): Promise<SeedCurve> {
-  const records = await readMetrics(join(run, "metrics.jsonl"));
-  const points = records.filter((record) => Number.isFinite(record[RETURN]));
-  return { x: points.map((record) => record.turns), y: points.map((record) => record[RETURN]) };
 }

@@ -1,4 +1,4 @@
-import { nearestName } from "../../envs/registry/nearest-name.js";
+import { nameHint } from "../../envs/registry/nearest-name.js";
 import {
   invalid,
   resolveSettings,
@@ -71,7 +71,7 @@ export function byOwnNames<Value>(where: string, given: Readonly<Record<string, 
 
 function searchedSetting(name: string): Setting {
   if (Object.hasOwn(NOT_SEARCHED, name)) throw invalid(`${name} cannot be searched: ${NOT_SEARCHED[name]}.`);
-  if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", trainSettings, name);
+  if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", Object.keys(trainSettings), name);
   return trainSettings[name];
 }
 
@@ -112,10 +112,8 @@ function readShortForm(name: string, setting: Setting, text: string): Dimension 
   if (range === undefined) return text.split(",").map((part) => readValue(name, setting, part.trim()));
   const number = (part: string) => readValue(name, setting, part.trim()) as number;
   if (range.scale !== undefined && !["linear", "log"].includes(range.scale)) {
-    const nearest = nearestName(range.scale, ["linear", "log"]);
     throw invalid(
-      `search.${name} is on a scale that there is not, "${range.scale}". ` +
-        (nearest === undefined ? "Known: linear, log." : `Did you mean ${nearest}?`),
+      `search.${name} is on a scale that there is not, "${range.scale}". ${nameHint(range.scale, ["linear", "log"])}`,
     );
   }
   return {

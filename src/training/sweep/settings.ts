@@ -185,8 +185,7 @@ function withOwnNames(options: SweepOptions): SweepOptions {
   if (unknown !== undefined) {
     if (Object.hasOwn(trainSettings, unknown))
       throw invalid(`${unknown} is a setting of its runs, not of the sweep. Put it into train, or into search.`);
-    const table = Object.fromEntries(known.map((name) => [name, { default: true, description: "", source: "" }]));
-    throw unknownSetting("A sweep", table, unknown);
+    throw unknownSetting("A sweep", known, unknown);
   }
   const { env, envOptions = {}, train = {}, search = {} } = named;
   if (typeof env !== "string" || env === "") throw invalid("A sweep needs its env, an environment's id.");
@@ -202,7 +201,7 @@ function resolveFixed(train: object): Readonly<Record<string, unknown>> {
   const fixed = Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null));
   for (const [name, value] of Object.entries(fixed)) {
     if (Object.hasOwn(NOT_OF_A_TRIAL, name)) throw invalid(`${name} is not a trial's own: ${NOT_OF_A_TRIAL[name]}.`);
-    if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", trainSettings, name);
+    if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", Object.keys(trainSettings), name);
     resolveSettings("A run", { [name]: trainSettings[name] }, { [name]: value as never });
   }
   return fixed;

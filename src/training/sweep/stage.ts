@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { nearestName } from "../../envs/registry/nearest-name.js";
+import { nameHint } from "../../envs/registry/nearest-name.js";
 import { invalid } from "../../algorithms/shared/settings.js";
 import { LlamaGymError } from "../../errors.js";
 import { readMetrics, type MetricRecord } from "../../tracking/index.js";
@@ -7,7 +7,7 @@ import { evaluate } from "../evaluate.js";
 import { readRunConfig } from "../run-folder.js";
 import { resumeRun, startRun, type Run, type RunOptions } from "../run.js";
 import type { TrainConfig, TrainOptions } from "../settings.js";
-import type { TrainingEvent } from "../trainer.js";
+import { shareDone, type TrainingEvent } from "../trainer.js";
 import type { Measure } from "./results.js";
 import { GREEDY, type SweepConfig } from "./settings.js";
 
@@ -107,15 +107,13 @@ async function trainUntil(
 
 function unknownMetric(metric: string, metrics: MetricRecord): LlamaGymError {
   const names = [GREEDY, ...Object.keys(metrics)];
-  const nearest = nearestName(metric, names);
-  const hint = nearest === undefined ? `Known: ${names.join(", ")}.` : `Did you mean ${nearest}?`;
-  return invalid(`Updates record no "${metric}" to compare trials by. ${hint}`);
+  return invalid(`Updates record no "${metric}" to compare trials by. ${nameHint(metric, names)}`);
 }
 
 /** The share of a run that is done after the update of a record: 0 to 1. */
-function doneOf({ episodes = Infinity, turns = Infinity }: TrainConfig, record: MetricRecord | undefined): number {
+function doneOf(config: TrainConfig, record: MetricRecord | undefined): number {
   if (record?.turns === undefined) return 0;
-  return Math.min(1, Math.max(record.episodes / episodes, record.turns / turns));
+  return shareDone(config, { episodes: record.episodes, turns: record.turns });
 }
 
 /** The record of the last update; undefined before the first. What a run recorded after its checkpoint is gone when it is open. */

@@ -2,7 +2,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { LlamaGymError } from "../../errors.js";
-import { readJson, writeJson, type JsonObject } from "../../files/index.js";
+import { readJsonIfThere, writeJson, type JsonObject } from "../../files/index.js";
+import { withoutVersion } from "../layout-version.js";
 import { readRunConfig } from "../run-folder.js";
 import type { SweepPlan } from "./plan.js";
 import { ranked, trialResult, type Measure, type TrialResult, type TrialRun } from "./results.js";
@@ -16,15 +17,10 @@ const RUNS = "runs";
 
 /** The sweep that a folder holds, as it can be given again; undefined where there is none. Throws FILE_CORRUPT, RUN_INCOMPATIBLE. */
 export async function readSweepOptions(folder: string): Promise<SweepOptions | undefined> {
-  const saved = await readIfThere(join(folder, CONFIG_FILE));
+  const saved = await readJsonIfThere(join(folder, CONFIG_FILE));
   if (saved === undefined) return undefined;
-  const { version, ...options } = saved;
-  if (version === VERSION) return options as unknown as SweepOptions;
-  throw new LlamaGymError(
-    "RUN_INCOMPATIBLE",
-    `The sweep in ${folder} was made by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${VERSION}). ` +
-      "Go on with the version that made it, or choose another folder.",
-  );
+  const advice = "Go on with the version that made it, or choose another folder.";
+  return withoutVersion(saved, VERSION, `The sweep in ${folder}`, advice) as unknown as SweepOptions;
 }
 
 /** What a sweep's folder keeps beside its runs: what is tried, and what came of it so far. */
@@ -109,16 +105,9 @@ export class SweepFolder {
 }
 
 async function readRuns(path: string): Promise<Map<string, TrialRun>> {
-  const saved = await readIfThere(join(path, RESULTS_FILE));
+  const saved = await readJsonIfThere(join(path, RESULTS_FILE));
   const trials = (saved?.trials ?? []) as unknown as readonly TrialResult[];
   return new Map(trials.flatMap(({ runs }) => runs.map((run) => [run.folder, run] as const)));
-}
-
-async function readIfThere(path: string): Promise<JsonObject | undefined> {
-  return readJson(path).catch((error: unknown) => {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  });
 }
 
 /** What trials are compared by; before any is, it may change. */

@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { makeAsync } from "../../envs/bridges/make-async.js";
 import { LlamaGymError } from "../../errors.js";
 import { writeJson } from "../../files/index.js";
-import { readableEnv } from "../make-agent.js";
+import { envMaker, readableEnv } from "../make-agent.js";
 import { checkWritable } from "../run-folder.js";
 import type { RunOptions } from "../run.js";
 import type { TrainingEvent } from "../trainer.js";
@@ -65,7 +64,7 @@ export interface SweepResult {
 export async function runSweep(options: SweepOptions, folder: string, watch: SweepWatch = {}): Promise<SweepResult> {
   const config = resolveSweep(options);
   const plan = planSweep(config);
-  await checkEnvironment(config, plan);
+  await checkEnvironment(plan);
   await checkWritable(folder);
   const kept = await SweepFolder.open(folder, config, plan);
   watch.onPlan?.(plan, config);
@@ -82,10 +81,9 @@ export async function runSweep(options: SweepOptions, folder: string, watch: Swe
 }
 
 /** Throws what keeps the first trial that can be from being played. */
-async function checkEnvironment({ env, envOptions }: SweepConfig, { trials }: SweepPlan): Promise<void> {
-  const { maxSteps } = trials.find(({ config }) => config !== undefined)!.config!;
-  const limit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
-  await readableEnv(async () => makeAsync(env, { ...envOptions, ...limit }), env);
+async function checkEnvironment({ trials }: SweepPlan): Promise<void> {
+  const config = trials.find((trial) => trial.config !== undefined)!.config!;
+  await readableEnv(envMaker(config), config.env);
 }
 
 /** Gives whether all has been done; false where the signal came. */

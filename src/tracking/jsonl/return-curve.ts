@@ -1,0 +1,12 @@
+import { join } from "node:path";
+import type { SeedCurve } from "../charts/seed-band.js";
+import { readMetrics } from "./read.js";
+
+const RETURN = "rollout/ep_rew_mean";
+
+/** The mean return while a run trained, over its turns, of the updates that have one. Throws what readMetrics throws. */
+export async function returnCurve(run: string): Promise<SeedCurve> {
+  const records = await readMetrics(join(run, "metrics.jsonl"));
+  const points = records.filter((record) => Number.isFinite(record[RETURN]));
+  return { x: points.map((record) => record.turns), y: points.map((record) => record[RETURN]) };
+}
