@@ -161,6 +161,15 @@ describe("llamagym train", () => {
     expect(config).toMatchObject({ env: "Bandit-v0", turns: 8, batchSize: 8, miniBatchSize: 8, maxSteps: 3 });
   });
 
+  it("learns demonstrations alone and saves what came of it", async () => {
+    const args = ["FrozenLake-v1", "--sft-warm-start", "3", "--sft-steps", "2", "--turns", "0", "--r", "2"];
+    const { status, out } = await train([...args, "--model", model, "--num-envs", "2", "--output", path("warm")]);
+    expect(status).toBe(0);
+    expect(out).toMatch(/What was trained is saved in .*warm.adapter/);
+    expect((await metricsOf("warm")).map(({ step }) => step)).toEqual([0]);
+    expect((await adapterOf("warm")).length).toBeGreaterThan(0);
+  });
+
   it("learns by grpo too", async () => {
     const args = ["blackjack", "--model", model, "--algorithm", "grpo", "--replies", "choices", "--r", "2"];
     const sizes = ["--batch-size", "8", "--num-generations", "4", "--episodes", "16", "--num-envs", "4"];

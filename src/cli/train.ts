@@ -107,11 +107,13 @@ async function carryOut(run: Run, { signal }: Interrupt, display: TrainingDispla
   });
   display.end();
   const { updates } = result.progress;
-  if (updates === 0) return print(`Stopped before the first update. Begin again by: llamagym train --resume ${folder}`);
+  if (result.isInterrupted && updates === 0)
+    return print(`Stopped before the first update. Begin again by: llamagym train --resume ${folder}`);
   const adapter = await run.saveAdapter();
   if (result.isInterrupted)
     return print(`Stopped and saved after update ${updates}. Go on by: llamagym train --resume ${folder}`);
-  if (updates === resumedAt) print(`This run was at its end already; --episodes or --turns make it longer.`);
+  if (updates > 0 && updates === resumedAt)
+    print(`This run was at its end already; --episodes or --turns make it longer.`);
   const measured = [...before, ...(await measure(run, "after training", { mode: "eval", signal }))];
   const { env, envOptions: given, maxSteps } = config;
   if (measured.length > 0) print(returnsTable([...referencePolicies(env, given, maxSteps), ...measured]));

@@ -177,7 +177,7 @@ export class Trainer {
     return {
       progress: this.progress,
       metrics: this.metrics,
-      isInterrupted: this.done < 1,
+      isInterrupted: this.done < 1 || (this.progress.updates === 0 && watch.signal?.aborted === true),
       checkpoint: this.checkpoint,
     };
   }

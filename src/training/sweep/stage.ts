@@ -67,7 +67,8 @@ export async function playStage(
     if (isStopped()) return undefined;
     if (!Number.isFinite(value))
       throw new LlamaGymError("TRAINING_DIVERGED", `${config.metric} is no finite number at the end.`);
-    const { step, turns, episodes } = records.at(-1)!;
+    // Where demonstrations alone are learnt (turns: 0) there is no update to tell of.
+    const { step = 0, turns = 0, episodes = 0 } = records.at(-1) ?? {};
     return { rung, value, updates: step, turns, episodes };
   } finally {
     await run.close();

@@ -253,6 +253,14 @@ describe("runSweep", () => {
     expect(result.trials).toHaveLength(3);
   });
 
+  it("compares how demonstrations alone are learnt", async () => {
+    const train = { ...fixed(), turns: 0, sftWarmStart: "3", maxSteps: 5, sftBatchSize: 4 };
+    const options = { env: "FrozenLake-v1", train, search: { sftSteps: [1, 2] }, evalEpisodes: 4 };
+    const { result, told } = await sweep({ ...options, method: "grid", metric: "greedy" }, "taught");
+    expect(told).toEqual([]);
+    expect(result.trials.map(({ runs: [{ measures }] }) => measures.at(-1)?.turns)).toEqual([0, 0]);
+  });
+
   it("does not mix its runs with others", async () => {
     await sweep({ ...grid(), train: { ...fixed(), turns: 8 } }, "lost");
     await rm(path("lost/sweep.json"));
