@@ -16,6 +16,8 @@ interface Line {
   readonly env: string;
   readonly return: number;
   readonly messages: readonly { readonly role: string; readonly content: string }[];
+  /** Of each turn. */
+  readonly infos?: readonly Readonly<Record<string, unknown>>[];
 }
 
 async function demos(name: string, args: readonly string[]): Promise<{ out: string; lines: readonly Line[] }> {
@@ -65,6 +67,10 @@ describe("llamagym demos", () => {
   it("has TextWorld's quests solved, and leaves episodes of less return out", async () => {
     const { lines } = await demos("world.jsonl", ["text-world", "--episodes", "3"]);
     expect(lines.map((line) => line.return)).toEqual([1, 1, 1]);
+    // What is shown is what is shown in training, and the solution is not kept.
+    expect(lines[0].messages[1].content).toMatch(/You are carrying nothing\.\n\nCommands that you can use: .*; look/);
+    expect(Object.keys(lines[0].infos?.[0] ?? {})).toContain("admissibleCommands");
+    expect(Object.keys(lines[0].infos?.[0] ?? {})).not.toContain("policyCommands");
     const { lines: wins } = await demos("wins.jsonl", [
       "blackjack",
       "--policy",

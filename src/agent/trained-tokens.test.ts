@@ -2,11 +2,13 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { setTrainedValues, TrainableModels } from "../../test/support/trainable.js";
 import { decisionNodes } from "../algorithms/policy/decision-nodes.js";
 import { TurnScorer } from "../algorithms/policy/scorer.js";
-import { choiceFeeds, decisionsOf, layTurns } from "../algorithms/policy/turn-batch.js";
+import { layRows } from "../algorithms/policy/rows.js";
+import { choiceFeeds, decisionsOf, layTurns, sequencesOf } from "../algorithms/policy/turn-batch.js";
 import type { LanguageModel } from "../generation/index.js";
 import { add, reduceSum } from "../graph/index.js";
 import type { PolicyNodes } from "../models/policy.js";
 import { TrainingGraph } from "../models/training-graph.js";
+import type { DecoderConfig } from "../nn/config.js";
 import { Replier, type SampledReply } from "../rollout/replier.js";
 import type { ReplyForm } from "../rollout/reply-form.js";
 import type { Segment, Turn } from "../rollout/turn.js";
@@ -15,6 +17,9 @@ import type { AgentOptions } from "./options.js";
 
 const models = new TrainableModels();
 afterAll(() => models.close());
+
+const rowsOf = (turns: readonly Turn[], { hiddenSize }: DecoderConfig) =>
+  layRows(turns.flatMap(sequencesOf), hiddenSize);
 
 /** Says anything, or what it is held to. */
 class Walker extends Agent<number, string> {
@@ -123,7 +128,7 @@ describe.each(cases)("%s", (name, options, held) => {
 
   it("have, where they were chosen, the log-probabilities of the sampler in the training graph", async () => {
     const { causalLM } = played.model;
-    const batch = layTurns(turns, causalLM.config.hiddenSize, temperature);
+    const batch = layTurns(turns, rowsOf(turns, causalLM.config), temperature);
     const objective = (policy: PolicyNodes) => {
       const { logProbs, values } = decisionNodes(policy);
       return { loss: reduceSum(add(logProbs, values!)), statistics: { logProbs } };
@@ -157,7 +162,7 @@ describe.each(cases)("%s", (name, options, held) => {
   it.runIf(!/history|alone|scored|schema/.test(name))("stand in one row for a whole conversation", () => {
     const { config } = played.model.causalLM;
     for (const { turns: own } of played.segments) {
-      const { tokens, decisions } = layTurns(own, config.hiddenSize);
+      const { tokens, decisions } = layTurns(own, rowsOf(own, config));
       const [{ prefix, rows }, ...others] = tokens.groups;
       expect(others).toEqual([]);
       expect(rows).toHaveLength(1);

@@ -2,6 +2,7 @@ import type { Demonstration, DemonstrationTurn } from "../agent/replay/demonstra
 import type { Env } from "../envs/env.js";
 import { experts } from "../envs/experts/experts.js";
 import type { Info } from "../envs/info.js";
+import { DEFAULT_INFOS } from "../envs/text-world/text-world-env.js";
 import type { MaybePromise } from "../envs/maybe-promise.js";
 import { choicesFor, type TextForm } from "../envs/text-form.js";
 import { LlamaGymError } from "../errors.js";
@@ -115,7 +116,7 @@ export function expertEnvOptions(
   options: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   if (id !== TEXT_WORLD) return options;
-  const infos = Array.isArray(options.infos) ? (options.infos as readonly string[]) : [];
+  const infos = Array.isArray(options.infos) ? (options.infos as readonly string[]) : DEFAULT_INFOS;
   return { ...options, infos: [...new Set([...infos, POLICY_COMMANDS])] };
 }
 

@@ -1,30 +1,51 @@
-import { commonLength, compare } from "./rows.js";
-import type { TurnTokens } from "./turn-batch.js";
+import type { DecoderConfig } from "../../nn/config.js";
+import { compare, extent, layRows, memoryInTokens, type LaidRows } from "./rows.js";
+import { sequencesOf, type TurnTokens } from "./turn-batch.js";
+
+/** Turns that one pass takes. */
+export interface Batch {
+  readonly numbers: readonly number[];
+  /** How their sequences are laid out. */
+  readonly laid: LaidRows;
+}
 
 /**
- * Numbers of turns in batches of at most about `maxTokens` tokens each, a lone turn more if it must be. Turns that begin alike
+ * Turns in batches that take the memory of at most `maxTokens` tokens each, a lone turn more if it must be. Turns that begin alike
  * come together, since what they share is computed once.
  */
-export function budgetBatches(turns: readonly TurnTokens[], maxTokens: number): number[][] {
+export function budgetBatches(
+  turns: readonly TurnTokens[],
+  maxTokens: number,
+  config: Pick<DecoderConfig, "hiddenSize" | "heads">,
+): Batch[] {
   const sequences = turns.map(({ prompt, tokens }) => [...prompt, ...tokens]);
   const order = turns.map((_, i) => i).sort((a, b) => compare(sequences[a], sequences[b]));
-  const batches: number[][] = [];
-  let count = Infinity;
-  let last: readonly number[] = [];
-  for (const i of order) {
-    const sequence = sequences[i];
-    // Other actions' texts stand behind the same prompt.
-    const { scored, tokens } = turns[i];
-    const others = scored?.candidates.reduce((sum, { length }) => sum + length, -tokens.length) ?? 0;
-    const added = sequence.length - commonLength(last, sequence) + others;
-    if (count + added > maxTokens) {
-      batches.push([]);
-      count = sequence.length + others;
-    } else {
-      count += added;
+  const lay = (from: number, count: number): Batch => {
+    const numbers = order.slice(from, from + count);
+    return {
+      numbers,
+      laid: layRows(
+        numbers.flatMap((i) => sequencesOf(turns[i])),
+        config.hiddenSize,
+      ),
+    };
+  };
+  const fits = ({ laid: { groups } }: Batch) => memoryInTokens(extent(groups), config) <= maxTokens;
+  const batches: Batch[] = [];
+  for (let from = 0; from < order.length; from += batches.at(-1)!.numbers.length) {
+    const rest = order.length - from;
+    let batch = lay(from, rest);
+    if (rest > 1 && !fits(batch)) {
+      batch = lay(from, 1);
+      // The largest number of turns that fits lies between these.
+      for (let [low, high] = [1, rest]; high - low > 1;) {
+        const middle = Math.floor((low + high) / 2);
+        const tried = lay(from, middle);
+        if (fits(tried)) [low, batch] = [middle, tried];
+        else high = middle;
+      }
     }
-    batches.at(-1)!.push(i);
-    last = sequence;
+    batches.push(batch);
   }
   return batches;
 }

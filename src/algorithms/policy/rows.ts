@@ -1,4 +1,5 @@
 import type { SequenceGroup } from "../../models/batch.js";
+import type { DecoderConfig } from "../../nn/config.js";
 
 /** Token sequences laid out for one forward pass: each distinct beginning is computed as few times as it pays. */
 export interface LaidRows {
@@ -60,6 +61,12 @@ function split(rows: readonly (readonly number[])[], common: readonly number[], 
 
 /** Work in units of a token's matrix products (24 width^2); a pair of attention slots takes 4 width. */
 function work(groups: readonly SequenceGroup[], hiddenSize: number): number {
+  const { tokens, pairs } = extent(groups);
+  return tokens + pairs / (6 * hiddenSize);
+}
+
+/** How many tokens groups hold, and how many pairs of slots each head compares, padding among them. */
+export function extent(groups: readonly SequenceGroup[]): { readonly tokens: number; readonly pairs: number } {
   const prefix = Math.max(...groups.map((group) => group.prefix.length));
   const rowCount = Math.max(...groups.map((group) => group.rows.length));
   const rowLength = Math.max(...groups.flatMap((group) => group.rows.map((row) => row.length)));
@@ -68,7 +75,18 @@ function work(groups: readonly SequenceGroup[], hiddenSize: number): number {
     0,
   );
   const pairs = groups.length * (prefix * prefix + rowCount * rowLength * (prefix + rowLength));
-  return tokens + pairs / (6 * hiddenSize);
+  return { tokens, pairs };
+}
+
+/** Values that a pair of attention slots keeps for each head, in those that a token keeps for each of its width. */
+const VALUES_OF_A_PAIR = 4 / 30;
+
+/** The memory that a training pass takes, in tokens without attention: long rows fill it by their pairs. */
+export function memoryInTokens(
+  { tokens, pairs }: { readonly tokens: number; readonly pairs: number },
+  { hiddenSize, heads }: Pick<DecoderConfig, "hiddenSize" | "heads">,
+): number {
+  return tokens + (VALUES_OF_A_PAIR * pairs * heads) / hiddenSize;
 }
 
 /** How many first tokens two sequences share. */

@@ -41,12 +41,9 @@ export class TurnScorer {
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
     const entropies: Float64Array[] = [];
-    for (const numbers of budgetBatches(turns, this.maxTokens)) {
-      const batch = layTurns(
-        numbers.map((i) => turns[i]),
-        config.hiddenSize,
-        temperature,
-      );
+    for (const { numbers, laid } of budgetBatches(turns, this.maxTokens, config)) {
+      const part = numbers.map((i) => turns[i]);
+      const batch = layTurns(part, laid, temperature);
       const graph = batch.hasSets ? await this.graphWithSets() : this.graph;
       const scores = await graph.run(batch.tokens, { adapter });
       const decided = decisionLogProbs(batch, scores.logProbs);

@@ -7,8 +7,9 @@ import { TrainingGraph, type TokenBatch } from "../../models/training-graph.js";
 import { tensor } from "../../tensor/tensor.js";
 import { budgetBatches } from "./batches.js";
 import { decisionNodes } from "./decision-nodes.js";
+import { layRows } from "./rows.js";
 import { TurnScorer } from "./scorer.js";
-import { choiceFeeds, decisionsByTurn, layTurns, type TurnTokens } from "./turn-batch.js";
+import { choiceFeeds, decisionsByTurn, layTurns, sequencesOf, type TurnTokens } from "./turn-batch.js";
 
 let files: Awaited<ReturnType<typeof writeRandomModel>>;
 let model: CausalLM;
@@ -99,8 +100,10 @@ async function decide(batches: readonly { tokens: TokenBatch; feeds: Record<stri
   return { logProbs, values, gradients: (data as Float32Array).slice() };
 }
 
+const rowsOf = (turns: readonly TurnTokens[], hiddenSize: number) => layRows(turns.flatMap(sequencesOf), hiddenSize);
+
 const laid = (turns: readonly TurnTokens[]) => {
-  const batch = layTurns(turns, model.config.hiddenSize, temperature);
+  const batch = layTurns(turns, rowsOf(turns, model.config.hiddenSize), temperature);
   return { tokens: batch.tokens, feeds: choiceFeeds(batch) };
 };
 
@@ -124,7 +127,7 @@ describe("layTurns", () => {
   });
 
   it("computes what replies have in common once", () => {
-    const { groups, selected } = layTurns(alike, 32).tokens;
+    const { groups, selected } = layTurns(alike, rowsOf(alike, 32)).tokens;
     expect(groups).toEqual([{ prefix: [...prompt, 20, 21], rows: [[24], [23], [22]] }]);
     expect(selected.map(({ row, index }) => [row, index])).toEqual(
       [2, 1, 0].flatMap((row) => [-2, -1, 0, 1].map((index) => [row, index])),
@@ -133,14 +136,14 @@ describe("layTurns", () => {
 
   it("gives the same gradient in several passes as in one", async () => {
     const turns = [...free, ...held];
-    const order = budgetBatches(turns, 36);
+    const order = budgetBatches(turns, 45, model.config).map(({ numbers }) => numbers);
     expect(order.length).toBeGreaterThan(2);
     const inOrder = order.flat().map((i) => turns[i]);
     expectSame(await decide(order.map((numbers) => laid(numbers.map((i) => turns[i])))), await decide([laid(inOrder)]));
   });
 
   it("reads a turn's decisions: every token of a free reply, and where there was a choice of a held one", () => {
-    const batch = layTurns(held, 32);
+    const batch = layTurns(held, rowsOf(held, 32));
     expect(batch.decisions).toEqual([
       { turn: 0, token: 0 },
       { turn: 0, token: 1 },

@@ -2,7 +2,7 @@ import { BARRED } from "../../graph/index.js";
 import type { SelectedToken, TokenBatch } from "../../models/training-graph.js";
 import type { Turn } from "../../rollout/turn.js";
 import { int32, tensor, type Tensor } from "../../tensor/tensor.js";
-import { layRows } from "./rows.js";
+import type { LaidRows } from "./rows.js";
 
 /** What of a turn a batch needs. A prompt without a reply asks only for the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowed" | "scored">;
@@ -53,16 +53,15 @@ export function decisionsOf({ tokens, allowed, scored }: Pick<Turn, "tokens" | "
 }
 
 /** The token sequences that a turn's decisions need: as far as the last token that predicts something. */
-function sequencesOf(turn: TurnTokens): number[][] {
+export function sequencesOf(turn: TurnTokens): number[][] {
   const { prompt, tokens, scored } = turn;
   if (scored !== undefined) return scored.candidates.map((candidate) => [...prompt, ...candidate.slice(0, -1)]);
   return [[...prompt, ...tokens.slice(0, decisionsOf(turn).at(-1) ?? 0)]];
 }
 
-/** Lays turns out for a model of this hidden size; each token that turns have in common is computed once. */
-export function layTurns(turns: readonly TurnTokens[], hiddenSize: number, temperature = 1): TurnBatch {
+/** Lays turns out, their sequences as `laid` says; each token that turns have in common is computed once. */
+export function layTurns(turns: readonly TurnTokens[], laid: LaidRows, temperature = 1): TurnBatch {
   const sequences = turns.map(sequencesOf);
-  const laid = layRows(sequences.flat(), hiddenSize);
   const tokens = new SelectedTokens();
   const batch = { decisions: [] as Decision[], alternatives: [] as Alternative[][], chosen: [] as number[] };
   const isFree: boolean[] = [];

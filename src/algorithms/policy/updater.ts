@@ -75,9 +75,9 @@ export class PolicyUpdater {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
     let accumulate = false;
-    for (const numbers of budgetBatches(turns, this.options.maxTokens)) {
+    for (const { numbers, laid } of budgetBatches(turns, this.options.maxTokens, this.model.config)) {
       const part = numbers.map((i) => turns[i]);
-      const batch = layTurns(part, this.model.config.hiddenSize, temperature);
+      const batch = layTurns(part, laid, temperature);
       const isHeld = part.some(({ allowed, scored }) => allowed !== undefined || scored !== undefined);
       const graph = await this.graph(batch.hasSets ? "sets" : isHeld ? "held" : "free");
       const outputs = await graph.run(

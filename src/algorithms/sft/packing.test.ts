@@ -35,13 +35,16 @@ const examples = fc
     }),
   );
 
+/** So wide that attention counts for little. */
+const wide = { hiddenSize: 2 ** 20, heads: 1 };
+
 const key = (value: unknown) => JSON.stringify(value);
 
 describe("packExamples", () => {
   it.each([true, false])("puts every example into one pass, whole, with its learnt tokens (shared: %s)", (share) => {
     fc.assert(
       fc.property(examples, fc.integer({ min: 10, max: 300 }), (given, maxTokens) => {
-        const passes = packExamples(given, { maxTokens, sharePrefixes: share });
+        const passes = packExamples(given, { maxTokens, sharePrefixes: share, network: wide });
         // Nothing predicts a first token.
         const wanted = given.map(({ tokens, mask }) => ({
           tokens,
@@ -66,7 +69,7 @@ describe("packExamples", () => {
       tokens: [...prompt, token, 60],
       mask: [...prompt.map(() => 0), 1, 1],
     }));
-    const [{ groups, withPrefix }] = packExamples(given, { maxTokens: 1000, sharePrefixes: true });
+    const [{ groups, withPrefix }] = packExamples(given, { maxTokens: 1000, sharePrefixes: true, network: wide });
     expect(withPrefix).toBe(true);
     expect(groups).toEqual([{ prefix: prompt, rows: [50, 51, 52, 53].map((token) => [token, 60]) }]);
   });
@@ -74,7 +77,13 @@ describe("packExamples", () => {
   it("keeps long rows and many short ones apart", () => {
     const row = (length: number) => ({ tokens: Array.from({ length }, (_, i) => i % 7), mask: [0, 1] });
     const given = [row(1000), row(900), ...Array.from({ length: 50 }, () => row(20))];
-    const passes = packExamples(given, { maxTokens: 10_000, sharePrefixes: false });
+    const passes = packExamples(given, { maxTokens: 10_000, sharePrefixes: false, network: wide });
     expect(passes.map(({ groups }) => groups.length)).toEqual([2, 50]);
+  });
+
+  it("counts the pairs of attention, so that many long rows do not go together", () => {
+    const given = Array.from({ length: 8 }, (_, i) => ({ tokens: Array<number>(1000).fill(i), mask: [0, 1] }));
+    const options = { maxTokens: 11_000, sharePrefixes: false, network: { hiddenSize: 128, heads: 4 } };
+    expect(packExamples(given, options).map(({ groups }) => groups.length)).toEqual([2, 2, 2, 2]);
   });
 });

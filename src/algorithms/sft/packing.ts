@@ -1,5 +1,7 @@
 import type { SequenceGroup } from "../../models/batch.js";
 import type { SelectedToken } from "../../models/training-graph.js";
+import type { DecoderConfig } from "../../nn/config.js";
+import { memoryInTokens } from "../policy/rows.js";
 import { shareBeginnings, type Cluster } from "./beginnings.js";
 import type { TokenExample } from "./example.js";
 
@@ -12,8 +14,10 @@ export interface Pass {
 }
 
 export interface PackingOptions {
-  /** Of a pass; an example that is longer by itself has a pass of its own. */
+  /** Memory of a pass in tokens; an example that takes more by itself has a pass of its own. */
   readonly maxTokens: number;
+  /** What the memory of attention depends on. */
+  readonly network: Pick<DecoderConfig, "hiddenSize" | "heads">;
   /** Computes beginnings that examples share once. */
   readonly sharePrefixes: boolean;
 }
@@ -29,7 +33,7 @@ const WORTHWHILE_TOKENS = 1024;
 /** Deals examples out to passes of rows of like length. Every example is in one pass; their order is lost. */
 export function packExamples(
   examples: readonly TokenExample[],
-  { maxTokens, sharePrefixes }: PackingOptions,
+  { maxTokens, sharePrefixes, network }: PackingOptions,
 ): readonly Pass[] {
   const alone = (rows: readonly TokenExample[]) => rows.map((row) => ({ shared: 0, rows: [row] }));
   const clusters = sharePrefixes ? shareBeginnings(examples) : alone(examples);
@@ -39,18 +43,24 @@ export function packExamples(
     .sort((a, b) => a - b)
     .flatMap((size) => {
       const alike = clusters.filter(({ rows }) => rows.length === size);
-      return dealOut(alike, maxTokens).map(passOf);
+      const fits = (tokens: number, clusters: number, longest: number) =>
+        memoryInTokens({ tokens, pairs: clusters * size * longest ** 2 }, network) <= maxTokens;
+      return dealOut(alike, fits).map(passOf);
     });
 }
 
-function dealOut(clusters: readonly Cluster[], maxTokens: number): Cluster[][] {
+/** `fits` tells of so many tokens in so many clusters whether they go into one pass. */
+function dealOut(
+  clusters: readonly Cluster[],
+  fits: (tokens: number, clusters: number, longest: number) => boolean,
+): Cluster[][] {
   const passes: Cluster[][] = [];
   let tokens = 0;
   let longest = 0;
   for (const cluster of [...clusters].sort((a, b) => slots(b) - slots(a))) {
     const next = flatTokens(cluster);
     const isShort = slots(cluster) < SHORTEST_SHARE * longest && tokens >= WORTHWHILE_TOKENS;
-    if (passes.length === 0 || tokens + next > maxTokens || isShort) {
+    if (passes.length === 0 || !fits(tokens + next, passes.at(-1)!.length + 1, longest) || isShort) {
       passes.push([]);
       tokens = 0;
       longest = slots(cluster);

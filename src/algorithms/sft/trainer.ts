@@ -212,7 +212,7 @@ export class SftTrainer {
 
   private passes(examples: readonly TokenExample[]): readonly Pass[] {
     const { sharePrefixes, maxTokens = affordableTokens(this.model.causalLM.config) } = this.config;
-    return packExamples(examples, { sharePrefixes, maxTokens });
+    return packExamples(examples, { sharePrefixes, maxTokens, network: this.model.causalLM.config });
   }
 
   /** Groups without prefixes have a graph of their own, which is shorter. */

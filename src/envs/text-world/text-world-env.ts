@@ -23,7 +23,8 @@ const MAX_FEEDBACK = 8192;
 /** Seeds of generated games are drawn from so many. */
 const GAME_SEEDS = 2 ** 32;
 
-const DEFAULT_INFOS: readonly InfoName[] = ["inventory", "admissibleCommands", "score", "won", "lost"];
+/** Information besides the feedback, where nothing is said. */
+export const DEFAULT_INFOS: readonly InfoName[] = ["inventory", "admissibleCommands", "score", "won", "lost"];
 
 export interface TextWorldOptions extends HouseOptions {
   /** A story file that TextWorld made, its .json beside it; of several, each episode plays one at random. */
