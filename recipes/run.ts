@@ -25,6 +25,8 @@ interface Recipe {
   readonly evalEpisodes: number;
   /** Seed of the evaluation's episodes; not one of training. */
   readonly evalSeed: number;
+  /** A mean return while training of which it is told after how many episodes it was reached; the curve is over episodes then. */
+  readonly target?: number;
   /**
    * Values that are known and worth a line in the curve, by name. "random actions" and "best known" stand in place of those of the
    * environment's id, where `train` gives it other options.
@@ -42,6 +44,8 @@ interface SeedResult {
   readonly standardError: number;
   readonly turns: number;
   readonly wallSeconds: number;
+  /** In a recipe with a target; null where it was not reached. */
+  readonly episodesToTarget?: number | null;
 }
 
 const recipes = fileURLToPath(new URL("../../", import.meta.url));
@@ -70,6 +74,7 @@ const references: Readonly<Record<string, number>> = {
   ...(best === undefined ? {} : { "best known": best }),
   ...recipe.references,
 };
+const axis = recipe.target === undefined ? "turns" : "episodes";
 const variants: readonly (string | undefined)[] =
   recipe.variants === undefined ? [undefined] : Object.keys(recipe.variants);
 if (values.variant !== undefined && !variants.includes(values.variant))
@@ -116,6 +121,7 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
     const what = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
     process.stdout.write(`${what}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
     const { turns, seconds } = trained.progress;
+    const episodesToTarget = recipe.target === undefined ? undefined : await episodesUntil(recipe.target, output);
     return {
       seed,
       ...(variant === undefined ? {} : { variant }),
@@ -123,6 +129,7 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
       standardError,
       turns,
       wallSeconds: Math.round(seconds),
+      episodesToTarget,
     };
   } finally {
     await run.close();
@@ -151,6 +158,7 @@ async function keep(result: SeedResult): Promise<void> {
     task: recipe.task,
     model: values.model === undefined ? (recipe.train.model ?? "embedded") : basename(values.model),
     metric: `greedy mean return over ${recipe.evalEpisodes} episodes`,
+    target: recipe.target,
     random: references["random actions"] ?? null,
     best: references["best known"] ?? null,
     seeds: all as unknown as JsonObject[],
@@ -169,7 +177,7 @@ async function drawCurve(): Promise<void> {
   if (series.length === 0) return;
   const svg = learningCurveSvg({
     title: recipe.task,
-    xLabel: "turns",
+    xLabel: axis,
     yLabel: "mean return while training",
     series,
     references: Object.entries(references).map(([label, y]) => ({ name: label, y })),
@@ -177,10 +185,16 @@ async function drawCurve(): Promise<void> {
   await writeFileAtomic(join(folder, "curve.svg"), svg);
 }
 
+/** After how many episodes a mean return was reached; null where it was not. */
+async function episodesUntil(target: number, folder: string): Promise<number | null> {
+  const { x, y } = await returnCurve(folder, "episodes");
+  return x[y.findIndex((value) => value >= target)] ?? null;
+}
+
 /** A run's curve; none where it has not been run, or has no updates of reinforcement. */
 async function curveOf(folder: string) {
   if (!existsSync(join(folder, "metrics.jsonl"))) return [];
-  const curve = await returnCurve(folder);
+  const curve = await returnCurve(folder, axis);
   return curve.x.length === 0 ? [] : [curve];
 }
 

@@ -169,7 +169,7 @@ export const runSettings = {
     default: undefined,
     integer: true,
     min: 1,
-    description: "tokens of one forward and backward pass; more need more memory",
+    description: "tokens of one forward and backward pass, fewer where rows are long; more need more memory",
     source: OURS,
   },
   entropyFloor: {

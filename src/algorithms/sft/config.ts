@@ -58,7 +58,8 @@ export const sftSettings = {
     default: undefined,
     integer: true,
     min: 1,
-    description: "tokens of one forward and backward pass; an update of more takes several, with the same gradient",
+    description:
+      "tokens of one forward and backward pass, fewer where rows are long; an update of more takes several, with the same gradient",
     source: OURS,
   },
   sharePrefixes: { default: true, description: "compute once what examples of an update begin with", source: OURS },

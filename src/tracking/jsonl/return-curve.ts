@@ -4,9 +4,9 @@ import { readMetrics } from "./read.js";
 
 const RETURN = "rollout/ep_rew_mean";
 
-/** The mean return while a run trained, over its turns, of the updates that have one. Throws what readMetrics throws. */
-export async function returnCurve(run: string): Promise<SeedCurve> {
+/** The mean return while a run trained, over its turns or episodes, of the updates that have one. Throws what readMetrics throws. */
+export async function returnCurve(run: string, over: "turns" | "episodes" = "turns"): Promise<SeedCurve> {
   const records = await readMetrics(join(run, "metrics.jsonl"));
   const points = records.filter((record) => Number.isFinite(record[RETURN]));
-  return { x: points.map((record) => record.turns), y: points.map((record) => record[RETURN]) };
+  return { x: points.map((record) => record[over]), y: points.map((record) => record[RETURN]) };
 }
