@@ -93,7 +93,7 @@ export const ppoSettings = {
   targetKl: {
     default: undefined,
     above: 0,
-    description: "an update ends when the approximate KL is above 1.5 times this",
+    description: "an update ends before a step whose approximate KL is above 1.5 times this",
     source: OURS,
   },
 } as const;

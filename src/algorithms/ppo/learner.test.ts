@@ -130,14 +130,29 @@ describe("PpoLearner", () => {
     expect(updates.at(-1)!["ppo/mean_scores"]).toBeGreaterThan(360);
   });
 
-  it("ends an update when the policy has moved too far from where it was", async () => {
-    const { agent } = await bandit({ numPpoEpochs: 8 });
+  it("ends an update before a step when the policy has moved too far from where it was", async () => {
+    const slow = { numPpoEpochs: 8, learningRate: 0.0002 };
+    const { agent } = await bandit(slow);
     const [whole] = (await pull(agent, 32, (arm) => arm)).updates;
     expect(whole["policy/updates"]).toBe(16);
-    const { agent: careful } = await bandit({ numPpoEpochs: 8, targetKl: 1e-3 });
+    const { agent: careful } = await bandit({ ...slow, targetKl: 1e-3 });
     const [stopped] = (await pull(careful, 32, (arm) => arm)).updates;
     expect(stopped["policy/updates"]).toBeGreaterThan(1);
-    expect(stopped["policy/updates"]).toBeLessThan(8);
+    expect(stopped["policy/updates"]).toBeLessThan(12);
+    expect(stopped["policy/skipped_updates"]).toBe(0);
+  });
+
+  it("collapses when its learning rate is pushed to ten times, but not with a target KL", async () => {
+    const entropy = async (learningRate: number, targetKl?: number) => {
+      const { agent } = await bandit({ numPpoEpochs: 16, learningRate, targetKl }, { seed: 2 });
+      const random = new RandomStream(2);
+      // Rewards say nothing, so a policy that settles on an arm has run away with noise.
+      const { updates } = await pull(agent, 160, () => (random.random() < 0.5 ? 1 : -1));
+      return updates[4]["objective/entropy"];
+    };
+    expect(await entropy(5e-5)).toBeGreaterThan(0.4);
+    expect(await entropy(5e-4)).toBeLessThan(0.1);
+    expect(await entropy(5e-4, 0.003)).toBeGreaterThan(0.4);
   });
 
   it("keeps the policy near the reference where a divergence costs", async () => {

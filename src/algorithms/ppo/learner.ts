@@ -16,7 +16,7 @@ import { mean } from "../shared/statistics.js";
 import { ppoAdvantages } from "./advantages.js";
 import { resolvePpoConfig, type PpoConfig, type PpoOptions } from "./config.js";
 import { ppoInputs, ppoLoss, type PpoTokens } from "./loss.js";
-import { isRatioTooLarge, ppoMetrics, type PpoSums } from "./metrics.js";
+import { isRatioTooLarge, isTooFar, ppoMetrics, type PpoSums } from "./metrics.js";
 import { RewardScale, type RewardScaleState } from "./reward-scale.js";
 
 /** What is known of a turn's decisions before an update; arrays have one entry for each. */
@@ -100,11 +100,10 @@ export class PpoLearner implements Learner {
     };
     const { turns, metrics } = this.prepare(await this.score(segments));
     const results: Awaited<ReturnType<PpoLearner["step"]>>[] = [];
-    const isFarEnough = () =>
-      config.targetKl !== undefined && (results.at(-1)?.sums.approxKl ?? 0) > 1.5 * config.targetKl;
-    for (let epoch = 0; epoch < config.numPpoEpochs && !isFarEnough(); epoch++) {
+    const isOver = () => results.at(-1)?.isTooFar === true;
+    for (let epoch = 0; epoch < config.numPpoEpochs && !isOver(); epoch++) {
       for (const numbers of shuffledMinibatches(segments, config.miniBatchSize, policy.random)) {
-        if (isFarEnough()) break;
+        if (isOver()) break;
         results.push(
           await this.step(
             numbers.map((i) => turns[i]),
@@ -121,7 +120,7 @@ export class PpoLearner implements Learner {
       grad_norm: mean(results.map(({ gradNorm }) => gradNorm)),
       learning_rate: results.at(-1)!.learningRate,
       "policy/updates": results.filter(({ skipped }) => !skipped).length,
-      "policy/skipped_updates": results.filter(({ skipped }) => skipped).length,
+      "policy/skipped_updates": results.filter(({ skipped, isTooFar }) => skipped && !isTooFar).length,
     };
   }
 
@@ -210,7 +209,7 @@ export class PpoLearner implements Learner {
     };
   }
 
-  /** One optimiser step on a minibatch. */
+  /** One optimiser step on a minibatch; none where the policy has moved too far from the one that played. */
   private async step(turns: readonly PreparedTurn[], factors: Factors) {
     const { config, policy } = this;
     const total = turns.reduce((count, { oldLogProbs }) => count + oldLogProbs.length, 0);
@@ -222,11 +221,12 @@ export class PpoLearner implements Learner {
         temperature: policy.temperature,
         random: policy.random,
         learningRateFactor: factors.learningRate,
-        accept: (sums) => !isRatioTooLarge(sums, config),
+        accept: (sums) => !isRatioTooLarge(sums, config) && !isTooFar(sums, config),
         only: factors.isWarmup ? isOfValueHead : undefined,
       },
     );
-    return { ...result, sums: statistics as PpoSums };
+    const sums = statistics as PpoSums;
+    return { ...result, sums, isTooFar: isTooFar(sums, config) };
   }
 }
 

@@ -81,3 +81,8 @@ export function isRatioTooLarge(
 ): boolean {
   return ratio > ratioThreshold;
 }
+
+/** Whether the policy has moved too far in this update: the approximate KL of a minibatch is above 1.5 times `targetKl`. */
+export function isTooFar({ approxKl = 0 }: PpoSums, { targetKl = Infinity }: Pick<PpoConfig, "targetKl">): boolean {
+  return approxKl > 1.5 * targetKl;
+}

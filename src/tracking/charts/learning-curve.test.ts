@@ -93,6 +93,14 @@ describe("learningCurveSvg", () => {
     expect(svg).not.toContain("<script>");
   });
 
+  it("writes a long title in smaller letters", () => {
+    const size = (title: string) =>
+      Number(/<g style="font-size: ([\d.]+)px">/.exec(learningCurveSvg({ ...curve, title }))?.[1]);
+    expect(size("Blackjack")).toBe(16);
+    expect(size("b".repeat(58))).toBe(16);
+    expect(size("b".repeat(120))).toBeCloseTo(7.8, 5);
+  });
+
   it("refuses lists of different length and curves of nothing", () => {
     const uneven = { name: "uneven", x: [0, 1], y: [0, 1], low: [0], high: [1, 2] };
     expect(() => learningCurveSvg({ ...curve, series: [uneven] })).toThrow('"uneven" has 2, 2, 1, 2 values');

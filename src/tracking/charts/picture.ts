@@ -9,6 +9,7 @@ const HEIGHT = 400;
 export const TOP = 72;
 export const BOTTOM = 340;
 export const LEFT = 72;
+const TITLE_SIZE = 16;
 const ROW = 16;
 /** About how wide a character is. */
 export const CHARACTER = 7;
@@ -24,7 +25,7 @@ const STYLE = `
     .grid { stroke: #262c36; } .axis { stroke: #656c76; } .reference { stroke: #9198a1; }
   }
   text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
-  .title { font-size: 16px; font-weight: 600; }
+  .title { font-size: inherit; font-weight: 600; }
   .series { fill: none; stroke-width: 2; stroke-linejoin: round; }
   .band { stroke: none; fill-opacity: 0.18; }
   .reference { stroke-width: 1.5; stroke-dasharray: 5 4; }`;
@@ -54,7 +55,7 @@ export function picture({ title, xLabel, yLabel, series, right, plot }: Picture)
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${escaped(title)}">`,
     `<style>${STYLE}\n</style>`,
     `<rect class="ground" width="${WIDTH}" height="${height}" rx="8"/>`,
-    text(LEFT, 30, title, "text title"),
+    heading(title),
     ...names.parts,
     `<g transform="translate(0 ${height - HEIGHT})">`,
     text((LEFT + right) / 2, HEIGHT - 16, xLabel, "soft", "middle"),
@@ -64,6 +65,12 @@ export function picture({ title, xLabel, yLabel, series, right, plot }: Picture)
     "</svg>",
     "",
   ].join("\n");
+}
+
+/** The title, in smaller letters where it would be cut off: one is 0.7 as wide, or less as it is high. */
+function heading(title: string): string {
+  const size = Math.min(TITLE_SIZE, (1.45 * (WIDTH - LEFT)) / title.length);
+  return `<g style="font-size: ${place(size)}px">${text(LEFT, 30, title, "text title")}</g>`;
 }
 
 /** The names of the series above the plot, each behind a piece of its line, in as many rows as they need. */
