@@ -24,14 +24,22 @@ const MAX_FEEDBACK = 8192;
 const GAME_SEEDS = 2 ** 32;
 
 /** Information besides the feedback, where nothing is said. */
-export const DEFAULT_INFOS: readonly InfoName[] = ["inventory", "admissibleCommands", "score", "won", "lost"];
+export const DEFAULT_INFOS: readonly InfoName[] = [
+  "objective",
+  "description",
+  "inventory",
+  "admissibleCommands",
+  "score",
+  "won",
+  "lost",
+];
 
 export interface TextWorldOptions extends HouseOptions {
   /** A story file that TextWorld made, its .json beside it; of several, each episode plays one at random. */
   readonly gameFile?: string | readonly string[];
   /** Plays the generated game of this seed every time; without it each episode has a game of its own. */
   readonly gameSeed?: number;
-  /** Information besides the feedback: inventory, admissibleCommands, score, won and lost when not said. */
+  /** Information besides the feedback: objective, description, inventory, admissibleCommands, score, won and lost when not said. */
   readonly infos?: readonly InfoName[];
   /** What a step is rewarded with: the points it brought, or TextWorld's intermediate reward. */
   readonly reward?: "score" | "intermediate";

@@ -1,5 +1,6 @@
 import type { Info } from "../info.js";
 import type { TextForm } from "../text-form.js";
+import type { InfoName } from "./text-game.js";
 import { lastNamedCommand } from "./last-named-command.js";
 
 const SYSTEM_PROMPT = `You are playing a text adventure. Each turn you read what happens and type one command. \
@@ -13,21 +14,38 @@ export const COMMAND_CHARACTERS =
 /** A longer text in a reply is thought about a command rather than one. */
 export const MAX_COMMAND = 100;
 
-/** How a text game reads and is answered. Shown besides the feedback: inventory and admissible commands, where asked for. */
+/**
+ * How a text game reads and is answered. Shown besides the feedback, where it does not say them itself and the infos hold them: the
+ * task, the room, what is carried, and the admissible commands. With these an observation is all that the next command depends on.
+ */
 export const textWorldText: TextForm<string, string> = {
   systemPrompt: SYSTEM_PROMPT,
   formatObservation: (observation, info) => {
-    const parts = [tidyFeedback(observation)];
-    const inventory = info["inventory"];
-    if (typeof inventory === "string" && !parts[0].includes(inventory)) parts.push(inventory);
+    const feedback = tidyFeedback(observation);
+    const said = inOneLine(feedback);
+    const unsaid = (name: InfoName) => {
+      const text = info[name];
+      return typeof text === "string" && !said.includes(inOneLine(text)) ? tidyFeedback(text) : "";
+    };
     const commands = commandsIn(info);
-    if (commands.length > 0) parts.push(`Commands that you can use: ${commands.join("; ")}.`);
-    return parts.join("\n\n");
+    return [
+      unsaid("objective"),
+      feedback,
+      unsaid("description"),
+      unsaid("inventory"),
+      commands.length === 0 ? "" : `Commands that you can use: ${commands.join("; ")}.`,
+    ]
+      .filter((part) => part !== "")
+      .join("\n\n");
   },
   parseAction: (reply, _observation, info) => parseReply(reply, info === undefined ? [] : commandsIn(info)),
   formatAction: (command) => command,
   choices: (_observation, info) => commandsIn(info),
 };
+
+function inOneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
 
 /** The feedback without the banner, the prompt, the status line and runs of empty lines. */
 export function tidyFeedback(feedback: string): string {
