@@ -151,7 +151,8 @@ async function train(run: Run) {
 async function keep(result: SeedResult): Promise<void> {
   const path = join(folder, "results.json");
   const before = existsSync(path) ? ((await readJson(path)).seeds as unknown as SeedResult[]) : [];
-  const isOther = ({ seed, variant }: SeedResult) => seed !== result.seed || variant !== result.variant;
+  const isOther = ({ seed, variant }: SeedResult) =>
+    variants.includes(variant) && (seed !== result.seed || variant !== result.variant);
   const place = ({ variant }: SeedResult) => variants.indexOf(variant);
   const all = [...before.filter(isOther), result].sort((a, b) => place(a) - place(b) || a.seed - b.seed);
   await writeJson(path, {
