@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
-import type { DecoderConfig } from "../nn/config.js";
+import { affordableTokens } from "../models/pass-memory.js";
 import { createGrpoLearner } from "./grpo/learner.js";
 import type { Learner, PolicyTraits } from "./learner.js";
 import { PpoLearner } from "./ppo/learner.js";
@@ -12,9 +12,6 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<PolicyTraits, "ma
   /** Tokens of one forward and backward pass. By default what a pass of some hundred megabytes takes. */
   readonly maxTokens?: number;
 }
-
-/** Values that a pass keeps for its gradients; with some 30 for each layer and width, some 2 GB. */
-const KEPT_VALUES = 2 ** 29;
 
 /**
  * The algorithm that an agent asks for, at work on its model. Throws INVALID_ARGUMENT for options of several algorithms and for a
@@ -34,9 +31,4 @@ export async function createLearner(model: CausalLM, options: LearnerOptions): P
   if (options.rloo !== undefined) return createRlooLearner(model, options.rloo, policy);
   if (options.reinforce !== undefined) return createReinforceLearner(model, options.reinforce, policy);
   return PpoLearner.create(model, options.ppo ?? {}, policy);
-}
-
-/** Tokens of a forward and backward pass that takes some 2 GB. */
-export function affordableTokens({ hiddenSize, layers }: DecoderConfig): number {
-  return Math.max(256, Math.floor(KEPT_VALUES / (30 * hiddenSize * layers.length)));
 }

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { budgetBatches } from "./batches.js";
-import { extent, memoryInTokens } from "./rows.js";
+import { memoryInTokens } from "../../models/pass-memory.js";
+import { extent } from "./rows.js";
 
 const token = fc.integer({ min: 0, max: 2 });
 const turn = fc.record({

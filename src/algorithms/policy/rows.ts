@@ -1,5 +1,4 @@
 import type { SequenceGroup } from "../../models/batch.js";
-import type { DecoderConfig } from "../../nn/config.js";
 
 /** Token sequences laid out for one forward pass: each distinct beginning is computed as few times as it pays. */
 export interface LaidRows {
@@ -76,17 +75,6 @@ export function extent(groups: readonly SequenceGroup[]): { readonly tokens: num
   );
   const pairs = groups.length * (prefix * prefix + rowCount * rowLength * (prefix + rowLength));
   return { tokens, pairs };
-}
-
-/** Values that a pair of attention slots keeps for each head, in those that a token keeps for each of its width. */
-const VALUES_OF_A_PAIR = 4 / 30;
-
-/** The memory that a training pass takes, in tokens without attention: long rows fill it by their pairs. */
-export function memoryInTokens(
-  { tokens, pairs }: { readonly tokens: number; readonly pairs: number },
-  { hiddenSize, heads }: Pick<DecoderConfig, "hiddenSize" | "heads">,
-): number {
-  return tokens + (VALUES_OF_A_PAIR * pairs * heads) / hiddenSize;
 }
 
 /** How many first tokens two sequences share. */

@@ -1,7 +1,7 @@
 import type { SequenceGroup } from "../../models/batch.js";
+import { memoryInTokens } from "../../models/pass-memory.js";
 import type { SelectedToken } from "../../models/training-graph.js";
 import type { DecoderConfig } from "../../nn/config.js";
-import { memoryInTokens } from "../policy/rows.js";
 import { shareBeginnings, type Cluster } from "./beginnings.js";
 import type { TokenExample } from "./example.js";
 

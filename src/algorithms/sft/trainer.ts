@@ -1,10 +1,10 @@
 import { LlamaGymError } from "../../errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import { affordableTokens } from "../../models/pass-memory.js";
 import { ScoringGraph, TrainingGraph, type GraphOptions } from "../../models/training-graph.js";
 import { Optimizer, scheduleFactor, type OptimizerState } from "../../optim/index.js";
 import { RandomStream } from "../../tensor/random.js";
 import { float32 } from "../../tensor/tensor.js";
-import { affordableTokens } from "../create-learner.js";
 import { BatchPlan } from "./batches.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./config.js";
 import { encodeDataset, type EncodedDataset } from "./dataset.js";

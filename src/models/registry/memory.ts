@@ -1,5 +1,6 @@
 import { linearModules, parameterShapes } from "../architectures/index.js";
 import type { DecoderConfig } from "../../nn/config.js";
+import { affordableTokens } from "../pass-memory.js";
 
 /** What a model is to do. */
 export interface MemoryUse {
@@ -28,11 +29,6 @@ const COPIES = { play: { 32: 1.35, 8: 2.9, 4: 2.9 }, train: { 32: 5.6, 8: 6.5, 4
 /** Values that a token was seen to keep for its gradients, for each layer and width, in float32. */
 const KEPT_PER_TOKEN = 23;
 
-/** How long a pass is where nothing says so: the values that a learner reckons with, for each layer and width, and in all. */
-const RECKONED_PER_TOKEN = 30;
-const RECKONED_VALUES = 2 ** 29;
-const LEAST_TOKENS = 256;
-
 /** An adapter's value, its gradient and two moments. */
 const BYTES_PER_TRAINED = 16;
 
@@ -52,7 +48,7 @@ export function estimateMemory(
   if (use === "play") return played;
   const adapter = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
   const width = network.hiddenSize * network.layers.length;
-  const tokens = maxTokens ?? Math.max(LEAST_TOKENS, Math.floor(RECKONED_VALUES / (RECKONED_PER_TOKEN * width)));
+  const tokens = maxTokens ?? affordableTokens(network);
   return played + BYTES_PER_TRAINED * adapter + 4 * KEPT_PER_TOKEN * tokens * width;
 }
 

@@ -67,7 +67,7 @@ export function picture({ title, xLabel, yLabel, series, right, plot }: Picture)
   ].join("\n");
 }
 
-/** The title, in smaller letters where it would be cut off: one is 0.7 as wide, or less as it is high. */
+/** The title, in smaller letters where it would be cut off: one is at most 0.7 as wide as it is high. */
 function heading(title: string): string {
   const size = Math.min(TITLE_SIZE, (1.45 * (WIDTH - LEFT)) / title.length);
   return `<g style="font-size: ${place(size)}px">${text(LEFT, 30, title, "text title")}</g>`;

@@ -1,0 +1,22 @@
+import type { DecoderConfig } from "../nn/config.js";
+
+/** Values in float32 that a forward and backward pass may keep for its gradients: some 2 GB. */
+const KEPT_VALUES = 2 ** 29;
+/** What a token is reckoned to keep, for each layer and width. */
+const KEPT_PER_TOKEN = 30;
+/** What a pair of attention slots is reckoned to keep, for each layer and head. */
+const KEPT_PER_PAIR = 4;
+const LEAST_TOKENS = 256;
+
+/** Tokens of a forward and backward pass that takes some 2 GB. */
+export function affordableTokens({ hiddenSize, layers }: DecoderConfig): number {
+  return Math.max(LEAST_TOKENS, Math.floor(KEPT_VALUES / (KEPT_PER_TOKEN * hiddenSize * layers.length)));
+}
+
+/** The memory that a pass takes, in tokens without attention: long rows fill it by their pairs. */
+export function memoryInTokens(
+  { tokens, pairs }: { readonly tokens: number; readonly pairs: number },
+  { hiddenSize, heads }: Pick<DecoderConfig, "hiddenSize" | "heads">,
+): number {
+  return tokens + (KEPT_PER_PAIR * heads * pairs) / (KEPT_PER_TOKEN * hiddenSize);
+}
