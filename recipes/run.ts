@@ -1,7 +1,7 @@
 /**
  * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
  * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before goes on where it
- * stopped. Writes results.json and curve.svg beside the recipe's config.
+ * stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { knownReturns } from "../src/envs/index.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/files/index.js";
-import { learningCurveSvg, LiveProgress, returnCurve, seedBand } from "../src/tracking/index.js";
+import { learningCurveSvg, LiveProgress, MEAN_RETURN, metricCurve, seedBand } from "../src/tracking/index.js";
 import { evaluate, resumeRun, startRun, type Run, type TrainOptions } from "../src/training/index.js";
 
 /** What a recipe's config.json says. */
@@ -32,6 +32,17 @@ interface Recipe {
    * environment's id, where `train` gives it other options.
    */
   readonly references?: Readonly<Record<string, number>>;
+  /** Other metrics that are drawn over the updates, each in a picture of its name. */
+  readonly plots?: readonly string[];
+}
+
+/** What a picture shows. */
+interface Plot {
+  readonly file: string;
+  readonly metric: string;
+  readonly over: "turns" | "episodes" | "step";
+  readonly yLabel: string;
+  readonly references: Readonly<Record<string, number>>;
 }
 
 /** What came of one seed. */
@@ -74,7 +85,6 @@ const references: Readonly<Record<string, number>> = {
   ...(best === undefined ? {} : { "best known": best }),
   ...recipe.references,
 };
-const axis = recipe.target === undefined ? "turns" : "episodes";
 const variants: readonly (string | undefined)[] =
   recipe.variants === undefined ? [undefined] : Object.keys(recipe.variants);
 if (values.variant !== undefined && !variants.includes(values.variant))
@@ -94,7 +104,7 @@ for (const [seed, variant] of seeds.flatMap((seed) => chosenVariants.map((varian
   if (result === undefined) break;
   await keep(result);
 }
-await drawCurve();
+await drawPlots();
 
 /** Trains and evaluates with a seed; undefined when it was interrupted. */
 async function runSeed(seed: number, variant: string | undefined): Promise<SeedResult | undefined> {
@@ -167,35 +177,44 @@ async function keep(result: SeedResult): Promise<void> {
   });
 }
 
-/** The mean return while training, over all seeds that ran here. */
-async function drawCurve(): Promise<void> {
+/** Draws what a recipe shows, each over all seeds that ran here. */
+async function drawPlots(): Promise<void> {
+  const over = recipe.target === undefined ? "turns" : "episodes";
+  const yLabel = "mean return while training";
+  await draw({ file: "curve", metric: MEAN_RETURN, over, yLabel, references });
+  for (const metric of recipe.plots ?? [])
+    await draw({ file: metric.replaceAll("/", "-"), metric, over: "step", yLabel: metric, references: {} });
+}
+
+async function draw({ file, metric, over, yLabel, references }: Plot): Promise<void> {
   const series = [];
   for (const variant of variants) {
-    const curves = (await Promise.all(recipe.seeds.map((seed) => curveOf(runFolder(seed, variant))))).flat();
-    const seeds = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
-    if (curves.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, curves));
+    const curves = await Promise.all(recipe.seeds.map((seed) => curveOf(runFolder(seed, variant), metric, over)));
+    const known = curves.flat();
+    const seeds = `${known.length} seed${known.length === 1 ? "" : "s"}`;
+    if (known.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, known));
   }
   if (series.length === 0) return;
   const svg = learningCurveSvg({
     title: recipe.task,
-    xLabel: axis,
-    yLabel: "mean return while training",
+    xLabel: over === "step" ? "updates" : over,
+    yLabel,
     series,
     references: Object.entries(references).map(([label, y]) => ({ name: label, y })),
   });
-  await writeFileAtomic(join(folder, "curve.svg"), svg);
+  await writeFileAtomic(join(folder, `${file}.svg`), svg);
 }
 
 /** After how many episodes a mean return was reached; null where it was not. */
 async function episodesUntil(target: number, folder: string): Promise<number | null> {
-  const { x, y } = await returnCurve(folder, "episodes");
+  const { x, y } = await metricCurve(folder, MEAN_RETURN, "episodes");
   return x[y.findIndex((value) => value >= target)] ?? null;
 }
 
-/** A run's curve; none where it has not been run, or has no updates of reinforcement. */
-async function curveOf(folder: string) {
+/** A metric of a run; none where it has not been run, or has no such number. */
+async function curveOf(folder: string, metric: string, over: Plot["over"]) {
   if (!existsSync(join(folder, "metrics.jsonl"))) return [];
-  const curve = await returnCurve(folder, axis);
+  const curve = await metricCurve(folder, metric, over);
   return curve.x.length === 0 ? [] : [curve];
 }
 

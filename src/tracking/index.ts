@@ -9,7 +9,7 @@ export { dotChartSvg, type Dot, type DotChart, type DotSeries } from "./charts/d
 export { PhaseClock, type Now } from "./clock.js";
 export { combineTrackers, type CombineOptions, type TrackerSource } from "./combine.js";
 export { readMetrics } from "./jsonl/read.js";
-export { returnCurve } from "./jsonl/return-curve.js";
+export { MEAN_RETURN, metricCurve } from "./jsonl/metric-curve.js";
 export { openJsonlTracker } from "./jsonl/tracker.js";
 export { exponentialMeans, WindowMean } from "./means.js";
 export { LiveProgress, type LiveProgressOptions, type ProgressOutput } from "./progress/live-progress.js";

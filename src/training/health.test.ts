@@ -35,6 +35,16 @@ describe("HealthWatch", () => {
     expect(toldOf([...times(10, { kl: 0.001 }), { kl: 0.05 }])).toEqual([]);
   });
 
+  it("tells of an update that moves the policy much further than those before, beside the divergence from the reference", () => {
+    const calm = { "ppo/policy/approxkl": 0.03, "objective/kl": 0.2 };
+    const jump = { "ppo/policy/approxkl": 0.39, "objective/kl": 1.2 };
+    expect(toldOf([...times(10, calm), jump, jump])).toEqual([
+      expect.stringContaining("from the reference policy jumped to 1.2 nats"),
+      expect.stringContaining("(approxkl) jumped to 0.39 nats, from 0.030"),
+    ]);
+    expect(toldOf([...times(10, { "policy/approxkl_avg": 0.01 }), { "policy/approxkl_avg": 0.2 }])).toHaveLength(1);
+  });
+
   it("tells of groups that all earned the same for a while", () => {
     expect(toldOf([...times(4, { frac_reward_zero_std: 1 }), { frac_reward_zero_std: 0.9 }])).toEqual([]);
     expect(toldOf(times(9, { frac_reward_zero_std: 1 }))).toHaveLength(1);

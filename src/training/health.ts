@@ -14,6 +14,20 @@ export const ENTROPY_FLOOR = 0.01;
 const EMPTY_UPDATES = 5;
 /** A divergence is far when it is this many times what it was on average, and this much in nats. */
 const FAR = { times: 5, nats: 0.1 };
+
+/** What is watched of how far the policy moves: under which names, and what is said of it. */
+const DIVERGENCES = [
+  {
+    names: ["kl", "objective/kl"],
+    says: "The divergence from the reference policy jumped",
+    advice: "lower the learning rate or weigh the divergence more",
+  },
+  {
+    names: ["ppo/policy/approxkl", "policy/approxkl_avg"],
+    says: "What an update moves the policy by (approxkl) jumped",
+    advice: "lower the learning rate, or let it fall (lrSchedulerType), and keep the entropy up (entropyCoef)",
+  },
+];
 /** Updates that the average is over. */
 const WINDOW = 10;
 /** Share of replies that were cut off from which on that is said. */
@@ -22,7 +36,8 @@ const CUT_OFF = 0.5;
 /** Watches an algorithm's numbers and tells, once each, what usually comes before a collapse. docs/algorithms says what to do. */
 export class HealthWatch {
   private readonly told = new Set<string>();
-  private divergences: number[] = [];
+  /** The last of each of DIVERGENCES. */
+  private readonly recent = new Map<string, readonly number[]>();
   private empty = 0;
 
   constructor(private readonly options: HealthOptions) {}
@@ -30,7 +45,7 @@ export class HealthWatch {
   /** Looks at the numbers of an update. */
   check(metrics: Metrics): void {
     this.checkEntropy(metrics.entropy ?? metrics["ppo/policy/entropy"]);
-    this.checkDivergence(metrics.kl ?? metrics["objective/kl"]);
+    this.checkDivergences(metrics);
     this.checkGroups(metrics.frac_reward_zero_std);
     const skipped = metrics["policy/skipped_updates"];
     if (skipped > 0)
@@ -54,16 +69,19 @@ export class HealthWatch {
     );
   }
 
-  private checkDivergence(divergence: number | undefined): void {
-    if (divergence === undefined || !Number.isFinite(divergence)) return;
-    const { divergences } = this;
-    const usual = divergences.reduce((sum, value) => sum + value, 0) / divergences.length;
-    if (divergences.length === WINDOW && divergence > FAR.nats && divergence > FAR.times * usual)
-      this.tell(
-        "divergence",
-        `The divergence from the reference policy jumped to ${divergence.toPrecision(2)} nats, from ${usual.toPrecision(2)}. That often comes before a collapse: lower the learning rate or weigh the divergence more.`,
-      );
-    this.divergences = [...divergences, divergence].slice(-WINDOW);
+  private checkDivergences(metrics: Metrics): void {
+    for (const { names, says, advice } of DIVERGENCES) {
+      const divergence = names.map((name) => metrics[name]).find((value) => Number.isFinite(value));
+      if (divergence === undefined) continue;
+      const recent = this.recent.get(says) ?? [];
+      const usual = recent.reduce((sum, value) => sum + value, 0) / recent.length;
+      if (recent.length === WINDOW && divergence > FAR.nats && divergence > FAR.times * usual)
+        this.tell(
+          says,
+          `${says} to ${divergence.toPrecision(2)} nats, from ${usual.toPrecision(2)}. That often comes before a collapse: ${advice}.`,
+        );
+      this.recent.set(says, [...recent, divergence].slice(-WINDOW));
+    }
   }
 
   private checkGroups(zeroStd: number | undefined): void {

@@ -1,4 +1,5 @@
 import { concatenate } from "../shared/arrays.js";
+import { approximateKl } from "../shared/kl.js";
 import { mean, nanMean, type Numbers } from "../shared/statistics.js";
 import { ratioBounds } from "../shared/surrogate.js";
 import type { GroupAdvantages } from "./advantages.js";
@@ -18,7 +19,7 @@ type MetricConfig = Pick<GrpoConfig, "lossType" | "importanceSamplingLevel" | "e
 const CLIPPED: readonly LossType[] = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"];
 
 /**
- * An optimiser step's metrics under TRL 1.16's names. kl and entropy are means over tokens; shares of clipped ratios are over
+ * An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of clipped ratios are over
  * tokens, or over sequences where ratios are theirs. clip_ratio/low_min and high_max are the least and most of any sequence.
  */
 export function grpoMetrics(
@@ -39,6 +40,7 @@ export function grpoMetrics(
   return {
     ...(kl === undefined ? {} : { kl: meanOrZero(kl) }),
     ...(entropy === undefined ? {} : { entropy: meanOrZero(entropy) }),
+    "policy/approxkl_avg": approximateKl(ratio),
     ...(CLIPPED.includes(lossType)
       ? {
           "clip_ratio/low_mean": low.mean,

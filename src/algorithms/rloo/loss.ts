@@ -5,6 +5,7 @@ import { int32, type FloatTensor, type Tensor } from "../../tensor/tensor.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, vector } from "../shared/sequences.js";
 import { checkEntropy } from "../shared/entropy-bonus.js";
+import { approximateKl } from "../shared/kl.js";
 import { mean, type Numbers } from "../shared/statistics.js";
 import { clippedSurrogate, ratioBounds, weightedSum } from "../shared/surrogate.js";
 import type { RlooConfig } from "./config.js";
@@ -72,7 +73,7 @@ export function rlooInputs(
   };
 }
 
-/** An optimiser step's metrics under TRL 1.16's names: `ratio` is [sequences], `entropy` [tokens]. */
+/** An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
 export function rlooMetrics(
   { ratio, entropy }: { readonly ratio: Numbers; readonly entropy?: Numbers },
   sequences: readonly Pick<RlooSequence, "advantage">[],
@@ -83,6 +84,7 @@ export function rlooMetrics(
   const high = sequences.map(({ advantage }, i) => (ratio[i] > bounds.high && advantage > 0 ? 1 : 0));
   return {
     ...(entropy === undefined ? {} : { entropy: mean(entropy) }),
+    "policy/approxkl_avg": approximateKl(ratio),
     "clip_ratio/low_mean": mean(low),
     "clip_ratio/low_min": Math.min(...low),
     "clip_ratio/high_mean": mean(high),

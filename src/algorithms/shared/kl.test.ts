@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fullKl, perTokenKl, tokenRewards } from "./kl.js";
+import { fullKl, perTokenKl, tokenRewards, approximateKl } from "./kl.js";
 import { AdaptiveKlController, createKlController } from "./kl-controller.js";
 
 describe("perTokenKl", () => {
@@ -61,4 +61,9 @@ describe("KL controllers", () => {
     expect(controller.value).toBe(0.2);
     expect(controller.state()).toEqual({ value: 0.2 });
   });
+});
+
+it("approximates the divergence by half the squared log ratio", () => {
+  expect(approximateKl([1, Math.E, 1 / Math.E ** 2])).toBeCloseTo((0 + 0.5 + 2) / 3, 12);
+  expect(approximateKl([])).toBe(0);
 });

@@ -1,4 +1,4 @@
-import type { Numbers } from "./statistics.js";
+import { mean, type Numbers } from "./statistics.js";
 
 /** Estimates of a token's divergence that need the log-probability of that token alone. */
 export const PER_TOKEN_KL = ["kl", "abs", "mse"] as const;
@@ -16,6 +16,14 @@ const estimators: Readonly<Record<PerTokenKl, (logRatio: number) => number>> = {
  */
 export function perTokenKl(kind: PerTokenKl, logProbs: Numbers, refLogProbs: Numbers): Float64Array {
   return Float64Array.from(logProbs, (logProb, i) => estimators[kind](logProb - refLogProbs[i]));
+}
+
+/**
+ * How far the policy is from the one that sampled, from the ratios of their probabilities: the mean of ½ (log ratio)², Schulman's
+ * k2, as TRL's approxkl. In nats; 0 without ratios.
+ */
+export function approximateKl(ratios: Numbers): number {
+  return ratios.length === 0 ? 0 : mean(Array.from(ratios, (ratio) => estimators.mse(Math.log(ratio))));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { knownReturns } from "../../envs/index.js";
 import { writeFileAtomic } from "../../files/index.js";
-import { dotChartSvg, learningCurveSvg, returnCurve, seedBand, type CurveSeries } from "../../tracking/index.js";
+import { dotChartSvg, learningCurveSvg, metricCurve, seedBand, type CurveSeries } from "../../tracking/index.js";
 import type { TrialResult } from "./results.js";
 import type { SweepConfig } from "./settings.js";
 import type { TrialSettings } from "./trial-settings.js";
@@ -79,7 +79,7 @@ function trialsSvg({ env, metric, seeds }: SweepConfig, trials: readonly TrialRe
 async function bestCurves(folder: string, trials: readonly TrialResult[]): Promise<CurveSeries[]> {
   const curves: CurveSeries[] = [];
   for (const { trial, settings, runs } of trials.slice(0, CURVES)) {
-    const seeds = await Promise.all(runs.map((run) => returnCurve(join(folder, run.folder))));
+    const seeds = await Promise.all(runs.map((run) => metricCurve(join(folder, run.folder))));
     const isDrawable = seeds.every(({ x }) => x.length > 1);
     if (isDrawable) curves.push(seedBand(`${trial}: ${settingsText(settings)}`, seeds));
   }
