@@ -189,10 +189,10 @@ async function drawPlots(): Promise<void> {
 async function draw({ file, metric, over, yLabel, references }: Plot): Promise<void> {
   const series = [];
   for (const variant of variants) {
-    const curves = await Promise.all(recipe.seeds.map((seed) => curveOf(runFolder(seed, variant), metric, over)));
-    const known = curves.flat();
-    const seeds = `${known.length} seed${known.length === 1 ? "" : "s"}`;
-    if (known.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, known));
+    const runs = recipe.seeds.map((seed) => curveOf(runFolder(seed, variant), metric, over));
+    const curves = (await Promise.all(runs)).flat();
+    const seeds = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
+    if (curves.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, curves));
   }
   if (series.length === 0) return;
   const svg = learningCurveSvg({

@@ -28,6 +28,7 @@ const DIVERGENCES = [
     advice: "lower the learning rate, or let it fall (lrSchedulerType), and keep the entropy up (entropyCoef)",
   },
 ];
+
 /** Updates that the average is over. */
 const WINDOW = 10;
 /** Share of replies that were cut off from which on that is said. */

@@ -19,8 +19,9 @@ type MetricConfig = Pick<GrpoConfig, "lossType" | "importanceSamplingLevel" | "e
 const CLIPPED: readonly LossType[] = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"];
 
 /**
- * An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of clipped ratios are over
- * tokens, or over sequences where ratios are theirs. clip_ratio/low_min and high_max are the least and most of any sequence.
+ * An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of
+ * clipped ratios are over tokens, or over sequences where ratios are theirs. clip_ratio/low_min and high_max are the least and
+ * most of any sequence.
  */
 export function grpoMetrics(
   { ratio, kl, entropy, phi }: GrpoStatistics,

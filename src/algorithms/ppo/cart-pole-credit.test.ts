@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
+import { solveLinear } from "../../../test/support/solve-linear.js";
 import { CartPoleEnv } from "../../envs/classic-control/cart-pole.js";
 import { RandomStream } from "../../tensor/random.js";
 import { generalisedAdvantages } from "../shared/gae.js";
-import { mean, whiten } from "../shared/statistics.js";
+import { mean, variance, whiten } from "../shared/statistics.js";
 
 /** What docs/decisions/cartpole-credit.md tells: which way generalised advantages push a policy that lets the cart drift. */
 const GAMMA = 0.99;
@@ -78,15 +79,15 @@ interface ValuedStep extends Step {
 function fitValue(lanes: readonly (readonly Step[])[], features: (state: State) => number[]): (state: State) => number {
   const rows = lanes.map((lane) => lane.map(({ state }) => features(state)));
   const n = rows[0][0].length;
-  const squares = Array.from({ length: n }, () => new Float64Array(n));
+  const zeros = () => Array.from({ length: n }, () => 0);
+  const squares = Array.from({ length: n }, zeros);
   for (const row of rows.flat())
-    for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) squares[i][j] += row[i] * row[j];
-  let weights = new Float64Array(n);
-  weights[0] = 0.7 / (1 - GAMMA);
+    for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) squares[i][j] += row[i] * row[j];
+  let weights = squares.map((_, i) => (i === 0 ? 0.7 / (1 - GAMMA) : 0));
   const value = (state: State) => features(state).reduce((sum, x, i) => sum + x * weights[i], 0);
   // What follows a cut is worth what the fit before says.
   for (let round = 0; round < 4; round++) {
-    const products = new Float64Array(n);
+    const products = zeros();
     lanes.forEach((lane, number) => {
       let following = value(lane.at(-1)!.next);
       for (let t = lane.length - 1; t >= 0; t--) {
@@ -95,7 +96,7 @@ function fitValue(lanes: readonly (readonly Step[])[], features: (state: State) 
         for (let i = 0; i < n; i++) products[i] += rows[number][t][i] * following;
       }
     });
-    weights = solve(squares, products);
+    weights = solveLinear(squares, products);
   }
   return value;
 }
@@ -103,27 +104,6 @@ function fitValue(lanes: readonly (readonly Step[])[], features: (state: State) 
 function withValues(lanes: readonly (readonly Step[])[], features: (state: State) => number[]): ValuedStep[][] {
   const value = fitValue(lanes, features);
   return lanes.map((lane) => lane.map((step) => ({ ...step, value: value(step.state), nextValue: value(step.next) })));
-}
-
-/** x of A x = b for a positive definite A, of which the lower triangle is given: Cholesky's L, then forwards and back. */
-function solve(a: readonly Float64Array[], b: Float64Array): Float64Array<ArrayBuffer> {
-  const n = b.length;
-  const lower = a.map((row) => Float64Array.from(row));
-  const x = Float64Array.from(b);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j <= i; j++) {
-      let rest = lower[i][j];
-      for (let k = 0; k < j; k++) rest -= lower[i][k] * lower[j][k];
-      lower[i][j] = i === j ? Math.sqrt(rest) : rest / lower[j][j];
-    }
-    for (let j = 0; j < i; j++) x[i] -= lower[i][j] * x[j];
-    x[i] /= lower[i][i];
-  }
-  for (let i = n - 1; i >= 0; i--) {
-    for (let j = i + 1; j < n; j++) x[i] -= lower[j][i] * x[j];
-    x[i] /= lower[i][i];
-  }
-  return x;
 }
 
 /**
@@ -153,9 +133,7 @@ function signals(lanes: readonly (readonly ValuedStep[])[], length: number, lam:
   const whitened = whiten(Float64Array.from(advantages));
   return [0, 1].map((i) => {
     const terms = steps.map(({ state, action, rightProbability: p }, t) => whitened[t] * (action - p) * state[i]);
-    const centre = mean(terms);
-    const deviation = Math.sqrt(mean(terms.map((term) => (term - centre) ** 2)));
-    return (centre / deviation) * Math.sqrt(BATCH);
+    return mean(terms) * Math.sqrt(BATCH / variance(terms));
   });
 }
 

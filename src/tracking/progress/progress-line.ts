@@ -1,3 +1,4 @@
+import { MEAN_RETURN } from "../jsonl/metric-curve.js";
 import type { MetricRecord } from "../tracker.js";
 import { formatCount, formatDuration, formatNumber } from "./format.js";
 import { sparkline } from "./sparkline.js";
@@ -23,7 +24,7 @@ export interface ProgressHistory {
 }
 
 /** The mean return and its like have other names in other algorithms; the first that is there is shown. */
-const RETURN = ["rollout/ep_rew_mean", "reward"];
+const RETURN = [MEAN_RETURN, "reward"];
 const KL = ["objective/kl", "kl", "ppo/policy/approxkl", "policy/approxkl_avg"];
 const ENTROPY = ["entropy", "ppo/policy/entropy", "policy/entropy_avg", "objective/entropy"];
 const TURNS_PER_SECOND = ["rollout/turns_per_second"];

@@ -5,6 +5,7 @@ import {
   type SettingTable,
   type Settings,
 } from "../../algorithms/shared/settings.js";
+import { MEAN_RETURN } from "../../tracking/index.js";
 import { runSettings, trainSettings, type TrainOptions } from "../settings.js";
 import { byOwnNames, isListed, resolveSearch, type Dimension, type SearchSpace } from "./search-space.js";
 import { MOST_TRIALS } from "./trial-settings.js";
@@ -40,7 +41,7 @@ export const sweepSettings = {
   },
   metric: {
     text: true,
-    default: "rollout/ep_rew_mean",
+    default: MEAN_RETURN,
     description: `what trials are compared by: a number that every update records, or ${GREEDY} for the mean return of greedy play after training`,
     source: OURS,
   },
