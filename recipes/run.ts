@@ -1,7 +1,7 @@
 /**
  * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
- * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before goes on where it
- * stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config.
+ * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before with the same
+ * settings goes on where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -9,9 +9,17 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { knownReturns } from "../src/envs/index.js";
+import { LlamaGymError } from "../src/errors.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/files/index.js";
 import { learningCurveSvg, LiveProgress, MEAN_RETURN, metricCurve, seedBand } from "../src/tracking/index.js";
-import { evaluate, resumeRun, startRun, type Run, type TrainOptions } from "../src/training/index.js";
+import {
+  evaluate,
+  resolveTrainConfig,
+  resumeRun,
+  startRun,
+  type Run,
+  type TrainOptions,
+} from "../src/training/index.js";
 
 /** What a recipe's config.json says. */
 interface Recipe {
@@ -100,7 +108,10 @@ process.on("SIGINT", () => {
 });
 
 for (const [seed, variant] of seeds.flatMap((seed) => chosenVariants.map((variant) => [seed, variant] as const))) {
-  const result = await runSeed(seed, variant);
+  const result = await runSeed(seed, variant).catch((error: unknown) => {
+    if (error instanceof LlamaGymError) fail(error.message);
+    throw error;
+  });
   if (result === undefined) break;
   await keep(result);
 }
@@ -117,7 +128,7 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
     seed,
   };
   const run = existsSync(join(output, "config.json"))
-    ? await resumeRun(output, { episodes: options.episodes, turns: options.turns })
+    ? await resumeRun(output, resolveTrainConfig(options))
     : await startRun(options, output);
   try {
     const trained = await train(run);

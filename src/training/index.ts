@@ -10,7 +10,7 @@ export {
 } from "./demonstrate.js";
 export { evaluate, type EvaluateOptions, type Evaluation } from "./evaluate.js";
 export { resumeRun, startRun, type Run, type RunOptions } from "./run.js";
-export type { TrainConfig, TrainOptions } from "./settings.js";
+export { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
 export { Trainer, type TrainerOptions, type TrainingEvent, type TrainingResult, type WatchOptions } from "./trainer.js";
 export type { Prompt, PromptRow } from "./prompts/dataset.js";
 export type { PromptTrainingOptions, PromptTrainingResult } from "./prompts/prompt-trainer.js";

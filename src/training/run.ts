@@ -34,7 +34,6 @@ export const RESUME_SETTINGS = [
   "saveEvery",
   "evalEpisodes",
 ] as const;
-export type ResumeChanges = Pick<TrainOptions, (typeof RESUME_SETTINGS)[number]>;
 
 export interface RunOptions {
   /** More that watches the run, beside its own files. */
@@ -81,23 +80,34 @@ export async function startRun(options: TrainOptions, folder: string, extras: Ru
 
 /**
  * Goes on with a run from its newest checkpoint, or from its beginning where it was stopped before there was one. It may be made
- * longer. Throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for one of another version, INVALID_ARGUMENT for a
- * change that would make it another run, and what startRun throws.
+ * longer; other settings may be given again as they were. Throws FILE_NOT_FOUND for a folder without a run, RUN_INCOMPATIBLE for
+ * one of another version, INVALID_ARGUMENT for a change that would make it another run, and what startRun throws.
  */
-export async function resumeRun(folder: string, changes: ResumeChanges = {}, extras: RunOptions = {}): Promise<Run> {
+export async function resumeRun(
+  folder: string,
+  changes: Partial<TrainOptions> = {},
+  extras: RunOptions = {},
+): Promise<Run> {
   const saved = await readRunConfig(folder);
   if (saved === undefined)
     throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no config.json.`);
-  const names: readonly string[] = RESUME_SETTINGS;
-  const other = Object.keys(changes).find((name) => !names.includes(name));
-  if (other !== undefined) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `A run that goes on keeps its ${other}. What can be changed: ${RESUME_SETTINGS.join(", ")}.`,
-    );
-  }
+  checkUnchanged(resolveTrainConfig(saved), changes, folder);
   await checkWritable(folder);
   return openRun(resolveTrainConfig({ ...saved, ...changes }), folder, extras, true);
+}
+
+/** Throws INVALID_ARGUMENT for a setting other than the run's that would make it another run. */
+function checkUnchanged(config: TrainConfig, given: Partial<TrainOptions>, folder: string): void {
+  const changeable: readonly string[] = RESUME_SETTINGS;
+  for (const name of Object.keys(given) as (keyof TrainConfig)[]) {
+    const [before, now] = [config[name], given[name]].map((value) => JSON.stringify(value));
+    if (before === now || changeable.includes(name)) continue;
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `The run in ${folder} has ${name} ${before ?? "not set"}, and ${now ?? "no value"} was given, which makes another run. ` +
+        `Choose another folder, or leave it as it was. What can be changed: ${RESUME_SETTINGS.join(", ")}.`,
+    );
+  }
 }
 
 async function openRun(
