@@ -1,3 +1,4 @@
+import type { Choice, TokenDistribution } from "../kernels/sampling.js";
 import type { FinishReason, ReplyRequest } from "./request.js";
 
 /** Something that runs in a row: a reply to be drawn, or a continuation to be scored. */
@@ -18,6 +19,45 @@ export interface Job {
 /** How many of a job's first tokens may have been read by others: from the first whose scores are wanted on, it reads itself. */
 export function reusable({ prompt, targets }: Job): number {
   return prompt.length - Math.max(1, targets.length);
+}
+
+/** What a job's row reads before its first draw: forced tokens may stand behind the prompt. */
+export function firstTokens({ prompt, reply, tokens }: Job): readonly number[] {
+  return reply === undefined ? prompt : [...prompt, ...tokens];
+}
+
+/** A token drawn, what it was drawn from where that was asked for, and its log-probability under the model itself. */
+export interface DrawnToken extends Choice {
+  readonly plainLogProb: number;
+  readonly distribution: TokenDistribution | undefined;
+}
+
+/** Puts a token behind a reply. */
+export function append(job: Job, { token, logProb, plainLogProb, distribution }: DrawnToken): void {
+  job.tokens.push(token);
+  job.logProbs.push(logProb);
+  job.plainLogProbs.push(plainLogProb);
+  job.pending.push(token);
+  if (distribution !== undefined) job.reply!.onDistribution!(distribution);
+  job.reply!.onToken?.(token);
+}
+
+/** Puts those tokens behind a reply that must come next, where it wants them without the model. */
+export function appendForced(job: Job): void {
+  const { reply } = job;
+  if (reply?.skipsForced !== true) return;
+  while (finishReason(job) === undefined) {
+    const allowed = reply.constraint?.allowed(job.tokens);
+    if (allowed?.length !== 1) return;
+    const isDrawn = reply.settings.temperature > 0;
+    // The number that another token would have been drawn by, so that what follows does not depend on who is asked.
+    if (isDrawn) reply.random();
+    const distribution =
+      isDrawn && reply.onDistribution !== undefined
+        ? { ids: allowed, probabilities: Float64Array.of(1), count: 1 }
+        : undefined;
+    append(job, { token: allowed[0], logProb: 0, plainLogProb: NaN, distribution });
+  }
 }
 
 /** A job's tokens as far as they are known. */

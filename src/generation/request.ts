@@ -21,6 +21,11 @@ export interface ReplyRequest {
   /** Asked after each token; true ends the reply (for stop strings). */
   readonly stopWhen?: (tokens: readonly number[]) => boolean;
   readonly constraint?: TokenConstraint;
+  /**
+   * Whether tokens that the constraint leaves no choice about are taken without asking the model, which takes less time. Their
+   * plainLogProbs are NaN then.
+   */
+  readonly skipsForced?: boolean;
   /** Called with what each token is drawn from, before the token; not at temperature 0. */
   readonly onDistribution?: (distribution: TokenDistribution) => void;
   /** Called with each token as it is drawn. */
@@ -34,7 +39,7 @@ export interface Reply {
   readonly tokens: readonly number[];
   /** Of each token, under the distribution that it was drawn from (temperature, top-p, constraint and all). */
   readonly logProbs: readonly number[];
-  /** Of each token, under the model itself at temperature 1. */
+  /** Of each token, under the model itself at temperature 1; NaN where the model was not asked (see skipsForced). */
   readonly plainLogProbs: readonly number[];
   readonly finishReason: FinishReason;
 }

@@ -1,6 +1,6 @@
 import type { CausalLM } from "../models/causal-lm.js";
 import { ropeRegime } from "../nn/rope.js";
-import { reusable, sequenceLength, type Job } from "./job.js";
+import { firstTokens, reusable, sequenceLength, type Job } from "./job.js";
 import { cacheShape, KvCache, moveRows, roomFor } from "./kv-cache.js";
 import { commonLength } from "./prefix-store.js";
 
@@ -62,7 +62,7 @@ export class Rows {
   /** Gives each job a row, the one that has read most of what comes behind the first `prefixLength` tokens of its prompt. */
   async join(jobs: readonly Job[], prefixLength: number): Promise<void> {
     if (jobs.length === 0) return;
-    const own = new Map(jobs.map((job) => [job, job.prompt.slice(prefixLength)]));
+    const own = new Map(jobs.map((job) => [job, firstTokens(job).slice(prefixLength)]));
     const longest = Math.max(...[...own.values()].map(({ length }) => length), this.longestBusy);
     const count = this.busy + jobs.length;
     // Where rows must be added anyway, a few long ones that are idle must not make all of them long.

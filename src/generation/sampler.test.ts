@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { writeRandomModel } from "../../test/support/random-model.js";
-import type { SamplingSettings } from "../kernels/sampling.js";
+import type { SamplingSettings, TokenDistribution } from "../kernels/sampling.js";
 import { getPeftModel } from "../models/adapters.js";
 import { supportedModelTypes } from "../models/architectures/index.js";
 import { CausalLM } from "../models/causal-lm.js";
@@ -9,6 +9,7 @@ import { loadAdapter } from "../models/saving.js";
 import { ScoringGraph } from "../models/training-graph.js";
 import { ModelFixture } from "../parity/models/fixture.js";
 import { RandomStream } from "../tensor/random.js";
+import { CachedModel } from "./cached-model.js";
 import type { Reply, ReplyRequest } from "./request.js";
 import { Sampler } from "./sampler.js";
 
@@ -228,6 +229,57 @@ describe("a sampler", () => {
     expect(running.tokens).toHaveLength(3);
     expect(waiting).toMatchObject({ finishReason: "aborted", tokens: [] });
     expect(other.tokens).toEqual(expected.tokens);
+    await sampler.release();
+  });
+
+  it("takes forced tokens without asking the model, and draws the same ones", async () => {
+    const sampler = await Sampler.create(model);
+    const prepare = vi.spyOn(CachedModel.prototype, "prepare");
+    // Two tokens are forced, two free, three forced, one of two, and a forced end.
+    const places = [[7], [8], undefined, undefined, [9], [10], [11], [3, 4], [0]];
+    const constraint = {
+      allowed: ({ length }: readonly number[]) =>
+        length < places.length ? places[length] && Int32Array.from(places[length]) : new Int32Array(0),
+    };
+    const asked = { constraint, maxNewTokens: 20 };
+    const forced = places.map((place) => place?.length === 1);
+    const draw = async (skipsForced: boolean) => {
+      prepare.mockClear();
+      const distributions: TokenDistribution[] = [];
+      const onDistribution = (each: TokenDistribution) => void distributions.push(each);
+      const replies = await Promise.all([
+        sampler.reply(request(prompt(2, 30), 5, { ...asked, skipsForced, onDistribution })),
+        sampler.reply(request(prompt(3, 12), 6, { ...asked, skipsForced, settings: GREEDY })),
+        sampler.reply(request(prompt(4, 9), 7, { maxNewTokens: 4, skipsForced })),
+      ]);
+      return { replies, runs: prepare.mock.calls.length, distributions };
+    };
+    const [all, skipping] = [await draw(false), await draw(true)];
+    skipping.replies.forEach((reply, i) => {
+      expect(reply.tokens).toEqual(all.replies[i].tokens);
+      expect(reply.finishReason).toBe(all.replies[i].finishReason);
+      expectClose(reply.logProbs, all.replies[i].logProbs);
+      const isForced = (k: number) => i < 2 && forced[k];
+      expect(reply.plainLogProbs.map(Number.isNaN)).toEqual(reply.tokens.map((_, k) => isForced(k)));
+    });
+    expect(all.replies[0].plainLogProbs.some(Number.isNaN)).toBe(false);
+    expect(skipping.distributions).toHaveLength(places.length);
+    // A run to read (with the first draw), one for each further draw; the third reply's four are among them but for one.
+    expect([all.runs, skipping.runs]).toEqual([places.length, 4]);
+    prepare.mockRestore();
+    await sampler.release();
+  });
+
+  it("replies at once where all is forced", async () => {
+    const sampler = await Sampler.create(model);
+    const constraint = { allowed: ({ length }: readonly number[]) => Int32Array.from(length < 3 ? [5 + length] : []) };
+    const reply = await sampler.reply(request(prompt(2, 5), 1, { constraint, skipsForced: true }));
+    expect(reply).toEqual({
+      tokens: [5, 6, 7],
+      logProbs: [0, 0, 0],
+      plainLogProbs: [NaN, NaN, NaN],
+      finishReason: "stop",
+    });
     await sampler.release();
   });
 

@@ -3,11 +3,11 @@ import { checkTokens } from "../models/batch.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import { steadyLength } from "../nn/rope.js";
 import { CachedModel } from "./cached-model.js";
-import { finishReason, reusable, sequenceLength, type Job } from "./job.js";
+import { appendForced, finishReason, reusable, type Job, sequenceLength } from "./job.js";
 import { commonLength, PrefixStore } from "./prefix-store.js";
 import type { FinishReason, Reply, ReplyRequest } from "./request.js";
 import { Rows, type Slot } from "./rows.js";
-import { MAX_ROW_TOKENS, Step } from "./step.js";
+import { FEW_TOKENS, MAX_ROW_TOKENS, Step } from "./step.js";
 
 export interface SamplerOptions {
   /** Rows that are computed at once; more wait. */
@@ -75,7 +75,10 @@ export class Sampler {
         },
         reject,
       };
-      this.enqueue(job);
+      appendForced(job);
+      const isOver = finishReason(job);
+      if (isOver === undefined) this.enqueue(job);
+      else job.settle(isOver);
     });
   }
 
@@ -182,7 +185,7 @@ export class Sampler {
     return prompt.length + (reply?.maxNewTokens ?? 1) <= this.sharedLength;
   }
 
-  /** One run for rows that have prompt to read, or else one token for every running row. */
+  /** One run for rows that have much to read, or else for every running row. */
   private async step(): Promise<void> {
     this.leaveAborted();
     await this.rows.shrinkWhenIdle();
@@ -191,7 +194,7 @@ export class Sampler {
     );
     if (running.length === 0) return;
     for (const { slot, job } of running) this.rereadIfStale(slot, job);
-    const reading = running.filter(({ job }) => job.pending.length > 1);
+    const reading = running.filter(({ job }) => job.pending.length > FEW_TOKENS);
     const chosen = reading.length > 0 ? reading : running;
     const tokens = chosen.map(({ slot, job }) => slot.tokens.length + Math.min(job.pending.length, MAX_ROW_TOKENS));
     await this.rows.reserve(Math.max(...tokens));

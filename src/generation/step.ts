@@ -2,13 +2,16 @@ import type { CausalLM } from "../models/causal-lm.js";
 import type { SampleResult } from "../runtime/kernels.js";
 import type { Request } from "../runtime/protocol.js";
 import type { CachedModel, RowTokens } from "./cached-model.js";
-import { sequenceLength, type Job } from "./job.js";
+import { append, appendForced, sequenceLength, type Job } from "./job.js";
 import { cacheShape, KvCache, moveRows, storeTokens, type NewToken } from "./kv-cache.js";
 import type { PrefixStore } from "./prefix-store.js";
 import type { Slot } from "./rows.js";
 
 /** Tokens of one row that are read at once; longer prompts take several steps. */
 export const MAX_ROW_TOKENS = 512;
+
+/** A row with no more tokens to read than this runs along with those that read their newest one. */
+export const FEW_TOKENS = 8;
 
 export interface RunningRow {
   readonly slot: Slot;
@@ -32,7 +35,7 @@ export class Step {
     const shape = cacheShape(config);
     const chunks = this.running.map(({ job }) => job.pending.slice(0, MAX_ROW_TOKENS));
     // Reading rows run in a cache of their own, without the rows that do not read: attention costs by the row.
-    const compact = this.running.length < this.cache.rows && chunks.some((chunk) => chunk.length > 1);
+    const compact = this.running.length < this.cache.rows && chunks.some((chunk) => chunk.length > FEW_TOKENS);
     const longest = Math.max(...this.running.map(({ slot }) => slot.tokens.length));
     const temporary = compact && longest > 0 ? new KvCache(runtime, shape, this.running.length, longest) : undefined;
     const rows: RowTokens[] = this.running.map(({ slot, row, job }, i) => ({
@@ -139,13 +142,9 @@ export class Step {
     { tokens, logProbs, plainLogProbs, distributions }: SampleResult,
   ): void {
     draws.forEach(({ job }, i) => {
-      job.tokens.push(tokens[i]);
-      job.logProbs.push(logProbs[i]);
-      job.plainLogProbs.push(plainLogProbs[i]);
-      job.pending = [tokens[i]];
-      const distribution = distributions[i];
-      if (distribution !== undefined) job.reply!.onDistribution!(distribution);
-      job.reply!.onToken?.(tokens[i]);
+      const [token, logProb, plainLogProb, distribution] = [tokens[i], logProbs[i], plainLogProbs[i], distributions[i]];
+      append(job, { token, logProb, plainLogProb, distribution });
+      appendForced(job);
     });
   }
 }

@@ -161,6 +161,7 @@ export class Replier {
         stopTokens,
         stopWhen: () => text.stopped,
         constraint: constraint && { allowed: (tokens) => constraint.allowed([...known, ...tokens]) },
+        skipsForced: true,
         onDistribution: keeps ? (distribution) => this.memory.learn(key, draft.tokens, distribution) : undefined,
         onToken: (token) => {
           draft.tokens.push(token);
