@@ -61,6 +61,7 @@ export class Emitter {
   readonly device: GraphDevice;
   readonly nodes: NodeProto[] = [];
   readonly initializers: TensorProto[] = [];
+  private readonly declared = new Map<string, ValueInfoProto>();
   private readonly constants = new Map<string, string>();
   private readonly memos = new Map<string, string>();
   /** For each dimension, a one-element int64 value that holds it. */
@@ -143,6 +144,11 @@ export class Emitter {
     });
   }
 
+  /** Says what a value is, which the runtime plans memory by (docs/decisions/declared-shapes.md). */
+  declare(name: string, dtype: DType, shape: Shape): void {
+    this.declared.set(name, valueInfo(name, dtype, shape));
+  }
+
   /** The size of a name, read from a graph input. */
   private size(name: string): string {
     return this.once(`size ${name}`, () => {
@@ -211,12 +217,14 @@ export class Emitter {
   }
 
   graph(name: string, inputs: readonly ValueInfoProto[], outputs: readonly ValueInfoProto[]): GraphProto {
+    const computed = this.nodes.flatMap(({ output }) => output);
     return create(GraphProtoSchema, {
       name,
       node: this.nodes,
       initializer: [...this.initializers],
       input: [...inputs],
       output: [...outputs],
+      valueInfo: computed.flatMap((value) => this.declared.get(value) ?? []),
     });
   }
 }

@@ -109,6 +109,25 @@ describe("compile", () => {
     expect(graph!.initializer.map(({ dims }) => dims.join())).toEqual(["100", "100", ""]);
   });
 
+  it("says what shape each operation's value has, equal dimensions by equal names", () => {
+    const long = reshape(x(), [mulDims(rows, 5)]);
+    const { graph } = parse(compile({ y: reduceSum(mul(long, exp(long))), z: matmul(x(), x(), { transposeB: true }) }));
+    const maker = new Map(graph!.node.map(({ opType, output: [name] }) => [name, opType]));
+    const shapes = graph!.valueInfo.map(({ name, type }) => {
+      const dims = type?.value.case === "tensorType" ? type.value.value.shape!.dim : [];
+      return [maker.get(name), ...dims.map(({ value }) => String(value.value))];
+    });
+    expect(shapes).toEqual(
+      expect.arrayContaining([
+        ["Reshape", "5*rows"],
+        ["Exp", "5*rows"],
+        ["Mul", "5*rows"],
+        ["FusedMatMul", "rows", "rows"],
+      ]),
+    );
+    expect(new Set(graph!.valueInfo.map(({ name }) => name)).size).toBe(graph!.valueInfo.length);
+  });
+
   it("leaves out what no output is computed from", () => {
     const used = exp(x());
     const merged = withGradientOf(used, mul(input("gradient only", "float32", [rows, 5]), 3));

@@ -100,7 +100,9 @@ function emit(
       emitter,
       isRead: (index) => read.has(index),
     });
-    names.push(typeof emitted === "string" ? [emitted] : emitted);
+    const emittedNames = typeof emitted === "string" ? [emitted] : emitted;
+    emitter.declare(emittedNames[0], node.dtype, node.shape);
+    names.push(emittedNames);
   }
   // An Identity gives each output its public name; the runtime folds it away.
   for (const [name, node] of Object.entries(outputs)) {
