@@ -101,8 +101,7 @@ describe("replies that are held to a pattern", () => {
   it("learn which arm pays, and the other one when the sign is flipped", async () => {
     const shareOfA = async (sign: number): Promise<number> => {
       const own = await models.reopen(model.folder);
-      const ppo = { ...settings.ppo, learningRate: 2e-2 };
-      const agent = new TextAgent(own, arms, { ...settings, ppo, replies: "pattern", replyPattern: THOUGHT });
+      const agent = new TextAgent(own, arms, { ...settings, replies: "pattern", replyPattern: THOUGHT });
       const chosen: string[] = [];
       for (let round = 0; round < 32 * 8; round++) {
         const action = await agent.act(round % 2);
