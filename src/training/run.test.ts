@@ -24,7 +24,7 @@ describe("a run that goes on", () => {
   });
 
   it.each([
-    [{ lam: 0.5 }, /has lam 0\.95, and 0\.5 was given/],
+    [{ lam: 0.5 }, /has lam 0\.99, and 0\.5 was given/],
     [{ env: "CartPole-v1" }, /has env "Blackjack-v1", and "CartPole-v1" was given/],
     [{ loraAlpha: undefined }, /has loraAlpha \d+, and no value was given/],
   ])("refuses %o, and changes nothing", async (change, message) => {

@@ -18,6 +18,8 @@ describe("resolveTrainConfig", () => {
     expect(bonus({ algorithm: "grpo", entropyCoef: 0.05 })).toBe(0.05);
     expect(bonus({ algorithm: "rloo", replies: "scored" })).toBe(0.2);
     expect(bonus({ algorithm: "reinforce", model: "another" })).toBe(0);
+    expect(bonus({ replies: "choices" })).toBe(0.03);
+    expect(bonus({})).toBe(0.003);
   });
 
   it.each<Omit<TrainOptions, "env">>([

@@ -13,7 +13,7 @@ import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { findModel } from "../models/registry/index.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { ENTROPY_FLOOR } from "./health.js";
-import { embeddedGroupDefaults } from "./embedded-group-defaults.js";
+import { embeddedGroupDefaults, embeddedPpoDefaults } from "./embedded-defaults.js";
 
 const OURS = "ours";
 const LLAMAGYM = "LlamaGym 0.1.1";
@@ -219,32 +219,11 @@ export interface TrainConfig extends Settings<typeof runSettings>, AlgorithmSett
 
 export type TrainOptions = Partial<TrainConfig> & Pick<TrainConfig, "env">;
 
-/**
- * What fits the embedded model better than the defaults, which are those for large models: it is small enough for large
- * batches, learns at a higher rate, and its reference policy replies at random, so there is nothing to stay close to.
- */
+/** What fits the embedded model better than the defaults, which are those for large models, whatever the algorithm. */
 const EMBEDDED_DEFAULTS = {
-  numEnvs: 64,
   maxNewTokens: 8,
   sftBatchSize: 64,
   sftLearningRate: 3e-3,
-} as const satisfies Partial<TrainConfig>;
-
-/** The same of PPO. */
-const EMBEDDED_PPO_DEFAULTS = {
-  batchSize: 1024,
-  miniBatchSize: 256,
-  numPpoEpochs: 4,
-  learningRate: 3e-3,
-  lrSchedulerType: "linear",
-  maxGradNorm: 0.5,
-  initKlCoef: 0,
-  adaptiveKl: false,
-  advantageLevel: "turn",
-  rewardScaling: true,
-  vfCoef: 0.5,
-  entropyCoef: 0.03,
-  entropySchedulerType: "linear",
 } as const satisfies Partial<TrainConfig>;
 
 /** How long a run is when nothing says so. */
@@ -305,10 +284,8 @@ function algorithmDefaults(
       maxCompletionLength: maxNewTokens,
       ...(isEmbedded ? embeddedGroupDefaults({ algorithm, replies }, given) : {}),
     };
+  const suited = isEmbedded ? embeddedPpoDefaults({ replies }) : undefined;
   const { batchSize } = given;
-  const smallBatch =
-    batchSize === undefined
-      ? {}
-      : { miniBatchSize: Math.min(batchSize, isEmbedded ? EMBEDDED_PPO_DEFAULTS.miniBatchSize : 16) };
-  return { ...(isEmbedded ? EMBEDDED_PPO_DEFAULTS : {}), ...smallBatch };
+  const smallBatch = batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, suited?.miniBatchSize ?? 16) };
+  return { ...suited, ...smallBatch };
 }

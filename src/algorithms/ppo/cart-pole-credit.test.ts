@@ -144,8 +144,10 @@ const valued = { products: withValues(lanes, withProducts), sum: withValues(lane
 it.each([
   { value: "products", length: 32, lam: 0.8, position: 9.7, velocity: 10.2 },
   { value: "products", length: 128, lam: 0.99, position: 4.2, velocity: 4.7 },
+  { value: "sum", length: 16, lam: 0.95, position: -2.8, velocity: -2.8 },
   { value: "sum", length: 32, lam: 0.8, position: -9.1, velocity: -9.9 },
   { value: "sum", length: 32, lam: 0.95, position: -1.3, velocity: -0.9 },
+  { value: "sum", length: 64, lam: 0.99, position: 0.7, velocity: 1.2 },
   { value: "sum", length: 128, lam: 0.95, position: -0.2, velocity: 0.3 },
   { value: "sum", length: 128, lam: 0.99, position: 1.4, velocity: 2.1 },
 ] as const)("signal of $length turns, lambda $lam, value $value", ({ value, length, lam, position, velocity }) => {
