@@ -22,8 +22,8 @@ export function reusable({ prompt, targets }: Job): number {
 }
 
 /** What a job's row reads before its first draw: forced tokens may stand behind the prompt. */
-export function firstTokens({ prompt, reply, tokens }: Job): readonly number[] {
-  return reply === undefined ? prompt : [...prompt, ...tokens];
+export function firstTokens({ prompt, tokens }: Job): readonly number[] {
+  return [...prompt, ...tokens];
 }
 
 /** A token drawn, what it was drawn from where that was asked for, and its log-probability under the model itself. */
