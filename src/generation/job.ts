@@ -46,9 +46,9 @@ export function append(job: Job, { token, logProb, plainLogProb, distribution }:
 export function appendForced(job: Job): void {
   const { reply } = job;
   if (reply?.skipsForced !== true) return;
-  while (finishReason(job) === undefined) {
+  for (;;) {
     const allowed = reply.constraint?.allowed(job.tokens);
-    if (allowed?.length !== 1) return;
+    if (allowed?.length !== 1 || finishReason(job) !== undefined) return;
     const isDrawn = reply.settings.temperature > 0;
     // The number that another token would have been drawn by, so that what follows does not depend on who is asked.
     if (isDrawn) reply.random();
