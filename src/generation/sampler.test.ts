@@ -173,6 +173,32 @@ describe("a sampler", () => {
     await scoring.release();
   });
 
+  it("reads a prompt that several rows have once, each time it grows", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const prepare = vi.spyOn(CachedModel.prototype, "prepare");
+    const tokensRead = () => prepare.mock.calls.reduce((sum, [{ rows }]) => sum + sumOf(rows), 0);
+    const sumOf = (rows: readonly { readonly tokens: readonly number[] }[]) =>
+      rows.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    // Two prompts of 40 tokens with 20 in common, each asked three times, and one that is alone: replies of one token.
+    const common = prompt(8, 20);
+    let prompts = [1, 2, 1, 1, 2, 2, 3].map((seed) => [...common, ...prompt(seed, 20)]);
+    for (const expected of [20 + 3 * 20, 3 * 20]) {
+      prepare.mockClear();
+      const replies = await Promise.all(
+        prompts.map((tokens, i) => sampler.reply(request(tokens, i, { maxNewTokens: 1 }))),
+      );
+      expect(tokensRead()).toBe(expected);
+      for (const [i, reply] of replies.entries())
+        expectClose(reply.plainLogProbs, await trainerLogProbs(scoring, whole(prompts[i], reply), prompts[i].length));
+      expect(new Set(replies.map(({ tokens }) => tokens[0])).size).toBeGreaterThan(3);
+      prompts = prompts.map((tokens) => [...tokens, ...prompt(tokens[20], 20)]);
+    }
+    prepare.mockRestore();
+    await sampler.release();
+    await scoring.release();
+  });
+
   it("draws rightly in the next turns of rows that left the cache while a longer reply ran", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);

@@ -34,18 +34,19 @@ export class Step {
     const { runtime, config } = this.model;
     const shape = cacheShape(config);
     const chunks = this.running.map(({ job }) => job.pending.slice(0, MAX_ROW_TOKENS));
+    const { reading, starts } = this.lay(chunks);
     // Reading rows run in a cache of their own, without the rows that do not read: attention costs by the row.
-    const compact = this.running.length < this.cache.rows && chunks.some((chunk) => chunk.length > FEW_TOKENS);
-    const longest = Math.max(...this.running.map(({ slot }) => slot.tokens.length));
-    const temporary = compact && longest > 0 ? new KvCache(runtime, shape, this.running.length, longest) : undefined;
-    const rows: RowTokens[] = this.running.map(({ slot, row, job }, i) => ({
-      tokens: chunks[i],
+    const compact = reading.length < this.cache.rows && chunks.some((chunk) => chunk.length > FEW_TOKENS);
+    const longest = Math.max(...reading.map(({ slot }) => slot.tokens.length));
+    const temporary = compact && longest > 0 ? new KvCache(runtime, shape, reading.length, longest) : undefined;
+    const rows: RowTokens[] = reading.map(({ slot, row, job, chunk }, i) => ({
+      tokens: chunk,
       slot: compact ? i : row,
       cached: slot.tokens.length,
       sequenceLength: sequenceLength(job),
     }));
 
-    const plan = this.plan(chunks);
+    const plan = this.plan(chunks, starts);
     const { request, outputs } = this.cached.prepare({
       rows,
       prefix: this.prefix.cache,
@@ -57,10 +58,10 @@ export class Step {
     });
     const requests: Request[] = [];
     if (temporary !== undefined) {
-      const moves = this.running.map(({ slot, row }, i) => ({ fromRow: row, toRow: i, tokens: slot.tokens.length }));
+      const moves = reading.map(({ slot, row }, i) => ({ fromRow: row, toRow: i, tokens: slot.tokens.length }));
       requests.push(moveRows(shape, this.cache, temporary, moves));
     }
-    requests.push(request, storeTokens(shape, outputs.fresh, this.cache, this.newTokens(chunks)));
+    requests.push(request, storeTokens(shape, outputs.fresh, this.cache, this.newTokens(chunks, starts)));
     const head = (view: typeof outputs.plain, start: number, count: number) => ({
       ...view,
       offset: view.offset + start * config.vocabSize,
@@ -105,16 +106,44 @@ export class Step {
     if (draws.length > 0) this.append(draws, result as SampleResult);
   }
 
+  /**
+   * The rows that read their chunk, and for each row where its chunk starts among the run's flat tokens: of rows that have the
+   * same prompt to read behind the same tokens only the first reads it.
+   */
+  private lay(chunks: readonly (readonly number[])[]): {
+    reading: (RunningRow & { chunk: readonly number[] })[];
+    starts: number[];
+  } {
+    const reading: (RunningRow & { chunk: readonly number[] })[] = [];
+    const known = new Map<string, number>();
+    let flat = 0;
+    const starts = this.running.map((each, i) => {
+      const chunk = chunks[i];
+      const { slot, job } = each;
+      const key =
+        chunk.length > FEW_TOKENS ? `${sequenceLength(job)}:${slot.tokens.join()}:${chunk.join()}` : `row ${i}`;
+      const start = known.get(key) ?? flat;
+      if (known.has(key)) return start;
+      known.set(key, start);
+      reading.push({ ...each, chunk });
+      flat += chunk.length;
+      return start;
+    });
+    return { reading, starts };
+  }
+
   /** Which flat tokens are followed by a draw, and which by a token to be scored. */
-  private plan(chunks: readonly (readonly number[])[]): {
+  private plan(
+    chunks: readonly (readonly number[])[],
+    starts: readonly number[],
+  ): {
     draws: { job: Job; flat: number }[];
     scores: { job: Job; flat: number; target: number }[];
   } {
     const draws: { job: Job; flat: number }[] = [];
     const scores: { job: Job; flat: number; target: number }[] = [];
-    let flat = 0;
     this.running.forEach(({ job }, i) => {
-      const chunk = chunks[i];
+      const [chunk, flat] = [chunks[i], starts[i]];
       const left = job.pending.length - chunk.length;
       if (job.reply !== undefined) {
         if (left === 0) draws.push({ job, flat: flat + chunk.length - 1 });
@@ -125,15 +154,13 @@ export class Step {
           if (target >= 0) scores.push({ job, flat: flat + k, target: job.targets[target] });
         });
       }
-      flat += chunk.length;
     });
     return { draws, scores };
   }
 
-  private newTokens(chunks: readonly (readonly number[])[]): NewToken[] {
-    let flat = 0;
+  private newTokens(chunks: readonly (readonly number[])[], starts: readonly number[]): NewToken[] {
     return this.running.flatMap(({ slot, row }, i) =>
-      chunks[i].map((_, k) => ({ flat: flat++, row, at: slot.tokens.length + k })),
+      chunks[i].map((_, k) => ({ flat: starts[i] + k, row, at: slot.tokens.length + k })),
     );
   }
 
