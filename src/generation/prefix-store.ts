@@ -1,3 +1,4 @@
+import { commonLength } from "../models/batch.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import type { CachedModel } from "./cached-model.js";
 import { cacheShape, KvCache, moveRows, storeTokens } from "./kv-cache.js";
@@ -7,14 +8,6 @@ const SHORTEST = 16;
 
 /** A prefix is read in one run; what goes beyond is left to the rows. */
 const LONGEST = 1024;
-
-/** How many tokens two lists begin with in common. */
-export function commonLength(a: readonly number[], b: readonly number[]): number {
-  const length = Math.min(a.length, b.length);
-  let i = 0;
-  while (i < length && a[i] === b[i]) i++;
-  return i;
-}
 
 /** The prefix that all running rows share, with its keys and values. */
 export class PrefixStore {

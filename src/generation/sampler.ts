@@ -1,10 +1,10 @@
 import { LlamaGymError } from "../errors.js";
-import { checkTokens } from "../models/batch.js";
+import { checkTokens, commonLength } from "../models/batch.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import { steadyLength } from "../nn/rope.js";
 import { CachedModel } from "./cached-model.js";
 import { appendForced, finishReason, reusable, type Job, sequenceLength } from "./job.js";
-import { commonLength, PrefixStore } from "./prefix-store.js";
+import { PrefixStore } from "./prefix-store.js";
 import type { FinishReason, Reply, ReplyRequest } from "./request.js";
 import { Rows, type Slot } from "./rows.js";
 import { FEW_TOKENS, MAX_ROW_TOKENS, Step } from "./step.js";

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packSequences } from "./batch.js";
 import { CausalLM } from "./causal-lm.js";
 import { ScoringGraph } from "./training-graph.js";
 
@@ -50,6 +51,34 @@ describe("packSequences", () => {
     await expect(scoring.run({ groups: [{ prefix, rows }], selected: first })).rejects.toThrow(
       "nothing comes before it",
     );
+  });
+
+  it.each([
+    ["once", [9, 9, 1], 2],
+    // Beside longer sequences one of four tokens has rotary frequencies of its own.
+    ["for each group where frequencies differ", [9, 9], 1],
+  ])("computes what all prefixes begin with %s, and scores tokens in it and behind it", async (_, row, root) => {
+    const groups = [
+      { prefix: [3, 7, 9, 2], rows: [[1, 4], [20]] },
+      { prefix: [3, 7], rows: [row] },
+      { prefix: [3, 7, 4, 5, 5], rows: [[8], [], [6, 6]] },
+    ];
+    expect(packSequences(model.config, groups).feeds.root_positions.data).toHaveLength(root);
+    const sequences = groups.flatMap(({ prefix, rows }, group) =>
+      rows.map((row, number) => ({ group, row: number, prefix: prefix.length, tokens: [...prefix, ...row] })),
+    );
+    const places = sequences.flatMap(({ group, row, prefix, tokens }) =>
+      tokens.slice(1).map((_, i) => ({ group, row, index: i + 1 - prefix })),
+    );
+    const { logProbs } = await scoring.run({ groups, selected: places });
+    const expected: number[] = [];
+    for (const { tokens } of sequences) {
+      const selected = tokens.slice(1).map((_, i) => ({ group: 0, row: 0, index: i + 1 }));
+      expected.push(...(await scoring.run({ groups: [{ prefix: [], rows: [tokens] }], selected })).logProbs);
+    }
+    logProbs.forEach((value, i) => expect(value).toBeCloseTo(expected[i], 5));
+    const first = [{ group: 2, row: 0, index: -5 }];
+    await expect(scoring.run({ groups, selected: first })).rejects.toThrow("nothing comes before it");
   });
 
   it("names a token that the model does not have", async () => {

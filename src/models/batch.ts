@@ -35,8 +35,9 @@ export interface PackedBatch {
 export const PADDING_POSITION = 2 ** 30;
 
 /**
- * Lays groups of sequences flat, each token once: all prefixes and rows follow one another without padding, and routes
- * say where each head vector goes for attention, in slots [groups, ..., rows, ..., tokens].
+ * Lays groups of sequences flat, each token once, also those that all prefixes begin with (the root): root, prefixes and rows
+ * follow one another without padding, and routes say where each head vector goes for attention, in slots
+ * [groups, ..., rows, ..., tokens].
  */
 export function packSequences(
   config: DecoderConfig,
@@ -51,8 +52,9 @@ export function packSequences(
   }
   for (const { prefix, rows } of groups) for (const tokens of [prefix, ...rows]) checkTokens(config, tokens);
   // Rows whose rotary frequencies differ by their lengths cannot read the same prefix: each gets its own.
-  const laid = groups.map((group) => (agreeOnFrequencies(config, group) ? group : withoutPrefix(group)));
-  const packed = layFlat(config, laid, withPrefix ? 1 : 0);
+  const laid = groups.map((group) => (agreeOnFrequencies(config, [group]) ? group : withoutPrefix(group)));
+  const root = agreeOnFrequencies(config, laid) ? rootLength(laid) : 0;
+  const packed = layFlat(config, laid, { root, shortest: withPrefix ? 1 : 0 });
   const moved = groups.map((group, i) => (laid[i] === group ? 0 : group.prefix.length));
   const read = (places: readonly TokenPlace[]) =>
     packed.read(places.map(({ group, row, index }) => ({ group, row, index: index + moved[group] })));
@@ -69,47 +71,74 @@ export function checkTokens({ vocabSize }: DecoderConfig, tokens: readonly numbe
   );
 }
 
-function agreeOnFrequencies({ ropes }: DecoderConfig, { prefix, rows }: SequenceGroup): boolean {
-  const lengths = rows.map((row) => prefix.length + row.length);
-  return prefix.length === 0 || ropeRegime(ropes, Math.min(...lengths)) === ropeRegime(ropes, Math.max(...lengths));
+/** How many first tokens two sequences share. */
+export function commonLength(a: readonly number[], b: readonly number[]): number {
+  const end = Math.min(a.length, b.length);
+  let length = 0;
+  while (length < end && a[length] === b[length]) length++;
+  return length;
+}
+
+/** How many first tokens the prefixes of several groups share. */
+export function rootLength([first, ...others]: readonly SequenceGroup[]): number {
+  if (others.length === 0) return 0;
+  return Math.min(...others.map(({ prefix }) => commonLength(first.prefix, prefix)));
+}
+
+/** Whether the rows' rotary frequencies, which may depend on their lengths, are the same. */
+function agreeOnFrequencies({ ropes }: DecoderConfig, groups: readonly SequenceGroup[]): boolean {
+  const lengths = groups.flatMap(({ prefix, rows }) => rows.map((row) => prefix.length + row.length));
+  return ropeRegime(ropes, Math.min(...lengths)) === ropeRegime(ropes, Math.max(...lengths));
 }
 
 function withoutPrefix({ prefix, rows }: SequenceGroup): SequenceGroup {
   return { prefix: [], rows: rows.map((row) => [...prefix, ...row]) };
 }
 
-/** Prefixes have slots for at least `shortestPrefix` tokens, empty ones if need be. */
-function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shortestPrefix: number): PackedBatch {
-  const prefixLength = Math.max(shortestPrefix, ...groups.map(({ prefix }) => prefix.length));
+/**
+ * `root` tokens are common to all prefixes. It and the rest of the prefixes have slots for at least `shortest` tokens, empty ones
+ * if need be.
+ */
+function layFlat(
+  config: DecoderConfig,
+  groups: readonly SequenceGroup[],
+  { root, shortest }: { readonly root: number; readonly shortest: number },
+): PackedBatch {
+  const rootSlots = Math.max(shortest, root);
+  const prefixLength = Math.max(shortest, ...groups.map(({ prefix }) => prefix.length - root));
   const rowCount = Math.max(1, ...groups.map(({ rows }) => rows.length));
   const rowLength = Math.max(1, ...groups.flatMap(({ rows }) => rows.map((row) => row.length)));
 
   const tokens: number[] = [];
   const positions: number[] = [];
-  const starts: { prefix: number; rows: number[] }[] = [];
   const lengths: number[] = [];
-  for (const { prefix, rows } of groups) {
-    const start = { prefix: tokens.length, rows: [] as number[] };
-    starts.push(start);
-    const longest = prefix.length + Math.max(0, ...rows.map((row) => row.length));
-    prefix.forEach((token, i) => {
+  /** Puts tokens down from a position on, those of sequences of at most so many tokens; gives the number of the first. */
+  const put = (added: readonly number[], position: number, length: number): number => {
+    const start = tokens.length;
+    added.forEach((token, i) => {
       tokens.push(token);
-      positions.push(i);
-      lengths.push(longest);
+      positions.push(position + i);
+      lengths.push(length);
     });
-    for (const row of rows) {
-      start.rows.push(tokens.length);
-      row.forEach((token, i) => {
-        tokens.push(token);
-        positions.push(prefix.length + i);
-        lengths.push(prefix.length + row.length);
-      });
-    }
-  }
-  const full = groups.every(
-    ({ prefix, rows }) =>
-      prefix.length === prefixLength && rows.length === rowCount && rows.every((row) => row.length === rowLength),
-  );
+    return start;
+  };
+  const longestOf = ({ prefix, rows }: SequenceGroup) => prefix.length + Math.max(0, ...rows.map((row) => row.length));
+  put(groups[0]?.prefix.slice(0, root) ?? [], 0, Math.max(0, ...groups.map(longestOf)));
+  const starts = groups.map((group) => {
+    const { prefix, rows } = group;
+    return {
+      prefix: put(prefix.slice(root), root, longestOf(group)),
+      rows: rows.map((row) => put(row, prefix.length, prefix.length + row.length)),
+    };
+  });
+  const full =
+    root === rootSlots &&
+    groups.every(
+      ({ prefix, rows }) =>
+        prefix.length === root + prefixLength &&
+        rows.length === rowCount &&
+        rows.every((row) => row.length === rowLength),
+    );
   // One dummy token stands in every empty slot: nobody sees it and nothing is read from it.
   const dummy = tokens.length;
   if (!full) {
@@ -118,11 +147,14 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
     lengths.push(1);
   }
 
-  const prefixAt = (group: number, i: number) => (i < groups[group].prefix.length ? starts[group].prefix + i : dummy);
+  const rootAt = (i: number) => (i < root ? i : dummy);
+  const prefixAt = (group: number, i: number) =>
+    root + i < groups[group].prefix.length ? starts[group].prefix + i : dummy;
   const rowAt = (group: number, row: number, i: number) =>
     i < (groups[group].rows[row]?.length ?? 0) ? starts[group].rows[row] + i : dummy;
 
   const slotsOf = (heads: number) => [
+    ...headSlots(config, heads, { groups: 1, rows: 1, tokens: rootSlots }, (_group, _row, i) => rootAt(i)),
     ...headSlots(config, heads, { groups: groups.length, rows: 1, tokens: prefixLength }, (group, _, i) =>
       prefixAt(group, i),
     ),
@@ -133,9 +165,10 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
 
   const feeds: Record<string, Tensor> = {
     tokens: int32(tokens),
+    root_positions: tensor("int32", [1, 1, rootSlots], keyPositions(rootSlots, rootAt)),
     prefix_positions: tensor(
       "int32",
-      [groups.length, prefixLength],
+      [groups.length, 1, prefixLength],
       keyPositions(groups.length * prefixLength, (slot) =>
         prefixAt(Math.floor(slot / prefixLength), slot % prefixLength),
       ),
@@ -154,8 +187,9 @@ function layFlat(config: DecoderConfig, groups: readonly SequenceGroup[], shorte
   /** The flat token that predicts a place; -1 for the first token of a sequence. */
   const predictor = ({ group, row, index }: TokenPlace): number => {
     if (index > 0) return starts[group].rows[row] + index - 1;
-    const place = groups[group].prefix.length + index;
-    return place > 0 ? starts[group].prefix + place - 1 : -1;
+    const before = groups[group].prefix.length + index - 1;
+    if (before < 0) return -1;
+    return before < root ? before : starts[group].prefix + before - root;
   };
   const read = (places: readonly TokenPlace[]): ReadStates | undefined => {
     const flat = places.map(predictor);

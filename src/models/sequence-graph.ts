@@ -1,6 +1,7 @@
 import {
   addDims,
   concat,
+  expand,
   gatherRows,
   input,
   mulDims,
@@ -36,25 +37,35 @@ interface SequenceGraphOptions {
 }
 
 /**
- * Final hidden states of whole sequences, as packSequences lays them out: groups of rows behind a prefix that is computed once.
+ * Final hidden states of whole sequences, as packSequences lays them out: groups of rows behind a prefix that is computed once,
+ * and what all prefixes begin with, the root, computed once for all groups.
  */
 export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix, states }: SequenceGraphOptions): Node {
   const { heads, keyValueHeads, headDim } = config;
   const [tokens, groups, rows, rowTokens] = ["tokens", "groups", "rows", "row_tokens"].map(size);
+  const rootTokens: Dim = withPrefix ? size("root_tokens") : 0;
   const prefixTokens: Dim = withPrefix ? size("prefix_tokens") : 0;
-  const own: Slots = { groups, rows, tokens: rowTokens };
-  const shared: Slots = { groups, rows: 1, tokens: prefixTokens };
-  const slotCount = (perRow: number) =>
-    addDims(mulDims(groups, perRow, prefixTokens), mulDims(groups, rows, perRow, rowTokens));
+  const slotsOfRoot: Slots = { groups: 1, rows: 1, tokens: rootTokens };
+  const slotsOfPrefixes: Slots = { groups, rows: 1, tokens: prefixTokens };
+  const slotsOfRows: Slots = { groups, rows, tokens: rowTokens };
+  /** Slots of the root, of the prefixes and of the rows, for so many heads. */
+  const slotCounts = (count: number) =>
+    (withPrefix ? [slotsOfRoot, slotsOfPrefixes, slotsOfRows] : [slotsOfRows]).map((slots) =>
+      mulDims(slots.groups, slots.rows, count, slots.tokens),
+    );
   const routeInputs = (name: string, count: number) => ({
-    slots: input(`${name}_slots`, "int32", [slotCount(count)]),
+    slots: input(`${name}_slots`, "int32", [addDims(...slotCounts(count))]),
     inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
   });
   const queryRoute = routeInputs("query", heads);
   const keyRoute = routeInputs("key", keyValueHeads);
   const rowPositions = input("row_positions", "int32", [groups, rows, rowTokens]);
-  const prefixPositions = input("prefix_positions", "int32", [groups, prefixTokens]);
-  const prefixAsRow = reshape(prefixPositions, [groups, 1, prefixTokens]);
+  const prefixPositions = input("prefix_positions", "int32", [groups, 1, prefixTokens]);
+  const rootPositions = input("root_positions", "int32", [1, 1, rootTokens]);
+  /** What stands before the rows of each group. */
+  const behindRoot = (root: Node, prefixes: Node, axis: number): Node =>
+    concat([expand(root, [groups, ...root.shape.slice(1)]), prefixes], axis);
+  const positionsBefore = behindRoot(rootPositions, prefixPositions, 2);
 
   const positions = positionInputs(config, tokens);
   const reads = states === "read" ? readTokens(positions, tokens) : undefined;
@@ -68,7 +79,7 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix,
   /** The last layer's attention, where only some tokens ask. */
   const readAttention = (query: Node, segments: readonly Segment[], layer: LayerConfig): Node => {
     const toOwn = visibilityBias(readPositions, rowPositions, layer.window);
-    const seen = withPrefix ? concat([visibilityBias(readPositions, prefixAsRow, layer.window), toOwn], -1) : toOwn;
+    const seen = withPrefix ? concat([visibilityBias(readPositions, positionsBefore, layer.window), toOwn], -1) : toOwn;
     const slots: Slots = { groups, rows, tokens: rowReads };
     const inSlots = intoSlots(query, heads, headDim, readRoute);
     return outOfSlots(
@@ -80,15 +91,6 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix,
     );
   };
 
-  const bias = (window: number | undefined) => {
-    const toOwn = visibilityBias(rowPositions, rowPositions, window);
-    if (!withPrefix) return { own: toOwn, prefix: undefined };
-    return {
-      own: concat([visibilityBias(rowPositions, prefixAsRow, window), toOwn], -1),
-      prefix: visibilityBias(prefixAsRow, prefixAsRow, window),
-    };
-  };
-
   return decoder(
     config,
     scope,
@@ -96,39 +98,42 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix,
     positions,
     (q, k, v, layer, index) => {
       const shape = attentionShape(config, layer);
-      const parts = (x: Node, perKey: number, route: typeof queryRoute): Node[] => {
-        const inSlots = intoSlots(x, perKey * keyValueHeads, headDim, route);
-        const lengths = [
-          mulDims(groups, perKey * keyValueHeads, prefixTokens),
-          mulDims(groups, rows, perKey * keyValueHeads, rowTokens),
-        ];
-        return withPrefix ? split(inSlots, 0, lengths) : [inSlots];
-      };
-      const keyValues = [k, v].map((x) => parts(x, 1, keyRoute));
-      const last = keyValues[0].length - 1;
-      const [ownKeys, ownValues] = keyValues.map((x) =>
-        reshape(x[last], [groups, keyValueHeads, rows, rowTokens, headDim]),
+      const parts = (x: Node, count: number, route: typeof queryRoute): Node[] =>
+        split(intoSlots(x, count, headDim, route), 0, slotCounts(count));
+      const keyValues = [k, v].map((x) => parts(x, keyValueHeads, keyRoute));
+      const segment = ([keys, values]: readonly Node[], shared: boolean): Segment => ({ keys, values, shared });
+      const ownSegment = segment(
+        keyValues.map((x) => reshape(x.at(-1)!, [groups, keyValueHeads, rows, rowTokens, headDim])),
+        false,
       );
-      const ownSegment = { keys: ownKeys, values: ownValues, shared: false };
-      const prefixSegment = () => {
-        const [keys, values] = keyValues.map((x) => reshape(x[0], [groups, keyValueHeads, prefixTokens, headDim]));
-        return { keys, values, shared: true };
+      const before = () => {
+        const roots = keyValues.map(([x]) => reshape(x, [1, keyValueHeads, rootTokens, headDim]));
+        const prefixes = keyValues.map(([, x]) => reshape(x, [groups, keyValueHeads, prefixTokens, headDim]));
+        const both = roots.map((root, i) => behindRoot(root, prefixes[i], 2));
+        return { root: segment(roots, true), beforeRows: segment(both, true) };
       };
-      const segments = withPrefix ? [prefixSegment(), ownSegment] : [ownSegment];
-      if (reads !== undefined && index === config.layers.length - 1) return readAttention(q, segments, layer);
-      const queries = parts(q, heads / keyValueHeads, queryRoute);
-      const { own: ownBias, prefix: prefixBias } = bias(layer.window);
-      if (prefixBias === undefined) {
-        return outOfSlots(attend(queries[0], segments, ownBias, own, shape), heads, headDim, tokens, queryRoute);
+      const shared = withPrefix ? before() : undefined;
+      if (reads !== undefined && index === config.layers.length - 1) {
+        return readAttention(q, shared === undefined ? [ownSegment] : [shared.beforeRows, ownSegment], layer);
       }
-      const attended = concat(
-        [
-          attend(queries[0], segments.slice(0, 1), prefixBias, shared, shape),
-          attend(queries[1], segments, ownBias, own, shape),
-        ],
-        0,
-      );
-      return outOfSlots(attended, heads, headDim, tokens, queryRoute);
+      const queries = parts(q, heads, queryRoute);
+      const bias = (asking: Node, asked: Node) => visibilityBias(asking, asked, layer.window);
+      const toOwn = bias(rowPositions, rowPositions);
+      const attended =
+        shared === undefined
+          ? [attend(queries[0], [ownSegment], toOwn, slotsOfRows, shape)]
+          : [
+              attend(queries[0], [shared.root], bias(rootPositions, rootPositions), slotsOfRoot, shape),
+              attend(queries[1], [shared.beforeRows], bias(prefixPositions, positionsBefore), slotsOfPrefixes, shape),
+              attend(
+                queries[2],
+                [shared.beforeRows, ownSegment],
+                concat([bias(rowPositions, positionsBefore), toOwn], -1),
+                slotsOfRows,
+                shape,
+              ),
+            ];
+      return outOfSlots(concat(attended, 0), heads, headDim, tokens, queryRoute);
     },
     reads,
   );

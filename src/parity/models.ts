@@ -105,6 +105,18 @@ class ModelParity {
       const shared = await scoring.run({ groups, selected: moved });
       await this.compareLogProbs(`${prefix}logprobs`, behind, shared.logProbs, "behind a prefix");
 
+      const rooted: number[] = [];
+      for (const [number, row] of fixture.rows.entries()) {
+        // Two groups with the same row, whose prefixes are two parts and one part of three of it: the one part is their root.
+        const cut = Math.ceil(row.length / 3);
+        const groups = [2 * cut, cut].map((length) => ({ prefix: row.slice(0, length), rows: [row.slice(length)] }));
+        const selected = all.flatMap((token) =>
+          token.row === number ? [{ ...token, row: 0, index: token.index - 2 * cut }] : [],
+        );
+        rooted.push(...(await scoring.run({ groups, selected })).logProbs);
+      }
+      await this.compareLogProbs(`${prefix}logprobs`, all, rooted, "behind a root");
+
       const response = all.map(({ row, index }) => fixture.response[row][index]);
       const sum = logProbs.reduce((total, value, i) => total + (response[i] ? value : 0), 0);
       const expected = await fixture.scalar(`${prefix}nll`);

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { commonLength, compare, layRows } from "./rows.js";
+import { commonLength } from "../../models/batch.js";
+import { compare, layRows } from "./rows.js";
 
 /** Few tokens, so that sequences begin alike. */
 const sequence = fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 8 });

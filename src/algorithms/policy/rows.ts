@@ -1,4 +1,4 @@
-import type { SequenceGroup } from "../../models/batch.js";
+import { commonLength, rootLength, type SequenceGroup } from "../../models/batch.js";
 
 /** Token sequences laid out for one forward pass: each distinct beginning is computed as few times as it pays. */
 export interface LaidRows {
@@ -42,6 +42,7 @@ export function layRows(sequences: readonly (readonly number[])[], hiddenSize: n
 /** Rows in groups: neighbours with at least `shortest` tokens in common stay together. */
 function split(rows: readonly (readonly number[])[], common: readonly number[], shortest: number): SequenceGroup[] {
   const groups: SequenceGroup[] = [];
+  const least = Math.min(...common);
   let start = 0;
   let shared = Infinity;
   for (let i = 1; i <= rows.length; i++) {
@@ -50,7 +51,8 @@ function split(rows: readonly (readonly number[])[], common: readonly number[], 
       continue;
     }
     const own = rows.slice(start, i);
-    const length = own.length === 1 ? 0 : shared;
+    // A row alone has its beginning apart as far as all rows have it: that is computed once.
+    const length = own.length > 1 ? shared : rows.length > 1 ? least : 0;
     groups.push({ prefix: own[0].slice(0, length), rows: own.map((row) => row.slice(length)) });
     start = i;
     shared = Infinity;
@@ -66,23 +68,16 @@ function work(groups: readonly SequenceGroup[], hiddenSize: number): number {
 
 /** How many tokens groups hold, and how many pairs of slots each head compares, padding among them. */
 export function extent(groups: readonly SequenceGroup[]): { readonly tokens: number; readonly pairs: number } {
+  const root = rootLength(groups);
   const prefix = Math.max(...groups.map((group) => group.prefix.length));
   const rowCount = Math.max(...groups.map((group) => group.rows.length));
   const rowLength = Math.max(...groups.flatMap((group) => group.rows.map((row) => row.length)));
   const tokens = groups.reduce(
-    (sum, group) => sum + group.prefix.length + group.rows.reduce((own, row) => own + row.length, 0),
-    0,
+    (sum, group) => sum + group.prefix.length - root + group.rows.reduce((own, row) => own + row.length, 0),
+    root,
   );
-  const pairs = groups.length * (prefix * prefix + rowCount * rowLength * (prefix + rowLength));
+  const pairs = root * root + groups.length * ((prefix - root) * prefix + rowCount * rowLength * (prefix + rowLength));
   return { tokens, pairs };
-}
-
-/** How many first tokens two sequences share. */
-export function commonLength(a: readonly number[], b: readonly number[]): number {
-  const end = Math.min(a.length, b.length);
-  let length = 0;
-  while (length < end && a[length] === b[length]) length++;
-  return length;
 }
 
 /** Lexicographic order; the beginning of a sequence comes before it. */

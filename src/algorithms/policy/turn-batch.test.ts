@@ -2,12 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import { input, mul, reduceSum } from "../../graph/index.js";
 import { getPeftModel } from "../../models/adapters.js";
+import { rootLength } from "../../models/batch.js";
 import { CausalLM } from "../../models/causal-lm.js";
 import { TrainingGraph, type TokenBatch } from "../../models/training-graph.js";
 import { tensor } from "../../tensor/tensor.js";
 import { budgetBatches } from "./batches.js";
 import { decisionNodes } from "./decision-nodes.js";
-import { layRows } from "./rows.js";
+import { extent, layRows } from "./rows.js";
 import { TurnScorer } from "./scorer.js";
 import { choiceFeeds, decisionsByTurn, layTurns, sequencesOf, type TurnTokens } from "./turn-batch.js";
 
@@ -57,6 +58,15 @@ const alike: readonly TurnTokens[] = [22, 23, 24].map((third) => ({
   tokens: [20, 21, third, 60],
   allowed: undefined,
 }));
+
+/** Two prompts that begin alike, each with several replies, and one that is asked alone. */
+const asked: readonly TurnTokens[] = [70, 80, 90].flatMap((question, i) =>
+  Array.from({ length: i === 2 ? 1 : 3 }, (_, reply) => ({
+    prompt: [...prompt, ...Array.from({ length: 20 }, (_, k) => question + k)],
+    tokens: [10 + reply, 20, 30],
+    allowed: undefined,
+  })),
+);
 
 const held: readonly TurnTokens[] = [
   { prompt, tokens: [20, 21], allowed: [Int32Array.of(20, 30), Int32Array.of(21, 22, 23)] },
@@ -119,6 +129,7 @@ describe("layTurns", () => {
   it.each([
     ["free replies", free],
     ["replies that begin alike", alike],
+    ["replies to several prompts that begin alike", asked],
     ["replies held to choices", held],
   ])("gives %s the log-probabilities, values and gradients of turns laid out one by one", async (_, turns) => {
     const alone = await decide(turns.map((turn) => laid([turn])));
@@ -132,6 +143,17 @@ describe("layTurns", () => {
     expect(selected.map(({ row, index }) => [row, index])).toEqual(
       [2, 1, 0].flatMap((row) => [-2, -1, 0, 1].map((index) => [row, index])),
     );
+  });
+
+  it("computes what prompts have in common once, and each prompt once for all its replies", () => {
+    const { groups } = rowsOf(asked, 32);
+    expect(groups.map(({ prefix, rows }) => [prefix.length, rows.length])).toEqual([
+      [30, 1],
+      [50, 3],
+      [50, 3],
+    ]);
+    expect(rootLength(groups)).toBe(30);
+    expect(extent(groups).tokens).toBe(30 + 22 + 2 * (20 + 3 * 2));
   });
 
   it("gives the same gradient in several passes as in one", async () => {

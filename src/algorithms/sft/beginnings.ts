@@ -1,4 +1,5 @@
-import { commonLength, compare } from "../policy/rows.js";
+import { commonLength } from "../../models/batch.js";
+import { compare } from "../policy/rows.js";
 import type { TokenExample } from "./example.js";
 
 /** Rows behind one beginning; a row alone has none. */
