@@ -13,6 +13,17 @@ export function affordableTokens({ hiddenSize, layers }: DecoderConfig): number 
   return Math.max(LEAST_TOKENS, Math.floor(KEPT_VALUES / (KEPT_PER_TOKEN * hiddenSize * layers.length)));
 }
 
+/**
+ * From so many tokens a pass for each of the model's width on, an adapter costs less when it is merged into the weights once a pass
+ * than beside them: measured at widths of 128 and 576.
+ */
+const MERGING_PAYS = 5;
+
+/** How an adapter is best applied in passes over many tokens; see ScopeOptions. */
+export function bestAdapterForm(config: DecoderConfig): "merged" | "separate" {
+  return affordableTokens(config) >= MERGING_PAYS * config.hiddenSize ? "merged" : "separate";
+}
+
 /** The memory that a pass takes, in tokens without attention: long rows fill it by their pairs. */
 export function memoryInTokens(
   { tokens, pairs }: { readonly tokens: number; readonly pairs: number },

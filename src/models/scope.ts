@@ -41,8 +41,8 @@ export interface ScopeOptions {
   readonly transposedWeights: boolean;
   readonly adapter: ReadonlyMap<string, LoraModule>;
   /**
-   * "merged": W + s B A is computed once and used for all tokens, forward and backward, which pays from some 500 tokens a
-   * run; "separate": W x + s B (A x), which keeps W a constant that the runtime may pack.
+   * "merged": W + s B A is computed once and used for all tokens, forward and backward, which pays where they are many for
+   * its width (see bestAdapterForm); "separate": W x + s B (A x), which keeps W a constant that the runtime may pack.
    */
   readonly adapterForm: "merged" | "separate";
   /**

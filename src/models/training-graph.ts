@@ -6,6 +6,7 @@ import type { RandomStream } from "../tensor/random.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
 import { checkTokens, packSequences, type SequenceGroup } from "./batch.js";
 import type { CausalLM } from "./causal-lm.js";
+import { bestAdapterForm } from "./pass-memory.js";
 import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
 import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH } from "./scope.js";
 import { sequenceGraph } from "./sequence-graph.js";
@@ -43,7 +44,7 @@ export interface GraphOptions {
   readonly withPrefix?: boolean;
   /** Batches come with tokens that were chosen among some (`SelectedToken.among`); without, the graph is shorter. */
   readonly withSets?: boolean;
-  /** How the adapter is applied; "merged" pays from some 500 tokens a batch. */
+  /** How the adapter is applied; by default what is faster with as many tokens as a pass of the model may have. */
   readonly adapterForm?: "merged" | "separate";
   /** "int8": gradients through frozen weights in 8 bits, for speed; see ScopeOptions. */
   readonly backward?: "float32" | "int8";
@@ -125,9 +126,9 @@ export class ScoringGraph {
 
   static async create(
     model: CausalLM,
-    { entropy = "none", withPrefix = true, withSets = false, adapterForm = "separate", profile }: GraphOptions = {},
+    { entropy = "none", withPrefix = true, withSets = false, adapterForm, profile }: GraphOptions = {},
   ): Promise<ScoringGraph> {
-    const scope = model.scope(adapterForm);
+    const scope = model.scope(adapterForm ?? bestAdapterForm(model.config));
     const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
@@ -182,17 +183,12 @@ export class TrainingGraph {
   static async create(
     model: CausalLM,
     objective: (policy: PolicyNodes) => Objective,
-    {
-      entropy = "none",
-      withPrefix = true,
-      withSets = false,
-      adapterForm = "merged",
-      backward,
-      profile,
-    }: GraphOptions = {},
+    { entropy = "none", withPrefix = true, withSets = false, adapterForm, backward, profile }: GraphOptions = {},
   ): Promise<TrainingGraph> {
     // Dropout sits on the adapter's path alone, so with it that path must be a path of its own.
-    const form = (model.adapter?.config.loraDropout ?? 0) > 0 ? "separate" : adapterForm;
+    const drops = (model.adapter?.config.loraDropout ?? 0) > 0;
+    const best = backward === "int8" ? "merged" : bestAdapterForm(model.config);
+    const form = drops ? "separate" : (adapterForm ?? best);
     const scope = model.scope(form, { dropout: true, backward });
     const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
     const policy = policyNodes(model.config, scope, hidden, {

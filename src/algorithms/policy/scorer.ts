@@ -29,7 +29,7 @@ export class TurnScorer {
     model: CausalLM,
     { maxTokens, entropies = false }: { readonly maxTokens: number; readonly entropies?: boolean },
   ): Promise<TurnScorer> {
-    const options = { entropy: entropies ? "value" : "none", adapterForm: "merged" } as const;
+    const options = { entropy: entropies ? "value" : "none" } as const;
     return new TurnScorer(model, await ScoringGraph.create(model, options), options, maxTokens);
   }
 

@@ -16,8 +16,6 @@ export interface UpdaterOptions {
   readonly optimizer: OptimizerOptions;
   /** Tokens of one forward and backward pass; a larger minibatch takes several, and gives the same gradient. */
   readonly maxTokens: number;
-  /** "merged" pays where a pass has many tokens. */
-  readonly adapterForm?: "merged" | "separate";
 }
 
 /** What one optimiser step gave. */
@@ -119,10 +117,10 @@ export class PolicyUpdater {
   private async graph(kind: "free" | "held" | "sets"): Promise<TrainingGraph> {
     let graph = this.graphs.get(kind);
     if (graph === undefined) {
-      const { objective, entropy, adapterForm } = this.options;
+      const { objective, entropy } = this.options;
       const written = (policy: PolicyNodes) => objective(kind === "free" ? policy : decisionNodes(policy));
       const withSets = kind === "sets";
-      graph = await TrainingGraph.create(this.model, written, { entropy, adapterForm, withSets });
+      graph = await TrainingGraph.create(this.model, written, { entropy, withSets });
       this.graphs.set(kind, graph);
     }
     return graph;

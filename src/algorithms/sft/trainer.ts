@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { affordableTokens } from "../../models/pass-memory.js";
-import { ScoringGraph, TrainingGraph, type GraphOptions } from "../../models/training-graph.js";
+import { ScoringGraph, TrainingGraph } from "../../models/training-graph.js";
 import { Optimizer, scheduleFactor, type OptimizerState } from "../../optim/index.js";
 import { RandomStream } from "../../tensor/random.js";
 import { float32 } from "../../tensor/tensor.js";
@@ -222,8 +222,7 @@ export class SftTrainer {
   }
 
   private async scorer(withPrefix: boolean): Promise<ScoringGraph> {
-    const options: GraphOptions = { withPrefix, adapterForm: "merged" };
-    return cached(this.scorers, withPrefix, async () => ScoringGraph.create(this.model.causalLM, options));
+    return cached(this.scorers, withPrefix, async () => ScoringGraph.create(this.model.causalLM, { withPrefix }));
   }
 
   private countSkips(skipped: boolean): void {

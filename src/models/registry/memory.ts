@@ -21,10 +21,14 @@ const PROCESS = 150e6;
 const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
 
 /**
- * How often the weights' bytes are in memory. Playing in float32, they are mapped and packed in part; in few bits, they are held, packed
- * and copied while the session is made. Training adds the sessions that score and learn, with the adapter merged in.
+ * How often the bytes of the layers' matrices are in memory, and those of the other weights. Playing in float32, they are mapped and
+ * packed in part; in few bits, they are held, packed and copied while the session is made. Training adds the sessions that score
+ * and learn, each with the output matrix packed for its products.
  */
-const COPIES = { play: { 32: 1.35, 8: 2.9, 4: 2.9 }, train: { 32: 5.6, 8: 6.5, 4: 6.5 } } as const;
+const COPIES = {
+  play: { 32: [1.35, 1.35], 8: [2.9, 2.9], 4: [2.9, 2.9] },
+  train: { 32: [4.1, 7.2], 8: [5.25, 7.2], 4: [5.25, 7.2] },
+} as const;
 
 /** Values that a token was seen to keep for its gradients, for each layer and width, in float32. */
 const KEPT_PER_TOKEN = 23;
@@ -33,7 +37,7 @@ const KEPT_PER_TOKEN = 23;
 const BYTES_PER_TRAINED = 16;
 
 /**
- * About how many bytes of memory a network takes at its peak: 150 MB + copies x weights, and for training + 16 bytes for each value of
+ * About how many bytes of memory a network takes at its peak: 150 MB + copies of its weights, and for training + 16 bytes for each value of
  * the adapter + 4 x 23 x tokens x layers x width. The weights are 4 bytes each, those of the layers' matrices in 8 bits 1.16, in
  * 4 bits 0.64. Fitted to SmolLM2-135M (docs/models.md).
  */
@@ -43,13 +47,14 @@ export function estimateMemory(
 ): number {
   const modules = linearModules(network);
   const layers = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
-  const weights = BYTES_PER_WEIGHT[bits] * layers + 4 * (countParameters(network) - layers);
-  const played = PROCESS + COPIES[use][bits] * weights;
-  if (use === "play") return played;
+  const [ofLayers, ofOthers] = COPIES[use][bits];
+  const weights = ofLayers * BYTES_PER_WEIGHT[bits] * layers + ofOthers * 4 * (countParameters(network) - layers);
+  const held = PROCESS + weights;
+  if (use === "play") return held;
   const adapter = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
   const width = network.hiddenSize * network.layers.length;
   const tokens = maxTokens ?? affordableTokens(network);
-  return played + BYTES_PER_TRAINED * adapter + 4 * KEPT_PER_TOKEN * tokens * width;
+  return held + BYTES_PER_TRAINED * adapter + 4 * KEPT_PER_TOKEN * tokens * width;
 }
 
 /** All weights of a network; an output matrix that is the embedding counts once. */
