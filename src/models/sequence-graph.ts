@@ -12,8 +12,16 @@ import {
   type Dim,
   type Node,
 } from "../graph/index.js";
-import { attend, attentionShape, intoSlots, outOfSlots, type Segment, type Slots } from "../nn/attention.js";
-import type { DecoderConfig, LayerConfig } from "../nn/config.js";
+import {
+  attend,
+  attentionShape,
+  intoSlots,
+  outOfSlots,
+  type Route,
+  type Segment,
+  type Slots,
+} from "../nn/attention.js";
+import type { DecoderConfig } from "../nn/config.js";
 import { decoder, type Positions, type ReadTokens } from "../nn/decoder.js";
 import type { Scope } from "../nn/scope.js";
 import { visibilityBias } from "../nn/visibility.js";
@@ -36,59 +44,55 @@ interface SequenceGraphOptions {
   readonly states: "all" | "read";
 }
 
+/** Tokens that ask together, and where each stands: [groups, rows, tokens]. */
+interface Part {
+  readonly slots: Slots;
+  readonly positions: Node;
+}
+
+/** Keys and values, and where each of them stands: [groups, rows or 1, keys]. */
+interface Seen extends Segment {
+  readonly positions: Node;
+}
+
 /**
  * Final hidden states of whole sequences, as packSequences lays them out: groups of rows behind a prefix that is computed once,
  * and what all prefixes begin with, the root, computed once for all groups.
  */
 export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix, states }: SequenceGraphOptions): Node {
   const { heads, keyValueHeads, headDim } = config;
-  const [tokens, groups, rows, rowTokens] = ["tokens", "groups", "rows", "row_tokens"].map(size);
-  const rootTokens: Dim = withPrefix ? size("root_tokens") : 0;
-  const prefixTokens: Dim = withPrefix ? size("prefix_tokens") : 0;
-  const slotsOfRoot: Slots = { groups: 1, rows: 1, tokens: rootTokens };
-  const slotsOfPrefixes: Slots = { groups, rows: 1, tokens: prefixTokens };
-  const slotsOfRows: Slots = { groups, rows, tokens: rowTokens };
-  /** Slots of the root, of the prefixes and of the rows, for so many heads. */
-  const slotCounts = (count: number) =>
-    (withPrefix ? [slotsOfRoot, slotsOfPrefixes, slotsOfRows] : [slotsOfRows]).map((slots) =>
-      mulDims(slots.groups, slots.rows, count, slots.tokens),
-    );
-  const routeInputs = (name: string, count: number) => ({
-    slots: input(`${name}_slots`, "int32", [addDims(...slotCounts(count))]),
-    inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
+  const [tokens, groups, rows] = ["tokens", "groups", "rows"].map(size);
+  const part = (name: string, slots: Slots): Part => ({
+    slots,
+    positions: input(`${name}_positions`, "int32", [slots.groups, slots.rows, slots.tokens]),
+  });
+  const root = part("root", { groups: 1, rows: 1, tokens: size("root_tokens") });
+  const prefixes = part("prefix", { groups, rows: 1, tokens: size("prefix_tokens") });
+  const ownRows = part("row", { groups, rows, tokens: size("row_tokens") });
+  const parts = withPrefix ? [root, prefixes, ownRows] : [ownRows];
+  const slotCounts = (headCount: number) =>
+    parts.map(({ slots }) => mulDims(slots.groups, slots.rows, headCount, slots.tokens));
+  const routeInputs = (name: string, headCount: number): Route => ({
+    slots: input(`${name}_slots`, "int32", [addDims(...slotCounts(headCount))]),
+    inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, headCount)]),
   });
   const queryRoute = routeInputs("query", heads);
   const keyRoute = routeInputs("key", keyValueHeads);
-  const rowPositions = input("row_positions", "int32", [groups, rows, rowTokens]);
-  const prefixPositions = input("prefix_positions", "int32", [groups, 1, prefixTokens]);
-  const rootPositions = input("root_positions", "int32", [1, 1, rootTokens]);
+  const inParts = (x: Node, headCount: number, route: Route): Node[] =>
+    split(intoSlots(x, headCount, headDim, route), 0, slotCounts(headCount));
   /** What stands before the rows of each group. */
-  const behindRoot = (root: Node, prefixes: Node, axis: number): Node =>
-    concat([expand(root, [groups, ...root.shape.slice(1)]), prefixes], axis);
-  const positionsBefore = behindRoot(rootPositions, prefixPositions, 2);
+  const behindRoot = (ofRoot: Node, ofPrefixes: Node): Node =>
+    concat([expand(ofRoot, [groups, ...ofRoot.shape.slice(1)]), ofPrefixes], 2);
+  const positionsBefore = behindRoot(root.positions, prefixes.positions);
 
   const positions = positionInputs(config, tokens);
   const reads = states === "read" ? readTokens(positions, tokens) : undefined;
-  const [readCount, rowReads] = [size("reads"), size("row_reads")];
-  const readRoute = {
-    slots: input("read_slots", "int32", [mulDims(groups, rows, heads, rowReads)]),
+  /** Those that ask in the last layer, where only some do. */
+  const reading = part("read", { groups, rows, tokens: size("row_reads") });
+  const readCount = size("reads");
+  const readRoute: Route = {
+    slots: input("read_slots", "int32", [mulDims(groups, rows, heads, reading.slots.tokens)]),
     inverse: input("read_inverse", "int32", [mulDims(readCount, heads)]),
-  };
-  const readPositions = input("read_positions", "int32", [groups, rows, rowReads]);
-
-  /** The last layer's attention, where only some tokens ask. */
-  const readAttention = (query: Node, segments: readonly Segment[], layer: LayerConfig): Node => {
-    const toOwn = visibilityBias(readPositions, rowPositions, layer.window);
-    const seen = withPrefix ? concat([visibilityBias(readPositions, positionsBefore, layer.window), toOwn], -1) : toOwn;
-    const slots: Slots = { groups, rows, tokens: rowReads };
-    const inSlots = intoSlots(query, heads, headDim, readRoute);
-    return outOfSlots(
-      attend(inSlots, segments, seen, slots, attentionShape(config, layer)),
-      heads,
-      headDim,
-      readCount,
-      readRoute,
-    );
   };
 
   return decoder(
@@ -97,42 +101,32 @@ export function sequenceGraph(config: DecoderConfig, scope: Scope, { withPrefix,
     input("tokens", "int32", [tokens]),
     positions,
     (q, k, v, layer, index) => {
-      const shape = attentionShape(config, layer);
-      const parts = (x: Node, count: number, route: typeof queryRoute): Node[] =>
-        split(intoSlots(x, count, headDim, route), 0, slotCounts(count));
-      const keyValues = [k, v].map((x) => parts(x, keyValueHeads, keyRoute));
-      const segment = ([keys, values]: readonly Node[], shared: boolean): Segment => ({ keys, values, shared });
-      const ownSegment = segment(
-        keyValues.map((x) => reshape(x.at(-1)!, [groups, keyValueHeads, rows, rowTokens, headDim])),
-        false,
-      );
-      const before = () => {
-        const roots = keyValues.map(([x]) => reshape(x, [1, keyValueHeads, rootTokens, headDim]));
-        const prefixes = keyValues.map(([, x]) => reshape(x, [groups, keyValueHeads, prefixTokens, headDim]));
-        const both = roots.map((root, i) => behindRoot(root, prefixes[i], 2));
-        return { root: segment(roots, true), beforeRows: segment(both, true) };
+      const ask = (queries: Node, asking: Part, segments: readonly Seen[]): Node => {
+        const biases = segments.map((each) => visibilityBias(asking.positions, each.positions, layer.window));
+        return attend(queries, segments, concat(biases, -1), asking.slots, attentionShape(config, layer));
       };
-      const shared = withPrefix ? before() : undefined;
+      const [keyParts, valueParts] = [k, v].map((x) => inParts(x, keyValueHeads, keyRoute));
+      const seen = (take: (parts: readonly Node[]) => Node, positions: Node, shared: boolean): Seen => ({
+        keys: take(keyParts),
+        values: take(valueParts),
+        positions,
+        shared,
+      });
+      const ofRoot = ([x]: readonly Node[]) => reshape(x, [1, keyValueHeads, root.slots.tokens, headDim]);
+      const ofPrefixes = ([, x]: readonly Node[]) =>
+        reshape(x, [groups, keyValueHeads, prefixes.slots.tokens, headDim]);
+      const ofRows = (each: readonly Node[]) =>
+        reshape(each.at(-1)!, [groups, keyValueHeads, rows, ownRows.slots.tokens, headDim]);
+      const before = (each: readonly Node[]) => behindRoot(ofRoot(each), ofPrefixes(each));
+      // The root sees itself; a prefix what stands before the rows, which is itself behind the root; rows that and themselves.
+      const shared = withPrefix ? [seen(ofRoot, root.positions, true), seen(before, positionsBefore, true)] : [];
+      const seenByRows = [...shared.slice(1), seen(ofRows, ownRows.positions, false)];
       if (reads !== undefined && index === config.layers.length - 1) {
-        return readAttention(q, shared === undefined ? [ownSegment] : [shared.beforeRows, ownSegment], layer);
+        const attended = ask(intoSlots(q, heads, headDim, readRoute), reading, seenByRows);
+        return outOfSlots(attended, heads, headDim, readCount, readRoute);
       }
-      const queries = parts(q, heads, queryRoute);
-      const bias = (asking: Node, asked: Node) => visibilityBias(asking, asked, layer.window);
-      const toOwn = bias(rowPositions, rowPositions);
-      const attended =
-        shared === undefined
-          ? [attend(queries[0], [ownSegment], toOwn, slotsOfRows, shape)]
-          : [
-              attend(queries[0], [shared.root], bias(rootPositions, rootPositions), slotsOfRoot, shape),
-              attend(queries[1], [shared.beforeRows], bias(prefixPositions, positionsBefore), slotsOfPrefixes, shape),
-              attend(
-                queries[2],
-                [shared.beforeRows, ownSegment],
-                concat([bias(rowPositions, positionsBefore), toOwn], -1),
-                slotsOfRows,
-                shape,
-              ),
-            ];
+      const seenByParts = [...shared.map((each) => [each]), seenByRows];
+      const attended = inParts(q, heads, queryRoute).map((queries, i) => ask(queries, parts[i], seenByParts[i]));
       return outOfSlots(concat(attended, 0), heads, headDim, tokens, queryRoute);
     },
     reads,
