@@ -102,6 +102,19 @@ export class Emitter {
     return this.emitAll(opType, inputs, { ...options, outputs: 1 })[0];
   }
 
+  /** Gives values that nodes compute other names, wherever they are read. */
+  rename(names: ReadonlyMap<string, string>): void {
+    const renameIn = (nodes: readonly NodeProto[]) => {
+      for (const node of nodes) {
+        node.input = node.input.map((name) => names.get(name) ?? name);
+        node.output = node.output.map((name) => names.get(name) ?? name);
+        for (const { g } of node.attribute) if (g !== undefined) renameIn(g.node);
+      }
+    };
+    renameIn(this.nodes);
+    for (const name of names.keys()) this.declared.delete(name);
+  }
+
   /** A constant inside the graph; equal small constants are written once. */
   constant(dtype: DType, shape: readonly number[], data: TypedArray): string {
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);

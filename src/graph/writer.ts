@@ -104,11 +104,15 @@ function emit(
     emitter.declare(emittedNames[0], node.dtype, node.shape);
     names.push(emittedNames);
   }
-  // An Identity gives each output its public name; the runtime folds it away.
+  const computed = new Set(emitter.nodes.flatMap(({ output }) => output));
+  const publicNames = new Map<string, string>();
   for (const [name, node] of Object.entries(outputs)) {
-    emitter.emit("Identity", [names[numberOf.get(node)!][0]]);
-    emitter.nodes[emitter.nodes.length - 1].output = [name];
+    const [inner] = names[numberOf.get(node)!];
+    // What is given under two names, or as it came, takes a copy.
+    const isFree = computed.has(inner) && !publicNames.has(inner);
+    publicNames.set(isFree ? inner : emitter.emit("Identity", [inner]), name);
   }
+  emitter.rename(publicNames);
   return emitter;
 }
 
