@@ -1,8 +1,8 @@
+import { commonLength } from "../models/batch.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import { ropeRegime } from "../nn/rope.js";
 import { firstTokens, reusable, sequenceLength, type Job } from "./job.js";
 import { cacheShape, KvCache, moveRows, roomFor } from "./kv-cache.js";
-import { commonLength } from "../models/batch.js";
 
 /** Tokens whose keys and values are held, behind the prefix. */
 interface Held {

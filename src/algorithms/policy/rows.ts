@@ -42,7 +42,8 @@ export function layRows(sequences: readonly (readonly number[])[], hiddenSize: n
 /** Rows in groups: neighbours with at least `shortest` tokens in common stay together. */
 function split(rows: readonly (readonly number[])[], common: readonly number[], shortest: number): SequenceGroup[] {
   const groups: SequenceGroup[] = [];
-  const least = Math.min(...common);
+  /** What all rows begin with, where there are several. */
+  const root = common.length === 0 ? 0 : Math.min(...common);
   let start = 0;
   let shared = Infinity;
   for (let i = 1; i <= rows.length; i++) {
@@ -51,8 +52,7 @@ function split(rows: readonly (readonly number[])[], common: readonly number[], 
       continue;
     }
     const own = rows.slice(start, i);
-    // A row alone has its beginning apart as far as all rows have it: that is computed once.
-    const length = own.length > 1 ? shared : rows.length > 1 ? least : 0;
+    const length = own.length > 1 ? shared : root;
     groups.push({ prefix: own[0].slice(0, length), rows: own.map((row) => row.slice(length)) });
     start = i;
     shared = Infinity;
