@@ -8,7 +8,15 @@ export type Message = { role: "system" | "user" | "assistant"; content: string }
  * One GRPO step: `completions` replies of exactly `new_tokens` tokens, `group` for each prompt, scored, and one update.
  * Count: 1. Peers: peers/grpo.py.
  */
-export type GrpoWork = { work: "grpo"; completions: number; group: number; new_tokens: number; prompts: Message[][] };
+export type GrpoWork = {
+  work: "grpo";
+  completions: number;
+  group: number;
+  new_tokens: number;
+  prompts: Message[][];
+  /** Ours only: gradients through the frozen weights in 8 bits. */
+  backward?: "int8";
+};
 
 const system =
   "You are an expert blackjack player. Every turn you are told your total, the card that the dealer shows, and whether you " +
@@ -36,6 +44,9 @@ function defineCase(name: string, metric: Metric, options: Partial<BenchCase> = 
   return { name, parameters: step, metric, maxRuns: 3, ...options };
 }
 
+/** The step with gradients in 8 bits. */
+const int8Step: GrpoWork = { ...step, backward: "int8" };
+
 function trl(options: string[]): PeerSide {
   return {
     environment: ".venv",
@@ -57,6 +68,7 @@ export const bench: Bench = {
   prepare: async (context, peers) => prepareWeights(context, peers),
   cases: [
     defineCase("step_time", { kind: "seconds" }),
+    defineCase("step_time_int8", { kind: "seconds" }, { parameters: int8Step, oursOnly: true }),
     defineCase("peak_memory", { kind: "peak_bytes" }, { fresh: true, warmup: 0, repeat: 2, maxRuns: 1 }),
   ],
 };

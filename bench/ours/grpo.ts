@@ -15,23 +15,32 @@ function distinctCharacters({ completions }: RewardBatch): number[] {
   return completions.map((completion) => new Set(completion).size);
 }
 
-/** This project's side of `npm run bench -- grpo`: one trainer, which waits between its steps until more are asked for. */
+/** One trainer, which waits between its steps until more are asked for. */
 class Steps implements Tracker {
   private seconds: number[] = [];
   private goOn = () => {};
   private stepMade = () => {};
   private training: Promise<unknown> | undefined;
+  private readonly ending = new AbortController();
 
-  async handle({ repeat, ...work }: Request & GrpoWork): Promise<Result> {
+  constructor(private readonly work: GrpoWork) {}
+
+  async make(repeat: number): Promise<Result> {
     this.seconds = [];
     while (this.seconds.length < repeat) {
       const made = new Promise<void>((resolve) => (this.stepMade = resolve));
       this.goOn();
-      this.training ??= train(work, this);
+      this.training ??= train(this.work, this, this.ending.signal);
       // An error ends the wait too.
       await Promise.race([made, this.training]);
     }
     return { seconds: this.seconds, count: 1 };
+  }
+
+  async end(): Promise<void> {
+    this.ending.abort();
+    this.goOn();
+    await this.training;
   }
 
   async log(_step: number, record: Readonly<Record<string, number>>): Promise<void> {
@@ -42,10 +51,12 @@ class Steps implements Tracker {
   }
 }
 
-async function train({ completions, group, new_tokens, prompts }: GrpoWork, tracker: Tracker): Promise<void> {
+async function train(work: GrpoWork, tracker: Tracker, signal: AbortSignal): Promise<void> {
+  const { completions, group, new_tokens, prompts, backward } = work;
   const base = await AutoModelForCausalLM.fromPretrained(values.model!, {
     device: "cpu",
     threads: Number(values.threads),
+    backward,
   });
   const model = await getPeftModel(base, { r: 16, loraAlpha: 32, targetModules: "all-linear" });
   const trainer = new GrpoTrainer({
@@ -65,9 +76,21 @@ async function train({ completions, group, new_tokens, prompts }: GrpoWork, trac
     },
     trackers: [tracker],
   });
-  await trainer.train();
+  await trainer.train({ signal });
+  await base.close();
 }
 
-const steps = new Steps();
-await serve((request) => steps.handle(request as Request & GrpoWork));
+/** The trainer of the newest case: two would be measured beside each other's memory. */
+let current: { readonly backward: GrpoWork["backward"]; readonly steps: Steps } | undefined;
+
+/** This project's side of `npm run bench -- grpo`. */
+async function handle({ repeat, ...work }: Request & GrpoWork): Promise<Result> {
+  if (current?.backward !== work.backward || current === undefined) {
+    await current?.steps.end();
+    current = { backward: work.backward, steps: new Steps(work) };
+  }
+  return current.steps.make(repeat);
+}
+
+await serve((request) => handle(request as Request & GrpoWork));
 process.exit(0);

@@ -23,7 +23,7 @@ export const REPLY_SETTINGS = [
 const runGroups = {
   Run: ["episodes", "turns", "seed"],
   Environment: ["maxSteps", "numEnvs"],
-  Model: ["model", "adapter", "device", "threads", "quantise"],
+  Model: ["model", "adapter", "device", "threads", "quantise", "backward"],
   Replies: [...REPLY_SETTINGS, "temperature", "invalidPenalty"],
   "Watching and saving": ["evalEpisodes", "entropyFloor", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
   "What is trained": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],

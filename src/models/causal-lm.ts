@@ -2,14 +2,14 @@ import { LlamaGymError } from "../errors.js";
 import type { CompiledGraph, Node } from "../graph/index.js";
 import type { DecoderConfig } from "../nn/config.js";
 import { valueHead, type ValueHeadConfig } from "../nn/value-head.js";
-import type { Device } from "../runtime/device.js";
+import { resolveProviders, type Device } from "../runtime/device.js";
 import { Runtime, type SessionOptions } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
 import type { View } from "../runtime/buffer.js";
 import { linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
 import type { LoraConfig, LoraModule } from "./lora.js";
 import type { ParameterBuffer } from "./parameters.js";
-import { loraB, ModelScope, type ScopeOptions, type StoredParameter } from "./scope.js";
+import { loraB, ModelScope, type Backward, type ScopeOptions, type StoredParameter } from "./scope.js";
 import { configPath, openModelSource, type ModelSource } from "./source.js";
 import { ModelWeights } from "./weights.js";
 
@@ -19,6 +19,11 @@ export interface ModelOptions {
   readonly threads?: number;
   /** Holds the layers' matrices in 8 or 4 bits, frozen: less memory, less exact; adapters on top train as ever (QLoRA). */
   readonly quantise?: 8 | 4;
+  /**
+   * "int8" computes the gradients that flow back through the layers' frozen matrices in 8 bits: faster, most of all on processors with
+   * instructions for it, and not exact. Values, and so what is sampled, stay as they are. Not with `quantise`. Default "float32".
+   */
+  readonly backward?: Backward;
 }
 
 /** A low-rank adapter on a model: where it sits and how it was configured. */
@@ -48,11 +53,16 @@ export class CausalLM {
     readonly config: DecoderConfig,
     readonly weights: ModelWeights,
     readonly runtime: Runtime,
+    readonly backward: Backward,
     private readonly trained?: Trained,
   ) {}
 
   /** Opens a model folder or GGUF file; throws a LlamaGymError that names what is wrong with it. */
-  static async open(path: string, { device = "auto", threads, quantise }: ModelOptions = {}): Promise<CausalLM> {
+  static async open(
+    path: string,
+    { device = "auto", threads, quantise, backward = "float32" }: ModelOptions = {},
+  ): Promise<CausalLM> {
+    checkBackward({ device: resolveProviders(device).device, quantise, backward });
     const source = await openModelSource(path);
     try {
       const { config, weights: file } = await matchWeights(
@@ -62,7 +72,7 @@ export class CausalLM {
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
       const quantisation = quantise && { bits: quantise, names, transposed: config.transposedWeights };
       const weights = await ModelWeights.open(file, quantisation);
-      return new CausalLM(source, config, weights, new Runtime({ device, threads }));
+      return new CausalLM(source, config, weights, new Runtime({ device, threads }), backward);
     } catch (error) {
       await source.close();
       throw error;
@@ -112,7 +122,7 @@ export class CausalLM {
   /** Parameters for a network's layers; see ModelScope. */
   scope(
     adapterForm: ScopeOptions["adapterForm"],
-    { dropout = false, backward }: { dropout?: boolean; backward?: ScopeOptions["backward"] } = {},
+    { dropout = false, backward }: { dropout?: boolean; backward?: Backward } = {},
   ): ModelScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     if (this.trained !== undefined && this.trained.adapter === undefined) {
@@ -169,7 +179,8 @@ export class CausalLM {
         "This model is trained already; start from the base model, or merge its adapter first.",
       );
     }
-    return new CausalLM(this.source, this.config, this.weights, this.runtime, { adapter, valueHead, parameters });
+    const { source, config, weights, runtime, backward } = this;
+    return new CausalLM(source, config, weights, runtime, backward, { adapter, valueHead, parameters });
   }
 
   /** Ends the runtime, and with it every form of this model, and closes its files. */
@@ -177,4 +188,17 @@ export class CausalLM {
     await this.runtime.close();
     await this.weights.close();
   }
+}
+
+/** Throws INVALID_ARGUMENT where gradients in 8 bits are asked for and cannot be had. */
+export function checkBackward({ device = "auto", quantise, backward }: ModelOptions): void {
+  if (backward !== "int8") return;
+  const problem =
+    quantise !== undefined
+      ? `is for weights in full precision, and quantise ${quantise} holds them in ${quantise} bits`
+      : device !== "auto" && device !== "cpu"
+        ? `is for the processor, and the device is ${device}`
+        : undefined;
+  if (problem !== undefined)
+    throw new LlamaGymError("INVALID_ARGUMENT", `backward "int8" ${problem}. Leave one of them out.`);
 }

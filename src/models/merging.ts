@@ -33,5 +33,5 @@ export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
     replaced.set(name, outputs.merged.data);
   }
   await session.release();
-  return new CausalLM(model.source, config, weights.withReplaced(replaced), runtime);
+  return new CausalLM(model.source, config, weights.withReplaced(replaced), runtime, model.backward);
 }

@@ -35,6 +35,9 @@ export type StoredParameter =
 
 type QuantisedParameter = Extract<StoredParameter, { kind: "quantised" }>;
 
+/** How gradients flow back through frozen weights. */
+export type Backward = "float32" | "int8";
+
 export interface ScopeOptions {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
   /** Weights are stored [in, out]. */
@@ -46,10 +49,10 @@ export interface ScopeOptions {
    */
   readonly adapterForm: "merged" | "separate";
   /**
-   * "int8" computes the gradients that flow back through frozen weights in 8 bits; values and the adapter's own gradients stay
-   * exact. Only with the "merged" form.
+   * "int8" computes the gradients that flow back through frozen weights in 8 bits; values stay exact, and so does how an
+   * adapter's gradient follows from these. Not for weights that an adapter is merged into, nor for quantised ones.
    */
-  readonly backward?: "float32" | "int8";
+  readonly backward?: Backward;
   /** Probability that the adapter's path drops an input; needs the "separate" form. */
   readonly adapterDropout?: number;
 }
@@ -104,8 +107,10 @@ export class ModelScope implements Scope {
   /** x through a weight as it is stored. */
   private product(name: string, x: Node): Node {
     const parameter = this.options.parameters.get(name);
+    const layout = { transposeB: !this.options.transposedWeights };
     if (parameter?.kind !== "quantised") {
-      return matmul(x, this.tensor(name), { transposeB: !this.options.transposedWeights });
+      const inInt8 = this.options.backward === "int8" && parameter?.kind === "frozen";
+      return (inInt8 ? int8GradientMatmul : matmul)(x, this.tensor(name), layout);
     }
     return quantisedMatmul(x, this.quantisedParts(name, parameter), { bits: parameter.bits, blockSize: BLOCK_SIZE });
   }
@@ -142,10 +147,6 @@ export class ModelScope implements Scope {
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
-    if (this.options.backward === "int8" && transposeB) {
-      const approximate = add(int8GradientMatmul(x, stored), lowRank(x));
-      return withGradientOf(stopGradient(matmul(x, merged, { transposeB })), approximate);
-    }
     // The product with the merged weight gives dx; the skinny products, which are never run forward, give dA and dB.
     return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), lowRank(stopGradient(x)));
   }

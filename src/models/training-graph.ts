@@ -8,7 +8,7 @@ import { checkTokens, packSequences, type SequenceGroup } from "./batch.js";
 import type { CausalLM } from "./causal-lm.js";
 import { bestAdapterForm } from "./pass-memory.js";
 import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
-import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH } from "./scope.js";
+import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH, type Backward } from "./scope.js";
 import { sequenceGraph } from "./sequence-graph.js";
 
 /** A token of a batch whose log-probability is wanted: `index` counts from the prefix's end, below 0 within the prefix. */
@@ -46,8 +46,8 @@ export interface GraphOptions {
   readonly withSets?: boolean;
   /** How the adapter is applied; by default what is faster with as many tokens as a pass of the model may have. */
   readonly adapterForm?: "merged" | "separate";
-  /** "int8": gradients through frozen weights in 8 bits, for speed; see ScopeOptions. */
-  readonly backward?: "float32" | "int8";
+  /** How gradients flow back through frozen weights; by default as the model says (`ModelOptions`). */
+  readonly backward?: Backward;
   readonly profile?: string;
 }
 
@@ -183,12 +183,19 @@ export class TrainingGraph {
   static async create(
     model: CausalLM,
     objective: (policy: PolicyNodes) => Objective,
-    { entropy = "none", withPrefix = true, withSets = false, adapterForm, backward, profile }: GraphOptions = {},
+    {
+      entropy = "none",
+      withPrefix = true,
+      withSets = false,
+      adapterForm,
+      backward = model.backward,
+      profile,
+    }: GraphOptions = {},
   ): Promise<TrainingGraph> {
-    // Dropout sits on the adapter's path alone, so with it that path must be a path of its own.
+    // Dropout sits on the adapter's path alone, and only weights that are constants are rounded to 8 bits.
     const drops = (model.adapter?.config.loraDropout ?? 0) > 0;
-    const best = backward === "int8" ? "merged" : bestAdapterForm(model.config);
-    const form = drops ? "separate" : (adapterForm ?? best);
+    const isApart = drops || backward === "int8";
+    const form = isApart ? "separate" : (adapterForm ?? bestAdapterForm(model.config));
     const scope = model.scope(form, { dropout: true, backward });
     const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
     const policy = policyNodes(model.config, scope, hidden, {

@@ -5,7 +5,7 @@ import type { JsonObject } from "../files/index.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { parseModelConfig } from "../models/architectures/index.js";
 import { estimateMemory, findModel, type MemoryUse } from "../models/registry/index.js";
-import type { TrainConfig } from "./settings.js";
+import { quantiseBits, type TrainConfig } from "./settings.js";
 
 /** What a run will need, and what there is, in bytes. */
 export interface MemoryNeed {
@@ -36,7 +36,7 @@ export async function memoryNeed(
   const memory = await memoryOf(model);
   if (memory === undefined || train === "all") return undefined;
   const use = { use: "train", r, maxTokens } as const;
-  const bits = quantise === "none" ? 32 : quantise === "8" ? 8 : 4;
+  const bits = quantiseBits(quantise) ?? 32;
   const needed = memory({ ...use, bits });
   const text = `${model} needs about ${gigabytes(needed)} of memory to be trained, and ${gigabytes(available)} are free`;
   const numbers = { needed, available };

@@ -16,7 +16,7 @@ import {
 import { envMaker, makeTextAgent, readableEnv } from "./make-agent.js";
 import { memoryNeed } from "./memory.js";
 import { checkWritable, readRunConfig, writeRunConfig } from "./run-folder.js";
-import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
+import { quantiseBits, resolveTrainConfig, type TrainConfig, type TrainOptions } from "./settings.js";
 import { warmStartOf } from "./warm-start-of.js";
 import { Trainer, type TrainingResult, type WatchOptions } from "./trainer.js";
 
@@ -210,14 +210,16 @@ class OpenRun implements Run {
 
 /** Opens the run's model with what is trained of it, and with a value head where the algorithm trains one. */
 async function openModel(config: TrainConfig, onProgress: RunOptions["onDownload"]): Promise<LanguageModel> {
-  const { algorithm, model, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, seed } = config;
+  const { algorithm, model, adapter, device, threads, quantise, backward, train, r, loraAlpha, loraDropout, seed } =
+    config;
   const { targetModules } = config;
   const targets = targetModules === "all-linear" ? targetModules : targetModules.split(",").map((name) => name.trim());
   return openTrainable(model, {
     adapter,
     device,
     threads,
-    quantise: quantise === "none" ? undefined : quantise === "8" ? 8 : 4,
+    quantise: quantiseBits(quantise),
+    backward,
     peftConfig: train === "all" ? null : { r, loraAlpha, loraDropout, targetModules: targets, seed },
     valueHead: algorithms[algorithm].hasCritic ? { kind: config.valueHead, dropout: config.valueHeadDropout } : null,
     onProgress,

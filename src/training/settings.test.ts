@@ -37,6 +37,8 @@ describe("resolveTrainConfig", () => {
     [{ algorithm: "grpo", valueHead: "mlp" }, "valueHead is for algorithms with a value head, and grpo has none"],
     [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "valueHeadDropout is for algorithms with a value head"],
     [{ train: "all", r: 8 }, 'r is a setting of the adapter, and train "all" trains none'],
+    [{ train: "all", backward: "int8" }, 'train "all" freezes none'],
+    [{ quantise: "4", backward: "int8" }, "quantise 4 holds them in 4 bits"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
     [{ algorithm: "grpo", numGenerations: 1 }, "numGenerations must be a whole number of at least 2"],
     [{ algorithm: "grpo", batchSize: 10, numGenerations: 4 }, "Use 12, or another group size"],

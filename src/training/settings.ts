@@ -9,6 +9,7 @@ import {
 } from "../algorithms/shared/settings.js";
 import { algorithms } from "../algorithms/table.js";
 import { ACTION_SCORINGS } from "../rollout/settings.js";
+import { checkBackward } from "../models/causal-lm.js";
 import { EMBEDDED_MODEL } from "../models/embedded.js";
 import { findModel } from "../models/registry/index.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
@@ -44,6 +45,12 @@ export const runSettings = {
     default: "none",
     choices: ["none", "8", "4"],
     description: "bits of the frozen weights, for less memory",
+    source: OURS,
+  },
+  backward: {
+    default: "float32",
+    choices: ["float32", "int8"],
+    description: "how gradients flow back through frozen weights; int8 is faster and less exact",
     source: OURS,
   },
   maxSteps: {
@@ -271,6 +278,24 @@ function checkTogether(run: Settings<typeof runSettings>, maxCompletionLength: n
   const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isOther);
   if (adapterSetting !== undefined && train === "all")
     throw invalid(`${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`);
+  checkFrozenWeights(run);
+}
+
+/** Throws INVALID_ARGUMENT for settings of frozen weights that contradict each other, or that find none. */
+export function checkFrozenWeights({
+  device,
+  train,
+  quantise,
+  backward,
+}: Pick<Settings<typeof runSettings>, "device" | "train" | "quantise" | "backward">): void {
+  checkBackward({ device, quantise: quantiseBits(quantise), backward });
+  if (backward === "int8" && train === "all")
+    throw invalid('backward "int8" is for frozen weights, and train "all" freezes none. Leave one of them out.');
+}
+
+/** What the setting `quantise` asks of a model. */
+export function quantiseBits(quantise: Settings<typeof runSettings>["quantise"]): 8 | 4 | undefined {
+  return quantise === "none" ? undefined : quantise === "8" ? 8 : 4;
 }
 
 /** What the algorithm's settings are where nothing says so. */

@@ -12,6 +12,7 @@ import { RandomStream } from "../tensor/random.js";
 import { openRunTrackers, type Tracker, type TrackerSource } from "../tracking/index.js";
 import { latestCheckpoint, readCheckpoint, writeCheckpoint } from "./checkpoint-folder.js";
 import { withoutVersion } from "./layout-version.js";
+import { quantiseBits } from "./settings.js";
 import { resolveSftRun, sftConfigOf, type SftRunConfig, type SftRunOptions } from "./sft-settings.js";
 
 /** The layout of a run folder; another one is refused. */
@@ -125,9 +126,10 @@ async function openRun(
 }
 
 async function openModel(config: SftRunConfig, onProgress: SftRunExtras["onDownload"]): Promise<LanguageModel> {
-  const { model: id, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, targetModules } = config;
-  const bits = quantise === "none" ? undefined : quantise === "8" ? 8 : 4;
-  const model = await AutoModelForCausalLM.fromPretrained(id, { adapter, device, threads, quantise: bits, onProgress });
+  const { model: id, adapter, device, threads, backward, train, r, loraAlpha, loraDropout, targetModules } = config;
+  const quantise = quantiseBits(config.quantise);
+  const options = { adapter, device, threads, quantise, backward, onProgress };
+  const model = await AutoModelForCausalLM.fromPretrained(id, options);
   try {
     // An adapter that was there is trained on.
     if (model.causalLM.isTrained) return model;

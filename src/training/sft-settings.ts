@@ -1,10 +1,11 @@
 import { resolveSftConfig, sftSettings, type SftConfig } from "../algorithms/sft/config.js";
 import { resolveSettings, type SettingTable, type Settings } from "../algorithms/shared/settings.js";
-import { runSettings } from "./settings.js";
+import { checkFrozenWeights, runSettings } from "./settings.js";
 
 const OURS = "ours";
 
-const { model, adapter, device, threads, quantise, train, r, loraAlpha, loraDropout, targetModules } = runSettings;
+const { model, adapter, device, threads, quantise, backward, train, r, loraAlpha, loraDropout, targetModules } =
+  runSettings;
 
 /** What a run of supervised fine-tuning is besides its algorithm: which model, which examples, what is kept. */
 const sftRunSettings = {
@@ -13,6 +14,7 @@ const sftRunSettings = {
   device,
   threads,
   quantise,
+  backward,
   train,
   r,
   loraAlpha,
@@ -61,7 +63,9 @@ export type SftRunOptions = Partial<SftRunConfig> & Pick<SftRunConfig, "data">;
 
 /** A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name and for values out of range. */
 export function resolveSftRun({ data, ...given }: SftRunOptions): SftRunConfig {
-  return { data, ...resolveSettings("A fine-tuning run", sftRunTable, given) };
+  const config = { data, ...resolveSettings("A fine-tuning run", sftRunTable, given) };
+  checkFrozenWeights(config);
+  return config;
 }
 
 /** The algorithm's own settings of a run. */

@@ -218,19 +218,22 @@ const int8MatmulCase: OperationCase = {
   tolerance: int8Tolerance,
 };
 
-const int8GradientCase: OperationCase = {
-  title: "exact forward",
+const int8GradientCase = (transposeB: boolean): OperationCase => ({
+  title: `exact forward, weight [${transposeB ? "out, in" : "in, out"}]`,
   sizes: matrixSizes.filter(({ rows }) => rows > 0),
-  inputs: ({ rows, columns }) => ({ x: between([rows, 7], -1, 1), weight: between([columns, 7], -1, 1) }),
-  build: ({ x, weight }) => int8GradientMatmul(x, weight),
-  reference: ({ x, weight }) => product(x, weight, { transposeA: false, transposeB: true, alpha: 1 }),
+  inputs: ({ rows, columns }) => ({
+    x: between([rows, 7], -1, 1),
+    weight: between(swap([7, columns], transposeB), -1, 1),
+  }),
+  build: ({ x, weight }) => int8GradientMatmul(x, weight, { transposeB }),
+  reference: ({ x, weight }) => product(x, weight, { transposeA: false, transposeB, alpha: 1 }),
   differentiable: ["x"],
   tolerance: int8Tolerance,
-};
+});
 
 export const productCases = {
   int8Matmul: [int8MatmulCase],
-  int8GradientMatmul: [int8GradientCase],
+  int8GradientMatmul: [int8GradientCase(true), int8GradientCase(false)],
   dropout: [
     dropoutCase("a pattern longer than the values", 64, 5),
     dropoutCase("a pattern that repeats", 4, 3),

@@ -1,6 +1,7 @@
 import { sameDim } from "../dim.js";
 import { MICROSOFT } from "../emitter.js";
 import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { transpose } from "./layout.js";
 import { matmul } from "./matmul.js";
 
 /** The largest code: symmetric, so that zero is exact. */
@@ -43,12 +44,21 @@ export const int8MatmulOperation: Operation<object> = {
   },
 };
 
-/** x [rows, in] times the transpose of a frozen weight [out, in], exact; its gradient to x is computed in 8 bits. */
-export const int8GradientMatmulOperation: Operation<object> = {
+export interface Int8GradientAttributes {
+  /** The weight is stored [out, in], else [in, out]. */
+  readonly transposeB: boolean;
+}
+
+/** x [rows, in] through a frozen weight, exact; its gradient to x is computed in 8 bits. */
+export const int8GradientMatmulOperation: Operation<Int8GradientAttributes> = {
   name: "int8GradientMatmul",
-  shape: ([x, weight]) => matmul(x, weight, { transposeB: true }),
-  gradient: ({ inputs: [, weight], upstream }) => [apply(int8MatmulOperation, [upstream, weight], {}), undefined],
-  onnx: ({ inputs, emitter }) => emitter.emit("FusedMatMul", inputs, { domain: MICROSOFT, attributes: { transB: 1 } }),
+  shape: ([x, weight], attributes) => matmul(x, weight, attributes),
+  gradient: ({ inputs: [, weight], attributes: { transposeB }, upstream }) => [
+    int8Matmul(upstream, transposeB ? weight : transpose(weight, [1, 0])),
+    undefined,
+  ],
+  onnx: ({ inputs, attributes: { transposeB }, emitter }) =>
+    emitter.emit("FusedMatMul", inputs, { domain: MICROSOFT, attributes: { transB: transposeB ? 1 : 0 } }),
 };
 
 /** a [rows, inner] times b [inner, columns], both rounded to 8 bits. */
@@ -56,7 +66,7 @@ export function int8Matmul(a: Node, b: Node): Node {
   return apply(int8MatmulOperation, [a, b], {});
 }
 
-/** x [rows, in] through a frozen weight [out, in], with a gradient rounded to 8 bits. */
-export function int8GradientMatmul(x: Node, weight: Node): Node {
-  return apply(int8GradientMatmulOperation, [x, weight], {});
+/** x [rows, in] through a frozen weight, with a gradient rounded to 8 bits. */
+export function int8GradientMatmul(x: Node, weight: Node, attributes: Int8GradientAttributes): Node {
+  return apply(int8GradientMatmulOperation, [x, weight], attributes);
 }
