@@ -1,4 +1,4 @@
-// Adapters and merged models between this project and Python PEFT, both ways: npm run bench:interop -- MODEL [--rslora]
+// Adapters and merged models between this project and Python PEFT, both ways: npm run bench:interop -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj]
 // Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and opens it here. Prints the
 // largest differences of logits, relative to max(1, |value|); ends with status 1 when one is above 1e-3.
 import { spawnSync } from "node:child_process";
@@ -6,19 +6,24 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { SafetensorsFile } from "../src/files/index.js";
 import { getPeftModel } from "../src/models/adapters.js";
 import { CausalLM } from "../src/models/causal-lm.js";
+import { loraA, loraB } from "../src/models/lora.js";
 import { mergeAdapter } from "../src/models/merging.js";
 import { loadAdapter, saveModel } from "../src/models/saving.js";
-import { loraB } from "../src/models/scope.js";
 import { Forward } from "../src/parity/models/forward.js";
 import { largestError } from "../src/parity/report.js";
 import { RandomStream } from "../src/tensor/random.js";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const peers = join(root, "bench", "peers");
-const [model, ...options] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  options: { rslora: { type: "boolean", default: false }, targets: { type: "string", default: "all-linear" } },
+  allowPositionals: true,
+});
+const [model] = positionals;
 const folder = mkdtempSync(join(tmpdir(), "llamagym-interop-"));
 
 /** Rounding of float32 alone parts PyTorch from its own float64 by 1.4e-4 on SmolLM2-135M. */
@@ -72,12 +77,19 @@ function report(what: string, actual: Float32Array, expected: Float32Array): voi
 
 const base = await CausalLM.open(model, { device: "cpu" });
 const ids = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89].map((id) => id % base.config.vocabSize);
-const adapted = await getPeftModel(base, { r: 16, loraAlpha: 32, useRslora: options.includes("--rslora") });
+const adapted = await getPeftModel(base, {
+  r: 16,
+  loraAlpha: 32,
+  useRslora: values.rslora,
+  targetModules: values.targets === "all-linear" ? values.targets : values.targets.split(","),
+});
 const random = new RandomStream(7);
-for (const name of adapted.adapter!.modules.keys()) {
-  const [rows, columns] = adapted.parameters.shape(loraB(name));
+for (const { module, kind } of adapted.adapter!.modules.values()) {
+  // What is zero at first: of an embedding the other one.
+  const zero = kind === "embedding" ? loraA({ module, kind }) : loraB({ module, kind });
+  const [rows, columns] = adapted.parameters.shape(zero);
   await adapted.parameters.write(
-    loraB(name),
+    zero,
     Float32Array.from({ length: rows * columns }, () => random.normal(0, 0.01)),
   );
 }
@@ -86,7 +98,16 @@ await saveModel(adapted, join(folder, "adapter"));
 report("an adapter saved here, in PEFT", await theirs(model, join(folder, "adapter")), expected);
 await saveModel(await mergeAdapter(adapted), join(folder, "merged"));
 report("a merged model saved here, in Transformers", await theirs(join(folder, "merged")), expected);
-python("make", model, join(folder, "peft"), "--ids", JSON.stringify([ids]), ...options);
+python(
+  "make",
+  model,
+  join(folder, "peft"),
+  "--ids",
+  JSON.stringify([ids]),
+  "--targets",
+  values.targets,
+  ...(values.rslora ? ["--rslora"] : []),
+);
 report(
   "an adapter saved by PEFT, here",
   await ours(await loadAdapter(base, join(folder, "peft"))),

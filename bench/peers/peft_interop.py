@@ -40,8 +40,9 @@ def load(folder, adapter=None):
     if adapter is not None:
         model = PeftModel.from_pretrained(model, adapter)
         # PEFT fills missing adapter weights with fresh ones without an error, so names are compared here.
-        wanted = set(model_adapter_state(model))
-        found = set(load_file(Path(adapter) / "adapter_model.safetensors"))
+        # The base model's own embedding, which PEFT may put beside an adapter of it, is none of them.
+        wanted = {name for name in model_adapter_state(model) if ".base_layer." not in name}
+        found = {name for name in load_file(Path(adapter) / "adapter_model.safetensors") if ".base_layer." not in name}
         problems += sorted(wanted ^ found)
     return model.eval(), problems
 

@@ -3,11 +3,10 @@ import type { DecoderConfig } from "../nn/config.js";
 import { valueHeadLayers, type ValueHeadConfig } from "../nn/value-head.js";
 import { RandomStream } from "../tensor/random.js";
 import { elementCount } from "../tensor/tensor.js";
-import { linearModules } from "./architectures/index.js";
+import { adaptableModules, type AdaptableModule } from "./architectures/index.js";
 import type { CausalLM } from "./causal-lm.js";
-import { LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora.js";
+import { loraA, loraB, LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora.js";
 import { ParameterBuffer } from "./parameters.js";
-import { loraA, loraB } from "./scope.js";
 
 /**
  * The modules that a configuration adapts, as PEFT would choose them. Throws INVALID_ARGUMENT for values out of range and
@@ -15,8 +14,8 @@ import { loraA, loraB } from "./scope.js";
  */
 function loraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
   checkRange(lora);
-  const all = linearModules(config);
-  const chosen = all.filter(({ name }) => isTarget(name, lora.targetModules));
+  const all = adaptableModules(config);
+  const chosen = all.filter((module) => isTarget(module, lora.targetModules));
   if (chosen.length === 0) {
     const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
     throw new LlamaGymError(
@@ -25,11 +24,11 @@ function loraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraM
     );
   }
   return new Map(
-    chosen.map(({ name, inFeatures, outFeatures }) => {
+    chosen.map(({ name, kind, inFeatures, outFeatures }) => {
       const rank = matching(lora.rankPattern, name) ?? lora.r;
       const alpha = matching(lora.alphaPattern, name) ?? lora.loraAlpha;
       const scaling = alpha / (lora.useRslora ? Math.sqrt(rank) : rank);
-      return [name, { module: name, rank, scaling, inFeatures, outFeatures }];
+      return [name, { module: name, kind, rank, scaling, inFeatures, outFeatures }];
     }),
   );
 }
@@ -45,10 +44,10 @@ function checkRange({ r, loraAlpha, loraDropout, rankPattern }: LoraConfig): voi
     throw new LlamaGymError("INVALID_ARGUMENT", `loraDropout must be in [0, 1), not ${loraDropout}.`);
 }
 
-function isTarget(module: string, targets: LoraConfig["targetModules"]): boolean {
-  if (targets === "all-linear") return true;
-  if (typeof targets === "string") return new RegExp(`^(?:${targets})$`).test(module);
-  return targets.some((target) => module === target || module.endsWith(`.${target}`));
+function isTarget({ name, kind }: AdaptableModule, targets: LoraConfig["targetModules"]): boolean {
+  if (targets === "all-linear") return kind === "linear";
+  if (typeof targets === "string") return new RegExp(`^(?:${targets})$`).test(name);
+  return targets.some((target) => name === target || name.endsWith(`.${target}`));
 }
 
 /** The value of the first pattern that the end of a module's path matches. */
@@ -59,9 +58,9 @@ function matching(patterns: Readonly<Record<string, number>>, module: string): n
 /** Shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
 function loraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, readonly number[]> {
   const shapes = new Map<string, readonly number[]>();
-  for (const { module, rank, inFeatures, outFeatures } of modules.values()) {
-    shapes.set(loraA(module), [rank, inFeatures]);
-    shapes.set(loraB(module), [outFeatures, rank]);
+  for (const lora of modules.values()) {
+    shapes.set(loraA(lora), [lora.rank, lora.inFeatures]);
+    shapes.set(loraB(lora), [lora.outFeatures, lora.rank]);
   }
   return shapes;
 }
@@ -75,7 +74,7 @@ export interface PeftOptions extends Partial<LoraConfig> {
 
 /**
  * The model with a new low-rank adapter, which at first changes nothing: A is drawn as PEFT draws it (uniform within
- * 1 / sqrt(in)), B is zero. Weights and runtime are shared with the base model.
+ * 1 / sqrt(in)), B is zero; of the embedding A is zero and B drawn (normal). Weights and runtime are shared with the base model.
  * Throws INVALID_ARGUMENT for values out of range and for targets that match nothing.
  */
 export async function getPeftModel(
@@ -89,8 +88,10 @@ export async function getPeftModel(
     new Map([...loraShapes(modules), ...valueHeadShapes(model, valueHead)]),
   );
   const random = new RandomStream(seed);
-  for (const { module, inFeatures } of modules.values())
-    await drawUniform(parameters, loraA(module), 1 / Math.sqrt(inFeatures), random);
+  for (const lora of modules.values()) {
+    if (lora.kind === "embedding") await drawNormal(parameters, loraB(lora), random);
+    else await drawUniform(parameters, loraA(lora), 1 / Math.sqrt(lora.inFeatures), random);
+  }
   await initialiseValueHead(model, parameters, valueHead, random);
   return model.withTrained(parameters, { adapter: { config, modules }, valueHead });
 }
@@ -105,6 +106,14 @@ async function drawUniform(
   await parameters.write(
     name,
     Float32Array.from({ length }, () => random.uniform(-bound, bound)),
+  );
+}
+
+async function drawNormal(parameters: ParameterBuffer, name: string, random: RandomStream): Promise<void> {
+  const length = elementCount(parameters.shape(name));
+  await parameters.write(
+    name,
+    Float32Array.from({ length }, () => random.normal()),
   );
 }
 
@@ -166,7 +175,7 @@ export async function withAdapterValues(
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `The adapter holds ${unused.slice(0, 3).join(", ")}, which would change nothing here: only the linear modules of the ` +
-        "layers that its targetModules name can be adapted.",
+        "layers, the output matrix and the embedding that its targetModules name can be adapted.",
     );
   }
   const parameters = new ParameterBuffer(model.runtime, shapes);

@@ -6,10 +6,10 @@ import { resolveProviders, type Device } from "../runtime/device.js";
 import { Runtime, type SessionOptions } from "../runtime/runtime.js";
 import type { Session } from "../runtime/session.js";
 import type { View } from "../runtime/buffer.js";
-import { linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
-import type { LoraConfig, LoraModule } from "./lora.js";
+import { HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
+import { loraB, type LoraConfig, type LoraModule } from "./lora.js";
 import type { ParameterBuffer } from "./parameters.js";
-import { loraB, ModelScope, type Backward, type ScopeOptions, type StoredParameter } from "./scope.js";
+import { ModelScope, type Backward, type ScopeOptions, type StoredParameter } from "./scope.js";
 import { configPath, openModelSource, type ModelSource } from "./source.js";
 import { ModelWeights } from "./weights.js";
 
@@ -102,8 +102,9 @@ export class CausalLM {
     return this.trained !== undefined;
   }
 
-  /** Whether the output matrix itself is trained. */
+  /** Whether the output matrix itself or an adapter of it is trained. */
   get headIsTrained(): boolean {
+    if (this.adapter?.modules.has(HEAD_MODULE) === true) return true;
     const { head, headBias } = this.config.names;
     return [head, headBias].some((name) => name !== undefined && this.trained?.parameters.has(name) === true);
   }
@@ -160,7 +161,7 @@ export class CausalLM {
     const views: Record<string, View> = {};
     if (this.trained === undefined) return views;
     const { parameters, adapter: lora } = this.trained;
-    const silenced = new Set(adapter ? [] : [...(lora?.modules.keys() ?? [])].map(loraB));
+    const silenced = new Set(adapter ? [] : [...(lora?.modules.values() ?? [])].map(loraB));
     for (const { name } of graph.inputs) {
       if (silenced.has(name)) views[name] = parameters.zeros(name);
       else if (parameters.has(name)) views[name] = parameters.view(name);

@@ -28,8 +28,20 @@ export const LORA_DEFAULTS: LoraConfig = {
 export interface LoraModule {
   /** The module's path in the model, as PEFT names it. */
   readonly module: string;
+  /** A linear module of a layer, the output matrix, or the embedding, whose x is a token's place in the vocabulary. */
+  readonly kind: "linear" | "head" | "embedding";
   readonly rank: number;
   readonly scaling: number;
   readonly inFeatures: number;
   readonly outFeatures: number;
 }
+
+type Named = Pick<LoraModule, "module" | "kind">;
+
+/** PEFT's name of a module's A, less its prefix. */
+export const loraA = ({ module, kind }: Named): string =>
+  kind === "embedding" ? `${module}.lora_embedding_A` : `${module}.lora_A.weight`;
+
+/** PEFT's name of a module's B, less its prefix. */
+export const loraB = ({ module, kind }: Named): string =>
+  kind === "embedding" ? `${module}.lora_embedding_B` : `${module}.lora_B.weight`;

@@ -39,7 +39,7 @@ export type EntropyUse = "none" | "value" | "gradient";
 
 export interface PolicyOptions {
   readonly entropy: EntropyUse;
-  /** Whether the output matrix is trained; then all logits are kept for its gradient. */
+  /** Whether the output matrix or an adapter of it is trained; then all logits are kept for the gradient. */
   readonly trainedHead: boolean;
   /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_of"; default false. */
   readonly withSets?: boolean;
@@ -49,8 +49,10 @@ export interface PolicyOptions {
 
 /** Raw scores of the vocabulary [rows, vocabulary] from final hidden states [rows, width]. */
 export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: Scope, hidden: Node): Node {
+  const adapted = scope.headAdapter(hidden);
+  const bias = names.headBias === undefined ? undefined : scope.tensor(names.headBias);
   const product = matmul(hidden, scope.tensor(names.head), { transposeB: true });
-  const logits = names.headBias === undefined ? product : add(product, scope.tensor(names.headBias));
+  const logits = [adapted, bias].reduce<Node>((sum, term) => (term === undefined ? sum : add(sum, term)), product);
   return logitSoftcap === undefined ? logits : mul(tanh(mul(logits, 1 / logitSoftcap)), logitSoftcap);
 }
 

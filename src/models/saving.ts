@@ -16,8 +16,7 @@ import {
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../nn/value-head.js";
 import { valueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters.js";
 import type { CausalLM } from "./causal-lm.js";
-import type { LoraConfig } from "./lora.js";
-import { loraA, loraB } from "./scope.js";
+import { loraA, loraB, type LoraConfig } from "./lora.js";
 import { openModelSource } from "./source.js";
 
 export interface SaveOptions {
@@ -84,7 +83,7 @@ async function saveAdapter(
   { baseModelName = model.source.path }: SaveOptions,
 ): Promise<void> {
   const { config, modules } = model.adapter!;
-  const names = [...modules.keys()].flatMap((module) => [loraA(module), loraB(module)]);
+  const names = [...modules.values()].flatMap((lora) => [loraA(lora), loraB(lora)]);
   await writeAdapter(
     folder,
     { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: baseModelName },

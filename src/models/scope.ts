@@ -13,6 +13,7 @@ import {
   type QuantisedWeight,
   scalar,
   stopGradient,
+  transpose,
   weight,
   where,
   withGradientOf,
@@ -20,7 +21,7 @@ import {
 } from "../graph/index.js";
 import type { DType } from "../tensor/dtype.js";
 import type { Scope } from "../nn/scope.js";
-import type { LoraModule } from "./lora.js";
+import { loraA, loraB, type LoraModule } from "./lora.js";
 import { BLOCK_SIZE } from "./quantisation.js";
 
 /** A parameter as the graph reads it. */
@@ -66,9 +67,6 @@ export const DROPOUT_NOISE_LENGTH = 2 ** 18 + 3;
 /** Between the offsets of two uses of the noise; coprime to its length. */
 const DROPOUT_STRIDE = 39_119;
 
-export const loraA = (module: string): string => `${module}.lora_A.weight`;
-export const loraB = (module: string): string => `${module}.lora_B.weight`;
-
 /** A model's parameters as nodes: frozen ones lie outside the graph, trained ones are inputs. */
 export class ModelScope implements Scope {
   /** The trained parameters that were asked for, by name. */
@@ -99,7 +97,7 @@ export class ModelScope implements Scope {
   linear(module: string, x: Node): Node {
     const name = `${module}.weight`;
     const lora = this.options.adapter.get(module);
-    const product = lora === undefined ? this.product(name, x) : this.adapted(module, x, lora);
+    const product = lora === undefined ? this.product(name, x) : this.adapted(lora, x);
     const bias = `${module}.bias`;
     return this.has(bias) ? add(product, this.tensor(bias)) : product;
   }
@@ -132,23 +130,54 @@ export class ModelScope implements Scope {
     };
   }
 
-  private adapted(module: string, x: Node, { rank, scaling, inFeatures, outFeatures }: LoraModule): Node {
+  headAdapter(x: Node): Node | undefined {
+    const lora = this.adapterOf("head");
+    return lora === undefined ? undefined : this.lowRank(lora, this.droppedForAdapter(x));
+  }
+
+  embeddingAdapter(gather: (table: Node) => Node): Node | undefined {
+    const lora = this.adapterOf("embedding");
+    if (lora === undefined) return undefined;
+    const { a, b } = this.factors(lora);
+    return matmul(gather(transpose(a, [1, 0])), b, { transposeB: true, alpha: lora.scaling });
+  }
+
+  private adapterOf(kind: LoraModule["kind"]): LoraModule | undefined {
+    return [...this.options.adapter.values()].find((lora) => lora.kind === kind);
+  }
+
+  private factors(lora: LoraModule): { a: Node; b: Node } {
+    return {
+      a: this.trainedInput(loraA(lora), [lora.rank, lora.inFeatures]),
+      b: this.trainedInput(loraB(lora), [lora.outFeatures, lora.rank]),
+    };
+  }
+
+  /** scaling * B (A x). */
+  private lowRank(lora: LoraModule, x: Node): Node {
+    const { a, b } = this.factors(lora);
+    return matmul(matmul(x, a, { transposeB: true }), b, { transposeB: true, alpha: lora.scaling });
+  }
+
+  private adapted(lora: LoraModule, x: Node): Node {
+    const { module, scaling } = lora;
     const transposeB = !this.options.transposedWeights;
-    const a = this.trainedInput(loraA(module), [rank, inFeatures]);
-    const b = this.trainedInput(loraB(module), [outFeatures, rank]);
-    const lowRank = (from: Node) =>
-      matmul(matmul(from, a, { transposeB: true }), b, { transposeB: true, alpha: scaling });
     // Quantised weights are never widened to be merged with an adapter: that is what they are quantised for.
     const quantised = this.options.parameters.get(`${module}.weight`)?.kind === "quantised";
     if (quantised || this.options.adapterForm === "separate") {
-      return add(this.product(`${module}.weight`, x), lowRank(this.dropped(x, this.options.adapterDropout ?? 0)));
+      return add(this.product(`${module}.weight`, x), this.lowRank(lora, this.droppedForAdapter(x)));
     }
+    const { a, b } = this.factors(lora);
     const stored = this.tensor(`${module}.weight`);
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
     // The product with the merged weight gives dx; the skinny products, which are never run forward, give dA and dB.
-    return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), lowRank(stopGradient(x)));
+    return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), this.lowRank(lora, stopGradient(x)));
+  }
+
+  private droppedForAdapter(x: Node): Node {
+    return this.dropped(x, this.options.adapterDropout ?? 0);
   }
 
   /** x with values dropped at random and the others scaled up to make good for them. */

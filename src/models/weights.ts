@@ -4,6 +4,7 @@ import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedType, WeightLocation } from "../graph/index.js";
 import type { SessionOptions } from "../runtime/runtime.js";
 import type { DType } from "../tensor/dtype.js";
+import type { Tensor } from "../tensor/tensor.js";
 import { BLOCK_SIZE, quantise } from "./quantisation.js";
 import type { StoredParameter } from "./scope.js";
 import { WidenedFile } from "./widened-file.js";
@@ -71,18 +72,20 @@ export class ModelWeights {
     return new ModelWeights(file, [...folders][0], places);
   }
 
-  /** The same parameters with other values for some. */
-  withReplaced(replaced: ReadonlyMap<string, Float32Array>): ModelWeights {
-    const places = [...this.places].map(([name, place]): [string, Place] => {
-      const { shape } = place.parameter;
+  /** The same parameters with other values for some, and further ones. */
+  withReplaced(replaced: ReadonlyMap<string, Tensor<"float32">>): ModelWeights {
+    const places = new Map<string, Place>();
+    for (const [name, place] of this.places) {
+      const parameter = { kind: "frozen", dtype: "float32", shape: place.parameter.shape } as const;
+      places.set(name, place.kind === "mapped" ? { kind: "file", parameter } : place);
+    }
+    for (const [name, { shape, data }] of replaced) {
+      const bytes = new Uint8Array(share(data.byteLength));
+      floats(bytes).set(data);
       const parameter = { kind: "frozen", dtype: "float32", shape } as const;
-      const values = replaced.get(name);
-      if (values === undefined) return [name, place.kind === "mapped" ? { kind: "file", parameter } : place];
-      const bytes = new Uint8Array(share(values.byteLength));
-      floats(bytes).set(values);
-      return [name, { kind: "memory", parts: new Map([[name, bytes]]), parameter }];
-    });
-    return new ModelWeights(this.file, this.folder, new Map(places));
+      places.set(name, { kind: "memory", parts: new Map([[name, bytes]]), parameter });
+    }
+    return new ModelWeights(this.file, this.folder, places);
   }
 
   /** A parameter's values as float32; those of a quantised one as they were before. */

@@ -70,10 +70,14 @@ export function decoder(
 }
 
 function embed({ names, paddingToken }: DecoderConfig, scope: Scope, tokens: Node): Node {
-  const embedded = gatherRows(scope.tensor(names.embedding), tokens);
-  if (paddingToken === undefined) return embedded;
-  const isPadding = reshape(equal(tokens, intScalar(paddingToken)), [tokens.shape[0], 1]);
-  return withGradientOf(stopGradient(embedded), where(isPadding, 0, embedded));
+  const gather = (table: Node) => {
+    const rows = gatherRows(table, tokens);
+    if (paddingToken === undefined) return rows;
+    const isPadding = reshape(equal(tokens, intScalar(paddingToken)), [tokens.shape[0], 1]);
+    return withGradientOf(stopGradient(rows), where(isPadding, 0, rows));
+  };
+  const [embedded, adapted] = [gather(scope.tensor(names.embedding)), scope.embeddingAdapter(gather)];
+  return adapted === undefined ? embedded : add(embedded, adapted);
 }
 
 function block(

@@ -10,4 +10,11 @@ export interface Scope {
   tensor(name: string): Node;
   /** x [rows, in] through the linear module of that name, with its bias and adapter where it has them: [rows, out]. */
   linear(module: string, x: Node): Node;
+  /** What an adapter adds to the output [rows, vocabulary] of the output matrix for x [rows, width]; undefined without one. */
+  headAdapter(x: Node): Node | undefined;
+  /**
+   * What an adapter adds to the embeddings [rows, width]; undefined without one. `gather` takes rows of a table with one for each
+   * token of the vocabulary.
+   */
+  embeddingAdapter(gather: (table: Node) => Node): Node | undefined;
 }

@@ -162,7 +162,7 @@ export const runSettings = {
   targetModules: {
     text: true,
     default: "all-linear",
-    description: "linear modules with an adapter, by names with commas between",
+    description: "modules with an adapter, by names with commas between; all-linear is those of the layers",
     source: OURS,
   },
   valueHead: {

@@ -142,8 +142,10 @@ describe("readAdapter", () => {
     await writeAdapter(folder, { r: 2 }, pair);
     const weights = join(folder, "adapter_model.safetensors");
     const extra = { shape: [2], data: new Float32Array(2) };
-    await writeSafetensors(weights, [{ name: "base_model.model.wte.lora_embedding_A", ...extra }]);
+    await writeSafetensors(weights, [{ name: `base_model.model.${queries}.lora_magnitude_vector`, ...extra }]);
     await expect(readAdapter(folder)).rejects.toMatchObject({ code: "MODEL_UNSUPPORTED" });
+    await writeSafetensors(weights, [{ name: "base_model.model.wte.lora_embedding_A", ...extra }]);
+    await expect(readAdapter(folder)).rejects.toThrowError(/without its counterpart/u);
     await writeSafetensors(weights, [{ name: "wte.lora_A.weight", ...extra }]);
     await expect(readAdapter(folder)).rejects.toMatchObject({ code: "FILE_CORRUPT" });
     await rm(weights);

@@ -29,8 +29,8 @@ export interface AdapterTensor {
 export interface Adapter {
   readonly config: AdapterConfig;
   /**
-   * By name without PEFT's prefix: `model.layers.0.self_attn.q_proj.lora_A.weight` [r, in], `....lora_B.weight` [out, r],
-   * and the whole weights of `modulesToSave` under their own names.
+   * By name without PEFT's prefix: `model.layers.0.self_attn.q_proj.lora_A.weight` [r, in], `....lora_B.weight` [out, r], of
+   * the embedding `....lora_embedding_A` and `B`, and the whole weights of `modulesToSave` under their own names.
    */
   readonly tensors: ReadonlyMap<string, AdapterTensor>;
 }
@@ -45,7 +45,8 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 
 /**
  * Reads a LoRA adapter that PEFT or `writeAdapter` saved.
- * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA on linear layers, FORMAT_UNSUPPORTED.
+ * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, FORMAT_UNSUPPORTED.
+ * The weights of the base model that PEFT puts beside an adapter of the embedding or the output matrix are not read.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
   const configPath = join(folder, ADAPTER_CONFIG_NAME);
@@ -62,12 +63,13 @@ async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> 
     const tensors = new Map<string, AdapterTensor>();
     for (const { name, shape } of file.entries.values()) {
       if (!name.startsWith(PREFIX)) throw corrupt(file.path, `its tensor "${name}" does not begin with "${PREFIX}"`);
-      if (/\.lora_(?:embedding|magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name)) {
+      if (/\.lora_(?:magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name)) {
         throw new LlamaGymError(
           "MODEL_UNSUPPORTED",
-          `${file.path} holds "${name}"; only LoRA on linear layers (lora_A and lora_B) is supported.`,
+          `${file.path} holds "${name}"; only plain LoRA (an A and a B) is supported.`,
         );
       }
+      if (name.includes(".base_layer.")) continue;
       tensors.set(name.slice(PREFIX.length), { shape, data: await file.readFloat32(name) });
     }
     return tensors;
@@ -101,10 +103,10 @@ async function exists(path: string): Promise<boolean> {
 function adaptedModules(path: string, tensors: ReadonlyMap<string, AdapterTensor>): string[] {
   const modules: string[] = [];
   for (const [name, { shape }] of tensors) {
-    const part = /^(.*)\.lora_([AB])\.weight$/u.exec(name);
+    const part = /^(?<module>.*)\.lora_(?<form>(?:embedding_)?)(?<letter>[AB])(?<end>(?:\.weight)?)$/u.exec(name);
     if (part === null) continue;
-    const [, module, letter] = part;
-    const other = tensors.get(`${module}.lora_${letter === "A" ? "B" : "A"}.weight`);
+    const { module, form, letter, end } = part.groups!;
+    const other = tensors.get(`${module}.lora_${form}${letter === "A" ? "B" : "A"}${end}`);
     if (other === undefined) throw corrupt(path, `it holds "${name}" without its counterpart`);
     if (shape.length !== 2 || other.shape.length !== 2) throw corrupt(path, `"${name}" is not a matrix`);
     if (letter === "B") continue;

@@ -13,7 +13,7 @@ import { qwen2 } from "./qwen2.js";
 import { qwen3 } from "./qwen3.js";
 import { smollm3 } from "./smollm3.js";
 
-export { linearModules, parameterShapes } from "./parameters.js";
+export { adaptableModules, HEAD_MODULE, linearModules, parameterShapes, type AdaptableModule } from "./parameters.js";
 export { matchWeights } from "./match-weights.js";
 
 /** Every architecture under its model_type; a new one is a file and a line here (docs/models.md). */

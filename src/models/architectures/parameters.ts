@@ -13,6 +13,25 @@ export function linearModules(config: DecoderConfig): LinearModule[] {
   return config.layers.flatMap((layer) => layerModules(config, layer));
 }
 
+/** What an adapter may sit on, by its path in the model, as PEFT names it. */
+export interface AdaptableModule extends Pick<LinearModule, "name" | "inFeatures" | "outFeatures"> {
+  readonly kind: "linear" | "head" | "embedding";
+}
+
+/** The layers' linear modules, then the output matrix and the embedding. */
+export function adaptableModules(config: DecoderConfig): AdaptableModule[] {
+  const { names, vocabSize, hiddenSize } = config;
+  const embedding = names.embedding.replace(/\.weight$/, "");
+  return [
+    ...linearModules(config).map((module) => ({ ...module, kind: "linear" as const })),
+    { name: HEAD_MODULE, kind: "head", inFeatures: hiddenSize, outFeatures: vocabSize },
+    { name: embedding, kind: "embedding", inFeatures: vocabSize, outFeatures: hiddenSize },
+  ];
+}
+
+/** The path of the output matrix's module in every architecture, tied to the embedding or not. */
+export const HEAD_MODULE = "lm_head";
+
 /** Every parameter of a model with its shape, in the order of the network; a tied output matrix is the embedding's. */
 export function parameterShapes(config: DecoderConfig): Map<string, readonly number[]> {
   const { names, vocabSize, hiddenSize, maxPositions, headDim, norm } = config;
