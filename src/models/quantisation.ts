@@ -13,13 +13,8 @@ export interface QuantisedTensor {
 /**
  * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale, where the middle code (8 or 128) stands for zero. The
  * weight furthest from zero is exact, so that what was quantised this way before (Q4_0, Q8_0) comes out as it was.
- * @param shared gives the memory for each part, for threads to share
  */
-export function quantise(
-  weights: Float32Array,
-  bits: 4 | 8,
-  shared: (bytes: number) => SharedArrayBuffer,
-): QuantisedTensor {
+export function quantise(weights: Float32Array, bits: 4 | 8): QuantisedTensor {
   const blocks = weights.length / BLOCK_SIZE;
   if (!Number.isInteger(blocks)) {
     throw new LlamaGymError(
@@ -27,8 +22,8 @@ export function quantise(
       `A tensor of ${weights.length} weights cannot be quantised in blocks of ${BLOCK_SIZE}.`,
     );
   }
-  const codes = new Uint8Array(shared((weights.length * bits) / 8));
-  const scales = new Float32Array(shared(4 * blocks));
+  const codes = new Uint8Array((weights.length * bits) / 8);
+  const scales = new Float32Array(blocks);
   const middle = bits === 4 ? 8 : 128;
   for (let block = 0; block < blocks; block++) {
     const start = block * BLOCK_SIZE;

@@ -2,7 +2,6 @@ import { LlamaGymError } from "../errors.js";
 import {
   add,
   addMatmul,
-  cast,
   dequantize,
   dropout,
   input,
@@ -26,7 +25,7 @@ import { BLOCK_SIZE } from "./quantisation.js";
 
 /** A parameter as the graph reads it. */
 export type StoredParameter =
-  | { readonly kind: "frozen"; readonly dtype: DType; readonly shape: readonly number[] }
+  | { readonly kind: "frozen"; readonly shape: readonly number[] }
   | { readonly kind: "trained"; readonly shape: readonly number[] }
   | {
       readonly kind: "quantised";
@@ -34,7 +33,10 @@ export type StoredParameter =
       readonly bits: 4 | 8;
     };
 
-type QuantisedParameter = Extract<StoredParameter, { kind: "quantised" }>;
+/** The parts of a quantised parameter, as graphs name them behind its own name. */
+export const QUANTISED_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
+
+export type QuantisedParameter = Extract<StoredParameter, { kind: "quantised" }>;
 
 /** How gradients flow back through frozen weights. */
 export type Backward = "float32" | "int8";
@@ -86,7 +88,7 @@ export class ModelScope implements Scope {
     }
     switch (parameter.kind) {
       case "frozen":
-        return cast(weight(name, parameter.dtype, parameter.shape), "float32");
+        return weight(name, "float32", parameter.shape);
       case "trained":
         return this.trainedInput(name, parameter.shape);
       case "quantised":
@@ -121,7 +123,8 @@ export class ModelScope implements Scope {
   private quantisedParts(name: string, { shape: [rows, columns], bits }: QuantisedParameter): QuantisedWeight {
     const blocks = columns / BLOCK_SIZE;
     const codeType = bits === 4 ? "uint4" : "uint8";
-    const part = (suffix: string, dtype: DType, shape: readonly number[]) => weight(`${name}.${suffix}`, dtype, shape);
+    const part = (suffix: (typeof QUANTISED_PARTS)[number], dtype: DType, shape: readonly number[]) =>
+      weight(`${name}.${suffix}`, dtype, shape);
     return {
       bytes: part("bytes", "uint8", [rows, blocks, (BLOCK_SIZE * bits) / 8]),
       codes: part("codes", codeType, [rows, columns]),

@@ -6,6 +6,7 @@ import type { RandomStream } from "../tensor/random.js";
 import { int32, tensor, type Tensor } from "../tensor/tensor.js";
 import { checkTokens, packSequences, type SequenceGroup } from "./batch.js";
 import type { CausalLM } from "./causal-lm.js";
+import { packsForTraining } from "./memory.js";
 import { bestAdapterForm } from "./pass-memory.js";
 import { policyNodes, type EntropyUse, type PolicyNodes } from "./policy.js";
 import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH, type Backward } from "./scope.js";
@@ -215,7 +216,9 @@ export class TrainingGraph {
       ...statistics,
       ...Object.fromEntries(names.map((name, i) => [GRADIENT + name, gradients[i]])),
     });
-    return new TrainingGraph(model, await model.createSession(graph, { profile }), { withPrefix, withSets });
+    const packWeights = packsForTraining(model.config, model.weights.bits);
+    const session = await model.createSession(graph, { profile, packWeights });
+    return new TrainingGraph(model, session, { withPrefix, withSets });
   }
 
   /**

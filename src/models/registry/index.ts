@@ -1,5 +1,5 @@
 export type { ModelDefaults, ModelEntry } from "./entry.js";
-export { countParameters, estimateMemory, type MemoryUse } from "./memory.js";
+export { countParameters, estimateMemory, type MemoryUse } from "../memory.js";
 export {
   findModel,
   modelFamily,

@@ -4,7 +4,7 @@ import { parseModelConfig } from "../architectures/index.js";
 import type { ModelDefaults, ModelEntry } from "./entry.js";
 import { familyOf, nearestOfFamily, parametersInName } from "./families.js";
 import { modelList } from "./list.js";
-import { estimateMemory, type MemoryUse } from "./memory.js";
+import { estimateMemory, type MemoryUse } from "../memory.js";
 
 /** A model on the Hugging Face hub that this library is meant for: small, and of a supported architecture. */
 export interface RegisteredModel {

@@ -2,10 +2,8 @@ import { rmSync } from "node:fs";
 import { mkdtemp, open, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { WeightFile } from "../files/index.js";
 import type { WeightLocation } from "../graph/index.js";
 import { discard } from "../runtime/discard.js";
-import { elementCount } from "../tensor/tensor.js";
 
 const PREFIX = "llamagym-weights-";
 const FILE = "weights.bin";
@@ -13,11 +11,17 @@ const FILE = "weights.bin";
 /** Sessions map tensors from multiples of this. */
 const ALIGNMENT = 4096;
 
+/** What sessions know of a parameter, by the names that graphs have for it. */
+export type Parts = ReadonlyMap<string, Uint8Array>;
+
+/** Gives a parameter's parts; its values as float32 may stand in `room`, which serves one parameter after another. */
+export type ReadParts = (name: string, room: Float32Array) => Promise<Parts>;
+
 /**
- * Tensors that a file holds in blocks of few bits, widened to float32 in a temporary file that sessions map: memory that the
- * system may take back, and that all sessions share. It goes when it is removed, or with the process.
+ * Parameters that their file holds otherwise than sessions read them, in a temporary file that sessions map: memory that the system
+ * may take back, and that all sessions share. It goes when it is removed, or with the process.
  */
-export class WidenedFile {
+export class TemporaryWeights {
   private readonly removeAtExit = () => rmSync(this.folder, { recursive: true, force: true });
 
   private constructor(
@@ -27,13 +31,17 @@ export class WidenedFile {
     process.once("exit", this.removeAtExit);
   }
 
-  /** Undefined where the temporary folder has no room. */
-  static async create(source: WeightFile): Promise<WidenedFile | undefined> {
+  /** Of parameters of at most `largest` values; undefined where the temporary folder has no room. */
+  static async create(
+    names: Iterable<string>,
+    largest: number,
+    read: ReadParts,
+  ): Promise<TemporaryWeights | undefined> {
     await removeLeftovers();
     const folder = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
     try {
-      const locations = await writeWidened(source, join(folder, FILE));
-      return new WidenedFile(folder, locations);
+      const locations = await writeParts(join(folder, FILE), names, largest, read);
+      return new TemporaryWeights(folder, locations);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       if (["ENOSPC", "EDQUOT", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
@@ -47,23 +55,30 @@ export class WidenedFile {
   }
 }
 
-async function writeWidened(source: WeightFile, path: string): Promise<Map<string, WeightLocation>> {
+async function writeParts(
+  path: string,
+  names: Iterable<string>,
+  largest: number,
+  read: ReadParts,
+): Promise<Map<string, WeightLocation>> {
   const locations = new Map<string, WeightLocation>();
   const file = await open(path, "wx");
-  const largest = Math.max(...[...source.entries.values()].map(({ shape }) => elementCount(shape)));
   const room = new Float32Array(largest);
   try {
     let offset = 0;
-    for (const [name, { shape }] of source.entries) {
-      const values = await source.readFloat32(name, room.subarray(0, elementCount(shape)));
-      await file.write(
-        new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
-        0,
-        values.byteLength,
-        offset,
-      );
-      locations.set(name, { file: FILE, offset, byteLength: values.byteLength });
-      offset = Math.ceil((offset + values.byteLength) / ALIGNMENT) * ALIGNMENT;
+    for (const name of names) {
+      // Bytes that graphs read in two ways are there once.
+      const written = new Map<Uint8Array, WeightLocation>();
+      for (const [part, bytes] of await read(name, room)) {
+        let location = written.get(bytes);
+        if (location === undefined) {
+          location = { file: FILE, offset, byteLength: bytes.byteLength };
+          await file.write(bytes, 0, bytes.byteLength, offset);
+          offset = Math.ceil((offset + bytes.byteLength) / ALIGNMENT) * ALIGNMENT;
+          written.set(bytes, location);
+        }
+        locations.set(part, location);
+      }
     }
   } finally {
     await file.close();

@@ -1,0 +1,91 @@
+import { totalmem } from "node:os";
+import type { DecoderConfig } from "../nn/config.js";
+import { linearModules, parameterShapes } from "./architectures/index.js";
+import { affordableTokens } from "./pass-memory.js";
+
+/** Bits of the layers' matrices. */
+export type WeightBits = 32 | 8 | 4;
+
+/** What a model is to do. */
+export interface MemoryUse {
+  /** Default 32. */
+  readonly bits?: WeightBits;
+  /** Generate, or train an adapter by reinforcement learning, which generates too. Default "play". */
+  readonly use?: "play" | "train";
+  /** Rank of the adapter that is trained. Default 16. */
+  readonly r?: number;
+  /** Tokens of one forward and backward pass. By default what takes some 2 GB, and 256 at least. */
+  readonly maxTokens?: number;
+  /** Whether sessions that learn keep packed weights, see packsForTraining. Default false: the least that a network needs. */
+  readonly packed?: boolean;
+}
+
+/** Bytes of a process without a model: Node.js, the runtime, a tokenizer. */
+const PROCESS = 150e6;
+
+/** Bytes of a matrix's weight: its code, and each block's scale and zero point. */
+const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
+
+/**
+ * How often the bytes of the layers' matrices are in memory, and those of the other weights: in their file, which all sessions map,
+ * and packed for decoding (in 8 bits the output matrix alone). While only playing, what was packed is not read from the file again.
+ */
+const COPIES = {
+  play: { 32: [1.1, 2], 8: [1, 2], 4: [1.1, 2] },
+  train: { 32: [2, 2], 8: [1, 2], 4: [2, 2] },
+} as const;
+
+/** The same of what a learning session packs, for products forward and backward. */
+const PACKED_COPIES = { 32: [2, 2], 8: [0, 2], 4: [1, 2] } as const;
+
+/** Values that a token was seen to keep for its gradients, for each layer and width, in float32. */
+const KEPT_PER_TOKEN = 23;
+
+/** Rows of logits that are there at once, and how often. */
+const LOGITS = 3 * 256;
+
+/** An adapter's value, its gradient and two moments. */
+const BYTES_PER_TRAINED = 16;
+
+/**
+ * About how many bytes of memory a network takes at its peak: 150 MB + copies of its weights, and for training + 16 bytes for each value of
+ * the adapter + 4 x 23 x tokens x layers x width + 4 x 768 x vocabulary. The weights are 4 bytes each, those of the layers' matrices in 8 bits 1.16, in
+ * 4 bits 0.64. docs/models.md has what was measured.
+ */
+export function estimateMemory(
+  network: DecoderConfig,
+  { bits = 32, use = "play", r = 16, maxTokens, packed = false }: MemoryUse = {},
+): number {
+  const modules = linearModules(network);
+  const layers = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
+  const bytes = [BYTES_PER_WEIGHT[bits] * layers, 4 * (countParameters(network) - layers)];
+  const times = (copies: readonly [number, number]) => copies[0] * bytes[0] + copies[1] * bytes[1];
+  const held = PROCESS + times(COPIES[use][bits]);
+  if (use === "play") return held;
+  const adapter = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
+  const width = network.hiddenSize * network.layers.length;
+  const tokens = maxTokens ?? affordableTokens(network);
+  const kept = BYTES_PER_TRAINED * adapter + 4 * (KEPT_PER_TOKEN * tokens * width + LOGITS * network.vocabSize);
+  return held + kept + (packed ? times(PACKED_COPIES[bits]) : 0);
+}
+
+/**
+ * Whether a session that learns keeps its weights packed as well: a tenth faster, for two more copies of them. Where with these a
+ * model takes less than half of the machine's memory; not in 8 bits, where packing gains nothing.
+ */
+export function packsForTraining(network: DecoderConfig, bits: WeightBits, memory: number = machineMemory()): boolean {
+  return bits !== 8 && estimateMemory(network, { use: "train", bits, packed: true }) <= memory / 2;
+}
+
+/** Bytes of memory that this machine has, or that a container allows. */
+function machineMemory(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
+}
+
+/** All weights of a network; an output matrix that is the embedding counts once. */
+export function countParameters(network: DecoderConfig): number {
+  let count = 0;
+  for (const shape of parameterShapes(network).values()) count += shape.reduce((product, size) => product * size, 1);
+  return count;
+}
