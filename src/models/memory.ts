@@ -27,16 +27,17 @@ const PROCESS = 150e6;
 const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
 
 /**
- * How often the bytes of the layers' matrices are in memory, and those of the other weights: in their file, which all sessions map,
- * and packed for decoding (in 8 bits the output matrix alone). While only playing, what was packed is not read from the file again.
+ * How often the bytes of the layers' matrices are in memory: in their file, which all sessions map, and (but in 8 bits) packed for
+ * decoding. While only playing, what was packed is not read from the file again. All other weights are there once, and the output
+ * matrix packed besides.
  */
 const COPIES = {
-  play: { 32: [1.1, 2], 8: [1, 2], 4: [1.1, 2] },
-  train: { 32: [2, 2], 8: [1, 2], 4: [2, 2] },
+  play: { 32: 1.1, 8: 1, 4: 1.1 },
+  train: { 32: 2, 8: 1, 4: 2 },
 } as const;
 
-/** The same of what a learning session packs, for products forward and backward. */
-const PACKED_COPIES = { 32: [2, 2], 8: [0, 2], 4: [1, 2] } as const;
+/** The same of what a learning session packs, beside two copies of the output matrix: for products forward and backward. */
+const PACKED_COPIES = { 32: 2, 8: 0, 4: 1 } as const;
 
 /** Values that a token was seen to keep for its gradients, for each layer and width, in float32. */
 const KEPT_PER_TOKEN = 23;
@@ -58,15 +59,15 @@ export function estimateMemory(
 ): number {
   const modules = linearModules(network);
   const layers = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
-  const bytes = [BYTES_PER_WEIGHT[bits] * layers, 4 * (countParameters(network) - layers)];
-  const times = (copies: readonly [number, number]) => copies[0] * bytes[0] + copies[1] * bytes[1];
-  const held = PROCESS + times(COPIES[use][bits]);
+  const layerBytes = BYTES_PER_WEIGHT[bits] * layers;
+  const headBytes = 4 * network.vocabSize * network.hiddenSize;
+  const held = PROCESS + COPIES[use][bits] * layerBytes + 4 * (countParameters(network) - layers) + headBytes;
   if (use === "play") return held;
   const adapter = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
   const width = network.hiddenSize * network.layers.length;
   const tokens = maxTokens ?? affordableTokens(network);
   const kept = BYTES_PER_TRAINED * adapter + 4 * (KEPT_PER_TOKEN * tokens * width + LOGITS * network.vocabSize);
-  return held + kept + (packed ? times(PACKED_COPIES[bits]) : 0);
+  return held + kept + (packed ? PACKED_COPIES[bits] * layerBytes + 2 * headBytes : 0);
 }
 
 /**

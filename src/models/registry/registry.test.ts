@@ -31,7 +31,7 @@ describe("memory", () => {
     "config.json",
   );
 
-  const [llama360, large] = [
+  const [llama360, large, llama1b] = [
     {
       hidden_size: 960,
       intermediate_size: 2560,
@@ -48,9 +48,18 @@ describe("memory", () => {
       num_key_value_heads: 2,
       vocab_size: 262144,
     },
+    {
+      hidden_size: 2048,
+      intermediate_size: 5632,
+      num_hidden_layers: 22,
+      num_attention_heads: 32,
+      num_key_value_heads: 4,
+      vocab_size: 49152,
+      tie_word_embeddings: false,
+    },
   ].map((sizes) => parseModelConfig({ model_type: "llama", tie_word_embeddings: true, ...sizes }, "config.json"));
 
-  // Peaks that were measured, in MB, with SmolLM2-135M, a llama of 362 million parameters and one with a large vocabulary.
+  // Peaks that were measured, in MB, with SmolLM2-135M, and with llamas of 362 million, of 227 million with a large vocabulary, and of 1.2 billion parameters.
   it.each([
     ["SmolLM2-135M", smol, { use: "play" }, 811],
     ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, packed: true }, 3410],
@@ -63,6 +72,7 @@ describe("memory", () => {
     ["large vocabulary", large, { use: "train", maxTokens: 512, packed: true }, 4800],
     ["large vocabulary", large, { use: "train", maxTokens: 512 }, 3020],
     ["large vocabulary", large, { use: "train", maxTokens: 512, bits: 8 }, 2820],
+    ["1.2 B", llama1b, { use: "train", maxTokens: 512 }, 10_530],
   ] as const)("is near what was measured: %s, %o", (_name, network, use, measured) => {
     expect(Math.abs(estimateMemory(network, use) / (measured * 1e6) - 1)).toBeLessThan(0.15);
   });
