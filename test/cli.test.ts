@@ -119,6 +119,13 @@ describe("llamagym", () => {
 });
 
 describe("llamagym generate", () => {
+  it("leaves nothing in the temporary folder", async () => {
+    const TMPDIR = await mkdtemp(join(tmpdir(), "temporary-"));
+    const { status } = await run(["generate", "--model", "embedded", "--prompt", "x"], { env: { TMPDIR } });
+    expect([status, await readdir(TMPDIR)]).toEqual([0, []]);
+    await rm(TMPDIR, { recursive: true });
+  });
+
   it("streams what the library replies", async () => {
     const opened = await AutoModelForCausalLM.fromPretrained(folder, { device: "cpu", threads: 1 });
     const messages = [

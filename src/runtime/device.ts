@@ -1,3 +1,5 @@
+// oxlint-disable-next-line import/no-unassigned-import -- It must come before ONNX Runtime is loaded.
+import "./no-telemetry.js";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
