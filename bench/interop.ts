@@ -1,4 +1,5 @@
-// Adapters and merged models between this project and Python PEFT, both ways: npm run bench:interop -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj]
+// Adapters and merged models between this project and Python PEFT, both ways:
+// npm run bench:interop -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj]
 // Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and opens it here. Prints the
 // largest differences of logits, relative to max(1, |value|); ends with status 1 when one is above 1e-3.
 import { spawnSync } from "node:child_process";

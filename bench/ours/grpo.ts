@@ -85,7 +85,7 @@ let current: { readonly backward: GrpoWork["backward"]; readonly steps: Steps } 
 
 /** This project's side of `npm run bench -- grpo`. */
 async function handle({ repeat, ...work }: Request & GrpoWork): Promise<Result> {
-  if (current?.backward !== work.backward || current === undefined) {
+  if (current === undefined || current.backward !== work.backward) {
     await current?.steps.end();
     current = { backward: work.backward, steps: new Steps(work) };
   }

@@ -89,32 +89,26 @@ export async function getPeftModel(
   );
   const random = new RandomStream(seed);
   for (const lora of modules.values()) {
-    if (lora.kind === "embedding") await drawNormal(parameters, loraB(lora), random);
-    else await drawUniform(parameters, loraA(lora), 1 / Math.sqrt(lora.inFeatures), random);
+    if (lora.kind === "embedding") await fill(parameters, loraB(lora), () => random.normal());
+    else await fill(parameters, loraA(lora), uniformWithin(random, lora.inFeatures));
   }
   await initialiseValueHead(model, parameters, valueHead, random);
   return model.withTrained(parameters, { adapter: { config, modules }, valueHead });
 }
 
-async function drawUniform(
-  parameters: ParameterBuffer,
-  name: string,
-  bound: number,
-  random: RandomStream,
-): Promise<void> {
+/** Fills a parameter with values as `draw` gives them. */
+async function fill(parameters: ParameterBuffer, name: string, draw: () => number): Promise<void> {
   const length = elementCount(parameters.shape(name));
   await parameters.write(
     name,
-    Float32Array.from({ length }, () => random.uniform(-bound, bound)),
+    Float32Array.from({ length }, () => draw()),
   );
 }
 
-async function drawNormal(parameters: ParameterBuffer, name: string, random: RandomStream): Promise<void> {
-  const length = elementCount(parameters.shape(name));
-  await parameters.write(
-    name,
-    Float32Array.from({ length }, () => random.normal()),
-  );
+/** As PyTorch starts a linear layer: uniform within 1 / sqrt(in). */
+function uniformWithin(random: RandomStream, inFeatures: number): () => number {
+  const bound = 1 / Math.sqrt(inFeatures);
+  return () => random.uniform(-bound, bound);
 }
 
 /** Shapes of a value head's parameters; none without one. */
@@ -131,7 +125,6 @@ export function valueHeadShapes(
   );
 }
 
-/** As PyTorch starts a linear layer: uniform within 1 / sqrt(in). */
 async function initialiseValueHead(
   model: CausalLM,
   parameters: ParameterBuffer,
@@ -141,8 +134,7 @@ async function initialiseValueHead(
   for (const { name, inFeatures } of valueHead === undefined
     ? []
     : valueHeadLayers(valueHead, model.config.hiddenSize)) {
-    for (const part of ["weight", "bias"])
-      await drawUniform(parameters, `${name}.${part}`, 1 / Math.sqrt(inFeatures), random);
+    for (const part of ["weight", "bias"]) await fill(parameters, `${name}.${part}`, uniformWithin(random, inFeatures));
   }
 }
 

@@ -62,7 +62,7 @@ export class CausalLM {
     path: string,
     { device = "auto", threads, quantise, backward = "float32" }: ModelOptions = {},
   ): Promise<CausalLM> {
-    checkBackward({ device: resolveProviders(device).device, quantise, backward });
+    checkBackward({ device, quantise, backward });
     const source = await openModelSource(path);
     try {
       const { config, weights: file } = await matchWeights(
@@ -194,11 +194,12 @@ export class CausalLM {
 /** Throws INVALID_ARGUMENT where gradients in 8 bits are asked for and cannot be had. */
 export function checkBackward({ device = "auto", quantise, backward }: ModelOptions): void {
   if (backward !== "int8") return;
+  const found = device === "auto" ? resolveProviders(device).device : device;
   const problem =
     quantise !== undefined
       ? `is for weights in full precision, and quantise ${quantise} holds them in ${quantise} bits`
-      : device !== "auto" && device !== "cpu"
-        ? `is for the processor, and the device is ${device}`
+      : found !== "cpu"
+        ? `is for the processor, and the device is ${found}`
         : undefined;
   if (problem !== undefined)
     throw new LlamaGymError("INVALID_ARGUMENT", `backward "int8" ${problem}. Leave one of them out.`);

@@ -1,3 +1,5 @@
+import type { AdaptableModule } from "./architectures/index.js";
+
 /** How a low-rank adapter is attached to a model (Hu et al. 2021); PEFT's names in camelCase, with PEFT's defaults. */
 export interface LoraConfig {
   /** Rank. */
@@ -28,8 +30,7 @@ export const LORA_DEFAULTS: LoraConfig = {
 export interface LoraModule {
   /** The module's path in the model, as PEFT names it. */
   readonly module: string;
-  /** A linear module of a layer, the output matrix, or the embedding, whose x is a token's place in the vocabulary. */
-  readonly kind: "linear" | "head" | "embedding";
+  readonly kind: AdaptableModule["kind"];
   readonly rank: number;
   readonly scaling: number;
   readonly inFeatures: number;

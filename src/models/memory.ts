@@ -49,9 +49,9 @@ const LOGITS = 3 * 256;
 const BYTES_PER_TRAINED = 16;
 
 /**
- * About how many bytes of memory a network takes at its peak: 150 MB + copies of its weights, and for training + 16 bytes for each value of
- * the adapter + 4 x 23 x tokens x layers x width + 4 x 768 x vocabulary. The weights are 4 bytes each, those of the layers' matrices in 8 bits 1.16, in
- * 4 bits 0.64. docs/models.md has what was measured.
+ * About how many bytes of memory a network takes at its peak: 150 MB + copies of its weights, and for training + 16 bytes for each
+ * value of the adapter + 4 x 23 x tokens x layers x width + 4 x 768 x vocabulary. The weights are 4 bytes each, those of the layers'
+ * matrices in 8 bits 1.16, in 4 bits 0.64. docs/models.md has what was measured.
  */
 export function estimateMemory(
   network: DecoderConfig,

@@ -8,7 +8,7 @@ import { loraA, loraB, type LoraModule } from "./lora.js";
 /**
  * The model with its adapter added into its weights, W + scaling * B A: a plain model again, which decodes faster, can be saved
  * whole, or take a new adapter. The merged weights are in memory; all others stay where they were. An output matrix that is tied
- * to the embedding becomes one of its own where only one of the two is adapted, or both differently.
+ * to the embedding becomes one of its own where either is adapted.
  */
 export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
   const { adapter, runtime, weights } = model;

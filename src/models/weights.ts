@@ -93,18 +93,15 @@ export class ModelWeights {
 
   /** What a session needs to find the weights of its graph; to be dropped when the session stands. */
   async sessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
-    const places = [...this.places];
-    if (places.every(([, { kind }]) => kind === "file")) {
-      const largest = Math.max(...places.map(([, { parameter }]) => elementCount(parameter.shape)));
-      this.temporary ??= TemporaryWeights.create(this.places.keys(), largest, (name, room) => this.parts(name, room));
-      const temporary = await this.temporary;
+    if ([...this.places.values()].every(({ kind }) => kind === "file")) {
+      const temporary = await (this.temporary ??= this.writeTemporary());
       if (temporary !== undefined)
         return { locate: ({ name }) => temporary.locations.get(name)!, folder: temporary.folder };
     }
     const used = new Set(weights.map(({ name }) => name));
     const parts = new Map<string, Uint8Array>();
     const locations = new Map<string, WeightLocation>();
-    for (const [name, place] of places) {
+    for (const [name, place] of this.places) {
       if (place.kind === "mapped") locations.set(name, place.location);
       else if (place.kind === "memory") parts.set(name, place.bytes);
       else if (partNames(name, place.parameter).some((part) => used.has(part)))
@@ -119,6 +116,11 @@ export class ModelWeights {
         return data === undefined ? [] : [{ name: memoryFile(name), data }];
       }),
     };
+  }
+
+  private writeTemporary(): Promise<TemporaryWeights | undefined> {
+    const sizes = [...this.parameters.values()].map(({ shape }) => elementCount(shape));
+    return TemporaryWeights.create(this.places.keys(), Math.max(...sizes), (name, room) => this.parts(name, room));
   }
 
   /** What sessions read of a parameter whose file holds it otherwise. */

@@ -15,6 +15,7 @@ export function linearModules(config: DecoderConfig): LinearModule[] {
 
 /** What an adapter may sit on, by its path in the model, as PEFT names it. */
 export interface AdaptableModule extends Pick<LinearModule, "name" | "inFeatures" | "outFeatures"> {
+  /** A linear module of a layer, the output matrix, or the embedding, whose input is a token's place in the vocabulary. */
   readonly kind: "linear" | "head" | "embedding";
 }
 
