@@ -14,5 +14,5 @@ export function command<const Table extends OptionTable>(
     run: async ({ rawArgs }) => {
       process.exitCode = await run(parseOptions(options, rawArgs));
     },
-  }) as CommandDef;
+  });
 }
