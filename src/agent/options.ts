@@ -33,7 +33,7 @@ export interface AgentOptions<Observation = unknown, Action = unknown> extends A
    * episode that goes on over an update shares it between its turns since then.
    */
   readonly shareSparseRewards?: boolean;
-  /** Tokens of one forward and backward pass; more need more memory. By default what takes some 2 GB. */
+  /** Tokens of one forward and backward pass; more need more memory. By default what takes some 2 GB, and 2,048 at most. */
   readonly maxTokens?: number;
   /** Decides replies, minibatches and dropout; the same seed gives the same run. Default 0. */
   readonly seed?: number;

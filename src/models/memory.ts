@@ -14,7 +14,7 @@ export interface MemoryUse {
   readonly use?: "play" | "train";
   /** Rank of the adapter that is trained. Default 16. */
   readonly r?: number;
-  /** Tokens of one forward and backward pass. By default what takes some 2 GB, and 256 at least. */
+  /** Tokens of one forward and backward pass. By default what takes some 2 GB, 256 at least and 2,048 at most. */
   readonly maxTokens?: number;
   /** Whether sessions that learn keep packed weights, see packsForTraining. Default false: the least that a network needs. */
   readonly packed?: boolean;

@@ -7,10 +7,13 @@ const KEPT_PER_TOKEN = 30;
 /** What a pair of attention slots is reckoned to keep, for each layer and head. */
 const KEPT_PER_PAIR = 4;
 const LEAST_TOKENS = 256;
+/** A small model's longer passes leave the processor's cache: of the embedded model, an update takes an eighth longer. */
+const MOST_TOKENS = 2048;
 
-/** Tokens of a forward and backward pass that takes some 2 GB. */
+/** Tokens of a forward and backward pass that takes at most some 2 GB, and no longer for its length. */
 export function affordableTokens({ hiddenSize, layers }: DecoderConfig): number {
-  return Math.max(LEAST_TOKENS, Math.floor(KEPT_VALUES / (KEPT_PER_TOKEN * hiddenSize * layers.length)));
+  const affordable = Math.floor(KEPT_VALUES / (KEPT_PER_TOKEN * hiddenSize * layers.length));
+  return Math.min(MOST_TOKENS, Math.max(LEAST_TOKENS, affordable));
 }
 
 /**
