@@ -148,14 +148,19 @@ describe.each(cases)("%s", (name, options, held) => {
     await graph.release();
   });
 
-  it("have the same in the scoring graph", async () => {
+  it("have the same in the scoring graph, and the values of the sampler", async () => {
     const scorer = await TurnScorer.create(played.model.causalLM, { maxTokens: 200 });
-    const { logProbs } = await scorer.score(turns, { temperature });
+    const { logProbs, values } = await scorer.score(turns, { temperature });
     turns.forEach((turn, i) =>
-      decisionsOf(turn).forEach((token, j) =>
-        expect(Math.abs(logProbs[i][j] - turn.logProbs[token])).toBeLessThan(1e-4),
-      ),
+      decisionsOf(turn).forEach((token, j) => {
+        expect(Math.abs(logProbs[i][j] - turn.logProbs[token])).toBeLessThan(1e-4);
+        // The model is not asked for scored actions' states alone, nor where there is nothing to choose.
+        if (turn.scored !== undefined) expect(turn.values).toBeUndefined();
+        else if (turn.allowed?.[token].length === 1) expect(turn.values![token]).toBeNaN();
+        else expect(Math.abs(values![i][j] - turn.values![token])).toBeLessThan(1e-4);
+      }),
     );
+    expect(new Set(values!.map(([first]) => first.toFixed(3))).size).toBeGreaterThan(1);
     await scorer.release();
   });
 

@@ -39,6 +39,8 @@ export interface CachedOutputs {
   readonly logits: View;
   readonly plain: View;
   readonly tempered: View;
+  /** [selected], undefined for a model without a value head. */
+  readonly values: View | undefined;
 }
 
 /** A model with the graph that decodes: one session for prompts and single tokens alike. */
@@ -61,7 +63,8 @@ export class CachedModel {
   }
 
   static async create(model: CausalLM): Promise<CachedModel> {
-    const graph = compile(cachedGraph(model.config, model.scope("separate")));
+    const scope = model.scope("separate");
+    const graph = compile(cachedGraph(model.config, scope, (hidden) => model.values(scope, hidden)));
     return new CachedModel(model, await model.createSession(graph));
   }
 
@@ -136,7 +139,7 @@ export class CachedModel {
     }
     if (this.scores === undefined || this.scores.rows < selected) {
       if (this.scores !== undefined) runtime.free(this.scores.view);
-      this.scores = { view: runtime.allocate("float32", [3 * selected * config.vocabSize]), rows: selected };
+      this.scores = { view: runtime.allocate("float32", [selected * (3 * config.vocabSize + 1)]), rows: selected };
       this.dropOutputs();
     }
     const key = `${tokens}:${selected}`;
@@ -148,14 +151,16 @@ export class CachedModel {
     const [logits, plain, tempered] = [0, 1, 2].map((i) =>
       subview(this.scores!.view, i * this.scores!.rows * config.vocabSize, [selected, config.vocabSize]),
     );
-    const fetches: Record<string, View> = { logits, plain, tempered };
+    const values =
+      this.model.valueHead && subview(this.scores.view, 3 * this.scores.rows * config.vocabSize, [selected]);
+    const fetches: Record<string, View> = { logits, plain, tempered, ...(values && { values }) };
     fresh.forEach((view, i) => {
       fetches[`${i % 2 === 0 ? "key" : "value"}_${i >> 1}`] = view;
     });
     this.outputs = {
       key,
       binding: runtime.bind({ fetches }),
-      result: { fresh: { view: this.fresh.view, stride: this.fresh.tokens * width }, logits, plain, tempered },
+      result: { fresh: { view: this.fresh.view, stride: this.fresh.tokens * width }, logits, plain, tempered, values },
     };
     return this.outputs;
   }

@@ -12,6 +12,7 @@ export interface Job {
   readonly tokens: number[];
   readonly logProbs: number[];
   readonly plainLogProbs: number[];
+  readonly values: number[];
   readonly settle: (reason: FinishReason) => void;
   readonly reject: (error: Error) => void;
 }
@@ -26,19 +27,24 @@ export function firstTokens({ prompt, tokens }: Job): readonly number[] {
   return [...prompt, ...tokens];
 }
 
-/** A token drawn, what it was drawn from where that was asked for, and its log-probability under the model itself. */
+/**
+ * A token drawn, what it was drawn from where that was asked for, its log-probability under the model itself, and the value of the
+ * state before it.
+ */
 export interface DrawnToken extends Choice {
   readonly plainLogProb: number;
+  readonly value: number;
   readonly distribution: TokenDistribution | undefined;
 }
 
 /** Puts a token behind a reply. */
-export function append(job: Job, { token, logProb, plainLogProb, distribution }: DrawnToken): void {
+export function append(job: Job, { token, logProb, plainLogProb, value, distribution }: DrawnToken): void {
   job.tokens.push(token);
   job.logProbs.push(logProb);
   job.plainLogProbs.push(plainLogProb);
+  job.values.push(value);
   job.pending.push(token);
-  if (distribution !== undefined) job.reply!.onDistribution!(distribution);
+  if (distribution !== undefined) job.reply!.onDistribution!(distribution, value);
   job.reply!.onToken?.(token);
 }
 
@@ -56,7 +62,7 @@ export function appendForced(job: Job): void {
       isDrawn && reply.onDistribution !== undefined
         ? { ids: allowed, probabilities: Float64Array.of(1), count: 1 }
         : undefined;
-    append(job, { token: allowed[0], logProb: 0, plainLogProb: NaN, distribution });
+    append(job, { token: allowed[0], logProb: 0, plainLogProb: NaN, value: NaN, distribution });
   }
 }
 

@@ -23,11 +23,11 @@ export interface ReplyRequest {
   readonly constraint?: TokenConstraint;
   /**
    * Whether tokens that the constraint leaves no choice about are taken without asking the model, which takes less time. Their
-   * plainLogProbs are NaN then.
+   * plainLogProbs and values are NaN then.
    */
   readonly skipsForced?: boolean;
-  /** Called with what each token is drawn from, before the token; not at temperature 0. */
-  readonly onDistribution?: (distribution: TokenDistribution) => void;
+  /** Called with what each token is drawn from and the value of its state, before the token; not at temperature 0. */
+  readonly onDistribution?: (distribution: TokenDistribution, value: number) => void;
   /** Called with each token as it is drawn. */
   readonly onToken?: (token: number) => void;
   readonly signal?: AbortSignal;
@@ -41,5 +41,7 @@ export interface Reply {
   readonly logProbs: readonly number[];
   /** Of each token, under the model itself at temperature 1; NaN where the model was not asked (see skipsForced). */
   readonly plainLogProbs: readonly number[];
+  /** Of the state before each token, as the value head reads it; NaN without one, and where the model was not asked. */
+  readonly values: readonly number[];
   readonly finishReason: FinishReason;
 }

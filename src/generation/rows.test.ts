@@ -13,7 +13,7 @@ afterAll(() => model.close());
 
 function jobFor(prompt: readonly number[]): Job {
   const nothing = () => {};
-  const lists = { pending: [], targets: [], tokens: [], logProbs: [], plainLogProbs: [] };
+  const lists = { pending: [], targets: [], tokens: [], logProbs: [], plainLogProbs: [], values: [] };
   const request = { prompt, maxNewTokens: 1, random: () => 0, stopTokens: new Set<number>() };
   const settings = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
   return { prompt, reply: { ...request, settings }, ...lists, settle: nothing, reject: nothing };

@@ -304,6 +304,7 @@ describe("a sampler", () => {
       tokens: [5, 6, 7],
       logProbs: [0, 0, 0],
       plainLogProbs: [NaN, NaN, NaN],
+      values: [NaN, NaN, NaN],
       finishReason: "stop",
     });
     await sampler.release();

@@ -69,9 +69,10 @@ export class Sampler {
         tokens: [],
         logProbs: [],
         plainLogProbs: [],
+        values: [],
         settle: (finishReason) => {
-          const { tokens, logProbs, plainLogProbs } = job;
-          resolve({ tokens, logProbs, plainLogProbs, finishReason });
+          const { tokens, logProbs, plainLogProbs, values } = job;
+          resolve({ tokens, logProbs, plainLogProbs, values, finishReason });
         },
         reject,
       };
@@ -97,6 +98,7 @@ export class Sampler {
         tokens: [],
         logProbs: [],
         plainLogProbs,
+        values: [],
         settle: () => resolve(plainLogProbs),
         reject,
       });

@@ -90,6 +90,7 @@ export class Step {
           logits: head(outputs.logits, 0, draws.length),
           plain: head(outputs.plain, 0, draws.length),
           tempered: head(outputs.tempered, 0, draws.length),
+          values: outputs.values && { ...outputs.values, shape: [draws.length] },
           rows: draws.map(({ job }) => rowSampling(job)),
         },
       });
@@ -166,11 +167,11 @@ export class Step {
 
   private append(
     draws: readonly { job: Job }[],
-    { tokens, logProbs, plainLogProbs, distributions }: SampleResult,
+    { tokens, logProbs, plainLogProbs, values, distributions }: SampleResult,
   ): void {
     draws.forEach(({ job }, i) => {
       const [token, logProb, plainLogProb, distribution] = [tokens[i], logProbs[i], plainLogProbs[i], distributions[i]];
-      append(job, { token, logProb, plainLogProb, distribution });
+      append(job, { token, logProb, plainLogProb, value: values?.[i] ?? NaN, distribution });
       appendForced(job);
     });
   }

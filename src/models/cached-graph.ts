@@ -13,9 +13,14 @@ import { positionInputs } from "./sequence-graph.js";
  * Inputs beside the tokens: prefix_key_i and prefix_value_i [1, heads, prefix, width], cache_key_i and cache_value_i
  * [1, heads, rows, capacity, width], positions of each; "select" names the flat tokens whose scores are wanted.
  * Outputs: key_i and value_i [tokens, heads * width] of the new tokens, and for the selected tokens logits, plain
- * probabilities and probabilities at a temperature, each [selected, vocabulary].
+ * probabilities and probabilities at a temperature, each [selected, vocabulary], and what `valuesOf` reads in their hidden
+ * states [selected, hidden]: values [selected].
  */
-export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string, Node> {
+export function cachedGraph(
+  config: DecoderConfig,
+  scope: Scope,
+  valuesOf: (hidden: Node) => Node | undefined = () => undefined,
+): Record<string, Node> {
   const { heads, keyValueHeads, headDim } = config;
   const [tokens, rows, rowTokens, prefix, capacity] = ["tokens", "rows", "row_tokens", "prefix", "capacity"].map(size);
   const selected = symbol("selected");
@@ -63,9 +68,12 @@ export function cachedGraph(config: DecoderConfig, scope: Scope): Record<string,
     },
   );
 
-  const logits = vocabularyLogits(config, scope, gatherRows(hidden, input("select", "int32", [selected])));
+  const chosen = gatherRows(hidden, input("select", "int32", [selected]));
+  const logits = vocabularyLogits(config, scope, chosen);
+  const values = valuesOf(chosen);
   return {
     ...outputs,
+    ...(values === undefined ? {} : { values }),
     logits,
     plain: softmax(logits),
     tempered: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),

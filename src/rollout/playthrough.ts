@@ -91,7 +91,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       attempts++;
       found = await this.read(reply.text, situation);
     } while (found.kind === "failure" && attempts <= settings.invalidReply.retries);
-    const { tokens, logProbs, allowed, scored, text, finishReason } = reply;
+    const { tokens, logProbs, values, allowed, scored, text, finishReason } = reply;
     const isValid = found.kind !== "failure";
     const action = found.kind === "failure" ? await this.fallback(situation, text, found.reason) : found.value;
     this.dialogue.accept(tokens);
@@ -101,6 +101,7 @@ export class Playthrough<Observation = unknown, Action = unknown> {
       prompt,
       tokens,
       logProbs,
+      ...(values === undefined ? {} : { values }),
       allowed,
       ...(scored === undefined ? {} : { scored }),
       text,

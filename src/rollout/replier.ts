@@ -8,8 +8,10 @@ import type { ReplySettings } from "./settings.js";
 import type { ScoredActions } from "./turn.js";
 
 /** A reply as it was sampled, and its text. */
-export interface SampledReply extends Omit<Reply, "plainLogProbs"> {
+export interface SampledReply extends Omit<Reply, "plainLogProbs" | "values"> {
   readonly text: string;
+  /** Of the state before each token, NaN where it is not known; undefined for an action that was drawn by its score. */
+  readonly values?: readonly number[];
   /** The tokens among which each was drawn; undefined for a free reply. */
   readonly allowed: readonly Int32Array[] | undefined;
   /** For an action that was drawn by its score. */
@@ -136,6 +138,7 @@ export class Replier {
     const draft: ReplyDraft & { finishReason: FinishReason | undefined } = {
       tokens: [],
       logProbs: [],
+      values: [],
       finishReason: undefined,
     };
     let read = 0;
@@ -162,7 +165,9 @@ export class Replier {
         stopWhen: () => text.stopped,
         constraint: constraint && { allowed: (tokens) => constraint.allowed([...known, ...tokens]) },
         skipsForced: true,
-        onDistribution: keeps ? (distribution) => this.memory.learn(key, draft.tokens, distribution) : undefined,
+        onDistribution: keeps
+          ? (distribution, value) => this.memory.learn(key, draft.tokens, distribution, value)
+          : undefined,
         onToken: (token) => {
           draft.tokens.push(token);
           finishReason();
@@ -170,6 +175,7 @@ export class Replier {
         signal,
       });
       draft.logProbs.push(...reply.logProbs);
+      draft.values.push(...reply.values);
       draft.finishReason = reply.finishReason;
     };
     if (keeps) {
@@ -179,10 +185,11 @@ export class Replier {
       await compute();
     }
     text.end();
-    const { tokens, logProbs } = draft;
+    const { tokens, logProbs, values } = draft;
     return {
       tokens,
       logProbs,
+      values,
       finishReason: draft.finishReason ?? finishReason()!,
       text: text.text,
       allowed: constraint && tokens.map((_token, i) => constraint.allowed(tokens.slice(0, i))),

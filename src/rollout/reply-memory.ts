@@ -7,6 +7,14 @@ const KEPT = 16_384;
 export interface ReplyDraft {
   readonly tokens: number[];
   readonly logProbs: number[];
+  /** Of the states before the tokens. */
+  readonly values: number[];
+}
+
+/** What is known of a place in a reply. */
+interface Known {
+  readonly distribution: TokenDistribution;
+  readonly value: number;
 }
 
 /**
@@ -14,18 +22,18 @@ export interface ReplyDraft {
  * next reply is then drawn from the known distributions, with the same random numbers and so with the same tokens.
  */
 export class ReplyMemory {
-  private readonly distributions = new Map<string, TokenDistribution>();
+  private readonly known = new Map<string, Known>();
   /** What is being computed, by the prompt and the tokens before it. */
   private readonly running = new Map<string, Promise<unknown>>();
 
   clear(): void {
-    this.distributions.clear();
+    this.known.clear();
   }
 
-  /** Keeps what a token was drawn from, behind a prompt and the reply's tokens before it. */
-  learn(prompt: string, tokens: readonly number[], distribution: TokenDistribution): void {
-    if (this.distributions.size >= KEPT) this.clear();
-    this.distributions.set(keyOf(prompt, tokens), distribution);
+  /** Keeps what a token was drawn from, and its state's value, behind a prompt and the reply's tokens before it. */
+  learn(prompt: string, tokens: readonly number[], distribution: TokenDistribution, value: number): void {
+    if (this.known.size >= KEPT) this.clear();
+    this.known.set(keyOf(prompt, tokens), { distribution, value });
   }
 
   /**
@@ -39,12 +47,13 @@ export class ReplyMemory {
   ): Promise<void> {
     while (!isOver()) {
       const key = keyOf(prompt, draft.tokens);
-      const distribution = this.distributions.get(key);
+      const known = this.known.get(key);
       const running = this.running.get(key);
-      if (distribution !== undefined) {
-        const { token, logProb } = drawToken(distribution, random());
+      if (known !== undefined) {
+        const { token, logProb } = drawToken(known.distribution, random());
         draft.tokens.push(token);
         draft.logProbs.push(logProb);
+        draft.values.push(known.value);
       } else if (running !== undefined) {
         // Its error is told to the one who asked for it.
         await running.catch(() => {});

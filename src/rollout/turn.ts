@@ -18,6 +18,8 @@ export interface Turn {
   readonly tokens: readonly number[];
   /** Log-probability of each token under the distribution that it was drawn from; of an action drawn by its score, that alone. */
   readonly logProbs: readonly number[];
+  /** Of the state before each token as it was sampled, NaN where it is not known; undefined where none is. */
+  readonly values?: readonly number[];
   /** The tokens among which each was drawn, for a reply held to choices; undefined for a free one. */
   readonly allowed: readonly Int32Array[] | undefined;
   /** For an action that was drawn by its score. */

@@ -56,12 +56,13 @@ export type KernelCall =
       readonly gradients: View;
       readonly velocity: View | undefined;
     } & SgdStep)
-  /** Draws a token for each row of logits, plain and tempered probabilities, each [rows, vocabulary]. */
+  /** Draws a token for each row of logits, plain and tempered probabilities, each [rows, vocabulary]; gives values [rows] along. */
   | {
       readonly name: "sample";
       readonly logits: View;
       readonly plain: View;
       readonly tempered: View;
+      readonly values?: View;
       readonly rows: readonly RowSampling[];
     }
   /** Log-probability of a token for each row of logits and plain probabilities, each [rows, vocabulary]. */
@@ -72,6 +73,8 @@ export interface SampleResult {
   readonly tokens: Int32Array;
   readonly logProbs: Float64Array;
   readonly plainLogProbs: Float64Array;
+  /** Of the states before the tokens; undefined for a model without a value head. */
+  readonly values: Float32Array | undefined;
   /** Of the rows that asked for it. */
   readonly distributions: (TokenDistribution | undefined)[];
 }
@@ -146,7 +149,7 @@ function rowOf(view: View, row: number, floats: (view: View) => Float32Array): F
 }
 
 function sample(
-  { logits, plain, tempered, rows }: Extract<KernelCall, { name: "sample" }>,
+  { logits, plain, tempered, values, rows }: Extract<KernelCall, { name: "sample" }>,
   floats: (view: View) => Float32Array,
 ): SampleResult {
   const row = (view: View, i: number) => rowOf(view, i, floats);
@@ -154,6 +157,7 @@ function sample(
     tokens: new Int32Array(rows.length),
     logProbs: new Float64Array(rows.length),
     plainLogProbs: new Float64Array(rows.length),
+    values: values && floats(values).slice(),
     distributions: [],
   };
   rows.forEach(({ settings, uniform, seen, allowed, keepsDistribution }, i) => {

@@ -163,7 +163,7 @@ async function handle(request: Request): Promise<Result> {
 function transferable(result: Result): ArrayBuffer[] {
   if (typeof result !== "object" || ArrayBuffer.isView(result)) return [];
   // One tensor or several by name: the names are the graph's, and may be anything.
-  const data = [result, ...Object.values(result)].map((value) => (value as Partial<HostTensor>).data);
+  const data = [result, ...Object.values(result)].map((value) => (value as Partial<HostTensor> | undefined)?.data);
   return [...new Set(data.flatMap((each) => (ArrayBuffer.isView(each) ? [each.buffer as ArrayBuffer] : [])))];
 }
 

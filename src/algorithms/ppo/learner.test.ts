@@ -106,6 +106,23 @@ describe("PpoLearner", () => {
     expect(updates.at(-1)!["ppo/val/var_explained"]).toBeGreaterThan(0.9);
   });
 
+  it("scores only turns whose values were not read while they were sampled, to the same end", async () => {
+    const { agent: player } = await bandit();
+    const update = vi.spyOn(await player.learner(), "update").mockResolvedValue({});
+    await pull(player, 32, (arm) => arm);
+    const played = update.mock.calls[0][0];
+    const partly = played.map((segment, i) =>
+      i % 2 === 0 ? segment : { ...segment, turns: segment.turns.map((turn) => ({ ...turn, values: [NaN] })) },
+    );
+    const scored = vi.spyOn(TurnScorer.prototype, "score");
+    const results: Metrics[] = [];
+    for (const segments of [played, partly])
+      results.push(await (await (await bandit()).agent.learner()).update(segments));
+    expect(scored.mock.calls.map(([turns]) => turns.length)).toEqual([0, 16]);
+    scored.mockRestore();
+    for (const [name, value] of Object.entries(results[0])) expect(results[1][name]).toBeCloseTo(value, 4);
+  });
+
   it("trains the value head alone in the warm-up, then the policy too", async () => {
     const { model, agent } = await bandit({ valueWarmup: 2, vfCoef: 1, entropyCoef: 0.1 });
     const { parameters } = model.causalLM;

@@ -152,24 +152,26 @@ export class PpoLearner implements Learner {
   private async score(segments: readonly Segment[]): Promise<ScoredSegment[]> {
     const { temperature, isTruncated } = this.policy;
     const turns = segments.flatMap((segment) => segment.turns);
+    // What was drawn from less than the whole distribution is scored as the policy that is trained.
+    const open = turns.filter((turn) => isTruncated || !knowsValues(turn));
     const cut = segments.filter(({ nextPrompt }) => nextPrompt !== undefined);
     const nexts = cut.map(({ nextPrompt }) => ({ prompt: nextPrompt!, tokens: [], allowed: undefined }));
-    const own = await this.scorer.score([...turns, ...nexts], { temperature });
-    const reference = this.kl.value === 0 ? own : await this.scorer.score(turns, { temperature, adapter: false });
+    const own = await this.scorer.score([...open, ...nexts], { temperature });
+    const reference = this.kl.value === 0 ? undefined : await this.scorer.score(turns, { temperature, adapter: false });
+    const places = new Map(open.map((turn, place) => [turn, place]));
     let number = 0;
+    const scored = (turn: Turn): ScoredTurn => {
+      const decisions = decisionsOf(turn);
+      const sampled = (numbers: readonly number[]) => Float64Array.from(decisions, (token) => numbers[token]);
+      const place = places.get(turn);
+      const oldLogProbs = isTruncated ? own.logProbs[place!] : sampled(turn.logProbs);
+      const oldValues = place === undefined ? sampled(turn.values!) : own.values![place];
+      const refLogProbs = reference?.logProbs[number++] ?? oldLogProbs;
+      return { turn, oldLogProbs, oldValues, kls: perTokenKl(this.config.klPenalty, oldLogProbs, refLogProbs) };
+    };
     return segments.map((segment) => ({
-      turns: segment.turns.map((turn): ScoredTurn => {
-        const i = number++;
-        // What was drawn from less than the whole distribution is scored as the policy that is trained.
-        const sampled = () => Float64Array.from(decisionsOf(turn), (token) => turn.logProbs[token]);
-        return {
-          turn,
-          oldLogProbs: isTruncated ? own.logProbs[i] : sampled(),
-          oldValues: own.values![i],
-          kls: perTokenKl(this.config.klPenalty, own.logProbs[i], reference.logProbs[i]),
-        };
-      }),
-      bootstrap: segment.nextPrompt === undefined ? 0 : own.values![turns.length + cut.indexOf(segment)][0],
+      turns: segment.turns.map(scored),
+      bootstrap: segment.nextPrompt === undefined ? 0 : own.values![open.length + cut.indexOf(segment)][0],
     }));
   }
 
@@ -228,6 +230,12 @@ export class PpoLearner implements Learner {
     const sums = statistics as PpoSums;
     return { ...result, sums, isTooFar: isTooFar(sums, config) };
   }
+}
+
+/** Whether the values of a turn's decisions were read as it was sampled. */
+function knowsValues(turn: Turn): boolean {
+  const { values } = turn;
+  return values !== undefined && decisionsOf(turn).every((token) => !Number.isNaN(values[token]));
 }
 
 /** Throws INVALID_STATE for a model that PPO cannot train. */
