@@ -11,8 +11,9 @@ const LARGEST = 127;
 const TINY = 1e-30;
 
 /**
- * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale for each row, b with one for each column. Where
- * b is frozen it is rounded once, when the session is made. An approximation, for gradients that need no more.
+ * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale for each row, b with one for each column. b is
+ * frozen, and rounded once, when the session is made: of constant codes only, the runtime makes products that never saturate. An
+ * approximation, for gradients that need no more.
  */
 export const int8MatmulOperation: Operation<object> = {
   name: "int8Matmul",
@@ -61,7 +62,7 @@ export const int8GradientMatmulOperation: Operation<Int8GradientAttributes> = {
     emitter.emit("FusedMatMul", inputs, { domain: MICROSOFT, attributes: { transB: transposeB ? 1 : 0 } }),
 };
 
-/** a [rows, inner] times b [inner, columns], both rounded to 8 bits. */
+/** a [rows, inner] times b [inner, columns], which is frozen, both rounded to 8 bits. */
 export function int8Matmul(a: Node, b: Node): Node {
   return apply(int8MatmulOperation, [a, b], {});
 }
