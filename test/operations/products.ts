@@ -209,30 +209,32 @@ const dropoutCase = (title: string, length: number, offset: number): OperationCa
 const int8Tolerance = 0.1;
 
 const int8Sizes = [{ rows: 3 }, { rows: 1 }, { rows: 5 }];
+/** A frozen matrix has one size in a case. */
+const int8Columns = [5, 7, 1];
 
-const int8MatmulCase: OperationCase = {
-  title: "rounded to 8 bits",
+const int8MatmulCase = (columns: number): OperationCase => ({
+  title: `rounded to 8 bits, ${columns} columns`,
   sizes: int8Sizes,
-  inputs: ({ rows }) => ({ a: between([rows, 7], -1, 1), b: { ...between([7, 5], -1, 1), frozen: true } }),
+  inputs: ({ rows }) => ({ a: between([rows, 7], -1, 1), b: { ...between([7, columns], -1, 1), frozen: true } }),
   build: ({ a, b }) => int8Matmul(a, b),
   reference: ({ a, b }) => product(a, b, transposes[0]),
   differentiable: [],
   tolerance: int8Tolerance,
-};
+});
 
 /** Sums of two products of the largest codes do not fit into 16 bits, in which some processors add them. */
 const int8LargeCase: OperationCase = {
-  ...int8MatmulCase,
+  ...int8MatmulCase(5),
   title: "rounded to 8 bits, all near the largest",
   inputs: ({ rows }) => ({ a: between([rows, 7], 0.9, 1), b: { ...between([7, 5], 0.9, 1), frozen: true } }),
 };
 
-const int8GradientCase = (transposeB: boolean): OperationCase => ({
-  title: `exact forward, weight [${transposeB ? "out, in" : "in, out"}]`,
+const int8GradientCase = (transposeB: boolean, columns: number): OperationCase => ({
+  title: `exact forward, weight [${transposeB ? "out, in" : "in, out"}], ${columns} columns`,
   sizes: int8Sizes,
   inputs: ({ rows }) => ({
     x: between([rows, 7], -1, 1),
-    weight: { ...between(swap([7, 5], transposeB), -1, 1), frozen: true },
+    weight: { ...between(swap([7, columns], transposeB), -1, 1), frozen: true },
   }),
   build: ({ x, weight }) => int8GradientMatmul(x, weight, { transposeB }),
   reference: ({ x, weight }) => product(x, weight, { transposeA: false, transposeB, alpha: 1 }),
@@ -241,8 +243,10 @@ const int8GradientCase = (transposeB: boolean): OperationCase => ({
 });
 
 export const productCases = {
-  int8Matmul: [int8MatmulCase, int8LargeCase],
-  int8GradientMatmul: [int8GradientCase(true), int8GradientCase(false)],
+  int8Matmul: [...int8Columns.map(int8MatmulCase), int8LargeCase],
+  int8GradientMatmul: [true, false].flatMap((transposeB) =>
+    int8Columns.map((columns) => int8GradientCase(transposeB, columns)),
+  ),
   dropout: [
     dropoutCase("a pattern longer than the values", 64, 5),
     dropoutCase("a pattern that repeats", 4, 3),
