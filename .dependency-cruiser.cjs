@@ -1,34 +1,45 @@
-/** A folder of src/ is a layer; this table is ARCHITECTURE.md's: what each layer may import. */
-const layers = {
-  tensor: [],
-  files: ["tensor"],
-  text: ["files", "tensor"],
-  kernels: ["tensor"],
-  graph: ["tensor"],
-  runtime: ["graph", "kernels", "tensor"],
-  nn: ["graph", "tensor"],
-  models: ["nn", "runtime", "files", "text", "graph", "tensor"],
-  optim: ["runtime", "graph", "tensor"],
-  generation: ["models", "text", "nn", "runtime", "graph", "kernels", "tensor"],
-  envs: ["tensor"],
-  rollout: ["generation", "envs", "text", "models", "kernels", "tensor"],
-  algorithms: ["rollout", "generation", "models", "nn", "optim", "text", "runtime", "graph", "envs", "tensor"],
-  agent: ["algorithms", "rollout", "generation", "models", "text", "envs", "tensor"],
-  training: [
-    "agent",
-    "algorithms",
-    "rollout",
-    "envs",
-    "tracking",
-    "generation",
-    "models",
-    "optim",
-    "files",
-    "text",
-    "tensor",
-  ],
-  tracking: ["files", "tensor"],
+/** The areas of src/ and what each may import; the same table is in ARCHITECTURE.md. */
+const areas = {
+  core: [],
+  engine: ["core"],
+  models: ["core", "engine"],
+  generation: ["core", "engine", "models"],
+  envs: ["core", "text-world"],
+  "text-world": ["core", "envs"],
+  rl: ["core", "engine", "models", "generation", "envs"],
+  app: ["core", "engine", "models", "generation", "envs", "text-world", "rl"],
 };
+
+/** Folders of an area in order: each may import those on its left only. */
+const innerOrder = {
+  engine: [["tensor"], ["graph"], ["runtime", "nn"], ["optim"]],
+  models: [["files"], ["text"], ["architectures"], ["weights"], ["adapters"], ["graphs"], ["registry"]],
+  rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
+};
+
+const notTests = "\\.test\\.ts$";
+
+const areaRules = Object.entries(areas).map(([area, allowed]) => ({
+  name: `area-${area}`,
+  comment: `src/${area}/ may import only ${allowed.map((name) => `src/${name}/`).join(", ") || "itself"}`,
+  severity: "error",
+  from: { path: `^src/${area}/`, pathNot: notTests },
+  to: { path: "^src/", pathNot: [`^src/(${[area, ...allowed].join("|")})/`] },
+}));
+
+const orderRules = Object.entries(innerOrder).flatMap(([area, groups]) =>
+  groups.flatMap((folders, i) => {
+    const later = groups.slice(i + 1).flat();
+    if (later.length === 0) return [];
+    return {
+      name: `order-${area}-${folders.join("-")}`,
+      comment: `src/${area}/${folders.join(", ")} may not import ${later.join(", ")}`,
+      severity: "error",
+      from: { path: `^src/${area}/(${folders.join("|")})/`, pathNot: notTests },
+      to: { path: `^src/${area}/(${later.join("|")})/` },
+    };
+  }),
+);
 
 module.exports = {
   forbidden: [
@@ -36,20 +47,15 @@ module.exports = {
       name: "no-circular",
       comment: "operations are exempt: their gradient rules are written with one another",
       severity: "error",
-      from: { pathNot: "^src/graph/ops/" },
+      from: { pathNot: "^src/engine/graph/ops/" },
       to: { circular: true },
     },
-    ...Object.entries(layers).map(([layer, allowed]) => ({
-      name: `layer-${layer}`,
-      comment: `src/${layer}/ may import only ${allowed.map((name) => `src/${name}/`).join(", ") || "nothing above it"}`,
-      severity: "error",
-      from: { path: `^src/${layer}/`, pathNot: "\\.test\\.ts$" },
-      to: { path: "^src/", pathNot: [`^src/(${[layer, ...allowed].join("|")})/`, "^src/errors\\.ts$"] },
-    })),
+    ...areaRules,
+    ...orderRules,
     {
       name: "onnxruntime-only-in-runtime",
       severity: "error",
-      from: { pathNot: "^src/runtime/" },
+      from: { pathNot: "^src/engine/runtime/" },
       to: { path: "onnxruntime" },
     },
     {

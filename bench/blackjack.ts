@@ -40,7 +40,7 @@ function part(name: string): Part {
 
 export const bench: Bench = {
   name: "blackjack",
-  about:
+  description:
     "SmolLM2-135M plays Blackjack-v1 and learns by PPO: batches of 16 turns, 4 epochs, 32 new tokens; LlamaGym beside it",
   ours: {
     module: join("ours", "blackjack.js"),

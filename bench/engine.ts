@@ -37,7 +37,7 @@ function start(name: string, source: "folder" | "gguf", options: Partial<BenchCa
     name,
     { work: "start", prompt, source },
     { kind: "seconds" },
-    { fresh: true, ratio: false, ...options },
+    { freshProcess: true, ratio: false, ...options },
   );
 }
 
@@ -67,7 +67,7 @@ function trainingOperations({ rows, tokens }: { rows: number; tokens: number }):
 }
 
 /** How much of the machine's rate of float32 matrix products, the best that any side reached, a training step attains. */
-function deriveShare(ours: Figures, peers: Record<string, Figures>): Figures {
+function deriveSgemmShare(ours: Figures, peers: Record<string, Figures>): Figures {
   const rates = [ours, ...Object.values(peers)].flatMap((figures) => ("sgemm" in figures ? [figures.sgemm] : []));
   if (rates.length === 0 || !("train_all_logits" in ours)) return {};
   const seconds = (allLogits.rows * allLogits.tokens) / ours.train_all_logits;
@@ -81,7 +81,7 @@ function peerArguments(context: Context): string[] {
 
 export const bench: Bench = {
   name: "engine",
-  about: "SmolLM2-135M in float32, LoRA r 16 on all linear layers; PyTorch + Transformers + PEFT beside it",
+  description: "SmolLM2-135M in float32, LoRA r 16 on all linear layers; PyTorch + Transformers + PEFT beside it",
   ours: {
     module: join("ours", "engine.js"),
     arguments: (context) => [
@@ -111,9 +111,14 @@ export const bench: Bench = {
     defineCase("train_shared_prefix", sharedPrefix, tokensPerSecond),
     defineCase("prefill", { work: "prefill", rows: 8, tokens: 200 }, tokensPerSecond),
     ...[1, 8, 32].map(decode),
-    defineCase("peak_memory", allLogits, { kind: "peak_bytes" }, { fresh: true, warmup: 0, repeat: 3, maxRuns: 2 }),
+    defineCase(
+      "peak_memory",
+      allLogits,
+      { kind: "peak_bytes" },
+      { freshProcess: true, warmup: 0, repeat: 3, maxRuns: 2 },
+    ),
     start("start_seconds", "folder", {}),
     start("start_gguf_seconds", "gguf", { oursOnly: true }),
   ],
-  derive: deriveShare,
+  derive: deriveSgemmShare,
 };

@@ -23,7 +23,7 @@ const IDS = [
 
 export const bench: Bench = {
   name: "envs",
-  about: "Steps a second of environments with random actions, resets included; Python Gymnasium beside ours",
+  description: "Steps a second of environments with random actions, resets included; Python Gymnasium beside ours",
   ours: { module: join("ours", "envs.js") },
   peers: { gymnasium: { environment: ".venv", script: "envs.py" } },
   cases: IDS.map((id): BenchCase => {

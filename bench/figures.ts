@@ -1,4 +1,4 @@
-import type { BenchCase, Figures, Measured, Metric } from "./framework.js";
+import type { BenchCase, Figures, Measurement, Metric } from "./framework.js";
 
 /** A figure's name, how it is read from answers, and which way is better. */
 export type FigureRule = {
@@ -7,7 +7,7 @@ export type FigureRule = {
   better: "higher" | "lower";
   ratio: boolean;
   /** What one answer contributes: seconds, bytes, or a value of the side's own. */
-  samples: (answer: Measured) => number[];
+  samples: (answer: Measurement) => number[];
   /** The figure from all samples. */
   reduce: (samples: number[], count: number) => number;
 };
@@ -19,13 +19,13 @@ function median(values: number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-function valueOf(answer: Measured, name: string): number {
+function getValue(answer: Measurement, name: string): number {
   const value = answer.values?.[name];
   if (value === undefined) throw new Error(`an answer lacks the value "${name}"`);
   return value;
 }
 
-function ruleOf(name: string, metric: Metric, ratio: boolean): FigureRule {
+function figureRule(name: string, metric: Metric, ratio: boolean): FigureRule {
   switch (metric.kind) {
     case "rate": {
       const scale = metric.scale ?? 1;
@@ -40,23 +40,23 @@ function ruleOf(name: string, metric: Metric, ratio: boolean): FigureRule {
 }
 
 /** The figures that a case gives: its own, then its parts'. */
-export function rulesOf({ name, metric, parts, ratio }: BenchCase): FigureRule[] {
+export function figureRules({ name, metric, parts, ratio }: BenchCase): FigureRule[] {
   const partRules = (parts ?? []).map((part) => ({
     ...part,
     ratio: true,
-    samples: (answer: Measured) => [valueOf(answer, part.name)],
+    samples: (answer: Measurement) => [getValue(answer, part.name)],
     reduce: median,
   }));
-  return [ruleOf(name, metric, ratio ?? true), ...partRules];
+  return [figureRule(name, metric, ratio ?? true), ...partRules];
 }
 
 /** Ours over the best peer's, turned round where less is better, so that above 1 is always better for us. */
-export function ratiosOf(rules: FigureRule[], ours: Figures, peers: Record<string, Figures>): Figures {
+export function computeRatios(rules: FigureRule[], ours: Figures, peers: Record<string, Figures>): Figures {
   const ratios: Figures = {};
   for (const { name, better, ratio } of rules) {
-    const theirs = Object.values(peers).flatMap((figures) => (name in figures ? [figures[name]] : []));
-    if (!ratio || theirs.length === 0 || !(name in ours)) continue;
-    ratios[name] = better === "higher" ? ours[name] / Math.max(...theirs) : Math.min(...theirs) / ours[name];
+    const peerFigures = Object.values(peers).flatMap((figures) => (name in figures ? [figures[name]] : []));
+    if (!ratio || peerFigures.length === 0 || !(name in ours)) continue;
+    ratios[name] = better === "higher" ? ours[name] / Math.max(...peerFigures) : Math.min(...peerFigures) / ours[name];
   }
   return ratios;
 }

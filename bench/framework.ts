@@ -15,7 +15,7 @@ export type Result = {
 };
 
 /** One line from a side's standard output. */
-export type Answer = Measured | { error: string };
+export type Answer = Measurement | { error: string };
 
 /** How a case's answers become its figure, and which way is better. */
 export type Metric = { kind: "rate"; unit: string; scale?: number } | { kind: "seconds" } | { kind: "peak_bytes" };
@@ -24,7 +24,7 @@ export type Metric = { kind: "rate"; unit: string; scale?: number } | { kind: "s
 export type Part = { name: string; unit: string; better: "higher" | "lower" };
 
 /** An answer as the framework keeps it. */
-export type Measured = Result & { peak_rss: number };
+export type Measurement = Result & { peak_rss: number };
 
 export type BenchCase = {
   /** The figure's name in the table and in the JSON. */
@@ -36,7 +36,7 @@ export type BenchCase = {
   /** Unmeasured repetitions before the measured ones; 1 unless told. */
   warmup?: number;
   /** A new process for each run: for peak memory, and for what happens once in a process's life. */
-  fresh?: boolean;
+  freshProcess?: boolean;
   /** Repetitions in one request: 1 unless told. */
   repeat?: number;
   /** Runs at most, where one takes minutes. */
@@ -67,7 +67,7 @@ export type Figures = Record<string, number>;
 export type Bench = {
   name: string;
   /** A sentence above the table. */
-  about: string;
+  description: string;
   ours: OurSide;
   peers: Record<string, PeerSide>;
   /** Runs before the sides start; `peers` are those that are installed. */

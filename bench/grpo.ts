@@ -38,16 +38,16 @@ const hands: [number, number, boolean][] = [
   [12, 3, false],
   [20, 9, false],
 ];
-const step: GrpoWork = { work: "grpo", completions: 16, group: 8, new_tokens: 32, prompts: hands.map(writePrompt) };
+const grpoStep: GrpoWork = { work: "grpo", completions: 16, group: 8, new_tokens: 32, prompts: hands.map(writePrompt) };
 
 function defineCase(name: string, metric: Metric, options: Partial<BenchCase> = {}): BenchCase {
-  return { name, parameters: step, metric, maxRuns: 3, ...options };
+  return { name, parameters: grpoStep, metric, maxRuns: 3, ...options };
 }
 
 /** The step with gradients in 8 bits. */
-const int8Step: GrpoWork = { ...step, backward: "int8" };
+const int8Step: GrpoWork = { ...grpoStep, backward: "int8" };
 
-function trl(options: string[]): PeerSide {
+function trlPeer(options: string[]): PeerSide {
   return {
     environment: ".venv",
     script: "grpo.py",
@@ -57,18 +57,18 @@ function trl(options: string[]): PeerSide {
 
 export const bench: Bench = {
   name: "grpo",
-  about:
+  description:
     "a GRPO step of SmolLM2-135M, LoRA r 16 on all linear layers: 16 completions x 32 tokens in groups of 8; TRL beside it",
   ours: {
     module: join("ours", "grpo.js"),
     arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],
   },
   // Gradient checkpointing is TRL's default; without it a step takes less time, which is what step_time is compared with.
-  peers: { trl: trl([]), trl_checkpointing: { ...trl(["--checkpointing"]), ratio: false } },
+  peers: { trl: trlPeer([]), trl_checkpointing: { ...trlPeer(["--checkpointing"]), ratio: false } },
   prepare: async (context, peers) => prepareWeights(context, peers),
   cases: [
     defineCase("step_time", { kind: "seconds" }),
     defineCase("step_time_int8", { kind: "seconds" }, { parameters: int8Step, oursOnly: true }),
-    defineCase("peak_memory", { kind: "peak_bytes" }, { fresh: true, warmup: 0, repeat: 2, maxRuns: 1 }),
+    defineCase("peak_memory", { kind: "peak_bytes" }, { freshProcess: true, warmup: 0, repeat: 2, maxRuns: 1 }),
   ],
 };

@@ -8,15 +8,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { SafetensorsFile } from "../src/files/index.js";
-import { getPeftModel } from "../src/models/adapters.js";
+import { SafetensorsFile } from "../src/models/files/index.js";
+import { getPeftModel } from "../src/models/adapters/get-peft-model.js";
 import { CausalLM } from "../src/models/causal-lm.js";
-import { loraA, loraB } from "../src/models/lora.js";
-import { mergeAdapter } from "../src/models/merging.js";
-import { loadAdapter, saveModel } from "../src/models/saving.js";
-import { Forward } from "../src/parity/models/forward.js";
-import { largestError } from "../src/parity/report.js";
-import { RandomStream } from "../src/tensor/random.js";
+import { loraAName, loraBName } from "../src/models/adapters/lora-config.js";
+import { mergeAdapter } from "../src/models/adapters/merge-adapter.js";
+import { loadAdapter, saveModel } from "../src/models/save-model.js";
+import { ForwardPass } from "../test/parity/models/forward-pass.js";
+import { maxRelativeError } from "../test/parity/parity-report.js";
+import { RandomStream } from "../src/core/random/random-stream.js";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const peers = join(root, "bench", "peers");
@@ -40,15 +40,15 @@ function python(...args: string[]): string {
 }
 
 /** Logits [tokens, vocabulary] of the ids, here. */
-async function ours(form: CausalLM): Promise<Float32Array> {
-  const forward = await Forward.create(form, "separate");
+async function computeOurLogits(form: CausalLM): Promise<Float32Array> {
+  const forward = await ForwardPass.create(form, "separate");
   const { logits } = await forward.run([ids]);
   await forward.release();
   return logits;
 }
 
 /** The same in Python. */
-async function theirs(modelFolder: string, adapter?: string): Promise<Float32Array> {
+async function computePeftLogits(modelFolder: string, adapter?: string): Promise<Float32Array> {
   const out = join(folder, "logits.safetensors");
   python(
     "logits",
@@ -70,10 +70,10 @@ async function read(path: string, name: string): Promise<Float32Array> {
 }
 
 let failed = false;
-function report(what: string, actual: Float32Array, expected: Float32Array): void {
-  const error = largestError(actual, expected);
+function report(label: string, actual: Float32Array, expected: Float32Array): void {
+  const error = maxRelativeError(actual, expected);
   failed ||= !(error <= TOLERANCE);
-  console.log(`${what}: ${error.toExponential(2)}`);
+  console.log(`${label}: ${error.toExponential(2)}`);
 }
 
 const base = await CausalLM.open(model, { device: "cpu" });
@@ -87,18 +87,18 @@ const adapted = await getPeftModel(base, {
 const random = new RandomStream(7);
 for (const { module, kind } of adapted.adapter!.modules.values()) {
   // What is zero at first: of an embedding the other one.
-  const zero = kind === "embedding" ? loraA({ module, kind }) : loraB({ module, kind });
+  const zero = kind === "embedding" ? loraAName({ module, kind }) : loraBName({ module, kind });
   const [rows, columns] = adapted.parameters.shape(zero);
   await adapted.parameters.write(
     zero,
     Float32Array.from({ length: rows * columns }, () => random.normal(0, 0.01)),
   );
 }
-const expected = await ours(adapted);
+const expected = await computeOurLogits(adapted);
 await saveModel(adapted, join(folder, "adapter"));
-report("an adapter saved here, in PEFT", await theirs(model, join(folder, "adapter")), expected);
+report("an adapter saved here, in PEFT", await computePeftLogits(model, join(folder, "adapter")), expected);
 await saveModel(await mergeAdapter(adapted), join(folder, "merged"));
-report("a merged model saved here, in Transformers", await theirs(join(folder, "merged")), expected);
+report("a merged model saved here, in Transformers", await computePeftLogits(join(folder, "merged")), expected);
 python(
   "make",
   model,
@@ -111,7 +111,7 @@ python(
 );
 report(
   "an adapter saved by PEFT, here",
-  await ours(await loadAdapter(base, join(folder, "peft"))),
+  await computeOurLogits(await loadAdapter(base, join(folder, "peft"))),
   await read(join(folder, "peft", "expected.safetensors"), "logits"),
 );
 await base.close();

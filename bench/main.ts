@@ -66,7 +66,7 @@ async function main(): Promise<void> {
     verbose: values.verbose,
     progress: (text) => process.stderr.write(`${text}\n`),
   });
-  console.log(values.json ? JSON.stringify(report) : formatReport(report, bench.about));
+  console.log(values.json ? JSON.stringify(report) : formatReport(report, bench.description));
 }
 
 // Sides are ended on exit, which a signal would skip.

@@ -14,7 +14,7 @@ function peakResidentBytes(): number {
 }
 
 /** Seconds of each of `repeat` calls, one after the other. */
-export async function timed(repeat: number, work: () => Promise<void> | void): Promise<number[]> {
+export async function timeRuns(repeat: number, work: () => Promise<void> | void): Promise<number[]> {
   const seconds: number[] = [];
   for (let run = 0; run < repeat; run++) {
     const start = performance.now();

@@ -1,13 +1,13 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import type { Answer, Measured, Parameters, Request } from "./framework.js";
+import type { Answer, Measurement, Parameters, Request } from "./framework.js";
 
 export type SideCommand = { program: string; arguments: string[] };
 
-const requestTimeoutMilliseconds = 30 * 60 * 1000;
-const keptErrorCharacters = 4000;
+const REQUEST_TIMEOUT_MS = 30 * 60 * 1000;
+const MAX_STDERR_CHARS = 4000;
 
-type Waiting = { resolve: (answer: Answer) => void; reject: (error: Error) => void };
+type PendingRequest = { resolve: (answer: Answer) => void; reject: (error: Error) => void };
 
 /** One side of a bench, in a process of its own, asked one thing at a time. */
 export class Side {
@@ -15,7 +15,7 @@ export class Side {
   readonly #name: string;
   readonly #ended: Promise<void>;
   #errors = "";
-  #waiting: Waiting | undefined;
+  #pending: PendingRequest | undefined;
 
   /** @param verbose shows what the process writes to standard error */
   constructor(name: string, command: SideCommand, verbose: boolean) {
@@ -23,7 +23,7 @@ export class Side {
     this.#child = spawn(command.program, command.arguments, { stdio: ["pipe", "pipe", "pipe"] });
     this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (verbose) process.stderr.write(text);
-      this.#errors = (this.#errors + text).slice(-keptErrorCharacters);
+      this.#errors = (this.#errors + text).slice(-MAX_STDERR_CHARS);
     });
     createInterface({ input: this.#child.stdout }).on("line", (line) => this.#receive(line));
     // Writing to a process that has ended is reported by its exit, below.
@@ -39,11 +39,11 @@ export class Side {
   }
 
   /** Sends one request and waits for its answer. Throws when the side reports an error, ends or takes half an hour. */
-  async request(request: Request<Parameters>): Promise<Measured> {
+  async request(request: Request<Parameters>): Promise<Measurement> {
     let timer: NodeJS.Timeout | undefined;
     const answer = await new Promise<Answer>((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-      timer = setTimeout(() => this.#child.kill("SIGKILL"), requestTimeoutMilliseconds);
+      this.#pending = { resolve, reject };
+      timer = setTimeout(() => this.#child.kill("SIGKILL"), REQUEST_TIMEOUT_MS);
       this.#child.stdin.write(`${JSON.stringify(request)}\n`);
     }).finally(() => clearTimeout(timer));
     if ("error" in answer) throw new Error(`${this.#name}, case ${request.case}: ${answer.error}`);
@@ -59,19 +59,19 @@ export class Side {
   }
 
   #receive(line: string): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (!waiting) return;
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (!pending) return;
     try {
-      waiting.resolve(JSON.parse(line) as Answer);
+      pending.resolve(JSON.parse(line) as Answer);
     } catch {
-      waiting.reject(new Error(`${this.#name} printed something else than an answer: ${line.slice(0, 200)}`));
+      pending.reject(new Error(`${this.#name} printed something else than an answer: ${line.slice(0, 200)}`));
     }
   }
 
-  #fail(what: string, done: () => void): void {
-    this.#waiting?.reject(new Error(`${this.#name} ${what}\n${this.#errors.trim()}`));
-    this.#waiting = undefined;
+  #fail(reason: string, done: () => void): void {
+    this.#pending?.reject(new Error(`${this.#name} ${reason}\n${this.#errors.trim()}`));
+    this.#pending = undefined;
     done();
   }
 }

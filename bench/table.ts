@@ -1,7 +1,7 @@
 import type { Report } from "./framework.js";
 
 /** Four significant digits, bytes as GB. */
-function show(value: number | undefined, unit: string): string {
+function formatFigure(value: number | undefined, unit: string): string {
   if (value === undefined) return "-";
   const scaled = unit === "bytes" ? value / 1e9 : value;
   return Math.abs(scaled) >= 1000
@@ -18,7 +18,7 @@ function align(rows: string[][]): string {
 }
 
 /** The report as text: the machine, a line for each figure, ours beside the peers', and what was not measured. */
-export function formatReport(report: Report, about: string): string {
+export function formatReport(report: Report, description: string): string {
   const { cpu, cores, memory_gb, node, os } = report.machine;
   const peers = Object.keys(report.peers);
   const rows = [["", "unit", "ours", ...peers, "ratio"]];
@@ -28,10 +28,10 @@ export function formatReport(report: Report, about: string): string {
   for (const name of [...measured, ...others]) {
     const unit = report.units[name] ?? "";
     const ratio = name in report.ratios ? `${report.ratios[name].toFixed(2)} x` : "";
-    const theirs = peers.map((peer) => show(report.peers[peer][name], unit));
-    rows.push([name, unit === "bytes" ? "GB" : unit, show(report.ours[name], unit), ...theirs, ratio]);
+    const peerCells = peers.map((peer) => formatFigure(report.peers[peer][name], unit));
+    rows.push([name, unit === "bytes" ? "GB" : unit, formatFigure(report.ours[name], unit), ...peerCells, ratio]);
   }
   const machine = `${cpu}, ${cores} cores, ${memory_gb} GB, Node ${node}, ${os}`;
   const legend = "Medians; a ratio above 1 is better for us, for times and memory too.";
-  return [`${report.name}: ${about}`, machine, "", align(rows), "", legend, ...report.notes].join("\n");
+  return [`${report.name}: ${description}`, machine, "", align(rows), "", legend, ...report.notes].join("\n");
 }

@@ -10,8 +10,8 @@ Your action: LEFT or RIGHT`;
   }
 
   override extractAction(response: string) {
-    const said = response.toUpperCase();
-    return said.lastIndexOf("LEFT") > said.lastIndexOf("RIGHT") ? 0 : 1;
+    const text = response.toUpperCase();
+    return text.lastIndexOf("LEFT") > text.lastIndexOf("RIGHT") ? 0 : 1;
   }
 
   /** Its replies are one of these; leave this out for free replies. */
@@ -39,11 +39,11 @@ const agent = new CartPoleAgent(model, undefined, {
 const trainer = new Trainer({ agent, env: "CartPole-v1", numEnvs: 32, turns: Number(turns), seed: 1 });
 let updates = 0;
 await trainer.train({
-  onProgress: ({ progress, metrics }) => {
-    if (progress.updates === updates) return;
-    updates = progress.updates;
+  onProgress: ({ state, metrics }) => {
+    if (state.updates === updates) return;
+    updates = state.updates;
     const { "rollout/ep_rew_mean": mean, entropy } = metrics;
-    console.log(`${progress.turns} turns: mean return ${mean.toFixed(1)}, entropy ${entropy.toFixed(3)}`);
+    console.log(`${state.turns} turns: mean return ${mean.toFixed(1)}, entropy ${entropy.toFixed(3)}`);
   },
 });
 

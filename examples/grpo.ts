@@ -46,7 +46,7 @@ await trainer.train({
 });
 
 for (const { prompt, answer } of rows.filter((_, i) => i % 4 === 0)) {
-  const { text } = await model.reply(prompt, { maxNewTokens: 8, temperature: 0 });
+  const { text } = await model.generate(prompt, { maxNewTokens: 8, temperature: 0 });
   console.log(`${prompt[1].content} -> ${text.trim()} (${answer})`);
 }
 await model.close();

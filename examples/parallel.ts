@@ -42,9 +42,9 @@ const agent = new BlackjackAgent(model, model.tokenizer, {
 
 const trainer = new Trainer({ agent, env: "Blackjack-v1", numEnvs: 128, episodes, seed: 1 });
 await trainer.train({
-  onProgress: ({ progress, done, metrics }) => {
-    if (metrics.episodes === progress.episodes)
-      console.log(`${(100 * done).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
+  onProgress: ({ state, progress, metrics }) => {
+    if (metrics.episodes === state.episodes)
+      console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
   },
 });
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
-const folder = fileURLToPath(new URL(".", import.meta.url));
+const folder = fileURLToPath(new URL("./", import.meta.url));
 const [name, ...rest] = process.argv.slice(2);
 if (name === undefined || !existsSync(`${folder}${name}.ts`)) {
   const names = readdirSync(folder).filter((file) => file.endsWith(".ts"));

@@ -7,19 +7,19 @@ import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamag
 
 type Info = Readonly<Record<string, unknown>>;
 
-const commands = (info: Info) => info.admissibleCommands as string[];
+const getCommands = (info: Info) => info.admissibleCommands as string[];
 
-class Adventurer extends Agent<string, string> {
+class TextWorldAgent extends Agent<string, string> {
   override getSystemPrompt() {
     return "You are playing a text adventure. Answer with one of the commands that you can use. Do the task that the game sets.";
   }
 
   override formatObservation(observation: string, info: Info) {
-    return `${observation.trim()}\n\nCommands that you can use: ${commands(info).join("; ")}.`;
+    return `${observation.trim()}\n\nCommands that you can use: ${getCommands(info).join("; ")}.`;
   }
 
   override getChoices(_observation: string, info: Info) {
-    return commands(info);
+    return getCommands(info);
   }
 
   override extractAction(response: string) {
@@ -28,41 +28,41 @@ class Adventurer extends Agent<string, string> {
 }
 
 /** Houses of one room, each with another task of two commands; random commands do 60 % of them within 50 steps. */
-const makeGame = () =>
+const makeEnv = () =>
   make<string, string>("TextWorld-v0", { rooms: 1, objects: 5, questLength: 2, maxEpisodeSteps: 10 });
 
 const episodes = Number(process.argv[2] ?? 200);
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
-const agent = new Adventurer(model, model.tokenizer, {
+const agent = new TextWorldAgent(model, model.tokenizer, {
   ppo: { batchSize: 128, miniBatchSize: 64, learningRate: 1e-3, initKlCoef: 0, advantageLevel: "turn", gamma: 0.95 },
 });
 
 /** The share of tasks done, drawing commands as in training. */
 async function measure(): Promise<string> {
   const options = { episodes: Math.min(episodes, 64), mode: "train", seed: 1 } as const;
-  const { meanReturn, standardError } = await evaluate(agent, makeGame, options);
+  const { meanReturn, standardError } = await evaluate(agent, makeEnv, options);
   return `${meanReturn.toFixed(3)} ± ${standardError.toFixed(3)}`;
 }
 
 console.log(`before: ${await measure()} of the tasks done`);
-const env = makeGame();
+const env = makeEnv();
 const returns: number[] = [];
 for (let episode = 0; episode < episodes; episode++) {
   let { observation, info } = await env.reset(episode === 0 ? { seed: 2 } : {});
   let total = 0;
-  let wasStopped = false;
+  let wasTruncated = false;
   for (let done = false; !done;) {
     const action = await agent.act(observation, info);
     const { reward, terminated, truncated, ...next } = await env.step(action);
     agent.assignReward(reward);
     total += reward;
     ({ observation, info } = next);
-    wasStopped = truncated && !terminated;
+    wasTruncated = truncated && !terminated;
     done = terminated || truncated;
   }
   returns.push(total);
   // What an episode that was only stopped would still have brought is estimated from its last observation.
-  const stats = await agent.terminateEpisode(wasStopped ? { truncatedAt: observation, info } : {});
+  const stats = await agent.terminateEpisode(wasTruncated ? { finalObservation: observation, info } : {});
   if (stats === undefined) continue;
   const recent = returns.slice(-100);
   const mean = recent.reduce((sum, value) => sum + value, 0) / recent.length;

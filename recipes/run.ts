@@ -9,9 +9,15 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { knownReturns } from "../src/envs/index.js";
-import { LlamaGymError } from "../src/errors.js";
-import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/files/index.js";
-import { learningCurveSvg, LiveProgress, MEAN_RETURN, metricCurve, seedBand } from "../src/tracking/index.js";
+import { LlamaGymError } from "../src/core/errors.js";
+import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
+import {
+  renderLearningCurve,
+  LiveProgress,
+  MEAN_RETURN,
+  readMetricCurve,
+  computeSeedBand,
+} from "../src/app/tracking/index.js";
 import {
   evaluate,
   resolveTrainConfig,
@@ -19,7 +25,7 @@ import {
   startRun,
   type Run,
   type TrainOptions,
-} from "../src/training/index.js";
+} from "../src/app/runs/index.js";
 
 /** What a recipe's config.json says. */
 interface Recipe {
@@ -80,9 +86,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const [name] = positionals;
-const known = readdirSync(recipes).filter((folder) => existsSync(join(recipes, folder, "config.json")));
-if (name === undefined || !known.includes(name)) {
-  fail(`usage: npm run recipe -- NAME [--seed N] [--variant NAME]; recipes: ${known.join(", ")}`);
+const recipeNames = readdirSync(recipes).filter((folder) => existsSync(join(recipes, folder, "config.json")));
+if (name === undefined || !recipeNames.includes(name)) {
+  fail(`usage: npm run recipe -- NAME [--seed N] [--variant NAME]; recipes: ${recipeNames.join(", ")}`);
 }
 const folder = join(recipes, name);
 const recipe = (await readJson(join(folder, "config.json"))) as unknown as Recipe;
@@ -113,7 +119,7 @@ for (const [seed, variant] of seeds.flatMap((seed) => chosenVariants.map((varian
     throw error;
   });
   if (result === undefined) break;
-  await keep(result);
+  await saveResult(result);
 }
 await drawPlots();
 
@@ -139,10 +145,10 @@ async function runSeed(seed: number, variant: string | undefined): Promise<SeedR
       numEnvs: 256,
       seed: recipe.evalSeed,
     });
-    const what = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
-    process.stdout.write(`${what}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
-    const { turns, seconds } = trained.progress;
-    const episodesToTarget = recipe.target === undefined ? undefined : await episodesUntil(recipe.target, output);
+    const label = variant === undefined ? `seed ${seed}` : `${variant}, seed ${seed}`;
+    process.stdout.write(`${label}: ${meanReturn.toFixed(4)} ± ${standardError.toFixed(4)}\n`);
+    const { turns, seconds } = trained.state;
+    const episodesToTarget = recipe.target === undefined ? undefined : await episodesToReach(recipe.target, output);
     return {
       seed,
       ...(variant === undefined ? {} : { variant }),
@@ -161,21 +167,23 @@ async function train(run: Run) {
   const display = new LiveProgress();
   const result = await run.train({
     signal: interrupt.signal,
-    onProgress: ({ progress, done, metrics }) =>
-      display.show({ done, updates: progress.updates, episodes: progress.episodes, metrics }),
+    onProgress: ({ state, progress: done, metrics }) =>
+      display.update({ progress: done, updates: state.updates, episodes: state.episodes, metrics }),
   });
   display.end();
   return result;
 }
 
 /** Puts a seed's result in place of the one that was there. */
-async function keep(result: SeedResult): Promise<void> {
+async function saveResult(result: SeedResult): Promise<void> {
   const path = join(folder, "results.json");
-  const before = existsSync(path) ? ((await readJson(path)).seeds as unknown as SeedResult[]) : [];
+  const previous = existsSync(path) ? ((await readJson(path)).seeds as unknown as SeedResult[]) : [];
   const isOther = ({ seed, variant }: SeedResult) =>
     variants.includes(variant) && (seed !== result.seed || variant !== result.variant);
-  const place = ({ variant }: SeedResult) => variants.indexOf(variant);
-  const all = [...before.filter(isOther), result].sort((a, b) => place(a) - place(b) || a.seed - b.seed);
+  const variantIndex = ({ variant }: SeedResult) => variants.indexOf(variant);
+  const all = [...previous.filter(isOther), result].sort(
+    (a, b) => variantIndex(a) - variantIndex(b) || a.seed - b.seed,
+  );
   await writeJson(path, {
     task: recipe.task,
     model: values.model === undefined ? (recipe.train.model ?? "embedded") : basename(values.model),
@@ -184,7 +192,7 @@ async function keep(result: SeedResult): Promise<void> {
     random: references["random actions"] ?? null,
     best: references["best known"] ?? null,
     seeds: all as unknown as JsonObject[],
-    commit: commit(),
+    commit: readCommit(),
   });
 }
 
@@ -192,21 +200,21 @@ async function keep(result: SeedResult): Promise<void> {
 async function drawPlots(): Promise<void> {
   const over = recipe.target === undefined ? "turns" : "episodes";
   const yLabel = "mean return while training";
-  await draw({ file: "curve", metric: MEAN_RETURN, over, yLabel, references });
+  await drawPlot({ file: "curve", metric: MEAN_RETURN, over, yLabel, references });
   for (const metric of recipe.plots ?? [])
-    await draw({ file: metric.replaceAll("/", "-"), metric, over: "step", yLabel: metric, references: {} });
+    await drawPlot({ file: metric.replaceAll("/", "-"), metric, over: "step", yLabel: metric, references: {} });
 }
 
-async function draw({ file, metric, over, yLabel, references }: Plot): Promise<void> {
+async function drawPlot({ file, metric, over, yLabel, references }: Plot): Promise<void> {
   const series = [];
   for (const variant of variants) {
-    const runs = recipe.seeds.map((seed) => curveOf(runFolder(seed, variant), metric, over));
+    const runs = recipe.seeds.map((seed) => loadCurve(runFolder(seed, variant), metric, over));
     const curves = (await Promise.all(runs)).flat();
     const seeds = `${curves.length} seed${curves.length === 1 ? "" : "s"}`;
-    if (curves.length > 0) series.push(seedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, curves));
+    if (curves.length > 0) series.push(computeSeedBand(variant === undefined ? seeds : `${variant}, ${seeds}`, curves));
   }
   if (series.length === 0) return;
-  const svg = learningCurveSvg({
+  const svg = renderLearningCurve({
     title: recipe.task,
     xLabel: over === "step" ? "updates" : over,
     yLabel,
@@ -217,15 +225,15 @@ async function draw({ file, metric, over, yLabel, references }: Plot): Promise<v
 }
 
 /** After how many episodes a mean return was reached; null where it was not. */
-async function episodesUntil(target: number, folder: string): Promise<number | null> {
-  const { x, y } = await metricCurve(folder, MEAN_RETURN, "episodes");
+async function episodesToReach(target: number, folder: string): Promise<number | null> {
+  const { x, y } = await readMetricCurve(folder, MEAN_RETURN, "episodes");
   return x[y.findIndex((value) => value >= target)] ?? null;
 }
 
 /** A metric of a run; none where it has not been run, or has no such number. */
-async function curveOf(folder: string, metric: string, over: Plot["over"]) {
+async function loadCurve(folder: string, metric: string, over: Plot["over"]) {
   if (!existsSync(join(folder, "metrics.jsonl"))) return [];
-  const curve = await metricCurve(folder, metric, over);
+  const curve = await readMetricCurve(folder, metric, over);
   return curve.x.length === 0 ? [] : [curve];
 }
 
@@ -239,7 +247,7 @@ function fail(message: string): never {
   process.exit(2);
 }
 
-function commit(): string | null {
+function readCommit(): string | null {
   const { status, stdout } = spawnSync("git", ["rev-parse", "--short", "HEAD"], { cwd: recipes, encoding: "utf8" });
   return status === 0 ? stdout.trim() : null;
 }

@@ -2,28 +2,28 @@
  * The engine below the agents (llamagym/engine): symbolic graphs with gradients, a model's training and scoring graphs, and
  * optimisers, for losses of one's own.
  */
-export * from "./graph/index.js";
+export * from "./engine/graph/index.js";
 export {
   getPeftModel,
-  trainWeights,
+  makeTrainable,
   withAdapterValues,
   type ParameterValues,
   type PeftOptions,
-} from "./models/adapters.js";
-export type { SequenceGroup } from "./models/batch.js";
+} from "./models/adapters/get-peft-model.js";
+export type { PrefixGroup } from "./models/graphs/sequence-batch.js";
 export { CausalLM, type Adapter, type ModelOptions } from "./models/causal-lm.js";
-export { mergeAdapter } from "./models/merging.js";
-export type { EntropyUse, PolicyNodes } from "./models/policy.js";
-export { loadAdapter, saveModel, type SaveOptions } from "./models/saving.js";
+export { mergeAdapter } from "./models/adapters/merge-adapter.js";
+export type { EntropyMode, PolicyNodes } from "./models/graphs/policy-nodes.js";
+export { loadAdapter, saveModel, type SaveOptions } from "./models/save-model.js";
 export {
   ScoringGraph,
   TrainingGraph,
   type GraphOptions,
-  type Objective,
-  type Scores,
+  type LossResult,
+  type TokenScores,
   type SelectedToken,
   type TokenBatch,
-} from "./models/training-graph.js";
-export * from "./optim/index.js";
-export { Runtime, type RuntimeOptions } from "./runtime/runtime.js";
-export { float32, int32, tensor, zeros, type Tensor } from "./tensor/tensor.js";
+} from "./models/graphs/training-graph.js";
+export * from "./engine/optim/index.js";
+export { Runtime, type RuntimeOptions } from "./engine/runtime/runtime.js";
+export { float32, int32, tensor, zeros, type Tensor } from "./engine/tensor/tensor.js";

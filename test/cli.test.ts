@@ -9,7 +9,7 @@ import { FakeHub } from "./support/fake-hub.js";
 import { writeRandomModel } from "./support/random-model.js";
 
 /** The built command, as a user runs it. */
-const bin = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+const COMMAND_PATH = fileURLToPath(new URL("../dist/app/cli/main.js", import.meta.url));
 const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
@@ -26,46 +26,49 @@ afterAll(async () => {
   await rm(home, { recursive: true });
 });
 
-interface Run {
+interface CommandRun {
   readonly status: number | null;
   readonly out: string;
   readonly err: string;
   /** How many pieces standard output came in. */
-  readonly pieces: number;
+  readonly chunkCount: number;
 }
 
 interface RunOptions {
   /** All of standard input. */
   readonly input?: string;
   /** The beginning of standard input, which then stays open. */
-  readonly begin?: string;
+  readonly initialInput?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Called with what has come on standard output so far. */
-  readonly watch?: (out: string, child: ReturnType<typeof spawn>) => void;
+  readonly onStdout?: (out: string, child: ReturnType<typeof spawn>) => void;
 }
 
-function run(args: readonly string[], { input, begin, env = {}, watch }: RunOptions = {}): Promise<Run> {
-  const child = spawn(process.execPath, [bin, ...args], {
+function run(
+  args: readonly string[],
+  { input, initialInput, env = {}, onStdout }: RunOptions = {},
+): Promise<CommandRun> {
+  const child = spawn(process.execPath, [COMMAND_PATH, ...args], {
     env: { PATH: process.env.PATH, HOME: home, HF_HUB_OFFLINE: "1", ...env },
   });
   let out = "";
   let err = "";
-  let pieces = 0;
+  let chunkCount = 0;
   child.stdout.on("data", (data: Buffer) => {
     out += data.toString();
-    pieces++;
-    watch?.(out, child);
+    chunkCount++;
+    onStdout?.(out, child);
   });
   child.stderr.on("data", (data: Buffer) => (err += data.toString()));
   child.stdin.on("error", () => {});
-  if (begin !== undefined) child.stdin.write(begin);
+  if (initialInput !== undefined) child.stdin.write(initialInput);
   else child.stdin.end(input ?? "");
-  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err, pieces })));
+  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err, chunkCount })));
 }
 
 const generate = (...args: readonly string[]) =>
   run(["generate", "--model", folder, "--device", "cpu", "--threads", "1", ...args]);
-const model = () => ["generate", "--model", folder, "--device", "cpu", "--threads", "1"];
+const modelArgs = () => ["generate", "--model", folder, "--device", "cpu", "--threads", "1"];
 
 describe("llamagym", () => {
   it("tells its version and its commands", async () => {
@@ -132,17 +135,17 @@ describe("llamagym generate", () => {
       { role: "system", content: "Be brief" },
       { role: "user", content: "Hello" },
     ];
-    const { text } = await opened.reply(messages, { maxNewTokens: 60, seed: 4 });
-    const raw = await opened.reply("Hello", { maxNewTokens: 9, stop: ["e"] });
+    const { text } = await opened.generate(messages, { maxNewTokens: 60, seed: 4 });
+    const raw = await opened.generate("Hello", { maxNewTokens: 9, stop: ["e"] });
     await opened.close();
-    const { status, out, pieces } = await generate(
+    const { status, out, chunkCount } = await generate(
       ..."--prompt Hello --max-new-tokens 60 --seed 4 --system".split(" "),
       "Be brief",
     );
     expect({ status, out }).toEqual({ status: 0, out: text.endsWith("\n") ? text : `${text}\n` });
-    expect(pieces).toBeGreaterThan(3);
+    expect(chunkCount).toBeGreaterThan(3);
     const second = await run(
-      [...model(), ..."--prompt - --raw --max-new-tokens 9 --stop zzz --stop e --stats".split(" ")],
+      [...modelArgs(), ..."--prompt - --raw --max-new-tokens 9 --stop zzz --stop e --stats".split(" ")],
       {
         input: "Hello\n",
       },
@@ -177,7 +180,7 @@ describe("llamagym generate", () => {
   });
 
   it("chats over lines: remembers, forgets with /reset, ends with /exit", async () => {
-    const args = [...model(), ..."--json --max-new-tokens 6 --seed 1".split(" ")];
+    const args = [...modelArgs(), ..."--json --max-new-tokens 6 --seed 1".split(" ")];
     const { status, out } = await run(args, { input: "Hello\nAgain\n\n/reset\nHello\n/exit\nnever\n" });
     const replies = out
       .trim()
@@ -191,22 +194,22 @@ describe("llamagym generate", () => {
 
   it("leaves out the oldest messages of a chat that outgrows the context, and says so", async () => {
     const lines = Array.from({ length: 8 }, (_, i) => `${i} ${"word ".repeat(30)}`);
-    const { status, out, err } = await run([...model(), ..."--json --max-new-tokens 20".split(" ")], {
+    const { status, out, err } = await run([...modelArgs(), ..."--json --max-new-tokens 20".split(" ")], {
       input: lines.join("\n"),
     });
     expect(status).toBe(0);
     expect(out.trim().split("\n")).toHaveLength(8);
     expect(err).toMatch(/The context is full: the oldest \d+ messages were left out/);
-    const whole = await run([...model(), "--max-new-tokens", "20"], { input: `${"word ".repeat(600)}\nHello\n` });
+    const whole = await run([...modelArgs(), "--max-new-tokens", "20"], { input: `${"word ".repeat(600)}\nHello\n` });
     expect(whole.err).toMatch(/\[CONTEXT_OVERFLOW\]/);
     expect(whole.out.trim()).not.toBe("");
   });
 
   it("stops a reply at the first Ctrl-C, goes on, and ends at one with no reply running", async () => {
     let step = 0;
-    const { status, out } = await run([...model(), ..."--max-new-tokens 450 --seed 1".split(" ")], {
-      begin: "Hello\n",
-      watch: (text, child) => {
+    const { status, out } = await run([...modelArgs(), ..."--max-new-tokens 450 --seed 1".split(" ")], {
+      initialInput: "Hello\n",
+      onStdout: (text, child) => {
         if (step === 0 && text.length > 10) {
           step = 1;
           child.kill("SIGINT");
@@ -222,9 +225,9 @@ describe("llamagym generate", () => {
 
   it("ends quietly when its reader has seen enough", async () => {
     const { err } = await run(
-      [...model(), ..."--prompt Hello --max-new-tokens 400 --seed 2 --temperature 1".split(" ")],
+      [...modelArgs(), ..."--prompt Hello --max-new-tokens 400 --seed 2 --temperature 1".split(" ")],
       {
-        watch: (_out, child) => child.stdout!.destroy(),
+        onStdout: (_out, child) => child.stdout!.destroy(),
       },
     );
     expect(err).toBe("");

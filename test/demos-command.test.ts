@@ -12,7 +12,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const path = (name: string) => join(folder, name);
 
-interface Line {
+interface DemonstrationLine {
   readonly env: string;
   readonly return: number;
   readonly messages: readonly { readonly role: string; readonly content: string }[];
@@ -20,7 +20,10 @@ interface Line {
   readonly infos?: readonly Readonly<Record<string, unknown>>[];
 }
 
-async function demos(name: string, args: readonly string[]): Promise<{ out: string; lines: readonly Line[] }> {
+async function recordDemos(
+  name: string,
+  args: readonly string[],
+): Promise<{ out: string; lines: readonly DemonstrationLine[] }> {
   const { status, out, err } = await runCommand(["demos", ...args, "--output", path(name)]);
   expect([status, err]).toEqual([0, ""]);
   const text = await readFile(path(name), "utf8");
@@ -29,15 +32,15 @@ async function demos(name: string, args: readonly string[]): Promise<{ out: stri
     lines: text
       .trimEnd()
       .split("\n")
-      .map((line) => JSON.parse(line) as Line),
+      .map((line) => JSON.parse(line) as DemonstrationLine),
   };
 }
 
-async function config(name: string): Promise<Record<string, unknown>> {
+async function readConfig(name: string): Promise<Record<string, unknown>> {
   return JSON.parse(await readFile(join(path(name), "config.json"), "utf8")) as Record<string, unknown>;
 }
 
-async function metrics(name: string): Promise<readonly Record<string, number>[]> {
+async function readMetrics(name: string): Promise<readonly Record<string, number>[]> {
   const text = await readFile(join(path(name), "metrics.jsonl"), "utf8");
   return text
     .trim()
@@ -46,11 +49,11 @@ async function metrics(name: string): Promise<readonly Record<string, number>[]>
 }
 
 /** Small updates, so that a run of the embedded model is short. */
-const SMALL = ["--batch-size", "16", "--num-envs", "4", "--max-steps", "4", "--num-ppo-epochs", "1"];
+const SMALL_RUN_ARGS = ["--batch-size", "16", "--num-envs", "4", "--max-steps", "4", "--num-ppo-epochs", "1"];
 
 describe("llamagym demos", () => {
   it("keeps an expert's episodes as conversations with their returns, the same for the same seed", async () => {
-    const { out, lines } = await demos("lake.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
+    const { out, lines } = await recordDemos("lake.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
     expect(lines).toHaveLength(20);
     const wins = lines.filter((line) => line.return === 1).length;
     // The expert reaches the goal in 74 of 100 episodes.
@@ -60,18 +63,18 @@ describe("llamagym demos", () => {
     );
     expect(lines[0].env).toBe("FrozenLake-v1");
     expect(lines[0].messages.slice(0, 3).map(({ role }) => role)).toEqual(["system", "user", "assistant"]);
-    await demos("again.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
+    await recordDemos("again.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
     expect(await readFile(path("again.jsonl"))).toEqual(await readFile(path("lake.jsonl")));
   });
 
   it("has TextWorld's quests solved, and leaves episodes of less return out", async () => {
-    const { lines } = await demos("world.jsonl", ["text-world", "--episodes", "3"]);
+    const { lines } = await recordDemos("world.jsonl", ["text-world", "--episodes", "3"]);
     expect(lines.map((line) => line.return)).toEqual([1, 1, 1]);
     // What is shown is what is shown in training, and the solution is not kept.
     expect(lines[0].messages[1].content).toMatch(/You are carrying nothing\.\n\nCommands that you can use: .*; look/);
     expect(Object.keys(lines[0].infos?.[0] ?? {})).toContain("admissibleCommands");
     expect(Object.keys(lines[0].infos?.[0] ?? {})).not.toContain("policyCommands");
-    const { lines: wins } = await demos("wins.jsonl", [
+    const { lines: wins } = await recordDemos("wins.jsonl", [
       "blackjack",
       "--policy",
       "random",
@@ -85,7 +88,7 @@ describe("llamagym demos", () => {
   });
 
   it("has a language model play, greedily or not", async () => {
-    const { lines } = await demos("agent.jsonl", [
+    const { lines } = await recordDemos("agent.jsonl", [
       "blackjack",
       "--policy",
       "agent",
@@ -114,11 +117,11 @@ describe("llamagym demos", () => {
 
 describe("llamagym train with demonstrations", () => {
   it("learns a file first, then by reinforcement, and on from successes", async () => {
-    await demos("hands.jsonl", ["blackjack", "--episodes", "40"]);
+    await recordDemos("hands.jsonl", ["blackjack", "--episodes", "40"]);
     const args = ["--turns", "32", "--sft-warm-start", path("hands.jsonl"), "--sft-steps", "3", "--online-sft"];
-    const { status } = await runCommand(["train", "blackjack", ...args, ...SMALL, "--output", path("warm")]);
+    const { status } = await runCommand(["train", "blackjack", ...args, ...SMALL_RUN_ARGS, "--output", path("warm")]);
     expect(status).toBe(0);
-    const records = await metrics("warm");
+    const records = await readMetrics("warm");
     expect(records.map((record) => record.step)).toEqual([0, 1, 2]);
     expect(Object.keys(records[0])).toContain("sft/loss");
     for (const record of records.slice(1)) expect(record["replay/size"]).toBeGreaterThan(20);
@@ -126,14 +129,21 @@ describe("llamagym train with demonstrations", () => {
 
   it("has the expert play where a number is given", async () => {
     const args = ["--turns", "16", "--sft-warm-start", "10", "--sft-steps", "2"];
-    const { status } = await runCommand(["train", "FrozenLake-v1", ...args, ...SMALL, "--output", path("expert")]);
+    const { status } = await runCommand([
+      "train",
+      "FrozenLake-v1",
+      ...args,
+      ...SMALL_RUN_ARGS,
+      "--output",
+      path("expert"),
+    ]);
     expect(status).toBe(0);
-    expect((await metrics("expert")).map((record) => record.step)).toEqual([0, 1]);
+    expect((await readMetrics("expert")).map((record) => record.step)).toEqual([0, 1]);
   });
 
   it("names the line of a demonstration that cannot be learnt, before anything is written", async () => {
     await writeFile(path("bad.jsonl"), '{"prompt":"?","completion":"hit"}\n{"prompt":"?","completion":"no idea"}\n');
-    const args = ["train", "blackjack", "--sft-warm-start", path("bad.jsonl"), "--turns", "16", ...SMALL];
+    const args = ["train", "blackjack", "--sft-warm-start", path("bad.jsonl"), "--turns", "16", ...SMALL_RUN_ARGS];
     const { status, err } = await runCommand([...args, "--output", path("bad")]);
     expect(status).toBe(1);
     expect(err).toMatch(/DEMONSTRATION_REFUSED.*bad\.jsonl, line 2.*"no idea".*no action/);
@@ -157,11 +167,22 @@ describe("the command lines of LlamaGymEDU", () => {
 
   it.each(["blackjack", "text-world"])("mean what they say: %s", async (env) => {
     const name = `edu-${env}`;
-    const args = ["train", env, "--episodes", "5", "--model", "embedded", ...given, ...SMALL, "--output", path(name)];
+    const args = [
+      "train",
+      env,
+      "--episodes",
+      "5",
+      "--model",
+      "embedded",
+      ...given,
+      ...SMALL_RUN_ARGS,
+      "--output",
+      path(name),
+    ];
     const { status, err } = await runCommand(args);
     expect(err).not.toMatch(/Error/);
     expect(status).toBe(0);
-    expect(await config(name)).toMatchObject({
+    expect(await readConfig(name)).toMatchObject({
       episodes: 5,
       quantise: "8",
       onlineSft: true,
@@ -169,7 +190,7 @@ describe("the command lines of LlamaGymEDU", () => {
       wandbMode: "offline",
       seed: 1,
     });
-    expect((await metrics(name)).at(-1)!.episodes).toBeGreaterThanOrEqual(5);
+    expect((await readMetrics(name)).at(-1)!.episodes).toBeGreaterThanOrEqual(5);
     expect((await readdir(join(path(name), "wandb"))).length).toBeGreaterThan(0);
   });
 
@@ -183,9 +204,18 @@ describe("the command lines of LlamaGymEDU", () => {
   });
 
   it("take true and false, and only one number of bits", async () => {
-    const off = ["--turns", "16", "--online-sft", "false", "--tensorboard=false", ...SMALL, "--output", path("off")];
+    const off = [
+      "--turns",
+      "16",
+      "--online-sft",
+      "false",
+      "--tensorboard=false",
+      ...SMALL_RUN_ARGS,
+      "--output",
+      path("off"),
+    ];
     expect((await runCommand(["train", "blackjack", ...off])).status).toBe(0);
-    expect(await config("off")).toMatchObject({ onlineSft: false, tensorboard: false });
+    expect(await readConfig("off")).toMatchObject({ onlineSft: false, tensorboard: false });
     const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantise", "4"]);
     expect([status, err]).toEqual([2, expect.stringContaining("Give one of --load-in-8bit")]);
   });

@@ -1,25 +1,25 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { settingsMarkdown, settingsTables } from "./support/settings-table.js";
+import { renderSettingsMarkdown, buildSettingsTables } from "./support/settings-table.js";
 
 const page = fileURLToPath(new URL("../docs/training.md", import.meta.url));
-const BETWEEN = /(?<=<!-- settings -->\n)[\s\S]*(?=<!-- \/settings -->)/;
+const SETTINGS_BLOCK = /(?<=<!-- settings -->\n)[\s\S]*(?=<!-- \/settings -->)/;
 
 it("docs/training.md lists every setting with its default and source (UPDATE_DOCS=1 writes them)", async () => {
   const text = await readFile(page, "utf8");
   if (process.env.UPDATE_DOCS === "1") {
-    await writeFile(page, text.replace(BETWEEN, `\n${settingsMarkdown()}\n`));
+    await writeFile(page, text.replace(SETTINGS_BLOCK, `\n${renderSettingsMarkdown()}\n`));
     return;
   }
-  const lines = BETWEEN.exec(text)?.[0].split("\n") ?? [];
+  const lines = SETTINGS_BLOCK.exec(text)?.[0].split("\n") ?? [];
   const cells = (line: string) =>
     line
       .split(/(?<!\\)\|/)
       .slice(1, -1)
       .map((cell) => cell.trim());
   const rows = lines.filter((line) => line.startsWith("|") && !/^\|[\s|-]*$/.test(line)).map(cells);
-  expect(rows).toEqual([...settingsTables().values()].flat());
+  expect(rows).toEqual([...buildSettingsTables().values()].flat());
   const titles = lines.filter((line) => line.startsWith("#")).map((line) => line.replace(/^#+ /, ""));
-  expect(titles).toEqual([...settingsTables().keys()]);
+  expect(titles).toEqual([...buildSettingsTables().keys()]);
 });

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { learnBytePairs } from "../recipes/embedded-model/byte-pairs.js";
-import { messagesOf } from "../recipes/embedded-model/corpus/conversation.js";
+import { trainBytePairs } from "../recipes/embedded-model/byte-pairs.js";
+import { toMessages } from "../recipes/embedded-model/corpus/conversation.js";
 import { Corpus } from "../recipes/embedded-model/corpus/corpus.js";
 import { shortName } from "../recipes/embedded-model/corpus/quantities.js";
 import { drawRule } from "../recipes/embedded-model/corpus/rules.js";
 import { drawStatement } from "../recipes/embedded-model/corpus/statements.js";
 import { trainTokenizer } from "../recipes/embedded-model/tokenizer.js";
-import { inspectTemplate, RandomStream, Tokenizer } from "../src/index.js";
+import { probeChatTemplate, RandomStream, Tokenizer } from "../src/index.js";
 
 const corpus = new Corpus();
 
@@ -23,10 +23,10 @@ describe("the embedded model's corpus", () => {
 
   it("makes statements that say what they mean", () => {
     const random = new RandomStream(1);
-    let held = 0;
+    let trueCount = 0;
     let count = 0;
     while (count < 2000) {
-      const { quantities = [] } = corpus.drawGame(random).moment(random);
+      const { quantities = [] } = corpus.drawScenario(random).observe(random);
       if (quantities.length === 0) continue;
       const { signs, holds } = drawStatement(quantities, random);
       // The statement in signs, with numbers for names: "3 pole angle + angular velocity > 0" is 3 * 0.1 + -0.2 > 0.
@@ -42,11 +42,11 @@ describe("the embedded model's corpus", () => {
       const difference = sum(left) - sum(right);
       const isTrue = sign === ">" ? difference > 1e-9 : difference < -1e-9;
       expect({ signs, holds: holds(quantities) }).toEqual({ signs, holds: isTrue });
-      held += holds(quantities) ? 1 : 0;
+      trueCount += holds(quantities) ? 1 : 0;
       count++;
     }
-    expect(held / count).toBeGreaterThan(0.45);
-    expect(held / count).toBeLessThan(0.55);
+    expect(trueCount / count).toBeGreaterThan(0.45);
+    expect(trueCount / count).toBeLessThan(0.55);
   });
 
   it("gives rules whose actions do not depend on what is shown", () => {
@@ -54,11 +54,11 @@ describe("the embedded model's corpus", () => {
     const high = { hit: 0, stay: 0 };
     let count = 0;
     while (count < 1500) {
-      const game = corpus.drawGame(random);
+      const game = corpus.drawScenario(random);
       if (game.id !== "Blackjack-v1") continue;
-      const moment = game.moment(random);
+      const moment = game.observe(random);
       const total = moment.quantities?.find(({ name }) => name === "your total")?.value ?? 0;
-      const rule = total >= 17 && moment.replies.join() === "stay,hit" ? drawRule(moment, random) : undefined;
+      const rule = total >= 17 && moment.validCompletions.join() === "stay,hit" ? drawRule(moment, random) : undefined;
       if (rule === undefined) continue;
       high[rule.answer(moment) as "hit" | "stay"]++;
       count++;
@@ -72,7 +72,7 @@ describe("the embedded model's tokenizer", () => {
   const random = new RandomStream(5);
   const texts = Array.from({ length: 2000 }, () => corpus.draw(random))
     .flat()
-    .flatMap((conversation) => messagesOf(conversation).map(({ content }) => content as string));
+    .flatMap((conversation) => toMessages(conversation).map(({ content }) => content as string));
   const tokenizer = new Tokenizer(trainTokenizer(texts, { vocabSize: 900, merges: 120 }));
 
   it("keeps digits, signs and points apart and common words whole", () => {
@@ -109,12 +109,12 @@ describe("the embedded model's tokenizer", () => {
   });
 
   it("writes a conversation so that it grows at its end", () => {
-    expect(inspectTemplate(tokenizer)).toEqual({
-      incremental: true,
+    expect(probeChatTemplate(tokenizer)).toEqual({
+      isIncremental: true,
       keepsWhitespace: true,
       keepsReasoning: true,
-      takesSystem: true,
-      takesRepeatedUser: true,
+      supportsSystemRole: true,
+      supportsConsecutiveUserMessages: true,
       hasGenerationPrompt: true,
     });
     const messages = [
@@ -127,6 +127,6 @@ describe("the embedded model's tokenizer", () => {
 
   it("merges the pairs that Sennrich et al. merge in their example", () => {
     const counts = new Map(Object.entries({ low: 5, lower: 2, newest: 6, widest: 3 }));
-    expect(learnBytePairs(counts, 4).symbols).toEqual(["es", "est", "lo", "low"]);
+    expect(trainBytePairs(counts, 4).symbols).toEqual(["es", "est", "lo", "low"]);
   });
 });

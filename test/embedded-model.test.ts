@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { choicesFor, knownReturns, make, type Env } from "../src/envs/index.js";
+import { getChoices, knownReturns, make, type Env } from "../src/envs/index.js";
 import { AutoModelForCausalLM, RandomStream, type LanguageModel } from "../src/index.js";
 
 const folder = fileURLToPath(new URL("../models/llamagym-1m", import.meta.url));
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => model.close());
 
 /** What the model is shown in a state. */
-function promptOf({ text }: Env, observation: unknown, info: Record<string, unknown>) {
+function buildPrompt({ text }: Env, observation: unknown, info: Record<string, unknown>) {
   return [
     { role: "system", content: text!.systemPrompt },
     { role: "user", content: text!.formatObservation(observation, info) },
@@ -20,42 +20,42 @@ function promptOf({ text }: Env, observation: unknown, info: Record<string, unkn
 }
 
 /** Plays an environment by sampled replies, `games` at once, each for some steps; tells how many replies were actions. */
-async function play(
+async function playEpisodes(
   id: string,
-  games: number,
+  episodes: number,
   steps: number,
   options = {},
-): Promise<{ replies: number; parsed: number }> {
-  let parsed = 0;
-  let replies = 0;
+): Promise<{ completionCount: number; validCount: number }> {
+  let validCount = 0;
+  let completionCount = 0;
   await Promise.all(
-    Array.from({ length: games }, async (_, game) => {
+    Array.from({ length: episodes }, async (_, episode) => {
       const env = make(id, options);
-      env.actionSpace.seed(game);
-      let { observation, info } = await env.reset({ seed: game });
+      env.actionSpace.seed(episode);
+      let { observation, info } = await env.reset({ seed: episode });
       for (let step = 0; step < steps; step++) {
-        const { text } = await model.reply(promptOf(env, observation, info), {
+        const { text } = await model.generate(buildPrompt(env, observation, info), {
           maxNewTokens: 16,
-          seed: 1000 * game + step,
+          seed: 1000 * episode + step,
           temperature: 1,
         });
         const action = env.text!.parseAction(text, observation, info);
-        replies++;
-        const choices = choicesFor(env.text!, observation, info);
+        completionCount++;
+        const choices = getChoices(env.text!, observation, info);
         const isNamed =
           action !== undefined &&
           (choices === undefined ||
             id.includes("Continuous") ||
             id.startsWith("Pendulum") ||
             choices.includes(env.text!.formatAction(action)));
-        if (isNamed) parsed++;
+        if (isNamed) validCount++;
         const next = await env.step(action ?? env.actionSpace.sample());
         ({ observation, info } = next);
         if (next.terminated || next.truncated) ({ observation, info } = await env.reset());
       }
     }),
   );
-  return { replies, parsed };
+  return { completionCount, validCount };
 }
 
 describe("the embedded model", () => {
@@ -71,8 +71,8 @@ describe("the embedded model", () => {
     "Acrobot-v1",
     "Pendulum-v1",
   ])("answers %s in form", async (id) => {
-    const { replies, parsed } = await play(id, 32, id === "TextWorld-v0" ? 3 : 10);
-    expect(parsed / replies).toBeGreaterThanOrEqual(0.98);
+    const { completionCount, validCount } = await playEpisodes(id, 32, id === "TextWorld-v0" ? 3 : 10);
+    expect(validCount / completionCount).toBeGreaterThanOrEqual(0.98);
   });
 
   it.each([
@@ -107,7 +107,7 @@ describe("the embedded model", () => {
     for (const values of observations) {
       const observation = typeof values === "number" || id === "Blackjack-v1" ? values : Float32Array.from(values);
       const choices = env.text!.choices as readonly string[];
-      const scores = await model.score(promptOf(env, observation, {}), choices);
+      const scores = await model.score(buildPrompt(env, observation, {}), choices);
       // At most a quarter more or less than each would have by pure chance.
       for (const { logProb } of scores) expect(Math.abs(Math.exp(logProb) * choices.length - 1)).toBeLessThan(0.25);
     }
@@ -122,7 +122,7 @@ describe("the embedded model", () => {
         for (let episode = 0; episode < 16; episode++) {
           let { observation, info } = await env.reset({ seed: 100 * game + episode });
           for (;;) {
-            const { text } = await model.reply(promptOf(env, observation, info), {
+            const { text } = await model.generate(buildPrompt(env, observation, info), {
               seed: random.integers(2 ** 31),
               maxNewTokens: 4,
             });

@@ -4,14 +4,14 @@ import { afterEach, describe, expect, it } from "vitest";
 import { knownReturns, OpenEnvClient, registry } from "../src/envs/index.js";
 
 /** The built command, as a user runs it. */
-const bin = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+const COMMAND_PATH = fileURLToPath(new URL("../dist/app/cli/main.js", import.meta.url));
 const children: ChildProcessWithoutNullStreams[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
 });
 
 function start(args: readonly string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(process.execPath, [bin, ...args]);
+  const child = spawn(process.execPath, [COMMAND_PATH, ...args]);
   children.push(child);
   return child;
 }

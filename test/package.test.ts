@@ -11,10 +11,10 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const execute = promisify(execFile);
 
 /** What a user of the package writes; it must compile under strict settings, and run. */
-const consumer = `
+const CONSUMER_SOURCE = `
 import {
   AutoModelForCausalLM, AutoTokenizer, getPeftModel, LlamaGymError,
-  type ChatMessage, type GenerationOptions, type LanguageModel, type ModelReply, type Tokenizer,
+  type ChatMessage, type GenerationOptions, type LanguageModel, type Completion, type Tokenizer,
 } from "llamagym";
 import { make, type Env } from "llamagym/envs";
 
@@ -24,12 +24,12 @@ const model: LanguageModel = await AutoModelForCausalLM.fromPretrained(path, { d
 const messages: ChatMessage[] = [{ role: "user", content: "Hello" }];
 const options: GenerationOptions = { maxNewTokens: 4, temperature: 0.9, seed: 1 };
 let text = "";
-for await (const piece of model.generate(messages, options)) text += piece;
-const reply: ModelReply = await model.reply(messages, options);
+for await (const piece of model.stream(messages, options)) text += piece;
+const reply: Completion = await model.generate(messages, options);
 const adapted: LanguageModel = await getPeftModel(model, { r: 2, targetModules: "all-linear" });
 const [{ logProb }] = await adapted.score(messages, ["yes"]);
 // @ts-expect-error a temperature is a number
-const refused: unknown = await model.reply(messages, { temperature: "hot" }).catch((error: unknown) => error);
+const refused: unknown = await model.generate(messages, { temperature: "hot" }).catch((error: unknown) => error);
 const env: Env = await make("Blackjack-v1");
 await env.reset({ seed: 1 });
 console.log(JSON.stringify({
@@ -54,7 +54,7 @@ const guides = [
   "docs/sweep.md",
 ];
 
-async function examplesOf(guide: string): Promise<string> {
+async function extractExamples(guide: string): Promise<string> {
   const text = await readFile(join(root, guide), "utf8");
   return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join("\n");
 }
@@ -76,8 +76,9 @@ beforeAll(async () => {
   await mkdir(installed);
   await execute("tar", ["-xzf", join(folder, filename), "-C", installed, "--strip-components=1"]);
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-  await writeFile(join(folder, "consumer.mts"), consumer);
-  for (const [i, guide] of guides.entries()) await writeFile(join(folder, `guide-${i}.mts`), await examplesOf(guide));
+  await writeFile(join(folder, "consumer.mts"), CONSUMER_SOURCE);
+  for (const [i, guide] of guides.entries())
+    await writeFile(join(folder, `guide-${i}.mts`), await extractExamples(guide));
 }, 60_000);
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -101,7 +102,7 @@ describe("the packed package", () => {
     const { folder: model, remove } = await writeRandomModel();
     const { stdout } = await execute(process.execPath, [join(folder, "consumer.mjs"), model], { cwd: folder });
     expect(JSON.parse(stdout)).toEqual({ same: true, score: true, code: "INVALID_ARGUMENT" });
-    const command = join(installed, "dist", "cli", "main.js");
+    const command = join(installed, "dist", "app", "cli", "main.js");
     expect((await execute(process.execPath, [command, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     await remove();
   });
@@ -112,6 +113,6 @@ describe("the packed package", () => {
     for (const name of ["src", "test", "bench", ".npmrc"]) expect(top).not.toContain(name);
     const files = await readdir(join(installed, "dist"), { recursive: true });
     expect(files.filter((name) => /\.test\.|fixtures|\.map$/.test(name))).toEqual([]);
-    expect(files).toContain("runtime/worker.js");
+    expect(files).toContain("engine/runtime/worker.js");
   });
 });

@@ -10,12 +10,12 @@ beforeAll(async () => {
 afterAll(() => remove());
 
 const play = (args: readonly string[]) => runCommand(["play", ...args]);
-const agent = () => ["--agent", "--model", folder, "--threads", "1", "--seed", "1"];
+const agentArgs = () => ["--agent", "--model", folder, "--threads", "1", "--seed", "1"];
 
 describe("llamagym play --agent", () => {
   it("holds replies to the choices, plays all episodes, and plays the same again", async () => {
     const game = ["frozen-lake", "-o", "isSlippery=false", "--max-steps", "4"];
-    const args = [...game, "--episodes", "2", "--replies", "choices", ...agent()];
+    const args = [...game, "--episodes", "2", "--replies", "choices", ...agentArgs()];
     const [{ status, out, err }, again] = await Promise.all([play(args), play(args)]);
     expect({ status, err }).toEqual({ status: 0, err: "" });
     const replies = [...out.matchAll(/^> (.*)$/gm)].map(([, reply]) => reply);
@@ -29,7 +29,7 @@ describe("llamagym play --agent", () => {
 
   it("takes a random action for a free reply that is none, and leaves out the oldest turns of a long game", async () => {
     const length = ["--max-steps", "8", "--history-turns", "100"];
-    const args = ["cliff-walking", "--max-new-tokens", "3", ...length, ...agent()];
+    const args = ["cliff-walking", "--max-new-tokens", "3", ...length, ...agentArgs()];
     const { status, out, err } = await play(args);
     expect(status).toBe(0);
     const steps = Number(/after (\d+) steps?: return/.exec(out)?.[1]);
@@ -41,7 +41,7 @@ describe("llamagym play --agent", () => {
 
   it("shows what a reply was taken for that the environment's own parser does not know", async () => {
     const pattern = ["--replies", "pattern", "--reply-pattern", "stya", "--max-new-tokens", "8"];
-    const { status, out } = await play(["blackjack", ...pattern, ...agent()]);
+    const { status, out } = await play(["blackjack", ...pattern, ...agentArgs()]);
     expect(status).toBe(0);
     expect(out).toMatch(/^> stya\nTaken for: stay \(nearest\)$/m);
     expect(out).toContain("1 of 1 replies were actions, 1 of them by extraction.");

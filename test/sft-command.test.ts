@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-const command = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+const COMMAND_PATH = fileURLToPath(new URL("../dist/app/cli/main.js", import.meta.url));
 const execute = promisify(execFile);
 
 let folder: string;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function sft(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const all = [command, "sft", "--device", "cpu", "--threads", "1", ...args];
+  const all = [COMMAND_PATH, "sft", "--device", "cpu", "--threads", "1", ...args];
   return execute(process.execPath, all, { cwd: folder }).then(
     (result) => ({ code: 0, ...result }),
     (error: unknown) => error as { code: number; stdout: string; stderr: string },
@@ -37,7 +37,7 @@ describe("llamagym sft", () => {
     expect(stdout).toMatch(/^2 examples; 20 updates\.\n/);
     expect(code).toBe(0);
     const asked = ["generate", "--device", "cpu", "--model", join(run, "model"), "-p", "14 or 20?", "-t", "0"];
-    expect((await execute(process.execPath, [command, ...asked])).stdout).toBe("stay\n");
+    expect((await execute(process.execPath, [COMMAND_PATH, ...asked])).stdout).toBe("stay\n");
     const metrics = (await readFile(join(run, "metrics.jsonl"), "utf8")).trim().split("\n");
     expect(metrics).toHaveLength(20);
     expect(await sft("--data", "good.jsonl", "--output", run)).toMatchObject({

@@ -21,36 +21,36 @@ const path = (name: string) => join(folder, name);
 const sweep = (args: readonly string[], options?: CommandOptions) => runCommand(["sweep", ...args], options);
 
 /** Three updates of eight turns. */
-const fixed = () => {
+const fixedArgs = () => {
   const run = ["--turns", "24", "--batch-size", "8", "--num-envs", "4", "--save-every", "1", "--num-ppo-epochs", "1"];
   return ["--model", model, "--device", "cpu", "--threads", "1", "--replies", "choices", "--r", "2", ...run];
 };
 
 /** Several commands, each with several runs, on a busy machine. */
-const SLOW = 180_000;
+const SLOW_TIMEOUT_MS = 180_000;
 
 /** Eight runs: four trials with two seeds each. */
-const eight = (name: string) => {
+const eightRunArgs = (name: string) => {
   const search = ["-s", "learning-rate=0.001..0.1:log:2", "--search", "entropyCoef=0,0.1"];
-  return ["blackjack", ...fixed(), ...search, "--seeds", "2", "--output", path(name)];
+  return ["blackjack", ...fixedArgs(), ...search, "--seeds", "2", "--output", path(name)];
 };
 
-const results = (name: string) => readFile(join(path(name), "results.json"), "utf8");
-const isRun = /^trial (\d), seed (\d): rollout\/ep_rew_mean -?[\d.]+$/gm;
-const runsIn = (out: string) => Array.from(out.matchAll(isRun), ([, trial, seed]) => `${trial}/${seed}`);
-const ALL = [1, 2, 3, 4].flatMap((trial) => [`${trial}/1`, `${trial}/2`]);
+const readResults = (name: string) => readFile(join(path(name), "results.json"), "utf8");
+const RUN_LINE = /^trial (\d), seed (\d): rollout\/ep_rew_mean -?[\d.]+$/gm;
+const listRuns = (out: string) => Array.from(out.matchAll(RUN_LINE), ([, trial, seed]) => `${trial}/${seed}`);
+const ALL_RUNS = [1, 2, 3, 4].flatMap((trial) => [`${trial}/1`, `${trial}/2`]);
 
 describe("llamagym sweep", () => {
   let whole: CommandResult;
   beforeAll(async () => {
-    whole = await sweep(eight("whole"));
-  }, SLOW);
+    whole = await sweep(eightRunArgs("whole"));
+  }, SLOW_TIMEOUT_MS);
 
   it("tells its plan, the metric of each run, and a table, the best first", () => {
     const { status, out, err } = whole;
     expect({ status, failed: err.includes("Error") }).toEqual({ status: 0, failed: false });
     expect(out).toMatch(/^4 trials \(grid\) with 2 seeds each, kept in .*whole\.$/m);
-    expect(runsIn(out)).toEqual(ALL);
+    expect(listRuns(out)).toEqual(ALL_RUNS);
     expect(out).toMatch(/^TRIAL +learningRate +entropyCoef +rollout\/ep_rew_mean +SEEDS$/m);
     const rows = out.match(/^ +\d +0\.(001|1) +0(\.1)? +-?\d\.\d+ +± \d\.\d+ +2$/gm)!;
     const means = rows.map((row) => Number(row.trim().split(/ +/)[3]));
@@ -60,7 +60,7 @@ describe("llamagym sweep", () => {
 
   it(
     "keeps runs that other commands open, results, pictures, and the command for the best",
-    { timeout: SLOW },
+    { timeout: SLOW_TIMEOUT_MS },
     async () => {
       const { best, command } = await printedCommand();
       expect((await readdir(path("whole"))).sort()).toEqual(
@@ -83,7 +83,7 @@ describe("llamagym sweep", () => {
 
   async function printedCommand() {
     const { out } = await sweep(["--output", path("whole")]);
-    expect(runsIn(out)).toEqual([]);
+    expect(listRuns(out)).toEqual([]);
     const best = JSON.parse(await readFile(path("whole/best.json"), "utf8")) as object;
     return { best, command: /^llamagym train .*$/m.exec(out)![0] };
   }
@@ -93,29 +93,29 @@ describe("llamagym sweep", () => {
     ["when it is killed", "SIGKILL", null],
   ] as const)(
     "stops half-way %s, and the same command goes on to the same end",
-    { timeout: SLOW },
+    { timeout: SLOW_TIMEOUT_MS },
     async (_, signal, status) => {
       let hasStopped = false;
-      const onError: CommandOptions["onError"] = (err, kill) => {
+      const onStderr: CommandOptions["onStderr"] = (err, kill) => {
         if (hasStopped || !err.includes("trial 3, seed 1:")) return;
         hasStopped = true;
         kill(signal);
       };
       const name = signal;
-      const stopped = await sweep(eight(name), { onError });
+      const stopped = await sweep(eightRunArgs(name), { onStderr });
       expect(stopped.status).toBe(status);
-      expect(runsIn(stopped.out)).toEqual(ALL.slice(0, 4));
+      expect(listRuns(stopped.out)).toEqual(ALL_RUNS.slice(0, 4));
       expect(stopped.out.includes("Stopped and saved. Go on by the same command, or by: llamagym sweep --output")).toBe(
         signal === "SIGINT",
       );
-      const resumed = await sweep(eight(name));
+      const resumed = await sweep(eightRunArgs(name));
       expect(resumed.status).toBe(0);
-      expect(runsIn(resumed.out)).toEqual(ALL.slice(4));
-      expect(await results(name)).toBe(await results("whole"));
+      expect(listRuns(resumed.out)).toEqual(ALL_RUNS.slice(4));
+      expect(await readResults(name)).toBe(await readResults("whole"));
     },
   );
 
-  it("takes a file, with options before it, and halves", { timeout: SLOW }, async () => {
+  it("takes a file, with options before it, and halves", { timeout: SLOW_TIMEOUT_MS }, async () => {
     const file = path("sweep.json");
     const own = {
       env: "Blackjack-v1",
@@ -139,7 +139,7 @@ describe("llamagym sweep", () => {
   });
 
   it("has status 1 where every trial failed", async () => {
-    const args = ["blackjack", ...fixed(), "--turns", "80", "--search", "learningRate=1e30"];
+    const args = ["blackjack", ...fixedArgs(), "--turns", "80", "--search", "learningRate=1e30"];
     const { status, out } = await sweep([...args, "--output", path("failed")]);
     expect(status).toBe(1);
     expect(out).toMatch(/^trial 1, seed 1 failed: /m);
@@ -173,7 +173,7 @@ describe("llamagym sweep", () => {
   });
 
   it("refuses another sweep in its folder", async () => {
-    const { status, err } = await sweep([...eight("whole"), "--turns", "32"]);
+    const { status, err } = await sweep([...eightRunArgs("whole"), "--turns", "32"]);
     expect(status).toBe(1);
     expect(err).toMatch(/holds another sweep: its train is/);
   });

@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 /** Six updates of sixteen turns, a checkpoint after each second one. */
-const settings = () => {
+const trainArgs = () => {
   const run = ["--turns", "96", "--batch-size", "16", "--num-envs", "4", "--save-every", "2", "--seed", "3"];
   const learning = ["--learning-rate", "0.01", "--num-ppo-epochs", "1", "--r", "2", "--replies", "choices"];
   return ["blackjack", "--model", model, "--device", "cpu", "--threads", "1", ...run, ...learning];
@@ -27,10 +27,10 @@ const settings = () => {
 
 const train = (args: readonly string[], options?: CommandOptions) => runCommand(["train", ...args], options);
 const path = (name: string) => join(folder, name);
-const checkpoints = async (name: string) => (await readdir(join(path(name), "checkpoints"))).sort();
+const listCheckpoints = async (name: string) => (await readdir(join(path(name), "checkpoints"))).sort();
 
 /** The lines of metrics.jsonl without what the clock says. */
-async function metricsOf(name: string): Promise<Record<string, unknown>[]> {
+async function readMetrics(name: string): Promise<Record<string, unknown>[]> {
   const text = await readFile(join(path(name), "metrics.jsonl"), "utf8");
   return text
     .trim()
@@ -41,35 +41,35 @@ async function metricsOf(name: string): Promise<Record<string, unknown>[]> {
     });
 }
 
-const adapterOf = (name: string) => readFile(join(path(name), "adapter", "adapter_model.safetensors"));
+const readAdapter = (name: string) => readFile(join(path(name), "adapter", "adapter_model.safetensors"));
 
 /** A run that never stopped. */
 beforeAll(async () => {
-  await train([...settings(), "--output", path("whole")]);
+  await train([...trainArgs(), "--output", path("whole")]);
 }, 60_000);
 
-async function expectWhole(name: string): Promise<void> {
-  expect(await metricsOf(name)).toEqual(await metricsOf("whole"));
-  expect(await adapterOf(name)).toEqual(await adapterOf("whole"));
-  expect(await checkpoints(name)).toEqual(await checkpoints("whole"));
+async function expectUninterruptedResult(name: string): Promise<void> {
+  expect(await readMetrics(name)).toEqual(await readMetrics("whole"));
+  expect(await readAdapter(name)).toEqual(await readAdapter("whole"));
+  expect(await listCheckpoints(name)).toEqual(await listCheckpoints("whole"));
 }
 
 describe("llamagym train", () => {
   it("keeps a run: settings, metrics, samples, the last two checkpoints and the adapter", async () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
     expect(config).toMatchObject({ version: 1, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
-    const metrics = await metricsOf("whole");
+    const metrics = await readMetrics("whole");
     expect(metrics.map(({ step, turns }) => [step, turns])).toEqual(
       [1, 2, 3, 4, 5, 6].map((step) => [step, 16 * step]),
     );
-    expect(await checkpoints("whole")).toEqual(["000004", "000006"]);
+    expect(await listCheckpoints("whole")).toEqual(["000004", "000006"]);
     const [sample] = (await readFile(join(path("whole"), "samples.jsonl"), "utf8")).split("\n");
     expect(JSON.parse(sample)).toMatchObject({ step: 1, completion: expect.stringMatching(/^(hit|stay)$/) as string });
     expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
   });
 
   it("tells greedy returns before and after beside what is known, and how to go on", async () => {
-    const { status, out, err } = await train([...settings(), "--output", path("told"), "--eval-episodes", "40"]);
+    const { status, out, err } = await train([...trainArgs(), "--output", path("told"), "--eval-episodes", "40"]);
     expect(status).toBe(0);
     expect(out).toMatch(/^The run is kept in .*told\.$/m);
     for (const row of ["random actions +-0.3942", "stick at 20 and above +-0.3501", "stick at 17 and above +-0.0759"])
@@ -81,34 +81,34 @@ describe("llamagym train", () => {
     expect(err).toMatch(/update 1: ".*hit or stay\?.*" > "(hit|stay)" \(reward/);
     expect(err).toMatch(/^100 % .*update 6$/m);
     // Measuring takes no random numbers from training.
-    await expectWhole("told");
+    await expectUninterruptedResult("told");
   });
 
   it("stops after an update at Ctrl-C, saved, and goes on as if it had not stopped", async () => {
     let hasStopped = false;
-    const onError: CommandOptions["onError"] = (err, kill) => {
+    const onStderr: CommandOptions["onStderr"] = (err, kill) => {
       if (hasStopped || !err.includes("update 1:")) return;
       hasStopped = true;
       kill("SIGINT");
     };
     const output = path("stopped");
-    const stopped = await train([...settings(), "--output", output], { onError });
+    const stopped = await train([...trainArgs(), "--output", output], { onStderr });
     expect(stopped.status).toBe(130);
     expect(stopped.err).toContain("Finishing this update, then saving. Once more quits at once");
     expect(stopped.out).toMatch(/Stopped and saved after update [1-5]\. Go on by: llamagym train --resume .*stopped$/m);
     const resumed = await train(["--resume", output, "--eval-episodes", "40"]);
     expect(resumed.status).toBe(0);
     expect(resumed.out).toMatch(/^Going on with .*stopped after update [1-5]\.$/m);
-    await expectWhole("stopped");
+    await expectUninterruptedResult("stopped");
   });
 
   it("quits at once at a second Ctrl-C", async () => {
     let count = 0;
-    const onError: CommandOptions["onError"] = (err, kill) => {
+    const onStderr: CommandOptions["onStderr"] = (err, kill) => {
       if (count === 0 && err.includes("update 1:")) kill((count++, "SIGINT"));
       else if (count === 1 && err.includes("Once more quits")) kill((count++, "SIGINT"));
     };
-    const { status, out } = await train([...settings(), "--turns", "100000", "--output", path("quit")], { onError });
+    const { status, out } = await train([...trainArgs(), "--turns", "100000", "--output", path("quit")], { onStderr });
     expect(status).toBe(130);
     expect(out).not.toContain("Stopped and saved");
   });
@@ -117,11 +117,11 @@ describe("llamagym train", () => {
   it.each([2, 6, 9, 10, 17])("survives kill -9 at rename %i, and resumes to the same end", async (at) => {
     const preload = fileURLToPath(new URL("support/kill-at-rename.mjs", import.meta.url));
     const name = `killed-${at}`;
-    const killed = await train([...settings(), "--output", path(name)], {
+    const killed = await train([...trainArgs(), "--output", path(name)], {
       env: { NODE_OPTIONS: `--import ${preload}`, KILL_AT: String(at) },
     });
     expect(killed).toMatchObject({ status: null, signal: "SIGKILL" });
-    const kept = await checkpoints(name).catch(() => []);
+    const kept = await listCheckpoints(name).catch(() => []);
     const whole = kept.filter((each) => /^\d+$/.test(each));
     for (const each of whole)
       expect(await readdir(join(path(name), "checkpoints", each))).toEqual(
@@ -130,15 +130,15 @@ describe("llamagym train", () => {
     const resumed = await train(["--resume", path(name)]);
     expect({ status: resumed.status, err: resumed.err.includes("Error") }).toEqual({ status: 0, err: false });
     expect(resumed.out).toContain(whole.length > 0 ? `after update ${Number(whole.at(-1))}` : "it begins anew");
-    await expectWhole(name);
+    await expectUninterruptedResult(name);
   });
 
   it("can be made longer", async () => {
     const output = path("longer");
-    await train([...settings(), "--turns", "32", "--output", output]);
+    await train([...trainArgs(), "--turns", "32", "--output", output]);
     const { status, out } = await train(["--resume", output, "--turns", "48"]);
     expect({ status, going: out.includes("after update 2") }).toEqual({ status: 0, going: true });
-    expect((await metricsOf("longer")).map(({ step }) => step)).toEqual([1, 2, 3]);
+    expect((await readMetrics("longer")).map(({ step }) => step)).toEqual([1, 2, 3]);
     expect((await train(["--resume", output])).out).toContain("at its end already");
   });
 
@@ -166,8 +166,8 @@ describe("llamagym train", () => {
     const { status, out } = await train([...args, "--model", model, "--num-envs", "2", "--output", path("warm")]);
     expect(status).toBe(0);
     expect(out).toMatch(/What was trained is saved in .*warm.adapter/);
-    expect((await metricsOf("warm")).map(({ step }) => step)).toEqual([0]);
-    expect((await adapterOf("warm")).length).toBeGreaterThan(0);
+    expect((await readMetrics("warm")).map(({ step }) => step)).toEqual([0]);
+    expect((await readAdapter("warm")).length).toBeGreaterThan(0);
   });
 
   it("learns by grpo too", async () => {
@@ -175,7 +175,7 @@ describe("llamagym train", () => {
     const sizes = ["--batch-size", "8", "--num-generations", "4", "--episodes", "16", "--num-envs", "4"];
     const { status } = await train([...args, ...sizes, "--output", path("grpo")]);
     expect(status).toBe(0);
-    expect((await metricsOf("grpo")).length).toBeGreaterThan(0);
+    expect((await readMetrics("grpo")).length).toBeGreaterThan(0);
   });
 
   it.each([
@@ -218,7 +218,7 @@ describe("llamagym train", () => {
   });
 
   it("does not take the folder of another run, and not one of another version", async () => {
-    const taken = await train([...settings(), "--output", path("whole")]);
+    const taken = await train([...trainArgs(), "--output", path("whole")]);
     expect(taken).toMatchObject({ status: 1, out: "" });
     expect(taken.err).toContain("holds a run already. Go on with it by --resume");
     await mkdir(path("old"));

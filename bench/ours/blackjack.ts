@@ -40,7 +40,7 @@ class BlackjackAgent extends Agent<readonly [number, number, number], number> {
 }
 
 /** This project's side of `npm run bench -- blackjack`: all turns of a batch are played side by side. */
-class Player {
+class BlackjackBench {
   private agent: BlackjackAgent | undefined;
 
   async handle({ repeat, ...work }: Request & BlackjackWork): Promise<Result> {
@@ -90,6 +90,6 @@ function mean(numbers: readonly number[]): number {
   return numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
 }
 
-const player = new Player();
-await serve((request) => player.handle(request as Request & BlackjackWork));
+const blackjackBench = new BlackjackBench();
+await serve((request) => blackjackBench.handle(request as Request & BlackjackWork));
 process.exit(0);

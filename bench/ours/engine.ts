@@ -1,17 +1,17 @@
 import { parseArgs } from "node:util";
-import { CachedModel } from "../../src/generation/cached-model.js";
-import { Sampler } from "../../src/generation/sampler.js";
-import { compile, input, matmul, mul, neg, reduceSum, symbol, weight } from "../../src/graph/index.js";
-import { getPeftModel } from "../../src/models/adapters.js";
+import { DecodeSession } from "../../src/generation/cache/decode-session.js";
+import { Sampler } from "../../src/generation/sampling/sampler.js";
+import { compile, input, matmul, mul, neg, reduceSum, dim, weight } from "../../src/engine/graph/index.js";
+import { getPeftModel } from "../../src/models/adapters/get-peft-model.js";
 import { CausalLM } from "../../src/models/causal-lm.js";
-import { TrainingGraph, type GraphOptions, type TokenBatch } from "../../src/models/training-graph.js";
-import { Optimizer } from "../../src/optim/index.js";
-import { Runtime } from "../../src/runtime/runtime.js";
-import { float32 } from "../../src/tensor/tensor.js";
-import { RandomStream } from "../../src/tensor/random.js";
+import { TrainingGraph, type GraphOptions, type TokenBatch } from "../../src/models/graphs/training-graph.js";
+import { Optimizer } from "../../src/engine/optim/index.js";
+import { Runtime } from "../../src/engine/runtime/runtime.js";
+import { float32 } from "../../src/engine/tensor/tensor.js";
+import { RandomStream } from "../../src/core/random/random-stream.js";
 import { benchTokenIds, type EngineWork } from "../engine-work.js";
 import type { Request, Result } from "../framework.js";
-import { serve, timed } from "../serve.js";
+import { serve, timeRuns } from "../serve.js";
 
 type Work<Name extends EngineWork["work"]> = Extract<EngineWork, { work: Name }> & { repeat: number };
 
@@ -21,7 +21,7 @@ const { values } = parseArgs({
 const threads = Number(values.threads);
 
 /** This project's side of `npm run bench -- engine`. */
-class Engine {
+class EngineBench {
   private adapted: Promise<CausalLM> | undefined;
   private readonly graphs = new Map<string, Promise<TrainingGraph>>();
   private optimizer: Optimizer | undefined;
@@ -51,8 +51,8 @@ class Engine {
 
   private graph(model: CausalLM, options: GraphOptions): Promise<TrainingGraph> {
     const key = JSON.stringify(options);
-    const known = this.graphs.get(key);
-    if (known !== undefined) return known;
+    const cached = this.graphs.get(key);
+    if (cached !== undefined) return cached;
     const graph = TrainingGraph.create(
       model,
       ({ logProbs, selected }) => ({ loss: neg(reduceSum(mul(logProbs, input("weights", "float32", [selected])))) }),
@@ -62,21 +62,28 @@ class Engine {
     return graph;
   }
 
-  private async train({ rows, tokens, shared, last, backward, repeat }: Work<"train">): Promise<Result> {
+  private async train({
+    rows,
+    tokens,
+    shared,
+    last,
+    backward: backwardPrecision,
+    repeat,
+  }: Work<"train">): Promise<Result> {
     const model = await this.model();
-    const graph = await this.graph(model, { withPrefix: shared > 0, backward });
+    const graph = await this.graph(model, { withPrefix: shared > 0, backwardPrecision });
     this.optimizer ??= new Optimizer(model.parameters, { learningRate: 1e-4 });
     const batch = trainingBatch(benchTokenIds(rows, tokens + 1, shared, model.config.vocabSize), shared, last);
     const weights = float32(batch.selected.map(() => 1 / batch.selected.length));
-    const seconds = await timed(repeat, async () => {
+    const seconds = await timeRuns(repeat, async () => {
       await graph.run(batch, { weights });
       await this.optimizer!.update();
-      model.version++;
+      model.parametersVersion++;
     });
-    if (backward === undefined) return { seconds, count: rows * tokens };
-    const exact = await this.graph(model, { withPrefix: shared > 0 });
+    if (backwardPrecision === undefined) return { seconds, count: rows * tokens };
+    const float32Graph = await this.graph(model, { withPrefix: shared > 0 });
     const gradients: Float32Array[] = [];
-    for (const each of [graph, exact]) {
+    for (const each of [graph, float32Graph]) {
       await each.run(batch, { weights });
       gradients.push((await model.runtime.read(model.parameters.gradients)).data as Float32Array);
     }
@@ -85,15 +92,15 @@ class Engine {
 
   private async prefill({ rows, tokens, repeat }: Work<"prefill">): Promise<Result> {
     const model = await this.model();
-    const cached = await CachedModel.create(model);
+    const cached = await DecodeSession.create(model);
     const ids = benchTokenIds(rows, tokens, 0, model.config.vocabSize);
-    const seconds = await timed(repeat, async () => {
+    const seconds = await timeRuns(repeat, async () => {
       const { request } = cached.prepare({
-        rows: ids.map((row, slot) => ({ tokens: row, slot, cached: 0, sequenceLength: tokens })),
-        prefix: undefined,
+        rows: ids.map((row, cacheRow) => ({ tokens: row, cacheRow, cachedLength: 0, sequenceLength: tokens })),
+        prefixCache: undefined,
         prefixLength: 0,
         cache: undefined,
-        select: ids.map((_, row) => (row + 1) * tokens - 1),
+        selectedTokens: ids.map((_, row) => (row + 1) * tokens - 1),
         inverseTemperatures: ids.map(() => 1),
         adapter: true,
       });
@@ -113,32 +120,32 @@ class Engine {
   }: Work<"decode">): Promise<Result> {
     const model = await this.model();
     const sampler = await (this.sampler ??= Sampler.create(model));
-    const settings = { temperature, topP, topK: 0, minP: 0, repetitionPenalty: 1 };
-    const reply = (row: number, count: number) => {
+    const sampling = { temperature, topP, topK: 0, minP: 0, repetitionPenalty: 1 };
+    const sample = (row: number, count: number) => {
       const random = new RandomStream(row);
-      return sampler.reply({
+      return sampler.sample({
         prompt,
-        settings,
+        sampling,
         maxNewTokens: count,
         random: () => random.random(),
         stopTokens: new Set(),
       });
     };
-    const batch = (count: number) => Promise.all(Array.from({ length: rows }, (_, row) => reply(row, count)));
+    const batch = (count: number) => Promise.all(Array.from({ length: rows }, (_, row) => sample(row, count)));
     // The prompt's keys and values stand before the clock starts, as they do for the peer.
     await batch(1);
-    const seconds = await timed(repeat, async () => {
+    const seconds = await timeRuns(repeat, async () => {
       await batch(maxNewTokens);
     });
     return { seconds, count: rows * maxNewTokens };
   }
 
   private async start({ prompt, source, repeat }: Work<"start">): Promise<Result> {
-    const seconds = await timed(repeat, async () => {
+    const seconds = await timeRuns(repeat, async () => {
       const model = await CausalLM.open(source === "folder" ? values.model! : values.gguf!, { device: "cpu", threads });
       const sampler = await Sampler.create(model);
-      const settings = { temperature: 0, topP: 1, topK: 0, minP: 0, repetitionPenalty: 1 };
-      await sampler.reply({ prompt, settings, maxNewTokens: 1, random: () => 0, stopTokens: new Set() });
+      const sampling = { temperature: 0, topP: 1, topK: 0, minP: 0, repetitionPenalty: 1 };
+      await sampler.sample({ prompt, sampling, maxNewTokens: 1, random: () => 0, stopTokens: new Set() });
       await model.close();
     });
     return { seconds, count: 1 };
@@ -148,7 +155,7 @@ class Engine {
     const runtime = new Runtime({ device: "cpu", threads });
     let best = { seconds: Infinity, count: 1 };
     for (const [rows, inner, columns] of shapes) {
-      const x = input("x", "float32", [symbol("rows"), inner]);
+      const x = input("x", "float32", [dim("rows"), inner]);
       const graph = compile({ y: matmul(x, weight("w", "float32", [columns, inner]), { transposeB: true }) });
       const data = new Uint8Array(4 * columns * inner);
       const session = await runtime.createSession(graph, {
@@ -157,7 +164,7 @@ class Engine {
       });
       const feeds = { x: runtime.allocate("float32", [rows, inner]) };
       const fetches = { y: runtime.allocate("float32", [rows, columns]) };
-      for (const seconds of await timed(10 * repeat, async () => void (await session.run(feeds, { fetches })))) {
+      for (const seconds of await timeRuns(10 * repeat, async () => void (await session.run(feeds, { fetches })))) {
         const count = 2 * rows * inner * columns;
         if (count / seconds > best.count / best.seconds) best = { seconds, count };
       }
@@ -195,6 +202,6 @@ function trainingBatch(ids: readonly number[][], shared: number, last: number): 
   return { groups, selected };
 }
 
-const engine = new Engine();
-await serve((request) => engine.handle(request as Request & EngineWork));
+const engineBench = new EngineBench();
+await serve((request) => engineBench.handle(request as Request & EngineWork));
 process.exit(0);

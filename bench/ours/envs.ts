@@ -1,6 +1,6 @@
 import { make, type Env, type ResetResult, type StepResult } from "../../src/envs/index.js";
 import type { EnvsWork } from "../envs.js";
-import { serve, timed } from "../serve.js";
+import { serve, timeRuns } from "../serve.js";
 
 /** Plays the actions in turn; these environments are synchronous. */
 function play(env: Env, actions: readonly unknown[]): void {
@@ -14,7 +14,7 @@ await serve<EnvsWork>(async ({ id, steps, repeat }) => {
   const env = make(id);
   env.actionSpace.seed(0);
   const actions = Array.from({ length: steps }, () => env.actionSpace.sample());
-  const seconds = await timed(repeat, () => {
+  const seconds = await timeRuns(repeat, () => {
     env.reset({ seed: 0 }) as ResetResult<unknown>;
     play(env, actions);
   });

@@ -16,37 +16,37 @@ function distinctCharacters({ completions }: RewardBatch): number[] {
 }
 
 /** One trainer, which waits between its steps until more are asked for. */
-class Steps implements Tracker {
+class SteppedTrainer implements Tracker {
   private seconds: number[] = [];
-  private goOn = () => {};
-  private stepMade = () => {};
+  private resume = () => {};
+  private onStepDone = () => {};
   private training: Promise<unknown> | undefined;
-  private readonly ending = new AbortController();
+  private readonly abortController = new AbortController();
 
   constructor(private readonly work: GrpoWork) {}
 
-  async make(repeat: number): Promise<Result> {
+  async runSteps(repeat: number): Promise<Result> {
     this.seconds = [];
     while (this.seconds.length < repeat) {
-      const made = new Promise<void>((resolve) => (this.stepMade = resolve));
-      this.goOn();
-      this.training ??= train(this.work, this, this.ending.signal);
+      const stepDone = new Promise<void>((resolve) => (this.onStepDone = resolve));
+      this.resume();
+      this.training ??= train(this.work, this, this.abortController.signal);
       // An error ends the wait too.
-      await Promise.race([made, this.training]);
+      await Promise.race([stepDone, this.training]);
     }
     return { seconds: this.seconds, count: 1 };
   }
 
   async end(): Promise<void> {
-    this.ending.abort();
-    this.goOn();
+    this.abortController.abort();
+    this.resume();
     await this.training;
   }
 
   async log(_step: number, record: Readonly<Record<string, number>>): Promise<void> {
     this.seconds.push(record.step_time);
-    const next = new Promise<void>((resolve) => (this.goOn = resolve));
-    this.stepMade();
+    const next = new Promise<void>((resolve) => (this.resume = resolve));
+    this.onStepDone();
     await next;
   }
 }
@@ -81,15 +81,15 @@ async function train(work: GrpoWork, tracker: Tracker, signal: AbortSignal): Pro
 }
 
 /** The trainer of the newest case: two would be measured beside each other's memory. */
-let current: { readonly backward: GrpoWork["backward"]; readonly steps: Steps } | undefined;
+let current: { readonly backward: GrpoWork["backward"]; readonly trainer: SteppedTrainer } | undefined;
 
 /** This project's side of `npm run bench -- grpo`. */
 async function handle({ repeat, ...work }: Request & GrpoWork): Promise<Result> {
   if (current === undefined || current.backward !== work.backward) {
-    await current?.steps.end();
-    current = { backward: work.backward, steps: new Steps(work) };
+    await current?.trainer.end();
+    current = { backward: work.backward, trainer: new SteppedTrainer(work) };
   }
-  return current.steps.make(repeat);
+  return current.trainer.runSteps(repeat);
 }
 
 await serve((request) => handle(request as Request & GrpoWork));

@@ -16,14 +16,14 @@ interface Word {
  * equally frequent pairs the first in the order of their characters is taken, so that the result is always the same.
  * @param counts how often each word occurs, words spelled in the alphabet's characters
  */
-export function learnBytePairs(counts: ReadonlyMap<string, number>, mergeCount: number): BytePairs {
+export function trainBytePairs(counts: ReadonlyMap<string, number>, mergeCount: number): BytePairs {
   const words: Word[] = [...counts].map(([word, count]) => ({ symbols: Array.from(word), count }));
   const merges: (readonly [string, string])[] = [];
   while (merges.length < mergeCount) {
     const pair = mostFrequentPair(words);
     if (pair === undefined) break;
     merges.push(pair);
-    for (const word of words) word.symbols = merged(word.symbols, pair);
+    for (const word of words) word.symbols = mergePair(word.symbols, pair);
   }
   return { merges, symbols: merges.map((pair) => pair.join("")) };
 }
@@ -45,7 +45,7 @@ function mostFrequentPair(words: readonly Word[]): readonly [string, string] | u
 }
 
 /** The symbols with every occurrence of the pair joined, from left to right. */
-export function merged(symbols: readonly string[], [left, right]: readonly [string, string]): string[] {
+export function mergePair(symbols: readonly string[], [left, right]: readonly [string, string]): string[] {
   const result: string[] = [];
   for (const symbol of symbols) {
     if (symbol === right && result.at(-1) === left && result.length > 0) result[result.length - 1] = left + right;

@@ -1,7 +1,7 @@
 import type { LanguageModel } from "../../src/generation/language-model.js";
-import { messagesOf, type Conversation } from "./corpus/conversation.js";
-import type { Game } from "./corpus/games/game.js";
-import type { RandomStream } from "../../src/tensor/random.js";
+import { toMessages, type Conversation } from "./corpus/conversation.js";
+import type { Scenario } from "./corpus/games/game.js";
+import type { RandomStream } from "../../src/core/random/random-stream.js";
 
 /** How many of a skill's questions were answered rightly. */
 export interface SkillScore {
@@ -11,31 +11,31 @@ export interface SkillScore {
 }
 
 /** Answers questions greedily and compares them, letter by letter, with the right answers; by skill. */
-export async function skillScores(
+export async function evaluateSkills(
   model: LanguageModel,
   conversations: readonly Conversation[],
 ): Promise<readonly SkillScore[]> {
-  const asked = conversations.flatMap((conversation) =>
+  const exchanges = conversations.flatMap((conversation) =>
     conversation.exchanges.map(({ skill, assistant }, i) => ({
       skill,
       right: assistant,
-      prompt: messagesOf(conversation, i + 1).slice(0, -1),
+      prompt: toMessages(conversation, i + 1).slice(0, -1),
     })),
   );
-  const questions = asked.filter(({ skill }) => skill !== "action");
+  const questions = exchanges.filter(({ skill }) => skill !== "action");
   const options = { temperature: 0, maxNewTokens: 24 };
-  const replies = await model.replyBatch(
+  const replies = await model.generateBatch(
     questions.map(({ prompt }) => prompt),
     options,
   );
-  const found = new Map<string, { right: number; questions: number }>();
+  const scores = new Map<string, { right: number; questions: number }>();
   questions.forEach(({ skill, right }, i) => {
-    const score = found.get(skill) ?? { right: 0, questions: 0 };
+    const score = scores.get(skill) ?? { right: 0, questions: 0 };
     score.right += replies[i].text === right ? 1 : 0;
     score.questions++;
-    found.set(skill, score);
+    scores.set(skill, score);
   });
-  return [...found]
+  return [...scores]
     .map(([skill, { right, questions }]) => ({ skill, accuracy: right / questions, questions }))
     .sort((a, b) => (a.skill < b.skill ? -1 : 1));
 }
@@ -51,22 +51,22 @@ export interface ActionScore {
 }
 
 /** Probabilities of all actions in moments of games, by game. Games with more actions than `most` are left out. */
-export async function actionScores(
+export async function evaluateActions(
   model: LanguageModel,
-  games: readonly Game[],
-  { most, random }: { readonly most: number; readonly random: RandomStream },
+  games: readonly Scenario[],
+  { maxActions, random }: { readonly maxActions: number; readonly random: RandomStream },
 ): Promise<readonly ActionScore[]> {
   const end = model.endTokenIds[0];
-  const moments = games.map(({ id, system, moment }) => ({ id, system, ...moment(random) }));
+  const moments = games.map(({ id, system, observe }) => ({ id, system, ...observe(random) }));
   const scored = await Promise.all(
     moments
-      .filter(({ replies }) => replies.length <= most)
-      .map(async ({ id, system, text, replies }) => {
+      .filter(({ validCompletions }) => validCompletions.length <= maxActions)
+      .map(async ({ id, system, text, validCompletions }) => {
         const prompt = [
           { role: "system", content: system },
           { role: "user", content: text },
         ];
-        const tokens = replies.map((reply) => [...model.tokenizer.encode(reply), end]);
+        const tokens = validCompletions.map((reply) => [...model.tokenizer.encode(reply), end]);
         const probabilities = (await model.score(prompt, tokens)).map(({ logProb }) => Math.exp(logProb));
         const inForm = probabilities.reduce((sum, p) => sum + p, 0);
         const n = probabilities.length;
@@ -75,8 +75,9 @@ export async function actionScores(
       }),
   );
   return [...new Set(scored.map(({ game }) => game))].sort().map((game) => {
-    const own = scored.filter((score) => score.game === game);
-    const mean = (key: "inForm" | "unevenness") => own.reduce((sum, score) => sum + score[key], 0) / own.length;
-    return { game, inForm: mean("inForm"), unevenness: mean("unevenness"), moments: own.length };
+    const scenarioScores = scored.filter((score) => score.game === game);
+    const mean = (key: "inForm" | "unevenness") =>
+      scenarioScores.reduce((sum, score) => sum + score[key], 0) / scenarioScores.length;
+    return { game, inForm: mean("inForm"), unevenness: mean("unevenness"), moments: scenarioScores.length };
   });
 }

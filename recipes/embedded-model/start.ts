@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { saveWeightFolder, writeJson } from "../../src/files/index.js";
+import { saveWeightFolder, writeJson } from "../../src/models/files/index.js";
 import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
-import { elementCount } from "../../src/tensor/tensor.js";
-import type { RandomStream } from "../../src/tensor/random.js";
-import { writeTokenizerFolder, type TokenizerFiles } from "../../src/text/index.js";
+import { countElements } from "../../src/core/count-elements.js";
+import type { RandomStream } from "../../src/core/random/random-stream.js";
+import { writeTokenizerFolder, type TokenizerFiles } from "../../src/models/text/index.js";
 import { END_TOKEN_ID, PAD_TOKEN_ID } from "./tokenizer.js";
 
 export interface ModelSize {
@@ -15,7 +15,7 @@ export interface ModelSize {
   readonly contextLength: number;
 }
 
-const EMBEDDING_DEVIATION = 0.05;
+const EMBEDDING_STD = 0.05;
 
 /** Writes a Llama model with random weights, and its tokenizer; gives the number of its parameters. */
 export async function writeUntrainedModel(
@@ -24,9 +24,9 @@ export async function writeUntrainedModel(
   tokenizer: TokenizerFiles,
   random: RandomStream,
 ): Promise<number> {
-  const config = configOf(size);
+  const config = buildConfig(size);
   const shapes = parameterShapes(parseModelConfig(config, "config.json"));
-  const tensors = [...shapes].map(([name, shape]) => ({ name, shape, data: startValues(name, shape, size, random) }));
+  const tensors = [...shapes].map(([name, shape]) => ({ name, shape, data: initialValues(name, shape, size, random) }));
   await saveWeightFolder(folder, tensors);
   await writeJson(join(folder, "config.json"), config);
   await writeJson(join(folder, "generation_config.json"), {
@@ -39,7 +39,7 @@ export async function writeUntrainedModel(
   return tensors.reduce((sum, { data }) => sum + data.length, 0);
 }
 
-function configOf({ vocabSize, hiddenSize, intermediateSize, layers, heads, contextLength }: ModelSize) {
+function buildConfig({ vocabSize, hiddenSize, intermediateSize, layers, heads, contextLength }: ModelSize) {
   return {
     architectures: ["LlamaForCausalLM"],
     model_type: "llama",
@@ -64,16 +64,16 @@ function configOf({ vocabSize, hiddenSize, intermediateSize, layers, heads, cont
 }
 
 /** Norms start at 1; matrices so that their outputs keep their inputs' size, and what a layer adds is small at first. */
-function startValues(
+function initialValues(
   name: string,
   shape: readonly number[],
   { layers }: ModelSize,
   random: RandomStream,
 ): Float32Array {
   const draw = (deviation: number) =>
-    Float32Array.from({ length: elementCount(shape) }, () => random.normal(0, deviation));
-  if (name.includes("norm")) return new Float32Array(elementCount(shape)).fill(1);
-  if (name.includes("embed")) return draw(EMBEDDING_DEVIATION);
+    Float32Array.from({ length: countElements(shape) }, () => random.normal(0, deviation));
+  if (name.includes("norm")) return new Float32Array(countElements(shape)).fill(1);
+  if (name.includes("embed")) return draw(EMBEDDING_STD);
   const deviation = 1 / Math.sqrt(shape[1]);
   return draw(/o_proj|down_proj/.test(name) ? deviation / Math.sqrt(2 * layers) : deviation);
 }

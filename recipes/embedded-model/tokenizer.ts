@@ -1,6 +1,6 @@
-import { spellBytes } from "../../src/text/tokenization/byte-level.js";
-import type { TokenizerFiles } from "../../src/text/index.js";
-import { learnBytePairs, merged, type BytePairs } from "./byte-pairs.js";
+import { encodeBytes } from "../../src/models/text/tokenization/byte-level.js";
+import type { TokenizerFiles } from "../../src/models/text/index.js";
+import { trainBytePairs, mergePair, type BytePairs } from "./byte-pairs.js";
 
 /** Tokens that no text contains by accident: padding, one mark for each role, one end. Their ids are their places. */
 const SPECIAL_TOKENS = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"] as const;
@@ -32,9 +32,9 @@ export interface TokenizerSize {
  */
 export function trainTokenizer(texts: Iterable<string>, { vocabSize, merges }: TokenizerSize): TokenizerFiles {
   const counts = countWords(texts);
-  const pairs = learnBytePairs(counts, merges);
+  const pairs = trainBytePairs(counts, merges);
   const known = [...SPECIAL_TOKENS, ...byteAlphabet(), ...new Set(pairs.symbols)];
-  const words = usefulWords(counts, pairs, new Set(known), vocabSize - known.length);
+  const words = selectUsefulWords(counts, pairs, new Set(known), vocabSize - known.length);
   return {
     tokenizerJson: tokenizerJson([...known, ...words], pairs),
     tokenizerConfig: {
@@ -52,7 +52,7 @@ function countWords(texts: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const text of texts) {
     for (const piece of text.match(pieces) ?? []) {
-      const word = spellBytes(piece);
+      const word = encodeBytes(piece);
       counts.set(word, (counts.get(word) ?? 0) + 1);
     }
   }
@@ -60,7 +60,7 @@ function countWords(texts: Iterable<string>): Map<string, number> {
 }
 
 /** The words that save the most tokens when they are one token. */
-function usefulWords(
+function selectUsefulWords(
   counts: ReadonlyMap<string, number>,
   { merges }: BytePairs,
   known: ReadonlySet<string>,
@@ -69,7 +69,7 @@ function usefulWords(
   return [...counts]
     .filter(([word]) => !known.has(word))
     .map(([word, occurrences]) => {
-      const tokens = merges.reduce<string[]>((symbols, pair) => merged(symbols, pair), Array.from(word)).length;
+      const tokens = merges.reduce<string[]>((symbols, pair) => mergePair(symbols, pair), Array.from(word)).length;
       return { word, saved: occurrences * (tokens - 1) };
     })
     .filter(({ saved }) => saved > 0)

@@ -6,12 +6,12 @@ import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { SftTrainer, type SftExample, type SftState } from "../../src/algorithms/sft/index.js";
-import { AutoModelForCausalLM } from "../../src/generation/auto.js";
-import { trainWeights } from "../../src/models/adapters.js";
-import { RandomStream } from "../../src/tensor/random.js";
-import { latestCheckpoint, readCheckpoint, writeCheckpoint } from "../../src/training/checkpoint-folder.js";
-import { messagesOf } from "./corpus/conversation.js";
+import { SftTrainer, type SftExample, type SftState } from "../../src/rl/algorithms/sft/index.js";
+import { AutoModelForCausalLM } from "../../src/generation/auto-model.js";
+import { makeTrainable } from "../../src/models/adapters/get-peft-model.js";
+import { RandomStream } from "../../src/core/random/random-stream.js";
+import { findLatestCheckpoint, readCheckpoint, writeCheckpoint } from "../../src/rl/train/checkpoint-folder.js";
+import { toMessages } from "./corpus/conversation.js";
 import { Corpus } from "./corpus/corpus.js";
 import { MODEL_SIZE, TOKENIZER_SIZE, TRAINING } from "./settings.js";
 import { writeUntrainedModel } from "./start.js";
@@ -42,8 +42,8 @@ const [seed, steps, threads] = [values.seed, values.steps, values.threads].map(N
 const [TOKENIZER_STREAM, WEIGHTS_STREAM, BATCH_STREAM] = [1, 2, 3];
 
 const corpus = new Corpus();
-let from = join(values.run, "start");
-if (!existsSync(from)) await writeStart(from);
+let modelFolder = join(values.run, "start");
+if (!existsSync(modelFolder)) await writeInitialModel(modelFolder);
 for (const [number, { share, learningRate }] of TRAINING.stages.entries()) {
   const stage = {
     number,
@@ -52,20 +52,20 @@ for (const [number, { share, learningRate }] of TRAINING.stages.entries()) {
     folder: join(values.run, `stage-${number + 1}`),
   };
   const result = join(stage.folder, "model");
-  if (!existsSync(result)) await train(stage, from, result);
-  from = result;
+  if (!existsSync(result)) await train(stage, modelFolder, result);
+  modelFolder = result;
 }
-await cp(from, values.output, { recursive: true });
+await cp(modelFolder, values.output, { recursive: true });
 await rm(values.run, { recursive: true });
 console.log(`The model is in ${values.output}.`);
 
 /** A model with random weights, and a tokenizer for the corpus. */
-async function writeStart(folder: string): Promise<void> {
+async function writeInitialModel(folder: string): Promise<void> {
   const random = new RandomStream(seed, [TOKENIZER_STREAM]);
   const texts: string[] = [];
   for (let i = 0; i < TRAINING.tokenizerDraws; i++) {
     for (const conversation of corpus.draw(random, i / TRAINING.tokenizerDraws))
-      for (const { content } of messagesOf(conversation)) texts.push(content as string);
+      for (const { content } of toMessages(conversation)) texts.push(content as string);
   }
   const size = { ...MODEL_SIZE, ...TOKENIZER_SIZE };
   const weights = new RandomStream(seed, [WEIGHTS_STREAM]);
@@ -76,17 +76,17 @@ async function writeStart(folder: string): Promise<void> {
 /** Trains the model of one folder and saves it to another. */
 async function train(stage: Stage, from: string, to: string): Promise<void> {
   const base = await AutoModelForCausalLM.fromPretrained(from, { device: "cpu", threads });
-  const model = base.withCausalLM(await trainWeights(base.causalLM));
+  const model = base.withCausalLM(await makeTrainable(base.causalLM));
   const { lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm, logEvery, saveEvery } = TRAINING;
   const { learningRate, steps: maxSteps } = stage;
   const schedule = { learningRate, lrSchedulerType, warmupSteps, maxSteps };
   const trainer = await SftTrainer.create(model, { ...schedule, weightDecay, beta2, maxGradNorm });
   const checkpoints = join(stage.folder, "checkpoints");
-  const newest = await latestCheckpoint(checkpoints);
+  const newest = await findLatestCheckpoint(checkpoints);
   if (newest !== undefined) {
-    const { optimizer, rest } = await readCheckpoint<Omit<SftState, "optimizer">>(newest);
-    await model.loadTrained(newest);
-    await trainer.setState({ ...rest, optimizer });
+    const { optimizer, state } = await readCheckpoint<Omit<SftState, "optimizer">>(newest);
+    await model.loadTrainedValues(newest);
+    await trainer.setState({ ...state, optimizer });
     console.log(`Going on with ${stage.folder} after ${trainer.step} updates.`);
   }
   const began = performance.now();
@@ -102,8 +102,8 @@ async function train(stage: Stage, from: string, to: string): Promise<void> {
       [loss, accuracy] = [0, 0];
     }
     if (stats.step % saveEvery === 0) {
-      const { optimizer, ...rest } = await trainer.getState();
-      await writeCheckpoint(checkpoints, trainer.step, { optimizer, rest }, async (folder) =>
+      const { optimizer, ...state } = await trainer.getState();
+      await writeCheckpoint(checkpoints, trainer.step, { optimizer, state }, async (folder) =>
         model.savePretrained(folder),
       );
     }
@@ -118,7 +118,7 @@ function batch({ number, steps: all }: Stage, step: number): SftExample[] {
   const examples: SftExample[] = [];
   while (examples.length < TRAINING.batchSize) {
     for (const conversation of corpus.draw(random, number + step / all))
-      examples.push({ messages: messagesOf(conversation) });
+      examples.push({ messages: toMessages(conversation) });
   }
   return examples;
 }

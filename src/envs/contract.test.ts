@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../errors.js";
+import { LlamaGymError } from "../core/errors.js";
 import { checkEnv } from "./check/check-env.js";
 import type { Env, EnvState, RenderFrame, StepResult } from "./env.js";
 import { make, registry } from "./registry/make.js";
 import { encodePng } from "./rendering/png.js";
 import { Text } from "./spaces/text.js";
-import { choicesFor } from "./text-form.js";
+import { getChoices } from "./text-interface.js";
 
 /** What checkEnv finds doubtful in environments that are as Gymnasium made them. */
 const ACCEPTED_WARNINGS: Readonly<Record<string, readonly RegExp[]>> = {
@@ -17,11 +17,11 @@ const ACCEPTED_WARNINGS: Readonly<Record<string, readonly RegExp[]>> = {
 const DETERMINISTIC = ["CliffWalking-v1"];
 /** Words, punctuation marks and single digits: what a small tokenizer would make of an observation. */
 const TOKENS = /\p{L}+|\d|[^\s\p{L}\d]/gu;
-const LONGEST_OBSERVATION = 40;
+const MAX_OBSERVATION_TOKENS = 40;
 
 const ids = registry.all().map(({ id }) => id);
 
-async function play(env: Env, steps: number): Promise<StepResult<unknown>[]> {
+async function runSteps(env: Env, steps: number): Promise<StepResult<unknown>[]> {
   const results: StepResult<unknown>[] = [];
   for (let i = 0; i < steps; i++) {
     const result = await env.step(env.actionSpace.sample());
@@ -31,7 +31,7 @@ async function play(env: Env, steps: number): Promise<StepResult<unknown>[]> {
   return results;
 }
 
-async function codeOf(call: () => unknown): Promise<string | undefined> {
+async function getErrorCode(call: () => unknown): Promise<string | undefined> {
   try {
     await call();
     return undefined;
@@ -40,7 +40,7 @@ async function codeOf(call: () => unknown): Promise<string | undefined> {
   }
 }
 
-function frameProblem(frame: RenderFrame): string | undefined {
+function describeFrameProblem(frame: RenderFrame): string | undefined {
   if (typeof frame === "string") return frame.trim() === "" ? "an empty text" : undefined;
   const isPng = Buffer.from(encodePng(frame)).subarray(1, 4).toString() === "PNG";
   return isPng && new Set(frame.data).size > 2 ? undefined : "an empty image";
@@ -58,7 +58,7 @@ describe.each(ids)("%s", (id) => {
       const env = make(id);
       const started = await env.reset({ seed });
       env.actionSpace.seed(1);
-      return [started, ...(await play(env, 60))];
+      return [started, ...(await runSteps(env, 60))];
     };
     expect(await episode(7)).toEqual(await episode(7));
     const others = await Promise.all([8, 9, 10, 11].map(episode));
@@ -70,21 +70,21 @@ describe.each(ids)("%s", (id) => {
     const env = make(id);
     await env.reset({ seed: 3 });
     env.actionSpace.seed(4);
-    await play(env, 7);
+    await runSteps(env, 7);
     const state = JSON.parse(JSON.stringify(env.getState())) as EnvState;
     env.actionSpace.seed(5);
-    const expected = await play(env, 120);
+    const expected = await runSteps(env, 120);
     const restored = make(id);
     restored.setState(state);
     restored.actionSpace.seed(5);
-    expect(await play(restored, 120)).toEqual(expected);
+    expect(await runSteps(restored, 120)).toEqual(expected);
   });
 
   it.each(registry.spec(id).entryPoint({}).metadata.renderModes)("renders as %s", async (mode) => {
     const env = make(id);
     await env.reset({ seed: 1 });
     await env.step(env.actionSpace.sample());
-    expect(frameProblem(await env.render(mode))).toBeUndefined();
+    expect(describeFrameProblem(await env.render(mode))).toBeUndefined();
   });
 
   it("reads as text: every choice is understood in a sentence, and written again as it was", async () => {
@@ -93,9 +93,9 @@ describe.each(ids)("%s", (id) => {
     if (text === undefined) throw new Error("no text form");
     const { observation, info } = await env.reset({ seed: 2 });
     expect(text.systemPrompt).not.toBe("");
-    for (const choice of choicesFor(text, observation, info) ?? []) {
-      const reply = env.actionSpace instanceof Text ? choice : `I think that ${choice} is best.`;
-      const action = text.parseAction(reply, observation, info);
+    for (const choice of getChoices(text, observation, info) ?? []) {
+      const completion = env.actionSpace instanceof Text ? choice : `I think that ${choice} is best.`;
+      const action = text.parseAction(completion, observation, info);
       expect(env.actionSpace.contains(action)).toBe(true);
       expect(text.formatAction(action)).toBe(choice);
     }
@@ -105,16 +105,16 @@ describe.each(ids)("%s", (id) => {
   });
 
   it("refuses what it cannot take, with one clear error", async () => {
-    expect(await codeOf(() => make(id).step(0))).toBe("ENV_NOT_RESET");
-    expect(await codeOf(() => make(id).unwrapped.step(make(id).actionSpace.sample()))).toBe("ENV_NOT_RESET");
-    expect(await codeOf(() => make(id).render("ansi"))).toBe("ENV_NOT_RESET");
-    expect(await codeOf(() => make(id, { nonsense: 1 }))).toBe("INVALID_ARGUMENT");
-    expect(await codeOf(() => make(id).reset({ seed: -1 }))).toBe("INVALID_ARGUMENT");
+    expect(await getErrorCode(() => make(id).step(0))).toBe("ENV_NOT_RESET");
+    expect(await getErrorCode(() => make(id).unwrapped.step(make(id).actionSpace.sample()))).toBe("ENV_NOT_RESET");
+    expect(await getErrorCode(() => make(id).render("ansi"))).toBe("ENV_NOT_RESET");
+    expect(await getErrorCode(() => make(id, { nonsense: 1 }))).toBe("INVALID_ARGUMENT");
+    expect(await getErrorCode(() => make(id).reset({ seed: -1 }))).toBe("INVALID_ARGUMENT");
     for (const action of [undefined, null, "jump", NaN, 1.5, 99, {}, [], [NaN]]) {
       const env = make(id);
       await env.reset({ seed: 1 });
       const expected = env.actionSpace.contains(action) ? undefined : "ENV_ACTION_INVALID";
-      expect(await codeOf(() => env.step(action))).toBe(expected);
+      expect(await getErrorCode(() => env.step(action))).toBe(expected);
     }
   });
 
@@ -126,24 +126,24 @@ describe.each(ids)("%s", (id) => {
       const { terminated, truncated } = await env.step(env.actionSpace.sample());
       if (terminated || truncated) break;
     }
-    expect(await codeOf(() => env.step(env.actionSpace.sample()))).toBe("ENV_NOT_RESET");
+    expect(await getErrorCode(() => env.step(env.actionSpace.sample()))).toBe("ENV_NOT_RESET");
     await env.reset();
-    expect(await codeOf(() => env.step(env.actionSpace.sample()))).toBeUndefined();
+    expect(await getErrorCode(() => env.step(env.actionSpace.sample()))).toBeUndefined();
   });
 });
 
 describe.each(ids.filter((id) => registry.spec(id).entryPoint({}).observationSpace.constructor.name !== "Text"))(
   "%s's observations as text",
   (id) => {
-    it(`have at most ${LONGEST_OBSERVATION} tokens`, async () => {
+    it(`have at most ${MAX_OBSERVATION_TOKENS} tokens`, async () => {
       const env = make(id);
       await env.reset({ seed: 5 });
       env.actionSpace.seed(5);
-      const texts = (await play(env, 300)).map(
+      const texts = (await runSteps(env, 300)).map(
         ({ observation, info }) => env.text?.formatObservation(observation, info) ?? "",
       );
       const longest = Math.max(...texts.map((text) => text.match(TOKENS)?.length ?? 0));
-      expect(longest).toBeLessThanOrEqual(LONGEST_OBSERVATION);
+      expect(longest).toBeLessThanOrEqual(MAX_OBSERVATION_TOKENS);
     });
   },
 );

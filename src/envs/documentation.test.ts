@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { checkEnv } from "./check/check-env.js";
-import { knownReturns } from "./experts/known-returns.js";
+import { knownReturns } from "./solvers/known-returns.js";
 import { Env, type ResetOptions } from "./env.js";
 import { registry } from "./registry/make.js";
 import { Discrete } from "./spaces/discrete.js";
-import { lastNamedAction } from "./text-parsing.js";
+import { findLastNamedAction } from "./text-parsing.js";
 
 const folder = new URL("../../docs/environments/", import.meta.url);
 const HEADINGS = [
@@ -64,7 +64,7 @@ describe("the guide's environment", () => {
     const define = new Function("Env", "Discrete", "lastNamedAction", body) as (
       ...parts: unknown[]
     ) => new (o: ResetOptions) => Env;
-    const CupsEnv = define(Env, Discrete, lastNamedAction);
+    const CupsEnv = define(Env, Discrete, findLastNamedAction);
     expect(await checkEnv(new CupsEnv({}))).toEqual({ warnings: [] });
   });
 });

@@ -1,11 +1,11 @@
-import { LlamaGymError } from "../errors.js";
-import type { RandomState, RandomStream } from "../tensor/random.js";
+import { LlamaGymError } from "../core/errors.js";
+import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
-import type { JsonValue } from "./json.js";
-import type { MaybePromise } from "./maybe-promise.js";
-import { seededStream } from "./seeding.js";
-import { show, type Space } from "./spaces/space.js";
-import type { TextForm } from "./text-form.js";
+import type { JsonValue } from "../core/json.js";
+import type { MaybePromise } from "../core/maybe-promise.js";
+import { createSeededStream } from "./seeded-stream.js";
+import { formatValue, type Space } from "./spaces/space.js";
+import type { TextInterface } from "./text-interface.js";
 
 export interface ResetOptions {
   /** Starts the environment's random stream anew; without it the stream runs on. */
@@ -89,7 +89,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
   abstract readonly actionSpace: Space<Action>;
   readonly metadata: EnvMetadata = { renderModes: [] };
   /** How a language model reads observations and writes actions; undefined when there is no such form. */
-  readonly text: TextForm<Observation, Action> | undefined = undefined;
+  readonly text: TextInterface<Observation, Action> | undefined = undefined;
   /** How it was made, when it comes from `make`. */
   spec: EnvSpec | undefined;
   private stream: RandomStream | undefined;
@@ -135,19 +135,19 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     if (this.actionSpace.contains(action)) return;
     throw new LlamaGymError(
       "ENV_ACTION_INVALID",
-      `${show(action)} (${typeof action}) invalid: ${this.constructor.name} takes an action of ${this.actionSpace.toString()}.`,
+      `${formatValue(action)} (${typeof action}) invalid: ${this.constructor.name} takes an action of ${this.actionSpace.toString()}.`,
     );
   }
 
   /** The error for a step or a picture before the first reset. */
-  protected notReset(): LlamaGymError {
+  protected notResetError(): LlamaGymError {
     return new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: call reset() before step() and render().`);
   }
 
   private startStream(seed?: number | bigint): void {
-    const started = seededStream(seed);
-    this.stream = started.stream;
-    this.streamSeed = started.seed;
+    const seeded = createSeededStream(seed);
+    this.stream = seeded.stream;
+    this.streamSeed = seeded.seed;
   }
 
   /** The state as JSON; `setState` on an environment made the same way continues identically. */

@@ -15,11 +15,11 @@ export {
   type StepResult,
 } from "./env.js";
 export type { Info } from "./info.js";
-export type { JsonValue } from "./json.js";
-export { andThen, type MaybePromise } from "./maybe-promise.js";
+export type { JsonValue } from "../core/json.js";
+export { andThen, type MaybePromise } from "../core/maybe-promise.js";
 export { make, register, registry, type MakeOptions } from "./registry/make.js";
-export { EnvRegistry, type Registration } from "./registry/registry.js";
-export { choicesFor, type Choices, type TextForm } from "./text-form.js";
+export { EnvRegistry, type Registration } from "./registry/env-registry.js";
+export { getChoices, type Choices, type TextInterface } from "./text-interface.js";
 export { PassThroughWrapper, Wrapper } from "./wrapper.js";
 export { OrderEnforcing } from "./wrappers/order-enforcing.js";
 export { PassiveEnvChecker } from "./wrappers/passive-env-checker.js";
@@ -37,14 +37,14 @@ export { FrozenLakeEnv, type FrozenLakeOptions } from "./toy-text/frozen-lake.js
 export { FROZEN_LAKE_MAPS, generateRandomMap } from "./toy-text/frozen-lake-map.js";
 export { TabularEnv, type Transition, type TransitionTable } from "./toy-text/tabular-env.js";
 export { TaxiEnv, type TaxiOptions } from "./toy-text/taxi.js";
-export { lastNamedAction, lastNumber, signed } from "./text-parsing.js";
-export * from "./text-world/index.js";
+export { findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
+export * from "../text-world/index.js";
 export { checkEnv, type CheckEnvOptions } from "./check/check-env.js";
-export { experts, type Policy } from "./experts/experts.js";
-export { knownReturns, type KnownReturns } from "./experts/known-returns.js";
+export { experts, type Policy } from "./solvers/experts.js";
+export { knownReturns, type KnownReturns } from "./solvers/known-returns.js";
 export { flattenSpace } from "./spaces/flatten-space.js";
 export { spaceFromJson, spaceToJson, type SpaceDescription } from "./spaces/space-json.js";
-export { zeroValue } from "./spaces/zero-value.js";
+export { createZeroValue } from "./spaces/zero-value.js";
 export { batchInfo } from "./vector/batch-info.js";
 export { makeVector, type MakeVectorOptions } from "./vector/make-vector.js";
 export { SyncVectorEnv } from "./vector/sync-vector-env.js";
@@ -62,24 +62,27 @@ export { WorkerVectorEnv, type WorkerVectorOptions } from "./vector/worker-vecto
 export type { EnvSource } from "./vector/worker-protocol.js";
 export { ActionWrapper, ObservationWrapper, RewardWrapper } from "./wrapper.js";
 export { Autoreset } from "./wrappers/autoreset.js";
-export { ClipAction, RescaleAction } from "./wrappers/box-actions.js";
-export { DelayObservation } from "./wrappers/delay-observation.js";
-export { DiscretizeAction } from "./wrappers/discretize-action.js";
-export { FlattenObservation } from "./wrappers/flatten-observation.js";
-export { FrameStackObservation, type FrameStackOptions } from "./wrappers/frame-stack-observation.js";
-export { NormalizeObservation } from "./wrappers/normalize-observation.js";
-export { NormalizeReward, type NormalizeRewardOptions } from "./wrappers/normalize-reward.js";
+export { ClipAction, RescaleAction } from "./wrappers/action/rescale-action.js";
+export { DelayObservation } from "./wrappers/observation/delay-observation.js";
+export { DiscretizeAction } from "./wrappers/action/discretize-action.js";
+export { FlattenObservation } from "./wrappers/observation/flatten-observation.js";
+export { FrameStackObservation, type FrameStackOptions } from "./wrappers/observation/frame-stack-observation.js";
+export { NormalizeObservation } from "./wrappers/observation/normalize-observation.js";
+export { NormalizeReward, type NormalizeRewardOptions } from "./wrappers/reward/normalize-reward.js";
 export { RecordEpisode, type EpisodeRecording, type RecordEpisodeOptions } from "./wrappers/record-episode.js";
 export {
   RecordEpisodeStatistics,
   type EpisodeStatistics,
   type RecordEpisodeStatisticsOptions,
 } from "./wrappers/record-episode-statistics.js";
-export { RepeatAction } from "./wrappers/repeat-action.js";
-export { RescaleObservation } from "./wrappers/rescale-observation.js";
-export { StickyAction, type StickyActionOptions } from "./wrappers/sticky-action.js";
-export { TimeAwareObservation, type TimeAwareOptions } from "./wrappers/time-aware-observation.js";
-export { TransformAction, type TransformActionOptions } from "./wrappers/transform-action.js";
-export { TransformObservation, type TransformObservationOptions } from "./wrappers/transform-observation.js";
-export { ClipReward, TransformReward, type ClipRewardOptions } from "./wrappers/transform-reward.js";
+export { RepeatAction } from "./wrappers/action/repeat-action.js";
+export { RescaleObservation } from "./wrappers/observation/rescale-observation.js";
+export { StickyAction, type StickyActionOptions } from "./wrappers/action/sticky-action.js";
+export { TimeAwareObservation, type TimeAwareOptions } from "./wrappers/observation/time-aware-observation.js";
+export { TransformAction, type TransformActionOptions } from "./wrappers/action/transform-action.js";
+export {
+  TransformObservation,
+  type TransformObservationOptions,
+} from "./wrappers/observation/transform-observation.js";
+export { ClipReward, TransformReward, type ClipRewardOptions } from "./wrappers/reward/transform-reward.js";
 export * from "./tasks/index.js";

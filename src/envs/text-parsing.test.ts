@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lastNamed, lastNamedAction, lastNumber, signed } from "./text-parsing.js";
+import { findLastNamed, findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
 
 describe("lastNamedAction", () => {
   const names = ["stay", "hit"];
@@ -17,25 +17,25 @@ describe("lastNamedAction", () => {
     ["7", undefined],
     ["1.5", undefined],
     ["", undefined],
-  ])("reads %j as %s", (reply, action) => {
-    expect(lastNamedAction(reply, names)).toBe(action);
+  ])("reads %j as %s", (completion, action) => {
+    expect(findLastNamedAction(completion, names)).toBe(action);
   });
 
   it("takes the longer of two names that end at one place", () => {
-    expect(lastNamedAction("pick up", ["up", "pick up"])).toBe(1);
-    expect(lastNamedAction("go up", ["up", "pick up"])).toBe(0);
+    expect(findLastNamedAction("pick up", ["up", "pick up"])).toBe(1);
+    expect(findLastNamedAction("go up", ["up", "pick up"])).toBe(0);
   });
 
   it("knows synonyms", () => {
-    expect(lastNamedAction("I stick", names, { stick: 0 })).toBe(0);
+    expect(findLastNamedAction("I stick", names, { stick: 0 })).toBe(0);
   });
 });
 
 describe("lastNamed", () => {
   it("takes names only, no numbers", () => {
-    expect(lastNamed("hit, 0", ["stay", "hit"])).toBe(1);
-    expect(lastNamed("action 1", ["stay", "hit"])).toBeUndefined();
-    expect(lastNamed("stick", ["stay", "hit"], { stick: 0 })).toBe(0);
+    expect(findLastNamed("hit, 0", ["stay", "hit"])).toBe(1);
+    expect(findLastNamed("action 1", ["stay", "hit"])).toBeUndefined();
+    expect(findLastNamed("stick", ["stay", "hit"], { stick: 0 })).toBe(0);
   });
 });
 
@@ -47,7 +47,7 @@ describe("lastNumber", () => {
     ["1e-3", 0.001],
     ["none", undefined],
   ])("reads %j as %s", (text, number) => {
-    expect(lastNumber(text)).toBe(number);
+    expect(parseLastNumber(text)).toBe(number);
   });
 });
 
@@ -60,6 +60,6 @@ describe("signed", () => {
     [-0, 0, "+0"],
     [12.345, 1, "+12.3"],
   ])("writes %d with %d decimals as %s", (value, decimals, text) => {
-    expect(signed(value, decimals)).toBe(text);
+    expect(formatSigned(value, decimals)).toBe(text);
   });
 });

@@ -1,5 +1,5 @@
 /** A number with its sign and a fixed number of decimals: +0.042, -1.500; what rounds to zero is +0. */
-export function signed(value: number, decimals: number): string {
+export function formatSigned(value: number, decimals: number): string {
   const text = value.toFixed(decimals);
   if (Number(text) === 0) return `+${(0).toFixed(decimals)}`;
   return text.startsWith("-") ? text : `+${text}`;
@@ -9,28 +9,28 @@ export function signed(value: number, decimals: number): string {
  * The action whose name stands last in a reply, in whatever case. Failing that, the last whole number that is an
  * action's index. Undefined when a reply has neither.
  */
-export function lastNamedAction(
-  reply: string,
+export function findLastNamedAction(
+  completion: string,
   names: readonly string[],
   synonyms: Readonly<Record<string, number>> = {},
 ): number | undefined {
-  const named = lastNamed(reply, names, synonyms);
+  const named = findLastNamed(completion, names, synonyms);
   if (named !== undefined) return named;
-  const index = lastNumber(reply);
+  const index = parseLastNumber(completion);
   return index !== undefined && Number.isInteger(index) && index >= 0 && index < names.length ? index : undefined;
 }
 
 /** The action whose name stands last in a text, in whole words and in whatever case. */
-export function lastNamed(
+export function findLastNamed(
   text: string,
   names: readonly string[],
   synonyms: Readonly<Record<string, number>> = {},
 ): number | undefined {
-  const words = [...names.map((name, action) => [name, action] as const), ...Object.entries(synonyms)];
-  const lowered = text.toLowerCase();
+  const candidates = [...names.map((name, action) => [name, action] as const), ...Object.entries(synonyms)];
+  const lowerCaseText = text.toLowerCase();
   let best: { position: number; length: number; action: number } | undefined;
-  for (const [word, action] of words) {
-    const position = lastWord(lowered, word.toLowerCase());
+  for (const [word, action] of candidates) {
+    const position = findLastWord(lowerCaseText, word.toLowerCase());
     // Where two names end at the same place ("up" in "pick up") the longer one is meant.
     const end = position + word.length;
     const bestEnd = best === undefined ? -1 : best.position + best.length;
@@ -42,17 +42,17 @@ export function lastNamed(
 }
 
 /** Where `word` stands last in `text` with no letter or digit beside it; -1 when it does not. */
-function lastWord(text: string, word: string): number {
-  for (let at = text.lastIndexOf(word); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(word, at - 1)) {
-    const before = text[at - 1] ?? " ";
-    const after = text[at + word.length] ?? " ";
-    if (!/[\p{L}\p{N}_]/u.test(before) && !/[\p{L}\p{N}_]/u.test(after)) return at;
+function findLastWord(text: string, word: string): number {
+  for (let index = text.lastIndexOf(word); index >= 0; index = index === 0 ? -1 : text.lastIndexOf(word, index - 1)) {
+    const before = text[index - 1] ?? " ";
+    const after = text[index + word.length] ?? " ";
+    if (!/[\p{L}\p{N}_]/u.test(before) && !/[\p{L}\p{N}_]/u.test(after)) return index;
   }
   return -1;
 }
 
 /** The last number in a text, with sign and decimals; undefined when there is none. */
-export function lastNumber(text: string): number | undefined {
+export function parseLastNumber(text: string): number | undefined {
   const matches = text.match(/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/g);
   return matches === null ? undefined : Number(matches[matches.length - 1]);
 }

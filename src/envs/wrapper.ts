@@ -1,4 +1,4 @@
-import type { RandomStream } from "../tensor/random.js";
+import type { RandomStream } from "../core/random/random-stream.js";
 import {
   Env,
   type EnvMetadata,
@@ -9,10 +9,10 @@ import {
   type ResetResult,
   type StepResult,
 } from "./env.js";
-import type { JsonValue } from "./json.js";
-import { andThen, type MaybePromise } from "./maybe-promise.js";
+import type { JsonValue } from "../core/json.js";
+import { andThen, type MaybePromise } from "../core/maybe-promise.js";
 import type { Space } from "./spaces/space.js";
-import type { TextForm } from "./text-form.js";
+import type { TextInterface } from "./text-interface.js";
 
 /**
  * An environment around another one. It passes everything on; a subclass changes what it is about. Observation and
@@ -78,7 +78,7 @@ export abstract class Wrapper<
 export abstract class PassThroughWrapper<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
   override readonly observationSpace: Space<Observation>;
   override readonly actionSpace: Space<Action>;
-  override readonly text: TextForm<Observation, Action> | undefined;
+  override readonly text: TextInterface<Observation, Action> | undefined;
 
   constructor(env: Env<Observation, Action>) {
     super(env);

@@ -5,14 +5,21 @@ export {
   PeftModel,
   type PretrainedOptions,
   type TrainablePretrainedOptions,
-} from "./auto.js";
-export { ChoiceConstraint } from "./constraints/choices.js";
+} from "./auto-model.js";
+export { ChoiceConstraint } from "./constraints/choice-constraint.js";
 export type { JsonSchema } from "./constraints/json-schema/keywords.js";
-export type { Pattern } from "./constraints/pattern.js";
+export type { TextPattern } from "./constraints/text-pattern.js";
 export { PatternConstraint, type PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
-export { type GenerationOptions, type OverflowPolicy } from "./options.js";
-export type { PromptInput } from "./prompt.js";
-export type { BatchOptions, Choice, ChooseOptions, ContinuationScore, ModelReply, ScoreOptions } from "./results.js";
-export type { FinishReason, Reply, ReplyRequest, TokenConstraint } from "./request.js";
-export { Sampler, type SamplerOptions } from "./sampler.js";
+export { type GenerationOptions, type ContextOverflow } from "./generation-options.js";
+export type { PromptInput } from "./prompt/encode-prompt.js";
+export type {
+  BatchOptions,
+  ChoiceResult,
+  ChooseOptions,
+  ContinuationScore,
+  Completion,
+  ScoreOptions,
+} from "./completion.js";
+export type { FinishReason, SampleOutput, SampleRequest, TokenConstraint } from "./sampling/sample-request.js";
+export { Sampler, type SamplerOptions } from "./sampling/sampler.js";

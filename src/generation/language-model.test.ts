@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../test/support/random-model.js";
-import type { LlamaGymError } from "../errors.js";
-import { readJson } from "../files/index.js";
-import type { ChatMessage } from "../text/index.js";
-import { AutoModelForCausalLM, getPeftModel, PeftModel } from "./auto.js";
+import type { LlamaGymError } from "../core/errors.js";
+import { readJson } from "../models/files/index.js";
+import type { ChatMessage } from "../models/text/index.js";
+import { AutoModelForCausalLM, getPeftModel, PeftModel } from "./auto-model.js";
 import type { LanguageModel } from "./language-model.js";
-import type { GenerationOptions } from "./options.js";
-import type { PromptInput } from "./prompt.js";
-import type { ModelReply } from "./results.js";
+import type { GenerationOptions } from "./generation-options.js";
+import type { PromptInput } from "./prompt/encode-prompt.js";
+import type { Completion } from "./completion.js";
 
 const OPTIONS = { device: "cpu", threads: 1 } as const;
 const hello: ChatMessage[] = [{ role: "user", content: "Hello there" }];
@@ -30,8 +30,8 @@ afterAll(async () => {
 async function collect(
   input: PromptInput,
   options: GenerationOptions,
-): Promise<{ pieces: string[]; reply: ModelReply }> {
-  const stream = model.generate(input, options);
+): Promise<{ pieces: string[]; reply: Completion }> {
+  const stream = model.stream(input, options);
   const pieces: string[] = [];
   for (;;) {
     const { done, value } = await stream.next();
@@ -50,24 +50,24 @@ describe("generate", () => {
     expect(pieces.join("")).toBe(reply.text);
     expect(reply.text).toBe(model.tokenizer.decode(reply.tokens, { skipSpecialTokens: true }));
     expect(reply).toMatchObject({ finishReason: "length", choice: undefined });
-    expect([reply.tokens.length, reply.logProbs.length, reply.plainLogProbs.length]).toEqual([40, 40, 40]);
+    expect([reply.tokens.length, reply.logProbs.length, reply.rawLogProbs.length]).toEqual([40, 40, 40]);
     expect(reply.promptTokens).toEqual(model.tokenizer.encodeChat(hello, { addGenerationPrompt: true }).ids);
   });
 
   it("ends the reply when the reader leaves", async () => {
-    for await (const piece of model.generate(hello, { maxNewTokens: 200, seed: 1, ignoreEos: true })) {
+    for await (const piece of model.stream(hello, { maxNewTokens: 200, seed: 1, ignoreEos: true })) {
       expect(piece).not.toBe("");
       break;
     }
     // The row is free again: a batch as large as the sampler runs through.
-    const replies = await model.replyBatch([hello, hello, hello], { maxNewTokens: 2, seed: 0 });
+    const replies = await model.generateBatch([hello, hello, hello], { maxNewTokens: 2, seed: 0 });
     expect(replies).toHaveLength(3);
   });
 
   it("is ended by a signal, before it begins and while it runs", async () => {
     const abort = new AbortController();
     let text = "";
-    for await (const piece of model.generate(hello, {
+    for await (const piece of model.stream(hello, {
       seed: 1,
       maxNewTokens: 200,
       ignoreEos: true,
@@ -77,7 +77,7 @@ describe("generate", () => {
       abort.abort();
     }
     expect(text.length).toBeLessThan(100);
-    const reply = await model.reply(hello, { signal: AbortSignal.abort() });
+    const reply = await model.generate(hello, { signal: AbortSignal.abort() });
     expect(reply).toMatchObject({ finishReason: "aborted", tokens: [], text: "" });
   });
 
@@ -88,7 +88,7 @@ describe("generate", () => {
 
 describe("reply", () => {
   it("is the same by the same seed, greedy without one", async () => {
-    const draw = (options: GenerationOptions) => model.reply(hello, { maxNewTokens: 12, ...options });
+    const draw = (options: GenerationOptions) => model.generate(hello, { maxNewTokens: 12, ...options });
     expect((await draw({ seed: 5 })).tokens).toEqual((await draw({ seed: 5 })).tokens);
     expect((await draw({ seed: 5 })).tokens).not.toEqual((await draw({ seed: 6 })).tokens);
     expect((await draw({})).tokens).toEqual((await draw({ temperature: 0, seed: 9 })).tokens);
@@ -96,7 +96,7 @@ describe("reply", () => {
 
   it("ends before a stop string that runs over token boundaries", async () => {
     const options = { maxNewTokens: 60, seed: 11, ignoreEos: true };
-    const full = await model.reply(hello, options);
+    const full = await model.generate(hello, options);
     const at = 7;
     for (const length of [1, 2, 3]) {
       const stop = full.text.slice(at, at + length);
@@ -109,13 +109,13 @@ describe("reply", () => {
   });
 
   it("ends at the model's end token and at given ones, whose text is not the reply's", async () => {
-    const full = await model.reply(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0, ignoreEos: true });
+    const full = await model.generate(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0, ignoreEos: true });
     const end = model.endTokenIds[0];
     expect(full.tokens).toContain(end);
-    const ended = await model.reply(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0 });
+    const ended = await model.generate(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0 });
     expect(ended).toMatchObject({ finishReason: "stop", tokens: full.tokens.slice(0, full.tokens.indexOf(end) + 1) });
     const other = full.tokens[3];
-    const stopped = await model.reply(hello, {
+    const stopped = await model.generate(hello, {
       maxNewTokens: 200,
       seed: 2,
       temperature: 2,
@@ -129,9 +129,9 @@ describe("reply", () => {
 
   it("goes on with a text, whose tokens are those of the text", async () => {
     const text = "The quick brown";
-    const reply = await model.reply(text, { maxNewTokens: 5 });
+    const reply = await model.generate(text, { maxNewTokens: 5 });
     expect(reply.promptTokens).toEqual(model.tokenizer.encode(text));
-    expect((await model.reply(reply.promptTokens, { maxNewTokens: 5 })).tokens).toEqual(reply.tokens);
+    expect((await model.generate(reply.promptTokens, { maxNewTokens: 5 })).tokens).toEqual(reply.tokens);
     expect(text + reply.text).toBe(model.tokenizer.decode([...reply.promptTokens, ...reply.tokens]));
   });
 
@@ -148,20 +148,20 @@ describe("reply", () => {
     [null, "INVALID_ARGUMENT", /not null/],
     [[{ content: "hi" }], "INVALID_ARGUMENT", /role/],
   ])("refuses the prompt %j", async (input, code, message) => {
-    await expect(model.reply(input as PromptInput)).rejects.toEqual(refusal(code, message));
+    await expect(model.generate(input as PromptInput)).rejects.toEqual(refusal(code, message));
   });
 });
 
 describe("replyBatch", () => {
   it("gives what each prompt gives alone with its seed", async () => {
     const prompts = ["One two", "One two three", hello, [4, 5, 6]];
-    const batch = await model.replyBatch(prompts, { seed: 20, maxNewTokens: 9 });
-    const given = await model.replyBatch(prompts, { seeds: [23, 22, 21, 20], maxNewTokens: 9 });
+    const batch = await model.generateBatch(prompts, { seed: 20, maxNewTokens: 9 });
+    const given = await model.generateBatch(prompts, { seeds: [23, 22, 21, 20], maxNewTokens: 9 });
     for (const [i, prompt] of prompts.entries()) {
-      expect(batch[i].tokens).toEqual((await model.reply(prompt, { seed: 20 + i, maxNewTokens: 9 })).tokens);
-      expect(given[i].tokens).toEqual((await model.reply(prompt, { seed: 23 - i, maxNewTokens: 9 })).tokens);
+      expect(batch[i].tokens).toEqual((await model.generate(prompt, { seed: 20 + i, maxNewTokens: 9 })).tokens);
+      expect(given[i].tokens).toEqual((await model.generate(prompt, { seed: 23 - i, maxNewTokens: 9 })).tokens);
     }
-    await expect(model.replyBatch(prompts, { seeds: [1] })).rejects.toEqual(
+    await expect(model.generateBatch(prompts, { seeds: [1] })).rejects.toEqual(
       refusal("INVALID_ARGUMENT", /1 seeds for 4 prompts/),
     );
   });
@@ -179,31 +179,31 @@ describe("a prompt that leaves no room", () => {
   ];
 
   it("is refused with the numbers", async () => {
-    await expect(model.reply(long, { maxNewTokens: 9 })).rejects.toEqual(
+    await expect(model.generate(long, { maxNewTokens: 9 })).rejects.toEqual(
       refusal(
         "CONTEXT_OVERFLOW",
         /prompt of 300 tokens and 9 new ones need more than the model's context of 256.*truncate-left/,
       ),
     );
-    await expect(model.reply([5], { maxNewTokens: 256 })).rejects.toEqual(
+    await expect(model.generate([5], { maxNewTokens: 256 })).rejects.toEqual(
       refusal("CONTEXT_OVERFLOW", /256 new tokens/),
     );
     await expect(model.score(long, [[1]])).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /300 tokens and 1 new/));
-    await expect(model.reply(chat)).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /context of 256/));
+    await expect(model.generate(chat)).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /context of 256/));
   });
 
   it("shortens a reply whose length nobody asked for", async () => {
-    const reply = await model.reply(long.slice(0, 250), { ignoreEos: true, seed: 1 });
+    const reply = await model.generate(long.slice(0, 250), { ignoreEos: true, seed: 1 });
     expect(reply.tokens).toHaveLength(6);
   });
 
   it("loses its oldest tokens when asked to", async () => {
-    const reply = await model.reply(long, { maxNewTokens: 9, overflow: "truncate-left" });
+    const reply = await model.generate(long, { maxNewTokens: 9, overflow: "truncate-left" });
     expect(reply.promptTokens).toEqual(long.slice(300 - 247));
   });
 
   it("loses its oldest messages, but not the system's", async () => {
-    const reply = await model.reply(chat, { maxNewTokens: 20, overflow: "truncate-left" });
+    const reply = await model.generate(chat, { maxNewTokens: 20, overflow: "truncate-left" });
     const text = model.tokenizer.decode(reply.promptTokens);
     expect(reply.promptTokens.length).toBeLessThanOrEqual(236);
     expect(text).toMatch(/^<\|im_start\|>system\nBe brief<\|im_end\|>\n<\|im_start\|>user\nmessage (\d+)/);
@@ -217,7 +217,7 @@ describe("a prompt that leaves no room", () => {
 
   it("is refused when its last message alone is too long", async () => {
     const messages = [...hello, { role: "user", content: "many words ".repeat(200) }];
-    await expect(model.reply(messages, { maxNewTokens: 5, overflow: "truncate-left" })).rejects.toEqual(
+    await expect(model.generate(messages, { maxNewTokens: 5, overflow: "truncate-left" })).rejects.toEqual(
       refusal("CONTEXT_OVERFLOW", /last message alone is too long/),
     );
   });
@@ -235,9 +235,9 @@ describe("score", () => {
       );
     }
     expect(scores[2].tokens).toEqual([7, 8, 9]);
-    const greedy = await model.reply("The quick brown", { maxNewTokens: 3, ignoreEos: true });
+    const greedy = await model.generate("The quick brown", { maxNewTokens: 3, ignoreEos: true });
     const [same] = await model.score("The quick brown", [greedy.tokens]);
-    same.tokenLogProbs.forEach((value, i) => expect(value).toBeCloseTo(greedy.plainLogProbs[i], 4));
+    same.tokenLogProbs.forEach((value, i) => expect(value).toBeCloseTo(greedy.rawLogProbs[i], 4));
     await expect(model.score("The", [""])).rejects.toEqual(refusal("INVALID_ARGUMENT", /Continuation 0 is empty/));
     expect(await model.score("The", [])).toEqual([]);
   });
@@ -253,7 +253,7 @@ describe("an adapted model", () => {
         Float32Array.from({ length: size }, (_, i) => Math.sin(i) / 4),
       );
     }
-    adapted.causalLM.version++;
+    adapted.causalLM.parametersVersion++;
     const score = async (each: LanguageModel, adapter?: boolean) =>
       (await each.score(hello, [" yes"], { adapter }))[0].logProb;
     const base = await score(model);
@@ -294,12 +294,12 @@ describe("a model without a tokenizer", () => {
   it("takes and gives token ids, and says what is missing for text", async () => {
     const made = await writeRandomModel({ withTokenizer: false });
     const bare = await AutoModelForCausalLM.fromPretrained(made.folder, OPTIONS);
-    expect((await bare.reply([5, 6], { maxNewTokens: 3, ignoreEos: true })).tokens).toHaveLength(3);
-    await expect(bare.reply("text")).rejects.toEqual(refusal("INVALID_STATE", /has no tokenizer.json/));
+    expect((await bare.generate([5, 6], { maxNewTokens: 3, ignoreEos: true })).tokens).toHaveLength(3);
+    await expect(bare.generate("text")).rejects.toEqual(refusal("INVALID_STATE", /has no tokenizer.json/));
     await bare.close();
-    await expect(bare.reply([5, 6])).rejects.toEqual(refusal("INVALID_STATE", /closed/));
+    await expect(bare.generate([5, 6])).rejects.toEqual(refusal("INVALID_STATE", /closed/));
     const given = await AutoModelForCausalLM.fromPretrained(made.folder, { ...OPTIONS, tokenizer: model.tokenizer });
-    expect((await given.reply("text", { maxNewTokens: 3 })).tokens).not.toHaveLength(0);
+    expect((await given.generate("text", { maxNewTokens: 3 })).tokens).not.toHaveLength(0);
     await given.close();
     await made.remove();
   });

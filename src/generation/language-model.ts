@@ -1,23 +1,30 @@
-import { LlamaGymError } from "../errors.js";
+import { LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
-import { mergeAdapter } from "../models/merging.js";
-import { restoreTrained, saveModel, type SaveOptions } from "../models/saving.js";
-import { RandomStream } from "../tensor/random.js";
-import type { Tokenizer } from "../text/index.js";
-import { type Pattern, patternOf } from "./constraints/pattern.js";
+import { mergeAdapter } from "../models/adapters/merge-adapter.js";
+import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
+import { RandomStream } from "../core/random/random-stream.js";
+import type { Tokenizer } from "../models/text/index.js";
+import { type TextPattern, readPattern } from "./constraints/text-pattern.js";
 import type { PatternConstraint, PatternConstraintOptions } from "./constraints/pattern-constraint.js";
-import { ReplyConstraints } from "./constraints/reply-constraints.js";
-import { resolveOptions, type GenerationOptions, type OverflowPolicy } from "./options.js";
-import { fitPrompt, readPrompt, type Prompt, type PromptInput } from "./prompt.js";
-import { ReplyText } from "./reply-text.js";
-import type { BatchOptions, Choice, ChooseOptions, ContinuationScore, ModelReply, ScoreOptions } from "./results.js";
-import { Sampler } from "./sampler.js";
+import { ConstraintCompiler } from "./constraints/constraint-compiler.js";
+import { resolveOptions, type GenerationOptions, type ContextOverflow } from "./generation-options.js";
+import { fitToContext, encodePrompt, type EncodedPrompt, type PromptInput } from "./prompt/encode-prompt.js";
+import { IncrementalDetokenizer } from "./incremental-detokenizer.js";
+import type {
+  BatchOptions,
+  ChoiceResult,
+  ChooseOptions,
+  ContinuationScore,
+  Completion,
+  ScoreOptions,
+} from "./completion.js";
+import { Sampler } from "./sampling/sampler.js";
 import { TextStream } from "./text-stream.js";
 
 /** What a LanguageModel is made with. */
 export interface LanguageModelOptions {
   /** Replies that are computed at once; more wait. Default 64. */
-  readonly maxRows?: number;
+  readonly maxNumSequences?: number;
   /** What adapters saved from it call their base model: the path or hub id that it was opened by. */
   readonly name?: string;
 }
@@ -28,7 +35,7 @@ export interface LanguageModelOptions {
  */
 export class LanguageModel {
   private readonly samplers = new Map<boolean, Promise<Sampler>>();
-  private readonly constraints: ReplyConstraints;
+  private readonly constraintCompiler: ConstraintCompiler;
   private closed = false;
 
   /** `AutoModelForCausalLM.fromPretrained` makes one from a path or hub id. */
@@ -38,7 +45,7 @@ export class LanguageModel {
     private readonly textTokenizer: Tokenizer | undefined,
     private readonly options: LanguageModelOptions = {},
   ) {
-    this.constraints = new ReplyConstraints({
+    this.constraintCompiler = new ConstraintCompiler({
       tokenizer: () => this.tokenizer,
       vocabSize: causalLM.config.vocabSize,
       endTokens: () => this.endTokenIds,
@@ -77,39 +84,40 @@ export class LanguageModel {
    * Streams a reply: gives its text in pieces as they become certain, and returns the whole reply at the end. Leaving the loop
    * early ends the reply. Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
    */
-  async *generate(input: PromptInput, options: GenerationOptions = {}): AsyncGenerator<string, ModelReply> {
-    const stream = new TextStream();
-    const left = new AbortController();
-    const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
-    const reply = this.draw(input, { ...options, signal }, (piece) => stream.write(piece));
+  async *stream(input: PromptInput, options: GenerationOptions = {}): AsyncGenerator<string, Completion> {
+    const textStream = new TextStream();
+    const earlyExit = new AbortController();
+    const signal =
+      options.signal === undefined ? earlyExit.signal : AbortSignal.any([options.signal, earlyExit.signal]);
+    const completion = this.draw(input, { ...options, signal }, (piece) => textStream.write(piece));
     // The error reaches the reader below; here it only ends the stream.
-    reply.catch(() => {}).finally(() => stream.end());
+    completion.catch(() => {}).finally(() => textStream.end());
     try {
-      yield* stream.read();
-      return await reply;
+      yield* textStream.read();
+      return await completion;
     } finally {
-      left.abort();
+      earlyExit.abort();
     }
   }
 
   /** One reply. Throws as `generate` does. */
-  async reply(input: PromptInput, options: GenerationOptions = {}): Promise<ModelReply> {
+  async generate(input: PromptInput, options: GenerationOptions = {}): Promise<Completion> {
     return this.draw(input, options, () => {});
   }
 
   /** Replies to many prompts at once; each is what `reply` gives for its prompt and seed alone. Throws as `generate` does. */
-  async replyBatch(
+  async generateBatch(
     inputs: readonly PromptInput[],
     { seeds, ...options }: BatchOptions = {},
-  ): Promise<readonly ModelReply[]> {
+  ): Promise<readonly Completion[]> {
     if (seeds !== undefined && seeds.length !== inputs.length) {
       throw new LlamaGymError("INVALID_ARGUMENT", `There are ${seeds.length} seeds for ${inputs.length} prompts.`);
     }
     const { seed } = options;
     return Promise.all(
       inputs.map(async (input, i) => {
-        const own = seeds?.[i] ?? (seed === undefined ? undefined : seed + i);
-        return this.reply(input, own === undefined ? options : { ...options, seed: own });
+        const promptSeed = seeds?.[i] ?? (seed === undefined ? undefined : seed + i);
+        return this.generate(input, promptSeed === undefined ? options : { ...options, seed: promptSeed });
       }),
     );
   }
@@ -124,19 +132,21 @@ export class LanguageModel {
     continuations: readonly (string | readonly number[])[],
     options: ScoreOptions = {},
   ): Promise<readonly ContinuationScore[]> {
-    const prompt = this.readPrompt(input, options);
-    const previous = prompt.tokens.at(-1);
-    const all = continuations.map((continuation, i) => {
+    const prompt = this.encodePrompt(input, options);
+    const previousToken = prompt.tokens.at(-1);
+    const continuationTokens = continuations.map((continuation, i) => {
       const tokens =
-        typeof continuation === "string" ? this.tokenizer.encodeContinuation(continuation, previous) : continuation;
+        typeof continuation === "string"
+          ? this.tokenizer.encodeContinuation(continuation, previousToken)
+          : continuation;
       if (tokens.length > 0) return tokens;
       throw new LlamaGymError("INVALID_ARGUMENT", `Continuation ${i} is empty; give it at least one token.`);
     });
-    const scores = await this.scoreTokens(prompt, all, options);
+    const scores = await this.scoreTokens(prompt, continuationTokens, options);
     return scores.map((tokenLogProbs, i) => ({
       logProb: tokenLogProbs.reduce((sum, value) => sum + value, 0),
       tokenLogProbs,
-      tokens: all[i],
+      tokens: continuationTokens[i],
     }));
   }
 
@@ -145,18 +155,18 @@ export class LanguageModel {
    * one pass instead of one for each token, and every choice's probability. See ChoiceConstraint.
    * Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
    */
-  async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<Choice> {
-    const { temperature = 1, seed, ...others } = options;
+  async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<ChoiceResult> {
+    const { temperature = 1, seed, ...scoreOptions } = options;
     resolveOptions({ temperature, seed });
-    const prompt = this.readPrompt(input, others);
-    const constraint = this.constraints.choices(choices, prompt.tokens.at(-1));
-    const scores = await this.scoreTokens(prompt, constraint.sequences, others);
+    const prompt = this.encodePrompt(input, scoreOptions);
+    const constraint = this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
+    const scores = await this.scoreTokens(prompt, constraint.sequences, scoreOptions);
     const logProbs = constraint.logProbs(scores, temperature === 0 ? 1 : temperature);
     const probabilities = logProbs.map(Math.exp);
     const index =
       temperature === 0
         ? probabilities.indexOf(Math.max(...probabilities))
-        : pick(probabilities, new RandomStream(seed).random());
+        : sampleIndex(probabilities, new RandomStream(seed).random());
     return { choice: choices[index], index, logProb: logProbs[index], probabilities };
   }
 
@@ -165,8 +175,8 @@ export class LanguageModel {
    * same of `regex` and `jsonSchema`. What a pattern compiles to is kept. Throws INVALID_ARGUMENT for a pattern that is not
    * supported or does not fit into `maxTokens`, TOKENIZER_UNSUPPORTED for a tokenizer that puts text between tokens.
    */
-  patternConstraint(pattern: Pattern, options: PatternConstraintOptions = {}): PatternConstraint {
-    return this.constraints.pattern(pattern, options);
+  compilePattern(pattern: TextPattern, options: PatternConstraintOptions = {}): PatternConstraint {
+    return this.constraintCompiler.compilePattern(pattern, options);
   }
 
   /**
@@ -179,8 +189,8 @@ export class LanguageModel {
   }
 
   /** Takes back the trained values that `savePretrained` wrote for this form of the model. Throws as `restoreTrained` does. */
-  async loadTrained(folder: string): Promise<void> {
-    await restoreTrained(this.causalLM, folder);
+  async loadTrainedValues(folder: string): Promise<void> {
+    await loadTrainedValues(this.causalLM, folder);
   }
 
   /** The model with its adapter merged into its weights; it shares the runtime with this one. */
@@ -191,15 +201,15 @@ export class LanguageModel {
   /** The sampler behind all calls, for rollouts of many conversations. `adapter: false` replies as the reference policy. */
   async sampler({ adapter = true }: { adapter?: boolean } = {}): Promise<Sampler> {
     if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model was closed.");
-    const key = adapter || this.causalLM.adapter === undefined;
-    let sampler = this.samplers.get(key);
+    const usesAdapter = adapter || this.causalLM.adapter === undefined;
+    let sampler = this.samplers.get(usesAdapter);
     if (sampler === undefined) {
-      const other = this.samplers.get(!key);
+      const other = this.samplers.get(!usesAdapter);
       sampler =
         other === undefined
-          ? Sampler.create(this.causalLM, { ...this.options, adapter: key })
-          : other.then((found) => found.sibling({ ...this.options, adapter: key }));
-      this.samplers.set(key, sampler);
+          ? Sampler.create(this.causalLM, { ...this.options, adapter: usesAdapter })
+          : other.then((found) => found.withAdapter({ ...this.options, adapter: usesAdapter }));
+      this.samplers.set(usesAdapter, sampler);
     }
     return sampler;
   }
@@ -215,78 +225,81 @@ export class LanguageModel {
     input: PromptInput,
     options: GenerationOptions,
     onText: (piece: string) => void,
-  ): Promise<ModelReply> {
-    const { settings, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
-    const prompt = this.readPrompt(input, options);
+  ): Promise<Completion> {
+    const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
+    const prompt = this.encodePrompt(input, options);
     const choices =
-      options.choices === undefined ? undefined : this.constraints.choices(options.choices, prompt.tokens.at(-1));
-    const asked = choices === undefined ? length : { maxNewTokens: choices.longest, lengthIsAsked: true };
-    const { tokens, maxNewTokens } = this.fit(prompt, { ...asked, overflow: options.overflow });
-    const pattern = patternOf(options);
-    const start = prompt.continues ? "continued" : "fresh";
-    const constraint = choices ?? (pattern && this.patternConstraint(pattern, { start, maxTokens: maxNewTokens }));
+      options.choices === undefined
+        ? undefined
+        : this.constraintCompiler.compileChoices(options.choices, prompt.tokens.at(-1));
+    const requestedLength =
+      choices === undefined ? length : { maxNewTokens: choices.maxLength, isLengthExplicit: true };
+    const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, overflow: options.overflow });
+    const pattern = readPattern(options);
+    const start = prompt.isContinuation ? "continued" : "fresh";
+    const compiled = choices ?? (pattern && this.compilePattern(pattern, { start, maxNewTokens }));
     // A constraint says itself where a reply ends; a token that it contains must not cut it off.
-    const ends = constraint === undefined && options.ignoreEos !== true ? this.endTokenIds : [];
-    const stopTokens = new Set([...ends, ...(options.stopTokenIds ?? [])]);
-    const silent = constraint === undefined ? stopTokens : new Set(this.endTokenIds);
-    const continuedFrom = prompt.continues ? tokens.at(-1) : undefined;
+    const endTokens = compiled === undefined && options.ignoreEos !== true ? this.endTokenIds : [];
+    const stopTokens = new Set([...endTokens, ...(options.stopTokenIds ?? [])]);
+    const skippedTokens = compiled === undefined ? stopTokens : new Set(this.endTokenIds);
+    const previousToken = prompt.isContinuation ? tokens.at(-1) : undefined;
     const text =
       this.hasTokenizer || stop.length > 0
-        ? new ReplyText(this.tokenizer, { stop, stopTokens: silent, continuedFrom })
+        ? new IncrementalDetokenizer(this.tokenizer, { stop, stopTokens: skippedTokens, previousToken })
         : undefined;
     const random = new RandomStream(options.seed);
     const sampler = await this.sampler({ adapter: options.adapter });
-    const reply = await sampler.reply({
+    const output = await sampler.sample({
       prompt: tokens,
-      settings,
+      sampling,
       maxNewTokens,
       random: () => random.random(),
       stopTokens,
-      stopWhen: () => text?.stopped === true,
-      constraint,
+      shouldStop: () => text?.hasMatchedStopString === true,
+      constraint: compiled,
       onToken: (token) => onText(text?.push(token) ?? ""),
       signal: options.signal,
     });
-    onText(text?.end() ?? "");
+    onText(text?.flush() ?? "");
     return {
-      ...reply,
+      ...output,
       text: text?.text ?? "",
       promptTokens: tokens,
-      choice: choices?.choiceOf(reply.tokens),
-      constraint,
+      choice: choices?.findChoice(output.tokens),
+      constraint: compiled,
     };
   }
 
-  private readPrompt(input: PromptInput, options: ScoreOptions): Prompt {
-    const reader = {
+  private encodePrompt(input: PromptInput, options: ScoreOptions): EncodedPrompt {
+    const encoder = {
       vocabSize: this.causalLM.config.vocabSize,
       tokenizer: () => this.tokenizer,
       bosTokenId: this.textTokenizer?.bosTokenId,
     };
-    return readPrompt(input, reader, options);
+    return encodePrompt(input, encoder, options);
   }
 
   private fit(
-    prompt: Prompt,
-    request: { overflow: OverflowPolicy | undefined; maxNewTokens: number; lengthIsAsked: boolean },
+    prompt: EncodedPrompt,
+    request: { overflow: ContextOverflow | undefined; maxNewTokens: number; isLengthExplicit: boolean },
   ) {
-    return fitPrompt(prompt, { ...request, maxPositions: this.causalLM.config.maxPositions });
+    return fitToContext(prompt, { ...request, maxPositions: this.causalLM.config.maxPositions });
   }
 
   private async scoreTokens(
-    prompt: Prompt,
+    prompt: EncodedPrompt,
     continuations: readonly (readonly number[])[],
     { adapter, overflow }: ScoreOptions,
   ): Promise<number[][]> {
     const maxNewTokens = Math.max(1, ...continuations.map(({ length }) => length));
-    const { tokens } = this.fit(prompt, { overflow, maxNewTokens, lengthIsAsked: true });
+    const { tokens } = this.fit(prompt, { overflow, maxNewTokens, isLengthExplicit: true });
     const sampler = await this.sampler({ adapter });
     return Promise.all(continuations.map((continuation) => sampler.score(tokens, continuation)));
   }
 }
 
 /** The index at which the running sum of probabilities passes a uniform number. */
-function pick(probabilities: readonly number[], uniform: number): number {
+function sampleIndex(probabilities: readonly number[], uniform: number): number {
   let remaining = uniform;
   const index = probabilities.findIndex((probability) => (remaining -= probability) < 0);
   return index === -1 ? probabilities.findLastIndex((probability) => probability > 0) : index;

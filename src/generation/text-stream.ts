@@ -2,7 +2,7 @@
 export class TextStream {
   private readonly pieces: string[] = [];
   private wake: (() => void) | undefined;
-  private ended = false;
+  private hasEnded = false;
 
   write(piece: string): void {
     if (piece === "") return;
@@ -11,7 +11,7 @@ export class TextStream {
   }
 
   end(): void {
-    this.ended = true;
+    this.hasEnded = true;
     this.wake?.();
   }
 
@@ -19,7 +19,7 @@ export class TextStream {
   async *read(): AsyncGenerator<string, void> {
     for (;;) {
       if (this.pieces.length > 0) yield this.pieces.splice(0).join("");
-      else if (this.ended) return;
+      else if (this.hasEnded) return;
       else {
         await new Promise<void>((resolve) => {
           this.wake = resolve;

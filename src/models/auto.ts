@@ -1,17 +1,17 @@
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { LlamaGymError } from "../errors.js";
-import { isAdapterFolder, readAdapter, resolveModel, type ResolveOptions } from "../files/index.js";
+import { LlamaGymError } from "../core/errors.js";
+import { isAdapterFolder, readAdapter, resolveModel, type ResolveOptions } from "./files/index.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
-import { EMBEDDED_MODEL, embeddedModelPath } from "./embedded.js";
-import { loadAdapter } from "./saving.js";
+import { EMBEDDED_MODEL, getEmbeddedModelPath } from "./embedded-model.js";
+import { loadAdapter } from "./save-model.js";
 
 export type { ResolveOptions };
 
 export interface OpenOptions extends ModelOptions, ResolveOptions {}
 
 /** A model that was opened, and where its files lie on this machine. */
-export interface OpenedModel {
+export interface LoadedModel {
   readonly model: CausalLM;
   /** The path or hub id that it was opened by; of an adapter, its base model's. */
   readonly name: string;
@@ -25,12 +25,12 @@ export interface OpenedModel {
  * Opens a model by its path or hub id, or the one that comes with the package ("embedded"); a folder that holds an adapter alone opens the adapter on the model that it names.
  * Throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
  */
-export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<OpenedModel> {
-  const { path, kind } = await resolveModel(idOrPath === EMBEDDED_MODEL ? embeddedModelPath() : idOrPath, options);
-  if (kind === "gguf" || !(await isLoneAdapter(path))) {
+export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
+  const { path, kind } = await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options);
+  if (kind === "gguf" || !(await isAdapterOnly(path))) {
     return { model: await CausalLM.open(path, options), name: idOrPath, path, adapterPath: undefined };
   }
-  const base = await baseOf(path);
+  const base = await findBaseModel(path);
   const { revision: _, file: __, ...others } = options;
   const opened = await openPretrained(base.name, { ...others, revision: base.revision });
   if (opened.adapterPath !== undefined) {
@@ -40,7 +40,7 @@ export async function openPretrained(idOrPath: string, options: OpenOptions = {}
       `${path} is an adapter on an adapter; merge the first one, then open this.`,
     );
   }
-  return { ...opened, model: await adapted(opened.model, path), adapterPath: path };
+  return { ...opened, model: await loadAdapterOrClose(opened.model, path), adapterPath: path };
 }
 
 /** The model with an adapter from a folder or the hub; throws what `resolveModel` and `loadAdapter` throw. */
@@ -49,7 +49,7 @@ export async function openAdapter(model: CausalLM, idOrPath: string, options: Re
   return loadAdapter(model, path);
 }
 
-async function adapted(model: CausalLM, folder: string): Promise<CausalLM> {
+async function loadAdapterOrClose(model: CausalLM, folder: string): Promise<CausalLM> {
   try {
     return await loadAdapter(model, folder);
   } catch (error) {
@@ -58,7 +58,7 @@ async function adapted(model: CausalLM, folder: string): Promise<CausalLM> {
   }
 }
 
-async function isLoneAdapter(folder: string): Promise<boolean> {
+async function isAdapterOnly(folder: string): Promise<boolean> {
   return (await isAdapterFolder(folder)) && !(await exists(join(folder, "config.json")));
 }
 
@@ -70,7 +70,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** The model that an adapter names: a hub id, or a path as it is or as seen from the adapter's folder. */
-async function baseOf(folder: string): Promise<{ name: string; revision: string | undefined }> {
+async function findBaseModel(folder: string): Promise<{ name: string; revision: string | undefined }> {
   const { baseModelNameOrPath: name, revision } = (await readAdapter(folder)).config;
   if (name === null) {
     throw new LlamaGymError(
@@ -78,7 +78,7 @@ async function baseOf(folder: string): Promise<{ name: string; revision: string 
       `${folder} is an adapter that does not name its base model. Open the base model, then the adapter on it.`,
     );
   }
-  const beside = resolve(dirname(folder), name);
-  const found = !(await exists(name)) && (await exists(beside)) ? beside : name;
-  return { name: found, revision: revision ?? undefined };
+  const siblingPath = resolve(dirname(folder), name);
+  const resolvedName = !(await exists(name)) && (await exists(siblingPath)) ? siblingPath : name;
+  return { name: resolvedName, revision: revision ?? undefined };
 }

@@ -1,17 +1,22 @@
-import { LlamaGymError } from "../errors.js";
-import type { CompiledGraph, Node } from "../graph/index.js";
-import type { DecoderConfig } from "../nn/config.js";
-import { valueHead, type ValueHeadConfig } from "../nn/value-head.js";
-import { resolveProviders, type Device } from "../runtime/device.js";
-import { Runtime, type SessionOptions } from "../runtime/runtime.js";
-import type { Session } from "../runtime/session.js";
-import type { View } from "../runtime/buffer.js";
+import { LlamaGymError } from "../core/errors.js";
+import type { CompiledGraph, Node } from "../engine/graph/index.js";
+import type { DecoderConfig } from "../engine/nn/decoder-config.js";
+import { valueHead, type ValueHeadConfig } from "../engine/nn/value-head.js";
+import { resolveProviders, type Device } from "../engine/runtime/device.js";
+import { Runtime, type SessionOptions } from "../engine/runtime/runtime.js";
+import type { Session } from "../engine/runtime/session.js";
+import type { BufferView } from "../engine/runtime/buffer-view.js";
 import { HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
-import { loraB, type LoraConfig, type LoraModule } from "./lora.js";
-import type { ParameterBuffer } from "./parameters.js";
-import { ModelScope, type Backward, type ScopeOptions, type StoredParameter } from "./scope.js";
-import { configPath, openModelSource, type ModelSource } from "./source.js";
-import { ModelWeights } from "./weights.js";
+import { loraBName, type LoraConfig, type LoraModule } from "./adapters/lora-config.js";
+import type { ParameterBuffer } from "./weights/parameter-buffer.js";
+import {
+  ModelParameterScope,
+  type BackwardPrecision,
+  type ParameterScopeOptions,
+  type StoredParameter,
+} from "./model-parameter-scope.js";
+import { getConfigPath, openModelSource, type ModelSource } from "./weights/model-source.js";
+import { ModelWeights } from "./weights/model-weights.js";
 
 export interface ModelOptions {
   readonly device?: Device;
@@ -23,7 +28,7 @@ export interface ModelOptions {
    * "int8" computes the gradients that flow back through the layers' frozen matrices in 8 bits: faster, most of all on processors with
    * instructions for it, and not exact. Values, and so what is sampled, stay as they are. Not with `quantise`. Default "float32".
    */
-  readonly backward?: Backward;
+  readonly backward?: BackwardPrecision;
 }
 
 /** A low-rank adapter on a model: where it sits and how it was configured. */
@@ -33,7 +38,7 @@ export interface Adapter {
 }
 
 /** What is trained, if anything: an adapter, or the weights themselves. */
-interface Trained {
+interface TrainableState {
   readonly adapter: Adapter | undefined;
   readonly valueHead: ValueHeadConfig | undefined;
   readonly parameters: ParameterBuffer;
@@ -46,33 +51,33 @@ interface Trained {
  */
 export class CausalLM {
   /** Grows with every change of a trained value; what was computed before (caches) no longer holds. */
-  version = 0;
+  parametersVersion = 0;
 
   constructor(
     readonly source: ModelSource,
     readonly config: DecoderConfig,
     readonly weights: ModelWeights,
     readonly runtime: Runtime,
-    readonly backward: Backward,
-    private readonly trained?: Trained,
+    readonly backwardPrecision: BackwardPrecision,
+    private readonly trainable?: TrainableState,
   ) {}
 
   /** Opens a model folder or GGUF file; throws a LlamaGymError that names what is wrong with it. */
   static async open(
     path: string,
-    { device = "auto", threads, quantise, backward = "float32" }: ModelOptions = {},
+    { device = "auto", threads, quantise, backward: backwardPrecision = "float32" }: ModelOptions = {},
   ): Promise<CausalLM> {
-    checkBackward({ device, quantise, backward });
+    checkBackwardPrecision({ device, quantise, backward: backwardPrecision });
     const source = await openModelSource(path);
     try {
       const { config, weights: file } = await matchWeights(
-        parseModelConfig(source.config, configPath(source)),
+        parseModelConfig(source.config, getConfigPath(source)),
         source.weights,
       );
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
-      const quantisation = quantise && { bits: quantise, names, transposed: config.transposedWeights };
-      const weights = await ModelWeights.open(file, quantisation);
-      return new CausalLM(source, config, weights, new Runtime({ device, threads }), backward);
+      const quantization = quantise && { bits: quantise, names, transposed: config.transposedWeights };
+      const weights = await ModelWeights.open(file, quantization);
+      return new CausalLM(source, config, weights, new Runtime({ device, threads }), backwardPrecision);
     } catch (error) {
       await source.close();
       throw error;
@@ -80,33 +85,33 @@ export class CausalLM {
   }
 
   get adapter(): Adapter | undefined {
-    return this.trained?.adapter;
+    return this.trainable?.adapter;
   }
 
   get valueHead(): ValueHeadConfig | undefined {
-    return this.trained?.valueHead;
+    return this.trainable?.valueHead;
   }
 
   /** The trained parameters, by their names in the model (or PEFT's names less "base_model.model."). */
   get parameters(): ParameterBuffer {
-    if (this.trained === undefined) {
+    if (this.trainable === undefined) {
       throw new LlamaGymError(
         "INVALID_STATE",
         "Nothing of this model is trained; add an adapter with getPeftModel, or call trainWeights.",
       );
     }
-    return this.trained.parameters;
+    return this.trainable.parameters;
   }
 
-  get isTrained(): boolean {
-    return this.trained !== undefined;
+  get isTrainable(): boolean {
+    return this.trainable !== undefined;
   }
 
   /** Whether the output matrix itself or an adapter of it is trained. */
-  get headIsTrained(): boolean {
+  get isHeadTrained(): boolean {
     if (this.adapter?.modules.has(HEAD_MODULE) === true) return true;
     const { head, headBias } = this.config.names;
-    return [head, headBias].some((name) => name !== undefined && this.trained?.parameters.has(name) === true);
+    return [head, headBias].some((name) => name !== undefined && this.trainable?.parameters.has(name) === true);
   }
 
   /** The tokens that end a reply, from the model's own files. */
@@ -117,35 +122,41 @@ export class CausalLM {
 
   /** The present values of one of the model's own tensors, trained or frozen. */
   async readWeight(name: string): Promise<Float32Array> {
-    return this.trained?.parameters.has(name) === true ? this.trained.parameters.read(name) : this.weights.read(name);
+    return this.trainable?.parameters.has(name) === true
+      ? this.trainable.parameters.read(name)
+      : this.weights.read(name);
   }
 
   /** Parameters for a network's layers; see ModelScope. */
   scope(
-    adapterForm: ScopeOptions["adapterForm"],
-    { dropout = false, backward }: { dropout?: boolean; backward?: Backward } = {},
-  ): ModelScope {
+    adapterMode: ParameterScopeOptions["adapterMode"],
+    { dropout = false, backwardPrecision }: { dropout?: boolean; backwardPrecision?: BackwardPrecision } = {},
+  ): ModelParameterScope {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
-    if (this.trained !== undefined && this.trained.adapter === undefined) {
-      for (const name of this.trained.parameters.names)
-        stored.set(name, { kind: "trained", shape: this.trained.parameters.shape(name) });
+    if (this.trainable !== undefined && this.trainable.adapter === undefined) {
+      for (const name of this.trainable.parameters.names)
+        stored.set(name, { kind: "trained", shape: this.trainable.parameters.shape(name) });
     }
-    return new ModelScope({
+    return new ModelParameterScope({
       parameters: stored,
       transposedWeights: this.config.transposedWeights,
-      adapter: this.trained?.adapter?.modules ?? new Map(),
-      adapterForm,
-      backward,
-      adapterDropout: dropout ? this.trained?.adapter?.config.loraDropout : 0,
+      adapter: this.trainable?.adapter?.modules ?? new Map(),
+      adapterMode,
+      backwardPrecision,
+      adapterDropout: dropout ? this.trainable?.adapter?.config.loraDropout : 0,
     });
   }
 
   /** The value head's values [rows] of hidden states [rows, width]; undefined without a value head. */
-  values(scope: ModelScope, hidden: Node, { dropout = false }: { dropout?: boolean } = {}): Node | undefined {
-    const head = this.trained?.valueHead;
+  computeValues(
+    scope: ModelParameterScope,
+    hidden: Node,
+    { dropout = false }: { dropout?: boolean } = {},
+  ): Node | undefined {
+    const head = this.trainable?.valueHead;
     if (head === undefined) return undefined;
-    const input = dropout ? scope.dropped(hidden, head.dropout) : hidden;
-    return valueHead(head, input, (name, shape) => scope.trainedInput(name, shape));
+    const input = dropout ? scope.applyDropout(hidden, head.dropout) : hidden;
+    return valueHead(head, input, (name, shape) => scope.getTrainableInput(name, shape));
   }
 
   /** Loads a graph of this model; see SessionOptions. */
@@ -153,35 +164,38 @@ export class CausalLM {
     graph: CompiledGraph,
     options: Pick<SessionOptions, "profile" | "packWeights"> = {},
   ): Promise<Session> {
-    return this.runtime.createSession(graph, { ...(await this.weights.sessionOptions(graph)), ...options });
+    return this.runtime.createSession(graph, { ...(await this.weights.getSessionOptions(graph)), ...options });
   }
 
   /** The trained values that a graph reads; without the adapter (the reference policy) zeros stand for every B of it. */
-  parameterViews(graph: CompiledGraph, { adapter = true }: { readonly adapter?: boolean } = {}): Record<string, View> {
-    const views: Record<string, View> = {};
-    if (this.trained === undefined) return views;
-    const { parameters, adapter: lora } = this.trained;
-    const silenced = new Set(adapter ? [] : [...(lora?.modules.values() ?? [])].map(loraB));
+  getParameterViews(
+    graph: CompiledGraph,
+    { adapter = true }: { readonly adapter?: boolean } = {},
+  ): Record<string, BufferView> {
+    const views: Record<string, BufferView> = {};
+    if (this.trainable === undefined) return views;
+    const { parameters, adapter: lora } = this.trainable;
+    const zeroed = new Set(adapter ? [] : [...(lora?.modules.values() ?? [])].map(loraBName));
     for (const { name } of graph.inputs) {
-      if (silenced.has(name)) views[name] = parameters.zeros(name);
+      if (zeroed.has(name)) views[name] = parameters.zeros(name);
       else if (parameters.has(name)) views[name] = parameters.view(name);
     }
     return views;
   }
 
   /** The same model with something of it trained; weights and runtime are shared. */
-  withTrained(
+  withTrainable(
     parameters: ParameterBuffer,
-    { adapter, valueHead }: Partial<Omit<Trained, "parameters">> = {},
+    { adapter, valueHead }: Partial<Omit<TrainableState, "parameters">> = {},
   ): CausalLM {
-    if (this.trained !== undefined) {
+    if (this.trainable !== undefined) {
       throw new LlamaGymError(
         "INVALID_STATE",
         "This model is trained already; start from the base model, or merge its adapter first.",
       );
     }
-    const { source, config, weights, runtime, backward } = this;
-    return new CausalLM(source, config, weights, runtime, backward, { adapter, valueHead, parameters });
+    const { source, config, weights, runtime, backwardPrecision } = this;
+    return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
   }
 
   /** Ends the runtime, and with it every form of this model, and closes its files. */
@@ -192,14 +206,14 @@ export class CausalLM {
 }
 
 /** Throws INVALID_ARGUMENT where gradients in 8 bits are asked for and cannot be had. */
-export function checkBackward({ device = "auto", quantise, backward }: ModelOptions): void {
+export function checkBackwardPrecision({ device = "auto", quantise, backward }: ModelOptions): void {
   if (backward !== "int8") return;
-  const found = device === "auto" ? resolveProviders(device).device : device;
+  const resolvedDevice = device === "auto" ? resolveProviders(device).device : device;
   const problem =
     quantise !== undefined
       ? `is for weights in full precision, and quantise ${quantise} holds them in ${quantise} bits`
-      : found !== "cpu"
-        ? `is for the processor, and the device is ${found}`
+      : resolvedDevice !== "cpu"
+        ? `is for the processor, and the device is ${resolvedDevice}`
         : undefined;
   if (problem !== undefined)
     throw new LlamaGymError("INVALID_ARGUMENT", `backward "int8" ${problem}. Leave one of them out.`);

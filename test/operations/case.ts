@@ -1,8 +1,8 @@
-import { addDims, evaluateDim, mulDims, symbol, type Dim } from "../../src/graph/dim.js";
-import type { Node } from "../../src/graph/node.js";
-import type { DType } from "../../src/tensor/dtype.js";
-import type { RandomStream } from "../../src/tensor/random.js";
-import { count, type Plain } from "./plain.js";
+import { addDims, evaluateDim, mulDims, dim, type Dim } from "../../src/engine/graph/dim.js";
+import type { Node } from "../../src/engine/graph/node.js";
+import type { DType } from "../../src/engine/tensor/dtype.js";
+import type { RandomStream } from "../../src/core/random/random-stream.js";
+import { count, type PlainArray } from "./plain.js";
 
 export type Sizes = Readonly<Record<string, number>>;
 export type Dims = Readonly<Record<string, Dim>>;
@@ -23,17 +23,20 @@ export interface OperationCase {
   readonly sizes: readonly Sizes[];
   readonly inputs: (dims: Dims) => Readonly<Record<string, InputSpec>>;
   readonly build: (inputs: Readonly<Record<string, Node>>, dims: Dims) => Node | readonly Node[];
-  readonly reference: (inputs: Readonly<Record<string, Plain>>, sizes: Sizes) => Plain | readonly Plain[];
+  readonly reference: (
+    inputs: Readonly<Record<string, PlainArray>>,
+    sizes: Sizes,
+  ) => PlainArray | readonly PlainArray[];
   /** Inputs whose gradient is compared with finite differences of the reference; through all others none may flow. */
   readonly differentiable: readonly string[];
   /** What is differentiated instead of the reference, for operations whose gradient is not that of their value. */
-  readonly differentiated?: OperationCase["reference"];
+  readonly gradientReference?: OperationCase["reference"];
   /** Relative error allowed; float32 rounding by default. */
   readonly tolerance?: number;
 }
 
-export const symbolicDims = (sizes: Sizes): Dims =>
-  Object.fromEntries(Object.keys(sizes).map((name) => [name, symbol(name)]));
+export const makeSymbolicDims = (sizes: Sizes): Dims =>
+  Object.fromEntries(Object.keys(sizes).map((name) => [name, dim(name)]));
 
 /** Sizes 1, 3, 5 and 7, and no rows. */
 export const matrixSizes: readonly Sizes[] = [
@@ -88,7 +91,7 @@ function fill(n: number, value: (i: number) => number): number[] {
   return Array.from({ length: n }, (_, i) => value(i));
 }
 
-export function sizeOf(shape: readonly Dim[], sizes: Sizes): number[] {
+export function evaluateShape(shape: readonly Dim[], sizes: Sizes): number[] {
   const known = new Map(Object.entries(sizes));
   return shape.map((dim) => evaluateDim(dim, known));
 }

@@ -1,18 +1,26 @@
-import { LlamaGymError } from "../../src/errors.js";
-import type { GraphDevice } from "../../src/graph/emitter.js";
-import { gradient, topologicalOrder } from "../../src/graph/gradient.js";
-import type { Node } from "../../src/graph/node.js";
-import { input, weight } from "../../src/graph/ops/constant.js";
-import { add, cast, mul } from "../../src/graph/ops/elementwise.js";
-import { reduceSum } from "../../src/graph/ops/reduce.js";
-import { compile, type CompiledGraph, type NamedType } from "../../src/graph/writer.js";
-import type { Runtime } from "../../src/runtime/runtime.js";
-import type { Session } from "../../src/runtime/session.js";
-import { dtypes, type DType, type TypedArray } from "../../src/tensor/dtype.js";
-import { RandomStream } from "../../src/tensor/random.js";
-import type { Tensor } from "../../src/tensor/tensor.js";
-import { count, sizeOf, symbolicDims, type Dims, type InputSpec, type OperationCase, type Sizes } from "./case.js";
-import type { Plain } from "./plain.js";
+import { LlamaGymError } from "../../src/core/errors.js";
+import type { GraphDevice } from "../../src/engine/graph/emitter.js";
+import { gradient, topologicalSort } from "../../src/engine/graph/gradient.js";
+import type { Node } from "../../src/engine/graph/node.js";
+import { input, weight } from "../../src/engine/graph/ops/leaves.js";
+import { add, cast, mul } from "../../src/engine/graph/ops/elementwise.js";
+import { reduceSum } from "../../src/engine/graph/ops/reduce.js";
+import { compile, type CompiledGraph, type NamedTensorType } from "../../src/engine/graph/compile.js";
+import type { Runtime } from "../../src/engine/runtime/runtime.js";
+import type { Session } from "../../src/engine/runtime/session.js";
+import { dtypes, type DType, type TypedArray } from "../../src/engine/tensor/dtype.js";
+import { RandomStream } from "../../src/core/random/random-stream.js";
+import type { Tensor } from "../../src/engine/tensor/tensor.js";
+import {
+  count,
+  evaluateShape,
+  makeSymbolicDims,
+  type Dims,
+  type InputSpec,
+  type OperationCase,
+  type Sizes,
+} from "./case.js";
+import type { PlainArray } from "./plain.js";
 
 const FLOAT32_TOLERANCE = 2e-5;
 /** Step of the central differences, taken in float64. */
@@ -22,58 +30,62 @@ interface BuiltCase {
   readonly specs: Readonly<Record<string, InputSpec>>;
   readonly outputs: readonly Node[];
   readonly graph: CompiledGraph;
-  readonly wrong: readonly string[];
+  readonly mismatches: readonly string[];
 }
 
 /**
  * Runs a case with static and with named dimensions, and says what is wrong: values against the reference, gradients
  * against central differences of it.
  */
-export async function findMismatches(runtime: Runtime, operation: unknown, subject: OperationCase): Promise<string[]> {
-  const frozen = drawFrozen(subject);
-  const [first] = subject.sizes;
-  const graphs = subject.sizes.map((sizes) => ({ dims: sizes as Dims, runs: [sizes] }));
-  if (Object.keys(first).length > 0) graphs.push({ dims: symbolicDims(first), runs: [...subject.sizes] });
-  const built = graphs.map(({ dims, runs }) => ({ graph: buildCase(subject, dims), runs }));
+export async function findMismatches(
+  runtime: Runtime,
+  operation: unknown,
+  operationCase: OperationCase,
+): Promise<string[]> {
+  const frozen = sampleFrozenInputs(operationCase);
+  const [first] = operationCase.sizes;
+  const graphs = operationCase.sizes.map((sizes) => ({ dims: sizes as Dims, runs: [sizes] }));
+  if (Object.keys(first).length > 0) graphs.push({ dims: makeSymbolicDims(first), runs: [...operationCase.sizes] });
+  const built = graphs.map(({ dims, runs }) => ({ graph: buildCase(operationCase, dims), runs }));
 
-  const used = topologicalOrder(built.flatMap(({ graph }) => graph.outputs)).map((node) => node.operation as unknown);
-  const wrong = used.includes(operation) ? [] : ["the case does not use its operation"];
+  const used = topologicalSort(built.flatMap(({ graph }) => graph.outputs)).map((node) => node.operation as unknown);
+  const mismatches = used.includes(operation) ? [] : ["the case does not use its operation"];
   for (const { graph, runs } of built) {
-    wrong.push(...graph.wrong);
-    for (const device of formsOf(graph.graph, runtime)) {
+    mismatches.push(...graph.mismatches);
+    for (const device of listDevices(graph.graph, runtime)) {
       await withSession(runtime, graph, device, frozen, async (session) => {
         for (const sizes of runs) {
-          const found = await checkRun(session, graph, subject, sizes, frozen);
-          wrong.push(...found.map((text) => `written for ${device}, ${JSON.stringify(sizes)}: ${text}`));
+          const found = await checkRun(session, graph, operationCase, sizes, frozen);
+          mismatches.push(...found.map((text) => `written for ${device}, ${JSON.stringify(sizes)}: ${text}`));
         }
       });
     }
   }
-  return wrong;
+  return mismatches;
 }
 
 /** The devices for which the graph is written in forms of its own; the processor runs them all. */
-function formsOf(graph: CompiledGraph, { device }: Runtime): readonly GraphDevice[] {
+function listDevices(graph: CompiledGraph, { device }: Runtime): readonly GraphDevice[] {
   const bytes = (form: GraphDevice) =>
     Buffer.from(graph.serialize(({ name }) => ({ file: name, offset: 0, byteLength: 0 }), form));
   return device === "cpu" && !bytes("webgpu").equals(bytes("cpu")) ? ["cpu", "webgpu"] : [device];
 }
 
-function buildCase(subject: OperationCase, dims: Dims): BuiltCase {
-  const specs = subject.inputs(dims);
+function buildCase(operationCase: OperationCase, dims: Dims): BuiltCase {
+  const specs = operationCase.inputs(dims);
   const nodes = Object.fromEntries(
     Object.entries(specs).map(([name, { dtype, shape, frozen }]) => [
       name,
       frozen ? weight(name, dtype, shape as readonly number[]) : input(name, dtype, shape),
     ]),
   );
-  const built = subject.build(nodes, dims);
+  const built = operationCase.build(nodes, dims);
   const outputs = Array.isArray(built) ? (built as readonly Node[]) : [built as Node];
   const loss = outputs
     .map((value, i) => reduceSum(mul(cast(value, "float32"), input(`cotangent${i}`, "float32", value.shape))))
     .reduce((left, right) => add(left, right));
-  const { differentiable } = subject;
-  const wrong = Object.keys(nodes)
+  const { differentiable } = operationCase;
+  const mismatches = Object.keys(nodes)
     .filter((name) => !differentiable.includes(name) && dependsOn(loss, nodes[name]))
     .map((name) => `a gradient flows to ${name}`);
   const parameters = differentiable.map((name) => nodes[name]);
@@ -82,7 +94,7 @@ function buildCase(subject: OperationCase, dims: Dims): BuiltCase {
     ...Object.fromEntries(outputs.map((value, i) => [`value${i}`, value])),
     ...Object.fromEntries(gradients.map((value, i) => [`gradient of ${differentiable[i]}`, value])),
   });
-  return { specs, outputs, graph, wrong };
+  return { specs, outputs, graph, mismatches };
 }
 
 function dependsOn(loss: Node, parameter: Node): boolean {
@@ -94,19 +106,19 @@ function dependsOn(loss: Node, parameter: Node): boolean {
   }
 }
 
-type Values = Readonly<Record<string, Plain>>;
+type Values = Readonly<Record<string, PlainArray>>;
 
 async function checkRun(
   session: Session,
   { specs, outputs, graph }: BuiltCase,
-  subject: OperationCase,
+  operationCase: OperationCase,
   sizes: Sizes,
   frozen: Values,
 ): Promise<string[]> {
   const random = new RandomStream(Object.values(sizes).reduce((seed, size) => seed * 10 + size, 7));
-  const values = { ...frozen, ...draw(specs, random, sizes, false) };
+  const values = { ...frozen, ...sampleInputs(specs, random, sizes, false) };
   const cotangents = outputs.map(({ shape }) => {
-    const size = sizeOf(shape, sizes);
+    const size = evaluateShape(shape, sizes);
     return { shape: size, data: Array.from({ length: count(size) }, () => Math.fround(random.normal())) };
   });
   const feeds: Record<string, Tensor> = {};
@@ -116,33 +128,43 @@ async function checkRun(
   }
   const results = await session.run(feeds);
 
-  const expected = list(subject.reference(values, sizes));
-  const wrong = expected.length === outputs.length ? [] : [`${outputs.length} outputs, ${expected.length} expected`];
+  const expected = toArray(operationCase.reference(values, sizes));
+  const mismatches =
+    expected.length === outputs.length ? [] : [`${outputs.length} outputs, ${expected.length} expected`];
   expected.forEach((value, i) => {
     const { dtype, shape } = outputs[i];
-    if (results[`value${i}`].dtype !== dtype) wrong.push(`value ${i} is ${results[`value${i}`].dtype}, not ${dtype}`);
-    const byRule = sizeOf(shape, sizes).join();
-    if (byRule !== value.shape.join()) wrong.push(`value ${i} is [${byRule}] by its rule, not [${value.shape.join()}]`);
-    wrong.push(...differences(results[`value${i}`], value, subject.tolerance).map((text) => `value ${i} ${text}`));
+    if (results[`value${i}`].dtype !== dtype)
+      mismatches.push(`value ${i} is ${results[`value${i}`].dtype}, not ${dtype}`);
+    const inferredShape = evaluateShape(shape, sizes).join();
+    if (inferredShape !== value.shape.join())
+      mismatches.push(`value ${i} is [${inferredShape}] by its rule, not [${value.shape.join()}]`);
+    mismatches.push(
+      ...findDifferences(results[`value${i}`], value, operationCase.tolerance).map((text) => `value ${i} ${text}`),
+    );
   });
-  const differentiated = (at: Values) => {
-    const plains = list((subject.differentiated ?? subject.reference)(at, sizes));
-    return plains.reduce((total, { data }, i) => total + dot(data, cotangents[i].data), 0);
+  const referenceLoss = (at: Values) => {
+    const outputArrays = toArray((operationCase.gradientReference ?? operationCase.reference)(at, sizes));
+    return outputArrays.reduce((total, { data }, i) => total + dot(data, cotangents[i].data), 0);
   };
-  for (const name of subject.differentiable) {
+  for (const name of operationCase.differentiable) {
     const { shape, data } = values[name];
-    const slopes = data.map((_, i) => {
-      const moved = (by: number) => differentiated({ ...values, [name]: { shape, data: data.with(i, data[i] + by) } });
-      return (moved(STEP) - moved(-STEP)) / (2 * STEP);
+    const numericGradient = data.map((_, i) => {
+      const perturbedLoss = (delta: number) =>
+        referenceLoss({ ...values, [name]: { shape, data: data.with(i, data[i] + delta) } });
+      return (perturbedLoss(STEP) - perturbedLoss(-STEP)) / (2 * STEP);
     });
-    const found = differences(results[`gradient of ${name}`], { shape, data: slopes }, subject.tolerance);
-    wrong.push(...found.map((text) => `gradient of ${name} ${text}`));
+    const found = findDifferences(
+      results[`gradient of ${name}`],
+      { shape, data: numericGradient },
+      operationCase.tolerance,
+    );
+    mismatches.push(...found.map((text) => `gradient of ${name} ${text}`));
   }
-  return wrong;
+  return mismatches;
 }
 
 /** Where a tensor differs from what is expected; errors are relative to the larger of 1 and the expected value. */
-export function differences(actual: Tensor, expected: Plain, tolerance = FLOAT32_TOLERANCE): string[] {
+export function findDifferences(actual: Tensor, expected: PlainArray, tolerance = FLOAT32_TOLERANCE): string[] {
   if (actual.shape.join() !== expected.shape.join())
     return [`has shape [${actual.shape.join()}], expected [${expected.shape.join()}]`];
   return expected.data.flatMap((value, i) => {
@@ -152,11 +174,11 @@ export function differences(actual: Tensor, expected: Plain, tolerance = FLOAT32
   });
 }
 
-function draw(specs: BuiltCase["specs"], random: RandomStream, sizes: Sizes, frozen: boolean): Values {
-  const wanted = Object.entries(specs).filter(([, spec]) => (spec.frozen ?? false) === frozen);
+function sampleInputs(specs: BuiltCase["specs"], random: RandomStream, sizes: Sizes, frozen: boolean): Values {
+  const selected = Object.entries(specs).filter(([, spec]) => (spec.frozen ?? false) === frozen);
   return Object.fromEntries(
-    wanted.map(([name, { dtype, shape, values }]) => {
-      const size = sizeOf(shape, sizes);
+    selected.map(([name, { dtype, shape, values }]) => {
+      const size = evaluateShape(shape, sizes);
       const data = values(random, count(size), sizes);
       return [name, { shape: size, data: dtype === "float32" ? data.map(Math.fround) : data }];
     }),
@@ -164,9 +186,9 @@ function draw(specs: BuiltCase["specs"], random: RandomStream, sizes: Sizes, fro
 }
 
 /** Frozen weights have static shapes and one value for all runs. */
-function drawFrozen(subject: OperationCase): Values {
-  const [sizes] = subject.sizes;
-  return draw(subject.inputs(symbolicDims(sizes)), new RandomStream(5), sizes, true);
+function sampleFrozenInputs(operationCase: OperationCase): Values {
+  const [sizes] = operationCase.sizes;
+  return sampleInputs(operationCase.inputs(makeSymbolicDims(sizes)), new RandomStream(5), sizes, true);
 }
 
 async function withSession(
@@ -180,18 +202,18 @@ async function withSession(
     const { data } = toTensor(dtype, frozen[name]);
     return { name, data: new Uint8Array(data.buffer) };
   });
-  const locate = ({ name }: NamedType) => ({
+  const locate = ({ name }: NamedTensorType) => ({
     file: name,
     offset: 0,
     byteLength: buffers.find((buffer) => buffer.name === name)!.data.byteLength,
   });
-  const form: CompiledGraph = { ...graph, serialize: (place) => graph.serialize(place, device) };
-  const session = await runtime.createSession(form, { buffers, locate });
+  const deviceGraph: CompiledGraph = { ...graph, serialize: (place) => graph.serialize(place, device) };
+  const session = await runtime.createSession(deviceGraph, { buffers, locate });
   await use(session);
   await session.release();
 }
 
-export function toTensor(dtype: DType, { shape, data }: Plain): Tensor {
+export function toTensor(dtype: DType, { shape, data }: PlainArray): Tensor {
   return { dtype, shape, data: toTypedArray(dtype, data) };
 }
 
@@ -211,6 +233,6 @@ function dot(a: readonly number[], b: readonly number[]): number {
   return a.reduce((total, value, i) => total + value * b[i], 0);
 }
 
-function list(value: Plain | readonly Plain[]): readonly Plain[] {
-  return Array.isArray(value) ? (value as readonly Plain[]) : [value as Plain];
+function toArray(value: PlainArray | readonly PlainArray[]): readonly PlainArray[] {
+  return Array.isArray(value) ? (value as readonly PlainArray[]) : [value as PlainArray];
 }

@@ -1,6 +1,6 @@
-import type { Node } from "../../src/graph/node.js";
-import { intScalar } from "../../src/graph/ops/constant.js";
-import * as ops from "../../src/graph/ops/elementwise.js";
+import type { Node } from "../../src/engine/graph/node.js";
+import { intScalar } from "../../src/engine/graph/ops/leaves.js";
+import * as ops from "../../src/engine/graph/ops/elementwise.js";
 import {
   awayFromZero,
   between,
@@ -12,12 +12,12 @@ import {
   type InputSpec,
   type OperationCase,
 } from "./case.js";
-import { elementwise, type Plain } from "./plain.js";
+import { mapElements, type PlainArray } from "./plain.js";
 
-type Binary = (a: Node, b: Node) => Node;
+type BinaryOperation = (a: Node, b: Node) => Node;
 
 /** Pairs of shapes that broadcast: equal, scalar, row against column, fewer axes, size 1 on either side. */
-const pairs = ({ rows, columns }: Dims): [readonly Dims[string][], readonly Dims[string][]][] => [
+const broadcastPairs = ({ rows, columns }: Dims): [readonly Dims[string][], readonly Dims[string][]][] => [
   [
     [rows, columns],
     [rows, columns],
@@ -37,7 +37,7 @@ const pairs = ({ rows, columns }: Dims): [readonly Dims[string][], readonly Dims
     [rows, 1],
   ],
 ];
-const pairNumbers = [0, 1, 2, 3, 4, 5];
+const pairIndices = [0, 1, 2, 3, 4, 5];
 
 interface BinaryOptions {
   readonly differentiable?: boolean;
@@ -45,8 +45,8 @@ interface BinaryOptions {
   readonly right?: (shape: readonly Dims[string][]) => InputSpec;
 }
 
-function binary(
-  build: Binary,
+function binaryCase(
+  build: BinaryOperation,
   f: (a: number, b: number) => number,
   { differentiable = true, left = float, right = float }: BinaryOptions = {},
 ): OperationCase {
@@ -55,18 +55,18 @@ function binary(
     sizes: matrixSizes,
     inputs: (dims) =>
       Object.fromEntries(
-        pairs(dims).flatMap(([a, b], i) => [
+        broadcastPairs(dims).flatMap(([a, b], i) => [
           [`a${i}`, left(a)],
           [`b${i}`, right(b)],
         ]),
       ),
-    build: (inputs) => pairNumbers.map((i) => build(inputs[`a${i}`], inputs[`b${i}`])),
-    reference: (inputs) => pairNumbers.map((i) => elementwise(f, inputs[`a${i}`], inputs[`b${i}`])),
-    differentiable: differentiable ? pairNumbers.flatMap((i) => [`a${i}`, `b${i}`]) : [],
+    build: (inputs) => pairIndices.map((i) => build(inputs[`a${i}`], inputs[`b${i}`])),
+    reference: (inputs) => pairIndices.map((i) => mapElements(f, inputs[`a${i}`], inputs[`b${i}`])),
+    differentiable: differentiable ? pairIndices.flatMap((i) => [`a${i}`, `b${i}`]) : [],
   };
 }
 
-function unary(
+function unaryCase(
   build: (x: Node) => Node,
   f: (x: number) => number,
   values: (shape: readonly Dims[string][]) => InputSpec = (shape) => float(shape, 2),
@@ -76,15 +76,15 @@ function unary(
     sizes: matrixSizes,
     inputs: ({ rows, columns }) => ({ x: values([rows, columns]), y: values([]), z: values([3, 1, columns]) }),
     build: ({ x, y, z }) => [build(x), build(y), build(z)],
-    reference: ({ x, y, z }) => [x, y, z].map((value) => elementwise(f, value)),
+    reference: ({ x, y, z }) => [x, y, z].map((value) => mapElements(f, value)),
     differentiable: ["x", "y", "z"],
   };
 }
 
 /** Few values, so that some are equal. */
-const small = (shape: readonly Dims[string][]): InputSpec => integers(shape, "float32", -1, 1);
-const bits = (shape: readonly Dims[string][]): InputSpec => integers(shape, "bool", 0, 1);
-const positive = (shape: readonly Dims[string][]): InputSpec => between(shape, 0.2, 3);
+const smallIntegers = (shape: readonly Dims[string][]): InputSpec => integers(shape, "float32", -1, 1);
+const booleans = (shape: readonly Dims[string][]): InputSpec => integers(shape, "bool", 0, 1);
+const positiveFloats = (shape: readonly Dims[string][]): InputSpec => between(shape, 0.2, 3);
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
@@ -103,7 +103,7 @@ function geluTanh(x: number): number {
   return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 }
 
-const integerArithmetic = (build: Binary, f: (a: number, b: number) => number): OperationCase => ({
+const integerCase = (build: BinaryOperation, f: (a: number, b: number) => number): OperationCase => ({
   title: "integers",
   sizes: matrixSizes,
   inputs: ({ rows, columns }) => ({
@@ -113,16 +113,19 @@ const integerArithmetic = (build: Binary, f: (a: number, b: number) => number): 
     d: integers([rows, columns], "int64", 1, 9),
   }),
   build: ({ a, b, c, d }) => [build(a, b), build(c, d)],
-  reference: ({ a, b, c, d }) => [elementwise(f, a, b), elementwise(f, c, d)],
+  reference: ({ a, b, c, d }) => [mapElements(f, a, b), mapElements(f, c, d)],
   differentiable: [],
 });
 
-const truth = (f: (a: number, b: number) => boolean) => (a: number, b: number) => (f(a, b) ? 1 : 0);
+const asNumber = (f: (a: number, b: number) => boolean) => (a: number, b: number) => (f(a, b) ? 1 : 0);
 
-const comparison = (build: Binary, f: (a: number, b: number) => boolean): [OperationCase, OperationCase] => [
-  binary(build, truth(f), { differentiable: false, left: small, right: small }),
+const comparisonCases = (
+  build: BinaryOperation,
+  f: (a: number, b: number) => boolean,
+): [OperationCase, OperationCase] => [
+  binaryCase(build, asNumber(f), { differentiable: false, left: smallIntegers, right: smallIntegers }),
   {
-    ...binary(build, truth(f), {
+    ...binaryCase(build, asNumber(f), {
       differentiable: false,
       left: (shape) => integers(shape, "int64", 0, 2),
       right: (shape) => integers(shape, "int64", 0, 2),
@@ -131,10 +134,10 @@ const comparison = (build: Binary, f: (a: number, b: number) => boolean): [Opera
   },
 ];
 
-const rounded = (x: number): number => Math.round(x * 8) / 8;
+const roundToEighth = (x: number): number => Math.round(x * 8) / 8;
 const eighths = (shape: readonly Dims[string][]): InputSpec => ({
   ...float(shape),
-  values: (random, n) => Array.from({ length: n }, () => rounded(random.normal() * 3)),
+  values: (random, n) => Array.from({ length: n }, () => roundToEighth(random.normal() * 3)),
 });
 
 const castCases: [OperationCase, OperationCase, OperationCase] = [
@@ -154,7 +157,7 @@ const castCases: [OperationCase, OperationCase, OperationCase] = [
     inputs: ({ rows, columns }) => ({
       a: integers([rows, columns], "int32", -9, 9),
       b: integers([rows, columns], "int64", -9, 9),
-      c: bits([rows, columns]),
+      c: booleans([rows, columns]),
     }),
     build: (inputs) => ["a", "b", "c"].map((name) => ops.cast(inputs[name], "float32")),
     reference: ({ a, b, c }) => [a, b, c],
@@ -166,62 +169,63 @@ const castCases: [OperationCase, OperationCase, OperationCase] = [
     inputs: ({ rows, columns }) => ({ x: eighths([rows, columns]) }),
     build: ({ x }) => [ops.cast(x, "int32"), ops.cast(x, "int64"), ops.cast(x, "bool")],
     reference: ({ x }) => [
-      elementwise(Math.trunc, x),
-      elementwise(Math.trunc, x),
-      elementwise((v) => (v === 0 ? 0 : 1), x),
+      mapElements(Math.trunc, x),
+      mapElements(Math.trunc, x),
+      mapElements((v) => (v === 0 ? 0 : 1), x),
     ],
     differentiable: [],
   },
 ];
 
-const choose = (condition: Plain, a: Plain, b: Plain): Plain => elementwise((c, x, y) => (c ? x : y), condition, a, b);
+const selectElements = (condition: PlainArray, a: PlainArray, b: PlainArray): PlainArray =>
+  mapElements((c, x, y) => (c ? x : y), condition, a, b);
 
 export const elementwiseCases = {
-  add: [binary(ops.add, (a, b) => a + b), integerArithmetic(ops.add, (a, b) => a + b)],
-  sub: [binary(ops.sub, (a, b) => a - b), integerArithmetic(ops.sub, (a, b) => a - b)],
-  mul: [binary(ops.mul, (a, b) => a * b), integerArithmetic(ops.mul, (a, b) => a * b)],
+  add: [binaryCase(ops.add, (a, b) => a + b), integerCase(ops.add, (a, b) => a + b)],
+  sub: [binaryCase(ops.sub, (a, b) => a - b), integerCase(ops.sub, (a, b) => a - b)],
+  mul: [binaryCase(ops.mul, (a, b) => a * b), integerCase(ops.mul, (a, b) => a * b)],
   div: [
-    binary(ops.div, (a, b) => a / b, { right: (shape) => between(shape, 0.5, 2) }),
-    integerArithmetic(ops.div, (a, b) => Math.trunc(a / b)),
+    binaryCase(ops.div, (a, b) => a / b, { right: (shape) => between(shape, 0.5, 2) }),
+    integerCase(ops.div, (a, b) => Math.trunc(a / b)),
   ],
-  minimum: [binary(ops.minimum, Math.min), integerArithmetic(ops.minimum, Math.min)],
-  maximum: [binary(ops.maximum, Math.max), integerArithmetic(ops.maximum, Math.max)],
-  neg: [unary(ops.neg, (x) => -x)],
-  exp: [unary(ops.exp, Math.exp, float)],
-  log: [unary(ops.log, Math.log, positive)],
-  sqrt: [unary(ops.sqrt, Math.sqrt, positive)],
-  abs: [unary(ops.abs, Math.abs, awayFromZero)],
-  tanh: [unary(ops.tanh, Math.tanh)],
-  sigmoid: [unary(ops.sigmoid, sigmoid)],
-  erf: [unary(ops.erf, erf, float)],
-  silu: [unary(ops.silu, (x) => x * sigmoid(x))],
-  gelu: [unary(ops.gelu, (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)))],
-  geluTanh: [unary(ops.geluTanh, geluTanh)],
-  less: comparison(ops.less, (a, b) => a < b),
-  lessEqual: comparison(ops.lessEqual, (a, b) => a <= b),
-  equal: comparison(ops.equal, (a, b) => a === b),
+  minimum: [binaryCase(ops.minimum, Math.min), integerCase(ops.minimum, Math.min)],
+  maximum: [binaryCase(ops.maximum, Math.max), integerCase(ops.maximum, Math.max)],
+  neg: [unaryCase(ops.neg, (x) => -x)],
+  exp: [unaryCase(ops.exp, Math.exp, float)],
+  log: [unaryCase(ops.log, Math.log, positiveFloats)],
+  sqrt: [unaryCase(ops.sqrt, Math.sqrt, positiveFloats)],
+  abs: [unaryCase(ops.abs, Math.abs, awayFromZero)],
+  tanh: [unaryCase(ops.tanh, Math.tanh)],
+  sigmoid: [unaryCase(ops.sigmoid, sigmoid)],
+  erf: [unaryCase(ops.erf, erf, float)],
+  silu: [unaryCase(ops.silu, (x) => x * sigmoid(x))],
+  gelu: [unaryCase(ops.gelu, (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)))],
+  geluTanh: [unaryCase(ops.geluTanh, geluTanh)],
+  less: comparisonCases(ops.less, (a, b) => a < b),
+  lessEqual: comparisonCases(ops.lessEqual, (a, b) => a <= b),
+  equal: comparisonCases(ops.equal, (a, b) => a === b),
   and: [
-    binary(
+    binaryCase(
       ops.and,
-      truth((a, b) => a + b === 2),
-      { differentiable: false, left: bits, right: bits },
+      asNumber((a, b) => a + b === 2),
+      { differentiable: false, left: booleans, right: booleans },
     ),
   ],
   or: [
-    binary(
+    binaryCase(
       ops.or,
-      truth((a, b) => a + b > 0),
-      { differentiable: false, left: bits, right: bits },
+      asNumber((a, b) => a + b > 0),
+      { differentiable: false, left: booleans, right: booleans },
     ),
   ],
-  not: [{ ...unary(ops.not, (x) => 1 - x, bits), differentiable: [] }],
+  not: [{ ...unaryCase(ops.not, (x) => 1 - x, booleans), differentiable: [] }],
   where: [
     {
       title: "condition and values broadcast",
       sizes: matrixSizes,
       inputs: ({ rows, columns }) => ({
-        column: bits([rows, 1]),
-        full: bits([3, rows, columns]),
+        column: booleans([rows, 1]),
+        full: booleans([3, rows, columns]),
         a: float([rows, columns]),
         b: float([columns]),
         c: float([]),
@@ -233,19 +237,19 @@ export const elementwiseCases = {
         ops.where(full, a, 0.5),
       ],
       reference: ({ column, full, a, b, c }) => [
-        choose(column, a, b),
-        choose(full, b, a),
-        choose(column, c, b),
-        choose(full, a, { shape: [], data: [0.5] }),
+        selectElements(column, a, b),
+        selectElements(full, b, a),
+        selectElements(column, c, b),
+        selectElements(full, a, { shape: [], data: [0.5] }),
       ],
       differentiable: ["a", "b", "c"],
     },
     {
       title: "integers",
       sizes: matrixSizes,
-      inputs: ({ rows, columns }) => ({ condition: bits([rows, columns]), a: integers([columns], "int32", -9, 9) }),
+      inputs: ({ rows, columns }) => ({ condition: booleans([rows, columns]), a: integers([columns], "int32", -9, 9) }),
       build: ({ condition, a }) => ops.where(condition, a, intScalar(-1)),
-      reference: ({ condition, a }) => choose(condition, a, { shape: [], data: [-1] }),
+      reference: ({ condition, a }) => selectElements(condition, a, { shape: [], data: [-1] }),
       differentiable: [],
     },
   ],
@@ -264,7 +268,7 @@ export const elementwiseCases = {
       sizes: matrixSizes,
       inputs: ({ rows, columns }) => ({ x: float([rows, columns]), held: fixed([], [1.5]) }),
       build: ({ x, held }) => ops.mul(ops.stopGradient(held), ops.mul(x, x)),
-      reference: ({ x, held }) => elementwise((a, h) => h * a * a, x, held),
+      reference: ({ x, held }) => mapElements((a, h) => h * a * a, x, held),
       differentiable: ["x"],
     },
   ],
@@ -274,8 +278,8 @@ export const elementwiseCases = {
       sizes: matrixSizes,
       inputs: ({ rows, columns }) => ({ x: float([rows, columns]), y: float([rows, columns]) }),
       build: ({ x, y }) => ops.withGradientOf(ops.mul(x, x), ops.mul(x, y)),
-      reference: ({ x }) => elementwise((a) => a * a, x),
-      differentiated: ({ x, y }) => elementwise((a, b) => a * a + a * b, x, y),
+      reference: ({ x }) => mapElements((a) => a * a, x),
+      gradientReference: ({ x, y }) => mapElements((a, b) => a * a + a * b, x, y),
       differentiable: ["x", "y"],
     },
   ],

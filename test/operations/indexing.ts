@@ -1,41 +1,47 @@
-import { mul } from "../../src/graph/ops/elementwise.js";
-import * as ops from "../../src/graph/ops/indexing.js";
-import { argMax, reduceMax, reduceMean, reduceSum } from "../../src/graph/ops/reduce.js";
+import { mul } from "../../src/engine/graph/ops/elementwise.js";
+import * as ops from "../../src/engine/graph/ops/indexing.js";
+import { argMax, reduceMax, reduceMean, reduceSum } from "../../src/engine/graph/ops/reduce.js";
 import { fixed, float, ids, integers, matrixSizes, type OperationCase, type Sizes } from "./case.js";
-import { alongLastAxis, at, plain, sum, type Plain } from "./plain.js";
+import { mapLastAxis, elementAt, buildArray, sum, type PlainArray } from "./plain.js";
 
 const idTypes = ["int32", "int64"] as const;
 
-const gathered = (table: Plain, rows: Plain): Plain =>
-  plain([rows.shape[0], ...table.shape.slice(1)], ([i, ...rest]) => rowAt(table, rows.data[i], rest));
+const gatherRows = (table: PlainArray, rows: PlainArray): PlainArray =>
+  buildArray([rows.shape[0], ...table.shape.slice(1)], ([i, ...rest]) => elementOfRow(table, rows.data[i], rest));
 
 /** table[row, ...rest]; a table of one row is not a broadcast one. */
-const rowAt = (table: Plain, row: number, rest: readonly number[]): number => at(table, [row, ...rest]);
+const elementOfRow = (table: PlainArray, row: number, rest: readonly number[]): number =>
+  elementAt(table, [row, ...rest]);
 
-const scattered = (values: Plain, rows: Plain, length: number): Plain =>
-  plain([length, ...values.shape.slice(1)], ([row, ...rest]) =>
-    sum(rows.data.flatMap((id, i) => (id === row ? [at(values, [i, ...rest])] : []))),
+const scatterAddRows = (values: PlainArray, rows: PlainArray, length: number): PlainArray =>
+  buildArray([length, ...values.shape.slice(1)], ([row, ...rest]) =>
+    sum(rows.data.flatMap((id, i) => (id === row ? [elementAt(values, [i, ...rest])] : []))),
   );
 
-const picked = (x: Plain, index: Plain): Plain => ({
+const pickLastAxis = (x: PlainArray, index: PlainArray): PlainArray => ({
   shape: index.shape,
-  data: alongLastAxis((vector, i) => vector[index.data[i]], x).data,
+  data: mapLastAxis((vector, i) => vector[index.data[i]], x).data,
 });
 
-const placed = (values: Plain, index: Plain, length: number): Plain =>
-  plain([...values.shape, length], (position) => {
+const placeLastAxis = (values: PlainArray, index: PlainArray, length: number): PlainArray =>
+  buildArray([...values.shape, length], (position) => {
     const before = position.slice(0, -1);
-    return at(index, before) === position[position.length - 1] ? at(values, before) : 0;
+    return elementAt(index, before) === position[position.length - 1] ? elementAt(values, before) : 0;
   });
 
 /** Sums (or other folds) over axes, by visiting every element once. */
-function reduced(x: Plain, axes: readonly number[], keepDims: boolean, fold: (values: number[]) => number): Plain {
+function reduceAxes(
+  x: PlainArray,
+  axes: readonly number[],
+  keepDims: boolean,
+  fold: (values: number[]) => number,
+): PlainArray {
   const kept = x.shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
-  const { data } = plain(kept, (index) => {
-    const inside = plain(
+  const { data } = buildArray(kept, (index) => {
+    const inside = buildArray(
       x.shape.map((size, axis) => (axes.includes(axis) ? size : 1)),
       (offset) =>
-        at(
+        elementAt(
           x,
           offset.map((position, axis) => (axes.includes(axis) ? position : index[axis])),
         ),
@@ -48,7 +54,7 @@ function reduced(x: Plain, axes: readonly number[], keepDims: boolean, fold: (va
 const maximum = (values: number[]): number => Math.max(...values);
 const mean = (values: number[]): number => sum(values) / values.length;
 
-const takeSizes: readonly Sizes[] = [
+const gatherSizes: readonly Sizes[] = [
   { rows: 3, taken: 7 },
   { rows: 1, taken: 3 },
   { rows: 5, taken: 1 },
@@ -58,7 +64,7 @@ const takeSizes: readonly Sizes[] = [
 export const indexingCases = {
   gatherRows: idTypes.map((dtype): OperationCase => ({
     title: `${dtype} row numbers, repeated`,
-    sizes: takeSizes,
+    sizes: gatherSizes,
     inputs: ({ rows, taken }) => ({
       table: float([rows, 5]),
       cube: float([rows, 1, 3]),
@@ -71,15 +77,15 @@ export const indexingCases = {
       ops.gatherRows(vector, taken),
     ],
     reference: ({ table, cube, vector, taken }) => [
-      gathered(table, taken),
-      gathered(cube, taken),
-      gathered(vector, taken),
+      gatherRows(table, taken),
+      gatherRows(cube, taken),
+      gatherRows(vector, taken),
     ],
     differentiable: ["table", "cube", "vector"],
   })),
   scatterAddRows: idTypes.map((dtype): OperationCase => ({
     title: `${dtype} row numbers, repeated`,
-    sizes: takeSizes,
+    sizes: gatherSizes,
     inputs: ({ rows, taken }) => ({
       values: float([taken, 5]),
       cube: float([taken, 3, 1]),
@@ -94,14 +100,14 @@ export const indexingCases = {
       rowsGiver,
     ],
     reference: ({ values, cube, vector, target, rowsGiver }, { rows }) => [
-      scattered(values, target, rows),
-      scattered(cube, target, rows),
-      scattered(vector, target, rows),
+      scatterAddRows(values, target, rows),
+      scatterAddRows(cube, target, rows),
+      scatterAddRows(vector, target, rows),
       rowsGiver,
     ],
     differentiable: ["values", "cube", "vector", "rowsGiver"],
   })),
-  routeRows: [
+  gatherRowsWithInverse: [
     {
       title: "a permutation with fillers that receive no gradient",
       sizes: [{ slots: 5 }],
@@ -111,9 +117,9 @@ export const indexingCases = {
         slotOf: fixed([3], [1, 2, 0], "int64"),
         mask: fixed([slots, 1], [1, 1, 1, 0, 0]),
       }),
-      build: ({ x, source, slotOf, mask }) => mul(ops.routeRows(x, source, slotOf), mask),
+      build: ({ x, source, slotOf, mask }) => mul(ops.gatherRowsWithInverse(x, source, slotOf), mask),
       reference: ({ x, source, mask }) =>
-        plain([5, 7], ([slot, column]) => mask.data[slot] * at(x, [source.data[slot], column])),
+        buildArray([5, 7], ([slot, column]) => mask.data[slot] * elementAt(x, [source.data[slot], column])),
       differentiable: ["x", "mask"],
     },
   ],
@@ -134,9 +140,9 @@ export const indexingCases = {
       ops.pick(vector, one),
     ],
     reference: ({ x, cube, vector, index, cubeIndex, one }) => [
-      picked(x, index),
-      picked(cube, cubeIndex),
-      picked(vector, one),
+      pickLastAxis(x, index),
+      pickLastAxis(cube, cubeIndex),
+      pickLastAxis(vector, one),
     ],
     differentiable: ["x", "cube", "vector"],
   })),
@@ -154,8 +160,8 @@ export const indexingCases = {
       ops.place(square, squareIndex, 5),
     ],
     reference: ({ x, square, index, squareIndex }, { columns }) => [
-      placed(x, index, columns),
-      placed(square, squareIndex, 5),
+      placeLastAxis(x, index, columns),
+      placeLastAxis(square, squareIndex, 5),
     ],
     differentiable: ["x", "square"],
   })),
@@ -175,14 +181,14 @@ export const indexingCases = {
         reduceMean(x, [-1], true),
       ],
       reference: ({ x }) => [
-        reduced(x, [0, 1, 2], false, sum),
-        reduced(x, [0], false, sum),
-        reduced(x, [2], true, sum),
-        reduced(x, [0, 2], false, sum),
-        reduced(x, [1, 2], true, sum),
+        reduceAxes(x, [0, 1, 2], false, sum),
+        reduceAxes(x, [0], false, sum),
+        reduceAxes(x, [2], true, sum),
+        reduceAxes(x, [0, 2], false, sum),
+        reduceAxes(x, [1, 2], true, sum),
         x,
-        reduced(x, [1], false, mean),
-        reduced(x, [2], true, mean),
+        reduceAxes(x, [1], false, mean),
+        reduceAxes(x, [2], true, mean),
       ],
       differentiable: ["x"],
     },
@@ -191,7 +197,7 @@ export const indexingCases = {
       sizes: matrixSizes.filter(({ rows }) => rows > 0),
       inputs: ({ rows, columns }) => ({ x: float([rows, 3, columns]) }),
       build: ({ x }) => [reduceMean(x), reduceMean(x, [0])],
-      reference: ({ x }) => [reduced(x, [0, 1, 2], false, mean), reduced(x, [0], false, mean)],
+      reference: ({ x }) => [reduceAxes(x, [0, 1, 2], false, mean), reduceAxes(x, [0], false, mean)],
       differentiable: ["x"],
     },
     {
@@ -202,7 +208,7 @@ export const indexingCases = {
         y: integers([rows, columns], "int64", -9, 9),
       }),
       build: ({ x, y }) => [reduceSum(x), reduceSum(y, [0])],
-      reference: ({ x, y }) => [reduced(x, [0, 1], false, sum), reduced(y, [0], false, sum)],
+      reference: ({ x, y }) => [reduceAxes(x, [0, 1], false, sum), reduceAxes(y, [0], false, sum)],
       differentiable: [],
     },
   ],
@@ -212,7 +218,7 @@ export const indexingCases = {
       sizes: matrixSizes,
       inputs: ({ rows, columns }) => ({ x: float([rows, 3, columns]) }),
       build: ({ x }) => [reduceMax(x, [-1]), reduceMax(x, [1, 2], true), reduceMax(x, [])],
-      reference: ({ x }) => [reduced(x, [2], false, maximum), reduced(x, [1, 2], true, maximum), x],
+      reference: ({ x }) => [reduceAxes(x, [2], false, maximum), reduceAxes(x, [1, 2], true, maximum), x],
       differentiable: ["x"],
     },
     {
@@ -220,7 +226,7 @@ export const indexingCases = {
       sizes: matrixSizes.filter(({ rows }) => rows > 0),
       inputs: ({ rows, columns }) => ({ x: float([rows, columns]) }),
       build: ({ x }) => [reduceMax(x, [0]), reduceMax(x)],
-      reference: ({ x }) => [reduced(x, [0], false, maximum), reduced(x, [0, 1], false, maximum)],
+      reference: ({ x }) => [reduceAxes(x, [0], false, maximum), reduceAxes(x, [0, 1], false, maximum)],
       differentiable: ["x"],
     },
   ],
@@ -233,7 +239,7 @@ export const indexingCases = {
       reference: ({ x, y }) =>
         [x, y].map((value) => ({
           shape: value.shape.slice(0, -1),
-          data: alongLastAxis((vector) => vector.indexOf(maximum(vector)), value).data,
+          data: mapLastAxis((vector) => vector.indexOf(maximum(vector)), value).data,
         })),
       differentiable: [],
     },

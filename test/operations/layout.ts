@@ -1,55 +1,56 @@
-import * as ops from "../../src/graph/ops/layout.js";
-import { subDims } from "../../src/graph/dim.js";
+import * as ops from "../../src/engine/graph/ops/layout.js";
+import { subDims } from "../../src/engine/graph/dim.js";
 import { addDims, float, integers, matrixSizes, mulDims, sequence, type OperationCase, type Sizes } from "./case.js";
-import { at, plain, type Plain } from "./plain.js";
+import { elementAt, buildArray, type PlainArray } from "./plain.js";
 
-const reshaped = ({ data }: Plain, shape: readonly number[]): Plain => ({ shape, data });
+const reshape = ({ data }: PlainArray, shape: readonly number[]): PlainArray => ({ shape, data });
 
-function sliced(x: Plain, axis: number, start: number, length: number): Plain {
+function sliceAxis(x: PlainArray, axis: number, start: number, length: number): PlainArray {
   const shape = x.shape.map((size, i) => (i === axis ? length : size));
-  return plain(shape, (index) =>
-    at(
+  return buildArray(shape, (index) =>
+    elementAt(
       { ...x },
       index.map((position, i) => (x.shape[i] === 1 ? 0 : i === axis ? position + start : position)),
     ),
   );
 }
 
-function padded(x: Plain, axis: number, before: number, after: number): Plain {
+function padAxis(x: PlainArray, axis: number, before: number, after: number): PlainArray {
   const shape = x.shape.map((size, i) => (i === axis ? before + size + after : size));
-  return plain(shape, (index) => {
+  return buildArray(shape, (index) => {
     const position = index[axis] - before;
-    return position < 0 || position >= x.shape[axis] ? 0 : at(x, index.with(axis, position));
+    return position < 0 || position >= x.shape[axis] ? 0 : elementAt(x, index.with(axis, position));
   });
 }
 
-function joined(axis: number, ...values: readonly Plain[]): Plain {
+function concatArrays(axis: number, ...values: readonly PlainArray[]): PlainArray {
   const shape = values[0].shape.with(
     axis,
     values.reduce((total, value) => total + value.shape[axis], 0),
   );
-  return plain(shape, (index) => {
+  return buildArray(shape, (index) => {
     let position = index[axis];
     const part = values.find((value) => {
       if (position < value.shape[axis]) return true;
       position -= value.shape[axis];
       return false;
     })!;
-    return at(part, index.with(axis, position));
+    return elementAt(part, index.with(axis, position));
   });
 }
 
-const permuted = (x: Plain, permutation: readonly number[]): Plain =>
-  plain(
+const permuteAxes = (x: PlainArray, permutation: readonly number[]): PlainArray =>
+  buildArray(
     permutation.map((axis) => x.shape[axis]),
     (index) =>
-      at(
+      elementAt(
         x,
         x.shape.map((_, axis) => index[permutation.indexOf(axis)]),
       ),
   );
 
-const stretched = (x: Plain, shape: readonly number[]): Plain => plain(shape, (index) => at(x, index));
+const expandTo = (x: PlainArray, shape: readonly number[]): PlainArray =>
+  buildArray(shape, (index) => elementAt(x, index));
 
 /** Sizes with a part of either half empty too. */
 const partSizes: readonly Sizes[] = [
@@ -73,11 +74,11 @@ export const layoutCases = {
         ops.reshape(x, [columns, rows, 6]),
       ],
       reference: ({ x, scalar }, { rows, columns }) => [
-        reshaped(x, [rows * 6 * columns]),
-        reshaped(x, [rows * 2, 3 * columns]),
-        reshaped(x, [rows, 1, 2, 3, columns]),
-        reshaped(scalar, []),
-        reshaped(x, [columns, rows, 6]),
+        reshape(x, [rows * 6 * columns]),
+        reshape(x, [rows * 2, 3 * columns]),
+        reshape(x, [rows, 1, 2, 3, columns]),
+        reshape(scalar, []),
+        reshape(x, [columns, rows, 6]),
       ],
       differentiable: ["x", "scalar"],
     },
@@ -86,7 +87,7 @@ export const layoutCases = {
       sizes: matrixSizes,
       inputs: ({ rows }) => ({ x: sequence([rows, 0, 3], "int32"), y: sequence([rows, 1], "int64") }),
       build: ({ x, y }, { rows }) => [ops.reshape(x, [3, 0, rows]), ops.reshape(y, [rows])],
-      reference: ({ y }, { rows }) => [{ shape: [3, 0, rows], data: [] }, reshaped(y, [rows])],
+      reference: ({ y }, { rows }) => [{ shape: [3, 0, rows], data: [] }, reshape(y, [rows])],
       differentiable: [],
     },
   ],
@@ -106,10 +107,10 @@ export const layoutCases = {
         ops.transpose(z, [0, 2, 1, 3]),
       ],
       reference: ({ x, y, z }) => [
-        permuted(x, [2, 0, 1]),
-        permuted(x, [1, 2, 0]),
-        permuted(y, [1, 0]),
-        permuted(z, [0, 2, 1, 3]),
+        permuteAxes(x, [2, 0, 1]),
+        permuteAxes(x, [1, 2, 0]),
+        permuteAxes(y, [1, 0]),
+        permuteAxes(z, [0, 2, 1, 3]),
       ],
       differentiable: ["x", "y", "z"],
     },
@@ -131,10 +132,10 @@ export const layoutCases = {
         ops.expand(flags, [rows, columns]),
       ],
       reference: ({ x, y, scalar, flags }, { rows, columns }) => [
-        stretched(x, [3, rows, columns]),
-        stretched(y, [rows, columns]),
-        stretched(scalar, [columns, rows]),
-        stretched(flags, [rows, columns]),
+        expandTo(x, [3, rows, columns]),
+        expandTo(y, [rows, columns]),
+        expandTo(scalar, [columns, rows]),
+        expandTo(flags, [rows, columns]),
       ],
       differentiable: ["x", "y", "scalar"],
     },
@@ -151,7 +152,7 @@ export const layoutCases = {
         e: float([rows, own]),
       }),
       build: ({ a, b, c, d, e }) => [ops.concat([a, b, c, a], 0), ops.concat([d, e], -1), ops.concat([a], 1)],
-      reference: ({ a, b, c, d, e }) => [joined(0, a, b, c, a), joined(1, d, e), a],
+      reference: ({ a, b, c, d, e }) => [concatArrays(0, a, b, c, a), concatArrays(1, d, e), a],
       differentiable: ["a", "b", "c", "d", "e"],
     },
     {
@@ -159,7 +160,7 @@ export const layoutCases = {
       sizes: partSizes,
       inputs: ({ rows, own }) => ({ a: sequence([rows], "int64"), b: sequence([own], "int64") }),
       build: ({ a, b }) => ops.concat([b, a], 0),
-      reference: ({ a, b }) => joined(0, b, a),
+      reference: ({ a, b }) => concatArrays(0, b, a),
       differentiable: [],
     },
   ],
@@ -177,10 +178,10 @@ export const layoutCases = {
         rowsGiver,
       ],
       reference: ({ x, rowsGiver }, { rows, own }) => [
-        sliced(x, 0, 0, rows),
-        sliced(x, 0, rows, own),
-        sliced(x, 1, 1, 3),
-        sliced(x, 1, 4, 1),
+        sliceAxis(x, 0, 0, rows),
+        sliceAxis(x, 0, rows, own),
+        sliceAxis(x, 1, 1, 3),
+        sliceAxis(x, 1, 4, 1),
         { shape: [0, 5], data: [] },
         rowsGiver,
       ],
@@ -203,10 +204,10 @@ export const layoutCases = {
         ownGiver,
       ],
       reference: ({ x, y, ownGiver }, { rows, own }) => [
-        sliced(x, 0, 0, rows),
-        sliced(x, 0, rows, own),
-        sliced(x, 0, rows + own, 2),
-        sliced(y, 1, 2, 1),
+        sliceAxis(x, 0, 0, rows),
+        sliceAxis(x, 0, rows, own),
+        sliceAxis(x, 0, rows + own, 2),
+        sliceAxis(y, 1, 2, 1),
         y,
         ownGiver,
       ],
@@ -226,10 +227,10 @@ export const layoutCases = {
         ops.pad(x, 0, 0, 0),
       ],
       reference: ({ x, y, scalar }, { rows, own }) => [
-        padded(x, 0, own, 2),
-        padded(x, 1, 0, own),
-        padded(y, 0, rows, 0),
-        padded(scalar, 0, 1, rows),
+        padAxis(x, 0, own, 2),
+        padAxis(x, 1, 0, own),
+        padAxis(y, 0, rows, 0),
+        padAxis(scalar, 0, 1, rows),
         x,
       ],
       differentiable: ["x", "y", "scalar"],
@@ -239,7 +240,7 @@ export const layoutCases = {
       sizes: partSizes,
       inputs: ({ rows, own }) => ({ x: sequence([rows], "int32"), y: sequence([own], "int64") }),
       build: ({ x, y }) => [ops.pad(x, 0, 1, 2), ops.pad(y, 0, 2, 1)],
-      reference: ({ x, y }) => [padded(x, 0, 1, 2), padded(y, 0, 2, 1)],
+      reference: ({ x, y }) => [padAxis(x, 0, 1, 2), padAxis(y, 0, 2, 1)],
       differentiable: [],
     },
   ],

@@ -1,10 +1,10 @@
-import { constant, extent, intScalar, scalar } from "../../src/graph/ops/constant.js";
-import { add, cast } from "../../src/graph/ops/elementwise.js";
+import { constant, dimValue, intScalar, scalar } from "../../src/engine/graph/ops/leaves.js";
+import { add, cast } from "../../src/engine/graph/ops/elementwise.js";
 import { addDims, float, integers, matrixSizes, mulDims, type OperationCase } from "./case.js";
-import type { Plain } from "./plain.js";
+import type { PlainArray } from "./plain.js";
 
-const number = (value: number): Plain => ({ shape: [], data: [value] });
-const counting: readonly number[] = Array.from({ length: 35 }, (_, i) => i - 10);
+const scalarArray = (value: number): PlainArray => ({ shape: [], data: [value] });
+const counts: readonly number[] = Array.from({ length: 35 }, (_, i) => i - 10);
 
 export const leafCases = {
   constant: [
@@ -13,24 +13,24 @@ export const leafCases = {
       sizes: [{}],
       inputs: () => ({}),
       build: () => [
-        constant("float32", [5, 7], Float32Array.from(counting)),
+        constant("float32", [5, 7], Float32Array.from(counts)),
         constant("float32", [3, 1], Float32Array.of(0.5, -0, 1e-30)),
-        constant("int64", [35], BigInt64Array.from(counting, BigInt)),
-        constant("int32", [7, 5], Int32Array.from(counting)),
+        constant("int64", [35], BigInt64Array.from(counts, BigInt)),
+        constant("int32", [7, 5], Int32Array.from(counts)),
         constant("bool", [3], Uint8Array.of(1, 0, 1)),
         constant("float32", [0, 3], new Float32Array(0)),
         scalar(-2.5),
         intScalar(7),
       ],
       reference: () => [
-        { shape: [5, 7], data: counting },
+        { shape: [5, 7], data: counts },
         { shape: [3, 1], data: [0.5, -0, Math.fround(1e-30)] },
-        { shape: [35], data: counting },
-        { shape: [7, 5], data: counting },
+        { shape: [35], data: counts },
+        { shape: [7, 5], data: counts },
         { shape: [3], data: [1, 0, 1] },
         { shape: [0, 3], data: [] },
-        number(-2.5),
-        number(7),
+        scalarArray(-2.5),
+        scalarArray(7),
       ],
       differentiable: [],
     },
@@ -49,8 +49,8 @@ export const leafCases = {
         { shape: [2, 1], data: [1, 2] },
         { shape: [1, 2], data: [1, 2] },
         { shape: [2], data: [0x3f800000, 0x40000000] },
-        number(0),
-        number(-0),
+        scalarArray(0),
+        scalarArray(-0),
       ],
       differentiable: [],
     },
@@ -94,20 +94,20 @@ export const leafCases = {
       differentiable: ["x", "w"],
     },
   ],
-  extent: [
+  dimValue: [
     {
       title: "named sizes, their sums and products",
       sizes: matrixSizes,
       inputs: ({ rows, columns }) => ({ x: float([rows, columns]) }),
       build: ({ x }, { rows, columns }) => [
-        add(x, extent(rows)),
-        extent(mulDims(rows, columns)),
-        extent(addDims(mulDims(rows, rows, 3), mulDims(columns, -2), rows, 5)),
+        add(x, dimValue(rows)),
+        dimValue(mulDims(rows, columns)),
+        dimValue(addDims(mulDims(rows, rows, 3), mulDims(columns, -2), rows, 5)),
       ],
       reference: ({ x }, { rows, columns }) => [
         { shape: x.shape, data: x.data.map((v) => v + rows) },
-        number(rows * columns),
-        number(3 * rows * rows - 2 * columns + rows + 5),
+        scalarArray(rows * columns),
+        scalarArray(3 * rows * rows - 2 * columns + rows + 5),
       ],
       differentiable: ["x"],
     },

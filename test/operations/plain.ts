@@ -1,5 +1,5 @@
 /** Arrays in float64 and loops over their indices: what the operations are checked against. */
-export interface Plain {
+export interface PlainArray {
   readonly shape: readonly number[];
   readonly data: readonly number[];
 }
@@ -11,7 +11,7 @@ export function count(shape: readonly number[]): number {
 }
 
 /** An array made element by element. */
-export function plain(shape: readonly number[], element: (index: Index) => number): Plain {
+export function buildArray(shape: readonly number[], element: (index: Index) => number): PlainArray {
   const data = Array.from({ length: count(shape) }, (_, flat) => {
     const index: number[] = Array.from({ length: shape.length });
     let rest = flat;
@@ -25,14 +25,14 @@ export function plain(shape: readonly number[], element: (index: Index) => numbe
 }
 
 /** x[index], where x may have size-1 axes and fewer axes than the index, as in NumPy's broadcasting. */
-export function at(x: Plain, index: Index): number {
+export function elementAt(x: PlainArray, index: Index): number {
   const lead = index.length - x.shape.length;
   let flat = 0;
   x.shape.forEach((size, axis) => (flat = flat * size + (size === 1 ? 0 : index[lead + axis])));
   return x.data[flat];
 }
 
-export function broadcast(...shapes: readonly (readonly number[])[]): number[] {
+export function broadcastShapes(...shapes: readonly (readonly number[])[]): number[] {
   const rank = Math.max(...shapes.map((shape) => shape.length));
   return Array.from({ length: rank }, (_, axis) => {
     const sizes = shapes.map((shape) => shape[axis - rank + shape.length] ?? 1);
@@ -41,12 +41,14 @@ export function broadcast(...shapes: readonly (readonly number[])[]): number[] {
 }
 
 /** f over the elements of arrays that broadcast together. */
-export function elementwise(f: (...values: number[]) => number, ...arrays: readonly Plain[]): Plain {
-  return plain(broadcast(...arrays.map(({ shape }) => shape)), (index) => f(...arrays.map((x) => at(x, index))));
+export function mapElements(f: (...values: number[]) => number, ...arrays: readonly PlainArray[]): PlainArray {
+  return buildArray(broadcastShapes(...arrays.map(({ shape }) => shape)), (index) =>
+    f(...arrays.map((x) => elementAt(x, index))),
+  );
 }
 
 /** f over the vectors of the last axis; it gives a vector, whose length becomes the last axis, or a number. */
-export function alongLastAxis(f: (vector: number[], position: number) => number[] | number, x: Plain): Plain {
+export function mapLastAxis(f: (vector: number[], position: number) => number[] | number, x: PlainArray): PlainArray {
   const width = x.shape[x.shape.length - 1];
   const lead = x.shape.slice(0, -1);
   const results = Array.from({ length: count(lead) }, (_, i) => f(x.data.slice(i * width, (i + 1) * width), i));

@@ -1,12 +1,12 @@
-import type { Dim } from "../../src/graph/dim.js";
-import { addMatmul, matmul, type MatmulAttributes } from "../../src/graph/ops/matmul.js";
-import { dropout } from "../../src/graph/ops/dropout.js";
-import { int8GradientMatmul, int8Matmul } from "../../src/graph/ops/int8.js";
-import { dequantize, quantisedMatmul } from "../../src/graph/ops/quantised.js";
-import { RandomStream } from "../../src/tensor/random.js";
-import type { DType } from "../../src/tensor/dtype.js";
+import type { Dim } from "../../src/engine/graph/dim.js";
+import { addMatmul, matmul, type MatmulAttributes } from "../../src/engine/graph/ops/matmul.js";
+import { dropout } from "../../src/engine/graph/ops/dropout.js";
+import { int8GradientMatmul, int8Matmul } from "../../src/engine/graph/ops/int8.js";
+import { dequantize, quantizedMatmul } from "../../src/engine/graph/ops/quantized.js";
+import { RandomStream } from "../../src/core/random/random-stream.js";
+import type { DType } from "../../src/engine/tensor/dtype.js";
 import { between, float, integers, matrixSizes, type Dims, type OperationCase, type Sizes } from "./case.js";
-import { at, broadcast, plain, range, sum, type Plain } from "./plain.js";
+import { elementAt, broadcastShapes, buildArray, range, sum, type PlainArray } from "./plain.js";
 
 const transposes = [
   { transposeA: false, transposeB: false, alpha: 1 },
@@ -16,19 +16,23 @@ const transposes = [
 ];
 
 /** alpha * op(a) op(b), element by element. */
-function product(a: Plain, b: Plain, { transposeA, transposeB, alpha }: MatmulAttributes): Plain {
-  const last = (x: Plain, back: number) => x.shape[x.shape.length - back];
+function matmulReference(
+  a: PlainArray,
+  b: PlainArray,
+  { transposeA, transposeB, alpha }: MatmulAttributes,
+): PlainArray {
+  const last = (x: PlainArray, back: number) => x.shape[x.shape.length - back];
   const [rows, inner] = transposeA ? [last(a, 1), last(a, 2)] : [last(a, 2), last(a, 1)];
   const columns = transposeB ? last(b, 2) : last(b, 1);
   // Size-1 matrices must not be taken for broadcast ones, so only the leading axes broadcast.
-  const lead = broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2));
-  return plain([...lead, rows, columns], (index) => {
+  const lead = broadcastShapes(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  return buildArray([...lead, rows, columns], (index) => {
     const [row, column] = index.slice(-2);
     const before = index.slice(0, -2);
     const terms = range(inner).map(
       (k) =>
-        at(a, [...before, ...(transposeA ? [k, row] : [row, k])]) *
-        at(b, [...before, ...(transposeB ? [column, k] : [k, column])]),
+        elementAt(a, [...before, ...(transposeA ? [k, row] : [row, k])]) *
+        elementAt(b, [...before, ...(transposeB ? [column, k] : [k, column])]),
     );
     return alpha * sum(terms);
   });
@@ -51,10 +55,10 @@ const batchedSizes: readonly Sizes[] = [
   { batch: 3, rows: 3, inner: 0, columns: 5 },
 ];
 /** ONNX Runtime refuses an empty batch beside a stretched one. */
-const noBatch: Sizes = { batch: 0, rows: 3, inner: 1, columns: 5 };
+const emptyBatch: Sizes = { batch: 0, rows: 3, inner: 1, columns: 5 };
 
 /** Leading dimensions of the factors: the same, stretched, missing on one side. */
-const leads: readonly (readonly [left: readonly (string | number)[], right: readonly (string | number)[]])[] = [
+const leadingAxes: readonly (readonly [left: readonly (string | number)[], right: readonly (string | number)[]])[] = [
   [["batch"], ["batch"]],
   [
     ["batch", 3],
@@ -65,13 +69,13 @@ const leads: readonly (readonly [left: readonly (string | number)[], right: read
   [[], [2, "batch"]],
 ];
 
-const stretched = (left: readonly unknown[], right: readonly unknown[]): boolean =>
+const isBroadcast = (left: readonly unknown[], right: readonly unknown[]): boolean =>
   left.length !== right.length || left.some((dim, i) => dim !== right[i]);
 
-const named = (lead: readonly (string | number)[], dims: Dims): Dim[] =>
+const resolveDims = (lead: readonly (string | number)[], dims: Dims): Dim[] =>
   lead.map((dim) => (typeof dim === "number" ? dim : dims[dim]));
 
-const swap = <T>([a, b]: readonly [T, T], when: boolean): readonly [T, T] => (when ? [b, a] : [a, b]);
+const swapIf = <T>([a, b]: readonly [T, T], when: boolean): readonly [T, T] => (when ? [b, a] : [a, b]);
 
 const matmulCases = transposes.flatMap((options): OperationCase[] => {
   const { transposeA, transposeB, alpha } = options;
@@ -81,22 +85,22 @@ const matmulCases = transposes.flatMap((options): OperationCase[] => {
       title: name,
       sizes: productSizes,
       inputs: ({ rows, inner, columns }) => ({
-        a: float(swap([rows, inner], transposeA)),
-        b: float(swap([inner, columns], transposeB)),
+        a: float(swapIf([rows, inner], transposeA)),
+        b: float(swapIf([inner, columns], transposeB)),
       }),
       build: ({ a, b }) => matmul(a, b, options),
-      reference: ({ a, b }) => product(a, b, options),
+      reference: ({ a, b }) => matmulReference(a, b, options),
       differentiable: ["a", "b"],
     },
-    ...leads.map(([left, right]): OperationCase => ({
+    ...leadingAxes.map(([left, right]): OperationCase => ({
       title: `${name}, [${[...left, ".."].join(", ")}] x [${[...right, ".."].join(", ")}]`,
-      sizes: stretched(left, right) ? batchedSizes : [...batchedSizes, noBatch],
+      sizes: isBroadcast(left, right) ? batchedSizes : [...batchedSizes, emptyBatch],
       inputs: (dims) => ({
-        a: float([...named(left, dims), ...swap([dims.rows, dims.inner], transposeA)]),
-        b: float([...named(right, dims), ...swap([dims.inner, dims.columns], transposeB)]),
+        a: float([...resolveDims(left, dims), ...swapIf([dims.rows, dims.inner], transposeA)]),
+        b: float([...resolveDims(right, dims), ...swapIf([dims.inner, dims.columns], transposeB)]),
       }),
       build: ({ a, b }) => matmul(a, b, options),
-      reference: ({ a, b }) => product(a, b, options),
+      reference: ({ a, b }) => matmulReference(a, b, options),
       differentiable: ["a", "b"],
     })),
   ];
@@ -108,13 +112,13 @@ const addMatmulCases = transposes.map((options): OperationCase => {
     title: `c + ${transposeA ? "aT" : "a"} x ${transposeB ? "bT" : "b"}, alpha ${alpha}`,
     sizes: productSizes,
     inputs: ({ rows, inner, columns }) => ({
-      a: float(swap([rows, inner], transposeA)),
-      b: float(swap([inner, columns], transposeB)),
+      a: float(swapIf([rows, inner], transposeA)),
+      b: float(swapIf([inner, columns], transposeB)),
       c: float([rows, columns]),
     }),
     build: ({ a, b, c }) => addMatmul(c, a, b, options),
     reference: ({ a, b, c }) => {
-      const { shape, data } = product(a, b, options);
+      const { shape, data } = matmulReference(a, b, options);
       return { shape, data: data.map((value, i) => value + c.data[i]) };
     },
     differentiable: ["a", "b", "c"],
@@ -137,20 +141,20 @@ const dequantizeCase = (
   }),
   build: ({ codes, scales, zeroPoints }) => dequantize(codes, scales, zeroPoints, blockSize),
   reference: ({ codes, scales, zeroPoints }) =>
-    plain(codes.shape, ([row, column]) => {
+    buildArray(codes.shape, ([row, column]) => {
       const block = [row, Math.floor(column / blockSize)];
-      return (at(codes, [row, column]) - at(zeroPoints, block)) * at(scales, block);
+      return (elementAt(codes, [row, column]) - elementAt(zeroPoints, block)) * elementAt(scales, block);
     }),
   differentiable: [],
 });
 
 /** Codes as the middle one and offsets from it, in bytes and by element from the same numbers. */
-const quantisedMatmulCase = (bits: 4 | 8): OperationCase => {
+const quantizedMatmulCase = (bits: 4 | 8): OperationCase => {
   const blockSize = 32;
-  const middle = 2 ** (bits - 1);
+  const midpoint = 2 ** (bits - 1);
   const codeType = bits === 4 ? "uint4" : "uint8";
   const codes = (random: RandomStream, count: number) =>
-    Array.from({ length: count }, () => random.integers(0, 2 * middle));
+    Array.from({ length: count }, () => random.integers(0, 2 * midpoint));
   // The bytes hold the codes drawn for "codes" from an equal stream.
   const drawn = (count: number) => codes(new RandomStream(5), count);
   const packed = (count: number) => {
@@ -173,18 +177,19 @@ const quantisedMatmulCase = (bits: 4 | 8): OperationCase => {
       zeroPoints: {
         dtype: codeType,
         shape: [5, 2],
-        values: (_, count) => Array.from({ length: count }, () => middle),
+        values: (_, count) => Array.from({ length: count }, () => midpoint),
         frozen: true,
       },
     }),
     build: ({ x, bytes, scales, codes: elements, zeroPoints }) =>
-      quantisedMatmul(x, { bytes, scales, codes: elements, zeroPoints }, { bits, blockSize }),
+      quantizedMatmul(x, { bytes, scales, codes: elements, zeroPoints }, { bits, blockSize }),
     reference: ({ x, scales, codes: elements }) =>
-      plain([x.shape[0], 5], ([row, out]) =>
+      buildArray([x.shape[0], 5], ([row, out]) =>
         sum(
           range(2 * blockSize).map((k) => {
-            const weight = (at(elements, [out, k]) - middle) * at(scales, [out, Math.floor(k / blockSize)]);
-            return at(x, [row, k]) * weight;
+            const weight =
+              (elementAt(elements, [out, k]) - midpoint) * elementAt(scales, [out, Math.floor(k / blockSize)]);
+            return elementAt(x, [row, k]) * weight;
           }),
         ),
       ),
@@ -198,9 +203,9 @@ const dropoutCase = (title: string, length: number, offset: number): OperationCa
   inputs: ({ rows, columns }) => ({ x: float([rows, columns]), pattern: between([length], 0, 2) }),
   build: ({ x, pattern }) => dropout(x, pattern, offset),
   reference: ({ x, pattern }) =>
-    plain(x.shape, ([row, column]) => {
+    buildArray(x.shape, ([row, column]) => {
       const element = row * x.shape[1] + column;
-      return at(x, [row, column]) * at(pattern, [(element + offset) % length]);
+      return elementAt(x, [row, column]) * elementAt(pattern, [(element + offset) % length]);
     }),
   differentiable: ["x"],
 });
@@ -217,7 +222,7 @@ const int8MatmulCase = (columns: number): OperationCase => ({
   sizes: int8Sizes,
   inputs: ({ rows }) => ({ a: between([rows, 7], -1, 1), b: { ...between([7, columns], -1, 1), frozen: true } }),
   build: ({ a, b }) => int8Matmul(a, b),
-  reference: ({ a, b }) => product(a, b, transposes[0]),
+  reference: ({ a, b }) => matmulReference(a, b, transposes[0]),
   differentiable: [],
   tolerance: int8Tolerance,
 });
@@ -234,10 +239,10 @@ const int8GradientCase = (transposeB: boolean, columns: number): OperationCase =
   sizes: int8Sizes,
   inputs: ({ rows }) => ({
     x: between([rows, 7], -1, 1),
-    weight: { ...between(swap([7, columns], transposeB), -1, 1), frozen: true },
+    weight: { ...between(swapIf([7, columns], transposeB), -1, 1), frozen: true },
   }),
   build: ({ x, weight }) => int8GradientMatmul(x, weight, { transposeB }),
-  reference: ({ x, weight }) => product(x, weight, { transposeA: false, transposeB, alpha: 1 }),
+  reference: ({ x, weight }) => matmulReference(x, weight, { transposeA: false, transposeB, alpha: 1 }),
   differentiable: ["x"],
   tolerance: int8Tolerance,
 });
@@ -254,7 +259,7 @@ export const productCases = {
   ],
   matmul: matmulCases,
   addMatmul: addMatmulCases,
-  quantisedMatmul: [quantisedMatmulCase(4), quantisedMatmulCase(8)],
+  quantizedMatmul: [quantizedMatmulCase(4), quantizedMatmulCase(8)],
   dequantize: [
     dequantizeCase("int8", -128, 127, 16, false),
     dequantizeCase("uint8", 0, 255, 32, false),

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** The built command, as a user runs it. */
-const bin = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const COMMAND_PATH = fileURLToPath(new URL("../../dist/app/cli/main.js", import.meta.url));
 
 export interface CommandResult {
   /** null where a signal ended it. */
@@ -16,15 +16,15 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Called with all that was written to standard error so far; gives the signals to send. */
-  readonly onError?: (err: string, kill: (signal: NodeJS.Signals) => void) => void;
+  readonly onStderr?: (err: string, kill: (signal: NodeJS.Signals) => void) => void;
 }
 
 /** Runs `llamagym` with arguments to its end, without standard input and without W&B. */
 export async function runCommand(
   args: readonly string[],
-  { env = {}, cwd, onError }: CommandOptions = {},
+  { env = {}, cwd, onStderr }: CommandOptions = {},
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [bin, ...args], {
+  const child = spawn(process.execPath, [COMMAND_PATH, ...args], {
     cwd,
     env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1", ...env },
   });
@@ -33,7 +33,7 @@ export async function runCommand(
   child.stdout.on("data", (data: Buffer) => (out += data.toString()));
   child.stderr.on("data", (data: Buffer) => {
     err += data.toString();
-    onError?.(err, (signal) => void child.kill(signal));
+    onStderr?.(err, (signal) => void child.kill(signal));
   });
   child.stdin.end();
   return new Promise((resolve) => child.on("close", (status, signal) => resolve({ status, signal, out, err })));

@@ -1,13 +1,13 @@
-import { Agent } from "../../src/agent/agent.js";
+import { Agent } from "../../src/rl/agent/agent.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../../src/envs/env.js";
-import type { JsonValue } from "../../src/envs/json.js";
+import type { JsonValue } from "../../src/core/json.js";
 import { Discrete } from "../../src/envs/spaces/discrete.js";
 
 export interface CountingOptions {
   /** Steps of an episode; 4 by default. */
   readonly length?: number;
   /** Steps of an episode that was started with a seed. */
-  readonly lengthOf?: (seed: number) => number;
+  readonly lengthForSeed?: (seed: number) => number;
   /** Reward of a step, counted from 0; by default 1 for the action that was shown. */
   readonly reward?: (step: number, action: number) => number;
   /** Whether an episode is stopped rather than ended. */
@@ -23,7 +23,7 @@ export class CountingEnv extends Env<number, number> {
   /** Seeds that it was started with. */
   readonly seeds: number[] = [];
   private steps = 0;
-  private shown = 0;
+  private current = 0;
   private length = 4;
 
   constructor(private readonly options: CountingOptions = {}) {
@@ -33,45 +33,45 @@ export class CountingEnv extends Env<number, number> {
   override reset({ seed }: ResetOptions = {}): ResetResult<number> {
     this.reseed(seed);
     if (seed !== undefined) this.seeds.push(Number(seed));
-    const { length = 4, lengthOf } = this.options;
-    this.length = lengthOf === undefined ? length : lengthOf(Number(seed));
+    const { length = 4, lengthForSeed } = this.options;
+    this.length = lengthForSeed === undefined ? length : lengthForSeed(Number(seed));
     this.steps = 0;
-    return { observation: this.show(), info: {} };
+    return { observation: this.nextObservation(), info: {} };
   }
 
   override step(action: number): StepResult<number> {
     const { reward, isTruncated = false } = this.options;
-    const paid = reward?.(this.steps, action) ?? (action === this.shown % 2 ? 1 : 0);
+    const stepReward = reward?.(this.steps, action) ?? (action === this.current % 2 ? 1 : 0);
     this.steps++;
-    const isOver = this.steps >= this.length;
+    const isDone = this.steps >= this.length;
     return {
-      observation: this.show(),
-      reward: paid,
-      terminated: isOver && !isTruncated,
-      truncated: isOver && isTruncated,
+      observation: this.nextObservation(),
+      reward: stepReward,
+      terminated: isDone && !isTruncated,
+      truncated: isDone && isTruncated,
       info: {},
     };
   }
 
   protected override saveState(): JsonValue {
     if (this.options.isSaved === false) return super.saveState();
-    const { steps, shown, length } = this;
-    return { steps, shown, length };
+    const { steps, current, length } = this;
+    return { steps, shown: current, length };
   }
 
   protected override loadState(state: JsonValue): void {
-    const { steps, shown, length } = state as { steps: number; shown: number; length: number };
-    Object.assign(this, { steps, shown, length });
+    const { steps, current, length } = state as { steps: number; current: number; length: number };
+    Object.assign(this, { steps, shown: current, length });
   }
 
-  private show(): number {
-    this.shown = this.random.integers(0, 10);
-    return this.shown;
+  private nextObservation(): number {
+    this.current = this.random.integers(0, 10);
+    return this.current;
   }
 }
 
 /** Says "even" or "odd" to a number. */
-export class Follower extends Agent<number, number> {
+export class EvenOddAgent extends Agent<number, number> {
   override getSystemPrompt() {
     return "Say it.";
   }

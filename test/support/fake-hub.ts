@@ -35,16 +35,16 @@ export interface Fault {
 }
 
 /** A request that reached a server. */
-export interface SeenRequest {
+export interface RecordedRequest {
   readonly server: "hub" | "storage";
   readonly path: string;
   readonly range: string | undefined;
   readonly authorization: string | undefined;
 }
 
-const LARGE = 1000;
+const LFS_THRESHOLD_BYTES = 1000;
 
-function bytesOf(content: Uint8Array | string): Buffer {
+function toBuffer(content: Uint8Array | string): Buffer {
   return Buffer.from(content);
 }
 
@@ -59,13 +59,13 @@ function gitHash(content: Buffer): string {
 
 /** The hash under which the cache keeps a file. */
 export function blobName(content: Uint8Array | string): string {
-  const bytes = bytesOf(content);
-  return bytes.length >= LARGE ? sha256(bytes) : gitHash(bytes);
+  const bytes = toBuffer(content);
+  return bytes.length >= LFS_THRESHOLD_BYTES ? sha256(bytes) : gitHash(bytes);
 }
 
 /** Two HTTP servers that answer as the Hugging Face hub and its storage do. */
 export class FakeHub {
-  readonly seen: SeenRequest[] = [];
+  readonly requests: RecordedRequest[] = [];
   readonly faults: Fault[] = [];
   /** The address to set as HF_ENDPOINT. */
   endpoint = "";
@@ -103,24 +103,24 @@ export class FakeHub {
 
   /** The paths of the files whose content was asked for, in order. */
   get downloads(): string[] {
-    return this.seen.flatMap(({ path }) => /\/resolve\/[^/]+\/(.*)$/u.exec(path)?.slice(1, 2) ?? []);
+    return this.requests.flatMap(({ path }) => /\/resolve\/[^/]+\/(.*)$/u.exec(path)?.slice(1, 2) ?? []);
   }
 
-  private note(server: "hub" | "storage", request: IncomingMessage): string {
+  private recordRequest(server: "hub" | "storage", request: IncomingMessage): string {
     const path = decodeURIComponent(new URL(request.url ?? "/", "http://fake").pathname);
-    this.seen.push({ server, path, range: request.headers.range, authorization: request.headers.authorization });
+    this.requests.push({ server, path, range: request.headers.range, authorization: request.headers.authorization });
     return path;
   }
 
-  private faultFor(path: string): Fault | undefined {
+  private takeFault(path: string): Fault | undefined {
     const fault = this.faults.find((candidate) => candidate.times > 0 && candidate.path.test(path));
     if (fault !== undefined) fault.times -= 1;
     return fault;
   }
 
   private answerHub(request: IncomingMessage, response: ServerResponse): void {
-    const path = this.note("hub", request);
-    const fault = this.faultFor(path);
+    const path = this.recordRequest("hub", request);
+    const fault = this.takeFault(path);
     if (fault?.status !== undefined || fault?.body !== undefined) {
       response
         .writeHead(fault.status ?? 200, { "Content-Type": "application/json", ...fault.headers })
@@ -135,14 +135,14 @@ export class FakeHub {
     const resolve = /^\/(.+)\/resolve\/([^/]+)\/(.+)$/u.exec(path);
     const [id, revision] = api === null ? [resolve?.[1], resolve?.[2]] : [api[1], api[3]];
     const repository = id === undefined ? undefined : this.repositories.get(id);
-    const refused = this.refusal(request, repository, revision ?? "");
-    if (repository === undefined || refused !== undefined) {
-      const [status, code] = refused ?? [404, "RepoNotFound"];
+    const rejection = this.findRejection(request, repository, revision ?? "");
+    if (repository === undefined || rejection !== undefined) {
+      const [status, code] = rejection ?? [404, "RepoNotFound"];
       response
         .writeHead(status, { "X-Error-Code": code, "Content-Type": "application/json" })
         .end('{"error":"refused"}');
     } else if (api?.[2] === "revision") {
-      json(response, { _id: "1", id, sha: repository.commit, lastModified: "2024-01-01T00:00:00.000Z" });
+      sendJson(response, { _id: "1", id, sha: repository.commit, lastModified: "2024-01-01T00:00:00.000Z" });
     } else if (api !== null) {
       this.answerTree(request, response, repository);
     } else {
@@ -150,7 +150,7 @@ export class FakeHub {
     }
   }
 
-  private refusal(
+  private findRejection(
     request: IncomingMessage,
     repository: FakeRepository | undefined,
     revision: string,
@@ -169,15 +169,21 @@ export class FakeHub {
     const url = new URL(request.url ?? "/", this.endpoint);
     const start = Number(url.searchParams.get("cursor") ?? 0);
     const entries = Object.entries(files).map(([path, content]) => {
-      const bytes = bytesOf(content);
+      const bytes = toBuffer(content);
       const large = { lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: 130 } };
-      return { type: "file", oid: gitHash(bytes), size: bytes.length, path, ...(bytes.length >= LARGE ? large : {}) };
+      return {
+        type: "file",
+        oid: gitHash(bytes),
+        size: bytes.length,
+        path,
+        ...(bytes.length >= LFS_THRESHOLD_BYTES ? large : {}),
+      };
     });
     if (start + 2 < entries.length) {
       url.searchParams.set("cursor", String(start + 2));
       response.setHeader("Link", `<${url.href}>; rel="next"`);
     }
-    json(response, entries.slice(start, start + 2));
+    sendJson(response, entries.slice(start, start + 2));
   }
 
   private answerFile(
@@ -191,21 +197,21 @@ export class FakeHub {
       response.writeHead(404, { "X-Error-Code": "EntryNotFound" }).end();
       return;
     }
-    const bytes = bytesOf(files[path]);
-    if (bytes.length < LARGE) sendRange(request, response, bytes, fault);
+    const bytes = toBuffer(files[path]);
+    if (bytes.length < LFS_THRESHOLD_BYTES) sendRange(request, response, bytes, fault);
     else response.writeHead(302, { Location: `${this.storageEndpoint}/${sha256(bytes)}` }).end();
   }
 
   private answerStorage(request: IncomingMessage, response: ServerResponse): void {
-    const path = this.note("storage", request);
-    const contents = [...this.repositories.values()].flatMap(({ files }) => Object.values(files).map(bytesOf));
+    const path = this.recordRequest("storage", request);
+    const contents = [...this.repositories.values()].flatMap(({ files }) => Object.values(files).map(toBuffer));
     const bytes = contents.find((content) => `/${sha256(content)}` === path);
     if (bytes === undefined) response.writeHead(404).end();
-    else sendRange(request, response, bytes, this.faultFor("/storage"));
+    else sendRange(request, response, bytes, this.takeFault("/storage"));
   }
 }
 
-function json(response: ServerResponse, value: unknown): void {
+function sendJson(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(value));
 }
 

@@ -12,9 +12,9 @@ export interface FakeWandb {
   /** Exit codes of the runs that have ended. */
   readonly exits: number[];
   /** The Authorization headers that came. */
-  readonly keys: Set<string | undefined>;
+  readonly authorizationHeaders: Set<string | undefined>;
   /** The next requests are answered with these statuses instead. */
-  readonly troubles: number[];
+  readonly failureStatuses: number[];
   readonly requests: string[];
   close(): Promise<void>;
 }
@@ -36,37 +36,37 @@ export async function startFakeWandb(): Promise<FakeWandb> {
     config: "{}",
     uploads: new Map<string, string>(),
     exits: [] as number[],
-    keys: new Set<string | undefined>(),
-    troubles: [] as number[],
+    authorizationHeaders: new Set<string | undefined>(),
+    failureStatuses: [] as number[],
     requests: [] as string[],
   };
   const server = createServer((request, response) => {
-    void answer(request).then(({ status, body }) => {
+    void handleRequest(request).then(({ status, body }) => {
       response.statusCode = status;
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify(body));
     });
   });
 
-  async function answer(request: IncomingMessage): Promise<{ status: number; body: unknown }> {
+  async function handleRequest(request: IncomingMessage): Promise<{ status: number; body: unknown }> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString("utf8");
     const url = request.url ?? "";
     state.requests.push(`${request.method} ${url}`);
-    const trouble = state.troubles.shift();
-    if (trouble !== undefined) return { status: trouble, body: { error: "not now" } };
+    const failureStatus = state.failureStatuses.shift();
+    if (failureStatus !== undefined) return { status: failureStatus, body: { error: "not now" } };
     if (url.startsWith("/upload/")) {
       state.uploads.set(decodeURIComponent(url.slice("/upload/".length)), text);
       return { status: 200, body: {} };
     }
-    state.keys.add(request.headers.authorization);
-    if (url === "/graphql") return { status: 200, body: graphql(text) };
-    if (/^\/files\/me\/[^/]+\/[^/]+\/file_stream$/.test(url)) return { status: 200, body: stream(text) };
+    state.authorizationHeaders.add(request.headers.authorization);
+    if (url === "/graphql") return { status: 200, body: handleGraphql(text) };
+    if (/^\/files\/me\/[^/]+\/[^/]+\/file_stream$/.test(url)) return { status: 200, body: handleFileStream(text) };
     return { status: 404, body: {} };
   }
 
-  function graphql(text: string): unknown {
+  function handleGraphql(text: string): unknown {
     const { query, variables } = JSON.parse(text) as { query: string; variables: Record<string, unknown> };
     if (query.includes("createRunFiles")) {
       const files = (variables.files as string[]).map((name) => ({ name, uploadUrl: `${address()}/upload/${name}` }));
@@ -83,7 +83,7 @@ export async function startFakeWandb(): Promise<FakeWandb> {
     return { data: { upsertBucket: { bucket } } };
   }
 
-  function stream(text: string): unknown {
+  function handleFileStream(text: string): unknown {
     const { files, complete, exitcode } = JSON.parse(text) as StreamBody;
     const history = files?.["wandb-history.jsonl"];
     history?.content.forEach((line, index) => (state.history[history.offset + index] = line));

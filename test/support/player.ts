@@ -1,10 +1,10 @@
 import { vi } from "vitest";
-import { Agent } from "../../src/agent/agent.js";
-import type { Extraction } from "../../src/rollout/extraction.js";
-import type { Segment } from "../../src/rollout/turn.js";
+import { Agent } from "../../src/rl/agent/agent.js";
+import type { Extraction } from "../../src/rl/rollout/extraction.js";
+import type { Trajectory } from "../../src/rl/rollout/trajectory.js";
 
 /** Says "a" or "b"; what counts as an action is up to the test. */
-export class Player extends Agent<string, number> {
+export class ScriptedAgent extends Agent<string, number> {
   choices: readonly string[] | undefined = ["a", "b"];
   read: (response: string) => number | Extraction<number> | undefined = (response) => ["a", "b"].indexOf(response);
 
@@ -26,17 +26,17 @@ export class Player extends Agent<string, number> {
 }
 
 /** What the agent's learner is given, in place of training on it. */
-export async function trainedOn(agent: Player): Promise<Segment[]> {
-  const given: Segment[] = [];
-  vi.spyOn(await agent.learner(), "update").mockImplementation(async (segments) => {
-    given.push(...segments);
+export async function captureTrajectories(agent: ScriptedAgent): Promise<Trajectory[]> {
+  const trajectories: Trajectory[] = [];
+  vi.spyOn(await agent.getLearner(), "update").mockImplementation(async (batch) => {
+    trajectories.push(...batch);
     return {};
   });
-  return given;
+  return trajectories;
 }
 
 /** Plays an episode with these rewards to its end. */
-export async function playEpisode(agent: Player, rewards: readonly number[]): Promise<void> {
+export async function playEpisode(agent: ScriptedAgent, rewards: readonly number[]): Promise<void> {
   for (const [i, reward] of rewards.entries()) {
     await agent.act(`Step ${i}`);
     agent.assignReward(reward);

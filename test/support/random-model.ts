@@ -2,10 +2,10 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { saveWeightFolder, writeJson } from "../../src/files/index.js";
+import { saveWeightFolder, writeJson } from "../../src/models/files/index.js";
 import { parameterShapes, parseModelConfig } from "../../src/models/architectures/index.js";
-import { RandomStream } from "../../src/tensor/random.js";
-import { elementCount } from "../../src/tensor/tensor.js";
+import { RandomStream } from "../../src/core/random/random-stream.js";
+import { countElements } from "../../src/core/count-elements.js";
 
 const tokenizerFolder = fileURLToPath(new URL("../fixtures/text/model", import.meta.url));
 
@@ -46,7 +46,7 @@ export async function writeRandomModel({
   const tensors = [...shapes].map(([name, shape]) => ({
     name,
     shape,
-    data: Float32Array.from({ length: elementCount(shape) }, () =>
+    data: Float32Array.from({ length: countElements(shape) }, () =>
       name.includes("norm") ? 1 : random.normal(0, scale),
     ),
   }));

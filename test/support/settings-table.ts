@@ -1,47 +1,53 @@
-import { ALGORITHM_NAMES, algorithms } from "../../src/algorithms/table.js";
-import type { Setting, SettingTable } from "../../src/algorithms/shared/settings.js";
-import { resolveTrainConfig, runSettings, type TrainOptions } from "../../src/training/settings.js";
+import { ALGORITHM_NAMES, algorithms } from "../../src/rl/algorithms/algorithms.js";
+import type { Setting, SettingTable } from "../../src/core/settings.js";
+import { resolveTrainConfig, runSettings, type TrainOptions } from "../../src/app/runs/run-settings.js";
 
 const HEAD = ["setting", "default", "embedded", "what it does", "source"];
 
 type Values = Readonly<Record<string, unknown>>;
 
 /** Every setting of a run as rows of cells, under the headings that docs/training.md has for them. */
-export function settingsTables(): ReadonlyMap<string, readonly (readonly string[])[]> {
-  const tables = new Map([["Of the run", rowsOf(runSettings, {})]]);
+export function buildSettingsTables(): ReadonlyMap<string, readonly (readonly string[])[]> {
+  const tables = new Map([["Of the run", buildRows(runSettings, {})]]);
   for (const algorithm of ALGORITHM_NAMES)
-    tables.set(`Of \`${algorithm}\``, rowsOf(algorithms[algorithm].settings, { algorithm }));
+    tables.set(`Of \`${algorithm}\``, buildRows(algorithms[algorithm].settings, { algorithm }));
   return tables;
 }
 
 /** The same as Markdown. */
-export function settingsMarkdown(): string {
+export function renderSettingsMarkdown(): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  return [...settingsTables()]
+  return [...buildSettingsTables()]
     .map(([title, [head, ...rows]]) =>
       [`### ${title}`, "", line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n"),
     )
     .join("\n");
 }
 
-function rowsOf(table: SettingTable, options: Partial<TrainOptions>): string[][] {
-  const usual: Values = { ...resolveTrainConfig({ env: "x", model: "other", ...options }) };
+function buildRows(table: SettingTable, options: Partial<TrainOptions>): string[][] {
+  const defaults: Values = { ...resolveTrainConfig({ env: "x", model: "other", ...options }) };
   const embedded: Values = { ...resolveTrainConfig({ env: "x", ...options }) };
   const rows = Object.entries(table).map(([name, setting]) => {
     // The length of a run and its model are decided together with others.
-    const value = name === "model" || name === "episodes" ? setting.default : usual[name];
-    const own = name === "model" || name === "episodes" ? value : embedded[name];
-    return [`\`${name}\``, shown(value), own === value ? "" : shown(own), described(setting), setting.source];
+    const value = name === "model" || name === "episodes" ? setting.default : defaults[name];
+    const embeddedValue = name === "model" || name === "episodes" ? value : embedded[name];
+    return [
+      `\`${name}\``,
+      formatValue(value),
+      embeddedValue === value ? "" : formatValue(embeddedValue),
+      describeSetting(setting),
+      setting.source,
+    ];
   });
   return [HEAD, ...rows];
 }
 
-function described(setting: Setting): string {
+function describeSetting(setting: Setting): string {
   const { description } = setting;
   const choices = "choices" in setting ? `: ${setting.choices.map((choice) => `\`${choice}\``).join(", ")}` : "";
   return `${description}${choices}`.replaceAll("|", "\\|");
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   return value === undefined ? "" : `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }

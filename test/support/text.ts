@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 
-import { Tokenizer } from "../../src/text/tokenizer.js";
+import { Tokenizer } from "../../src/models/text/tokenizer.js";
 
 /** A parsed JSON file of test/fixtures/text. */
-export function textFixture(name: string): unknown {
+export function readTextFixture(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../fixtures/text/${name}`, import.meta.url), "utf8"));
 }
 
@@ -16,7 +16,7 @@ export interface PythonTokenizer {
 }
 
 /** The tokenizers that generate.py trained, by kind. */
-export const pythonTokenizers = textFixture("tokenizers.json") as Record<string, PythonTokenizer>;
+export const pythonTokenizers = readTextFixture("tokenizers.json") as Record<string, PythonTokenizer>;
 
 /** Chat templates of different habits, written for the special tokens of the trained tokenizers. */
 export const chatTemplates = {
@@ -26,7 +26,7 @@ export const chatTemplates = {
   trimming:
     "{{ bos_token }}{% for m in messages %}{{ '<|im_start|>' + m.role + '\n\n' + m.content | trim + '<|im_end|>' }}{% endfor %}" +
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n\n' }}{% endif %}",
-  forgetful:
+  dropsReasoning:
     "{% for m in messages %}{% set c = m.content %}{% if m.role == 'assistant' and not loop.last and '</think>' in c %}" +
     "{% set c = c.split('</think>')[-1].lstrip('\n') %}{% endif %}{{ '<|im_start|>' + m.role + '\n' + c + '<|im_end|>\n' }}" +
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
@@ -43,7 +43,7 @@ export const chatTemplates = {
 } as const;
 
 /** A trained tokenizer with a chat template. */
-export function testTokenizer(kind: string, chatTemplate?: string): Tokenizer {
+export function createTestTokenizer(kind: string, chatTemplate?: string): Tokenizer {
   const { tokenizer } = pythonTokenizers[kind];
   const byteLevel = JSON.stringify(tokenizer.added_tokens).includes("<|im_end|>");
   const tokenizerConfig = byteLevel

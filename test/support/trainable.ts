@@ -3,12 +3,12 @@ import { writeRandomModel, type RandomModelOptions } from "./random-model.js";
 
 /** Random models with an adapter and a value head, to be closed together. */
 export class TrainableModels {
-  private readonly closers: (() => Promise<void>)[] = [];
+  private readonly cleanups: (() => Promise<void>)[] = [];
 
   /** A model in its folder; the same options give the same model. */
   async open(options: RandomModelOptions = {}): Promise<LanguageModel & { readonly folder: string }> {
     const { folder, remove } = await writeRandomModel(options);
-    this.closers.push(remove);
+    this.cleanups.push(remove);
     const model = await this.reopen(folder);
     return Object.assign(model, { folder });
   }
@@ -16,22 +16,22 @@ export class TrainableModels {
   /** The model of a folder with a new adapter. */
   async reopen(folder: string): Promise<LanguageModel> {
     const model = await AutoModelForCausalLMWithValueHead.fromPretrained(folder, { device: "cpu", threads: 1 });
-    this.closers.push(() => model.close());
+    this.cleanups.push(() => model.close());
     return model;
   }
 
   /** Closes a model with the others. */
-  keep(model: LanguageModel): void {
-    this.closers.push(() => model.close());
+  track(model: LanguageModel): void {
+    this.cleanups.push(() => model.close());
   }
 
   async close(): Promise<void> {
-    for (const close of this.closers.splice(0).reverse()) await close();
+    for (const close of this.cleanups.splice(0).reverse()) await close();
   }
 }
 
 /** A copy of all trained values. */
-export async function trainedValues({ causalLM }: LanguageModel): Promise<Float32Array> {
+export async function readTrainedValues({ causalLM }: LanguageModel): Promise<Float32Array> {
   return ((await causalLM.runtime.read(causalLM.parameters.values)).data as Float32Array).slice();
 }
 
@@ -42,5 +42,5 @@ export async function setTrainedValues({ causalLM }: LanguageModel, value: (i: n
     parameters.values,
     Float32Array.from({ length: parameters.count }, (_, i) => value(i)),
   );
-  causalLM.version++;
+  causalLM.parametersVersion++;
 }

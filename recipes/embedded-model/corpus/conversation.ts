@@ -1,4 +1,4 @@
-import type { ChatMessage } from "../../../src/text/index.js";
+import type { ChatMessage } from "../../../src/models/text/index.js";
 
 /** A question and its answer; `skill` says what it takes to answer it. */
 export interface Exchange {
@@ -14,7 +14,7 @@ export interface Conversation {
 }
 
 /** The conversation as messages, up to and with the given exchange. */
-export function messagesOf({ system, exchanges }: Conversation, count = exchanges.length): ChatMessage[] {
+export function toMessages({ system, exchanges }: Conversation, count = exchanges.length): ChatMessage[] {
   const turns = exchanges.slice(0, count).flatMap(({ user, assistant }) => [
     { role: "user", content: user },
     { role: "assistant", content: assistant },
@@ -23,6 +23,6 @@ export function messagesOf({ system, exchanges }: Conversation, count = exchange
 }
 
 /** "a, b and c", "a, b or c". */
-export function listed(items: readonly string[], last: "and" | "or"): string {
+export function formatList(items: readonly string[], last: "and" | "or"): string {
   return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} ${last} ${items.at(-1)!}`;
 }

@@ -1,27 +1,27 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
-import { askAboutAll, askAboutRow, echo } from "./all-at-once.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
+import { askAboutAll, askAboutRow, askEcho } from "./all-at-once.js";
 import type { Conversation, Exchange } from "./conversation.js";
-import { cardGames } from "./games/cards.js";
-import { controlGames } from "./games/control.js";
-import type { DrawGame, Game } from "./games/game.js";
-import { gridGames } from "./games/grids.js";
-import { madeUpGame, menuGame } from "./games/made-up.js";
-import { taskGames } from "./games/tasks.js";
-import { textWorldGames } from "./games/text-world.js";
-import { cards, inventory, positions, wordList } from "./lists.js";
-import { plainChat } from "./plain-chat.js";
+import { cardScenarios } from "./games/cards.js";
+import { controlScenarios } from "./games/control.js";
+import type { ScenarioSampler, Scenario } from "./games/game.js";
+import { gridScenarios } from "./games/grids.js";
+import { madeUpScenario, menuScenario } from "./games/made-up.js";
+import { taskScenarios } from "./games/tasks.js";
+import { textWorldScenarios } from "./games/text-world.js";
+import { drawCards, drawInventory, drawPositions, drawWordList } from "./lists.js";
+import { drawSmallTalk } from "./plain-chat.js";
 import { askAbout, askAboutNumbers } from "./reading.js";
 import { drawRule } from "./rules.js";
 
 /** How often each family of games is drawn. */
-const FAMILIES: readonly (readonly [weight: number, games: () => readonly DrawGame[]])[] = [
-  [6, controlGames],
-  [3, cardGames],
-  [3, gridGames],
-  [1, textWorldGames],
-  [2, taskGames],
-  [3, () => [madeUpGame]],
-  [2, () => [menuGame]],
+const FAMILIES: readonly (readonly [weight: number, games: () => readonly ScenarioSampler[]])[] = [
+  [6, controlScenarios],
+  [3, cardScenarios],
+  [3, gridScenarios],
+  [1, textWorldScenarios],
+  [2, taskScenarios],
+  [3, () => [madeUpScenario]],
+  [2, () => [menuScenario]],
 ];
 
 /** The kinds of conversations. */
@@ -52,67 +52,67 @@ const PHASES: readonly { readonly until: number; readonly weights: readonly numb
 ];
 
 /** How many actions of one observation are given at once, where there are more. */
-const MOST_ACTIONS = 6;
+const MAX_ACTIONS = 6;
 /** How many questions are asked about one text, and how many observations are shown under one rule. */
-const QUESTIONS = 8;
-const OBSERVATIONS = 4;
+const QUESTIONS_PER_TEXT = 8;
+const OBSERVATIONS_PER_RULE = 4;
 
 /** What the model is taught: how to answer in form, and to read what it is shown. Never which action is good. */
 export class Corpus {
   private readonly families = FAMILIES.map(([weight, games]) => [weight, games()] as const);
 
   /** The next conversations; several begin with one text and differ in what is asked or answered. `done` is 0 to 1, in the second stage 1 to 2. */
-  draw(random: RandomStream, done = 1): readonly Conversation[] {
-    const { weights } = PHASES.find(({ until }) => done < until) ?? PHASES[PHASES.length - 1];
+  draw(random: RandomStream, progress = 1): readonly Conversation[] {
+    const { weights } = PHASES.find(({ until }) => progress < until) ?? PHASES[PHASES.length - 1];
     const kind: Kind = weightedChoice(KINDS, (kind) => weights[KINDS.indexOf(kind)], random);
     switch (kind) {
       case "actions":
-        return this.actions(random);
+        return this.drawActions(random);
       case "play":
-        return [this.play(random)];
+        return [this.drawEpisode(random)];
       case "questions":
         return this.questions(random);
       case "readings":
-        return this.readings(random);
+        return this.drawReadings(random);
       case "rules":
-        return this.followRule(random);
+        return this.drawRuleFollowing(random);
       case "numbers":
-        return [together(random, random.integers(1, 5), () => askAboutNumbers(random))];
+        return [askInSequence(random, random.integers(1, 5), () => askAboutNumbers(random))];
       case "rows":
-        return aboutText(askAboutRow(random, QUESTIONS / 2), random);
+        return askAboutText(askAboutRow(random, QUESTIONS_PER_TEXT / 2), random);
       case "echo":
-        return [together(random, random.integers(1, 3), () => echo(random))];
+        return [askInSequence(random, random.integers(1, 3), () => askEcho(random))];
       case "passages":
-        return passage(random);
+        return drawPassage(random);
       case "chat":
-        return [plainChat(random)];
+        return [drawSmallTalk(random)];
     }
   }
 
-  drawGame(random: RandomStream): Game {
+  drawScenario(random: RandomStream): Scenario {
     const [, games] = weightedChoice(this.families, ([weight]) => weight, random);
     return random.choice(games)(random);
   }
 
   /** One observation and an action. All actions are given together, so that none is learnt to be likelier. */
-  private actions(random: RandomStream): readonly Conversation[] {
-    const { system, moment } = this.drawGame(random);
-    const { text, replies } = moment(random);
-    const chosen = random.sampleIndices(replies.length, Math.min(replies.length, MOST_ACTIONS));
+  private drawActions(random: RandomStream): readonly Conversation[] {
+    const { system, observe } = this.drawScenario(random);
+    const { text, validCompletions } = observe(random);
+    const chosen = random.sampleIndices(validCompletions.length, Math.min(validCompletions.length, MAX_ACTIONS));
     const isOneMessage = random.random() < 0.2;
     const user = isOneMessage ? `${system}\n${text}` : text;
     return chosen.map((i) => {
-      const exchanges = [{ skill: "action", user, assistant: replies[i] }];
+      const exchanges = [{ skill: "action", user, assistant: validCompletions[i] }];
       return isOneMessage ? { exchanges } : { system, exchanges };
     });
   }
 
   /** Some turns of one game with random actions. */
-  private play(random: RandomStream): Conversation {
-    const { system, moment } = this.drawGame(random);
+  private drawEpisode(random: RandomStream): Conversation {
+    const { system, observe } = this.drawScenario(random);
     const exchanges = Array.from({ length: random.integers(2, 6) }, () => {
-      const { text, replies } = moment(random);
-      return { skill: "action", user: text, assistant: random.choice(replies) };
+      const { text, validCompletions } = observe(random);
+      return { skill: "action", user: text, assistant: random.choice(validCompletions) };
     });
     return { system, exchanges };
   }
@@ -120,45 +120,45 @@ export class Corpus {
   /** Questions about one observation. */
   private questions(random: RandomStream): readonly Conversation[] {
     for (;;) {
-      const { system, moment } = this.drawGame(random);
-      const now = moment(random);
+      const { system, observe } = this.drawScenario(random);
+      const now = observe(random);
       if (askAbout(now, random) === undefined) continue;
-      const questions = Array.from({ length: QUESTIONS }, () => askAbout(now, random)!);
-      return aboutText({ text: `${now.text}\n`, questions }, random, random.random() < 0.4 ? system : undefined);
+      const questions = Array.from({ length: QUESTIONS_PER_TEXT }, () => askAbout(now, random)!);
+      return askAboutText({ text: `${now.text}\n`, questions }, random, random.random() < 0.4 ? system : undefined);
     }
   }
 
   /** Questions about all numbers of one observation. */
-  private readings(random: RandomStream): readonly Conversation[] {
+  private drawReadings(random: RandomStream): readonly Conversation[] {
     for (;;) {
-      const { text, quantities = [] } = this.drawGame(random).moment(random);
+      const { text, quantities = [] } = this.drawScenario(random).observe(random);
       if (quantities.length < 2) continue;
-      const questions = Array.from({ length: QUESTIONS / 2 }, () => askAboutAll(quantities, random));
-      return aboutText({ text: `${text}\n`, questions }, random);
+      const questions = Array.from({ length: QUESTIONS_PER_TEXT / 2 }, () => askAboutAll(quantities, random));
+      return askAboutText({ text: `${text}\n`, questions }, random);
     }
   }
 
   /** Actions by a rule that is told: before several observations, or with each. */
-  private followRule(random: RandomStream): readonly Conversation[] {
+  private drawRuleFollowing(random: RandomStream): readonly Conversation[] {
     for (;;) {
-      const { system, moment } = this.drawGame(random);
-      const moments = Array.from({ length: OBSERVATIONS }, () => moment(random));
+      const { system, observe } = this.drawScenario(random);
+      const moments = Array.from({ length: OBSERVATIONS_PER_RULE }, () => observe(random));
       const rule = drawRule(moments[0], random);
       if (rule === undefined) continue;
-      const isToldFirst = random.random() < 0.7;
-      const told = random.choice(isToldFirst ? [rule.text, `${system} ${rule.text}`] : [system, undefined]);
+      const isRuleFirst = random.random() < 0.7;
+      const systemPrompt = random.choice(isRuleFirst ? [rule.text, `${system} ${rule.text}`] : [system, undefined]);
       const exchanges = moments.map((now) => ({
         skill: rule.skill,
-        user: isToldFirst ? now.text : `${now.text}\n${rule.text}`,
+        user: isRuleFirst ? now.text : `${now.text}\n${rule.text}`,
         assistant: rule.answer(now),
       }));
-      return apartOrTogether(exchanges, random, told);
+      return splitOrJoin(exchanges, random, systemPrompt);
     }
   }
 }
 
 /** What is asked about a text: each question behind the text by itself, or one after another. */
-function aboutText(
+function askAboutText(
   { text, questions }: { readonly text: string; readonly questions: readonly Exchange[] },
   random: RandomStream,
   system?: string,
@@ -170,7 +170,7 @@ function aboutText(
 }
 
 /** Turns that do not need one another, as conversations of one turn each or as one conversation. */
-function apartOrTogether(
+function splitOrJoin(
   exchanges: readonly Exchange[],
   random: RandomStream,
   system: string | undefined,
@@ -181,21 +181,21 @@ function apartOrTogether(
 }
 
 /** Questions one after another, sometimes with a word before them. */
-function together(random: RandomStream, count: number, ask: () => Exchange): Conversation {
+function askInSequence(random: RandomStream, count: number, ask: () => Exchange): Conversation {
   const system = random.random() < 0.2 ? "Answer the question." : undefined;
   return { system, exchanges: Array.from({ length: count }, ask) };
 }
 
-function passage(random: RandomStream): readonly Conversation[] {
-  const { text, ask } = random.choice([wordList, wordList, inventory, positions, cards])(random);
-  const questions = Array.from({ length: QUESTIONS / 2 }, () => ask(random));
-  return aboutText({ text: `${text} `, questions }, random);
+function drawPassage(random: RandomStream): readonly Conversation[] {
+  const { text, ask } = random.choice([drawWordList, drawWordList, drawInventory, drawPositions, drawCards])(random);
+  const questions = Array.from({ length: QUESTIONS_PER_TEXT / 2 }, () => ask(random));
+  return askAboutText({ text: `${text} `, questions }, random);
 }
 
 function weightedChoice<T>(items: readonly T[], weightOf: (item: T) => number, random: RandomStream): T {
-  let left = random.uniform(
+  let remaining = random.uniform(
     0,
     items.reduce((sum, item) => sum + weightOf(item), 0),
   );
-  return items.find((item) => (left -= weightOf(item)) < 0) ?? items[items.length - 1];
+  return items.find((item) => (remaining -= weightOf(item)) < 0) ?? items[items.length - 1];
 }

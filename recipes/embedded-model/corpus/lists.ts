@@ -1,7 +1,7 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
-import { listed, type Exchange } from "./conversation.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
+import { formatList, type Exchange } from "./conversation.js";
 import { yesOrNo } from "./games/game.js";
-import { ACTIONS, COLOURS, drawName, NAMES, some, THINGS } from "./word-lists.js";
+import { ACTIONS, COLORS, drawName, NAMES, sampleItems, THINGS } from "./word-lists.js";
 
 /** A text and questions that it answers. */
 export interface Passage {
@@ -12,10 +12,10 @@ export interface Passage {
 const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth"];
 
 /** A list of words: which is first, last, next; how many; whether one is there. */
-export function wordList(random: RandomStream): Passage {
-  const made = Array.from({ length: 12 }, () => drawName(random));
-  const source = random.choice([THINGS, COLOURS, NAMES, ACTIONS, [...new Set(made)]]);
-  const items = some(source, random.integers(2, 7), random);
+export function drawWordList(random: RandomStream): Passage {
+  const madeUpNames = Array.from({ length: 12 }, () => drawName(random));
+  const source = random.choice([THINGS, COLORS, NAMES, ACTIONS, [...new Set(madeUpNames)]]);
+  const items = sampleItems(source, random.integers(2, 7), random);
   const separator = random.choice([", ", "; ", " "]);
   return {
     text: random.choice(["List: ", "Words: ", "Choices: ", "Here is a list: "]) + items.join(separator),
@@ -35,12 +35,12 @@ export function wordList(random: RandomStream): Passage {
 }
 
 /** What somebody carries. */
-export function inventory(random: RandomStream): Passage {
-  const colours = some(COLOURS, 6, random);
-  const things = some(THINGS, random.integers(0, 5), random).map((thing, i) => [colours[i], thing] as const);
-  const carried = things.map(([colour, thing]) => `a ${colour} ${thing}`);
+export function drawInventory(random: RandomStream): Passage {
+  const colors = sampleItems(COLORS, 6, random);
+  const things = sampleItems(THINGS, random.integers(0, 5), random).map((thing, i) => [colors[i], thing] as const);
+  const carried = things.map(([color, thing]) => `a ${color} ${thing}`);
   return {
-    text: carried.length === 0 ? "You are carrying nothing." : `You are carrying: ${listed(carried, "and")}.`,
+    text: carried.length === 0 ? "You are carrying nothing." : `You are carrying: ${formatList(carried, "and")}.`,
     ask: (random) => {
       const one = things.length > 0 ? random.choice(things) : undefined;
       const thing = one !== undefined && random.random() < 0.5 ? one[1] : random.choice(THINGS);
@@ -61,9 +61,9 @@ export function inventory(random: RandomStream): Passage {
 }
 
 /** Two things at places of a grid. Rows count downwards, columns to the right, both from 0. */
-export function positions(random: RandomStream): Passage {
+export function drawPositions(random: RandomStream): Passage {
   const size = random.choice([4, 5, 8, 10, 12]);
-  const [a, b] = some(THINGS, 2, random);
+  const [a, b] = sampleItems(THINGS, 2, random);
   const [rowA, columnA, rowB, columnB] = Array.from({ length: 4 }, () => random.integers(size));
   const skill = "positions";
   return {
@@ -84,11 +84,11 @@ export function positions(random: RandomStream): Passage {
 }
 
 /** Cards of a hand, an ace counting 1. */
-export function cards(random: RandomStream): Passage {
+export function drawCards(random: RandomStream): Passage {
   const hand = Array.from({ length: random.integers(2, 5) }, () => random.integers(1, 11));
   const total = hand.reduce((sum, card) => sum + card, 0);
   return {
-    text: `Your cards are ${listed(hand.map(String), "and")}.`,
+    text: `Your cards are ${formatList(hand.map(String), "and")}.`,
     ask: (random) => {
       const bound = total + random.integers(-4, 5);
       return random.choice<() => Exchange>([

@@ -1,4 +1,4 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
 
 /** How numbers are written: digits behind the point, and whether a plus sign stands before what is not negative. */
 export interface NumberStyle {
@@ -6,10 +6,10 @@ export interface NumberStyle {
   readonly plus: boolean;
 }
 
-export const WHOLE: NumberStyle = { decimals: 0, plus: false };
+export const INTEGER_STYLE: NumberStyle = { decimals: 0, plus: false };
 
 /** A number as text in a style; what rounds to zero is never negative. */
-export function written(value: number, { decimals, plus }: NumberStyle): string {
+export function formatNumber(value: number, { decimals, plus }: NumberStyle): string {
   const text = value.toFixed(decimals);
   const zero = Number(text) === 0;
   if (text.startsWith("-") && !zero) return text;
@@ -18,23 +18,23 @@ export function written(value: number, { decimals, plus }: NumberStyle): string 
 }
 
 /** The value that a number has once it is written. */
-export function rounded(value: number, { decimals }: NumberStyle): number {
+export function roundToStyle(value: number, { decimals }: NumberStyle): number {
   const result = Number(value.toFixed(decimals));
   return result === 0 ? 0 : result;
 }
 
 /** A written number with fewer decimals; a half goes away from zero, as one rounds by hand. */
-export function roundedHalfAway(text: string, decimals: number): number {
+export function roundHalfAwayFromZero(text: string, decimals: number): number {
   const value = Number(text);
   return (Math.sign(value) * Math.round(Math.abs(value) * 10 ** decimals + 1e-9)) / 10 ** decimals;
 }
 
-export function randomStyle(random: RandomStream): NumberStyle {
+export function drawStyle(random: RandomStream): NumberStyle {
   return { decimals: random.choice([0, 1, 2, 2, 3, 3, 3, 4]), plus: random.random() < 0.6 };
 }
 
 /** A number between -limit and limit, often a small one: all sizes occur. */
-export function spread(random: RandomStream, limit: number): number {
+export function drawSpread(random: RandomStream, limit: number): number {
   const scale = random.choice([1, 1, 0.5, 0.2, 0.1, 0.03]);
   return random.uniform(-limit * scale, limit * scale);
 }

@@ -1,7 +1,7 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
 import type { Conversation } from "./conversation.js";
 
-const TALK: readonly (readonly [questions: readonly string[], answers: readonly string[]])[] = [
+const SMALL_TALK: readonly (readonly [questions: readonly string[], answers: readonly string[]])[] = [
   [
     ["Hello", "Hello!", "Hi", "Hi there!", "Hey"],
     ["Hello! What shall we play?", "Hello! How can I help?"],
@@ -18,12 +18,12 @@ const TALK: readonly (readonly [questions: readonly string[], answers: readonly 
 ];
 
 /** A few turns of small talk. */
-export function plainChat(random: RandomStream): Conversation {
+export function drawSmallTalk(random: RandomStream): Conversation {
   const turns = random.integers(1, 4);
   return {
     ...(random.random() < 0.5 ? {} : { system: random.choice(["You are a helpful assistant.", "Be friendly."]) }),
     exchanges: Array.from({ length: turns }, () => {
-      const [questions, answers] = random.choice(TALK);
+      const [questions, answers] = random.choice(SMALL_TALK);
       return { skill: "chat", user: random.choice(questions), assistant: random.choice(answers) };
     }),
   };

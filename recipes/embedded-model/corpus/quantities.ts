@@ -1,5 +1,5 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
-import { randomStyle, rounded, spread, written, type NumberStyle } from "./number-text.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
+import { drawStyle, roundToStyle, drawSpread, formatNumber, type NumberStyle } from "./number-text.js";
 
 /** A number that a text tells, under a name: "the pole angle" is "+0.042". */
 export interface Quantity {
@@ -14,8 +14,8 @@ export interface Quantity {
 /** Between which numbers a quantity's values lie. */
 export type Range = readonly [low: number, high: number];
 
-export function quantity(name: string, value: number, range: Range, style: NumberStyle): Quantity {
-  return { name, value, range, style, text: written(value, style) };
+export function makeQuantity(name: string, value: number, range: Range, style: NumberStyle): Quantity {
+  return { name, value, range, style, text: formatNumber(value, style) };
 }
 
 /** Sizes of numbers that are worth so many decimals. */
@@ -29,16 +29,16 @@ const LIMITS: readonly (readonly number[])[] = [
 
 /** A style, and numbers between which values in it differ. */
 export function drawScale(random: RandomStream): { readonly style: NumberStyle; readonly limit: number } {
-  const style = randomStyle(random);
+  const style = drawStyle(random);
   return { style, limit: random.choice(LIMITS[style.decimals]) };
 }
 
 /** Numbers of one style that are their own names. */
-export function bareNumbers(count: number, random: RandomStream): Quantity[] {
+export function drawUnnamedNumbers(count: number, random: RandomStream): Quantity[] {
   const { style, limit } = drawScale(random);
   return Array.from({ length: count }, () => {
-    const value = rounded(spread(random, limit), style);
-    return quantity(written(value, style), value, [-limit, limit], style);
+    const value = roundToStyle(drawSpread(random, limit), style);
+    return makeQuantity(formatNumber(value, style), value, [-limit, limit], style);
   });
 }
 
@@ -48,7 +48,7 @@ export function shortName({ name }: Quantity): string {
 }
 
 /** Two different quantities. */
-export function pair(quantities: readonly Quantity[], random: RandomStream): readonly [Quantity, Quantity] {
+export function drawPair(quantities: readonly Quantity[], random: RandomStream): readonly [Quantity, Quantity] {
   const [first, second] = random.sampleIndices(quantities.length, 2);
   return [quantities[first], quantities[second]];
 }

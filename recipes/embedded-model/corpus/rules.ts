@@ -1,33 +1,36 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
-import type { Moment } from "./games/game.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
+import type { ObservationSample } from "./games/game.js";
 import { drawStatement, type Statement } from "./statements.js";
 
 /** What to answer, said beforehand: one action when a statement holds, another when not. */
 export interface Rule {
   readonly text: string;
   readonly skill: string;
-  readonly answer: (moment: Moment) => string;
+  readonly answer: (moment: ObservationSample) => string;
 }
 
 /** More actions than this are numbers; a rule is about a few that have names. */
-const MOST_REPLIES = 10;
+const MAX_COMPLETIONS = 10;
 
 /**
  * A rule for a game's actions; undefined for a moment that tells no numbers. Statement and actions are drawn independently,
  * so that over all rules no action goes with any observation.
  */
-export function drawRule({ quantities = [], replies }: Moment, random: RandomStream): Rule | undefined {
-  if (quantities.length === 0 || replies.length > MOST_REPLIES) return undefined;
+export function drawRule(
+  { quantities = [], validCompletions }: ObservationSample,
+  random: RandomStream,
+): Rule | undefined {
+  if (quantities.length === 0 || validCompletions.length > MAX_COMPLETIONS) return undefined;
   const statement = drawStatement(quantities, random);
-  const [first, second] = random.sampleIndices(replies.length, 2).map((i) => replies[i]);
+  const [first, second] = random.sampleIndices(validCompletions.length, 2).map((i) => validCompletions[i]);
   return {
-    text: ruleText(statement, first, second, random),
+    text: formatRule(statement, first, second, random),
     skill: `rule: ${statement.skill}`,
-    answer: (now) => (statement.holds(now.quantities ?? []) ? first : second),
+    answer: (sample) => (statement.holds(sample.quantities ?? []) ? first : second),
   };
 }
 
-function ruleText(
+function formatRule(
   { subject, complement, signs }: Statement,
   first: string,
   second: string,

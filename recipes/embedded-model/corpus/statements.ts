@@ -1,6 +1,6 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
-import { rounded, spread, WHOLE, written, type NumberStyle } from "./number-text.js";
-import { pair, shortName, type Quantity, type Range } from "./quantities.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
+import { roundToStyle, drawSpread, INTEGER_STYLE, formatNumber, type NumberStyle } from "./number-text.js";
+import { drawPair, shortName, type Quantity, type Range } from "./quantities.js";
 
 /** Something about quantities that is true or false. */
 export interface Statement {
@@ -14,29 +14,35 @@ export interface Statement {
   readonly holds: (quantities: readonly Quantity[]) => boolean;
 }
 
-type Draw = (quantities: readonly Quantity[], random: RandomStream) => Statement;
+type StatementSampler = (quantities: readonly Quantity[], random: RandomStream) => Statement;
 
 /** Kinds of statements; one that stands twice is made twice as often. */
-const ABOUT_ONE: readonly Draw[] = [threshold, threshold];
-const ABOUT_TWO: readonly Draw[] = [...ABOUT_ONE, comparison, sum, weightedSum, weightedSum];
+const ABOUT_ONE: readonly StatementSampler[] = [drawThreshold, drawThreshold];
+const ABOUT_TWO: readonly StatementSampler[] = [
+  ...ABOUT_ONE,
+  drawComparison,
+  drawSum,
+  drawWeightedSum,
+  drawWeightedSum,
+];
 
 /** A statement about quantities that holds as often as not. */
 export function drawStatement(quantities: readonly Quantity[], random: RandomStream): Statement {
-  const haveSigns = quantities.every(({ range: [low] }) => low < 0);
-  const kinds = [...(haveSigns ? [sign] : []), ...(quantities.length > 1 ? ABOUT_TWO : ABOUT_ONE)];
+  const canBeNegative = quantities.every(({ range: [low] }) => low < 0);
+  const kinds = [...(canBeNegative ? [drawSign] : []), ...(quantities.length > 1 ? ABOUT_TWO : ABOUT_ONE)];
   const kind = random.choice(kinds);
-  const wanted = random.random() < 0.5;
+  const targetTruth = random.random() < 0.5;
   let statement = kind(quantities, random);
-  for (let i = 0; i < 8 && statement.holds(quantities) !== wanted; i++) statement = kind(quantities, random);
+  for (let i = 0; i < 8 && statement.holds(quantities) !== targetTruth; i++) statement = kind(quantities, random);
   return statement;
 }
 
-function valueOf(quantities: readonly Quantity[], name: string): number {
+function findValue(quantities: readonly Quantity[], name: string): number {
   return quantities.find((quantity) => quantity.name === name)?.value ?? 0;
 }
 
 /** "the pole angle is negative" */
-function sign(quantities: readonly Quantity[], random: RandomStream): Statement {
+function drawSign(quantities: readonly Quantity[], random: RandomStream): Statement {
   const subject = random.choice(quantities);
   const { name } = subject;
   const negative = random.random() < 0.5;
@@ -45,18 +51,18 @@ function sign(quantities: readonly Quantity[], random: RandomStream): Statement 
     subject: name,
     complement: negative ? "negative" : "positive",
     signs: `${shortName(subject)} ${negative ? "<" : ">"} 0`,
-    holds: (now) => (negative ? valueOf(now, name) < 0 : valueOf(now, name) > 0),
+    holds: (now) => (negative ? findValue(now, name) < 0 : findValue(now, name) > 0),
   };
 }
 
 /** "the pole angle is above +0.05" */
-function threshold(quantities: readonly Quantity[], random: RandomStream): Statement {
+function drawThreshold(quantities: readonly Quantity[], random: RandomStream): Statement {
   const subject = random.choice(quantities);
   const { name, value, range, style } = subject;
   const bound = drawBound(value, range, style, random);
-  return compared(
-    { skill: "threshold", words: name, signs: shortName(subject), valueIn: (now) => valueOf(now, name) },
-    { bound, text: written(bound, style) },
+  return buildBoundStatement(
+    { skill: "threshold", words: name, signs: shortName(subject), valueIn: (now) => findValue(now, name) },
+    { bound, text: formatNumber(bound, style) },
     random,
   );
 }
@@ -65,8 +71,8 @@ function threshold(quantities: readonly Quantity[], random: RandomStream): State
 export function drawBound(value: number, [low, high]: Range, style: NumberStyle, random: RandomStream): number {
   const width = high - low;
   const bound =
-    random.random() < 0.5 ? value + spread(random, width / 8) : (low + high) / 2 + spread(random, width / 2);
-  return rounded(Math.min(high, Math.max(low, bound)), style);
+    random.random() < 0.5 ? value + drawSpread(random, width / 8) : (low + high) / 2 + drawSpread(random, width / 2);
+  return roundToStyle(Math.min(high, Math.max(low, bound)), style);
 }
 
 interface Term {
@@ -77,9 +83,9 @@ interface Term {
 }
 
 /** Sums of the same written numbers in another order may differ by this. */
-const EQUAL = 1e-9;
+const TOLERANCE = 1e-9;
 
-function compared(
+function buildBoundStatement(
   { skill, words, signs, valueIn }: Term,
   { bound, text }: { readonly bound: number; readonly text: string },
   random: RandomStream,
@@ -90,13 +96,13 @@ function compared(
     subject: words,
     complement: `${above ? "above" : "below"} ${text}`,
     signs: `${signs} ${above ? ">" : "<"} ${text}`,
-    holds: (now) => (above ? valueIn(now) > bound + EQUAL : valueIn(now) < bound - EQUAL),
+    holds: (now) => (above ? valueIn(now) > bound + TOLERANCE : valueIn(now) < bound - TOLERANCE),
   };
 }
 
 /** "the pole angle is larger than the cart position" */
-function comparison(quantities: readonly Quantity[], random: RandomStream): Statement {
-  const [a, b] = pair(quantities, random);
+function drawComparison(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const [a, b] = drawPair(quantities, random);
   const above = random.random() < 0.5;
   return {
     skill: "compare",
@@ -104,43 +110,47 @@ function comparison(quantities: readonly Quantity[], random: RandomStream): Stat
     complement: `${above ? "larger" : "smaller"} than ${b.name}`,
     signs: `${shortName(a)} ${above ? ">" : "<"} ${shortName(b)}`,
     holds: (now) => {
-      const difference = valueOf(now, a.name) - valueOf(now, b.name);
+      const difference = findValue(now, a.name) - findValue(now, b.name);
       return above ? difference > 0 : difference < 0;
     },
   };
 }
 
 /** "the pole angle plus the angular velocity is positive" */
-function sum(quantities: readonly Quantity[], random: RandomStream): Statement {
-  const [a, b] = pair(quantities, random);
+function drawSum(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const [a, b] = drawPair(quantities, random);
   const names = { words: `${a.name} plus ${b.name}`, signs: `${shortName(a)} + ${shortName(b)}` };
-  return aboutSum("sign of a sum", names, [a, 1, b, 1], random);
+  return buildSumStatement("sign of a sum", names, [a, 1, b, 1], random);
 }
 
 /** "3 times the pole angle plus the angular velocity is positive" */
-function weightedSum(quantities: readonly Quantity[], random: RandomStream): Statement {
-  const [a, b] = pair(quantities, random);
+function drawWeightedSum(quantities: readonly Quantity[], random: RandomStream): Statement {
+  const [a, b] = drawPair(quantities, random);
   const factor = random.choice([2, 3, 5, 10]);
   const minus = random.random() < 0.3;
   const names = {
     words: `${factor} times ${a.name} ${minus ? "minus" : "plus"} ${b.name}`,
     signs: `${factor} ${shortName(a)} ${minus ? "-" : "+"} ${shortName(b)}`,
   };
-  return aboutSum("sign of a weighted sum", names, [a, factor, b, minus ? -1 : 1], random);
+  return buildSumStatement("sign of a weighted sum", names, [a, factor, b, minus ? -1 : 1], random);
 }
 
 /** A sum's sign; of quantities that are never negative, whether their sum is above a number. */
-function aboutSum(
+function buildSumStatement(
   skill: string,
   names: { readonly words: string; readonly signs: string },
   [a, factorA, b, factorB]: readonly [a: Quantity, factorA: number, b: Quantity, factorB: number],
   random: RandomStream,
 ): Statement {
-  const valueIn = (now: readonly Quantity[]) => factorA * valueOf(now, a.name) + factorB * valueOf(now, b.name);
+  const valueIn = (now: readonly Quantity[]) => factorA * findValue(now, a.name) + factorB * findValue(now, b.name);
   if (a.range[0] >= 0 || b.range[0] >= 0) {
     const value = valueIn([a, b]);
-    const bound = drawBound(value, [value - 10, value + 10], WHOLE, random);
-    return compared({ ...names, skill, valueIn }, { bound, text: written(bound, WHOLE) }, random);
+    const bound = drawBound(value, [value - 10, value + 10], INTEGER_STYLE, random);
+    return buildBoundStatement(
+      { ...names, skill, valueIn },
+      { bound, text: formatNumber(bound, INTEGER_STYLE) },
+      random,
+    );
   }
   const positive = random.random() < 0.5;
   return {
@@ -148,6 +158,6 @@ function aboutSum(
     subject: names.words,
     complement: positive ? "positive" : "negative",
     signs: `${names.signs} ${positive ? ">" : "<"} 0`,
-    holds: (now) => (positive ? valueIn(now) > EQUAL : valueIn(now) < -EQUAL),
+    holds: (now) => (positive ? valueIn(now) > TOLERANCE : valueIn(now) < -TOLERANCE),
   };
 }

@@ -1,4 +1,4 @@
-import type { RandomStream } from "../../../src/tensor/random.js";
+import type { RandomStream } from "../../../src/core/random/random-stream.js";
 
 const words = (text: string): readonly string[] => text.trim().split(/,\s*/);
 
@@ -6,7 +6,7 @@ export const THINGS = words(
   `key, lamp, book, cup, coin, apple, rope, knife, map, letter, hammer, bottle, clock, candle, shoe, hat, ring, spoon,
   plate, torch, box, bell, flute, mirror, pear, lemon, onion, pillow, towel, umbrella`,
 );
-export const COLOURS = words("red, blue, green, yellow, black, white, brown, grey, purple, orange, pink");
+export const COLORS = words("red, blue, green, yellow, black, white, brown, grey, purple, orange, pink");
 export const NAMES = words("Anna, Ben, Carla, David, Emma, Felix, Grace, Henry, Ida, Jack, Kate, Leo");
 /** Words for actions of made-up games. */
 export const ACTIONS = words(
@@ -30,6 +30,6 @@ export function drawName(random: RandomStream): string {
 }
 
 /** Different items in random order, at most as many as there are. */
-export function some<T>(items: readonly T[], count: number, random: RandomStream): T[] {
+export function sampleItems<T>(items: readonly T[], count: number, random: RandomStream): T[] {
   return random.sampleIndices(items.length, Math.min(count, items.length)).map((i) => items[i]);
 }

@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 
 export type JsonObject = { readonly [name: string]: JsonValue };
 
@@ -13,28 +13,28 @@ export interface Channel {
 }
 
 /** The error for an environment elsewhere that does not do what it should. */
-export function bridgeFailed(name: string, problem: string, cause?: unknown): LlamaGymError {
+export function bridgeError(name: string, problem: string, cause?: unknown): LlamaGymError {
   return new LlamaGymError("ENV_FAILED", `${name} ${problem}`, { cause });
 }
 
 /** @throws INVALID_ARGUMENT unless it is a number of milliseconds above 0. */
-export function checkTimeout(name: string, value: number): number {
+export function checkTimeoutMs(name: string, value: number): number {
   // A timer of Node takes no more.
   if (value > 0 && value < 2 ** 31) return value;
   throw new LlamaGymError("INVALID_ARGUMENT", `${name} must be milliseconds above 0 and below 2^31, got ${value}.`);
 }
 
 /** The object in a piece of JSON; undefined when it is something else. */
-export function asObject(json: unknown): JsonObject | undefined {
+export function asJsonObject(json: unknown): JsonObject | undefined {
   return typeof json === "object" && json !== null && !Array.isArray(json) ? (json as JsonObject) : undefined;
 }
 
 /** At most `length` characters of a text, for an error message. */
-export function shorten(text: string, length = 200): string {
+export function truncateText(text: string, length = 200): string {
   return text.length > length ? `${text.slice(0, length)}...` : text;
 }
 
 /** A piece of JSON in an error message: text as it is. */
-export function plainText(json: JsonValue | undefined): string {
+export function formatJson(json: JsonValue | undefined): string {
   return typeof json === "string" ? json : (JSON.stringify(json) ?? "nothing");
 }

@@ -1,8 +1,8 @@
-export type { GenericTextOptions } from "./generic-text.js";
-export { HttpEnv, type HttpEnvOptions } from "./http-env.js";
+export type { TextInterfaceOptions } from "./create-text-interface.js";
+export { HttpEnv, type HttpEnvOptions } from "./http/http-env.js";
 export { JsonSpace } from "./json-space.js";
 export { makeAsync } from "./make-async.js";
-export { OpenEnvClient, type OpenEnvOptions } from "./open-env-client.js";
-export { type EnvServer, serveEnv, type ServeOptions } from "./open-env-server.js";
-export { PythonEnv, type PythonEnvOptions } from "./python-env.js";
+export { OpenEnvClient, type OpenEnvOptions } from "./open-env/open-env-client.js";
+export { type EnvServer, serveEnv, type ServeOptions } from "./open-env/open-env-server.js";
+export { PythonEnv, type PythonEnvOptions } from "./python/python-env.js";
 export { RemoteEnv } from "./remote-env.js";

@@ -2,11 +2,11 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { make, makeVector } from "../index.js";
-import { HttpEnv } from "./http-env.js";
+import { HttpEnv } from "./http/http-env.js";
 import { JsonSpace } from "./json-space.js";
 import { makeAsync } from "./make-async.js";
-import { OpenEnvClient } from "./open-env-client.js";
-import { type EnvServer, serveEnv, type ServeOptions } from "./open-env-server.js";
+import { OpenEnvClient } from "./open-env/open-env-client.js";
+import { type EnvServer, serveEnv, type ServeOptions } from "./open-env/open-env-server.js";
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

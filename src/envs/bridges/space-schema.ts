@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json.js";
+import type { JsonValue } from "../../core/json.js";
 import { Box } from "../spaces/box.js";
 import { Dict } from "../spaces/dict.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -9,36 +9,36 @@ import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
 import { Tuple } from "../spaces/tuple.js";
 import type { JsonObject } from "./channel.js";
-import { elementCount } from "../../tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
 
 /** A JSON Schema of what a space's `encode` gives, for programs that know no spaces. */
-export function schemaOf(space: Space): JsonObject {
+export function spaceToSchema(space: Space): JsonObject {
   if (space instanceof Discrete) return { type: "integer", minimum: space.start, maximum: space.start + space.n - 1 };
   if (space instanceof Text) return { type: "string", minLength: space.minLength, maxLength: space.maxLength };
   if (space instanceof Box) {
     const { shape } = space as Box<"float64">;
     const element: JsonObject = space.dtype.startsWith("float") ? { type: ["number", "string"] } : { type: "integer" };
-    return arraySchema(element, shape.length === 0 ? [elementCount(shape)] : shape);
+    return createArraySchema(element, shape.length === 0 ? [countElements(shape)] : shape);
   }
   if (space instanceof MultiDiscrete || space instanceof MultiBinary)
-    return arraySchema({ type: "integer" }, space.shape);
+    return createArraySchema({ type: "integer" }, space.shape);
   if (space instanceof Tuple) {
-    const parts = space.spaces.map(schemaOf);
+    const parts = space.spaces.map(spaceToSchema);
     return { type: "array", prefixItems: parts, minItems: parts.length, maxItems: parts.length };
   }
   if (space instanceof Dict) {
     const parts = Object.entries(space.spaces);
     return {
       type: "object",
-      properties: Object.fromEntries(parts.map(([name, part]) => [name, schemaOf(part)])),
+      properties: Object.fromEntries(parts.map(([name, part]) => [name, spaceToSchema(part)])),
       required: parts.map(([name]) => name),
     };
   }
-  if (space instanceof Sequence) return { type: "array", items: schemaOf(space.featureSpace as Space) };
+  if (space instanceof Sequence) return { type: "array", items: spaceToSchema(space.featureSpace as Space) };
   return {};
 }
 
-function arraySchema(element: JsonObject, shape: readonly number[]): JsonObject {
+function createArraySchema(element: JsonObject, shape: readonly number[]): JsonObject {
   return shape.reduceRight<JsonObject>(
     (items: JsonValue, extent) => ({ type: "array", items, minItems: extent, maxItems: extent }),
     element,

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json.js";
+import type { JsonValue } from "../../core/json.js";
 
 /** As much of a value as JSON can say: arrays of numbers as lists, infinite numbers and big integers as text. */
 export function toJson(value: unknown): JsonValue {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as broken from "../../../test/fixtures/envs/broken-envs.js";
 import { Env, type EnvState, type ResetOptions, type StepResult } from "../env.js";
-import type { JsonValue } from "../json.js";
+import type { JsonValue } from "../../core/json.js";
 import { make } from "../registry/make.js";
 import { Box } from "../spaces/box.js";
 import { checkEnv } from "./check-env.js";

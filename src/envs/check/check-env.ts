@@ -1,13 +1,13 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box } from "../spaces/box.js";
-import { show } from "../spaces/space.js";
-import { sharesMemory } from "./compare.js";
-import { checkSavedState, checkSeeding, checkStepDeterminism } from "./determinism.js";
-import { EnvProbe } from "./probe.js";
-import { checkRender } from "./render-check.js";
-import { checkSpace, type Warn } from "./space-check.js";
-import { checkText } from "./text-check.js";
+import { formatValue } from "../spaces/space.js";
+import { sharesMemory } from "./compare-values.js";
+import { checkSavedState, checkSeeding, checkStepDeterminism } from "./check-determinism.js";
+import { EnvProbe } from "./env-probe.js";
+import { checkRender } from "./check-render.js";
+import { checkSpace, type Warn } from "./check-space.js";
+import { checkText } from "./check-text.js";
 
 export interface CheckEnvOptions {
   readonly skipRenderCheck?: boolean;
@@ -32,11 +32,11 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
     if (!warnings.has(message)) options.warn?.(message);
     warnings.add(message);
   };
-  if (!(env instanceof Env)) throw notAnEnv(env);
+  if (!(env instanceof Env)) throw notAnEnvError(env);
   if (env.unwrapped !== env)
     warn(`${env.toString()} is wrapped; checking env.unwrapped tells more about the environment itself.`);
   checkSpaces(env, warn);
-  checkOldNames(env, warn);
+  checkDeprecatedNames(env, warn);
   const probe = new EnvProbe(env, warn, options.timeout ?? 60_000);
   await probe.reset({});
   if (env.spec?.nondeterministic !== true) await checkSeeding(probe);
@@ -54,14 +54,14 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
   return { warnings: [...warnings] };
 }
 
-function notAnEnv(env: unknown): LlamaGymError {
-  const looksLikeOne = typeof env === "object" && env !== null && "reset" in env && "step" in env;
-  const hint = looksLikeOne
+function notAnEnvError(env: unknown): LlamaGymError {
+  const looksLikeEnv = typeof env === "object" && env !== null && "reset" in env && "step" in env;
+  const hint = looksLikeEnv
     ? "It has reset and step; let its class extend llamagym's Env."
     : "Give an instance of a class that extends llamagym's Env, not the class or its id.";
   return new LlamaGymError(
     "ENV_INVALID",
-    `checkEnv needs an Env, got ${typeof env === "function" ? "a function or class" : show(env)}. ${hint}`,
+    `checkEnv needs an Env, got ${typeof env === "function" ? "a function or class" : formatValue(env)}. ${hint}`,
   );
 }
 
@@ -77,12 +77,12 @@ function checkSpaces(env: Env, warn: Warn): void {
   }
   if (actionSpace instanceof Box && actionSpace.shape.length === 1) {
     const { low, high } = actionSpace as Box<"float64">;
-    const isNormalised = low.every((bound, i) => bound >= -1 && high[i] <= 1 && bound === -high[i]);
-    if (!isNormalised) warn("For a Box actionSpace a symmetric range within [-1, 1] is easier to learn.");
+    const isNormalized = low.every((bound, i) => bound >= -1 && high[i] <= 1 && bound === -high[i]);
+    if (!isNormalized) warn("For a Box actionSpace a symmetric range within [-1, 1] is easier to learn.");
   }
 }
 
-function checkOldNames(env: Env, warn: Warn): void {
+function checkDeprecatedNames(env: Env, warn: Warn): void {
   if (typeof (env as Env & { seed?: unknown }).seed === "function") {
     warn(
       "There is a seed() method, which nothing calls: take the seed of reset({ seed }) by `this.reseed(seed)` instead.",

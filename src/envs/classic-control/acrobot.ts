@@ -8,22 +8,22 @@ import {
   type ResetResult,
   type StepResult,
 } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { withDefaults } from "../options.js";
+import type { JsonValue } from "../../core/json.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { acrobotText } from "./acrobot-text.js";
 import { drawAcrobot } from "./drawings.js";
 import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
-import { float32Array } from "./float32-array.js";
-import { resetBounds } from "./reset-bounds.js";
+import { toFloat32Array } from "./to-float32-array.js";
+import { readResetBounds } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
 
 const TIME_STEP = 0.2;
 const LINK_LENGTH = 1;
 const LINK_MASS = 1;
 /** From a link's joint to its centre of mass. */
-const LINK_CENTRE = 0.5;
+const LINK_CENTER = 0.5;
 const LINK_INERTIA = 1;
 const GRAVITY = 9.8;
 const MAX_VELOCITY_1 = 4 * Math.PI;
@@ -48,18 +48,18 @@ export class AcrobotEnv extends Env<Float32Array, number> {
 
   constructor(options: EnvOptions = {}) {
     super();
-    withDefaults("Acrobot", options, {});
+    applyDefaults("Acrobot", options, {});
   }
 
   /** Options `low` and `high` bound the first state, -0.1 and 0.1 when not said. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
-    const [low, high] = resetBounds(options, -0.1, 0.1);
+    const [low, high] = readResetBounds(options, -0.1, 0.1);
     const draw = () => Math.fround(this.random.uniform(low, high));
     const [angle1, angle2, velocity1, velocity2] = [draw(), draw(), draw(), draw()];
     this.state = [angle1, angle2, velocity1, velocity2];
     // The first state is float32 in Gymnasium, so its sines are float32 too.
-    const observation = float32Array([
+    const observation = toFloat32Array([
       cosFloat32(angle1),
       sinFloat32(angle1),
       cosFloat32(angle2),
@@ -72,8 +72,8 @@ export class AcrobotEnv extends Env<Float32Array, number> {
 
   override step(action: number): StepResult<Float32Array> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notReset();
-    const [angle1, angle2, velocity1, velocity2] = rungeKutta(this.state, action - 1);
+    if (this.state === undefined) throw this.notResetError();
+    const [angle1, angle2, velocity1, velocity2] = integrateRungeKutta(this.state, action - 1);
     this.state = [
       wrapAngle(angle1),
       wrapAngle(angle2),
@@ -83,12 +83,12 @@ export class AcrobotEnv extends Env<Float32Array, number> {
     const [first, second, ...velocities] = this.state;
     const cosine = cos(first);
     const terminated = -cosine - cos(second + first) > 1;
-    const observation = float32Array([cosine, sin(first), cos(second), sin(second), ...velocities]);
+    const observation = toFloat32Array([cosine, sin(first), cos(second), sin(second), ...velocities]);
     return { observation, reward: terminated ? 0 : -1, terminated, truncated: false, info: {} };
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return drawAcrobot(mode, this.state[0], this.state[1]);
   }
 
@@ -102,10 +102,10 @@ export class AcrobotEnv extends Env<Float32Array, number> {
 }
 
 /** The state's derivative by time, as in Sutton and Barto's book (the paper has two terms less). */
-function derivative([angle1, angle2, velocity1, velocity2]: AcrobotState, torque: number): AcrobotState {
+function computeDerivatives([angle1, angle2, velocity1, velocity2]: AcrobotState, torque: number): AcrobotState {
   const m = LINK_MASS;
   const l = LINK_LENGTH;
-  const lc = LINK_CENTRE;
+  const lc = LINK_CENTER;
   const inertia = LINK_INERTIA;
   const sine2 = sin(angle2);
   const cosine2 = cos(angle2);
@@ -125,19 +125,19 @@ function derivative([angle1, angle2, velocity1, velocity2]: AcrobotState, torque
 }
 
 /** One step of the classical fourth-order method. */
-function rungeKutta(start: AcrobotState, torque: number): AcrobotState {
-  const after = (slope: AcrobotState, time: number): AcrobotState => [
+function integrateRungeKutta(start: AcrobotState, torque: number): AcrobotState {
+  const advance = (slope: AcrobotState, time: number): AcrobotState => [
     start[0] + time * slope[0],
     start[1] + time * slope[1],
     start[2] + time * slope[2],
     start[3] + time * slope[3],
   ];
-  const k1 = derivative(start, torque);
-  const k2 = derivative(after(k1, TIME_STEP / 2), torque);
-  const k3 = derivative(after(k2, TIME_STEP / 2), torque);
-  const k4 = derivative(after(k3, TIME_STEP), torque);
-  const mean = (i: 0 | 1 | 2 | 3) => k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i];
-  return after([mean(0), mean(1), mean(2), mean(3)], TIME_STEP / 6);
+  const k1 = computeDerivatives(start, torque);
+  const k2 = computeDerivatives(advance(k1, TIME_STEP / 2), torque);
+  const k3 = computeDerivatives(advance(k2, TIME_STEP / 2), torque);
+  const k4 = computeDerivatives(advance(k3, TIME_STEP), torque);
+  const weightedSlope = (i: 0 | 1 | 2 | 3) => k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i];
+  return advance([weightedSlope(0), weightedSlope(1), weightedSlope(2), weightedSlope(3)], TIME_STEP / 6);
 }
 
 /** The equal angle in [-pi, pi]. */

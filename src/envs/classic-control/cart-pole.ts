@@ -7,14 +7,14 @@ import {
   type ResetResult,
   type StepResult,
 } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { withDefaults } from "../options.js";
+import type { JsonValue } from "../../core/json.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { cartPoleText } from "./cart-pole-text.js";
 import { drawCartPole } from "./drawings.js";
-import { float32Array } from "./float32-array.js";
-import { resetBounds } from "./reset-bounds.js";
+import { toFloat32Array } from "./to-float32-array.js";
+import { readResetBounds } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
 
 const GRAVITY = 9.8;
@@ -22,9 +22,9 @@ const CART_MASS = 1;
 const POLE_MASS = 0.1;
 const TOTAL_MASS = POLE_MASS + CART_MASS;
 /** Half of the pole. */
-const LENGTH = 0.5;
-const POLE_MOMENT = POLE_MASS * LENGTH;
-const FORCE = 10;
+const HALF_POLE_LENGTH = 0.5;
+const POLE_MOMENT = POLE_MASS * HALF_POLE_LENGTH;
+const FORCE_MAGNITUDE = 10;
 /** Seconds between two observations. */
 const TIME_STEP = 0.02;
 const MAX_ANGLE = (12 * 2 * Math.PI) / 360;
@@ -53,13 +53,13 @@ export class CartPoleEnv extends Env<Float32Array, number> {
 
   constructor(options: CartPoleOptions = {}) {
     super();
-    ({ suttonBartoReward: this.suttonBartoReward } = withDefaults("CartPole", options, { suttonBartoReward: false }));
+    ({ suttonBartoReward: this.suttonBartoReward } = applyDefaults("CartPole", options, { suttonBartoReward: false }));
   }
 
   /** Options `low` and `high` bound the first state, -0.05 and 0.05 when not said. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
-    const [low, high] = resetBounds(options, -0.05, 0.05);
+    const [low, high] = readResetBounds(options, -0.05, 0.05);
     const { random } = this;
     this.state = [
       random.uniform(low, high),
@@ -67,20 +67,20 @@ export class CartPoleEnv extends Env<Float32Array, number> {
       random.uniform(low, high),
       random.uniform(low, high),
     ];
-    return { observation: float32Array(this.state), info: {} };
+    return { observation: toFloat32Array(this.state), info: {} };
   }
 
   override step(action: number): StepResult<Float32Array> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     const [x, xDot, theta, thetaDot] = this.state;
-    const force = action === 1 ? FORCE : -FORCE;
+    const force = action === 1 ? FORCE_MAGNITUDE : -FORCE_MAGNITUDE;
     const sine = sin(theta);
     const cosine = cos(theta);
     // The equations of Florian (2007), https://coneural.org/florian/papers/05_cart_pole.pdf, without friction.
     const push = (force + POLE_MOMENT * (thetaDot * thetaDot) * sine) / TOTAL_MASS;
     const thetaAcceleration =
-      (GRAVITY * sine - cosine * push) / (LENGTH * (4 / 3 - (POLE_MASS * (cosine * cosine)) / TOTAL_MASS));
+      (GRAVITY * sine - cosine * push) / (HALF_POLE_LENGTH * (4 / 3 - (POLE_MASS * (cosine * cosine)) / TOTAL_MASS));
     const xAcceleration = push - (POLE_MOMENT * thetaAcceleration * cosine) / TOTAL_MASS;
     this.state = [
       x + TIME_STEP * xDot,
@@ -90,11 +90,11 @@ export class CartPoleEnv extends Env<Float32Array, number> {
     ];
     const terminated = Math.abs(this.state[0]) > MAX_POSITION || Math.abs(this.state[2]) > MAX_ANGLE;
     const reward = this.suttonBartoReward ? (terminated ? -1 : 0) : 1;
-    return { observation: float32Array(this.state), reward, terminated, truncated: false, info: {} };
+    return { observation: toFloat32Array(this.state), reward, terminated, truncated: false, info: {} };
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return drawCartPole(mode, this.state[0], this.state[2]);
   }
 

@@ -1,23 +1,23 @@
 import type { RenderFrame, RenderMode } from "../env.js";
 import { renderScene } from "../rendering/render-scene.js";
-import { rectangle, type Color, type Point, type Shape } from "../rendering/scene.js";
+import { createRectangle, type Color, type Point, type Drawing } from "../rendering/scene.js";
 
 const WHITE: Color = [255, 255, 255];
 const BLACK: Color = [0, 0, 0];
-const GREY: Color = [128, 128, 128];
+const GRAY: Color = [128, 128, 128];
 const WOOD: Color = [202, 152, 101];
 const PURPLE: Color = [129, 132, 203];
 const RED: Color = [204, 77, 77];
 const YELLOW: Color = [204, 204, 0];
 
-const circle = (centre: Point, radius: number, color: Color, glyph?: string): Shape => ({
+const createCircle = (center: Point, radius: number, color: Color, glyph?: string): Drawing => ({
   kind: "circle",
-  centre,
+  center,
   radius,
   color,
   glyph,
 });
-const line = (from: Point, to: Point, width: number, color: Color, glyph?: string): Shape => ({
+const createLine = (from: Point, to: Point, width: number, color: Color, glyph?: string): Drawing => ({
   kind: "line",
   from,
   to,
@@ -25,7 +25,7 @@ const line = (from: Point, to: Point, width: number, color: Color, glyph?: strin
   color,
   glyph,
 });
-const polygon = (points: readonly Point[], color: Color, glyph?: string): Shape => ({
+const createPolygon = (points: readonly Point[], color: Color, glyph?: string): Drawing => ({
   kind: "polygon",
   points,
   color,
@@ -43,29 +43,29 @@ export function drawCartPole(mode: RenderMode, position: number, angle: number):
     pixels: { width: 600, height: 240 },
     cells: { width: 72, height: 14 },
     background: WHITE,
-    shapes: [
-      line([-2.5, -0.18], [2.5, -0.18], 0.02, BLACK, "-"),
-      line([0, -0.3], [0, -0.24], 0.02, GREY, "^"),
-      polygon(rectangle(position - 0.25, -0.15, position + 0.25, 0.15), BLACK, "#"),
-      line([position, 0.2], tip, 0.08, WOOD, "|"),
-      circle([position, 0.15], 0.06, PURPLE, "o"),
+    drawings: [
+      createLine([-2.5, -0.18], [2.5, -0.18], 0.02, BLACK, "-"),
+      createLine([0, -0.3], [0, -0.24], 0.02, GRAY, "^"),
+      createPolygon(createRectangle(position - 0.25, -0.15, position + 0.25, 0.15), BLACK, "#"),
+      createLine([position, 0.2], tip, 0.08, WOOD, "|"),
+      createCircle([position, 0.15], 0.06, PURPLE, "o"),
     ],
   });
 }
 
-const hill = (x: number) => 0.45 * Math.sin(3 * x) + 0.55;
+const computeHillHeight = (x: number) => 0.45 * Math.sin(3 * x) + 0.55;
 
 /** The valley, the flag at the goal, the car at its position. */
 export function drawMountainCar(mode: RenderMode, position: number, goal: number): RenderFrame {
-  const track = Array.from({ length: 90 }, (_, i): Shape => {
+  const track = Array.from({ length: 90 }, (_, i): Drawing => {
     const x = -1.2 + (1.8 * i) / 90;
-    return line([x, hill(x)], [x + 0.02, hill(x + 0.02)], 0.012, BLACK, ".");
+    return createLine([x, computeHillHeight(x)], [x + 0.02, computeHillHeight(x + 0.02)], 0.012, BLACK, ".");
   });
   const slope = Math.atan(1.35 * Math.cos(3 * position));
   const [sine, cosine] = [Math.sin(slope), Math.cos(slope)];
-  const place = (along: number, up: number): Point => [
+  const toScene = (along: number, up: number): Point => [
     position + along * cosine - up * sine,
-    hill(position) + along * sine + up * cosine,
+    computeHillHeight(position) + along * sine + up * cosine,
   ];
   return renderScene(mode, {
     left: -1.2,
@@ -75,21 +75,21 @@ export function drawMountainCar(mode: RenderMode, position: number, goal: number
     pixels: { width: 600, height: 400 },
     cells: { width: 72, height: 20 },
     background: WHITE,
-    shapes: [
+    drawings: [
       ...track,
-      line([goal, hill(goal)], [goal, hill(goal) + 0.15], 0.008, BLACK, "|"),
-      polygon(
+      createLine([goal, computeHillHeight(goal)], [goal, computeHillHeight(goal) + 0.15], 0.008, BLACK, "|"),
+      createPolygon(
         [
-          [goal, hill(goal) + 0.15],
-          [goal, hill(goal) + 0.1],
-          [goal + 0.07, hill(goal) + 0.125],
+          [goal, computeHillHeight(goal) + 0.15],
+          [goal, computeHillHeight(goal) + 0.1],
+          [goal + 0.07, computeHillHeight(goal) + 0.125],
         ],
         YELLOW,
         ">",
       ),
-      polygon([place(-0.06, 0.03), place(0.06, 0.03), place(0.06, 0.1), place(-0.06, 0.1)], BLACK, "#"),
-      circle(place(-0.035, 0.03), 0.022, GREY, "o"),
-      circle(place(0.035, 0.03), 0.022, GREY, "o"),
+      createPolygon([toScene(-0.06, 0.03), toScene(0.06, 0.03), toScene(0.06, 0.1), toScene(-0.06, 0.1)], BLACK, "#"),
+      createCircle(toScene(-0.035, 0.03), 0.022, GRAY, "o"),
+      createCircle(toScene(0.035, 0.03), 0.022, GRAY, "o"),
     ],
   });
 }
@@ -97,9 +97,9 @@ export function drawMountainCar(mode: RenderMode, position: number, goal: number
 /** A rod on an axle, angle 0 pointing up; a ring tells the torque's size and sign. */
 export function drawPendulum(mode: RenderMode, angle: number, torque: number): RenderFrame {
   const tip: Point = [Math.sin(angle), Math.cos(angle)];
-  const arc = Array.from({ length: Math.round(8 * Math.abs(torque)) }, (_, i): Shape => {
-    const at = Math.sign(torque) * (i / 16) * Math.PI;
-    return circle([0.45 * Math.sin(at), 0.45 * Math.cos(at)], 0.03, BLACK, torque > 0 ? ">" : "<");
+  const arc = Array.from({ length: Math.round(8 * Math.abs(torque)) }, (_, i): Drawing => {
+    const arcAngle = Math.sign(torque) * (i / 16) * Math.PI;
+    return createCircle([0.45 * Math.sin(arcAngle), 0.45 * Math.cos(arcAngle)], 0.03, BLACK, torque > 0 ? ">" : "<");
   });
   return renderScene(mode, {
     left: -1.3,
@@ -109,7 +109,12 @@ export function drawPendulum(mode: RenderMode, angle: number, torque: number): R
     pixels: { width: 500, height: 500 },
     cells: { width: 44, height: 22 },
     background: WHITE,
-    shapes: [line([0, 0], tip, 0.2, RED, "*"), circle(tip, 0.1, RED, "@"), circle([0, 0], 0.06, BLACK, "o"), ...arc],
+    drawings: [
+      createLine([0, 0], tip, 0.2, RED, "*"),
+      createCircle(tip, 0.1, RED, "@"),
+      createCircle([0, 0], 0.06, BLACK, "o"),
+      ...arc,
+    ],
   });
 }
 
@@ -125,13 +130,13 @@ export function drawAcrobot(mode: RenderMode, angle1: number, angle2: number): R
     pixels: { width: 500, height: 500 },
     cells: { width: 52, height: 26 },
     background: WHITE,
-    shapes: [
-      line([-2.2, 1], [2.2, 1], 0.02, BLACK, "-"),
-      line([0, 0], joint, 0.2, [0, 204, 204], "*"),
-      line(joint, tip, 0.2, [0, 204, 204], "+"),
-      circle([0, 0], 0.1, YELLOW, "o"),
-      circle(joint, 0.1, YELLOW, "o"),
-      circle(tip, 0.06, BLACK, "@"),
+    drawings: [
+      createLine([-2.2, 1], [2.2, 1], 0.02, BLACK, "-"),
+      createLine([0, 0], joint, 0.2, [0, 204, 204], "*"),
+      createLine(joint, tip, 0.2, [0, 204, 204], "+"),
+      createCircle([0, 0], 0.1, YELLOW, "o"),
+      createCircle(joint, 0.1, YELLOW, "o"),
+      createCircle(tip, 0.06, BLACK, "@"),
     ],
   });
 }

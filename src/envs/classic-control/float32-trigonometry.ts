@@ -15,22 +15,26 @@ const ROUND_TO_INTEGER = 12582912;
 /** a * b + c in float32: the product of two float32 numbers is exact in double. */
 const multiplyAdd = (a: number, b: number, c: number) => Math.fround(a * b + c);
 
-function polynomial(coefficients: readonly number[], x: number): number {
+function evaluatePolynomial(coefficients: readonly number[], x: number): number {
   return coefficients.reduce((sum, coefficient) => multiplyAdd(sum, x, coefficient));
 }
 
-function sineOfQuadrant(x: number, quadrants: number): number {
-  const turns = Math.fround(Math.fround(Math.fround(x * TWO_OVER_PI) + ROUND_TO_INTEGER) - ROUND_TO_INTEGER);
-  const reduced = multiplyAdd(turns, HALF_PI_3, multiplyAdd(turns, HALF_PI_2, multiplyAdd(turns, HALF_PI_1, x)));
+function computeSine(x: number, quadrants: number): number {
+  const quarterTurns = Math.fround(Math.fround(Math.fround(x * TWO_OVER_PI) + ROUND_TO_INTEGER) - ROUND_TO_INTEGER);
+  const reduced = multiplyAdd(
+    quarterTurns,
+    HALF_PI_3,
+    multiplyAdd(quarterTurns, HALF_PI_2, multiplyAdd(quarterTurns, HALF_PI_1, x)),
+  );
   const square = Math.fround(reduced * reduced);
-  const quadrant = (turns + quadrants) & 3;
-  const sine = () => multiplyAdd(Math.fround(polynomial(SINE, square) * square), reduced, reduced);
-  const value = (quadrant & 1) === 1 ? polynomial(COSINE, square) : sine();
+  const quadrant = (quarterTurns + quadrants) & 3;
+  const sine = () => multiplyAdd(Math.fround(evaluatePolynomial(SINE, square) * square), reduced, reduced);
+  const value = (quadrant & 1) === 1 ? evaluatePolynomial(COSINE, square) : sine();
   return quadrant >= 2 ? -value : value;
 }
 
 /** The sine of a float32 angle in radians, as a float32. */
-export const sinFloat32 = (x: number) => sineOfQuadrant(x, 0);
+export const sinFloat32 = (x: number) => computeSine(x, 0);
 
 /** The cosine of a float32 angle in radians, as a float32. */
-export const cosFloat32 = (x: number) => sineOfQuadrant(x, 1);
+export const cosFloat32 = (x: number) => computeSine(x, 1);

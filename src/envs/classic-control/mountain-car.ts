@@ -7,14 +7,14 @@ import {
   type ResetResult,
   type StepResult,
 } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { withDefaults } from "../options.js";
+import type { JsonValue } from "../../core/json.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { drawMountainCar } from "./drawings.js";
 import { mountainCarText } from "./mountain-car-text.js";
-import { float32Array } from "./float32-array.js";
-import { resetBounds } from "./reset-bounds.js";
+import { toFloat32Array } from "./to-float32-array.js";
+import { readResetBounds } from "./reset-bounds.js";
 import { cos } from "./trigonometry.js";
 
 export const MIN_POSITION = -1.2;
@@ -45,31 +45,31 @@ export class MountainCarEnv extends Env<Float32Array, number> {
 
   constructor(options: MountainCarOptions = {}) {
     super();
-    ({ goalVelocity: this.goalVelocity } = withDefaults("MountainCar", options, { goalVelocity: 0 }));
+    ({ goalVelocity: this.goalVelocity } = applyDefaults("MountainCar", options, { goalVelocity: 0 }));
   }
 
   /** Options `low` and `high` bound the first position, -0.6 and -0.4 when not said. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
-    const [low, high] = resetBounds(options, -0.6, -0.4);
+    const [low, high] = readResetBounds(options, -0.6, -0.4);
     this.state = [this.random.uniform(low, high), 0];
-    return { observation: float32Array(this.state), info: {} };
+    return { observation: toFloat32Array(this.state), info: {} };
   }
 
   override step(action: number): StepResult<Float32Array> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     const pull = (action - 1) * FORCE + cos(3 * this.state[0]) * -GRAVITY;
     const speed = clip(this.state[1] + pull, -MAX_SPEED, MAX_SPEED);
     const position = clip(this.state[0] + speed, MIN_POSITION, MAX_POSITION);
     const velocity = position === MIN_POSITION && speed < 0 ? 0 : speed;
     this.state = [position, velocity];
     const terminated = position >= GOAL_POSITION && velocity >= this.goalVelocity;
-    return { observation: float32Array(this.state), reward: -1, terminated, truncated: false, info: {} };
+    return { observation: toFloat32Array(this.state), reward: -1, terminated, truncated: false, info: {} };
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return drawMountainCar(mode, this.state[0], GOAL_POSITION);
   }
 

@@ -7,14 +7,14 @@ import {
   type ResetResult,
   type StepResult,
 } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { withDefaults } from "../options.js";
+import type { JsonValue } from "../../core/json.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { drawPendulum } from "./drawings.js";
-import { float32Array } from "./float32-array.js";
-import { checkForce } from "./force.js";
+import { toFloat32Array } from "./to-float32-array.js";
+import { checkForce } from "./check-force.js";
 import { pendulumText } from "./pendulum-text.js";
-import { numberOption } from "./reset-bounds.js";
+import { readNumberOption } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
 
 const MAX_SPEED = 8;
@@ -27,10 +27,10 @@ export interface PendulumOptions {
 }
 
 /** An angle as the equal one in [-pi, pi), 0 being upright. */
-function angleNormalize(angle: number): number {
-  const turn = 2 * Math.PI;
-  const rest = (angle + Math.PI) % turn;
-  return (rest < 0 ? rest + turn : rest) - Math.PI;
+function normalizeAngle(angle: number): number {
+  const fullTurn = 2 * Math.PI;
+  const rest = (angle + Math.PI) % fullTurn;
+  return (rest < 0 ? rest + fullTurn : rest) - Math.PI;
 }
 
 /**
@@ -48,14 +48,14 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
 
   constructor(options: PendulumOptions = {}) {
     super();
-    ({ g: this.g } = withDefaults("Pendulum", options, { g: 10 }));
+    ({ g: this.g } = applyDefaults("Pendulum", options, { g: 10 }));
   }
 
   /** Options `xInit` and `yInit` bound angle and velocity on both sides, pi and 1 when not said. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
-    const angle = numberOption(options, "xInit", Math.PI);
-    const velocity = numberOption(options, "yInit", 1);
+    const angle = readNumberOption(options, "xInit", Math.PI);
+    const velocity = readNumberOption(options, "yInit", 1);
     this.state = [this.random.uniform(-angle, angle), this.random.uniform(-velocity, velocity)];
     this.lastTorque = 0;
     return { observation: this.observation(this.state), info: {} };
@@ -63,14 +63,14 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
 
   /** A torque beyond the bounds acts as the bound. The reward is about the state before the step. */
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
-    const wanted = checkForce(this, action);
-    if (this.state === undefined) throw this.notReset();
-    const torque = Math.min(Math.max(wanted, -MAX_TORQUE), MAX_TORQUE);
+    const requestedTorque = checkForce(this, action);
+    if (this.state === undefined) throw this.notResetError();
+    const torque = Math.min(Math.max(requestedTorque, -MAX_TORQUE), MAX_TORQUE);
     const [angle, velocity] = this.state;
-    const tilt = angleNormalize(angle);
+    const normalizedAngle = normalizeAngle(angle);
     // The torque is a float32, and so is what it is multiplied with.
-    const effort = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
-    const cost = tilt * tilt + 0.1 * (velocity * velocity) + effort;
+    const torqueCost = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
+    const cost = normalizedAngle * normalizedAngle + 0.1 * (velocity * velocity) + torqueCost;
     const acceleration = ((3 * this.g) / 2) * sin(angle) + Math.fround(3 * torque);
     const speed = Math.min(Math.max(velocity + acceleration * TIME_STEP, -MAX_SPEED), MAX_SPEED);
     this.state = [angle + speed * TIME_STEP, speed];
@@ -79,11 +79,11 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
   }
 
   private observation([angle, velocity]: readonly [number, number]): Float32Array {
-    return float32Array([cos(angle), sin(angle), velocity]);
+    return toFloat32Array([cos(angle), sin(angle), velocity]);
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return drawPendulum(mode, this.state[0], this.lastTorque);
   }
 

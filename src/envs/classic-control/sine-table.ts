@@ -7,7 +7,7 @@ const ENTRIES = 128;
 const multiply = (a: bigint, b: bigint) => (a * b) >> BITS;
 
 /** sin(k/128) and cos(k/128) by their series, in fixed point. */
-function series(k: number): { sine: bigint; cosine: bigint } {
+function computeSeries(k: number): { sine: bigint; cosine: bigint } {
   const x = (BigInt(k) << BITS) / 128n;
   const square = multiply(x, x);
   const sum = (first: bigint, order: bigint) => {
@@ -23,25 +23,25 @@ function series(k: number): { sine: bigint; cosine: bigint } {
 }
 
 /** The double nearest to a fixed-point number. */
-function nearestDouble(value: bigint): number {
+function toNearestDouble(value: bigint): number {
   // Number() rounds a bigint to nearest, and the division is by a power of two.
   return Number(value) / 2 ** Number(BITS);
 }
 
-function exactFixed(value: number): bigint {
+function toFixedPoint(value: number): bigint {
   // A table value is above 2^-8, so its last bit is above 2^-61.
   return BigInt(value * 2 ** 100) << (BITS - 100n);
 }
 
-function split(values: readonly bigint[]): { high: Float64Array; low: Float64Array } {
-  const high = Float64Array.from(values, nearestDouble);
-  const low = Float64Array.from(values, (value, k) => nearestDouble(value - exactFixed(high[k])));
+function splitDoubles(values: readonly bigint[]): { high: Float64Array; low: Float64Array } {
+  const high = Float64Array.from(values, toNearestDouble);
+  const low = Float64Array.from(values, (value, k) => toNearestDouble(value - toFixedPoint(high[k])));
   return { high, low };
 }
 
-const entries = Array.from({ length: ENTRIES }, (_, k) => series(k));
-const sines = split(entries.map(({ sine }) => sine));
-const cosines = split(entries.map(({ cosine }) => cosine));
+const entries = Array.from({ length: ENTRIES }, (_, k) => computeSeries(k));
+const sines = splitDoubles(entries.map(({ sine }) => sine));
+const cosines = splitDoubles(entries.map(({ cosine }) => cosine));
 
 /** sin(k/128) = sineHigh[k] + sineLow[k], and so for the cosine. */
 export const sineHigh = sines.high;

@@ -56,7 +56,7 @@ const FIRST_LIMIT = 0.85546875;
 const SECOND_LIMIT = 2.4262638092041016;
 
 /** sin(x + dx) for |x| below about 0.86. */
-function shortSine(x: number, dx: number): number {
+function computeSmallSine(x: number, dx: number): number {
   if (Math.abs(x) < TAYLOR_LIMIT) {
     const square = x * x;
     const series = fma(fma(fma(fma(S11, square, S9), square, S7), square, S5), square, S3);
@@ -76,7 +76,7 @@ function shortSine(x: number, dx: number): number {
 }
 
 /** cos(x + dx) for |x| below about 0.86. */
-function shortCosine(x: number, dx: number): number {
+function computeSmallCosine(x: number, dx: number): number {
   const shifted = ROUND_TO_128TH + Math.abs(x);
   const nearest = shifted - ROUND_TO_128TH;
   const k = nearest * 128;
@@ -89,15 +89,15 @@ function shortCosine(x: number, dx: number): number {
 }
 
 /** sin(x + quadrants * pi/2) for any x, by reduction to [-pi/4, pi/4]. */
-function reducedSine(x: number, quadrants: number): number {
-  const turns = fma(x, TWO_OVER_PI, ROUND_TO_INTEGER) - ROUND_TO_INTEGER;
-  const first = fma(-turns, HALF_PI_2, fma(-turns, HALF_PI_1, x));
-  const second = fma(-turns, HALF_PI_3, first);
-  const secondError = fma(-turns, HALF_PI_3, first - second);
-  const reduced = fma(-turns, HALF_PI_4, second);
-  const error = secondError + fma(-turns, HALF_PI_4, second - reduced);
-  const quadrant = (turns + quadrants) & 3;
-  const value = (quadrant & 1) === 1 ? shortCosine(reduced, error) : shortSine(reduced, error);
+function computeReducedSine(x: number, quadrants: number): number {
+  const quarterTurns = fma(x, TWO_OVER_PI, ROUND_TO_INTEGER) - ROUND_TO_INTEGER;
+  const first = fma(-quarterTurns, HALF_PI_2, fma(-quarterTurns, HALF_PI_1, x));
+  const second = fma(-quarterTurns, HALF_PI_3, first);
+  const secondError = fma(-quarterTurns, HALF_PI_3, first - second);
+  const reduced = fma(-quarterTurns, HALF_PI_4, second);
+  const error = secondError + fma(-quarterTurns, HALF_PI_4, second - reduced);
+  const quadrant = (quarterTurns + quadrants) & 3;
+  const value = (quadrant & 1) === 1 ? computeSmallCosine(reduced, error) : computeSmallSine(reduced, error);
   return quadrant >= 2 ? -value : value;
 }
 
@@ -105,20 +105,20 @@ function reducedSine(x: number, quadrants: number): number {
 export function sin(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude < 2 ** -26) return x;
-  if (magnitude < FIRST_LIMIT) return shortSine(x, 0);
-  if (magnitude < SECOND_LIMIT) return Math.sign(x) * shortCosine(HALF_PI_HIGH - magnitude, HALF_PI_LOW);
-  return reducedSine(x, 0);
+  if (magnitude < FIRST_LIMIT) return computeSmallSine(x, 0);
+  if (magnitude < SECOND_LIMIT) return Math.sign(x) * computeSmallCosine(HALF_PI_HIGH - magnitude, HALF_PI_LOW);
+  return computeReducedSine(x, 0);
 }
 
 /** The cosine of an angle in radians. */
 export function cos(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude < 2 ** -27) return 1;
-  if (magnitude < FIRST_LIMIT) return shortCosine(x, 0);
+  if (magnitude < FIRST_LIMIT) return computeSmallCosine(x, 0);
   if (magnitude < SECOND_LIMIT) {
     const complement = HALF_PI_HIGH - magnitude;
     const high = complement + HALF_PI_LOW;
-    return shortSine(high, complement - high + HALF_PI_LOW);
+    return computeSmallSine(high, complement - high + HALF_PI_LOW);
   }
-  return reducedSine(x, 1);
+  return computeReducedSine(x, 1);
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 
 /** What the parts of an id are. */
 export interface EnvId {

@@ -1,10 +1,10 @@
-import { LlamaGymError } from "../../errors.js";
-import { builtInEnvs } from "../built-in.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { BUILT_IN_ENVS } from "../built-in.js";
 import { Env, type EnvOptions, type EnvSpec } from "../env.js";
 import { OrderEnforcing } from "../wrappers/order-enforcing.js";
 import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
 import { TimeLimit } from "../wrappers/time-limit.js";
-import { EnvRegistry, type Registration } from "./registry.js";
+import { EnvRegistry, type Registration } from "./env-registry.js";
 
 /** Options of `make` itself; all others go to the environment. */
 export interface MakeOptions {
@@ -15,7 +15,7 @@ export interface MakeOptions {
 }
 
 /** The environments that `make` and `register` speak of. */
-export const registry = new EnvRegistry(builtInEnvs);
+export const registry = new EnvRegistry(BUILT_IN_ENVS);
 
 /** Adds an environment to those that `make` knows. */
 export function register(registration: Registration): EnvSpec {
@@ -31,11 +31,11 @@ export function make<Observation = unknown, Action = unknown>(
   options: MakeOptions & EnvOptions = {},
 ): Env<Observation, Action> {
   const registered = typeof id === "string" ? registry.spec(id) : id;
-  const { maxEpisodeSteps, disableEnvChecker, ...given } = options;
+  const { maxEpisodeSteps, disableEnvChecker, ...envOptions } = options;
   const limit = maxEpisodeSteps ?? registered.maxEpisodeSteps;
   const spec: EnvSpec = {
     ...registered,
-    options: { ...registered.options, ...given },
+    options: { ...registered.options, ...envOptions },
     maxEpisodeSteps: limit === Infinity ? undefined : limit,
     disableEnvChecker: disableEnvChecker ?? registered.disableEnvChecker,
   };

@@ -6,7 +6,7 @@ const BIT_DEPTH = 8;
 const TRUE_COLOR = 2;
 
 /** A PNG chunk: length, type, data, checksum of type and data. */
-function chunk(type: string, data: Uint8Array): Buffer {
+function createChunk(type: string, data: Uint8Array): Buffer {
   const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(data.length);
@@ -29,8 +29,8 @@ export function encodePng({ width, height, data }: RgbImage): Uint8Array {
   }
   return Buffer.concat([
     Buffer.from(SIGNATURE),
-    chunk("IHDR", header),
-    chunk("IDAT", deflateSync(rows)),
-    chunk("IEND", new Uint8Array()),
+    createChunk("IHDR", header),
+    createChunk("IDAT", deflateSync(rows)),
+    createChunk("IEND", new Uint8Array()),
   ]);
 }

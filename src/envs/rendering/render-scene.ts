@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { RenderFrame, RenderMode } from "../env.js";
 import { drawPixels } from "./draw-pixels.js";
 import { drawText } from "./draw-text.js";

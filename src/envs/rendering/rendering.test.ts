@@ -5,9 +5,9 @@ import { make } from "../registry/make.js";
 import { drawPixels } from "./draw-pixels.js";
 import { drawText } from "./draw-text.js";
 import { encodePng } from "./png.js";
-import { rectangle, type Scene } from "./scene.js";
+import { createRectangle, type Scene } from "./scene.js";
 
-const scene = (shapes: Scene["shapes"]): Scene => ({
+const scene = (drawings: Scene["drawings"]): Scene => ({
   left: 0,
   right: 10,
   bottom: 0,
@@ -15,7 +15,7 @@ const scene = (shapes: Scene["shapes"]): Scene => ({
   pixels: { width: 10, height: 5 },
   cells: { width: 10, height: 5 },
   background: [255, 255, 255],
-  shapes,
+  drawings,
 });
 
 /** One character for each pixel: the shape's red value as a letter, a dot for the background. */
@@ -32,8 +32,8 @@ describe("drawPixels", () => {
   it("fills what a shape covers, later shapes over earlier ones", () => {
     const image = drawPixels(
       scene([
-        { kind: "polygon", points: rectangle(1, 1, 9, 4), color: color("a") },
-        { kind: "circle", centre: [5, 2.5], radius: 1.2, color: color("b") },
+        { kind: "polygon", points: createRectangle(1, 1, 9, 4), color: color("a") },
+        { kind: "circle", center: [5, 2.5], radius: 1.2, color: color("b") },
         { kind: "line", from: [0, 4.5], to: [10, 4.5], width: 1, color: color("c") },
       ]),
     );
@@ -43,8 +43,8 @@ describe("drawPixels", () => {
   it("writes letters of three by five dots, and leaves out what lies outside", () => {
     const image = drawPixels(
       scene([
-        { kind: "text", centre: [3.5, 2.5], text: "T1", size: 5, color: color("x") },
-        { kind: "circle", centre: [20, 2], radius: 2, color: color("y") },
+        { kind: "text", center: [3.5, 2.5], text: "T1", size: 5, color: color("x") },
+        { kind: "circle", center: [20, 2], radius: 2, color: color("y") },
       ]),
     );
     expect(sketch(image)).toEqual(["xxx..x....", ".x..xx....", ".x...x....", ".x...x....", ".x..xxx..."]);
@@ -55,10 +55,10 @@ describe("drawText", () => {
   it("draws the same shapes in characters", () => {
     const text = drawText(
       scene([
-        { kind: "polygon", points: rectangle(1, 1, 9, 4), color: color("a"), glyph: "#" },
+        { kind: "polygon", points: createRectangle(1, 1, 9, 4), color: color("a"), glyph: "#" },
         { kind: "line", from: [0.5, 0.5], to: [9.5, 0.5], width: 1, color: color("c"), glyph: "-" },
-        { kind: "text", centre: [5, 4.5], text: "HI", size: 1, color: color("t") },
-        { kind: "circle", centre: [5.5, 2.5], radius: 0.4, color: color("b"), glyph: "o" },
+        { kind: "text", center: [5, 4.5], text: "HI", size: 1, color: color("t") },
+        { kind: "circle", center: [5.5, 2.5], radius: 0.4, color: color("b"), glyph: "o" },
       ]),
     );
     expect(text.split("\n")).toEqual(["    HI", " ########", " ####o###", " ########", "----------"]);

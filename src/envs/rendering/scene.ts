@@ -2,19 +2,19 @@
 export type Color = readonly [red: number, green: number, blue: number];
 export type Point = readonly [x: number, y: number];
 
-interface Look {
+interface DrawingStyle {
   readonly color: Color;
   /** What stands for the shape on a terminal; a shape without one is seen in images only. */
   readonly glyph?: string;
 }
 
 /** Shapes in the scene's own coordinates, y pointing up; text is as high as `size`, around its centre. */
-export type Shape = Look &
+export type Drawing = DrawingStyle &
   (
     | { readonly kind: "polygon"; readonly points: readonly Point[] }
-    | { readonly kind: "circle"; readonly centre: Point; readonly radius: number }
+    | { readonly kind: "circle"; readonly center: Point; readonly radius: number }
     | { readonly kind: "line"; readonly from: Point; readonly to: Point; readonly width: number }
-    | { readonly kind: "text"; readonly centre: Point; readonly text: string; readonly size: number }
+    | { readonly kind: "text"; readonly center: Point; readonly text: string; readonly size: number }
   );
 
 /** A picture that can be drawn in pixels and in characters; later shapes cover earlier ones. */
@@ -28,11 +28,11 @@ export interface Scene {
   /** Size on a terminal. */
   readonly cells: { readonly width: number; readonly height: number };
   readonly background: Color;
-  readonly shapes: readonly Shape[];
+  readonly drawings: readonly Drawing[];
 }
 
 /** The polygon of a rectangle. */
-export function rectangle(left: number, bottom: number, right: number, top: number): Point[] {
+export function createRectangle(left: number, bottom: number, right: number, top: number): Point[] {
   return [
     [left, bottom],
     [right, bottom],
@@ -42,7 +42,7 @@ export function rectangle(left: number, bottom: number, right: number, top: numb
 }
 
 /** The four corners of a line with a width. */
-export function lineOutline([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
+export function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
   const length = Math.hypot(x1 - x0, y1 - y0) || 1;
   const dx = ((y0 - y1) / length) * (width / 2);
   const dy = ((x1 - x0) / length) * (width / 2);
@@ -55,12 +55,12 @@ export function lineOutline([x0, y0]: Point, [x1, y1]: Point, width: number): Po
 }
 
 /** Whether a point lies inside a polygon (an odd number of edges to its right). */
-export function isInside(points: readonly Point[], x: number, y: number): boolean {
-  let inside = false;
+export function isInsidePolygon(points: readonly Point[], x: number, y: number): boolean {
+  let isInside = false;
   for (let i = 0, j = points.length - 1; i < points.length; j = i++) {
     const [xi, yi] = points[i];
     const [xj, yj] = points[j];
-    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) isInside = !isInside;
   }
-  return inside;
+  return isInside;
 }

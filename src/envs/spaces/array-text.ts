@@ -1,11 +1,11 @@
 /** Decimal places that NumPy prints at most. */
-const PRECISION = 8;
+const MAX_DECIMALS = 8;
 const LINE_WIDTH = 75;
 
 export type ArrayKind = "float32" | "float64" | "integer";
 
 /** The shortest decimal that reads back as the same number of that type. */
-function shortest(value: number, kind: ArrayKind): string {
+function formatShortest(value: number, kind: ArrayKind): string {
   if (kind !== "float32") return String(value);
   for (let digits = 1; digits <= 9; digits++) {
     const text = value.toPrecision(digits);
@@ -14,60 +14,60 @@ function shortest(value: number, kind: ArrayKind): string {
   return String(value);
 }
 
-function special(value: number): string | undefined {
+function formatNonFinite(value: number): string | undefined {
   if (Number.isNaN(value)) return "nan";
   return Number.isFinite(value) ? undefined : value > 0 ? "inf" : "-inf";
 }
 
 /** One number as NumPy prints a scalar: 1 is "1" as an integer and "1.0" as a float. */
-function scalarText(value: number, kind: ArrayKind): string {
+function formatScalar(value: number, kind: ArrayKind): string {
   if (kind === "integer") return String(value);
-  const name = special(value);
+  const name = formatNonFinite(value);
   if (name !== undefined) return name;
   const magnitude = Math.abs(value);
   if (magnitude !== 0 && (magnitude < 1e-4 || magnitude >= 1e16)) {
-    return exponential(Number(shortest(value, kind)).toExponential());
+    return formatExponent(Number(formatShortest(value, kind)).toExponential());
   }
-  const text = shortest(value, kind);
+  const text = formatShortest(value, kind);
   return text.includes(".") ? text : `${text}.0`;
 }
 
 /** "1e-7" as NumPy writes it: "1e-07". */
-function exponential(text: string): string {
+function formatExponent(text: string): string {
   const [digits, exponent] = text.split("e");
   const sign = exponent.startsWith("-") ? "-" : "+";
   return `${digits}e${sign}${exponent.replace(/^[+-]/, "").padStart(2, "0")}`;
 }
 
 /** A row-major array as NumPy prints it with its default options. */
-export function arrayText(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
+export function formatArray(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
   const numbers = Array.from(values);
-  const cells = kind === "integer" ? integerCells(numbers) : floatCells(numbers, kind);
-  return nestedText(cells, shape, 0);
+  const cells = kind === "integer" ? formatIntegers(numbers) : formatFloats(numbers, kind);
+  return formatNested(cells, shape, 0);
 }
 
 /** One number when all elements are equal, the whole array otherwise, as Gymnasium prints bounds. */
-export function shortArrayText(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
+export function formatBounds(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
   const numbers = Array.from(values);
   const allEqual = numbers.length > 0 && numbers.every((value) => value === numbers[0]);
-  return allEqual ? scalarText(numbers[0], kind) : arrayText(numbers, shape, kind);
+  return allEqual ? formatScalar(numbers[0], kind) : formatArray(numbers, shape, kind);
 }
 
-function integerCells(values: number[]): string[] {
+function formatIntegers(values: number[]): string[] {
   const texts = values.map(String);
   const width = Math.max(...texts.map((text) => text.length));
   return texts.map((text) => text.padStart(width));
 }
 
-function floatCells(values: number[], kind: ArrayKind): string[] {
+function formatFloats(values: number[], kind: ArrayKind): string[] {
   const magnitudes = values.filter((value) => Number.isFinite(value) && value !== 0).map(Math.abs);
   const largest = Math.max(...magnitudes);
   const smallest = Math.min(...magnitudes);
   const scientific = magnitudes.length > 0 && (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000);
   const parts = values.map((value) => {
-    const name = special(value);
+    const name = formatNonFinite(value);
     if (name !== undefined) return { name, left: "", right: "", exponent: "" };
-    return { name: undefined, ...(scientific ? scientificParts(value, kind) : plainParts(value, kind)) };
+    return { name: undefined, ...(scientific ? splitScientific(value, kind) : splitFixed(value, kind)) };
   });
   const finite = parts.filter((part) => part.name === undefined);
   const right = Math.max(0, ...finite.map((part) => part.right.length));
@@ -82,36 +82,36 @@ function floatCells(values: number[], kind: ArrayKind): string[] {
   });
 }
 
-function plainParts(value: number, kind: ArrayKind): { left: string; right: string; exponent: string } {
-  const text = shortest(value, kind);
+function splitFixed(value: number, kind: ArrayKind): { left: string; right: string; exponent: string } {
+  const text = formatShortest(value, kind);
   const digits = text.split(".")[1] ?? "";
-  const rounded = digits.length > PRECISION ? value.toFixed(PRECISION).replace(/0+$/, "") : text;
+  const rounded = digits.length > MAX_DECIMALS ? value.toFixed(MAX_DECIMALS).replace(/0+$/, "") : text;
   const [left, right = ""] = rounded.split(".");
   return { left, right, exponent: "" };
 }
 
-function scientificParts(value: number, kind: ArrayKind): { left: string; right: string; exponent: string } {
-  const exact = Number(shortest(value, kind)).toExponential();
+function splitScientific(value: number, kind: ArrayKind): { left: string; right: string; exponent: string } {
+  const exact = Number(formatShortest(value, kind)).toExponential();
   const digits = exact.split("e")[0].split(".")[1] ?? "";
-  const rounded = digits.length > PRECISION ? value.toExponential(PRECISION) : exact;
-  const [mantissa, exponent] = exponential(rounded).split("e");
+  const rounded = digits.length > MAX_DECIMALS ? value.toExponential(MAX_DECIMALS) : exact;
+  const [mantissa, exponent] = formatExponent(rounded).split("e");
   const [left, right = ""] = mantissa.split(".");
   return { left, right: right.replace(/0+$/, ""), exponent: `e${exponent}` };
 }
 
-function nestedText(cells: string[], shape: readonly number[], depth: number): string {
+function formatNested(cells: string[], shape: readonly number[], depth: number): string {
   if (shape.length === 0) return cells[0];
   const rest = shape.slice(1);
   const stride = rest.reduce((total, extent) => total * extent, 1);
   const parts = Array.from({ length: shape[0] }, (_, i) =>
-    nestedText(cells.slice(i * stride, (i + 1) * stride), rest, depth + 1),
+    formatNested(cells.slice(i * stride, (i + 1) * stride), rest, depth + 1),
   );
   if (rest.length > 0) return `[${parts.join("\n".repeat(rest.length) + " ".repeat(depth + 1))}]`;
-  return `[${wrapped(parts, depth + 1)}]`;
+  return `[${wrapCells(parts, depth + 1)}]`;
 }
 
 /** Elements of the last axis, broken into lines where they do not fit. */
-function wrapped(cells: readonly string[], indent: number): string {
+function wrapCells(cells: readonly string[], indent: number): string {
   const lines: string[] = [];
   let line = "";
   for (const cell of cells) {
@@ -127,6 +127,6 @@ function wrapped(cells: readonly string[], indent: number): string {
 }
 
 /** A shape as a Python tuple: (3,) and (2, 3). */
-export function shapeText(shape: readonly number[]): string {
+export function formatShape(shape: readonly number[]): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;
 }

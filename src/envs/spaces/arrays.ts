@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
-import { elementCount } from "../../tensor/tensor.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { countElements } from "../../core/count-elements.js";
 
 /** Numbers in any depth of arrays, with the shape that they have. */
 export type NestedNumbers = ArrayLike<number> | readonly NestedNumbers[];
@@ -22,7 +22,7 @@ export function flattenNested(nested: NestedNumbers, name: string): { values: nu
 export function nestArray(values: ArrayLike<number>, shape: readonly number[]): JsonValue {
   if (shape.length <= 1) return Array.from(values, encodeNumber);
   const rest = shape.slice(1);
-  const stride = elementCount(rest);
+  const stride = countElements(rest);
   const all = Array.from(values);
   return Array.from({ length: shape[0] }, (_, i) => nestArray(all.slice(i * stride, (i + 1) * stride), rest));
 }
@@ -48,7 +48,7 @@ export function isNumberArray(value: unknown): value is ArrayLike<number> {
 }
 
 /** The index of the one among `count` flat values from `start`; -1 when there is none. */
-export function hotIndex(flat: ArrayLike<number>, start: number, count: number): number {
+export function findHotIndex(flat: ArrayLike<number>, start: number, count: number): number {
   for (let i = 0; i < count; i++) if (flat[start + i] !== 0) return i;
   return -1;
 }

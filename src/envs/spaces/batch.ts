@@ -11,13 +11,13 @@ import { Tuple } from "./tuple.js";
  * front, integers become a MultiDiscrete, and what cannot be joined becomes a Tuple of copies.
  */
 export function batchSpace(space: Space, count: number): Space {
-  const batched = joinedSpace(space, count);
-  if (batched === undefined) return tupleOfCopies(space, count);
+  const batched = tryBatchSpace(space, count);
+  if (batched === undefined) return createTupleOfCopies(space, count);
   batched.copyStream(space);
   return batched;
 }
 
-function joinedSpace(space: Space, count: number): Space | undefined {
+function tryBatchSpace(space: Space, count: number): Space | undefined {
   const repeat = (values: ArrayLike<number>) => Array.from({ length: count }, () => Array.from(values)).flat();
   if (space instanceof Box) {
     const { low, high, shape, dtype } = space as Box<"float64">;
@@ -38,7 +38,7 @@ function joinedSpace(space: Space, count: number): Space | undefined {
   return undefined;
 }
 
-function tupleOfCopies(space: Space, count: number): Space {
+function createTupleOfCopies(space: Space, count: number): Space {
   const seeder = new Discrete(1e8);
   seeder.copyStream(space);
   const seeds = Array.from({ length: count }, () => seeder.sample());
@@ -73,23 +73,23 @@ export function unbatch(space: Space, batched: unknown, count: number): unknown[
     );
     return Array.from({ length: count }, (_, i) => Object.fromEntries(parts.map(([name, part]) => [name, part[i]])));
   }
-  const slices = (size: number) => {
+  const slice = (size: number) => {
     const all = Array.from(batched as ArrayLike<number>);
     return Array.from({ length: count }, (_, i) => all.slice(i * size, (i + 1) * size));
   };
-  if (space instanceof Discrete) return slices(1).map(([value]) => value);
-  if (space instanceof MultiDiscrete) return slices(space.nvec.length).map((values) => Int32Array.from(values));
+  if (space instanceof Discrete) return slice(1).map(([value]) => value);
+  if (space instanceof MultiDiscrete) return slice(space.nvec.length).map((values) => Int32Array.from(values));
   if (space instanceof Box || space instanceof MultiBinary) {
-    return slices(space.flatSize).map((values) => space.unflatten(values));
+    return slice(space.flatSize).map((values) => space.unflatten(values));
   }
   return Array.from(batched as readonly unknown[]);
 }
 
 /** Single values as one value of `batchSpace(space, values.length)`: the inverse of `unbatch`. */
-export function batch(space: Space, values: readonly unknown[]): unknown {
+export function batchValues(space: Space, values: readonly unknown[]): unknown {
   if (space instanceof Tuple) {
     return space.spaces.map((part, i) =>
-      batch(
+      batchValues(
         part,
         values.map((value) => (value as readonly unknown[])[i]),
       ),
@@ -97,13 +97,13 @@ export function batch(space: Space, values: readonly unknown[]): unknown {
   }
   if (space instanceof Dict) {
     const parts = Object.entries(space.spaces);
-    const column = (name: string) => values.map((value) => (value as Record<string, unknown>)[name]);
-    return Object.fromEntries(parts.map(([name, part]) => [name, batch(part, column(name))]));
+    const selectField = (name: string) => values.map((value) => (value as Record<string, unknown>)[name]);
+    return Object.fromEntries(parts.map(([name, part]) => [name, batchValues(part, selectField(name))]));
   }
-  const joined = () => (values as readonly ArrayLike<number>[]).flatMap((value) => Array.from(value));
+  const concatenate = () => (values as readonly ArrayLike<number>[]).flatMap((value) => Array.from(value));
   if (space instanceof Discrete) return Int32Array.from(values as readonly number[]);
-  if (space instanceof MultiBinary) return Int8Array.from(joined());
-  if (space instanceof MultiDiscrete) return Float64Array.from(joined());
-  if (space instanceof Box) return space.array(joined());
+  if (space instanceof MultiBinary) return Int8Array.from(concatenate());
+  if (space instanceof MultiDiscrete) return Float64Array.from(concatenate());
+  if (space instanceof Box) return space.array(concatenate());
   return [...values];
 }

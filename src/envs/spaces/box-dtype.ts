@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 
 interface DtypeEntry<A> {
   readonly array: new (length: number) => A;
@@ -7,14 +7,14 @@ interface DtypeEntry<A> {
   readonly kind: "float" | "signed" | "unsigned";
 }
 
-const float = (array: Float32ArrayConstructor | Float64ArrayConstructor, max: number) =>
+const floatEntry = (array: Float32ArrayConstructor | Float64ArrayConstructor, max: number) =>
   ({ array, min: -max, max, kind: "float" }) as const;
 const FLOAT32_MAX = 3.4028234663852886e38;
 
 /** Element types of a Box, with the array that holds them and the values that fit. */
-export const boxDtypes = {
-  float32: { ...float(Float32Array, FLOAT32_MAX), array: Float32Array },
-  float64: { ...float(Float64Array, Number.MAX_VALUE), array: Float64Array },
+export const BOX_DTYPES = {
+  float32: { ...floatEntry(Float32Array, FLOAT32_MAX), array: Float32Array },
+  float64: { ...floatEntry(Float64Array, Number.MAX_VALUE), array: Float64Array },
   int8: { array: Int8Array, min: -128, max: 127, kind: "signed" },
   uint8: { array: Uint8Array, min: 0, max: 255, kind: "unsigned" },
   int16: { array: Int16Array, min: -32768, max: 32767, kind: "signed" },
@@ -25,14 +25,14 @@ export const boxDtypes = {
   int64: { array: Float64Array, min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, kind: "signed" },
 } as const satisfies Record<string, DtypeEntry<unknown>>;
 
-export type BoxDtype = keyof typeof boxDtypes;
-export type BoxArray<D extends BoxDtype> = InstanceType<(typeof boxDtypes)[D]["array"]>;
+export type BoxDtype = keyof typeof BOX_DTYPES;
+export type BoxArray<D extends BoxDtype> = InstanceType<(typeof BOX_DTYPES)[D]["array"]>;
 
-export function dtypeEntry(dtype: BoxDtype): (typeof boxDtypes)[BoxDtype] {
-  const entry = boxDtypes[dtype] as (typeof boxDtypes)[BoxDtype] | undefined;
+export function getDtypeEntry(dtype: BoxDtype): (typeof BOX_DTYPES)[BoxDtype] {
+  const entry = BOX_DTYPES[dtype] as (typeof BOX_DTYPES)[BoxDtype] | undefined;
   if (entry !== undefined) return entry;
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `Box dtype "${dtype}" is not supported. Supported: ${Object.keys(boxDtypes).join(", ")}.`,
+    `Box dtype "${dtype}" is not supported. Supported: ${Object.keys(BOX_DTYPES).join(", ")}.`,
   );
 }

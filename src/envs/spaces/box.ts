@@ -1,10 +1,10 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
-import { arrayText, shapeText, shortArrayText, type ArrayKind } from "./array-text.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { formatArray, formatShape, formatBounds, type ArrayKind } from "./array-text.js";
 import { flattenNested, isNumberArray, nestArray, numbersFromJson, type NestedNumbers } from "./arrays.js";
-import { dtypeEntry, type BoxArray, type BoxDtype } from "./box-dtype.js";
+import { getDtypeEntry, type BoxArray, type BoxDtype } from "./box-dtype.js";
 import { Space, type SampleOptions } from "./space.js";
-import { elementCount } from "../../tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
 
 export interface BoxOptions<D extends BoxDtype> {
   /** Extents; taken from the bounds when they are arrays, [1] when they are numbers. */
@@ -33,14 +33,14 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
     super(shape);
     this.shape = shape;
     this.dtype = options.dtype ?? ("float32" as D);
-    const lows = broadcast(low, lowArray, shape, "low");
-    const highs = broadcast(high, highArray, shape, "high");
+    const lows = broadcastBound(low, lowArray, shape, "low");
+    const highs = broadcastBound(high, highArray, shape, "high");
     this.boundedBelow = Uint8Array.from(lows, (value) => (value > -Infinity ? 1 : 0));
     this.boundedAbove = Uint8Array.from(highs, (value) => (value < Infinity ? 1 : 0));
     this.low = this.castBounds(lows, "low");
     this.high = this.castBounds(highs, "high");
     if (Array.from(this.low).some((value, i) => value > this.high[i])) {
-      const text = (values: BoxArray<D>) => arrayText(values, shape, this.kind);
+      const text = (values: BoxArray<D>) => formatArray(values, shape, this.kind);
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `Box all low values must be less than or equal to high (some values break this), low=${text(this.low)}, high=${text(this.high)}`,
@@ -53,27 +53,27 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
    * both bounds.
    */
   override sample(options?: SampleOptions): BoxArray<D> {
-    this.refuseMask(options);
-    const { kind, min, max } = dtypeEntry(this.dtype);
+    this.rejectMask(options);
+    const { kind, min, max } = getDtypeEntry(this.dtype);
     const { low, high, random, boundedBelow, boundedAbove } = this;
     const draws = new Float64Array(low.length);
-    const top = (i: number) => (kind === "float" ? high[i] : high[i] + 1);
+    const upperBound = (i: number) => (kind === "float" ? high[i] : high[i] + 1);
     // Four passes, one for each kind of element, as Gymnasium draws them.
-    const pass = (below: number, above: number, draw: (i: number) => number) => {
+    const fillWhere = (below: number, above: number, draw: (i: number) => number) => {
       for (let i = 0; i < draws.length; i++)
         if (boundedBelow[i] === below && boundedAbove[i] === above) draws[i] = draw(i);
     };
-    pass(0, 0, () => random.normal());
-    pass(1, 0, (i) => random.exponential() + low[i]);
-    pass(0, 1, (i) => -random.exponential() + top(i));
-    pass(1, 1, (i) => random.uniform(low[i], top(i)));
-    const whole = (value: number) => Math.min(Math.max(Math.floor(value), min), max);
-    return this.array(kind === "float" ? draws : draws.map(whole));
+    fillWhere(0, 0, () => random.normal());
+    fillWhere(1, 0, (i) => random.exponential() + low[i]);
+    fillWhere(0, 1, (i) => -random.exponential() + upperBound(i));
+    fillWhere(1, 1, (i) => random.uniform(low[i], upperBound(i)));
+    const toInteger = (value: number) => Math.min(Math.max(Math.floor(value), min), max);
+    return this.array(kind === "float" ? draws : draws.map(toInteger));
   }
 
   override contains(value: unknown): value is BoxArray<D> {
     if (!isNumberArray(value) || value.length !== this.low.length) return false;
-    const isInteger = dtypeEntry(this.dtype).kind !== "float";
+    const isInteger = getDtypeEntry(this.dtype).kind !== "float";
     for (let i = 0; i < value.length; i++) {
       const element = value[i];
       if (!(element >= this.low[i] && element <= this.high[i])) return false;
@@ -94,7 +94,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 
   override decode(json: JsonValue): BoxArray<D> {
-    return this.array(this.member(numbersFromJson(json)));
+    return this.array(this.checkMember(numbersFromJson(json)));
   }
 
   override get flatSize(): number {
@@ -116,13 +116,13 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 
   override toString(): string {
-    const text = (values: BoxArray<D>) => shortArrayText(values, this.shape, this.kind);
-    return `Box(${text(this.low)}, ${text(this.high)}, ${shapeText(this.shape)}, ${this.dtype})`;
+    const text = (values: BoxArray<D>) => formatBounds(values, this.shape, this.kind);
+    return `Box(${text(this.low)}, ${text(this.high)}, ${formatShape(this.shape)}, ${this.dtype})`;
   }
 
   /** An array of the box's element type. */
   array(values: ArrayLike<number>): BoxArray<D> {
-    const array = new (dtypeEntry(this.dtype).array)(values.length);
+    const array = new (getDtypeEntry(this.dtype).array)(values.length);
     array.set(values);
     return array as BoxArray<D>;
   }
@@ -132,7 +132,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 
   private castBounds(values: number[], name: "low" | "high"): BoxArray<D> {
-    const { kind, min, max } = dtypeEntry(this.dtype);
+    const { kind, min, max } = getDtypeEntry(this.dtype);
     const cast = values.map((value) => {
       if (Number.isNaN(value)) throw new LlamaGymError("INVALID_ARGUMENT", `No ${name} value can be NaN.`);
       if (value === Infinity || value === -Infinity) {
@@ -152,7 +152,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 }
 
-function broadcast(
+function broadcastBound(
   bound: number | NestedNumbers,
   array: { values: number[]; shape: number[] } | undefined,
   shape: readonly number[],
@@ -161,12 +161,12 @@ function broadcast(
   if (shape.some((extent) => !Number.isInteger(extent) || extent < 0)) {
     throw new LlamaGymError("INVALID_ARGUMENT", `Box shape must be a list of integers, got ${JSON.stringify(shape)}.`);
   }
-  if (array === undefined) return Array.from({ length: elementCount(shape) }, () => bound as number);
-  const isFlat = array.shape.length === 1 && array.values.length === elementCount(shape);
+  if (array === undefined) return Array.from({ length: countElements(shape) }, () => bound as number);
+  const isFlat = array.shape.length === 1 && array.values.length === countElements(shape);
   if (!isFlat && array.shape.join() !== shape.join()) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `Box ${name}.shape doesn't match provided shape, ${name}.shape=${shapeText(array.shape)}, shape=${shapeText(shape)}`,
+      `Box ${name}.shape doesn't match provided shape, ${name}.shape=${formatShape(array.shape)}, shape=${formatShape(shape)}`,
     );
   }
   return array.values;

@@ -1,7 +1,7 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
-import { checkedSpaces, sumSizes, unflattenParts } from "./tuple.js";
+import { checkSpaces, sumSizes, unflattenParts } from "./tuple.js";
 
 export type SpaceFields<T extends object> = { readonly [K in keyof T]: Space<T[K]> };
 
@@ -15,7 +15,7 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
     super();
     // By code point, which is how Python sorts strings.
     this.names = Object.keys(spaces).sort((a, b) => (a < b ? -1 : 1));
-    this.parts = checkedSpaces(
+    this.parts = checkSpaces(
       this.names.map((name) => (spaces as { [name: string]: Space })[name]),
       "Dict",
     );
@@ -28,30 +28,31 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
     if (seed === undefined) {
       seeds = names.map(() => undefined);
     } else if (typeof seed === "object") {
-      const given = seed as { readonly [name: string]: SpaceSeed };
-      if (Object.keys(given).length !== names.length || names.some((name) => given[name] === undefined)) {
+      const seedsByName = seed as { readonly [name: string]: SpaceSeed };
+      if (Object.keys(seedsByName).length !== names.length || names.some((name) => seedsByName[name] === undefined)) {
         throw new LlamaGymError("INVALID_ARGUMENT", `The seed's names must be those of the Dict: ${names.join(", ")}.`);
       }
-      seeds = names.map((name) => given[name]);
+      seeds = names.map((name) => seedsByName[name]);
     } else {
-      seeds = this.partSeeds(seed, parts.length);
+      seeds = this.drawPartSeeds(seed, parts.length);
     }
     return Object.fromEntries(names.map((name, i) => [name, parts[i].seed(seeds[i])]));
   }
 
   /** A mask or probability is an object with one entry for each name. */
   override sample(options: SampleOptions = {}): T {
-    this.refuseBoth(options);
+    this.rejectMaskWithProbability(options);
     const { mask, probability } = options;
-    const given = (mask ?? probability) as { readonly [name: string]: SampleMask | undefined } | undefined;
-    if (given !== undefined && Object.keys(given).some((name) => !this.names.includes(name))) {
+    const weights = (mask ?? probability) as { readonly [name: string]: SampleMask | undefined } | undefined;
+    if (weights !== undefined && Object.keys(weights).some((name) => !this.names.includes(name))) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `The mask's names must be those of the Dict: ${this.names.join(", ")}.`,
       );
     }
-    const restrict = (name: string) => (mask === undefined ? { probability: given?.[name] } : { mask: given?.[name] });
-    return this.object((space, name) => space.sample(restrict(name)));
+    const restrict = (name: string) =>
+      mask === undefined ? { probability: weights?.[name] } : { mask: weights?.[name] };
+    return this.mapParts((space, name) => space.sample(restrict(name)));
   }
 
   override contains(value: unknown): value is T {
@@ -64,14 +65,14 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
   }
 
   override encode(value: T): JsonValue {
-    return this.object((space, name) => space.encode((value as Record<string, unknown>)[name])) as JsonValue;
+    return this.mapParts((space, name) => space.encode((value as Record<string, unknown>)[name])) as JsonValue;
   }
 
   override decode(json: JsonValue): T {
     if (typeof json !== "object" || json === null || this.names.some((name) => !Object.hasOwn(json, name))) {
-      return this.member(json);
+      return this.checkMember(json);
     }
-    return this.object((space, name) => space.decode((json as { readonly [name: string]: JsonValue })[name]));
+    return this.mapParts((space, name) => space.decode((json as { readonly [name: string]: JsonValue })[name]));
   }
 
   override get flatSize(): number | undefined {
@@ -91,7 +92,7 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
     return `Dict(${this.names.map((name, i) => `'${name}': ${this.parts[i].toString()}`).join(", ")})`;
   }
 
-  private object(make: (space: Space, name: string) => unknown): T {
+  private mapParts(make: (space: Space, name: string) => unknown): T {
     return Object.fromEntries(this.names.map((name, i) => [name, make(this.parts[i], name)])) as T;
   }
 }

@@ -1,7 +1,7 @@
-import { LlamaGymError } from "../../errors.js";
-import type { RandomStream } from "../../tensor/random.js";
-import type { JsonValue } from "../json.js";
-import { hotIndex } from "./arrays.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import type { JsonValue } from "../../core/json.js";
+import { findHotIndex } from "./arrays.js";
 import { Space, type SampleMask, type SampleOptions } from "./space.js";
 
 /** The integers start ... start + n - 1. */
@@ -23,7 +23,7 @@ export class Discrete extends Space<number> {
 
   /** With a mask of nothing but zeros it gives `start`. */
   override sample(options: SampleOptions = {}): number {
-    this.refuseBoth(options);
+    this.rejectMaskWithProbability(options);
     const { mask, probability } = options;
     if (mask !== undefined) return this.start + sampleMasked(this.random, this.n, mask);
     if (probability !== undefined) return this.start + sampleWeighted(this.random, this.n, probability);
@@ -39,7 +39,7 @@ export class Discrete extends Space<number> {
   }
 
   override decode(json: JsonValue): number {
-    return this.member(json);
+    return this.checkMember(json);
   }
 
   override get flatSize(): number {
@@ -53,7 +53,7 @@ export class Discrete extends Space<number> {
   }
 
   override unflatten(flat: ArrayLike<number>): number {
-    return this.member(this.start + hotIndex(flat, 0, this.n));
+    return this.checkMember(this.start + findHotIndex(flat, 0, this.n));
   }
 
   override toString(): string {
@@ -63,7 +63,7 @@ export class Discrete extends Space<number> {
 
 /** An index that the mask allows; 0 when it allows none. */
 export function sampleMasked(random: RandomStream, count: number, mask: SampleMask | number): number {
-  const flags = checkedWeights(mask, count, "mask");
+  const flags = checkWeights(mask, count, "mask");
   if (flags.some((flag) => flag !== 0 && flag !== 1)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
@@ -76,7 +76,7 @@ export function sampleMasked(random: RandomStream, count: number, mask: SampleMa
 
 /** An index drawn by its probability. */
 export function sampleWeighted(random: RandomStream, count: number, probability: SampleMask | number): number {
-  const probabilities = checkedWeights(probability, count, "probability");
+  const probabilities = checkWeights(probability, count, "probability");
   const sum = probabilities.reduce((total, value) => total + value, 0);
   if (probabilities.some((value) => !(value >= 0 && value <= 1)) || Math.abs(sum - 1) > 1e-8) {
     throw new LlamaGymError(
@@ -88,7 +88,7 @@ export function sampleWeighted(random: RandomStream, count: number, probability:
 }
 
 /** `count` numbers out of a mask or probability. */
-export function checkedWeights(weights: unknown, count: number, name: string): number[] {
+export function checkWeights(weights: unknown, count: number, name: string): number[] {
   const isList = Array.isArray(weights) || ArrayBuffer.isView(weights);
   const values = isList ? Array.from(weights as ArrayLike<unknown>) : [];
   if (!isList || values.length !== count || values.some((value) => typeof value !== "number")) {

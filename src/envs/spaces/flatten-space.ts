@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { Box } from "./box.js";
-import { dtypeEntry, type BoxDtype } from "./box-dtype.js";
+import { getDtypeEntry, type BoxDtype } from "./box-dtype.js";
 import { Dict } from "./dict.js";
 import { OneOf } from "./one-of.js";
 import type { Space } from "./space.js";
@@ -11,18 +11,18 @@ import { Tuple } from "./tuple.js";
 export type FlatBox = Box<"float64">;
 
 /** The smallest type that holds the values of both, as NumPy promotes them. */
-function promote(a: BoxDtype, b: BoxDtype): BoxDtype {
+function promoteDtypes(a: BoxDtype, b: BoxDtype): BoxDtype {
   if (a === b) return a;
-  const [first, second] = [dtypeEntry(a), dtypeEntry(b)];
+  const [first, second] = [getDtypeEntry(a), getDtypeEntry(b)];
   if (first.kind === "float" || second.kind === "float") {
     // float32 holds integers of 16 bits.
-    const fits = [a, b].every((dtype) => dtype === "float32" || dtypeEntry(dtype).max <= 65535);
+    const fits = [a, b].every((dtype) => dtype === "float32" || getDtypeEntry(dtype).max <= 65535);
     return fits ? "float32" : "float64";
   }
   const order: BoxDtype[] = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "int64"];
-  const holds = (dtype: BoxDtype) =>
-    [first, second].every(({ min, max }) => dtypeEntry(dtype).min <= min && dtypeEntry(dtype).max >= max);
-  return order.find(holds) ?? "int64";
+  const holdsBoth = (dtype: BoxDtype) =>
+    [first, second].every(({ min, max }) => getDtypeEntry(dtype).min <= min && getDtypeEntry(dtype).max >= max);
+  return order.find(holdsBoth) ?? "int64";
 }
 
 /** The Box that `space.flatten` maps into, with Gymnasium's bounds and element type. */
@@ -31,11 +31,11 @@ export function flattenSpace(space: Space): FlatBox {
     const box = space as FlatBox;
     return new Box(box.low, box.high, { shape: [box.flatSize], dtype: box.dtype });
   }
-  if (space instanceof Text) return flatBox(0, space.characters.length, space.maxLength, "int32");
+  if (space instanceof Text) return createFlatBox(0, space.characters.length, space.maxLength, "int32");
   if (space instanceof Tuple || space instanceof Dict) {
     const parts = Object.values(space.spaces as { readonly [name: string]: Space }).map(flattenSpace);
     const bounds = (side: "low" | "high") => parts.flatMap((part) => Array.from(part[side]));
-    const dtype = parts.map((part) => part.dtype as BoxDtype).reduce(promote);
+    const dtype = parts.map((part) => part.dtype as BoxDtype).reduce(promoteDtypes);
     return new Box(bounds("low"), bounds("high"), { dtype: dtype as "float64" });
   }
   if (space instanceof OneOf) return flattenOneOf(space);
@@ -45,17 +45,17 @@ export function flattenSpace(space: Space): FlatBox {
       `${space.toString()} has no fixed size and cannot be flattened to a Box.`,
     );
   }
-  return flatBox(0, 1, space.flatSize, space.constructor.name === "MultiBinary" ? "int8" : "int64");
+  return createFlatBox(0, 1, space.flatSize, space.constructor.name === "MultiBinary" ? "int8" : "int64");
 }
 
-function flatBox(low: number, high: number, size: number, dtype: BoxDtype): FlatBox {
+function createFlatBox(low: number, high: number, size: number, dtype: BoxDtype): FlatBox {
   return new Box(low, high, { shape: [size], dtype: dtype as "float64" });
 }
 
 /** The index of the part, then room for the largest part within the bounds of all. */
 function flattenOneOf(space: OneOf): FlatBox {
   const parts = space.spaces.map(flattenSpace);
-  const dtype = parts.map((part) => part.dtype as BoxDtype).reduce(promote);
+  const dtype = parts.map((part) => part.dtype as BoxDtype).reduce(promoteDtypes);
   const size = Math.max(...parts.map((part) => part.flatSize));
   const low = Math.min(...parts.flatMap((part) => Array.from(part.low)));
   const high = Math.max(...parts.flatMap((part) => Array.from(part.high)));

@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { batchSpace, unbatch } from "./batch.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSeedCount, isSeedList } from "./tuple.js";
@@ -29,14 +29,14 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
   override seed(seed?: SpaceSeed): SpaceSeed {
     const parts: readonly Space[] = this.edgeSpace === undefined ? [this.nodeSpace] : [this.nodeSpace, this.edgeSpace];
     if (seed === undefined) return [this.startStream(), ...parts.map((space) => space.seed())];
-    const seeds = isSeedList(seed) ? seed : [seed, ...this.partSeeds(seed, parts.length)];
+    const seeds = isSeedList(seed) ? seed : [seed, ...this.drawPartSeeds(seed, parts.length)];
     checkSeedCount(seeds, parts.length + 1, "Graph");
     return [this.startStream(seeds[0]), ...parts.map((space, i) => space.seed(seeds[i + 1]))];
   }
 
   /** A mask or probability is [mask of the nodes or null, mask of the edges or null]. */
   override sample(options: GraphSampleOptions = {}): GraphInstance<N, E> {
-    this.refuseBoth(options);
+    this.rejectMaskWithProbability(options);
     const { numNodes = 10, mask, probability } = options;
     if (!(Number.isInteger(numNodes) && numNodes > 0)) {
       throw new LlamaGymError(
@@ -47,8 +47,8 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
     const [nodeMask, edgeMask] = ((mask ?? probability) as readonly (SampleMask | null)[] | undefined) ?? [];
     const restrict = (part: SampleMask | null | undefined) =>
       mask === undefined ? { probability: part ?? undefined } : { mask: part ?? undefined };
-    const drawn = numNodes > 1 ? () => this.random.integers(0, numNodes * (numNodes - 1)) : () => 0;
-    const numEdges = options.numEdges ?? drawn();
+    const drawEdgeCount = numNodes > 1 ? () => this.random.integers(0, numNodes * (numNodes - 1)) : () => 0;
+    const numEdges = options.numEdges ?? drawEdgeCount();
     const nodes = sampleBatch(this.nodeSpace, numNodes, restrict(nodeMask));
     if (this.edgeSpace === undefined || numEdges === 0) return { nodes };
     const repeated =
@@ -81,11 +81,11 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
 
   override decode(json: JsonValue): GraphInstance<N, E> {
     const { nodes, edges, edgeLinks } = (json ?? {}) as { readonly [name: string]: readonly JsonValue[] | undefined };
-    if (!Array.isArray(nodes)) return this.member(json);
+    if (!Array.isArray(nodes)) return this.checkMember(json);
     const decoded = { nodes: nodes.map((node: JsonValue) => this.nodeSpace.decode(node)) };
     const { edgeSpace } = this;
-    if (edgeSpace === undefined || edges === undefined) return this.member(decoded);
-    return this.member({ ...decoded, edges: edges.map((edge) => edgeSpace.decode(edge)), edgeLinks });
+    if (edgeSpace === undefined || edges === undefined) return this.checkMember(decoded);
+    return this.checkMember({ ...decoded, edges: edges.map((edge) => edgeSpace.decode(edge)), edgeLinks });
   }
 
   override get flatSize(): undefined {

@@ -1,10 +1,10 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { isNumberArray, nestArray, numbersFromJson } from "./arrays.js";
-import { shapeText } from "./array-text.js";
-import { checkedWeights } from "./discrete.js";
+import { formatShape } from "./array-text.js";
+import { checkWeights } from "./discrete.js";
 import { Space, type SampleOptions } from "./space.js";
-import { elementCount } from "../../tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
 
 /** Arrays of zeros and ones. */
 export class MultiBinary extends Space<Int8Array> {
@@ -18,26 +18,26 @@ export class MultiBinary extends Space<Int8Array> {
       throw new LlamaGymError("INVALID_ARGUMENT", `n (counts) have to be positive, actual value: ${JSON.stringify(n)}`);
     }
     this.shape = shape;
-    this.size = elementCount(shape);
+    this.size = countElements(shape);
   }
 
   /** A mask holds 0 or 1 where that value is wanted, 2 where a coin is tossed. */
   override sample(options: SampleOptions = {}): Int8Array {
-    this.refuseBoth(options);
+    this.rejectMaskWithProbability(options);
     if (options.probability !== undefined) {
-      const probabilities = checkedWeights(options.probability, this.size, "probability");
+      const probabilities = checkWeights(options.probability, this.size, "probability");
       return Int8Array.from(probabilities, (probability) => (this.random.random() <= probability ? 1 : 0));
     }
-    const tosses = () => Int8Array.from(this.random.integersArray(0, 2, this.size, "int8"));
-    if (options.mask === undefined) return tosses();
-    const mask = checkedWeights(options.mask, this.size, "mask");
+    const tossCoins = () => Int8Array.from(this.random.integersArray(0, 2, this.size, "int8"));
+    if (options.mask === undefined) return tossCoins();
+    const mask = checkWeights(options.mask, this.size, "mask");
     if (mask.some((value) => value !== 0 && value !== 1 && value !== 2)) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `All values of the mask must be 0, 1 or 2, actual values: ${mask.join(", ")}`,
       );
     }
-    return tosses().map((toss, i) => (mask[i] === 2 ? toss : mask[i]));
+    return tossCoins().map((toss, i) => (mask[i] === 2 ? toss : mask[i]));
   }
 
   override contains(value: unknown): value is Int8Array {
@@ -51,7 +51,7 @@ export class MultiBinary extends Space<Int8Array> {
   }
 
   override decode(json: JsonValue): Int8Array {
-    return Int8Array.from(this.member(numbersFromJson(json)));
+    return Int8Array.from(this.checkMember(numbersFromJson(json)));
   }
 
   override get flatSize(): number {
@@ -63,10 +63,10 @@ export class MultiBinary extends Space<Int8Array> {
   }
 
   override unflatten(flat: ArrayLike<number>): Int8Array {
-    return Int8Array.from(this.member(Array.from(flat)));
+    return Int8Array.from(this.checkMember(Array.from(flat)));
   }
 
   override toString(): string {
-    return `MultiBinary(${typeof this.n === "number" ? this.n : shapeText(this.shape)})`;
+    return `MultiBinary(${typeof this.n === "number" ? this.n : formatShape(this.shape)})`;
   }
 }

@@ -1,10 +1,17 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
-import { arrayText } from "./array-text.js";
-import { flattenNested, hotIndex, isNumberArray, nestArray, numbersFromJson, type NestedNumbers } from "./arrays.js";
-import { checkedWeights, sampleMasked, sampleWeighted } from "./discrete.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { formatArray } from "./array-text.js";
+import {
+  flattenNested,
+  findHotIndex,
+  isNumberArray,
+  nestArray,
+  numbersFromJson,
+  type NestedNumbers,
+} from "./arrays.js";
+import { checkWeights, sampleMasked, sampleWeighted } from "./discrete.js";
 import { Space, type SampleMask, type SampleOptions } from "./space.js";
-import { elementCount } from "../../tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
 
 /** Arrays of integers, element i in start[i] ... start[i] + nvec[i] - 1. */
 export class MultiDiscrete extends Space<Int32Array> {
@@ -42,24 +49,24 @@ export class MultiDiscrete extends Space<Int32Array> {
 
   /** A mask or probability is a list with one entry for each element, nested as the space is. */
   override sample(options: SampleOptions = {}): Int32Array {
-    this.refuseBoth(options);
+    this.rejectMaskWithProbability(options);
     const { mask, probability } = options;
     if (mask !== undefined) {
-      const parts = this.elementWeights(mask, "mask");
+      const parts = this.splitWeights(mask, "mask");
       return this.nvec.map((count, i) => this.start[i] + sampleMasked(this.random, count, parts[i]));
     }
     if (probability !== undefined) {
-      const parts = this.elementWeights(probability, "probability");
-      return this.nvec.map((count, i) => this.start[i] + this.weightedElement(count, parts[i]));
+      const parts = this.splitWeights(probability, "probability");
+      return this.nvec.map((count, i) => this.start[i] + this.sampleWeightedElement(count, parts[i]));
     }
     return this.nvec.map((count, i) => Math.floor(this.random.random() * count) + this.start[i]);
   }
 
-  private weightedElement(count: number, probability: SampleMask): number {
-    return sampleWeighted(this.random, count, normalised(checkedWeights(probability, count, "probability")));
+  private sampleWeightedElement(count: number, probability: SampleMask): number {
+    return sampleWeighted(this.random, count, normalizeWeights(checkWeights(probability, count, "probability")));
   }
 
-  private elementWeights(weights: SampleMask, name: string): SampleMask[] {
+  private splitWeights(weights: SampleMask, name: string): SampleMask[] {
     let parts = [weights];
     for (const extent of this.shape) {
       parts = parts.flatMap((part) => {
@@ -90,7 +97,7 @@ export class MultiDiscrete extends Space<Int32Array> {
   }
 
   override decode(json: JsonValue): Int32Array {
-    return Int32Array.from(this.member(numbersFromJson(json)));
+    return Int32Array.from(this.checkMember(numbersFromJson(json)));
   }
 
   override get flatSize(): number {
@@ -106,26 +113,26 @@ export class MultiDiscrete extends Space<Int32Array> {
   override unflatten(flat: ArrayLike<number>): Int32Array {
     let offset = 0;
     const values = this.nvec.map((count, i) => {
-      const value = this.start[i] + hotIndex(flat, offset, count);
+      const value = this.start[i] + findHotIndex(flat, offset, count);
       offset += count;
       return value;
     });
-    return this.member(values);
+    return this.checkMember(values);
   }
 
   override toString(): string {
-    const text = (values: Int32Array) => arrayText(values, this.shape, "integer");
+    const text = (values: Int32Array) => formatArray(values, this.shape, "integer");
     const start = this.start.every((value) => value === 0) ? "" : `, start=${text(this.start)}`;
     return `MultiDiscrete(${text(this.nvec)}${start})`;
   }
 
   /** Number of elements. */
   get size(): number {
-    return elementCount(this.shape);
+    return countElements(this.shape);
   }
 }
 
-function normalised(weights: number[]): number[] {
+function normalizeWeights(weights: number[]): number[] {
   const sum = weights.reduce((total, weight) => total + weight, 0);
   return Math.abs(sum - 1) > 1e-8 ? weights : weights.map((weight) => weight / sum);
 }

@@ -1,7 +1,7 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleOptions, type SpaceSeed } from "./space.js";
-import { checkedSpaces, checkSeedCount, isSeedList, partOptions } from "./tuple.js";
+import { checkSpaces, checkSeedCount, isSeedList, splitSampleOptions } from "./tuple.js";
 
 /** A value of one of several spaces, with the index of that space. */
 export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]> {
@@ -10,19 +10,19 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
   constructor(spaces: readonly Space<T>[]) {
     super();
     if (spaces.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "Empty `OneOf` spaces are not supported.");
-    this.spaces = checkedSpaces(spaces, "OneOf") as readonly Space<T>[];
+    this.spaces = checkSpaces(spaces, "OneOf") as readonly Space<T>[];
   }
 
   override seed(seed?: SpaceSeed): SpaceSeed {
     if (seed === undefined) return [this.startStream(), ...this.spaces.map((space) => space.seed())];
-    const seeds = isSeedList(seed) ? seed : [seed, ...this.partSeeds(seed, this.spaces.length)];
+    const seeds = isSeedList(seed) ? seed : [seed, ...this.drawPartSeeds(seed, this.spaces.length)];
     checkSeedCount(seeds, this.spaces.length + 1, "OneOf");
     return [this.startStream(seeds[0]), ...this.spaces.map((space, i) => space.seed(seeds[i + 1]))];
   }
 
   override sample(options: SampleOptions = {}): readonly [index: number, value: T] {
-    this.refuseBoth(options);
-    const parts = partOptions(options, this.spaces.length, "OneOf");
+    this.rejectMaskWithProbability(options);
+    const parts = splitSampleOptions(options, this.spaces.length, "OneOf");
     const index = this.random.integers(0, this.spaces.length);
     return [index, this.spaces[index].sample(parts[index])];
   }
@@ -40,7 +40,7 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
   override decode(json: JsonValue): readonly [index: number, value: T] {
     const [index, inner] = Array.isArray(json) ? (json as readonly JsonValue[]) : [];
     const space = typeof index === "number" ? this.spaces[index] : undefined;
-    return space === undefined ? this.member(json) : [index as number, space.decode(inner)];
+    return space === undefined ? this.checkMember(json) : [index as number, space.decode(inner)];
   }
 
   override get flatSize(): number | undefined {
@@ -57,7 +57,7 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
 
   override unflatten(flat: ArrayLike<number>): readonly [index: number, value: T] {
     const space = this.spaces[flat[0]];
-    if (space === undefined) return this.member(Array.from(flat));
+    if (space === undefined) return this.checkMember(Array.from(flat));
     return [flat[0], space.unflatten(Array.from(flat).slice(1, 1 + (space.flatSize ?? 0)))];
   }
 

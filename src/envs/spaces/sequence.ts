@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSeedCount, isSeedList } from "./tuple.js";
 
@@ -14,22 +14,25 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
 
   override seed(seed?: SpaceSeed): SpaceSeed {
     if (seed === undefined) return [this.startStream(), this.featureSpace.seed()];
-    const seeds = isSeedList(seed) ? seed : [seed, ...this.partSeeds(seed, 1)];
+    const seeds = isSeedList(seed) ? seed : [seed, ...this.drawPartSeeds(seed, 1)];
     checkSeedCount(seeds, 2, "Sequence");
     return [this.startStream(seeds[0]), this.featureSpace.seed(seeds[1])];
   }
 
   /** A mask or probability is [length, a list of possible lengths, or null; the elements' mask]. */
   override sample(options: SampleOptions = {}): readonly T[] {
-    this.refuseBoth(options);
-    const given = options.mask ?? options.probability;
-    if (given !== undefined && (!Array.isArray(given) || given.length !== 2)) {
+    this.rejectMaskWithProbability(options);
+    const restriction = options.mask ?? options.probability;
+    if (restriction !== undefined && (!Array.isArray(restriction) || restriction.length !== 2)) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         "Sequence takes a mask of two parts: [length or null, mask of the elements].",
       );
     }
-    const [lengths, inner] = (given ?? []) as [number | ArrayLike<number> | null | undefined, SampleMask | undefined];
+    const [lengths, inner] = (restriction ?? []) as [
+      number | ArrayLike<number> | null | undefined,
+      SampleMask | undefined,
+    ];
     const length = this.sampleLength(lengths);
     const part = options.mask === undefined ? { probability: inner ?? undefined } : { mask: inner ?? undefined };
     return Array.from({ length }, () => this.featureSpace.sample(part));
@@ -56,7 +59,7 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
   }
 
   override decode(json: JsonValue): readonly T[] {
-    if (!Array.isArray(json)) return this.member(json);
+    if (!Array.isArray(json)) return this.checkMember(json);
     return (json as readonly JsonValue[]).map((element) => this.featureSpace.decode(element));
   }
 

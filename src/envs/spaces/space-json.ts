@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { nestArray, type NestedNumbers } from "./arrays.js";
 import { Box } from "./box.js";
 import type { BoxDtype } from "./box-dtype.js";
@@ -10,7 +10,7 @@ import { MultiBinary } from "./multi-binary.js";
 import { MultiDiscrete } from "./multi-discrete.js";
 import { OneOf } from "./one-of.js";
 import { Sequence } from "./sequence.js";
-import { show, type Space } from "./space.js";
+import { formatValue, type Space } from "./space.js";
 import { Text } from "./text.js";
 import { Tuple } from "./tuple.js";
 
@@ -55,9 +55,9 @@ export function spaceToJson(space: Space): SpaceDescription {
 }
 
 /** Nested numbers, infinite ones as strings; the spaces check what they are given. */
-function numbers(value: JsonValue): number | NestedNumbers {
+function readNumbers(value: JsonValue): number | NestedNumbers {
   if (!Array.isArray(value)) return Number(value);
-  return (value as readonly JsonValue[]).map(numbers) as NestedNumbers;
+  return (value as readonly JsonValue[]).map(readNumbers) as NestedNumbers;
 }
 
 /** The space that a description means. @throws FORMAT_UNSUPPORTED when it describes none. */
@@ -65,19 +65,19 @@ export function spaceFromJson(json: JsonValue): Space {
   const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
   const description = (isObject ? json : {}) as SpaceDescription;
   const { type } = description;
-  if (typeof type === "string" && Object.hasOwn(readers, type)) return readers[type](description);
+  if (typeof type === "string" && Object.hasOwn(SPACE_READERS, type)) return SPACE_READERS[type](description);
   throw new LlamaGymError(
     "FORMAT_UNSUPPORTED",
-    `${show(json)} describes no space. Expected an object whose "type" is one of ${Object.keys(readers).join(", ")}.`,
+    `${formatValue(json)} describes no space. Expected an object whose "type" is one of ${Object.keys(SPACE_READERS).join(", ")}.`,
   );
 }
 
-const partsOf = ({ spaces }: SpaceDescription) => ((spaces ?? []) as readonly JsonValue[]).map(spaceFromJson);
+const readParts = ({ spaces }: SpaceDescription) => ((spaces ?? []) as readonly JsonValue[]).map(spaceFromJson);
 
-const readers: Readonly<Record<string, (description: SpaceDescription) => Space>> = {
+const SPACE_READERS: Readonly<Record<string, (description: SpaceDescription) => Space>> = {
   Discrete: ({ n, start }) => new Discrete(Number(n), { start: Number(start ?? 0) }),
   Box: ({ low, high, shape, dtype }) =>
-    new Box(numbers(low), numbers(high), {
+    new Box(readNumbers(low), readNumbers(high), {
       shape: (shape as number[] | null) ?? undefined,
       dtype: (dtype as BoxDtype | null) ?? undefined,
     }),
@@ -89,8 +89,8 @@ const readers: Readonly<Record<string, (description: SpaceDescription) => Space>
       minLength: (min_length as number | null) ?? undefined,
       charset: (charset as string | null) ?? undefined,
     }),
-  Tuple: (description) => new Tuple(partsOf(description)),
-  OneOf: (description) => new OneOf(partsOf(description)),
+  Tuple: (description) => new Tuple(readParts(description)),
+  OneOf: (description) => new OneOf(readParts(description)),
   Dict: ({ spaces }) => {
     const fields = Object.entries((spaces ?? {}) as SpaceDescription);
     return new Dict(Object.fromEntries(fields.map(([name, part]) => [name, spaceFromJson(part)])));

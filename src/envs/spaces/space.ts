@@ -1,7 +1,7 @@
-import { LlamaGymError } from "../../errors.js";
-import type { RandomStream } from "../../tensor/random.js";
-import type { JsonValue } from "../json.js";
-import { seededStream } from "../seeding.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import type { JsonValue } from "../../core/json.js";
+import { createSeededStream } from "../seeded-stream.js";
 
 /** Weights or 0/1 flags for what may be drawn, in the space's own structure. */
 export type SampleMask =
@@ -67,19 +67,19 @@ export abstract class Space<T = unknown> {
     if (typeof seed === "object") {
       throw new LlamaGymError("INVALID_ARGUMENT", `${this.toString()} takes one seed, got ${JSON.stringify(seed)}.`);
     }
-    const started = seededStream(seed);
-    this.stream = started.stream;
-    return started.seed;
+    const seeded = createSeededStream(seed);
+    this.stream = seeded.stream;
+    return seeded.seed;
   }
 
   /** One seed for each of `count` parts, drawn from a stream of this seed. */
-  protected partSeeds(seed: SpaceSeed, count: number): number[] {
+  protected drawPartSeeds(seed: SpaceSeed, count: number): number[] {
     this.startStream(seed);
     return Array.from({ length: count }, () => this.random.integers(0, 2147483647));
   }
 
   /** Refuses masks where the space has none. */
-  protected refuseMask(options: SampleOptions | undefined): void {
+  protected rejectMask(options: SampleOptions | undefined): void {
     if (options?.mask !== undefined || options?.probability !== undefined) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
@@ -88,16 +88,16 @@ export abstract class Space<T = unknown> {
     }
   }
 
-  protected refuseBoth({ mask, probability }: SampleOptions): void {
+  protected rejectMaskWithProbability({ mask, probability }: SampleOptions): void {
     if (mask !== undefined && probability !== undefined) {
       throw new LlamaGymError("INVALID_ARGUMENT", "Only one of `mask` or `probability` can be given to sample.");
     }
   }
 
   /** `value` when it is in the space. @throws when it is not. */
-  protected member(value: unknown): T {
+  protected checkMember(value: unknown): T {
     if (this.contains(value)) return value;
-    throw new LlamaGymError("INVALID_ARGUMENT", `${show(value)} is not in ${this.toString()}.`);
+    throw new LlamaGymError("INVALID_ARGUMENT", `${formatValue(value)} is not in ${this.toString()}.`);
   }
 
   /** Makes this space draw from now on what `other` would draw. */
@@ -113,7 +113,7 @@ export abstract class Space<T = unknown> {
 }
 
 /** A value in an error message, not too long. */
-export function show(value: unknown): string {
+export function formatValue(value: unknown): string {
   const plain = ArrayBuffer.isView(value) ? Array.from(value as Int8Array) : value;
   const text = JSON.stringify(plain) ?? typeof value;
   return text.length > 120 ? `${text.slice(0, 120)}...` : text;

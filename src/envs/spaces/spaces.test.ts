@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
-import { arrayText, shortArrayText } from "./array-text.js";
-import { batch, batchSpace, cloneSpace, unbatch } from "./batch.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { formatArray, formatBounds } from "./array-text.js";
+import { batchValues, batchSpace, cloneSpace, unbatch } from "./batch.js";
 import { Box } from "./box.js";
 import { Dict } from "./dict.js";
 import { Discrete } from "./discrete.js";
@@ -16,9 +16,9 @@ import { spaceFromJson, spaceToJson } from "./space-json.js";
 import type { Space } from "./space.js";
 import { Text } from "./text.js";
 import { Tuple } from "./tuple.js";
-import { zeroValue } from "./zero-value.js";
+import { createZeroValue } from "./zero-value.js";
 
-const everySpace: readonly Space[] = [
+const ALL_SPACES: readonly Space[] = [
   new Discrete(5, { start: -2 }),
   new Box(-1, 1, { shape: [2, 3] }),
   new Box([-Infinity, 0], [Infinity, Infinity], { dtype: "float64" }),
@@ -45,9 +45,9 @@ const everySpace: readonly Space[] = [
   new Graph(new Discrete(7)),
 ];
 
-const named = everySpace.map((space) => [space.toString().replace(/\s+/g, " "), space] as const);
+const named = ALL_SPACES.map((space) => [space.toString().replace(/\s+/g, " "), space] as const);
 
-function messageOf(call: () => unknown): string {
+function getErrorMessage(call: () => unknown): string {
   try {
     call();
     return "no error";
@@ -66,7 +66,7 @@ describe.each(named)("%s", (_, space) => {
   });
 
   it("contains its zero, and nothing foreign", () => {
-    expect(space.contains(zeroValue(space))).toBe(true);
+    expect(space.contains(createZeroValue(space))).toBe(true);
     for (const foreign of [undefined, null, NaN, "\u{1F600}", {}, [[["?"]]], [1e9], 1e9, Symbol("x")]) {
       expect(space.contains(foreign)).toBe(false);
     }
@@ -85,7 +85,7 @@ describe.each(named)("%s", (_, space) => {
 
   it("refuses JSON that is none of its values", () => {
     for (const json of [null, "\u{1F600}", 1e9, { x: 1 }])
-      expect(messageOf(() => space.decode(json))).toMatch(/is not in|not in/);
+      expect(getErrorMessage(() => space.decode(json))).toMatch(/is not in|not in/);
   });
 
   it("goes through its flat form, where it has a fixed size", () => {
@@ -101,7 +101,7 @@ describe.each(named)("%s", (_, space) => {
   it("is batched and taken apart again", () => {
     space.seed(6);
     const values = Array.from({ length: 3 }, () => space.sample());
-    expect(unbatch(space, batch(space, values), 3)).toEqual(values);
+    expect(unbatch(space, batchValues(space, values), 3)).toEqual(values);
     const batched = batchSpace(space, 3);
     expect(unbatch(space, batched.sample(), 3).every((value) => space.contains(value))).toBe(true);
   });
@@ -151,7 +151,7 @@ describe("bad arguments", () => {
     ["no character", () => new Text(3, { charset: "ab" }).sample({ mask: [null, [0, 0]] }), /allows no character/],
     ["JSON that describes no space", () => spaceFromJson({ type: "Sphere" }), /describes no space.*Discrete, Box/],
   ])("%s", (_, call, message) => {
-    expect(messageOf(call)).toMatch(message);
+    expect(getErrorMessage(call)).toMatch(message);
   });
 });
 
@@ -195,12 +195,12 @@ describe("arrays as NumPy prints them", () => {
     [[123456789, 0.5], [2], "[1.23456789e+08 5.00000000e-01]"],
     [[0, 0, 0, 1], [2, 2], "[[0. 0.]\n [0. 1.]]"],
   ])("%j of shape %j", (values, shape, text) => {
-    expect(arrayText(values, shape, "float64")).toBe(text);
+    expect(formatArray(values, shape, "float64")).toBe(text);
   });
 
   it("shortens what is all the same", () => {
-    expect(shortArrayText([0.1, 0.1], [2], "float64")).toBe("0.1");
-    expect(shortArrayText([Math.fround(0.1)], [1], "float32")).toBe("0.1");
-    expect(shortArrayText([3, 3], [2], "integer")).toBe("3");
+    expect(formatBounds([0.1, 0.1], [2], "float64")).toBe("0.1");
+    expect(formatBounds([Math.fround(0.1)], [1], "float32")).toBe("0.1");
+    expect(formatBounds([3, 3], [2], "integer")).toBe("3");
   });
 });

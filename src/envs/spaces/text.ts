@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
-import { checkedWeights } from "./discrete.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { checkWeights } from "./discrete.js";
 import { Space, type SampleOptions } from "./space.js";
 
 const ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -42,11 +42,11 @@ export class Text extends Space<string> {
     this.maxLength = maxLength;
     this.minLength = minLength;
     this.characters = typeof charset === "string" ? Array.from(new Set(charset)) : [...charset].sort();
-    const long = this.characters.filter((character) => Array.from(character).length !== 1);
-    if (long.length > 0) {
+    const invalidCharacters = this.characters.filter((character) => Array.from(character).length !== 1);
+    if (invalidCharacters.length > 0) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `Each element of a charset must be one character, got ${JSON.stringify(long)}.`,
+        `Each element of a charset must be one character, got ${JSON.stringify(invalidCharacters)}.`,
       );
     }
     this.indices = new Map(this.characters.map((character, i) => [character, i]));
@@ -54,16 +54,16 @@ export class Text extends Space<string> {
 
   /** A mask or probability is [length or null, one weight for each character or null]. */
   override sample(options: SampleOptions = {}): string {
-    this.refuseBoth(options);
+    this.rejectMaskWithProbability(options);
     const count = this.characters.length;
     let length: number | undefined;
     let probabilities = Array.from({ length: count }, () => 1 / count);
     const given = options.mask ?? options.probability;
     if (given !== undefined) {
-      const [wanted, weights] = this.restriction(given);
-      length = wanted ?? undefined;
+      const [requestedLength, weights] = this.readRestriction(given);
+      length = requestedLength ?? undefined;
       if (weights !== null && weights !== undefined) {
-        probabilities = checkedWeights(weights, count, "mask");
+        probabilities = checkWeights(weights, count, "mask");
         const sum = probabilities.reduce((total, weight) => total + weight, 0);
         if (options.mask !== undefined && sum > 0) probabilities = probabilities.map((weight) => weight / sum);
       }
@@ -79,7 +79,7 @@ export class Text extends Space<string> {
     return Array.from({ length }, () => this.random.choice(this.characters, { probabilities })).join("");
   }
 
-  private restriction(given: unknown): [length: number | null | undefined, weights: unknown] {
+  private readRestriction(given: unknown): [length: number | null | undefined, weights: unknown] {
     if (!Array.isArray(given) || given.length !== 2) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
@@ -111,7 +111,7 @@ export class Text extends Space<string> {
   }
 
   override decode(json: JsonValue): string {
-    return this.member(json);
+    return this.checkMember(json);
   }
 
   override get flatSize(): number {
@@ -125,7 +125,7 @@ export class Text extends Space<string> {
   }
 
   override unflatten(flat: ArrayLike<number>): string {
-    return this.member(Array.from(flat, (index) => this.characters[index] ?? "").join(""));
+    return this.checkMember(Array.from(flat, (index) => this.characters[index] ?? "").join(""));
   }
 
   override toString(): string {

@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonValue } from "../json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 
 export type SpacesOf<T extends readonly unknown[]> = { readonly [K in keyof T]: Space<T[K]> };
@@ -10,20 +10,20 @@ export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Sp
 
   constructor(spaces: SpacesOf<T>) {
     super();
-    this.spaces = checkedSpaces(spaces, "Tuple");
+    this.spaces = checkSpaces(spaces, "Tuple");
   }
 
   override seed(seed?: SpaceSeed): SpaceSeed {
     if (seed === undefined) return this.spaces.map((space) => space.seed());
-    const seeds = isSeedList(seed) ? seed : this.partSeeds(seed, this.spaces.length);
+    const seeds = isSeedList(seed) ? seed : this.drawPartSeeds(seed, this.spaces.length);
     checkSeedCount(seeds, this.spaces.length, "Tuple");
     return this.spaces.map((space, i) => space.seed(seeds[i]));
   }
 
   /** A mask or probability is a list with one entry for each part, undefined or null where a part is free. */
   override sample(options: SampleOptions = {}): T {
-    this.refuseBoth(options);
-    const parts = partOptions(options, this.spaces.length, "Tuple");
+    this.rejectMaskWithProbability(options);
+    const parts = splitSampleOptions(options, this.spaces.length, "Tuple");
     return this.spaces.map((space, i) => space.sample(parts[i])) as unknown as T;
   }
 
@@ -40,7 +40,7 @@ export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Sp
   }
 
   override decode(json: JsonValue): T {
-    if (!Array.isArray(json) || json.length !== this.spaces.length) return this.member(json);
+    if (!Array.isArray(json) || json.length !== this.spaces.length) return this.checkMember(json);
     return this.spaces.map((space, i) => space.decode((json as readonly JsonValue[])[i])) as unknown as T;
   }
 
@@ -61,7 +61,7 @@ export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Sp
   }
 }
 
-export function checkedSpaces(spaces: readonly unknown[], name: string): readonly Space[] {
+export function checkSpaces(spaces: readonly unknown[], name: string): readonly Space[] {
   spaces.forEach((space, i) => {
     if (!(space instanceof Space)) {
       throw new LlamaGymError("INVALID_ARGUMENT", `Element ${i} of the ${name} is not a Space: ${String(space)}`);
@@ -81,13 +81,13 @@ export function checkSeedCount(seeds: readonly SpaceSeed[], count: number, name:
 }
 
 /** The sampling options of each part, out of a list of masks or probabilities. */
-export function partOptions({ mask, probability }: SampleOptions, count: number, name: string): SampleOptions[] {
-  const given = mask ?? probability;
-  if (given === undefined) return Array.from({ length: count }, () => ({}));
-  if (!Array.isArray(given) || given.length !== count) {
+export function splitSampleOptions({ mask, probability }: SampleOptions, count: number, name: string): SampleOptions[] {
+  const weights = mask ?? probability;
+  if (weights === undefined) return Array.from({ length: count }, () => ({}));
+  if (!Array.isArray(weights) || weights.length !== count) {
     throw new LlamaGymError("INVALID_ARGUMENT", `${name} takes a list of ${count} masks, one for each part.`);
   }
-  const parts = (given as readonly (SampleMask | null | undefined)[]).map((part) => part ?? undefined);
+  const parts = (weights as readonly (SampleMask | null | undefined)[]).map((part) => part ?? undefined);
   return parts.map((part) => (mask === undefined ? { probability: part } : { mask: part }));
 }
 

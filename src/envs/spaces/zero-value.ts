@@ -11,11 +11,11 @@ import { Text } from "./text.js";
 import { Tuple } from "./tuple.js";
 
 /** The member of a space that is closest to zero. */
-export function zeroValue<T>(space: Space<T>): T {
-  return zero(space) as T;
+export function createZeroValue<T>(space: Space<T>): T {
+  return createZero(space) as T;
 }
 
-function zero(space: Space): unknown {
+function createZero(space: Space): unknown {
   if (space instanceof Box) {
     const { low, high } = space as Box<"float64">;
     return space.array(Array.from(low, (bound, i) => (bound > 0 ? bound : Math.min(0, high[i]))));
@@ -24,13 +24,13 @@ function zero(space: Space): unknown {
   if (space instanceof MultiDiscrete) return Int32Array.from(space.start);
   if (space instanceof MultiBinary) return new Int8Array(space.flatSize);
   if (space instanceof Text) return space.characters[0].repeat(space.minLength);
-  if (space instanceof Tuple) return space.spaces.map(zero);
-  if (space instanceof OneOf) return [0, zero(space.spaces[0])];
+  if (space instanceof Tuple) return space.spaces.map(createZero);
+  if (space instanceof OneOf) return [0, createZero(space.spaces[0])];
   if (space instanceof Sequence) return [];
-  if (space instanceof Graph) return { nodes: [zero(space.nodeSpace)] };
+  if (space instanceof Graph) return { nodes: [createZero(space.nodeSpace)] };
   if (space instanceof Dict) {
     const parts = Object.entries(space.spaces);
-    return Object.fromEntries(parts.map(([name, part]) => [name, zero(part)]));
+    return Object.fromEntries(parts.map(([name, part]) => [name, createZero(part)]));
   }
   return space.sample();
 }

@@ -1,10 +1,10 @@
-import { LlamaGymError } from "../../errors.js";
-import { withDefaults } from "../options.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
-import type { TextForm } from "../text-form.js";
-import { lastNamedAction } from "../text-parsing.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 
 /** From the best sounding to the worst. */
 const NAMES = [
@@ -17,8 +17,8 @@ const NAMES = [
   "Broken Wheel",
   "Cursed Well",
 ];
-const WORST_CHANCE = 0.2;
-const BEST_CHANCE = 0.8;
+const MIN_PAYOUT_PROBABILITY = 0.2;
+const MAX_PAYOUT_PROBABILITY = 0.8;
 
 export interface BanditOptions {
   /** 2 to 8. */
@@ -46,7 +46,7 @@ type BanditState = {
 export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
   override readonly observationSpace: Box<"int32">;
   override readonly actionSpace: Discrete;
-  override readonly text: TextForm<Int32Array, number>;
+  override readonly text: TextInterface<Int32Array, number>;
   private readonly arms: number;
   private readonly pulls: number;
   private readonly names: string;
@@ -54,9 +54,9 @@ export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
   constructor(options: BanditOptions = {}) {
     super();
     const defaults: Required<BanditOptions> = { arms: 2, pulls: 10, names: "misleading" };
-    const { arms, pulls, names } = withDefaults("Bandit", options, defaults);
-    const isPossible = Number.isInteger(arms) && arms >= 2 && arms <= NAMES.length;
-    if (!isPossible || !Number.isInteger(pulls) || pulls < 1 || !["misleading", "honest", "random"].includes(names)) {
+    const { arms, pulls, names } = applyDefaults("Bandit", options, defaults);
+    const isValid = Number.isInteger(arms) && arms >= 2 && arms <= NAMES.length;
+    if (!isValid || !Number.isInteger(pulls) || pulls < 1 || !["misleading", "honest", "random"].includes(names)) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `Bandit takes 2 to ${NAMES.length} arms, at least 1 pull and names "misleading", "honest" or "random"; ` +
@@ -68,26 +68,26 @@ export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
     this.names = names;
     this.observationSpace = new Box(0, pulls, { shape: [arms, 2], dtype: "int32" });
     this.actionSpace = new Discrete(arms);
-    this.text = banditText(armNames(arms), pulls);
+    this.text = createBanditText(selectArmNames(arms), pulls);
   }
 
   protected override start(): BanditState {
     const { arms, names, random } = this;
-    const rising = Array.from(
+    const chances = Array.from(
       { length: arms },
-      (_, i) => WORST_CHANCE + ((BEST_CHANCE - WORST_CHANCE) * i) / (arms - 1),
+      (_, i) => MIN_PAYOUT_PROBABILITY + ((MAX_PAYOUT_PROBABILITY - MIN_PAYOUT_PROBABILITY) * i) / (arms - 1),
     );
-    if (names === "honest") rising.reverse();
-    if (names === "random") random.shuffle(rising);
+    if (names === "honest") chances.reverse();
+    if (names === "random") random.shuffle(chances);
     const zeros = Array.from({ length: arms }, () => 0);
-    return { chances: rising, pulls: zeros, coins: zeros };
+    return { chances: chances, pulls: zeros, coins: zeros };
   }
 
   protected override observe({ pulls, coins }: BanditState): Int32Array {
     return Int32Array.from(pulls.flatMap((count, arm) => [count, coins[arm]]));
   }
 
-  protected override advance({ chances, pulls, coins }: BanditState, arm: number): Turn<BanditState> {
+  protected override advance({ chances, pulls, coins }: BanditState, arm: number): TaskStep<BanditState> {
     const reward = this.random.random() < chances[arm] ? 1 : 0;
     const state = { chances, pulls: pulls.with(arm, pulls[arm] + 1), coins: coins.with(arm, coins[arm] + reward) };
     return { state, reward, terminated: state.pulls.reduce((sum, count) => sum + count, 0) >= this.pulls };
@@ -95,11 +95,11 @@ export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
 }
 
 /** Names spread evenly from the best sounding to the worst. */
-function armNames(arms: number): string[] {
+function selectArmNames(arms: number): string[] {
   return Array.from({ length: arms }, (_, i) => NAMES[Math.round((i * (NAMES.length - 1)) / (arms - 1))]);
 }
 
-function banditText(names: readonly string[], pulls: number): TextForm<Int32Array, number> {
+function createBanditText(names: readonly string[], pulls: number): TextInterface<Int32Array, number> {
   return {
     systemPrompt: `A slot machine has ${names.length} arms: ${names.join(", ")}. Each pays a coin or nothing. Win as many coins as you can in ${pulls} pulls. Answer with the name of an arm.`,
     formatObservation: (observation) => {
@@ -110,7 +110,7 @@ function banditText(names: readonly string[], pulls: number): TextForm<Int32Arra
       });
       return `${record.join(" ")} ${left} pulls left. Which arm do you pull?`;
     },
-    parseAction: (reply) => lastNamedAction(reply, names),
+    parseAction: (completion) => findLastNamedAction(completion, names),
     formatAction: (arm) => names[arm],
     choices: names,
   };

@@ -1,13 +1,13 @@
-import { LlamaGymError } from "../../errors.js";
-import { withDefaults } from "../options.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { applyDefaults } from "../env-options.js";
 import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import { Text } from "../spaces/text.js";
-import type { TextForm } from "../text-form.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 
-const DIGITS = 4;
+const NUM_DIGITS = 4;
 /** "1234: 1 bulls, 2 cows" */
-const LINE = 24;
+const MAX_LINE_LENGTH = 24;
 
 export interface BullsAndCowsOptions {
   /** Guesses in an episode. */
@@ -23,23 +23,23 @@ type BullsAndCowsState = { readonly secret: string; readonly guesses: readonly s
  */
 export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsState> {
   override readonly observationSpace: Text;
-  override readonly actionSpace = new MultiDiscrete(Array.from({ length: DIGITS }, () => 10));
-  override readonly text: TextForm<string, Int32Array>;
+  override readonly actionSpace = new MultiDiscrete(Array.from({ length: NUM_DIGITS }, () => 10));
+  override readonly text: TextInterface<string, Int32Array>;
   private readonly guesses: number;
 
   constructor(options: BullsAndCowsOptions = {}) {
     super();
-    const { guesses } = withDefaults("BullsAndCows", options, { guesses: 10 });
+    const { guesses } = applyDefaults("BullsAndCows", options, { guesses: 10 });
     if (!Number.isInteger(guesses) || guesses < 1 || guesses > 100) {
       throw new LlamaGymError("INVALID_ARGUMENT", `BullsAndCows takes 1 to 100 guesses, got ${guesses}.`);
     }
     this.guesses = guesses;
-    this.observationSpace = new Text(guesses * LINE, { minLength: 0, charset: "0123456789: bulscow,\n" });
-    this.text = bullsAndCowsText(guesses);
+    this.observationSpace = new Text(guesses * MAX_LINE_LENGTH, { minLength: 0, charset: "0123456789: bulscow,\n" });
+    this.text = createBullsAndCowsText(guesses);
   }
 
   protected override start(): BullsAndCowsState {
-    return { secret: this.random.sampleIndices(10, DIGITS).join(""), guesses: [] };
+    return { secret: this.random.sampleIndices(10, NUM_DIGITS).join(""), guesses: [] };
   }
 
   protected override observe({ secret, guesses }: BullsAndCowsState): string {
@@ -50,7 +50,7 @@ export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsSta
     return lines.join("\n");
   }
 
-  protected override advance({ secret, guesses }: BullsAndCowsState, digits: Int32Array): Turn<BullsAndCowsState> {
+  protected override advance({ secret, guesses }: BullsAndCowsState, digits: Int32Array): TaskStep<BullsAndCowsState> {
     const guess = Array.from(digits).join("");
     const isFound = guess === secret;
     const state = { secret, guesses: [...guesses, guess] };
@@ -65,16 +65,16 @@ export function compareDigits(guess: string, secret: string): { bulls: number; c
   return { bulls, cows: shared - bulls };
 }
 
-function bullsAndCowsText(limit: number): TextForm<string, Int32Array> {
+function createBullsAndCowsText(limit: number): TextInterface<string, Int32Array> {
   return {
-    systemPrompt: `Find a secret number of ${DIGITS} different digits in ${limit} guesses. Each guess is answered: bulls are right digits in the right place, cows are right digits in a wrong place. Answer with ${DIGITS} digits alone.`,
+    systemPrompt: `Find a secret number of ${NUM_DIGITS} different digits in ${limit} guesses. Each guess is answered: bulls are right digits in the right place, cows are right digits in a wrong place. Answer with ${NUM_DIGITS} digits alone.`,
     formatObservation: (observation) => {
-      const left = limit - (observation === "" ? 0 : observation.split("\n").length);
-      const question = `${left} ${left === 1 ? "guess" : "guesses"} left. What is your guess?`;
+      const guessesLeft = limit - (observation === "" ? 0 : observation.split("\n").length);
+      const question = `${guessesLeft} ${guessesLeft === 1 ? "guess" : "guesses"} left. What is your guess?`;
       return observation === "" ? question : `${observation}\n${question}`;
     },
-    parseAction: (reply) => {
-      const guess = reply.match(/(?<!\d)\d{4}(?!\d)/g)?.at(-1);
+    parseAction: (completion) => {
+      const guess = completion.match(/(?<!\d)\d{4}(?!\d)/g)?.at(-1);
       return guess === undefined ? undefined : Int32Array.from(guess, Number);
     },
     formatAction: (digits) => Array.from(digits).join(""),

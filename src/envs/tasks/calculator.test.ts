@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { calculate } from "./arithmetic.js";
+import { calculate } from "./calculate.js";
 import { CalculatorEnv } from "./calculator.js";
 
 describe("calculate", () => {

@@ -1,16 +1,16 @@
-import { LlamaGymError } from "../../errors.js";
-import { withDefaults } from "../options.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { applyDefaults } from "../env-options.js";
 import { Text } from "../spaces/text.js";
-import type { TextForm } from "../text-form.js";
-import { lastNumber } from "../text-parsing.js";
-import { calculate } from "./arithmetic.js";
-import { COMMAND_CHARSET, commandIn } from "./command-reply.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { parseLastNumber } from "../text-parsing.js";
+import { calculate } from "./calculate.js";
+import { COMMAND_CHARSET, parseCommand } from "./parse-command.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 
 const MAX_COMMAND = 100;
 const MAX_OBSERVATION = 8192;
 const OPERATORS = ["+", "-", "*"];
-const EXPLANATION = "Say calculate and an expression, or answer and a number.";
+const USAGE_HINT = "Say calculate and an expression, or answer and a number.";
 
 export interface CalculatorOptions {
   /** Operators in the question. */
@@ -38,8 +38,8 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
   constructor(options: CalculatorOptions = {}) {
     super();
     const defaults = { operations: 2, highest: 999, turns: 5 };
-    const { operations, highest, turns } = withDefaults("Calculator", options, defaults);
-    const isPossible =
+    const { operations, highest, turns } = applyDefaults("Calculator", options, defaults);
+    const isValid =
       [operations, highest, turns].every(Number.isInteger) &&
       operations >= 1 &&
       operations <= 10 &&
@@ -47,7 +47,7 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
       turns >= 1 &&
       turns <= 50;
     // Answers stay exact.
-    if (!isPossible || highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
+    if (!isValid || highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `Calculator takes 1 to 10 operations on numbers up to highest with highest^(operations + 1) below 2^53, and 1 to 50 turns; ` +
@@ -60,9 +60,9 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
   }
 
   protected override start(): CalculatorState {
-    const number = () => this.random.integers(1, this.highest + 1);
-    const rest = Array.from({ length: this.operations }, () => `${this.random.choice(OPERATORS)} ${number()}`);
-    const question = [number(), ...rest].join(" ");
+    const drawNumber = () => this.random.integers(1, this.highest + 1);
+    const rest = Array.from({ length: this.operations }, () => `${this.random.choice(OPERATORS)} ${drawNumber()}`);
+    const question = [drawNumber(), ...rest].join(" ");
     const result = calculate(question);
     return { question, answer: "value" in result ? result.value : 0, log: [] };
   }
@@ -71,34 +71,34 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
     return [`What is ${question}?`, ...log].join("\n");
   }
 
-  protected override advance(state: CalculatorState, command: string): Turn<CalculatorState> {
+  protected override advance(state: CalculatorState, command: string): TaskStep<CalculatorState> {
     const [, verb, rest = ""] = /^\s*(calculate|answer)\b\s*(.*)$/i.exec(command) ?? [];
-    const said = verb?.toLowerCase();
-    if (said === "answer") {
-      const isRight = lastNumber(rest.replaceAll(",", "")) === state.answer;
+    const keyword = verb?.toLowerCase();
+    if (keyword === "answer") {
+      const isRight = parseLastNumber(rest.replaceAll(",", "")) === state.answer;
       return { state, reward: isRight ? 1 : 0, terminated: true };
     }
-    const reply = said === "calculate" ? calculation(rest) : EXPLANATION;
-    const log = [...state.log, reply];
+    const feedback = keyword === "calculate" ? formatCalculation(rest) : USAGE_HINT;
+    const log = [...state.log, feedback];
     return { state: { ...state, log }, reward: 0, terminated: log.length >= this.turns };
   }
 }
 
-function calculation(expression: string): string {
+function formatCalculation(expression: string): string {
   const result = calculate(expression);
-  return "value" in result ? `${expression.trim()} = ${plainNumber(result.value)}` : result.problem;
+  return "value" in result ? `${expression.trim()} = ${formatNumber(result.value)}` : result.problem;
 }
 
 /** Without an exponent, so that what is read is what can be answered. */
-function plainNumber(value: number): string {
+function formatNumber(value: number): string {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : value.toFixed(6);
 }
 
-const calculatorText: TextForm<string, string> = {
+const calculatorText: TextInterface<string, string> = {
   systemPrompt:
     "Answer an arithmetic question. You have a calculator: write calculate and an expression, such as calculate 12 * (3 + 4), to be told its value. When you know the answer, write answer and the number, such as answer 84. One command each turn.",
   formatObservation: (observation) => observation,
-  parseAction: (reply) =>
-    commandIn(reply, { verbs: ["calculate", "answer"], charset: COMMAND_CHARSET, maxLength: MAX_COMMAND }),
+  parseAction: (completion) =>
+    parseCommand(completion, { verbs: ["calculate", "answer"], charset: COMMAND_CHARSET, maxLength: MAX_COMMAND }),
   formatAction: (command) => command,
 };

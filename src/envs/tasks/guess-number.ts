@@ -1,10 +1,10 @@
-import { LlamaGymError } from "../../errors.js";
-import { withDefaults } from "../options.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
-import type { TextForm } from "../text-form.js";
-import { lastNumber } from "../text-parsing.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { parseLastNumber } from "../text-parsing.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 
 export interface GuessNumberOptions {
   /** The number is one of 1 ... highest. */
@@ -23,13 +23,13 @@ type GuessNumberState = { readonly secret: number; readonly low: number; readonl
 export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState> {
   override readonly observationSpace: Box<"int32">;
   override readonly actionSpace: Discrete;
-  override readonly text: TextForm<Int32Array, number>;
+  override readonly text: TextInterface<Int32Array, number>;
   private readonly highest: number;
   private readonly guesses: number;
 
   constructor(options: GuessNumberOptions = {}) {
     super();
-    const { highest, guesses } = withDefaults("GuessNumber", options, { highest: 100, guesses: 7 });
+    const { highest, guesses } = applyDefaults("GuessNumber", options, { highest: 100, guesses: 7 });
     if (!Number.isInteger(highest) || highest < 2 || highest > 1e9 || !Number.isInteger(guesses) || guesses < 1) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
@@ -40,7 +40,7 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
     this.guesses = guesses;
     this.observationSpace = new Box([1, 1, 0], [highest, highest, guesses], { dtype: "int32" });
     this.actionSpace = new Discrete(highest, { start: 1 });
-    this.text = guessNumberText(highest);
+    this.text = createGuessNumberText(highest);
   }
 
   protected override start(): GuessNumberState {
@@ -51,7 +51,7 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
     return Int32Array.of(low, high, left);
   }
 
-  protected override advance(state: GuessNumberState, guess: number): Turn<GuessNumberState> {
+  protected override advance(state: GuessNumberState, guess: number): TaskStep<GuessNumberState> {
     const { secret } = state;
     const left = state.left - 1;
     const low = guess < secret ? Math.max(state.low, guess + 1) : state.low;
@@ -61,13 +61,13 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
   }
 }
 
-function guessNumberText(highest: number): TextForm<Int32Array, number> {
+function createGuessNumberText(highest: number): TextInterface<Int32Array, number> {
   return {
     systemPrompt: `Guess a whole number from 1 to ${highest}. After each guess you are told where it can still be. Answer with a number alone.`,
     formatObservation: ([low, high, left]) =>
       `The number is ${low === high ? `${low}` : `between ${low} and ${high}`}. ${left} ${left === 1 ? "guess" : "guesses"} left. What is your guess?`,
-    parseAction: (reply) => {
-      const guess = lastNumber(reply);
+    parseAction: (completion) => {
+      const guess = parseLastNumber(completion);
       return guess !== undefined && Number.isInteger(guess) && guess >= 1 && guess <= highest ? guess : undefined;
     },
     formatAction: String,

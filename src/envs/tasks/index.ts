@@ -3,7 +3,7 @@ export { BullsAndCowsEnv, type BullsAndCowsOptions } from "./bulls-and-cows.js";
 export { CalculatorEnv, type CalculatorOptions } from "./calculator.js";
 export { GuessNumberEnv, type GuessNumberOptions } from "./guess-number.js";
 export { SokobanEnv, type SokobanOptions } from "./sokoban.js";
-export { TaskEnv, type Turn } from "./task-env.js";
+export { TaskEnv, type TaskStep } from "./task-env.js";
 export { TwentyFortyEightEnv } from "./twenty-forty-eight.js";
 export { WebShopEnv, type WebShopOptions } from "./web-shop.js";
 export { WordleEnv, type WordleOptions } from "./wordle.js";

@@ -1,4 +1,4 @@
-import type { RandomStream } from "../../tensor/random.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 
 /** What a cell is besides what stands on it. */
 type Ground = "wall" | "floor" | "target";
@@ -11,16 +11,16 @@ export type Level = {
   readonly player: number;
 };
 
-const WALL_CHANCE = 0.2;
+const WALL_PROBABILITY = 0.2;
 /** States tried on the way from the solved level; in small rooms that is all there are. */
 const MAX_STATES = 10_000;
 /** How far from solved a level is, as a share of the farthest found. */
-const FAR = 0.6;
+const MIN_DEPTH_FRACTION = 0.6;
 /** Rooms drawn before a larger one must be asked for. */
-const MAX_DRAWS = 500;
+const MAX_ATTEMPTS = 500;
 
 /** Cells from one to the next in each direction: up, down, left, right. */
-export function offsets(size: number): readonly number[] {
+export function getMoveOffsets(size: number): readonly number[] {
   return [-size, size, -1, 1];
 }
 
@@ -28,28 +28,28 @@ export function offsets(size: number): readonly number[] {
  * A level that can be solved: boxes start on their targets and are pulled away from them, which pushing undoes.
  * No box starts on a target. Undefined when so many boxes find no room.
  */
-export function drawLevel(size: number, boxes: number, random: RandomStream): Level | undefined {
-  for (let draw = 0; draw < MAX_DRAWS; draw++) {
-    const room = drawRoom(size, random);
+export function generateLevel(size: number, boxes: number, random: RandomStream): Level | undefined {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const room = generateRoom(size, random);
     if (room.length < 2 * boxes + 2) continue;
-    const places = random.sampleIndices(room.length, boxes + 1).map((index) => room[index]);
-    const targets = places.slice(1);
+    const cells = random.sampleIndices(room.length, boxes + 1).map((index) => room[index]);
+    const targets = cells.slice(1);
     const ground = Array.from({ length: size * size }, (_, cell): Ground => {
       if (!room.includes(cell)) return "wall";
       return targets.includes(cell) ? "target" : "floor";
     });
-    const level = pullAway({ size, ground, boxes: targets, player: places[0] }, random);
+    const level = pullBoxes({ size, ground, boxes: targets, player: cells[0] }, random);
     if (level !== undefined) return level;
   }
   return undefined;
 }
 
 /** The floor cells of a room whose floor hangs together, within a wall all round. */
-function drawRoom(size: number, random: RandomStream): number[] {
+function generateRoom(size: number, random: RandomStream): number[] {
   const isFloor = Array.from({ length: size * size }, (_, cell) => {
     const [row, column] = [Math.floor(cell / size), cell % size];
     const isBorder = row === 0 || column === 0 || row === size - 1 || column === size - 1;
-    return !isBorder && random.random() >= WALL_CHANCE;
+    return !isBorder && random.random() >= WALL_PROBABILITY;
   });
   let largest: number[] = [];
   const seen = new Set<number>();
@@ -58,7 +58,7 @@ function drawRoom(size: number, random: RandomStream): number[] {
     const area = [start];
     seen.add(start);
     for (const cell of area) {
-      for (const offset of offsets(size)) {
+      for (const offset of getMoveOffsets(size)) {
         const next = cell + offset;
         if (!isFloor[next] || seen.has(next)) continue;
         seen.add(next);
@@ -74,7 +74,7 @@ function drawRoom(size: number, random: RandomStream): number[] {
  * One of the states from which the boxes are farthest from being back on their targets, found by trying all moves and
  * pulls from the solved states, nearest first. No box stands on a target in it.
  */
-function pullAway({ size, ground, boxes: targets }: Level, random: RandomStream): Level | undefined {
+function pullBoxes({ size, ground, boxes: targets }: Level, random: RandomStream): Level | undefined {
   const isFree = (cell: number, boxes: readonly number[]) => ground[cell] !== "wall" && !boxes.includes(cell);
   const states: { boxes: readonly number[]; player: number; depth: number }[] = [];
   const seen = new Set<string>();
@@ -86,17 +86,17 @@ function pullAway({ size, ground, boxes: targets }: Level, random: RandomStream)
   };
   for (const cell of ground.keys()) if (isFree(cell, targets)) add(targets, cell, 0);
   for (const { boxes, player, depth } of states) {
-    for (const offset of offsets(size)) {
+    for (const offset of getMoveOffsets(size)) {
       if (!isFree(player + offset, boxes)) continue;
       add(boxes, player + offset, depth + 1);
       const pulled = boxes.indexOf(player - offset);
       if (pulled >= 0) add(boxes.with(pulled, player), player + offset, depth + 1);
     }
   }
-  const open = states.filter(({ boxes }) => boxes.every((box) => ground[box] !== "target"));
-  const deepest = Math.max(...open.map(({ depth }) => depth));
-  const far = open.filter(({ depth }) => depth >= FAR * deepest);
-  if (far.length === 0) return undefined;
-  const { boxes, player } = random.choice(far);
+  const offTargetStates = states.filter(({ boxes }) => boxes.every((box) => ground[box] !== "target"));
+  const maxDepth = Math.max(...offTargetStates.map(({ depth }) => depth));
+  const candidates = offTargetStates.filter(({ depth }) => depth >= MIN_DEPTH_FRACTION * maxDepth);
+  if (candidates.length === 0) return undefined;
+  const { boxes, player } = random.choice(candidates);
   return { size, ground, boxes, player };
 }

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { RandomStream } from "../../tensor/random.js";
-import { drawLevel, type Level } from "./sokoban-level.js";
-import { push, SokobanEnv } from "./sokoban.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { generateLevel, type Level } from "./sokoban-level.js";
+import { applyMove, SokobanEnv } from "./sokoban.js";
 
 /** The fewest moves that put all boxes on targets, by breadth-first search; undefined when there are none. */
 function solve(level: Level): number[] | undefined {
-  const keyOf = ({ player, boxes }: Level) => `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
-  const seen = new Set([keyOf(level)]);
+  const getKey = ({ player, boxes }: Level) => `${player}:${[...boxes].sort((a, b) => a - b).join()}`;
+  const seen = new Set([getKey(level)]);
   const queue: { level: Level; moves: number[] }[] = [{ level, moves: [] }];
   for (const { level: here, moves } of queue) {
     if (here.boxes.every((box) => here.ground[box] === "target")) return moves;
     for (let move = 0; move < 4; move++) {
-      const next = push(here, move);
-      const key = keyOf(next);
+      const next = applyMove(here, move);
+      const key = getKey(next);
       if (seen.has(key)) continue;
       seen.add(key);
       queue.push({ level: next, moves: [...moves, move] });
@@ -35,7 +35,7 @@ describe("SokobanEnv", () => {
   it("draws levels that can be solved and are not solved yet", () => {
     const random = new RandomStream(1);
     for (let draw = 0; draw < 60; draw++) {
-      const level = drawLevel(6, 1 + (draw % 2), random);
+      const level = generateLevel(6, 1 + (draw % 2), random);
       expect(level?.boxes.some((box) => level.ground[box] === "target")).toBe(false);
       expect(level && solve(level)?.length).toBeGreaterThan(0);
     }
@@ -43,11 +43,11 @@ describe("SokobanEnv", () => {
 
   it("pushes one box, and never two or through a wall", () => {
     const level = parse(["#####", "#@$-#", "#-$-#", "#-$.#", "#####"]);
-    expect(push(level, 3).boxes).toEqual([8, 12, 17]);
-    expect(push(push(level, 3), 3)).toEqual(push(level, 3));
-    expect(push(level, 0)).toBe(level);
-    const below = push(level, 3);
-    expect(push(below, 1)).toBe(below);
+    expect(applyMove(level, 3).boxes).toEqual([8, 12, 17]);
+    expect(applyMove(applyMove(level, 3), 3)).toEqual(applyMove(level, 3));
+    expect(applyMove(level, 0)).toBe(level);
+    const below = applyMove(level, 3);
+    expect(applyMove(below, 1)).toBe(below);
   });
 
   it("pays gym-sokoban's rewards along the shortest solution", () => {

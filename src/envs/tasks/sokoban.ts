@@ -1,16 +1,16 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { Info } from "../info.js";
-import { withDefaults } from "../options.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
-import type { TextForm } from "../text-form.js";
-import { lastNamedAction } from "../text-parsing.js";
-import { drawLevel, type Level, offsets } from "./sokoban-level.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
+import { generateLevel, type Level, getMoveOffsets } from "./sokoban-level.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 
 const MOVES = ["up", "down", "left", "right"];
 /** Wall, floor, target, box, box on a target, player, player on a target, as people write them. */
-const LETTERS = ["#", "-", ".", "$", "*", "@", "+"];
+const CELL_SYMBOLS = ["#", "-", ".", "$", "*", "@", "+"];
 /** Schrader's gym-sokoban. */
 const REWARDS = { step: -0.1, boxOn: 1, boxOff: -1, solved: 10 };
 
@@ -28,13 +28,13 @@ export interface SokobanOptions {
 export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
   override readonly observationSpace: Box<"uint8">;
   override readonly actionSpace = new Discrete(MOVES.length);
-  override readonly text: TextForm<Uint8Array, number>;
+  override readonly text: TextInterface<Uint8Array, number>;
   private readonly size: number;
   private readonly boxes: number;
 
   constructor(options: SokobanOptions = {}) {
     super();
-    const { size, boxes } = withDefaults("Sokoban", options, { size: 6, boxes: 1 });
+    const { size, boxes } = applyDefaults("Sokoban", options, { size: 6, boxes: 1 });
     const fits = Number.isInteger(size) && size >= 5 && size <= 16 && Number.isInteger(boxes) && boxes >= 1;
     if (!fits || boxes > (size - 2) ** 2 / 5) {
       throw new LlamaGymError(
@@ -44,12 +44,12 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
     }
     this.size = size;
     this.boxes = boxes;
-    this.observationSpace = new Box(0, LETTERS.length - 1, { shape: [size, size], dtype: "uint8" });
-    this.text = sokobanText(size);
+    this.observationSpace = new Box(0, CELL_SYMBOLS.length - 1, { shape: [size, size], dtype: "uint8" });
+    this.text = createSokobanText(size);
   }
 
   protected override start(): Level {
-    const level = drawLevel(this.size, this.boxes, this.random);
+    const level = generateLevel(this.size, this.boxes, this.random);
     if (level !== undefined) return level;
     throw new LlamaGymError("ENV_FAILED", `Sokoban found no room for ${this.boxes} boxes. Ask for a larger size.`);
   }
@@ -64,22 +64,22 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
   }
 
   protected override describe(level: Level): Info {
-    return { boxesOnTarget: boxesOnTarget(level) };
+    return { boxesOnTarget: countBoxesOnTarget(level) };
   }
 
-  protected override advance(level: Level, action: number): Turn<Level> {
-    const state = push(level, action);
-    const gained = boxesOnTarget(state) - boxesOnTarget(level);
-    const isSolved = boxesOnTarget(state) === state.boxes.length;
-    const moved = gained > 0 ? REWARDS.boxOn : gained < 0 ? REWARDS.boxOff : 0;
-    return { state, reward: REWARDS.step + moved + (isSolved ? REWARDS.solved : 0), terminated: isSolved };
+  protected override advance(level: Level, action: number): TaskStep<Level> {
+    const state = applyMove(level, action);
+    const boxesGained = countBoxesOnTarget(state) - countBoxesOnTarget(level);
+    const isSolved = countBoxesOnTarget(state) === state.boxes.length;
+    const boxReward = boxesGained > 0 ? REWARDS.boxOn : boxesGained < 0 ? REWARDS.boxOff : 0;
+    return { state, reward: REWARDS.step + boxReward + (isSolved ? REWARDS.solved : 0), terminated: isSolved };
   }
 }
 
 /** The level after a move; the same one when something is in the way. */
-export function push(level: Level, action: number): Level {
+export function applyMove(level: Level, action: number): Level {
   const { size, ground, boxes, player } = level;
-  const offset = offsets(size)[action];
+  const offset = getMoveOffsets(size)[action];
   const next = player + offset;
   const box = boxes.indexOf(next);
   const isBlocked = (cell: number) => ground[cell] === "wall" || boxes.includes(cell);
@@ -87,19 +87,19 @@ export function push(level: Level, action: number): Level {
   return { ...level, player: next, boxes: box >= 0 ? boxes.with(box, next + offset) : boxes };
 }
 
-function boxesOnTarget({ ground, boxes }: Level): number {
+function countBoxesOnTarget({ ground, boxes }: Level): number {
   return boxes.filter((box) => ground[box] === "target").length;
 }
 
-function sokobanText(size: number): TextForm<Uint8Array, number> {
+function createSokobanText(size: number): TextInterface<Uint8Array, number> {
   return {
     systemPrompt:
       "Push every box ($) onto a target (.). # is a wall, - is floor, @ is you, * is a box on a target, + is you on a target. You can push one box at a time and never pull. Answer up, down, left or right.",
     formatObservation: (cells) =>
       Array.from({ length: size }, (_, row) =>
-        Array.from(cells.subarray(row * size, (row + 1) * size), (cell) => LETTERS[cell]).join(""),
+        Array.from(cells.subarray(row * size, (row + 1) * size), (cell) => CELL_SYMBOLS[cell]).join(""),
       ).join("\n"),
-    parseAction: (reply) => lastNamedAction(reply, MOVES),
+    parseAction: (completion) => findLastNamedAction(completion, MOVES),
     formatAction: (action) => MOVES[action],
     choices: MOVES,
   };

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import {
   Env,
   type EnvMetadata,
@@ -9,11 +9,11 @@ import {
   type StepResult,
 } from "../env.js";
 import type { Info } from "../info.js";
-import type { JsonValue } from "../json.js";
-import type { TextForm } from "../text-form.js";
+import type { JsonValue } from "../../core/json.js";
+import type { TextInterface } from "../text-interface.js";
 
 /** What an action led to. */
-export interface Turn<State> {
+export interface TaskStep<State> {
   readonly state: State;
   readonly reward: number;
   readonly terminated: boolean;
@@ -25,7 +25,7 @@ export interface Turn<State> {
  */
 export abstract class TaskEnv<Observation, Action, State extends JsonValue> extends Env<Observation, Action> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 4 };
-  abstract override readonly text: TextForm<Observation, Action>;
+  abstract override readonly text: TextInterface<Observation, Action>;
   private state: State | undefined;
   private isOver = false;
 
@@ -34,7 +34,7 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
   /** What the agent sees; a new value each time. */
   protected abstract observe(state: State): Observation;
   /** What an action makes of a state; chance comes from `this.random`. */
-  protected abstract advance(state: State, action: Action): Turn<State>;
+  protected abstract advance(state: State, action: Action): TaskStep<State>;
 
   /** What is told besides the observation; a new value each time. */
   protected describe(_state: State): Info {
@@ -50,7 +50,7 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
 
   override step(action: Action): StepResult<Observation> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     if (this.isOver) {
       throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the episode has ended. Call reset().`);
     }
@@ -62,7 +62,7 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
 
   /** What a language model would be shown. */
   override render(_mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return `${this.text.formatObservation(this.observe(this.state), this.describe(this.state))}\n`;
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { legalMoves, slide, TwentyFortyEightEnv } from "./twenty-forty-eight.js";
+import { listLegalMoves, slideTiles, TwentyFortyEightEnv } from "./twenty-forty-eight.js";
 
 const UP = 0;
 const RIGHT = 1;
@@ -18,14 +18,17 @@ describe("TwentyFortyEightEnv", () => {
     [LEFT, [3, 0, 0, 3], [4, 0, 0, 0], 16],
     [LEFT, [1, 2, 1, 2], [1, 2, 1, 2], 0],
   ])("slides %i: %j becomes %j for %i points", (action, before, after, merged) => {
-    expect(slide(withRow(...before), action)).toEqual({ board: withRow(...after), merged });
+    expect(slideTiles(withRow(...before), action)).toEqual({ board: withRow(...after), merged });
   });
 
   it("slides columns too", () => {
     const column = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0];
-    expect(slide(column, UP)).toEqual({ board: [2, 0, 0, 0, 2, ...Array.from({ length: 11 }, () => 0)], merged: 4 });
-    expect(slide(column, DOWN).board.slice(8)).toEqual([2, 0, 0, 0, 2, 0, 0, 0]);
-    expect(legalMoves(withRow(1, 0, 0, 0))).toEqual([RIGHT, DOWN]);
+    expect(slideTiles(column, UP)).toEqual({
+      board: [2, 0, 0, 0, 2, ...Array.from({ length: 11 }, () => 0)],
+      merged: 4,
+    });
+    expect(slideTiles(column, DOWN).board.slice(8)).toEqual([2, 0, 0, 0, 2, 0, 0, 0]);
+    expect(listLegalMoves(withRow(1, 0, 0, 0))).toEqual([RIGHT, DOWN]);
   });
 
   it("adds a tile after a move, none after a move that changes nothing, and ends when nothing can move", () => {
@@ -33,20 +36,20 @@ describe("TwentyFortyEightEnv", () => {
     let { observation } = env.reset({ seed: 4 });
     const count = (board: Uint8Array) => board.filter((tile) => tile > 0).length;
     expect(count(observation)).toBe(2);
-    const blocked = [UP, RIGHT, DOWN, LEFT].filter((move) => !legalMoves(Array.from(observation)).includes(move));
+    const blocked = [UP, RIGHT, DOWN, LEFT].filter((move) => !listLegalMoves(Array.from(observation)).includes(move));
     for (const move of blocked) expect(env.step(move)).toMatchObject({ observation, reward: 0, terminated: false });
     let total = 0;
     for (let step = 0; ; step++) {
       const before = observation;
-      const [move] = legalMoves(Array.from(before));
+      const [move] = listLegalMoves(Array.from(before));
       const result = env.step(move);
       observation = result.observation;
       total += result.reward;
-      const slid = slide(Array.from(before), move).board;
+      const slid = slideTiles(Array.from(before), move).board;
       expect(count(observation)).toBe(slid.filter((tile) => tile > 0).length + 1);
       if (result.terminated) break;
     }
-    expect(legalMoves(Array.from(observation))).toEqual([]);
+    expect(listLegalMoves(Array.from(observation))).toEqual([]);
     expect(total).toBeGreaterThan(100);
   });
 });

@@ -1,17 +1,17 @@
-import { withDefaults } from "../options.js";
+import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import type { Info } from "../info.js";
-import type { TextForm } from "../text-form.js";
-import { lastNamedAction } from "../text-parsing.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 
 const SIZE = 4;
 const CELLS = SIZE * SIZE;
 /** No larger tile can be made: 2^17. */
-const HIGHEST = 17;
+const MAX_EXPONENT = 17;
 const MOVES = ["up", "right", "down", "left"];
-const FOUR_CHANCE = 0.1;
+const FOUR_PROBABILITY = 0.1;
 
 /** Each cell's power of two, row by row; 0 for an empty one. */
 type Board = readonly number[];
@@ -22,13 +22,13 @@ type BoardState = { readonly board: Board };
  * Actions: up, right, down, left; one that moves nothing changes nothing. Reward: the tiles made by merging.
  */
 export class TwentyFortyEightEnv extends TaskEnv<Uint8Array, number, BoardState> {
-  override readonly observationSpace = new Box(0, HIGHEST, { shape: [SIZE, SIZE], dtype: "uint8" });
+  override readonly observationSpace = new Box(0, MAX_EXPONENT, { shape: [SIZE, SIZE], dtype: "uint8" });
   override readonly actionSpace = new Discrete(MOVES.length);
   override readonly text = twentyFortyEightText;
 
   constructor(options: object = {}) {
     super();
-    withDefaults("2048", options, {});
+    applyDefaults("2048", options, {});
   }
 
   protected override start(): BoardState {
@@ -44,27 +44,27 @@ export class TwentyFortyEightEnv extends TaskEnv<Uint8Array, number, BoardState>
     return { highestTile: 2 ** Math.max(...board) };
   }
 
-  protected override advance({ board }: BoardState, action: number): Turn<BoardState> {
-    const { board: slid, merged } = slide(board, action);
+  protected override advance({ board }: BoardState, action: number): TaskStep<BoardState> {
+    const { board: slid, merged } = slideTiles(board, action);
     if (slid.every((tile, cell) => tile === board[cell])) return { state: { board }, reward: 0, terminated: false };
     const next = this.addTile(slid);
-    return { state: { board: next }, reward: merged, terminated: legalMoves(next).length === 0 };
+    return { state: { board: next }, reward: merged, terminated: listLegalMoves(next).length === 0 };
   }
 
   /** A 2, or now and then a 4, in an empty cell. */
   private addTile(board: Board): Board {
     const empty = board.flatMap((tile, cell) => (tile === 0 ? [cell] : []));
     const cell = this.random.choice(empty);
-    return board.with(cell, this.random.random() < FOUR_CHANCE ? 2 : 1);
+    return board.with(cell, this.random.random() < FOUR_PROBABILITY ? 2 : 1);
   }
 }
 
 /** The board after a move, without a new tile, and the sum of the tiles made. */
-export function slide(board: Board, action: number): { board: Board; merged: number } {
+export function slideTiles(board: Board, action: number): { board: Board; merged: number } {
   const next = Array.from({ length: CELLS }, () => 0);
   let merged = 0;
   for (let line = 0; line < SIZE; line++) {
-    const cells = lineCells(line, action);
+    const cells = listLineCells(line, action);
     const tiles = cells.map((cell) => board[cell]).filter((tile) => tile > 0);
     for (let from = 0, to = 0; from < tiles.length; from++, to++) {
       const isPair = tiles[from] === tiles[from + 1];
@@ -76,19 +76,19 @@ export function slide(board: Board, action: number): { board: Board; merged: num
 }
 
 /** The moves that change the board. */
-export function legalMoves(board: Board): number[] {
+export function listLegalMoves(board: Board): number[] {
   return MOVES.flatMap((_, action) =>
-    slide(board, action).board.some((tile, cell) => tile !== board[cell]) ? [action] : [],
+    slideTiles(board, action).board.some((tile, cell) => tile !== board[cell]) ? [action] : [],
   );
 }
 
 /** The cells of a row or column, the one that tiles slide to first. */
-function lineCells(line: number, action: number): number[] {
+function listLineCells(line: number, action: number): number[] {
   const along = Array.from({ length: SIZE }, (_, i) => (action === 0 || action === 3 ? i : SIZE - 1 - i));
   return along.map((i) => (action % 2 === 0 ? i * SIZE + line : line * SIZE + i));
 }
 
-const twentyFortyEightText: TextForm<Uint8Array, number> = {
+const twentyFortyEightText: TextInterface<Uint8Array, number> = {
   systemPrompt:
     "Play 2048: tiles slide up, right, down or left, and equal tiles that meet merge into their sum. Make large tiles and keep room on the board. Answer up, right, down or left.",
   formatObservation: (board) => {
@@ -98,7 +98,7 @@ const twentyFortyEightText: TextForm<Uint8Array, number> = {
         .join(""),
     ).join("\n");
   },
-  parseAction: (reply) => lastNamedAction(reply, MOVES),
+  parseAction: (completion) => findLastNamedAction(completion, MOVES),
   formatAction: (action) => MOVES[action],
-  choices: (board) => legalMoves(Array.from(board)).map((move) => MOVES[move]),
+  choices: (board) => listLegalMoves(Array.from(board)).map((move) => MOVES[move]),
 };

@@ -4,7 +4,7 @@ import { WebShopEnv } from "./web-shop.js";
 /** Buys what the first line of the page asks for. */
 function shop(env: WebShopEnv, seed: number): number {
   let { observation } = env.reset({ seed });
-  const [, material, kind, colour, size, budget] =
+  const [, material, kind, color, size, budget] =
     /Buy a (\w+) (\w+), colour (\w+), size (\w+), for at most \$(\d+)/.exec(observation) ?? [];
   const visited = new Set<string>();
   const step = (command: string) => {
@@ -24,8 +24,8 @@ function shop(env: WebShopEnv, seed: number): number {
     }
     visited.add(found[1]);
     step(`click ${found[1]}`);
-    if (observation.includes(`[${colour}]`) && observation.includes(`[${size}]`)) {
-      step(`click ${colour}`);
+    if (observation.includes(`[${color}]`) && observation.includes(`[${size}]`)) {
+      step(`click ${color}`);
       step(`click ${size}`);
       return step("click buy now").reward;
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { WORDLE_WORDS } from "./wordle-words.js";
-import { markGuess, WordleEnv } from "./wordle.js";
+import { scoreGuess, WordleEnv } from "./wordle.js";
 
 const letters = (word: string) => Int32Array.from(word, (letter) => letter.charCodeAt(0) - 97);
 
@@ -14,7 +14,7 @@ describe("WordleEnv", () => {
     ["allay", "label", "yyy--"],
     ["eerie", "where", "y-y-g"],
   ])("marks %s for %s as %s", (guess, secret, marks) => {
-    expect(markGuess(guess, secret)).toBe(marks);
+    expect(scoreGuess(guess, secret)).toBe(marks);
   });
 
   it("has words of five letters, each once", () => {
@@ -34,7 +34,7 @@ describe("WordleEnv", () => {
         won += reward;
         if (terminated) break;
         const marks = observation.split("\n").at(-1)?.slice(6);
-        possible = possible.filter((word) => markGuess(guess, word) === marks);
+        possible = possible.filter((word) => scoreGuess(guess, word) === marks);
       }
     }
     expect(won).toBeGreaterThan(190);

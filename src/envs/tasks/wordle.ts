@@ -1,12 +1,12 @@
-import { LlamaGymError } from "../../errors.js";
-import { withDefaults } from "../options.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { applyDefaults } from "../env-options.js";
 import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import { Text } from "../spaces/text.js";
-import type { TextForm } from "../text-form.js";
-import { TaskEnv, type Turn } from "./task-env.js";
+import type { TextInterface } from "../text-interface.js";
+import { TaskEnv, type TaskStep } from "./task-env.js";
 import { WORDLE_WORDS } from "./wordle-words.js";
 
-const LENGTH = 5;
+const WORD_LENGTH = 5;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
 export interface WordleOptions {
@@ -23,19 +23,19 @@ type WordleState = { readonly secret: string; readonly guesses: readonly string[
  */
 export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
   override readonly observationSpace: Text;
-  override readonly actionSpace = new MultiDiscrete(Array.from({ length: LENGTH }, () => LETTERS.length));
-  override readonly text: TextForm<string, Int32Array>;
+  override readonly actionSpace = new MultiDiscrete(Array.from({ length: WORD_LENGTH }, () => LETTERS.length));
+  override readonly text: TextInterface<string, Int32Array>;
   private readonly guesses: number;
 
   constructor(options: WordleOptions = {}) {
     super();
-    const { guesses } = withDefaults("Wordle", options, { guesses: 6 });
+    const { guesses } = applyDefaults("Wordle", options, { guesses: 6 });
     if (!Number.isInteger(guesses) || guesses < 1 || guesses > 100) {
       throw new LlamaGymError("INVALID_ARGUMENT", `Wordle takes 1 to 100 guesses, got ${guesses}.`);
     }
     this.guesses = guesses;
-    this.observationSpace = new Text(guesses * (2 * LENGTH + 2), { minLength: 0, charset: `${LETTERS}- \n` });
-    this.text = wordleText(guesses);
+    this.observationSpace = new Text(guesses * (2 * WORD_LENGTH + 2), { minLength: 0, charset: `${LETTERS}- \n` });
+    this.text = createWordleText(guesses);
   }
 
   protected override start(): WordleState {
@@ -43,11 +43,11 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
   }
 
   protected override observe({ secret, guesses }: WordleState): string {
-    return guesses.map((guess) => `${guess} ${markGuess(guess, secret)}`).join("\n");
+    return guesses.map((guess) => `${guess} ${scoreGuess(guess, secret)}`).join("\n");
   }
 
-  protected override advance({ secret, guesses }: WordleState, letters: Int32Array): Turn<WordleState> {
-    const guess = wordOf(letters);
+  protected override advance({ secret, guesses }: WordleState, letters: Int32Array): TaskStep<WordleState> {
+    const guess = decodeWord(letters);
     const state = { secret, guesses: [...guesses, guess] };
     const isFound = guess === secret;
     return { state, reward: isFound ? 1 : 0, terminated: isFound || state.guesses.length >= this.guesses };
@@ -55,7 +55,7 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
 }
 
 /** g, y or - for each letter; a letter is marked y only as often as the word has it besides the places found. */
-export function markGuess(guess: string, secret: string): string {
+export function scoreGuess(guess: string, secret: string): string {
   const unmatched = Array.from(secret).filter((letter, i) => letter !== guess[i]);
   return Array.from(guess, (letter, i) => {
     if (letter === secret[i]) return "g";
@@ -66,25 +66,25 @@ export function markGuess(guess: string, secret: string): string {
   }).join("");
 }
 
-function wordOf(letters: Int32Array): string {
+function decodeWord(letters: Int32Array): string {
   return Array.from(letters, (letter) => LETTERS[letter]).join("");
 }
 
-function wordleText(limit: number): TextForm<string, Int32Array> {
+function createWordleText(limit: number): TextInterface<string, Int32Array> {
   return {
     systemPrompt: `Find a secret English word of five letters in ${limit} guesses. Each guess is marked letter by letter: g right letter in the right place, y right letter in a wrong place, - letter not in the word. Answer with a word of five letters alone.`,
     formatObservation: (observation) => {
-      const left = limit - (observation === "" ? 0 : observation.split("\n").length);
-      const question = `${left} ${left === 1 ? "guess" : "guesses"} left. What is your guess?`;
+      const guessesLeft = limit - (observation === "" ? 0 : observation.split("\n").length);
+      const question = `${guessesLeft} ${guessesLeft === 1 ? "guess" : "guesses"} left. What is your guess?`;
       return observation === "" ? question : `${observation}\n${question}`;
     },
-    parseAction: (reply) => {
-      const guess = reply
+    parseAction: (completion) => {
+      const guess = completion
         .toLowerCase()
         .match(/(?<![a-z])[a-z]{5}(?![a-z])/g)
         ?.at(-1);
       return guess === undefined ? undefined : Int32Array.from(guess, (letter) => LETTERS.indexOf(letter));
     },
-    formatAction: wordOf,
+    formatAction: decodeWord,
   };
 }

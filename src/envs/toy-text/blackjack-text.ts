@@ -1,5 +1,5 @@
-import type { TextForm } from "../text-form.js";
-import { lastNamedAction } from "../text-parsing.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
 
 /** The player's sum, the dealer's open card (1 is an ace), 1 when an ace counts 11. */
 export type BlackjackObservation = readonly [sum: number, dealerCard: number, usableAce: number];
@@ -7,12 +7,12 @@ export type BlackjackObservation = readonly [sum: number, dealerCard: number, us
 const CHOICES = ["stay", "hit"];
 
 /** LlamaGym's words for Blackjack, with the dealer's card and the ace that the decision needs too. */
-export const blackjackText: TextForm<BlackjackObservation, number> = {
+export const blackjackText: TextInterface<BlackjackObservation, number> = {
   systemPrompt:
     "You are an expert blackjack player. Come closer to 21 than the dealer without going over it. Answer hit to take another card or stay to stop.",
   formatObservation: ([sum, dealerCard, usableAce]) =>
     `Your current total is ${sum}. The dealer shows ${dealerCard === 1 ? "ace" : dealerCard}. You have ${usableAce === 1 ? "a" : "no"} usable ace. hit or stay?`,
-  parseAction: (reply) => lastNamedAction(reply, CHOICES, { stick: 0, stand: 0 }),
+  parseAction: (completion) => findLastNamedAction(completion, CHOICES, { stick: 0, stand: 0 }),
   formatAction: (action) => CHOICES[action],
   choices: CHOICES,
 };

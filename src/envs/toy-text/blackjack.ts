@@ -7,9 +7,9 @@ import {
   type ResetResult,
   type StepResult,
 } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { withDefaults } from "../options.js";
-import type { RandomStream } from "../../tensor/random.js";
+import type { JsonValue } from "../../core/json.js";
+import { applyDefaults } from "../env-options.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 import { Discrete } from "../spaces/discrete.js";
 import { Tuple } from "../spaces/tuple.js";
 import { blackjackText, type BlackjackObservation } from "./blackjack-text.js";
@@ -17,7 +17,7 @@ import { drawBlackjack } from "./drawings.js";
 
 /** Ace, 2 to 10, jack, queen and king; cards are put back after each draw. */
 const DECK = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10];
-const DEALER_STANDS_AT = 17;
+const DEALER_STAND_SUM = 17;
 const HIT = 1;
 
 export interface BlackjackOptions {
@@ -28,15 +28,15 @@ export interface BlackjackOptions {
 }
 
 /** A hand's sum, an ace counting 11 where that does not exceed 21. */
-function evaluate(hand: readonly number[]): { sum: number; usableAce: boolean } {
+function evaluateHand(hand: readonly number[]): { sum: number; usableAce: boolean } {
   const sum = hand.reduce((total, card) => total + card, 0);
   const usableAce = hand.includes(1) && sum + 10 <= 21;
   return { sum: usableAce ? sum + 10 : sum, usableAce };
 }
 
 /** A hand's sum, 0 beyond 21. */
-function score(hand: readonly number[]): number {
-  const { sum } = evaluate(hand);
+function scoreHand(hand: readonly number[]): number {
+  const { sum } = evaluateHand(hand);
   return sum > 21 ? 0 : sum;
 }
 
@@ -64,7 +64,7 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
 
   constructor(options: BlackjackOptions = {}) {
     super();
-    const { natural, sab } = withDefaults("Blackjack", options, { natural: false, sab: false });
+    const { natural, sab } = applyDefaults("Blackjack", options, { natural: false, sab: false });
     this.natural = natural;
     this.sab = sab;
   }
@@ -82,30 +82,30 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
 
   override step(action: number): StepResult<BlackjackObservation> {
     this.checkAction(action);
-    if (this.player.length === 0) throw this.notReset();
+    if (this.player.length === 0) throw this.notResetError();
     if (action === HIT) {
       this.player.push(drawCard(this.random));
-      const isBust = score(this.player) === 0;
-      return this.result(isBust ? -1 : 0, isBust);
+      const isBust = scoreHand(this.player) === 0;
+      return this.createResult(isBust ? -1 : 0, isBust);
     }
-    while (evaluate(this.dealer).sum < DEALER_STANDS_AT) this.dealer.push(drawCard(this.random));
-    const outcome = Math.sign(score(this.player) - score(this.dealer));
-    if (this.sab && isNatural(this.player) && !isNatural(this.dealer)) return this.result(1, true);
-    if (!this.sab && this.natural && isNatural(this.player) && outcome === 1) return this.result(1.5, true);
-    return this.result(outcome, true);
+    while (evaluateHand(this.dealer).sum < DEALER_STAND_SUM) this.dealer.push(drawCard(this.random));
+    const outcome = Math.sign(scoreHand(this.player) - scoreHand(this.dealer));
+    if (this.sab && isNatural(this.player) && !isNatural(this.dealer)) return this.createResult(1, true);
+    if (!this.sab && this.natural && isNatural(this.player) && outcome === 1) return this.createResult(1.5, true);
+    return this.createResult(outcome, true);
   }
 
-  private result(reward: number, terminated: boolean): StepResult<BlackjackObservation> {
+  private createResult(reward: number, terminated: boolean): StepResult<BlackjackObservation> {
     return { observation: this.observation(), reward, terminated, truncated: false, info: {} };
   }
 
   private observation(): BlackjackObservation {
-    const { sum, usableAce } = evaluate(this.player);
+    const { sum, usableAce } = evaluateHand(this.player);
     return [sum, this.dealer[0], usableAce ? 1 : 0];
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.player.length === 0) throw this.notReset();
+    if (this.player.length === 0) throw this.notResetError();
     return drawBlackjack(mode, this.observation(), this.openCard);
   }
 

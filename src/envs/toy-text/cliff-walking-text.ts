@@ -1,16 +1,16 @@
-import type { TextForm } from "../text-form.js";
-import { lastNamedAction } from "../text-parsing.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, isCliff } from "./cliff-grid.js";
 
 const CHOICES = ["up", "right", "down", "left"];
-const NEIGHBOURS = [
+const NEIGHBORS = [
   ["Up", -1, 0],
   ["right", 0, 1],
   ["down", 1, 0],
   ["left", 0, -1],
 ] as const;
 
-function tile(row: number, column: number): string {
+function describeTile(row: number, column: number): string {
   if (row < 0 || row >= CLIFF_ROWS || column < 0 || column >= CLIFF_COLUMNS) return "edge";
   const state = row * CLIFF_COLUMNS + column;
   if (isCliff(state)) return "cliff";
@@ -18,16 +18,16 @@ function tile(row: number, column: number): string {
 }
 
 /** Where the walker stands and what lies around; rows and columns are counted from 0. */
-export function cliffWalkingText(isSlippery: boolean): TextForm<number, number> {
-  const slip = isSlippery ? " The ground is slippery: a move may go to either side instead." : "";
+export function createCliffWalkingText(isSlippery: boolean): TextInterface<number, number> {
+  const slipperyNote = isSlippery ? " The ground is slippery: a move may go to either side instead." : "";
   return {
-    systemPrompt: `Walk to the goal at row ${CLIFF_ROWS - 1}, column ${CLIFF_COLUMNS - 1} in few steps. Stepping into the cliff costs 100 and sends you back to the start.${slip} Answer up, right, down or left.`,
+    systemPrompt: `Walk to the goal at row ${CLIFF_ROWS - 1}, column ${CLIFF_COLUMNS - 1} in few steps. Stepping into the cliff costs 100 and sends you back to the start.${slipperyNote} Answer up, right, down or left.`,
     formatObservation: (state) => {
       const [row, column] = [Math.floor(state / CLIFF_COLUMNS), state % CLIFF_COLUMNS];
-      const around = NEIGHBOURS.map(([name, down, right]) => `${name} ${tile(row + down, column + right)}`);
-      return `You are at row ${row}, column ${column}. ${around.join(", ")}.`;
+      const neighbors = NEIGHBORS.map(([name, down, right]) => `${name} ${describeTile(row + down, column + right)}`);
+      return `You are at row ${row}, column ${column}. ${neighbors.join(", ")}.`;
     },
-    parseAction: (reply) => lastNamedAction(reply, CHOICES),
+    parseAction: (completion) => findLastNamedAction(completion, CHOICES),
     formatAction: (action) => CHOICES[action],
     choices: CHOICES,
   };

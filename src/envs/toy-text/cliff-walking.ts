@@ -1,13 +1,13 @@
 import type { RenderFrame, RenderMode } from "../env.js";
-import { withDefaults } from "../options.js";
-import type { TextForm } from "../text-form.js";
+import { applyDefaults } from "../env-options.js";
+import type { TextInterface } from "../text-interface.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, CLIFF_START, isCliff } from "./cliff-grid.js";
-import { cliffWalkingText } from "./cliff-walking-text.js";
+import { createCliffWalkingText } from "./cliff-walking-text.js";
 import { drawCliffWalking } from "./drawings.js";
 import { moveWithin, tabulate, type Move } from "./grid.js";
 import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
 
-const STATES = CLIFF_ROWS * CLIFF_COLUMNS;
+const NUM_STATES = CLIFF_ROWS * CLIFF_COLUMNS;
 /** Up, right, down, left: the actions in their order. */
 const MOVES: readonly Move[] = [
   [-1, 0],
@@ -26,25 +26,25 @@ export interface CliffWalkingOptions {
  * by row. Actions: up, right, down, left. Equals Gymnasium's CliffWalking-v1.
  */
 export class CliffWalkingEnv extends TabularEnv {
-  override readonly text: TextForm<number, number>;
+  override readonly text: TextInterface<number, number>;
 
   constructor(options: CliffWalkingOptions = {}) {
-    const { isSlippery } = withDefaults("CliffWalking", options, { isSlippery: false });
+    const { isSlippery } = applyDefaults("CliffWalking", options, { isSlippery: false });
     super(
-      cliffTransitions(isSlippery),
-      tabulate(STATES, (state) => (state === CLIFF_START ? 1 : 0)),
+      buildTransitions(isSlippery),
+      tabulate(NUM_STATES, (state) => (state === CLIFF_START ? 1 : 0)),
     );
-    this.text = cliffWalkingText(isSlippery);
+    this.text = createCliffWalkingText(isSlippery);
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return drawCliffWalking(mode, this.state);
   }
 }
 
-function cliffTransitions(isSlippery: boolean): TransitionTable {
-  const outcome = (state: number, action: number, probability: number): Transition => {
+function buildTransitions(isSlippery: boolean): TransitionTable {
+  const createOutcome = (state: number, action: number, probability: number): Transition => {
     const [row, column] = moveWithin(
       Math.floor(state / CLIFF_COLUMNS),
       state % CLIFF_COLUMNS,
@@ -56,10 +56,12 @@ function cliffTransitions(isSlippery: boolean): TransitionTable {
     if (isCliff(next)) return { probability, state: CLIFF_START, reward: -100, terminated: false };
     return { probability, state: next, reward: -1, terminated: next === CLIFF_GOAL };
   };
-  return tabulate(STATES, (state) =>
+  return tabulate(NUM_STATES, (state) =>
     tabulate(MOVES.length, (action) => {
-      if (!isSlippery) return [outcome(state, action, 1)];
-      return [(action + 3) % 4, action, (action + 1) % 4].map((taken) => outcome(state, taken, 1 / 3));
+      if (!isSlippery) return [createOutcome(state, action, 1)];
+      return [(action + 3) % 4, action, (action + 1) % 4].map((takenAction) =>
+        createOutcome(state, takenAction, 1 / 3),
+      );
     }),
   );
 }

@@ -1,10 +1,10 @@
 import type { RenderFrame, RenderMode } from "../env.js";
 import { renderScene } from "../rendering/render-scene.js";
-import { rectangle, type Color, type Scene, type Shape } from "../rendering/scene.js";
+import { createRectangle, type Color, type Scene, type Drawing } from "../rendering/scene.js";
 import type { BlackjackObservation } from "./blackjack-text.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, CLIFF_START, isCliff } from "./cliff-grid.js";
 import { tabulate } from "./grid.js";
-import { IN_TAXI, STOP_PLACES, STOPS, TAXI_MAP, TAXI_SIZE, type TaxiState } from "./taxi-grid.js";
+import { IN_TAXI, STOP_POSITIONS, STOPS, TAXI_MAP, TAXI_SIZE, type TaxiState } from "./taxi-grid.js";
 
 const WHITE: Color = [255, 255, 255];
 const BLACK: Color = [20, 20, 20];
@@ -24,22 +24,22 @@ interface Tile {
 }
 
 /** Tiles row by row, each one unit wide, with the player on one of them. On a terminal the player is an @. */
-function tileScene(rows: number, columns: number, tile: (state: number) => Tile, player: number): Scene {
-  const shapes = tabulate(rows * columns, (state): Shape[] => {
+function createTileScene(rows: number, columns: number, tile: (state: number) => Tile, player: number): Scene {
+  const drawings = tabulate(rows * columns, (state): Drawing[] => {
     const [left, top] = [state % columns, rows - Math.floor(state / columns)];
     const { color, letter } = tile(state);
-    const middle = [left + 0.5, top - 0.5] as const;
-    const square: Shape = {
+    const tileCenter = [left + 0.5, top - 0.5] as const;
+    const square: Drawing = {
       kind: "polygon",
-      points: rectangle(left + 0.02, top - 0.98, left + 0.98, top - 0.02),
+      points: createRectangle(left + 0.02, top - 0.98, left + 0.98, top - 0.02),
       color,
     };
     if (state === player) {
       // The font has no @, so that it shows on a terminal only.
-      const sign: Shape = { kind: "text", centre: middle, text: "@", size: 0.35, color: PLAYER };
-      return [square, { kind: "circle", centre: middle, radius: 0.3, color: PLAYER }, sign];
+      const playerSymbol: Drawing = { kind: "text", center: tileCenter, text: "@", size: 0.35, color: PLAYER };
+      return [square, { kind: "circle", center: tileCenter, radius: 0.3, color: PLAYER }, playerSymbol];
     }
-    return [square, { kind: "text", centre: middle, text: letter, size: 0.35, color: BLACK }];
+    return [square, { kind: "text", center: tileCenter, text: letter, size: 0.35, color: BLACK }];
   });
   return {
     left: 0,
@@ -49,7 +49,7 @@ function tileScene(rows: number, columns: number, tile: (state: number) => Tile,
     pixels: { width: TILE_PIXELS * columns, height: TILE_PIXELS * rows },
     cells: { width: 2 * columns, height: rows },
     background: WHITE,
-    shapes: shapes.flat(),
+    drawings: drawings.flat(),
   };
 }
 
@@ -57,18 +57,18 @@ function tileScene(rows: number, columns: number, tile: (state: number) => Tile,
 export function drawFrozenLake(mode: RenderMode, desc: readonly string[], state: number): RenderFrame {
   const colors: Readonly<Record<string, Color>> = { S: START, F: ICE, H: WATER, G: GOAL };
   const letters = desc.join("");
-  const tile = (place: number) => ({ color: colors[letters[place]], letter: letters[place] });
-  return renderScene(mode, tileScene(desc.length, desc[0].length, tile, state));
+  const tile = (index: number) => ({ color: colors[letters[index]], letter: letters[index] });
+  return renderScene(mode, createTileScene(desc.length, desc[0].length, tile, state));
 }
 
 /** The ground (.), the cliff (C), start (S) and goal (G) with the walker. */
 export function drawCliffWalking(mode: RenderMode, state: number): RenderFrame {
-  const tile = (place: number): Tile => {
-    if (isCliff(place)) return { color: ROCK, letter: "C" };
-    if (place === CLIFF_GOAL) return { color: GOAL, letter: "G" };
-    return place === CLIFF_START ? { color: START, letter: "S" } : { color: GRASS, letter: "." };
+  const tile = (index: number): Tile => {
+    if (isCliff(index)) return { color: ROCK, letter: "C" };
+    if (index === CLIFF_GOAL) return { color: GOAL, letter: "G" };
+    return index === CLIFF_START ? { color: START, letter: "S" } : { color: GRASS, letter: "." };
   };
-  return renderScene(mode, tileScene(CLIFF_ROWS, CLIFF_COLUMNS, tile, state));
+  return renderScene(mode, createTileScene(CLIFF_ROWS, CLIFF_COLUMNS, tile, state));
 }
 
 const ACTION_NAMES = ["South", "North", "East", "West", "Pick up", "Drop off"];
@@ -84,32 +84,32 @@ const STOP_COLORS: readonly Color[] = [
  * is p, the destination is in brackets below.
  */
 export function drawTaxi(mode: RenderMode, taxi: TaxiState, lastAction: number | undefined): RenderFrame {
-  if (mode === "ansi") return taxiText(taxi, lastAction);
-  const centre = (row: number, column: number) => [column + 0.5, TAXI_SIZE - row - 0.5] as const;
-  const stops = STOP_PLACES.flatMap(([row, column], stop): Shape[] => {
-    const [x, y] = centre(row, column);
+  if (mode === "ansi") return renderTaxiText(taxi, lastAction);
+  const center = (row: number, column: number) => [column + 0.5, TAXI_SIZE - row - 0.5] as const;
+  const stops = STOP_POSITIONS.flatMap(([row, column], stop): Drawing[] => {
+    const [x, y] = center(row, column);
     const color = STOP_COLORS[stop];
-    const square: Shape = { kind: "polygon", points: rectangle(x - 0.45, y - 0.45, x + 0.45, y + 0.45), color };
+    const square: Drawing = { kind: "polygon", points: createRectangle(x - 0.45, y - 0.45, x + 0.45, y + 0.45), color };
     const isMarked = stop === taxi.destination;
-    const frame: Shape = {
+    const frame: Drawing = {
       kind: "polygon",
-      points: rectangle(x - 0.36, y - 0.36, x + 0.36, y + 0.36),
+      points: createRectangle(x - 0.36, y - 0.36, x + 0.36, y + 0.36),
       color: isMarked ? GOAL : WHITE,
     };
-    const letter: Shape = { kind: "text", centre: [x - 0.2, y + 0.18], text: STOPS[stop], size: 0.25, color };
-    const rider: Shape = { kind: "circle", centre: [x + 0.18, y - 0.15], radius: 0.13, color: BLACK };
+    const letter: Drawing = { kind: "text", center: [x - 0.2, y + 0.18], text: STOPS[stop], size: 0.25, color };
+    const rider: Drawing = { kind: "circle", center: [x + 0.18, y - 0.15], radius: 0.13, color: BLACK };
     return stop === taxi.passenger ? [square, frame, letter, rider] : [square, frame, letter];
   });
-  const walls = tabulate(TAXI_SIZE * (TAXI_SIZE - 1), (i): Shape[] => {
+  const walls = tabulate(TAXI_SIZE * (TAXI_SIZE - 1), (i): Drawing[] => {
     const [row, column] = [Math.floor(i / (TAXI_SIZE - 1)), i % (TAXI_SIZE - 1)];
     if (TAXI_MAP[1 + row][2 * column + 2] !== "|") return [];
     const [x, y] = [column + 1, TAXI_SIZE - row];
-    return [{ kind: "polygon", points: rectangle(x - 0.05, y - 1, x + 0.05, y), color: BLACK }];
+    return [{ kind: "polygon", points: createRectangle(x - 0.05, y - 1, x + 0.05, y), color: BLACK }];
   });
-  const [x, y] = centre(taxi.row, taxi.column);
-  const cab: Shape[] = [
-    { kind: "polygon", points: rectangle(x - 0.32, y - 0.2, x + 0.32, y + 0.2), color: [245, 190, 40] },
-    { kind: "circle", centre: [x, y], radius: 0.13, color: taxi.passenger === IN_TAXI ? BLACK : WHITE },
+  const [x, y] = center(taxi.row, taxi.column);
+  const taxiDrawings: Drawing[] = [
+    { kind: "polygon", points: createRectangle(x - 0.32, y - 0.2, x + 0.32, y + 0.2), color: [245, 190, 40] },
+    { kind: "circle", center: [x, y], radius: 0.13, color: taxi.passenger === IN_TAXI ? BLACK : WHITE },
   ];
   return renderScene(mode, {
     left: 0,
@@ -119,14 +119,14 @@ export function drawTaxi(mode: RenderMode, taxi: TaxiState, lastAction: number |
     pixels: { width: TILE_PIXELS * TAXI_SIZE, height: TILE_PIXELS * TAXI_SIZE },
     cells: { width: 0, height: 0 },
     background: [225, 225, 225],
-    shapes: [...stops, ...walls.flat(), ...cab],
+    drawings: [...stops, ...walls.flat(), ...taxiDrawings],
   });
 }
 
-function taxiText({ row, column, passenger, destination }: TaxiState, lastAction: number | undefined): string {
+function renderTaxiText({ row, column, passenger, destination }: TaxiState, lastAction: number | undefined): string {
   const lines = TAXI_MAP.map((line) => Array.from(line));
   if (passenger !== IN_TAXI) {
-    const [stopRow, stopColumn] = STOP_PLACES[passenger];
+    const [stopRow, stopColumn] = STOP_POSITIONS[passenger];
     lines[1 + stopRow][2 * stopColumn + 1] = "p";
   }
   lines[1 + row][2 * column + 1] = passenger === IN_TAXI ? "P" : "@";
@@ -141,9 +141,9 @@ export function drawBlackjack(
   [sum, , usableAce]: BlackjackObservation,
   openCard: string,
 ): RenderFrame {
-  const card = (left: number, color: Color, text: string): Shape[] => [
-    { kind: "polygon", points: rectangle(left, 4.2, left + 2.4, 7.6), color },
-    { kind: "text", centre: [left + 1.2, 5.9], text, size: 0.9, color: BLACK },
+  const drawCard = (left: number, color: Color, text: string): Drawing[] => [
+    { kind: "polygon", points: createRectangle(left, 4.2, left + 2.4, 7.6), color },
+    { kind: "text", center: [left + 1.2, 5.9], text, size: 0.9, color: BLACK },
   ];
   if (mode === "ansi") {
     return `Dealer: ${openCard} ??\nPlayer: ${sum}${usableAce === 1 ? " (usable ace)" : ""}`;
@@ -156,14 +156,14 @@ export function drawBlackjack(
     pixels: { width: 320, height: 360 },
     cells: { width: 0, height: 0 },
     background: FELT,
-    shapes: [
-      { kind: "text", centre: [4, 8.3], text: "DEALER", size: 0.6, color: WHITE },
-      ...card(1.2, WHITE, openCard),
-      ...card(4.4, [150, 60, 60], "?"),
-      { kind: "text", centre: [4, 3.4], text: "PLAYER", size: 0.6, color: WHITE },
-      { kind: "text", centre: [4, 2], text: String(sum), size: 1.6, color: WHITE },
+    drawings: [
+      { kind: "text", center: [4, 8.3], text: "DEALER", size: 0.6, color: WHITE },
+      ...drawCard(1.2, WHITE, openCard),
+      ...drawCard(4.4, [150, 60, 60], "?"),
+      { kind: "text", center: [4, 3.4], text: "PLAYER", size: 0.6, color: WHITE },
+      { kind: "text", center: [4, 2], text: String(sum), size: 1.6, color: WHITE },
       ...(usableAce === 1
-        ? [{ kind: "text", centre: [4, 0.6], text: "USABLE ACE", size: 0.5, color: GOAL } as const]
+        ? [{ kind: "text", center: [4, 0.6], text: "USABLE ACE", size: 0.5, color: GOAL } as const]
         : []),
     ],
   });

@@ -1,7 +1,7 @@
-import { LlamaGymError } from "../../errors.js";
-import type { RandomStream } from "../../tensor/random.js";
-import { seededStream } from "../seeding.js";
-import { show } from "../spaces/space.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { createSeededStream } from "../seeded-stream.js";
+import { formatValue } from "../spaces/space.js";
 
 /** Maps by name: S start, F frozen, H hole, G goal. */
 export const FROZEN_LAKE_MAPS: Readonly<Record<string, readonly string[]>> = {
@@ -10,7 +10,7 @@ export const FROZEN_LAKE_MAPS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Tiles to draw before giving up: some seconds. */
-const MOST_TILES = 30_000_000;
+const MAX_TILES = 30_000_000;
 
 const DIRECTIONS = [
   [1, 0],
@@ -21,25 +21,25 @@ const DIRECTIONS = [
 
 /** @throws INVALID_ARGUMENT when a map is not a rectangle of S, F, H and G with a start and a goal. */
 export function checkMap(map: unknown): asserts map is readonly string[] {
-  const fail = (problem: string) => {
+  const rejectMap = (problem: string) => {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `FrozenLake: ${problem} A map is a list of equally long rows such as "SFFG", got ${show(map)}.`,
+      `FrozenLake: ${problem} A map is a list of equally long rows such as "SFFG", got ${formatValue(map)}.`,
     );
   };
   if (!Array.isArray(map) || map.length === 0 || map.some((row) => typeof row !== "string"))
-    return fail("desc must be a list of strings.");
+    return rejectMap("desc must be a list of strings.");
   const rows = map as readonly string[];
   if (rows.some((row) => row.length === 0 || row.length !== rows[0].length))
-    fail("the rows of desc differ in length or are empty.");
+    rejectMap("the rows of desc differ in length or are empty.");
   const unknown = rows.join("").match(/[^SFHG]/);
   if (unknown !== null)
-    fail(`desc has the unknown letter "${unknown[0]}"; use S (start), F (frozen), H (hole) and G (goal).`);
+    rejectMap(`desc has the unknown letter "${unknown[0]}"; use S (start), F (frozen), H (hole) and G (goal).`);
   for (const [letter, name] of [
     ["S", "start"],
     ["G", "goal"],
   ]) {
-    if (!rows.some((row) => row.includes(letter))) fail(`desc has no ${name} (${letter}).`);
+    if (!rows.some((row) => row.includes(letter))) rejectMap(`desc has no ${name} (${letter}).`);
   }
 }
 
@@ -48,8 +48,8 @@ function hasPath(board: readonly (readonly string[])[]): boolean {
   const size = board.length;
   const frontier = [[0, 0]];
   const discovered = new Set<number>();
-  for (let place = frontier.pop(); place !== undefined; place = frontier.pop()) {
-    const [row, column] = place;
+  for (let position = frontier.pop(); position !== undefined; position = frontier.pop()) {
+    const [row, column] = position;
     if (discovered.has(row * size + column)) continue;
     discovered.add(row * size + column);
     for (const [down, right] of DIRECTIONS) {
@@ -79,11 +79,11 @@ export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: numb
       `generateRandomMap: the probability must be above 0, got ${frozenProbability}.`,
     );
   }
-  const { stream } = seededStream(seed);
+  const { stream } = createSeededStream(seed);
   const frozen = Math.min(1, frozenProbability);
-  const attempts = Math.ceil(MOST_TILES / size ** 2);
+  const attempts = Math.ceil(MAX_TILES / size ** 2);
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const board = randomBoard(stream, size, frozen / (frozen + (1 - frozen)));
+    const board = drawBoard(stream, size, frozen / (frozen + (1 - frozen)));
     if (hasPath(board)) return board.map((row) => row.join(""));
   }
   throw new LlamaGymError(
@@ -92,9 +92,9 @@ export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: numb
   );
 }
 
-function randomBoard(stream: RandomStream, size: number, frozen: number): string[][] {
-  const tile = (): string => (stream.random() < frozen ? "F" : "H");
-  const board = Array.from({ length: size }, () => Array.from({ length: size }, tile));
+function drawBoard(stream: RandomStream, size: number, frozenProbability: number): string[][] {
+  const drawTile = (): string => (stream.random() < frozenProbability ? "F" : "H");
+  const board = Array.from({ length: size }, () => Array.from({ length: size }, drawTile));
   board[0][0] = "S";
   board[size - 1][size - 1] = "G";
   return board;

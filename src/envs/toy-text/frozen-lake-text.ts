@@ -1,29 +1,29 @@
-import type { TextForm } from "../text-form.js";
-import { lastNamedAction } from "../text-parsing.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
 
 const CHOICES = ["left", "down", "right", "up"];
-const NEIGHBOURS = [
+const NEIGHBORS = [
   ["Left", 0, -1],
   ["down", 1, 0],
   ["right", 0, 1],
   ["up", -1, 0],
 ] as const;
-const TILES: Readonly<Record<string, string>> = { S: "ice", F: "ice", H: "hole", G: "goal" };
+const TILE_NAMES: Readonly<Record<string, string>> = { S: "ice", F: "ice", H: "hole", G: "goal" };
 
 /** Where the player stands and what lies around; rows and columns are counted from 0. */
-export function frozenLakeText(desc: readonly string[], isSlippery: boolean): TextForm<number, number> {
+export function createFrozenLakeText(desc: readonly string[], isSlippery: boolean): TextInterface<number, number> {
   const columns = desc[0].length;
-  const ice = isSlippery ? " The ice is slippery: a move may go to either side instead." : "";
+  const slipperyNote = isSlippery ? " The ice is slippery: a move may go to either side instead." : "";
   return {
-    systemPrompt: `Cross the frozen lake to the goal and avoid the holes.${ice} Answer left, down, right or up.`,
+    systemPrompt: `Cross the frozen lake to the goal and avoid the holes.${slipperyNote} Answer left, down, right or up.`,
     formatObservation: (state) => {
       const [row, column] = [Math.floor(state / columns), state % columns];
-      const around = NEIGHBOURS.map(([name, down, right]) => {
-        return `${name} ${TILES[desc[row + down]?.[column + right]] ?? "edge"}`;
+      const neighbors = NEIGHBORS.map(([name, down, right]) => {
+        return `${name} ${TILE_NAMES[desc[row + down]?.[column + right]] ?? "edge"}`;
       });
-      return `You are at row ${row}, column ${column}. ${around.join(", ")}.`;
+      return `You are at row ${row}, column ${column}. ${neighbors.join(", ")}.`;
     },
-    parseAction: (reply) => lastNamedAction(reply, CHOICES),
+    parseAction: (completion) => findLastNamedAction(completion, CHOICES),
     formatAction: (action) => CHOICES[action],
     choices: CHOICES,
   };

@@ -1,11 +1,11 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { RenderFrame, RenderMode } from "../env.js";
-import { checkProbability, withDefaults } from "../options.js";
-import { show } from "../spaces/space.js";
-import type { TextForm } from "../text-form.js";
+import { checkProbability, applyDefaults } from "../env-options.js";
+import { formatValue } from "../spaces/space.js";
+import type { TextInterface } from "../text-interface.js";
 import { drawFrozenLake } from "./drawings.js";
 import { checkMap, FROZEN_LAKE_MAPS, generateRandomMap } from "./frozen-lake-map.js";
-import { frozenLakeText } from "./frozen-lake-text.js";
+import { createFrozenLakeText } from "./frozen-lake-text.js";
 import { moveWithin, tabulate, type Move } from "./grid.js";
 import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
 
@@ -37,39 +37,39 @@ export interface FrozenLakeOptions {
 export class FrozenLakeEnv extends TabularEnv {
   /** The map's rows. */
   readonly desc: readonly string[];
-  override readonly text: TextForm<number, number>;
+  override readonly text: TextInterface<number, number>;
 
   constructor(options: FrozenLakeOptions = {}) {
-    const { desc: given = null, mapName = "4x4", rewardSchedule = [1, 0, 0], ...others } = options;
-    const rules = withDefaults("FrozenLake", others, { isSlippery: true, successRate: 1 / 3 });
+    const { desc: customMap = null, mapName = "4x4", rewardSchedule = [1, 0, 0], ...others } = options;
+    const rules = applyDefaults("FrozenLake", others, { isSlippery: true, successRate: 1 / 3 });
     checkProbability("FrozenLake", "successRate", rules.successRate);
     const isSchedule =
       Array.isArray(rewardSchedule) && rewardSchedule.length === 3 && rewardSchedule.every(Number.isFinite);
     if (!isSchedule) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `FrozenLake: rewardSchedule must be three numbers (goal, hole, other), got ${show(rewardSchedule)}.`,
+        `FrozenLake: rewardSchedule must be three numbers (goal, hole, other), got ${formatValue(rewardSchedule)}.`,
       );
     }
-    const desc = given ?? namedMap(mapName);
+    const desc = customMap ?? getNamedMap(mapName);
     checkMap(desc);
     const starts = Array.from(desc.join(""), (letter) => (letter === "S" ? 1 : 0));
     const count = starts.filter((start) => start === 1).length;
     super(
-      lakeTransitions(desc, rules.isSlippery ? rules.successRate : undefined, rewardSchedule),
+      buildTransitions(desc, rules.isSlippery ? rules.successRate : undefined, rewardSchedule),
       starts.map((start) => start / count),
     );
     this.desc = desc;
-    this.text = frozenLakeText(desc, rules.isSlippery);
+    this.text = createFrozenLakeText(desc, rules.isSlippery);
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     return drawFrozenLake(mode, this.desc, this.state);
   }
 }
 
-function namedMap(mapName: string | null): readonly string[] {
+function getNamedMap(mapName: string | null): readonly string[] {
   if (mapName === null) return generateRandomMap();
   const map = FROZEN_LAKE_MAPS[mapName];
   if (map !== undefined) return map;
@@ -80,13 +80,13 @@ function namedMap(mapName: string | null): readonly string[] {
 }
 
 /** `successRate` undefined means that moves never slip. */
-function lakeTransitions(
+function buildTransitions(
   desc: readonly string[],
   successRate: number | undefined,
   [goal, hole, other]: readonly [number, number, number],
 ): TransitionTable {
   const [rows, columns] = [desc.length, desc[0].length];
-  const outcome = (row: number, column: number, action: number, probability: number): Transition => {
+  const createOutcome = (row: number, column: number, action: number, probability: number): Transition => {
     const [newRow, newColumn] = moveWithin(row, column, MOVES[action], rows, columns);
     const letter = desc[newRow][newColumn];
     const reward = letter === "G" ? goal : letter === "H" ? hole : other;
@@ -96,12 +96,12 @@ function lakeTransitions(
     const [row, column] = [Math.floor(state / columns), state % columns];
     return tabulate(MOVES.length, (action) => {
       if ("GH".includes(desc[row][column])) return [{ probability: 1, state, reward: 0, terminated: true }];
-      if (successRate === undefined) return [outcome(row, column, action, 1)];
-      const side = (1 - successRate) / 2;
+      if (successRate === undefined) return [createOutcome(row, column, action, 1)];
+      const sideProbability = (1 - successRate) / 2;
       return [
-        outcome(row, column, (action + 3) % 4, side),
-        outcome(row, column, action, successRate),
-        outcome(row, column, (action + 1) % 4, side),
+        createOutcome(row, column, (action + 3) % 4, sideProbability),
+        createOutcome(row, column, action, successRate),
+        createOutcome(row, column, (action + 1) % 4, sideProbability),
       ];
     });
   });

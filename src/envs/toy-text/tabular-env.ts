@@ -1,6 +1,6 @@
 import { Env, type EnvMetadata, type ResetOptions, type ResetResult, type StepResult } from "../env.js";
 import type { Info } from "../info.js";
-import type { JsonValue } from "../json.js";
+import type { JsonValue } from "../../core/json.js";
 import { Discrete } from "../spaces/discrete.js";
 
 /** One outcome of an action. */
@@ -51,7 +51,7 @@ export abstract class TabularEnv extends Env<number, number> {
 
   override step(action: number): StepResult<number> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notReset();
+    if (this.state === undefined) throw this.notResetError();
     const outcome = this.drawOutcome(this.transitions[this.state][action]);
     const state = this.nextState(this.state, outcome.state);
     this.state = state;

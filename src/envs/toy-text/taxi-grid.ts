@@ -13,7 +13,7 @@ export const TAXI_MAP = [
 export const TAXI_SIZE = 5;
 /** The stops' names and places, in the order that states count them. */
 export const STOPS = ["R", "G", "Y", "B"];
-export const STOP_PLACES: readonly (readonly [row: number, column: number])[] = [
+export const STOP_POSITIONS: readonly (readonly [row: number, column: number])[] = [
   [0, 0],
   [0, 4],
   [4, 0],
@@ -21,7 +21,7 @@ export const STOP_PLACES: readonly (readonly [row: number, column: number])[] = 
 ];
 /** The passenger's place when in the taxi. */
 export const IN_TAXI = 4;
-export const TAXI_STATES = TAXI_SIZE * TAXI_SIZE * (STOPS.length + 1) * STOPS.length;
+export const NUM_TAXI_STATES = TAXI_SIZE * TAXI_SIZE * (STOPS.length + 1) * STOPS.length;
 /** South, north, east, west; then come pick up and drop off. */
 export const TAXI_MOVES: readonly Move[] = [
   [1, 0],
@@ -40,21 +40,21 @@ export interface TaxiState {
   readonly destination: number;
 }
 
-export function encodeTaxi({ row, column, passenger, destination }: TaxiState): number {
+export function encodeState({ row, column, passenger, destination }: TaxiState): number {
   return ((row * TAXI_SIZE + column) * (STOPS.length + 1) + passenger) * STOPS.length + destination;
 }
 
-export function decodeTaxi(state: number): TaxiState {
+export function decodeState(state: number): TaxiState {
   const destination = state % STOPS.length;
   const rest = Math.floor(state / STOPS.length);
   const passenger = rest % (STOPS.length + 1);
-  const place = Math.floor(rest / (STOPS.length + 1));
-  return { row: Math.floor(place / TAXI_SIZE), column: place % TAXI_SIZE, passenger, destination };
+  const cell = Math.floor(rest / (STOPS.length + 1));
+  return { row: Math.floor(cell / TAXI_SIZE), column: cell % TAXI_SIZE, passenger, destination };
 }
 
 /** The stop at a place; -1 when there is none. */
-export function stopAt(row: number, column: number): number {
-  return STOP_PLACES.findIndex(([stopRow, stopColumn]) => stopRow === row && stopColumn === column);
+export function findStop(row: number, column: number): number {
+  return STOP_POSITIONS.findIndex(([stopRow, stopColumn]) => stopRow === row && stopColumn === column);
 }
 
 /** Whether neither a wall nor the edge is in the way. */
@@ -64,13 +64,13 @@ export function canMove(row: number, column: number, [down, right]: Move): boole
 }
 
 /** The place after a move; the same where it is blocked. */
-export function drive(row: number, column: number, move: Move): [row: number, column: number] {
+export function applyMove(row: number, column: number, move: Move): [row: number, column: number] {
   return canMove(row, column, move) ? moveWithin(row, column, move, TAXI_SIZE, TAXI_SIZE) : [row, column];
 }
 
-const MASKS = tabulate(TAXI_STATES, (state) => {
-  const { row, column, passenger } = decodeTaxi(state);
-  const stop = stopAt(row, column);
+const ACTION_MASKS = tabulate(NUM_TAXI_STATES, (state) => {
+  const { row, column, passenger } = decodeState(state);
+  const stop = findStop(row, column);
   const isPossible = [
     ...TAXI_MOVES.map((move) => canMove(row, column, move)),
     passenger !== IN_TAXI && stop === passenger,
@@ -80,6 +80,6 @@ const MASKS = tabulate(TAXI_STATES, (state) => {
 });
 
 /** 1 for every action that changes something. */
-export function taxiActionMask(state: number): Int8Array {
-  return MASKS[state].slice();
+export function getActionMask(state: number): Int8Array {
+  return ACTION_MASKS[state].slice();
 }

@@ -1,28 +1,28 @@
 import type { RenderFrame, RenderMode, ResetOptions, ResetResult } from "../env.js";
 import type { Info } from "../info.js";
-import type { JsonValue } from "../json.js";
-import { checkProbability, withDefaults } from "../options.js";
+import type { JsonValue } from "../../core/json.js";
+import { checkProbability, applyDefaults } from "../env-options.js";
 import { drawTaxi } from "./drawings.js";
 import { tabulate } from "./grid.js";
 import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
 import {
   canMove,
-  decodeTaxi,
-  drive,
+  decodeState,
+  applyMove,
   DROP_OFF,
-  encodeTaxi,
+  encodeState,
   IN_TAXI,
   PICK_UP,
-  stopAt,
+  findStop,
   STOPS,
   TAXI_MOVES,
-  TAXI_STATES,
-  taxiActionMask,
+  NUM_TAXI_STATES,
+  getActionMask,
   type TaxiState,
 } from "./taxi-grid.js";
 import { taxiText } from "./taxi-text.js";
 
-const ACTIONS = 6;
+const NUM_ACTIONS = 6;
 /** The moves to the left and the right of each heading, as the driver sees them. */
 const LEFT_OF = [2, 3, 1, 0];
 const RIGHT_OF = [3, 2, 0, 1];
@@ -51,7 +51,7 @@ export class TaxiEnv extends TabularEnv {
   private willChange = false;
 
   constructor(options: TaxiOptions = {}) {
-    const rules = withDefaults("Taxi", options, {
+    const rules = applyDefaults("Taxi", options, {
       isRainy: false,
       ficklePassenger: false,
       rainyProbability: 0.8,
@@ -59,13 +59,13 @@ export class TaxiEnv extends TabularEnv {
     });
     checkProbability("Taxi", "rainyProbability", rules.rainyProbability);
     checkProbability("Taxi", "fickleProbability", rules.fickleProbability);
-    const isStart = tabulate(TAXI_STATES, (state) => {
-      const { passenger, destination } = decodeTaxi(state);
+    const isStart = tabulate(NUM_TAXI_STATES, (state) => {
+      const { passenger, destination } = decodeState(state);
       return passenger !== IN_TAXI && passenger !== destination;
     });
     const count = isStart.filter(Boolean).length;
     super(
-      taxiTransitions(rules.isRainy ? rules.rainyProbability : undefined),
+      buildTransitions(rules.isRainy ? rules.rainyProbability : undefined),
       isStart.map((start) => (start ? 1 / count : 0)),
     );
     this.ficklePassenger = rules.ficklePassenger;
@@ -81,21 +81,21 @@ export class TaxiEnv extends TabularEnv {
   /** A fickle passenger speaks up at the first move that begins with the passenger inside. */
   protected override nextState(from: number, to: number): number {
     if (!this.willChange) return to;
-    const [before, after] = [decodeTaxi(from), decodeTaxi(to)];
+    const [before, after] = [decodeState(from), decodeState(to)];
     const hasMoved = before.row !== after.row || before.column !== after.column;
     if (before.passenger !== IN_TAXI || !hasMoved) return to;
     this.willChange = false;
     const others = tabulate(STOPS.length, (stop) => stop).filter((stop) => stop !== before.destination);
-    return encodeTaxi({ ...after, destination: this.random.choice(others) });
+    return encodeState({ ...after, destination: this.random.choice(others) });
   }
 
   protected override info(probability: number, state: number): Info {
-    return { prob: probability, actionMask: taxiActionMask(state) };
+    return { prob: probability, actionMask: getActionMask(state) };
   }
 
   override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notReset();
-    return drawTaxi(mode, decodeTaxi(this.state), this.lastAction);
+    if (this.state === undefined) throw this.notResetError();
+    return drawTaxi(mode, decodeState(this.state), this.lastAction);
   }
 
   protected override saveState(): JsonValue {
@@ -110,40 +110,46 @@ export class TaxiEnv extends TabularEnv {
 }
 
 /** `intendedProbability` undefined means no rain. */
-function taxiTransitions(intendedProbability: number | undefined): TransitionTable {
-  return tabulate(TAXI_STATES, (state) => {
-    const taxi = decodeTaxi(state);
-    return tabulate(ACTIONS, (action) => {
+function buildTransitions(intendedProbability: number | undefined): TransitionTable {
+  return tabulate(NUM_TAXI_STATES, (state) => {
+    const taxi = decodeState(state);
+    return tabulate(NUM_ACTIONS, (action) => {
       if (action === PICK_UP) return [pickUp(taxi)];
       if (action === DROP_OFF) return [dropOff(taxi)];
       const isBlocked = !canMove(taxi.row, taxi.column, TAXI_MOVES[action]);
-      const move = (taken: number, probability: number): Transition => {
+      const createOutcome = (takenAction: number, probability: number): Transition => {
         // Where the way ahead is blocked, the rain does not move the taxi either.
-        const [row, column] = isBlocked ? [taxi.row, taxi.column] : drive(taxi.row, taxi.column, TAXI_MOVES[taken]);
-        return { probability, state: encodeTaxi({ ...taxi, row, column }), reward: -1, terminated: false };
+        const [row, column] = isBlocked
+          ? [taxi.row, taxi.column]
+          : applyMove(taxi.row, taxi.column, TAXI_MOVES[takenAction]);
+        return { probability, state: encodeState({ ...taxi, row, column }), reward: -1, terminated: false };
       };
-      if (intendedProbability === undefined) return [move(action, 1)];
-      const side = (1 - intendedProbability) / 2;
-      return [move(action, intendedProbability), move(LEFT_OF[action], side), move(RIGHT_OF[action], side)];
+      if (intendedProbability === undefined) return [createOutcome(action, 1)];
+      const sideProbability = (1 - intendedProbability) / 2;
+      return [
+        createOutcome(action, intendedProbability),
+        createOutcome(LEFT_OF[action], sideProbability),
+        createOutcome(RIGHT_OF[action], sideProbability),
+      ];
     });
   });
 }
 
 function pickUp(taxi: TaxiState): Transition {
-  const isThere = taxi.passenger !== IN_TAXI && stopAt(taxi.row, taxi.column) === taxi.passenger;
+  const isThere = taxi.passenger !== IN_TAXI && findStop(taxi.row, taxi.column) === taxi.passenger;
   const passenger = isThere ? IN_TAXI : taxi.passenger;
-  return { probability: 1, state: encodeTaxi({ ...taxi, passenger }), reward: isThere ? -1 : -10, terminated: false };
+  return { probability: 1, state: encodeState({ ...taxi, passenger }), reward: isThere ? -1 : -10, terminated: false };
 }
 
 function dropOff(taxi: TaxiState): Transition {
-  const stop = stopAt(taxi.row, taxi.column);
+  const stop = findStop(taxi.row, taxi.column);
   if (taxi.passenger !== IN_TAXI || stop < 0) {
-    return { probability: 1, state: encodeTaxi(taxi), reward: -10, terminated: false };
+    return { probability: 1, state: encodeState(taxi), reward: -10, terminated: false };
   }
   const isRight = stop === taxi.destination;
   return {
     probability: 1,
-    state: encodeTaxi({ ...taxi, passenger: stop }),
+    state: encodeState({ ...taxi, passenger: stop }),
     reward: isRight ? 20 : -1,
     terminated: isRight,
   };

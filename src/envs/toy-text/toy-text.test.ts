@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { make } from "../registry/make.js";
 import { BlackjackEnv } from "./blackjack.js";
 import { CliffWalkingEnv } from "./cliff-walking.js";
 import { FrozenLakeEnv } from "./frozen-lake.js";
 import { generateRandomMap } from "./frozen-lake-map.js";
 import { TaxiEnv } from "./taxi.js";
-import { decodeTaxi, encodeTaxi, TAXI_STATES, taxiActionMask } from "./taxi-grid.js";
+import { decodeState, encodeState, NUM_TAXI_STATES, getActionMask } from "./taxi-grid.js";
 
 describe("tables of transitions", () => {
   it.each([
@@ -102,17 +102,17 @@ describe("Blackjack", () => {
 
 describe("Taxi", () => {
   it("numbers its states as Gymnasium does", () => {
-    expect(encodeTaxi({ row: 3, column: 1, passenger: 2, destination: 0 })).toBe(328);
-    const states = Array.from({ length: TAXI_STATES }, (_, state) => encodeTaxi(decodeTaxi(state)));
-    expect(states).toEqual(Array.from({ length: TAXI_STATES }, (_, state) => state));
+    expect(encodeState({ row: 3, column: 1, passenger: 2, destination: 0 })).toBe(328);
+    const states = Array.from({ length: NUM_TAXI_STATES }, (_, state) => encodeState(decodeState(state)));
+    expect(states).toEqual(Array.from({ length: NUM_TAXI_STATES }, (_, state) => state));
   });
 
   it("masks what changes nothing: exactly the actions that lead back to the state", () => {
     const { transitions } = new TaxiEnv();
-    for (let state = 0; state < TAXI_STATES; state++) {
+    for (let state = 0; state < NUM_TAXI_STATES; state++) {
       const changes = transitions[state].map(([outcome]) => (outcome.state === state ? 0 : 1));
-      expect([...taxiActionMask(state)].map((flag, action) => flag || changes[action])).toEqual([
-        ...taxiActionMask(state),
+      expect([...getActionMask(state)].map((flag, action) => flag || changes[action])).toEqual([
+        ...getActionMask(state),
       ]);
     }
   });

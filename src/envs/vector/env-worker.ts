@@ -1,12 +1,12 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import { LlamaGymError, type ErrorCode } from "../../errors.js";
-import type { WorkerCall, WorkerReply, WorkerSetup } from "./worker-protocol.js";
+import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
+import type { EnvWorkerCall, EnvWorkerResponse, EnvWorkerSetup } from "./worker-protocol.js";
 
 /** Milliseconds that a thread may take to start and to load its environments, beside its first call. */
-const START_ALLOWANCE = 60_000;
+const STARTUP_ALLOWANCE_MS = 60_000;
 
-interface Pending {
+interface PendingCall {
   readonly resolve: (values: readonly unknown[]) => void;
   readonly reject: (error: LlamaGymError) => void;
   readonly timer: NodeJS.Timeout | undefined;
@@ -15,43 +15,43 @@ interface Pending {
 /** A worker thread with some of a vector's environments. Every call is answered, or fails after `timeout` milliseconds. */
 export class EnvWorker {
   private readonly worker: Worker;
-  private readonly pending = new Map<number, Pending>();
-  private number = 0;
-  private hasAnswered = false;
+  private readonly pending = new Map<number, PendingCall>();
+  private callId = 0;
+  private hasResponded = false;
   /** Why it can answer no more. */
-  private dead: LlamaGymError | undefined;
+  private failure: LlamaGymError | undefined;
 
   constructor(
-    readonly setup: WorkerSetup,
+    readonly setup: EnvWorkerSetup,
     private readonly timeout: number,
   ) {
     // The built file, also where this one runs from source.
     this.worker = new Worker(createRequire(import.meta.url).resolve("#envs-worker"), { workerData: setup });
-    this.worker.on("message", (reply: WorkerReply) => this.settle(reply));
-    this.worker.on("error", (error) => this.die(`threw outside of a call: ${String(error)}`));
-    this.worker.on("exit", (code) => this.die(`ended with exit code ${code}`));
+    this.worker.on("message", (reply: EnvWorkerResponse) => this.handleResponse(reply));
+    this.worker.on("error", (error) => this.fail(`threw outside of a call: ${String(error)}`));
+    this.worker.on("exit", (code) => this.fail(`ended with exit code ${code}`));
     this.worker.unref();
   }
 
   /** Whether it died or did not answer in time; such a worker must be replaced. */
   get isDead(): boolean {
-    return this.dead !== undefined;
+    return this.failure !== undefined;
   }
 
-  async call(call: WorkerCall): Promise<readonly unknown[]> {
-    if (this.dead !== undefined) throw this.dead;
-    const number = this.number++;
+  async call(call: EnvWorkerCall): Promise<readonly unknown[]> {
+    if (this.failure !== undefined) throw this.failure;
+    const callId = this.callId++;
     return await new Promise((resolve, reject) => {
-      const limit = this.timeout + (this.hasAnswered ? 0 : START_ALLOWANCE);
-      const expire = () => this.die(`did not answer ${call.method}() within ${limit} ms`);
-      const timer = Number.isFinite(limit) ? setTimeout(expire, limit) : undefined;
-      this.pending.set(number, { resolve, reject, timer });
+      const timeoutMs = this.timeout + (this.hasResponded ? 0 : STARTUP_ALLOWANCE_MS);
+      const expire = () => this.fail(`did not answer ${call.method}() within ${timeoutMs} ms`);
+      const timer = Number.isFinite(timeoutMs) ? setTimeout(expire, timeoutMs) : undefined;
+      this.pending.set(callId, { resolve, reject, timer });
       this.worker.ref();
       try {
-        this.worker.postMessage({ number, call });
+        this.worker.postMessage({ number: callId, call });
       } catch (error) {
-        this.settle({
-          number,
+        this.handleResponse({
+          id: callId,
           error: {
             code: "INVALID_ARGUMENT",
             message: `The arguments of ${call.method}() cannot be sent to a worker: ${String(error)}`,
@@ -62,33 +62,33 @@ export class EnvWorker {
   }
 
   async terminate(): Promise<void> {
-    this.die("was closed");
+    this.fail("was closed");
     await this.worker.terminate();
   }
 
-  private settle(reply: WorkerReply): void {
-    const pending = this.pending.get(reply.number);
+  private handleResponse(response: EnvWorkerResponse): void {
+    const pending = this.pending.get(response.id);
     if (pending === undefined) return;
-    this.hasAnswered = true;
-    this.pending.delete(reply.number);
+    this.hasResponded = true;
+    this.pending.delete(response.id);
     clearTimeout(pending.timer);
     if (this.pending.size === 0) this.worker.unref();
-    if ("values" in reply) {
-      pending.resolve(reply.values);
+    if ("values" in response) {
+      pending.resolve(response.values);
     } else {
-      const { code = "ENV_FAILED", message } = reply.error;
+      const { code = "ENV_FAILED", message } = response.error;
       pending.reject(new LlamaGymError(code as ErrorCode, message));
     }
   }
 
-  private die(reason: string): void {
-    if (this.dead !== undefined) return;
+  private fail(reason: string): void {
+    if (this.failure !== undefined) return;
     const { firstIndex, count } = this.setup;
     const which = count === 1 ? `environment ${firstIndex}` : `environments ${firstIndex} to ${firstIndex + count - 1}`;
-    this.dead = new LlamaGymError("ENV_FAILED", `The worker of ${which} ${reason}.`);
+    this.failure = new LlamaGymError("ENV_FAILED", `The worker of ${which} ${reason}.`);
     for (const { reject, timer } of this.pending.values()) {
       clearTimeout(timer);
-      reject(this.dead);
+      reject(this.failure);
     }
     this.pending.clear();
     void this.worker.terminate();

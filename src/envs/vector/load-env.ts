@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { Env, type EnvOptions } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import type { EnvSource } from "./worker-protocol.js";
@@ -10,14 +10,14 @@ export async function loadEnv(source: EnvSource): Promise<Env> {
   const module = source.module === undefined ? undefined : await importModule(source.module);
   if (source.id !== undefined) return make(source.id, source.options as MakeOptions & EnvOptions);
   const name = source.export ?? "default";
-  const entry = module?.[name];
-  if (typeof entry !== "function") {
+  const entryPoint = module?.[name];
+  if (typeof entryPoint !== "function") {
     throw new LlamaGymError(
       "ENV_INVALID",
       `${source.module} exports no function "${name}". Export an Env class or a function that gives an Env.`,
     );
   }
-  const env = await construct(entry as EnvExport, source.options ?? {});
+  const env = await constructEnv(entryPoint as EnvExport, source.options ?? {});
   if (env instanceof Env) return env;
   throw new LlamaGymError(
     "ENV_INVALID",
@@ -34,8 +34,8 @@ async function importModule(module: string): Promise<Record<string, unknown>> {
   }
 }
 
-async function construct(entry: EnvExport, options: EnvOptions): Promise<unknown> {
-  const isClass = entry.prototype instanceof Env;
-  if (isClass) return new (entry as new (options: EnvOptions) => unknown)(options);
-  return await (entry as (options: EnvOptions) => unknown)(options);
+async function constructEnv(entryPoint: EnvExport, options: EnvOptions): Promise<unknown> {
+  const isClass = entryPoint.prototype instanceof Env;
+  if (isClass) return new (entryPoint as new (options: EnvOptions) => unknown)(options);
+  return await (entryPoint as (options: EnvOptions) => unknown)(options);
 }

@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import { livesElsewhere, makeAsync } from "../bridges/make-async.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { isRemoteEnvId, makeAsync } from "../bridges/make-async.js";
 import type { EnvOptions } from "../env.js";
 import type { MakeOptions } from "../registry/make.js";
 import { SyncVectorEnv } from "./sync-vector-env.js";
@@ -23,7 +23,7 @@ export async function makeVector<Observation = unknown, Action = unknown>(
   { mode = "sync", envOptions = {}, ...options }: MakeVectorOptions,
 ): Promise<VectorEnv<Observation, Action>> {
   if (mode === "worker") {
-    if (!livesElsewhere(id)) return await WorkerVectorEnv.create({ id, options: envOptions }, options);
+    if (!isRemoteEnvId(id)) return await WorkerVectorEnv.create({ id, options: envOptions }, options);
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `${id} lives outside this process already; make the vector with mode "sync", which steps such environments side by side.`,

@@ -1,10 +1,10 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { Env, RenderFrame, RenderMode, ResetResult } from "../env.js";
-import type { MaybePromise } from "../maybe-promise.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Space } from "../spaces/space.js";
-import type { TextForm } from "../text-form.js";
-import { EnvSlot } from "./slot.js";
-import { checkLength, joinResets, joinSteps, splitResetOptions } from "./vector-arguments.js";
+import type { TextInterface } from "../text-interface.js";
+import { SubEnv } from "./sub-env.js";
+import { checkLength, stackResets, stackSteps, splitResetOptions } from "./vector-arguments.js";
 import type {
   AutoresetMode,
   VectorEnv,
@@ -21,10 +21,10 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
   readonly autoresetMode: AutoresetMode;
   readonly singleObservationSpace: Space<Observation>;
   readonly singleActionSpace: Space<Action>;
-  readonly text: TextForm<Observation, Action> | undefined;
-  private readonly slots: readonly EnvSlot[];
+  readonly text: TextInterface<Observation, Action> | undefined;
+  private readonly subEnvs: readonly SubEnv[];
   private readonly onFailure: "stop" | "continue";
-  private last: ResetResult<Observation>[] = [];
+  private lastResults: ResetResult<Observation>[] = [];
 
   private constructor(
     envs: readonly Env<Observation, Action>[],
@@ -39,7 +39,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     this.singleObservationSpace = first.observationSpace;
     this.singleActionSpace = first.actionSpace;
     this.text = first.text;
-    this.slots = envs.map((env, i) => new EnvSlot(env, factories[i], i, { autoresetMode, onFailure }));
+    this.subEnvs = envs.map((env, i) => new SubEnv(env, factories[i], i, { autoresetMode, onFailure }));
     envs.forEach((env, i) => {
       if (env.observationSpace.equals(first.observationSpace) && env.actionSpace.equals(first.actionSpace)) return;
       throw new LlamaGymError(
@@ -55,10 +55,10 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     options: VectorOptions = {},
   ): Promise<SyncVectorEnv<Observation, Action>> {
     if (factories.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "A vector needs at least one environment.");
-    const made = await Promise.allSettled(factories.map(async (make) => await make()));
-    const envs = made.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    const created = await Promise.allSettled(factories.map(async (make) => await make()));
+    const envs = created.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
     try {
-      const failed = made.find((outcome) => outcome.status === "rejected");
+      const failed = created.find((outcome) => outcome.status === "rejected");
       if (failed !== undefined) throw failed.reason;
       return new SyncVectorEnv(envs, factories, options);
     } catch (error) {
@@ -69,44 +69,44 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
   }
 
   async reset(options: VectorResetOptions = {}): Promise<VectorResetResult<Observation>> {
-    const each = splitResetOptions(options, this.numEnvs);
-    this.last = await this.all(async (slot, i) => {
-      const wanted = each[i];
+    const optionsPerEnv = splitResetOptions(options, this.numEnvs);
+    this.lastResults = await this.callAll(async (subEnv, i) => {
+      const resetOptions = optionsPerEnv[i];
       // What is not reset keeps its observation and says nothing.
-      if (wanted === undefined) return { ...this.last[i], info: {} };
-      return (await slot.reset(wanted)) as ResetResult<Observation>;
+      if (resetOptions === undefined) return { ...this.lastResults[i], info: {} };
+      return (await subEnv.reset(resetOptions)) as ResetResult<Observation>;
     });
-    return joinResets(this.last);
+    return stackResets(this.lastResults);
   }
 
   async step(actions: readonly Action[]): Promise<VectorStepResult<Observation>> {
     checkLength("actions", actions, this.numEnvs);
-    const results = await this.all((slot, i) => slot.step(actions[i]));
-    const joined = joinSteps(results) as VectorStepResult<Observation>;
-    this.last = joined.observations.map((observation) => ({ observation, info: {} }));
-    return joined;
+    const results = await this.callAll((subEnv, i) => subEnv.step(actions[i]));
+    const stacked = stackSteps(results) as VectorStepResult<Observation>;
+    this.lastResults = stacked.observations.map((observation) => ({ observation, info: {} }));
+    return stacked;
   }
 
   async render(mode: RenderMode): Promise<readonly RenderFrame[]> {
-    return await Promise.all(this.slots.map((slot) => slot.render(mode)));
+    return await Promise.all(this.subEnvs.map((subEnv) => subEnv.render(mode)));
   }
 
   async getState(): Promise<VectorState> {
-    return { envs: this.slots.map((slot) => slot.getState()) };
+    return { envs: this.subEnvs.map((subEnv) => subEnv.getState()) };
   }
 
   async setState(state: VectorState): Promise<void> {
     checkLength("state.envs", state.envs, this.numEnvs);
-    this.slots.forEach((slot, i) => slot.setState(state.envs[i]));
+    this.subEnvs.forEach((subEnv, i) => subEnv.setState(state.envs[i]));
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.slots.map((slot) => slot.close()));
+    await Promise.all(this.subEnvs.map((subEnv) => subEnv.close()));
   }
 
   /** Calls all environments; where one fails and the policy says stop, all are closed. */
-  private async all<T>(call: (slot: EnvSlot, index: number) => Promise<T>): Promise<T[]> {
-    const settled = await Promise.allSettled(this.slots.map(call));
+  private async callAll<T>(call: (subEnv: SubEnv, index: number) => Promise<T>): Promise<T[]> {
+    const settled = await Promise.allSettled(this.subEnvs.map(call));
     const failed = settled.find((outcome) => outcome.status === "rejected");
     if (failed === undefined) return settled.map((outcome) => (outcome as PromiseFulfilledResult<T>).value);
     const isFailure = failed.reason instanceof LlamaGymError && failed.reason.code === "ENV_FAILED";

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { VectorResetOptions, VectorResetResult, VectorStepResult } from "./vector-env.js";
 
@@ -14,7 +14,7 @@ export function checkLength(name: string, values: readonly unknown[], numEnvs: n
 
 /** The reset options of each environment; undefined for one that is not to be reset. */
 export function splitResetOptions(options: VectorResetOptions, numEnvs: number): (ResetOptions | undefined)[] {
-  const { seed, options: inner, resetMask } = options;
+  const { seed, options: envOptions, resetMask } = options;
   const isList = (value: unknown): value is readonly (number | bigint | undefined)[] => Array.isArray(value);
   if (isList(seed)) checkLength("seed", seed, numEnvs);
   if (resetMask !== undefined) {
@@ -24,22 +24,22 @@ export function splitResetOptions(options: VectorResetOptions, numEnvs: number):
   }
   return Array.from({ length: numEnvs }, (_, i) => {
     if (resetMask !== undefined && !resetMask[i]) return undefined;
-    return { seed: isList(seed) ? seed[i] : seedOf(seed, i), options: inner };
+    return { seed: isList(seed) ? seed[i] : offsetSeed(seed, i), options: envOptions };
   });
 }
 
-function seedOf(seed: number | bigint | undefined, index: number): number | bigint | undefined {
+function offsetSeed(seed: number | bigint | undefined, index: number): number | bigint | undefined {
   if (seed === undefined) return undefined;
   return typeof seed === "bigint" ? seed + BigInt(index) : seed + index;
 }
 
-export function joinResets<Observation>(results: readonly ResetResult<Observation>[]): VectorResetResult<Observation> {
+export function stackResets<Observation>(results: readonly ResetResult<Observation>[]): VectorResetResult<Observation> {
   return { observations: results.map(({ observation }) => observation), infos: results.map(({ info }) => info) };
 }
 
-export function joinSteps<Observation>(results: readonly StepResult<Observation>[]): VectorStepResult<Observation> {
+export function stackSteps<Observation>(results: readonly StepResult<Observation>[]): VectorStepResult<Observation> {
   return {
-    ...joinResets(results),
+    ...stackResets(results),
     rewards: Float64Array.from(results, ({ reward }) => reward),
     terminated: results.map(({ terminated }) => terminated),
     truncated: results.map(({ truncated }) => truncated),

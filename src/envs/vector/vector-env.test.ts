@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../env.js";
-import type { JsonValue } from "../json.js";
+import type { JsonValue } from "../../core/json.js";
 import { make } from "../registry/make.js";
 import { Discrete } from "../spaces/discrete.js";
 import { batchInfo } from "./batch-info.js";
@@ -48,7 +48,7 @@ class CountingEnv extends Env<number, number> {
   }
 }
 
-async function codeOf(promise: Promise<unknown>): Promise<string> {
+async function getErrorCode(promise: Promise<unknown>): Promise<string> {
   return await promise.then(
     () => "none",
     (error: unknown) => (error instanceof LlamaGymError ? `${error.code} ${error.message}` : String(error)),
@@ -106,14 +106,14 @@ describe.each(["sync", "worker"] as const)("a vector of CartPoles, %s", (mode) =
 
   it("refuses a wrong number of actions, seeds and flags", async () => {
     const vector = await makeVector("CartPole-v1", { numEnvs: 2, mode });
-    expect(await codeOf(vector.reset({ seed: [1] }))).toMatch(
+    expect(await getErrorCode(vector.reset({ seed: [1] }))).toMatch(
       /INVALID_ARGUMENT seed must have one entry for each of 2/,
     );
     await vector.reset({ seed: 1 });
-    expect(await codeOf(vector.step([0]))).toMatch(/INVALID_ARGUMENT actions must have one entry for each of 2/);
-    expect(await codeOf(vector.step([0, 7]))).toMatch(/ENV_ACTION_INVALID 7/);
-    expect(await codeOf(vector.reset({ resetMask: [false, false] }))).toMatch(/at least one true/);
-    expect(await codeOf(vector.step([0, 1]))).toBe("none");
+    expect(await getErrorCode(vector.step([0]))).toMatch(/INVALID_ARGUMENT actions must have one entry for each of 2/);
+    expect(await getErrorCode(vector.step([0, 7]))).toMatch(/ENV_ACTION_INVALID 7/);
+    expect(await getErrorCode(vector.reset({ resetMask: [false, false] }))).toMatch(/at least one true/);
+    expect(await getErrorCode(vector.step([0, 1]))).toBe("none");
     await vector.close();
   });
 });
@@ -162,7 +162,7 @@ describe("autoreset", () => {
     const vector = await create("disabled");
     await vector.reset();
     await run(vector, 2);
-    expect(await codeOf(vector.step([0, 0]))).toMatch(/ENV_NOT_RESET Environment 0 .*resetMask/);
+    expect(await getErrorCode(vector.step([0, 0]))).toMatch(/ENV_NOT_RESET Environment 0 .*resetMask/);
     const { observations, infos } = await vector.reset({ resetMask: [true, false] });
     expect([observations, infos]).toEqual([
       [0, 2],
@@ -179,7 +179,7 @@ describe("an environment that throws", () => {
     const vector = await create("stop");
     await vector.reset();
     await run(vector, 2);
-    expect(await codeOf(vector.step([0, 0]))).toBe(
+    expect(await getErrorCode(vector.step([0, 0]))).toBe(
       "ENV_FAILED Environment 1 of the vector failed in step(): the wheel came off",
     );
   });
@@ -237,7 +237,7 @@ describe("a worker's environment out of a module", () => {
     ],
     ["an id that is not registered", { id: "CartPol-v1" }, /ENV_UNKNOWN .*Did you mean: `CartPole`/],
   ])("is refused: %s", async (_, source, message) => {
-    expect(await codeOf(WorkerVectorEnv.create(source, { numEnvs: 1 }))).toMatch(message);
+    expect(await getErrorCode(WorkerVectorEnv.create(source, { numEnvs: 1 }))).toMatch(message);
   });
 
   it.each([
@@ -248,8 +248,8 @@ describe("a worker's environment out of a module", () => {
   ])("stops the vector when it %s", async (_, trouble, message) => {
     const vector = await create({ trouble, at: 2 }, { timeout: 300 });
     await vector.reset({ seed: 0 });
-    expect(await codeOf(vector.step([0, 1]))).toBe("none");
-    expect(await codeOf(vector.step([0, 1]))).toMatch(message);
+    expect(await getErrorCode(vector.step([0, 1]))).toBe("none");
+    expect(await getErrorCode(vector.step([0, 1]))).toMatch(message);
     await vector.close();
   });
 

@@ -1,7 +1,7 @@
 import type { EnvState, RenderFrame, RenderMode } from "../env.js";
 import type { Info } from "../info.js";
 import type { Space } from "../spaces/space.js";
-import type { TextForm } from "../text-form.js";
+import type { TextInterface } from "../text-interface.js";
 
 /**
  * What happens where an episode ends. "next-step": the following step ignores its action and resets. "same-step": the
@@ -49,7 +49,7 @@ export interface VectorEnv<Observation = unknown, Action = unknown> {
   readonly singleObservationSpace: Space<Observation>;
   readonly singleActionSpace: Space<Action>;
   /** How a language model reads and answers the environments, where they have such a form. */
-  readonly text: TextForm<Observation, Action> | undefined;
+  readonly text: TextInterface<Observation, Action> | undefined;
 
   reset(options?: VectorResetOptions): Promise<VectorResetResult<Observation>>;
   /** @param actions one for each environment */
@@ -63,11 +63,11 @@ export interface VectorEnv<Observation = unknown, Action = unknown> {
 }
 
 export interface VectorState {
-  readonly envs: readonly SlotState[];
+  readonly envs: readonly SubEnvState[];
 }
 
 /** One environment's part of a vector's state. */
-export interface SlotState {
+export interface SubEnvState {
   readonly env: EnvState;
   readonly hasEnded: boolean;
 }

@@ -1,22 +1,28 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { spaceToJson } from "../spaces/space-json.js";
 import { loadEnv } from "./load-env.js";
-import { EnvSlot } from "./slot.js";
-import type { EnvDescription, WorkerCall, WorkerReply, WorkerRequest, WorkerSetup } from "./worker-protocol.js";
+import { SubEnv } from "./sub-env.js";
+import type {
+  EnvDescription,
+  EnvWorkerCall,
+  EnvWorkerResponse,
+  EnvWorkerRequest,
+  EnvWorkerSetup,
+} from "./worker-protocol.js";
 
-const { source, firstIndex, count, options, startEnded } = workerData as WorkerSetup;
+const { source, firstIndex, count, options, initiallyEnded } = workerData as EnvWorkerSetup;
 
-const slots = Promise.all(
+const subEnvs = Promise.all(
   Array.from({ length: count }, async (_, i) => {
     const make = () => loadEnv(source);
-    return new EnvSlot(await make(), make, firstIndex + i, options, startEnded);
+    return new SubEnv(await make(), make, firstIndex + i, options, initiallyEnded);
   }),
 );
 // The first call reports what went wrong here.
-slots.catch(() => undefined);
+subEnvs.catch(() => undefined);
 
-function describe({ env }: EnvSlot): EnvDescription {
+function describeEnv({ env }: SubEnv): EnvDescription {
   return {
     name: env.toString(),
     observationSpace: spaceToJson(env.observationSpace),
@@ -26,50 +32,50 @@ function describe({ env }: EnvSlot): EnvDescription {
 }
 
 /** One value for each environment; undefined for one that is left as it is. */
-async function answer(call: WorkerCall): Promise<unknown[]> {
-  const envs = await slots;
+async function handleCall(call: EnvWorkerCall): Promise<unknown[]> {
+  const envs = await subEnvs;
   switch (call.method) {
     case "describe":
-      return envs.map(describe);
+      return envs.map(describeEnv);
     case "reset":
       return await Promise.all(
-        envs.map(async (slot, i) => {
-          const wanted = call.options[i];
-          return wanted === undefined ? undefined : await slot.reset(wanted);
+        envs.map(async (subEnv, i) => {
+          const resetOptions = call.options[i];
+          return resetOptions === undefined ? undefined : await subEnv.reset(resetOptions);
         }),
       );
     case "step":
-      return await Promise.all(envs.map((slot, i) => slot.step(call.actions[i])));
+      return await Promise.all(envs.map((subEnv, i) => subEnv.step(call.actions[i])));
     case "render":
-      return await Promise.all(envs.map((slot) => slot.render(call.mode)));
+      return await Promise.all(envs.map((subEnv) => subEnv.render(call.mode)));
     case "getState":
-      return envs.map((slot) => slot.getState());
+      return envs.map((subEnv) => subEnv.getState());
     case "setState":
-      envs.forEach((slot, i) => slot.setState(call.states[i]));
+      envs.forEach((subEnv, i) => subEnv.setState(call.states[i]));
       return [];
     case "close":
-      await Promise.all(envs.map((slot) => slot.close()));
+      await Promise.all(envs.map((subEnv) => subEnv.close()));
       return [];
   }
 }
 
-async function reply({ number, call }: WorkerRequest): Promise<WorkerReply> {
+async function respond({ id, call }: EnvWorkerRequest): Promise<EnvWorkerResponse> {
   try {
-    return { number, values: await answer(call) };
+    return { id, values: await handleCall(call) };
   } catch (error) {
     const code = error instanceof LlamaGymError ? error.code : undefined;
-    return { number, error: { code, message: error instanceof Error ? error.message : String(error) } };
+    return { id, error: { code, message: error instanceof Error ? error.message : String(error) } };
   }
 }
 
-parentPort?.on("message", (request: WorkerRequest) => {
-  void reply(request).then((message) => {
+parentPort?.on("message", (request: EnvWorkerRequest) => {
+  void respond(request).then((message) => {
     try {
       parentPort?.postMessage(message);
     } catch (error) {
       // An observation or info with functions in it cannot be sent.
       const text = `what ${request.call.method}() gave cannot be sent between threads: ${String(error)}`;
-      parentPort?.postMessage({ number: message.number, error: { code: "ENV_INVALID", message: text } });
+      parentPort?.postMessage({ number: message.id, error: { code: "ENV_INVALID", message: text } });
     }
   });
 });

@@ -1,16 +1,16 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { RenderFrame, RenderMode, ResetResult, StepResult } from "../env.js";
 import { make, registry } from "../registry/make.js";
 import type { Space } from "../spaces/space.js";
 import { spaceFromJson } from "../spaces/space-json.js";
-import type { TextForm } from "../text-form.js";
+import type { TextInterface } from "../text-interface.js";
 import { EnvWorker } from "./env-worker.js";
-import { failedStep } from "./slot.js";
-import { checkLength, joinResets, joinSteps, splitResetOptions } from "./vector-arguments.js";
+import { createFailedStep } from "./sub-env.js";
+import { checkLength, stackResets, stackSteps, splitResetOptions } from "./vector-arguments.js";
 import type {
   AutoresetMode,
   FailurePolicy,
-  SlotState,
+  SubEnvState,
   VectorEnv,
   VectorOptions,
   VectorResetOptions,
@@ -18,7 +18,7 @@ import type {
   VectorState,
   VectorStepResult,
 } from "./vector-env.js";
-import type { EnvDescription, EnvSource, WorkerCall, WorkerSetup } from "./worker-protocol.js";
+import type { EnvDescription, EnvSource, EnvWorkerCall, EnvWorkerSetup } from "./worker-protocol.js";
 
 export interface WorkerVectorOptions extends VectorOptions {
   readonly numEnvs: number;
@@ -28,16 +28,16 @@ export interface WorkerVectorOptions extends VectorOptions {
   readonly timeout?: number;
 }
 
-const DEFAULT_TIMEOUT = 120_000;
+const DEFAULT_TIMEOUT_MS = 120_000;
 
 /** Several environments in worker threads; what one of them does cannot stop the others. */
 export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements VectorEnv<Observation, Action> {
   readonly numEnvs: number;
   readonly autoresetMode: AutoresetMode;
-  readonly text: TextForm<Observation, Action> | undefined;
+  readonly text: TextInterface<Observation, Action> | undefined;
   readonly singleObservationSpace: Space<Observation>;
   readonly singleActionSpace: Space<Action>;
-  private last: ResetResult<Observation>[] = [];
+  private lastResults: ResetResult<Observation>[] = [];
 
   private constructor(
     source: EnvSource,
@@ -50,7 +50,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     this.autoresetMode = workers[0].setup.options.autoresetMode;
     this.singleObservationSpace = spaceFromJson(observationSpace) as Space<Observation>;
     this.singleActionSpace = spaceFromJson(actionSpace) as Space<Action>;
-    this.text = textOf(source);
+    this.text = getTextInterface(source);
   }
 
   /** @param source a registered id or a module; functions cannot be sent to a thread */
@@ -58,7 +58,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     source: EnvSource,
     options: WorkerVectorOptions,
   ): Promise<WorkerVectorEnv<Observation, Action>> {
-    const { numEnvs, numWorkers = numEnvs, timeout = DEFAULT_TIMEOUT } = options;
+    const { numEnvs, numWorkers = numEnvs, timeout = DEFAULT_TIMEOUT_MS } = options;
     const { autoresetMode = "next-step", onFailure = "stop" } = options;
     if (
       !(
@@ -74,14 +74,14 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
         `A vector needs numEnvs >= numWorkers >= 1, got ${numEnvs} and ${numWorkers}.`,
       );
     }
-    const edge = (i: number) => Math.round((i * numEnvs) / numWorkers);
+    const computeBoundary = (i: number) => Math.round((i * numEnvs) / numWorkers);
     const workers = Array.from({ length: numWorkers }, (_, i) => {
-      const setup: WorkerSetup = {
+      const setup: EnvWorkerSetup = {
         source,
-        firstIndex: edge(i),
-        count: edge(i + 1) - edge(i),
+        firstIndex: computeBoundary(i),
+        count: computeBoundary(i + 1) - computeBoundary(i),
         options: { autoresetMode, onFailure },
-        startEnded: false,
+        initiallyEnded: false,
       };
       return new EnvWorker(setup, timeout);
     });
@@ -95,40 +95,40 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
   }
 
   async reset(options: VectorResetOptions = {}): Promise<VectorResetResult<Observation>> {
-    const each = splitResetOptions(options, this.numEnvs);
-    const call = (first: number, count: number): WorkerCall => ({
+    const optionsPerEnv = splitResetOptions(options, this.numEnvs);
+    const call = (first: number, count: number): EnvWorkerCall => ({
       method: "reset",
-      options: each.slice(first, first + count),
+      options: optionsPerEnv.slice(first, first + count),
     });
-    const results = (await this.all(call)) as (ResetResult<Observation> | undefined)[];
-    this.last = results.map((result, i) => result ?? { ...this.last[i], info: {} });
-    return joinResets(this.last);
+    const results = (await this.callAll(call)) as (ResetResult<Observation> | undefined)[];
+    this.lastResults = results.map((result, i) => result ?? { ...this.lastResults[i], info: {} });
+    return stackResets(this.lastResults);
   }
 
   async step(actions: readonly Action[]): Promise<VectorStepResult<Observation>> {
     checkLength("actions", actions, this.numEnvs);
-    const call = (first: number, count: number): WorkerCall => ({
+    const call = (first: number, count: number): EnvWorkerCall => ({
       method: "step",
       actions: actions.slice(first, first + count),
     });
-    const results = (await this.all(call, (worker, error) =>
-      this.rescueSteps(worker, error),
+    const results = (await this.callAll(call, (worker, error) =>
+      this.createFailedSteps(worker, error),
     )) as StepResult<Observation>[];
-    this.last = results.map(({ observation }) => ({ observation, info: {} }));
-    return joinSteps(results);
+    this.lastResults = results.map(({ observation }) => ({ observation, info: {} }));
+    return stackSteps(results);
   }
 
   async render(mode: RenderMode): Promise<readonly RenderFrame[]> {
-    return (await this.all(() => ({ method: "render", mode }))) as RenderFrame[];
+    return (await this.callAll(() => ({ method: "render", mode }))) as RenderFrame[];
   }
 
   async getState(): Promise<VectorState> {
-    return { envs: (await this.all(() => ({ method: "getState" }))) as SlotState[] };
+    return { envs: (await this.callAll(() => ({ method: "getState" }))) as SubEnvState[] };
   }
 
   async setState(state: VectorState): Promise<void> {
     checkLength("state.envs", state.envs, this.numEnvs);
-    await this.all((first, count) => ({ method: "setState", states: state.envs.slice(first, first + count) }));
+    await this.callAll((first, count) => ({ method: "setState", states: state.envs.slice(first, first + count) }));
   }
 
   async close(): Promise<void> {
@@ -139,38 +139,38 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
   }
 
   /** Calls every worker and joins what they give; `rescue` makes up for a worker that died. */
-  private async all(
-    callFor: (firstIndex: number, count: number) => WorkerCall,
-    rescue?: (worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>,
+  private async callAll(
+    callFor: (firstIndex: number, count: number) => EnvWorkerCall,
+    recover?: (worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>,
   ): Promise<unknown[]> {
     const calls = this.workers.map((worker) => worker.call(callFor(worker.setup.firstIndex, worker.setup.count)));
     const settled = await Promise.allSettled(calls);
     const values: unknown[] = [];
     for (const [i, outcome] of settled.entries()) {
       if (outcome.status === "fulfilled") values.push(...outcome.value);
-      else values.push(...(await this.afterFailure(i, outcome.reason, rescue)));
+      else values.push(...(await this.handleFailure(i, outcome.reason, recover)));
     }
     return values;
   }
 
   /** Closes everything or, by the policy "continue", replaces a worker that died. */
-  private async afterFailure(
+  private async handleFailure(
     index: number,
     error: unknown,
-    rescue: ((worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>) | undefined,
+    recover: ((worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>) | undefined,
   ): Promise<readonly unknown[]> {
     const { isDead, setup } = this.workers[index];
     const isFailure = error instanceof LlamaGymError && error.code === "ENV_FAILED";
     if (isFailure && this.onFailure === "stop") await this.close();
     if (!isDead || this.onFailure === "stop") throw error;
-    this.workers[index] = new EnvWorker({ ...setup, startEnded: true }, this.timeout);
-    if (rescue === undefined) throw error;
-    return await rescue(this.workers[index], error);
+    this.workers[index] = new EnvWorker({ ...setup, initiallyEnded: true }, this.timeout);
+    if (recover === undefined) throw error;
+    return await recover(this.workers[index], error);
   }
 
   /** The steps of a worker that died: truncated, and already reset where the mode says so. */
-  private async rescueSteps(worker: EnvWorker, error: unknown): Promise<readonly unknown[]> {
-    const failed = failedStep({ observationSpace: this.singleObservationSpace }, error);
+  private async createFailedSteps(worker: EnvWorker, error: unknown): Promise<readonly unknown[]> {
+    const failed = createFailedStep({ observationSpace: this.singleObservationSpace }, error);
     const { count } = worker.setup;
     if (this.autoresetMode !== "same-step") return Array.from({ length: count }, () => failed);
     const options = Array.from({ length: count }, () => ({}));
@@ -183,7 +183,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
 }
 
 /** The text form of a registered environment; that of a module's stays in the worker. */
-function textOf<Observation, Action>(source: EnvSource): TextForm<Observation, Action> | undefined {
+function getTextInterface<Observation, Action>(source: EnvSource): TextInterface<Observation, Action> | undefined {
   if (source.id === undefined || !registry.has(source.id)) return undefined;
   const env = make<Observation, Action>(source.id, { ...source.options, disableEnvChecker: true });
   void env.close();

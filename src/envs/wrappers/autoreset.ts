@@ -1,6 +1,6 @@
 import type { ResetOptions, ResetResult, StepResult } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { andThen, type MaybePromise } from "../maybe-promise.js";
+import type { JsonValue } from "../../core/json.js";
+import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /** After an episode's end the next step resets instead: it ignores its action, and its reward is 0. */

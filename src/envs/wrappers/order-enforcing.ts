@@ -1,7 +1,7 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { andThen, type MaybePromise } from "../maybe-promise.js";
+import type { JsonValue } from "../../core/json.js";
+import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /** Makes it an error to step before the first reset and after an episode's end, and to render before the first reset. */

@@ -1,7 +1,7 @@
-import { checkResetResult, checkStepResult } from "../check/result-check.js";
-import { checkSpace, type Warn } from "../check/space-check.js";
+import { checkResetResult, checkStepResult } from "../check/check-result.js";
+import { checkSpace, type Warn } from "../check/check-space.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
-import { andThen, type MaybePromise } from "../maybe-promise.js";
+import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /**
@@ -10,8 +10,8 @@ import { PassThroughWrapper } from "../wrapper.js";
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;
-  private checkedReset = false;
-  private checkedStep = false;
+  private hasCheckedReset = false;
+  private hasCheckedStep = false;
 
   constructor(env: Env<Observation, Action>, { warn = console.warn }: { warn?: Warn } = {}) {
     super(env);
@@ -22,8 +22,8 @@ export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<O
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
     const result = this.env.reset(options);
-    if (this.checkedReset) return result;
-    this.checkedReset = true;
+    if (this.hasCheckedReset) return result;
+    this.hasCheckedReset = true;
     return andThen(result, (checked) => {
       checkResetResult(checked, this.observationSpace, this.warn);
       return checked;
@@ -32,8 +32,8 @@ export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<O
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
     const result = this.env.step(action);
-    if (this.checkedStep) return result;
-    this.checkedStep = true;
+    if (this.hasCheckedStep) return result;
+    this.hasCheckedStep = true;
     return andThen(result, (checked) => {
       checkStepResult(checked, this.observationSpace, this.warn);
       return checked;

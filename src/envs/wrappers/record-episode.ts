@@ -1,6 +1,6 @@
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
-import type { JsonValue } from "../json.js";
-import { andThen, type MaybePromise } from "../maybe-promise.js";
+import type { JsonValue } from "../../core/json.js";
+import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /** A step of a recorded episode; action and observation as the spaces encode them. */
@@ -46,7 +46,7 @@ export class RecordEpisode<Observation, Action> extends PassThroughWrapper<Obser
     return andThen(this.env.reset(options), (result) => {
       const observation = this.observationSpace.encode(result.observation);
       this.start = { seed: options?.seed?.toString(), observation };
-      return andThen(this.takePicture(), () => result);
+      return andThen(this.captureFrame(), () => result);
     });
   }
 
@@ -56,7 +56,7 @@ export class RecordEpisode<Observation, Action> extends PassThroughWrapper<Obser
       const { reward, terminated, truncated } = result;
       const observation = this.observationSpace.encode(result.observation);
       this.steps.push({ action: encoded, observation, reward, terminated, truncated });
-      return andThen(this.takePicture(), () => {
+      return andThen(this.captureFrame(), () => {
         if (terminated || truncated) this.finish();
         return result;
       });
@@ -68,7 +68,7 @@ export class RecordEpisode<Observation, Action> extends PassThroughWrapper<Obser
     return this.env.close();
   }
 
-  private takePicture(): MaybePromise<void> {
+  private captureFrame(): MaybePromise<void> {
     const mode = this.options.renderMode;
     if (mode === undefined) return;
     return andThen(this.env.render(mode), (frame) => {

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { Box } from "../spaces/box.js";
 import type { Space } from "../spaces/space.js";
 

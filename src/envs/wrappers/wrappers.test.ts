@@ -1,27 +1,27 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../errors.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { Env, type EnvState, type ResetOptions, type StepResult } from "../env.js";
 import { make } from "../registry/make.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { Autoreset } from "./autoreset.js";
-import { ClipAction, RescaleAction } from "./box-actions.js";
-import { DelayObservation } from "./delay-observation.js";
-import { DiscretizeAction } from "./discretize-action.js";
-import { FlattenObservation } from "./flatten-observation.js";
-import { FrameStackObservation } from "./frame-stack-observation.js";
-import { NormalizeObservation } from "./normalize-observation.js";
-import { NormalizeReward } from "./normalize-reward.js";
+import { ClipAction, RescaleAction } from "./action/rescale-action.js";
+import { DelayObservation } from "./observation/delay-observation.js";
+import { DiscretizeAction } from "./action/discretize-action.js";
+import { FlattenObservation } from "./observation/flatten-observation.js";
+import { FrameStackObservation } from "./observation/frame-stack-observation.js";
+import { NormalizeObservation } from "./observation/normalize-observation.js";
+import { NormalizeReward } from "./reward/normalize-reward.js";
 import { OrderEnforcing } from "./order-enforcing.js";
 import { RecordEpisode, type EpisodeRecording } from "./record-episode.js";
 import { RecordEpisodeStatistics } from "./record-episode-statistics.js";
-import { RepeatAction } from "./repeat-action.js";
-import { StickyAction } from "./sticky-action.js";
-import { TimeAwareObservation } from "./time-aware-observation.js";
+import { RepeatAction } from "./action/repeat-action.js";
+import { StickyAction } from "./action/sticky-action.js";
+import { TimeAwareObservation } from "./observation/time-aware-observation.js";
 import { TimeLimit } from "./time-limit.js";
-import { TransformAction } from "./transform-action.js";
-import { TransformObservation } from "./transform-observation.js";
-import { ClipReward, TransformReward } from "./transform-reward.js";
+import { TransformAction } from "./action/transform-action.js";
+import { TransformObservation } from "./observation/transform-observation.js";
+import { ClipReward, TransformReward } from "./reward/transform-reward.js";
 
 type Float = Env<Float32Array, Float32Array>;
 
@@ -52,7 +52,7 @@ const wrapped: Readonly<Record<string, () => Env>> = {
   TransformReward: () => new TransformReward(pendulum(), { reward: (reward) => reward + 1 }),
 };
 
-async function play(env: Env, steps: number): Promise<StepResult<unknown>[]> {
+async function runSteps(env: Env, steps: number): Promise<StepResult<unknown>[]> {
   const results: StepResult<unknown>[] = [];
   for (let i = 0; i < steps; i++) {
     const { info, ...result } = await env.step(env.actionSpace.sample());
@@ -68,7 +68,7 @@ describe.each(Object.entries(wrapped))("%s", (_, create) => {
     const env = create();
     const { observation } = await env.reset({ seed: 1 });
     env.actionSpace.seed(1);
-    const observations = [observation, ...(await play(env, 40)).map((result) => result.observation)];
+    const observations = [observation, ...(await runSteps(env, 40)).map((result) => result.observation)];
     expect(observations.filter((value) => !env.observationSpace.contains(value))).toEqual([]);
   });
 
@@ -76,14 +76,14 @@ describe.each(Object.entries(wrapped))("%s", (_, create) => {
     const env = create();
     await env.reset({ seed: 2 });
     env.actionSpace.seed(2);
-    await play(env, 7);
+    await runSteps(env, 7);
     const state = JSON.parse(JSON.stringify(env.getState())) as EnvState;
     env.actionSpace.seed(3);
-    const expected = await play(env, 60);
+    const expected = await runSteps(env, 60);
     const restored = create();
     restored.setState(state);
     restored.actionSpace.seed(3);
-    expect(await play(restored, 60)).toEqual(expected);
+    expect(await runSteps(restored, 60)).toEqual(expected);
   });
 
   it("passes on what it is not about", async () => {

@@ -1,4 +1,4 @@
-import { type ByteAutomaton, DEAD } from "./automaton/byte-automaton.js";
+import { type ByteAutomaton, DEAD_STATE } from "./automaton/byte-automaton.js";
 import { ROOT, type TokenTrie } from "./token-trie.js";
 import { walkTokens } from "./walk-tokens.js";
 
@@ -9,12 +9,12 @@ import { walkTokens } from "./walk-tokens.js";
  * The bound is that of the shortest text whose bytes are all tokens, cut into the longest tokens that begin it. Where a
  * vocabulary lacks bytes that a state cannot do without, all tokens are tried instead, which takes longer.
  */
-export function completionCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
-  const costs = costsOfShortestTexts(automaton, trie, ending);
-  return costs.includes(Infinity) ? costsOverAllTokens(automaton, trie, ending) : costs;
+export function computeCompletionCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
+  const costs = shortestTextCosts(automaton, trie, ending);
+  return costs.includes(Infinity) ? allTokenCosts(automaton, trie, ending) : costs;
 }
 
-function costsOfShortestTexts(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
+function shortestTextCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
   const { accepting } = automaton;
   const { order, next, byte } = shortestTexts(automaton, trie);
   const costs = Float64Array.from(ending);
@@ -22,15 +22,15 @@ function costsOfShortestTexts(automaton: ByteAutomaton, trie: TokenTrie, ending:
   for (const state of order) {
     if (accepting[state] === 1) continue;
     let node: number | undefined = ROOT;
-    let at = state;
-    let after = state;
-    while (accepting[at] === 0) {
-      node = trie.child(node, byte[at]);
+    let current = state;
+    let afterToken = state;
+    while (accepting[current] === 0) {
+      node = trie.child(node, byte[current]);
       if (node === undefined) break;
-      at = next[at];
-      if (trie.completes(node)) after = at;
+      current = next[current];
+      if (trie.endsToken(node)) afterToken = current;
     }
-    costs[state] = 1 + costs[after];
+    costs[state] = 1 + costs[afterToken];
   }
   return costs;
 }
@@ -40,19 +40,19 @@ function shortestTexts(
   automaton: ByteAutomaton,
   trie: TokenTrie,
 ): { order: number[]; next: Int32Array; byte: Uint8Array } {
-  const { states, accepting } = automaton;
-  const bytes = writtenBytes(automaton, trie);
-  const previous = Array.from({ length: states }, (): number[] => []);
+  const { stateCount, accepting } = automaton;
+  const bytes = tokenByteByClass(automaton, trie);
+  const previous = Array.from({ length: stateCount }, (): number[] => []);
   automaton.next.forEach((to, edge) => {
-    if (to !== DEAD && bytes[edge % bytes.length] !== undefined) previous[to].push(edge);
+    if (to !== DEAD_STATE && bytes[edge % bytes.length] !== undefined) previous[to].push(edge);
   });
-  const next = new Int32Array(states).fill(DEAD);
-  const byte = new Uint8Array(states);
-  const order = Array.from({ length: states }, (_, state) => state).filter((state) => accepting[state] === 1);
+  const next = new Int32Array(stateCount).fill(DEAD_STATE);
+  const byte = new Uint8Array(stateCount);
+  const order = Array.from({ length: stateCount }, (_, state) => state).filter((state) => accepting[state] === 1);
   for (const state of order) {
     for (const edge of previous[state]) {
       const from = Math.floor(edge / bytes.length);
-      if (accepting[from] === 1 || next[from] !== DEAD) continue;
+      if (accepting[from] === 1 || next[from] !== DEAD_STATE) continue;
       next[from] = state;
       byte[from] = bytes[edge % bytes.length]!;
       order.push(from);
@@ -62,17 +62,17 @@ function shortestTexts(
 }
 
 /** For each class of bytes one that is a token; undefined where there is none. */
-function writtenBytes({ classOf, byteOfClass }: ByteAutomaton, trie: TokenTrie): (number | undefined)[] {
-  const written: (number | undefined)[] = byteOfClass.map(() => undefined);
-  classOf.forEach((group, byte) => {
+function tokenByteByClass({ byteClass, representativeBytes }: ByteAutomaton, trie: TokenTrie): (number | undefined)[] {
+  const tokenBytes: (number | undefined)[] = representativeBytes.map(() => undefined);
+  byteClass.forEach((group, byte) => {
     const node = trie.child(ROOT, byte);
-    if (node !== undefined && trie.completes(node)) written[group] ??= byte;
+    if (node !== undefined && trie.endsToken(node)) tokenBytes[group] ??= byte;
   });
-  return written;
+  return tokenBytes;
 }
 
-function costsOverAllTokens(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
-  const targets = Array.from({ length: automaton.states }, (_, state) => {
+function allTokenCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
+  const targets = Array.from({ length: automaton.stateCount }, (_, state) => {
     const reached = new Set<number>();
     walkTokens(automaton, trie, state, (_token, to) => reached.add(to));
     return [...reached];
@@ -80,7 +80,7 @@ function costsOverAllTokens(automaton: ByteAutomaton, trie: TokenTrie, ending: F
   const costs = Float64Array.from(ending);
   for (let changed = true; changed;) {
     changed = false;
-    for (let state = automaton.states - 1; state >= 0; state--) {
+    for (let state = automaton.stateCount - 1; state >= 0; state--) {
       for (const to of targets[state]) {
         if (costs[to] + 1 >= costs[state]) continue;
         costs[state] = costs[to] + 1;

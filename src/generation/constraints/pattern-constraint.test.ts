@@ -1,10 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { patternConstraint, randomReply, replyText, vocabularyOf } from "../../../test/support/constrained-replies.js";
-import { pythonTokenizers, testTokenizer } from "../../../test/support/text.js";
-import { distribution, sampleToken } from "../../kernels/sampling.js";
-import { RandomStream } from "../../tensor/random.js";
-import { Tokenizer } from "../../text/index.js";
-import type { Pattern } from "./pattern.js";
+import {
+  createPatternConstraint,
+  sampleRandomTokens,
+  detokenize,
+  createVocabulary,
+} from "../../../test/support/constrained-replies.js";
+import { pythonTokenizers, createTestTokenizer } from "../../../test/support/text.js";
+import { tokenProbabilities, sampleToken } from "../../engine/runtime/kernels/sampling.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { Tokenizer } from "../../models/text/index.js";
+import type { TextPattern } from "./text-pattern.js";
 import type { PatternConstraint } from "./pattern-constraint.js";
 import { Vocabulary } from "./vocabulary.js";
 
@@ -26,18 +31,18 @@ const regexes = [
 const writable = ["yes|no|yes, please", "[^\\s]{1,3}", ".*", "\\w+ \\w+\\n?"];
 
 describe.each(Object.keys(pythonTokenizers))("a pattern with a tokenizer of the kind %s", (kind) => {
-  const tokenizer = testTokenizer(kind);
-  const vocabulary = vocabularyOf(tokenizer);
+  const tokenizer = createTestTokenizer(kind);
+  const vocabulary = createVocabulary(tokenizer);
 
   it("is what every random reply matches, of its own or behind a prompt, within its length", () => {
     const random = new RandomStream(3);
     const prompt = tokenizer.encode("go on", { addSpecialTokens: false });
     for (const regex of kind === "unigram" ? writable : regexes) {
       for (const start of ["fresh", "continued"] as const) {
-        const constraint = patternConstraint(vocabulary, { regex }, { start, maxTokens: 24 });
+        const constraint = createPatternConstraint(vocabulary, { regex }, { start, maxNewTokens: 24 });
         for (let i = 0; i < 20; i++) {
-          const tokens = randomReply(constraint, random);
-          const text = replyText(tokenizer, tokens, start === "continued" ? prompt.at(-1) : undefined);
+          const tokens = sampleRandomTokens(constraint, random);
+          const text = detokenize(tokenizer, tokens, start === "continued" ? prompt.at(-1) : undefined);
           expect([tokens, text]).toEqual([tokens, expect.stringMatching(new RegExp(`^(?:${regex})$`, "u"))]);
           expect(tokens.length).toBeLessThanOrEqual(24);
           expect(constraint.isComplete(tokens)).toBe(true);
@@ -48,16 +53,16 @@ describe.each(Object.keys(pythonTokenizers))("a pattern with a tokenizer of the 
 });
 
 describe("PatternConstraint", () => {
-  const tokenizer = testTokenizer("gpt2");
-  const vocabulary = vocabularyOf(tokenizer);
+  const tokenizer = createTestTokenizer("gpt2");
+  const vocabulary = createVocabulary(tokenizer);
   const end = tokenizer.eosTokenId!;
   const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false });
   const allowedTexts = (constraint: PatternConstraint, tokens: readonly number[]) =>
-    Array.from(constraint.allowed(tokens), (token) => tokenizer.decode([token])).sort();
+    Array.from(constraint.allowedTokens(tokens), (token) => tokenizer.decode([token])).sort();
 
   it("allows the tokens whose bytes can go on to a match, and no others", () => {
     const regex = "(the|a) (quick|quiet)? ?[d-f]{2}";
-    const constraint = patternConstraint(vocabulary, { regex });
+    const constraint = createPatternConstraint(vocabulary, { regex });
     // A text can go on to a match when one of the matches starts with it.
     const adjectives = ["", "quick", "quiet"];
     const letters = ["d", "e", "f"];
@@ -68,37 +73,37 @@ describe("PatternConstraint", () => {
     );
     for (const text of ["", "t", "the", "the ", "a qui", "a quick", "a quick d"]) {
       const tokens = encode(text);
-      const expected = vocabulary.spelling.trie.tokens.filter((token) => {
+      const expected = vocabulary.tokenBytes.trie.tokens.filter((token) => {
         const longer = tokenizer.decode([...tokens, token]);
         return matches.some((match) => match.startsWith(longer));
       });
-      expect([...constraint.allowed(tokens)]).toEqual([...expected].sort((a, b) => a - b));
+      expect([...constraint.allowedTokens(tokens)]).toEqual([...expected].sort((a, b) => a - b));
     }
   });
 
   it("allows the end token where the text so far is a match that could go on", () => {
-    const constraint = patternConstraint(vocabulary, { regex: "ab?c?" });
+    const constraint = createPatternConstraint(vocabulary, { regex: "ab?c?" });
     const [a, b, c] = ["a", "b", "c"].map((text) => encode(text)[0]);
-    expect([...constraint.allowed([a])]).toContain(end);
-    expect([...constraint.allowed([a, b])].sort((x, y) => x - y)).toEqual([end, c].sort((x, y) => x - y));
-    expect([...constraint.allowed([])]).not.toContain(end);
+    expect([...constraint.allowedTokens([a])]).toContain(end);
+    expect([...constraint.allowedTokens([a, b])].sort((x, y) => x - y)).toEqual([end, c].sort((x, y) => x - y));
+    expect([...constraint.allowedTokens([])]).not.toContain(end);
     for (const over of [
       [a, end],
       [a, c],
       [a, b, c],
     ]) {
-      expect([...constraint.allowed(over)]).toEqual([]);
+      expect([...constraint.allowedTokens(over)]).toEqual([]);
       expect(constraint.isComplete(over)).toBe(true);
     }
     for (const none of [[end], [b], [a, a], [a, c, end], [a, end, end], [tokenizer.bosTokenId!]]) {
-      expect([...constraint.allowed(none)]).toEqual([]);
+      expect([...constraint.allowedTokens(none)]).toEqual([]);
       expect(constraint.isComplete(none)).toBe(false);
     }
     expect(constraint.isComplete([a])).toBe(false);
   });
 
   it("allows what can still end within the reply's length", () => {
-    const at = (maxTokens: number) => patternConstraint(vocabulary, { regex: "x*\\(x*\\)" }, { maxTokens });
+    const at = (maxNewTokens: number) => createPatternConstraint(vocabulary, { regex: "x*\\(x*\\)" }, { maxNewTokens });
     expect(allowedTexts(at(2), [])).toEqual(["("]);
     expect(allowedTexts(at(3), [])).toEqual(["(", "x"]);
     expect(allowedTexts(at(3), encode("x"))).toEqual(["("]);
@@ -111,9 +116,9 @@ describe("PatternConstraint", () => {
 
   /** A token drawn from logits, among those allowed. */
   const draw = (logits: Float32Array, random: RandomStream, allowed: Int32Array) =>
-    sampleToken({ logits, tempered: new Float32Array() }, PLAIN, [], random.random(), allowed);
+    sampleToken({ logits, probabilities: new Float32Array() }, PLAIN, [], random.random(), allowed);
 
-  it.each<[Pattern, (text: string) => boolean]>([
+  it.each<[TextPattern, (text: string) => boolean]>([
     [
       { regex: "(left|right|up|down)( \\d{1,2})?[.!]?" },
       (text) => /^(left|right|up|down)( \d{1,2})?[.!]?$/u.test(text),
@@ -134,11 +139,11 @@ describe("PatternConstraint", () => {
   ])("draws 10,000 replies of which none is invalid, by %j", (pattern, isValid) => {
     const random = new RandomStream(5);
     const models = Array.from({ length: 40 }, () => logitsOf(random));
-    const constraint = patternConstraint(vocabulary, pattern, { maxTokens: 40 });
+    const constraint = createPatternConstraint(vocabulary, pattern, { maxNewTokens: 40 });
     const invalid: string[] = [];
     for (let i = 0; i < 10_000; i++) {
       const tokens: number[] = [];
-      for (let allowed = constraint.allowed([]); allowed.length > 0; allowed = constraint.allowed(tokens))
+      for (let allowed = constraint.allowedTokens([]); allowed.length > 0; allowed = constraint.allowedTokens(tokens))
         tokens.push(draw(models[random.integers(0, 40)], random, allowed).token);
       const text = tokenizer.decode(tokens, { skipSpecialTokens: true });
       if (!constraint.isComplete(tokens) || !isValid(text)) invalid.push(text);
@@ -147,10 +152,10 @@ describe("PatternConstraint", () => {
   });
 
   it("gives tokens the logarithm of p over the sum of p of the tokens allowed", () => {
-    const constraint = patternConstraint(vocabulary, { regex: "[a-z ]{1,20}\\." });
+    const constraint = createPatternConstraint(vocabulary, { regex: "[a-z ]{1,20}\\." });
     const random = new RandomStream(6);
     const tokens: number[] = [];
-    for (let allowed = constraint.allowed([]); allowed.length > 0; allowed = constraint.allowed(tokens)) {
+    for (let allowed = constraint.allowedTokens([]); allowed.length > 0; allowed = constraint.allowedTokens(tokens)) {
       const logits = logitsOf(random);
       const { token, logProb } = draw(logits, random, allowed);
       const mass = allowed.reduce((sum, id) => sum + Math.exp(logits[id]), 0);
@@ -160,23 +165,23 @@ describe("PatternConstraint", () => {
     expect(tokens.length).toBeGreaterThan(2);
   });
 
-  it.each<[Pattern, number | undefined]>([
+  it.each<[TextPattern, number | undefined]>([
     [{ regex: "(yes|no)!?|maybe" }, undefined],
     [{ regex: "a{1,4}b?" }, 4],
     [{ jsonSchema: { enum: ["the", "then", 3, null] } }, undefined],
     [{ jsonSchema: { type: "array", items: { type: "boolean" }, maxItems: 1 } }, 6],
-  ])("gives all replies of %j in %s tokens probabilities that sum to one", (pattern, maxTokens) => {
-    const constraint = patternConstraint(vocabulary, pattern, { maxTokens });
+  ])("gives all replies of %j in %s tokens probabilities that sum to one", (pattern, maxNewTokens) => {
+    const constraint = createPatternConstraint(vocabulary, pattern, { maxNewTokens });
     const random = new RandomStream(9);
     const replies: (readonly number[])[] = [];
     const total = (tokens: readonly number[]): number => {
-      const allowed = constraint.allowed(tokens);
+      const allowed = constraint.allowedTokens(tokens);
       if (allowed.length === 0) {
         replies.push(tokens);
         return 1;
       }
-      const probabilities = distribution(
-        { logits: logitsOf(random), tempered: new Float32Array() },
+      const probabilities = tokenProbabilities(
+        { logits: logitsOf(random), probabilities: new Float32Array() },
         PLAIN,
         [],
         allowed,
@@ -198,15 +203,15 @@ describe("PatternConstraint", () => {
       ],
     };
     const tokenizer = new Tokenizer({ tokenizerJson: json, tokenizerConfig: { eos_token: "</s>" } }, "words");
-    const own = vocabularyOf(tokenizer);
+    const own = createVocabulary(tokenizer);
     const allowed = (regex: string, tokens: number[], options = {}) => [
-      ...patternConstraint(own, { regex }, { start: "continued", ...options }).allowed(tokens),
+      ...createPatternConstraint(own, { regex }, { start: "continued", ...options }).allowedTokens(tokens),
     ];
     // No token writes a d; after "a" there is no way on.
     expect(allowed("ad|ab|bd", [])).toEqual([0, 2]);
     expect(allowed("(a|é)+", [])).toEqual([0, 5]);
-    expect(allowed("abba|b{3}|éé", [], { maxTokens: 3 })).toEqual([1, 2, 5, 6]);
-    expect(allowed("abba|b{3}|éé", [], { maxTokens: 1 })).toEqual([6]);
+    expect(allowed("abba|b{3}|éé", [], { maxNewTokens: 3 })).toEqual([1, 2, 5, 6]);
+    expect(allowed("abba|b{3}|éé", [], { maxNewTokens: 1 })).toEqual([6]);
     expect(() => allowed("d|bd", [])).toThrowError(/allows no text that this model's tokens can write/);
     // The mark for a space writes nothing at the start of a text.
     expect(allowed("cc?", [], { start: "fresh" })).toEqual([3]);
@@ -216,17 +221,17 @@ describe("PatternConstraint", () => {
 
   it("needs an end token where a match begins another", () => {
     const endless = new Vocabulary(tokenizer, { vocabSize: tokenizer.vocabSize, endToken: undefined, endTokens: [] });
-    expect(() => patternConstraint(endless, { regex: "ab?" })).toThrowError(
+    expect(() => createPatternConstraint(endless, { regex: "ab?" })).toThrowError(
       /allows texts that go on where another ends, and this model has no end token/,
     );
-    const constraint = patternConstraint(endless, { regex: "a(b|c)" });
+    const constraint = createPatternConstraint(endless, { regex: "a(b|c)" });
     expect(constraint.isComplete(encode("a").concat(encode("b")))).toBe(true);
   });
 
   it("is refused for a tokenizer that puts text between its tokens", () => {
     const json = { model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] } };
     const spaced = new Tokenizer({ tokenizerJson: json }, "words");
-    expect(() => vocabularyOf(spaced)).toThrowError(
+    expect(() => createVocabulary(spaced)).toThrowError(
       expect.objectContaining({ code: "TOKENIZER_UNSUPPORTED", message: expect.stringContaining("words") as string }),
     );
   });

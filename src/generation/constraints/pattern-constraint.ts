@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { TokenConstraint } from "../request.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { TokenConstraint } from "../sampling/sample-request.js";
 import type { TokenAutomaton } from "./token-automaton.js";
 import type { TextStart } from "./vocabulary.js";
 
@@ -7,13 +7,13 @@ export interface PatternConstraintOptions {
   /** Whether the reply is a text of its own (the default), or goes on with its prompt's. */
   readonly start?: TextStart;
   /** The reply has at most this many tokens; each is chosen so that it can still end. Unlimited by default. */
-  readonly maxTokens?: number;
+  readonly maxNewTokens?: number;
 }
 
-const NONE = new Int32Array(0);
+const NO_TOKENS = new Int32Array(0);
 
 /** Lists that were cut to what still fits and are kept, so that equal ones are one. */
-const MOST_CUT = 256;
+const MAX_CACHED_LISTS = 256;
 
 /**
  * Holds a reply to the texts of an expression. The tokens allowed next are those behind which the reply can still become such a
@@ -24,42 +24,42 @@ const MOST_CUT = 256;
  */
 export class PatternConstraint implements TokenConstraint {
   private readonly start: number;
-  private readonly maxTokens: number;
+  private readonly maxNewTokens: number;
   /** By the state and the tokens that may follow. */
-  private readonly cut = new Map<string, Int32Array>();
+  private readonly affordableTokens = new Map<string, Int32Array>();
 
   /** Throws INVALID_ARGUMENT when no text of the expression fits into `maxTokens`. */
   constructor(
     private readonly automaton: TokenAutomaton,
-    { start = "fresh", maxTokens = Infinity }: PatternConstraintOptions = {},
+    { start = "fresh", maxNewTokens = Infinity }: PatternConstraintOptions = {},
   ) {
     const { state, cost } = automaton.start(start);
-    if (cost > maxTokens) {
+    if (cost > maxNewTokens) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `${automaton.name} needs room for ${cost} tokens, and this reply has room for ${maxTokens}. Raise maxNewTokens.`,
+        `${automaton.name} needs room for ${cost} tokens, and this reply has room for ${maxNewTokens}. Raise maxNewTokens.`,
       );
     }
     this.start = state;
-    this.maxTokens = maxTokens;
+    this.maxNewTokens = maxNewTokens;
   }
 
-  allowed(tokens: readonly number[]): Int32Array {
+  allowedTokens(tokens: readonly number[]): Int32Array {
     const state = this.automaton.follow(this.start, tokens);
-    if (state === undefined) return NONE;
-    const { tokens: possible, costs, largestCost } = this.automaton.steps(state);
-    const left = this.maxTokens - tokens.length - 1;
-    if (largestCost <= left) return possible;
-    const key = `${state};${left}`;
-    const fitting = this.cut.get(key) ?? possible.filter((_, i) => costs[i] <= left);
-    if (this.cut.size >= MOST_CUT) this.cut.clear();
-    this.cut.set(key, fitting);
-    return fitting;
+    if (state === undefined) return NO_TOKENS;
+    const { tokens: possible, costs, maxCost } = this.automaton.allowedNext(state);
+    const remaining = this.maxNewTokens - tokens.length - 1;
+    if (maxCost <= remaining) return possible;
+    const key = `${state};${remaining}`;
+    const affordable = this.affordableTokens.get(key) ?? possible.filter((_, i) => costs[i] <= remaining);
+    if (this.affordableTokens.size >= MAX_CACHED_LISTS) this.affordableTokens.clear();
+    this.affordableTokens.set(key, affordable);
+    return affordable;
   }
 
   /** Whether these tokens are a whole reply: one of the texts, and its end token where it could go on. */
   isComplete(tokens: readonly number[]): boolean {
     const state = this.automaton.follow(this.start, tokens);
-    return state !== undefined && this.automaton.isEnd(state);
+    return state !== undefined && this.automaton.isComplete(state);
   }
 }

@@ -1,20 +1,20 @@
-import { LlamaGymError } from "../../errors.js";
-import { type ByteAutomaton, DEAD } from "./automaton/byte-automaton.js";
-import { completionCosts } from "./completion-costs.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { type ByteAutomaton, DEAD_STATE } from "./automaton/byte-automaton.js";
+import { computeCompletionCosts } from "./completion-costs.js";
 import type { TextStart, Vocabulary } from "./vocabulary.js";
 import { walkTokens } from "./walk-tokens.js";
 
 /** The tokens that lead on from a state. */
-export interface TokenSteps {
+export interface AllowedNext {
   /** In ascending order. */
   readonly tokens: Int32Array;
   /** For each of them how many more tokens the reply needs behind it, at most. */
   readonly costs: Float32Array;
-  readonly largestCost: number;
+  readonly maxCost: number;
 }
 
 /** Tokens in the lists that are kept, 8 bytes each; beyond, the lists that were not used for longest are made anew. */
-const MOST_KEPT = 4_000_000;
+const MAX_CACHED_TOKENS = 4_000_000;
 
 /**
  * The texts of an automaton as tokens of a vocabulary: which tokens may follow in a state, and where they lead. The states are
@@ -24,34 +24,35 @@ const MOST_KEPT = 4_000_000;
 export class TokenAutomaton {
   /** [states]: how many tokens a reply still needs, at most; Infinity where no tokens lead to its end. */
   private readonly costs: Float64Array;
-  private readonly kept = new Map<number, TokenSteps>();
-  private keptTokens = 0;
+  private readonly cachedNext = new Map<number, AllowedNext>();
+  private cachedTokenCount = 0;
   /** The start, where a token may write something else than later. */
-  private readonly fresh: number;
-  private readonly ended: number;
+  private readonly startState: number;
+  private readonly endState: number;
 
   /** Throws INVALID_ARGUMENT where a text begins another and the model has no end token. */
   constructor(
-    private readonly bytes: ByteAutomaton,
+    private readonly byteAutomaton: ByteAutomaton,
     private readonly vocabulary: Vocabulary,
   ) {
-    this.fresh = bytes.states;
-    this.ended = bytes.states + 1;
-    this.costs = completionCosts(bytes, vocabulary.spelling.trie, this.endingCosts());
+    this.startState = byteAutomaton.stateCount;
+    this.endState = byteAutomaton.stateCount + 1;
+    this.costs = computeCompletionCosts(byteAutomaton, vocabulary.tokenBytes.trie, this.endingCosts());
   }
 
   get name(): string {
-    return this.bytes.name;
+    return this.byteAutomaton.name;
   }
 
   /**
    * The state before the first token, and how many tokens a reply needs at most. Throws INVALID_ARGUMENT when the model's tokens
    * can write none of the texts.
    */
-  start(start: TextStart): { readonly state: number; readonly cost: number } {
-    const { bytes, costs, vocabulary } = this;
-    const state = vocabulary.firstSpelling(start) === vocabulary.spelling ? 0 : this.fresh;
-    const cost = state === 0 || bytes.accepting[0] === 1 ? costs[0] : 1 + smallest(this.steps(state).costs);
+  start(textStart: TextStart): { readonly state: number; readonly cost: number } {
+    const { byteAutomaton, costs, vocabulary } = this;
+    const state = vocabulary.firstTokenBytes(textStart) === vocabulary.tokenBytes ? 0 : this.startState;
+    const cost =
+      state === 0 || byteAutomaton.accepting[0] === 1 ? costs[0] : 1 + minimum(this.allowedNext(state).costs);
     if (cost === Infinity) throw this.invalid("allows no text that this model's tokens can write");
     return { state, cost };
   }
@@ -61,72 +62,75 @@ export class TokenAutomaton {
     let state = start;
     for (const token of tokens) {
       state = this.step(state, token);
-      if (state === DEAD) return undefined;
+      if (state === DEAD_STATE) return undefined;
     }
     return state;
   }
 
   /** The tokens that may follow in a state; none where the reply is over. */
-  steps(state: number): TokenSteps {
-    const known = this.kept.get(state);
-    const steps = known ?? this.findSteps(state);
+  allowedNext(state: number): AllowedNext {
+    const cached = this.cachedNext.get(state);
+    const result = cached ?? this.computeAllowedNext(state);
     // A map keeps the order of insertion: its first are those that were not used for longest.
-    this.kept.delete(state);
-    this.kept.set(state, steps);
-    if (known === undefined) this.keptTokens += steps.tokens.length;
-    for (const [old, { tokens }] of this.kept) {
-      if (this.keptTokens <= MOST_KEPT || old === state) break;
-      this.kept.delete(old);
-      this.keptTokens -= tokens.length;
+    this.cachedNext.delete(state);
+    this.cachedNext.set(state, result);
+    if (cached === undefined) this.cachedTokenCount += result.tokens.length;
+    for (const [old, { tokens }] of this.cachedNext) {
+      if (this.cachedTokenCount <= MAX_CACHED_TOKENS || old === state) break;
+      this.cachedNext.delete(old);
+      this.cachedTokenCount -= tokens.length;
     }
-    return steps;
+    return result;
   }
 
   /** Whether a reply is over in a state: nothing may follow, and it is one of the expression's texts. */
-  isEnd(state: number): boolean {
-    if (state === this.ended) return true;
-    const at = this.byteState(state);
-    return this.bytes.accepting[at] === 1 && !this.bytes.goesOn(at);
+  isComplete(state: number): boolean {
+    if (state === this.endState) return true;
+    const byteState = this.toByteState(state);
+    return this.byteAutomaton.accepting[byteState] === 1 && !this.byteAutomaton.canContinue(byteState);
   }
 
   private step(state: number, token: number): number {
-    if (state === this.ended) return DEAD;
-    const at = this.byteState(state);
+    if (state === this.endState) return DEAD_STATE;
+    const byteState = this.toByteState(state);
     if (token === this.vocabulary.endToken)
-      return this.bytes.accepting[at] === 1 && this.bytes.goesOn(at) ? this.ended : DEAD;
-    const bytes = this.spelling(state).bytes(token);
-    return bytes === undefined ? DEAD : this.bytes.walk(at, bytes);
+      return this.byteAutomaton.accepting[byteState] === 1 && this.byteAutomaton.canContinue(byteState)
+        ? this.endState
+        : DEAD_STATE;
+    const writtenBytes = this.tokenBytesAt(state).bytes(token);
+    return writtenBytes === undefined ? DEAD_STATE : this.byteAutomaton.walk(byteState, writtenBytes);
   }
 
-  private findSteps(state: number): TokenSteps {
-    const { bytes, costs, vocabulary } = this;
-    const costOf = new Float32Array(vocabulary.size).fill(Infinity);
-    if (state !== this.ended) {
-      const at = this.byteState(state);
-      const { trie, silent } = this.spelling(state);
-      walkTokens(bytes, trie, at, (token, to) => {
-        costOf[token] = costs[to];
+  private computeAllowedNext(state: number): AllowedNext {
+    const { byteAutomaton, costs, vocabulary } = this;
+    const costByToken = new Float32Array(vocabulary.size).fill(Infinity);
+    if (state !== this.endState) {
+      const byteState = this.toByteState(state);
+      const { trie, emptyTokens } = this.tokenBytesAt(state);
+      walkTokens(byteAutomaton, trie, byteState, (token, to) => {
+        costByToken[token] = costs[to];
       });
-      for (const token of silent) costOf[token] = costs[at];
-      if (bytes.accepting[at] === 1 && bytes.goesOn(at)) costOf[vocabulary.endToken!] = 0;
+      for (const token of emptyTokens) costByToken[token] = costs[byteState];
+      if (byteAutomaton.accepting[byteState] === 1 && byteAutomaton.canContinue(byteState))
+        costByToken[vocabulary.endToken!] = 0;
     }
-    return listSteps(costOf);
+    return toAllowedNext(costByToken);
   }
 
-  private byteState(state: number): number {
-    return state === this.fresh ? 0 : state;
+  private toByteState(state: number): number {
+    return state === this.startState ? 0 : state;
   }
 
-  private spelling(state: number) {
-    return state === this.fresh ? this.vocabulary.firstSpelling("fresh") : this.vocabulary.spelling;
+  private tokenBytesAt(state: number) {
+    return state === this.startState ? this.vocabulary.firstTokenBytes("fresh") : this.vocabulary.tokenBytes;
   }
 
   /** A reply ends by itself where nothing may follow, and elsewhere by the end token. */
   private endingCosts(): Float64Array {
-    const { bytes, vocabulary } = this;
-    return Float64Array.from(bytes.accepting, (accepting, state) => {
+    const { byteAutomaton, vocabulary } = this;
+    return Float64Array.from(byteAutomaton.accepting, (accepting, state) => {
       if (accepting === 0) return Infinity;
-      if (!bytes.goesOn(state)) return 0;
+      if (!byteAutomaton.canContinue(state)) return 0;
       if (vocabulary.endToken !== undefined) return 1;
       throw this.invalid(
         "allows texts that go on where another ends, and this model has no end token to tell them apart",
@@ -139,22 +143,22 @@ export class TokenAutomaton {
   }
 }
 
-function smallest(values: Float32Array): number {
-  return values.reduce((least, value) => Math.min(least, value), Infinity);
+function minimum(values: Float32Array): number {
+  return values.reduce((min, value) => Math.min(min, value), Infinity);
 }
 
 /** The tokens with a finite cost. */
-function listSteps(costOf: Float32Array): TokenSteps {
+function toAllowedNext(costByToken: Float32Array): AllowedNext {
   let count = 0;
-  let largestCost = 0;
-  const tokens = new Int32Array(costOf.length);
-  const costs = new Float32Array(costOf.length);
-  for (let token = 0; token < costOf.length; token++) {
-    const cost = costOf[token];
+  let maxCost = 0;
+  const tokens = new Int32Array(costByToken.length);
+  const costs = new Float32Array(costByToken.length);
+  for (let token = 0; token < costByToken.length; token++) {
+    const cost = costByToken[token];
     if (cost === Infinity) continue;
     tokens[count] = token;
     costs[count++] = cost;
-    largestCost = Math.max(largestCost, cost);
+    maxCost = Math.max(maxCost, cost);
   }
-  return { tokens: tokens.slice(0, count), costs: costs.slice(0, count), largestCost };
+  return { tokens: tokens.slice(0, count), costs: costs.slice(0, count), maxCost };
 }

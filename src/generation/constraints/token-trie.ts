@@ -1,5 +1,5 @@
 /** A token and the bytes that it writes. */
-export interface SpelledToken {
+export interface VocabularyToken {
   readonly id: number;
   readonly bytes: Uint8Array;
 }
@@ -19,20 +19,20 @@ export class TokenTrie {
   /** For each node the first one behind it that is not below it. */
   readonly ends: Int32Array;
   /** Node i completes the tokens from firstTokens[i] up to firstTokens[i + 1]. */
-  readonly firstTokens: Int32Array;
+  readonly tokenOffsets: Int32Array;
   readonly tokens: Int32Array;
   /** Bytes of the longest token. */
-  readonly longest: number;
-  private readonly firstBytes: (number | undefined)[] = [];
+  readonly maxTokenBytes: number;
+  private readonly rootChildren: (number | undefined)[] = [];
 
   /** Every token writes at least one byte. */
-  constructor(vocabulary: readonly SpelledToken[]) {
+  constructor(vocabulary: readonly VocabularyToken[]) {
     const sorted = [...vocabulary].sort((a, b) => Buffer.compare(a.bytes, b.bytes) || a.id - b.id);
     const bytes: number[] = [];
     const depths: number[] = [];
     const counts: number[] = [];
     let previous = new Uint8Array();
-    let longest = 0;
+    let maxTokenBytes = 0;
     for (const token of sorted) {
       for (let depth = commonLength(previous, token.bytes); depth < token.bytes.length; depth++) {
         bytes.push(token.bytes[depth]);
@@ -42,42 +42,42 @@ export class TokenTrie {
       // Of equal tokens the second adds no node, and completes the last one as well.
       counts[counts.length - 1]++;
       previous = Uint8Array.from(token.bytes);
-      longest = Math.max(longest, token.bytes.length);
+      maxTokenBytes = Math.max(maxTokenBytes, token.bytes.length);
     }
     this.bytes = Uint8Array.from(bytes);
     this.depths = Uint16Array.from(depths);
     this.ends = subtreeEnds(depths);
-    this.firstTokens = new Int32Array(counts.length + 1);
+    this.tokenOffsets = new Int32Array(counts.length + 1);
     counts.forEach((count, node) => {
-      this.firstTokens[node + 1] = this.firstTokens[node] + count;
+      this.tokenOffsets[node + 1] = this.tokenOffsets[node] + count;
     });
     this.tokens = Int32Array.from(sorted, ({ id }) => id);
-    this.longest = longest;
-    for (let node = 0; node < bytes.length; node = this.ends[node]) this.firstBytes[bytes[node]] = node;
+    this.maxTokenBytes = maxTokenBytes;
+    for (let node = 0; node < bytes.length; node = this.ends[node]) this.rootChildren[bytes[node]] = node;
   }
 
   /** The node below another, or below ROOT, along a byte; undefined where there is none. */
   child(node: number, byte: number): number | undefined {
-    if (node === ROOT) return this.firstBytes[byte];
+    if (node === ROOT) return this.rootChildren[byte];
     for (let child = node + 1; child < this.ends[node]; child = this.ends[child])
       if (this.bytes[child] === byte) return child;
     return undefined;
   }
 
   /** Whether a token ends at a node. */
-  completes(node: number): boolean {
-    return this.firstTokens[node + 1] > this.firstTokens[node];
+  endsToken(node: number): boolean {
+    return this.tokenOffsets[node + 1] > this.tokenOffsets[node];
   }
 }
 
 function subtreeEnds(depths: readonly number[]): Int32Array {
   const ends = new Int32Array(depths.length);
-  const open: number[] = [];
+  const openNodes: number[] = [];
   depths.forEach((depth, node) => {
-    while (open.length > depth) ends[open.pop()!] = node;
-    open.push(node);
+    while (openNodes.length > depth) ends[openNodes.pop()!] = node;
+    openNodes.push(node);
   });
-  for (const node of open) ends[node] = depths.length;
+  for (const node of openNodes) ends[node] = depths.length;
   return ends;
 }
 

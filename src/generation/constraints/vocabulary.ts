@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../errors.js";
-import type { Tokenizer } from "../../text/index.js";
-import { type SpelledToken, TokenTrie } from "./token-trie.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { Tokenizer } from "../../models/text/index.js";
+import { type VocabularyToken, TokenTrie } from "./token-trie.js";
 
 /** Whether a reply starts a text of its own, or goes on with its prompt's. */
 export type TextStart = "fresh" | "continued";
@@ -15,16 +15,16 @@ export interface VocabularyOptions {
 }
 
 /** What tokens write. */
-export class Spelling {
+export class TokenBytes {
   readonly trie: TokenTrie;
   /** Tokens that write nothing. */
-  readonly silent: readonly number[];
+  readonly emptyTokens: readonly number[];
   private readonly bytesById: (Uint8Array | undefined)[] = [];
 
-  constructor(tokens: readonly SpelledToken[]) {
+  constructor(tokens: readonly VocabularyToken[]) {
     for (const { id, bytes } of tokens) this.bytesById[id] = bytes;
     this.trie = new TokenTrie(tokens.filter(({ bytes }) => bytes.length > 0));
-    this.silent = tokens.filter(({ bytes }) => bytes.length === 0).map(({ id }) => id);
+    this.emptyTokens = tokens.filter(({ bytes }) => bytes.length === 0).map(({ id }) => id);
   }
 
   /** The bytes that a token writes; undefined for one that is no text. */
@@ -35,11 +35,11 @@ export class Spelling {
 
 /** What a model's tokens write, for constraints on text. Special tokens are no text. */
 export class Vocabulary {
-  readonly spelling: Spelling;
+  readonly tokenBytes: TokenBytes;
   readonly endToken: number | undefined;
   readonly size: number;
-  private readonly tokens: SpelledToken[] = [];
-  private first: Spelling | undefined;
+  private readonly tokens: VocabularyToken[] = [];
+  private startTokenBytes: TokenBytes | undefined;
 
   /** Throws TOKENIZER_UNSUPPORTED for a tokenizer whose text is not its tokens' bytes, joined. */
   constructor(
@@ -53,36 +53,36 @@ export class Vocabulary {
       const bytes = tokenizer.tokenBytes(id);
       if (bytes.length > 0) this.tokens.push({ id, bytes });
     }
-    checkJoining(tokenizer, this.tokens);
-    this.spelling = new Spelling(this.tokens);
+    checkConcatenable(tokenizer, this.tokens);
+    this.tokenBytes = new TokenBytes(this.tokens);
   }
 
   /** What a reply's first token writes: some tokenizers drop a space at the start of a text. */
-  firstSpelling(start: TextStart): Spelling {
-    return start === "continued" ? this.spelling : (this.first ??= this.freshSpelling());
+  firstTokenBytes(start: TextStart): TokenBytes {
+    return start === "continued" ? this.tokenBytes : (this.startTokenBytes ??= this.computeStartTokenBytes());
   }
 
-  private freshSpelling(): Spelling {
+  private computeStartTokenBytes(): TokenBytes {
     const { tokenizer, tokens } = this;
-    const marked = tokens.find(({ bytes }) => /^ [a-z]+$/i.test(asText(bytes)));
-    if (marked === undefined || tokenizer.decode([marked.id]).startsWith(" ")) return this.spelling;
+    const spacedToken = tokens.find(({ bytes }) => /^ [a-z]+$/i.test(toLatin1(bytes)));
+    if (spacedToken === undefined || tokenizer.decode([spacedToken.id]).startsWith(" ")) return this.tokenBytes;
     // Only tokens with a space can lose one; the others include pieces of characters, which have no text.
-    const written = tokens.map(({ id, bytes }) => ({
+    const startTokens = tokens.map(({ id, bytes }) => ({
       id,
       bytes: bytes.includes(SPACE) ? Buffer.from(tokenizer.decode([id])) : bytes,
     }));
-    return new Spelling(written);
+    return new TokenBytes(startTokens);
   }
 }
 
 const SPACE = 0x20;
 
-const asText = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
+const toLatin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 
-function checkJoining(tokenizer: Tokenizer, tokens: readonly SpelledToken[]): void {
-  const [a, b] = tokens.filter(({ bytes }) => /^[a-z]+$/i.test(asText(bytes)));
+function checkConcatenable(tokenizer: Tokenizer, tokens: readonly VocabularyToken[]): void {
+  const [a, b] = tokens.filter(({ bytes }) => /^[a-z]+$/i.test(toLatin1(bytes)));
   if (a === undefined || b === undefined) return;
-  if (tokenizer.decode([a.id, b.id]) === asText(a.bytes) + asText(b.bytes)) return;
+  if (tokenizer.decode([a.id, b.id]) === toLatin1(a.bytes) + toLatin1(b.bytes)) return;
   throw new LlamaGymError(
     "TOKENIZER_UNSUPPORTED",
     `The tokenizer ${tokenizer.name} puts text between its tokens, so a reply cannot be held to an expression. Use choices.`,

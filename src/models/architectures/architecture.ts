@@ -1,4 +1,4 @@
-import type { DecoderConfig } from "../../nn/config.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
 /**

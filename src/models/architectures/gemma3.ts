@@ -1,11 +1,11 @@
-import type { DecoderConfig, LayerNames, RopeConfig } from "../../nn/config.js";
-import { readActivation } from "./activations.js";
+import type { DecoderConfig, LayerNames, RopeConfig } from "../../engine/nn/decoder-config.js";
+import { readActivation } from "./read-activation.js";
 import type { Architecture } from "./architecture.js";
 import { HuggingFaceConfig } from "./hugging-face-config.js";
-import { layerWindows, readLayerTypes } from "./layer-types.js";
+import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { headNormNames, llamaLayerNames, llamaNetwork } from "./llama-network.js";
 import { readRopeObject, type RopeContext } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /**
  * Gemma 3's text models (Gemma3TextConfig): norms before and after both halves of a layer, 1 added to the norms' weights,
@@ -14,9 +14,12 @@ import { readHeadDim, readSizes } from "./sizes.js";
  */
 export const gemma3: Architecture = (config) => {
   if (config.flag("use_bidirectional_attention", false)) {
-    throw config.unsupported("use_bidirectional_attention", "A model that generates text attends to the past only.");
+    throw config.unsupportedFieldError(
+      "use_bidirectional_attention",
+      "A model that generates text attends to the past only.",
+    );
   }
-  const sizes = readSizes(config, {
+  const sizes = readDimensions(config, {
     vocabSize: 262_208,
     hiddenSize: 2304,
     intermediateSize: 9216,
@@ -26,20 +29,20 @@ export const gemma3: Architecture = (config) => {
     maxPositions: 131_072,
   });
   const headDim = readHeadDim(config, sizes, 256);
-  const attention = config.flag("attention_bias", false);
-  const pattern = config.size("sliding_window_pattern", 6);
+  const attentionBias = config.flag("attention_bias", false);
+  const slidingPattern = config.size("sliding_window_pattern", 6);
   const types = readLayerTypes(config, sizes.layerCount, (layer) =>
-    (layer + 1) % pattern === 0 ? "full_attention" : "sliding_attention",
+    (layer + 1) % slidingPattern === 0 ? "full_attention" : "sliding_attention",
   );
-  const windows = layerWindows(config, types, config.optionalSize("sliding_window", 4096));
+  const windows = getLayerWindows(config, types, config.optionalSize("sliding_window", 4096));
   const [full, sliding] = readRopes(config, { headDim, maxPositions: sizes.maxPositions });
   const network: DecoderConfig = llamaNetwork(config, {
     modelType: "gemma3_text",
     sizes,
     headDim,
     rope: full,
-    biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: false },
-    tied: true,
+    biases: { queryKeyValue: attentionBias, attentionOutput: attentionBias, feedForward: false },
+    tieWordEmbeddings: true,
     paddingToken: 0,
     layer: (layer) => ({
       names: layerNames(layer),
@@ -75,8 +78,8 @@ function layerNames(layer: number): LayerNames {
  */
 function readRopes(config: HuggingFaceConfig, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
   const parameters = config.object("rope_parameters");
-  const given = parameters?.object("full_attention")?.json ?? { rope_type: "default" };
-  const full = { ...given, ...config.object("rope_scaling")?.json };
+  const fullFields = parameters?.object("full_attention")?.json ?? { rope_type: "default" };
+  const full = { ...fullFields, ...config.object("rope_scaling")?.json };
   const owner = parameters === undefined ? "rope_scaling" : "rope_parameters.full_attention";
   return [
     readRopeObject(

@@ -1,22 +1,22 @@
-import type { LayerNames } from "../../nn/config.js";
-import { readActivation } from "./activations.js";
+import type { LayerNames } from "../../engine/nn/decoder-config.js";
+import { readActivation } from "./read-activation.js";
 import type { Architecture } from "./architecture.js";
-import { headName } from "./llama-network.js";
-import { readLayerCount } from "./sizes.js";
+import { getHeadName } from "./llama-network.js";
+import { readLayerCount } from "./model-dimensions.js";
 
 const EMBEDDING = "transformer.wte.weight";
 
 /** GPT-2 and DistilGPT2 (GPT2Config): learned positions, LayerNorm, biases, one module for query, key and value. */
 export const gpt2: Architecture = (config) => {
   if (config.flag("add_cross_attention", false)) {
-    throw config.unsupported("add_cross_attention", "Only models without an encoder are.");
+    throw config.unsupportedFieldError("add_cross_attention", "Only models without an encoder are.");
   }
   const hiddenSize = config.size("n_embd", 768);
   const heads = config.size("n_head", 12);
   const headDim = hiddenSize / heads;
-  if (!Number.isInteger(headDim)) throw config.invalid("n_head", `a divisor of n_embd (${hiddenSize})`);
+  if (!Number.isInteger(headDim)) throw config.invalidFieldError("n_head", `a divisor of n_embd (${hiddenSize})`);
   const attentionScale = config.flag("scale_attn_weights", true) ? headDim ** -0.5 : 1;
-  const byLayer = config.flag("scale_attn_by_inverse_layer_idx", false);
+  const scalesByLayer = config.flag("scale_attn_by_inverse_layer_idx", false);
   const layerCount = readLayerCount(config, "n_layer", 12);
   return {
     modelType: "gpt2",
@@ -31,7 +31,7 @@ export const gpt2: Architecture = (config) => {
       names: layerNames(layer),
       rope: undefined,
       window: undefined,
-      ...(byLayer && { attentionScale: attentionScale / (layer + 1) }),
+      ...(scalesByLayer && { attentionScale: attentionScale / (layer + 1) }),
     })),
     ropes: [],
     norm: { kind: "layer", epsilon: config.positive("layer_norm_epsilon", 1e-5), offset: 0 },
@@ -47,7 +47,7 @@ export const gpt2: Architecture = (config) => {
       embedding: EMBEDDING,
       positions: "transformer.wpe.weight",
       finalNorm: "transformer.ln_f",
-      head: headName(config, true, EMBEDDING),
+      head: getHeadName(config, true, EMBEDDING),
     },
     transposedWeights: true,
   };

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../errors.js";
-import type { JsonObject, JsonValue } from "../../files/json.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonObject, JsonValue } from "../files/json-file.js";
 import { parameterShapes, parseModelConfig } from "./index.js";
 
 const fixture = new URL("../../../test/fixtures/models/architectures.json", import.meta.url);

@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../errors.js";
-import type { JsonObject } from "../../files/json.js";
-import type { DecoderConfig } from "../../nn/config.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonObject } from "../files/json-file.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { Architecture } from "./architecture.js";
 import { gemma3 } from "./gemma3.js";
 import { gpt2 } from "./gpt2.js";
@@ -13,7 +13,7 @@ import { qwen2 } from "./qwen2.js";
 import { qwen3 } from "./qwen3.js";
 import { smollm3 } from "./smollm3.js";
 
-export { adaptableModules, HEAD_MODULE, linearModules, parameterShapes, type AdaptableModule } from "./parameters.js";
+export { targetModules, HEAD_MODULE, linearModules, parameterShapes, type TargetModule } from "./parameter-shapes.js";
 export { matchWeights } from "./match-weights.js";
 
 /** Every architecture under its model_type; a new one is a file and a line here (docs/models.md). */
@@ -41,7 +41,7 @@ export const supportedModelTypes: readonly string[] = Object.keys(architectures)
 export function parseModelConfig(json: JsonObject, path: string): DecoderConfig {
   const config = new HuggingFaceConfig(json, path);
   const modelType = config.text("model_type");
-  if (modelType === undefined) throw config.invalid("model_type", `one of ${supportedModelTypes.join(", ")}`);
+  if (modelType === undefined) throw config.invalidFieldError("model_type", `one of ${supportedModelTypes.join(", ")}`);
   if (!Object.hasOwn(architectures, modelType)) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
@@ -49,9 +49,9 @@ export function parseModelConfig(json: JsonObject, path: string): DecoderConfig 
         "See docs/models.md for adding an architecture.",
     );
   }
-  const quantisation = config.object("quantization_config");
-  if (quantisation !== undefined) {
-    const method = quantisation.text("quant_method") ?? "an unnamed method";
+  const quantization = config.object("quantization_config");
+  if (quantization !== undefined) {
+    const method = quantization.text("quant_method") ?? "an unnamed method";
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `The weights beside ${path} are quantised with ${method}, which is not supported. ` +

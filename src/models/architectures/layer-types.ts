@@ -3,7 +3,7 @@ import type { HuggingFaceConfig } from "./hugging-face-config.js";
 export type LayerType = "full_attention" | "sliding_attention";
 
 /** Names that config.json may give a layer, older ones too. */
-const known: Readonly<Record<string, LayerType>> = {
+const layerTypesByName: Readonly<Record<string, LayerType>> = {
   full_attention: "full_attention",
   attention: "full_attention",
   sliding_attention: "sliding_attention",
@@ -13,21 +13,21 @@ const known: Readonly<Record<string, LayerType>> = {
 export function readLayerTypes(
   config: HuggingFaceConfig,
   layerCount: number,
-  absent: (layer: number) => LayerType,
+  fallback: (layer: number) => LayerType,
 ): readonly LayerType[] {
   const names = config.texts("layer_types");
-  if (names === undefined) return Array.from({ length: layerCount }, (_, layer) => absent(layer));
+  if (names === undefined) return Array.from({ length: layerCount }, (_, layer) => fallback(layer));
   if (names.length !== layerCount) {
-    throw config.invalid("layer_types", `as many names as num_hidden_layers (${layerCount})`);
+    throw config.invalidFieldError("layer_types", `as many names as num_hidden_layers (${layerCount})`);
   }
   return names.map((name) => {
-    if (Object.hasOwn(known, name)) return known[name];
-    throw config.unsupported("layer_types", `Supported: ${Object.keys(known).join(", ")}.`);
+    if (Object.hasOwn(layerTypesByName, name)) return layerTypesByName[name];
+    throw config.unsupportedFieldError("layer_types", `Supported: ${Object.keys(layerTypesByName).join(", ")}.`);
   });
 }
 
 /** Windows of the layers: `sliding_window` where a layer slides. Throws FILE_CORRUPT when one slides and none is given. */
-export function layerWindows(
+export function getLayerWindows(
   config: HuggingFaceConfig,
   types: readonly LayerType[],
   window: number | undefined,
@@ -35,6 +35,6 @@ export function layerWindows(
   return types.map((type) => {
     if (type === "full_attention") return undefined;
     if (window !== undefined) return window;
-    throw config.invalid("sliding_window", `the window of the layers that are "sliding_attention"`);
+    throw config.invalidFieldError("sliding_window", `the window of the layers that are "sliding_attention"`);
   });
 }

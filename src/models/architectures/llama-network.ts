@@ -1,7 +1,13 @@
-import type { DecoderConfig, LayerConfig, LayerNames, LinearBiases, RopeConfig } from "../../nn/config.js";
-import { readActivation } from "./activations.js";
+import type {
+  DecoderConfig,
+  LayerConfig,
+  LayerNames,
+  LinearBiases,
+  RopeConfig,
+} from "../../engine/nn/decoder-config.js";
+import { readActivation } from "./read-activation.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
-import { readPaddingToken, type Sizes } from "./sizes.js";
+import { readPaddingToken, type ModelDimensions } from "./model-dimensions.js";
 
 export const NO_BIASES: LinearBiases = { queryKeyValue: false, attentionOutput: false, feedForward: false };
 
@@ -28,14 +34,14 @@ export function headNormNames(layer: number): Pick<LayerNames, "queryNorm" | "ke
 }
 
 /** What tells one Llama-like network from another. */
-export interface LlamaParts {
+export interface LlamaOptions {
   readonly modelType: string;
-  readonly sizes: Sizes;
+  readonly sizes: ModelDimensions;
   readonly headDim: number;
   readonly rope: RopeConfig;
   readonly biases: LinearBiases;
   /** tie_word_embeddings where config.json does not say. */
-  readonly tied: boolean;
+  readonly tieWordEmbeddings: boolean;
   /** rms_norm_eps where config.json does not say. */
   readonly epsilon?: number;
   /** pad_token_id where config.json does not say; none by default. */
@@ -48,8 +54,8 @@ export interface LlamaParts {
  * Llama's network (Touvron et al. 2023): RMSNorm before attention and before a gated feed-forward part, rotary positions,
  * grouped keys and values.
  */
-export function llamaNetwork(config: HuggingFaceConfig, parts: LlamaParts): DecoderConfig {
-  const { modelType, sizes, headDim, rope, biases } = parts;
+export function llamaNetwork(config: HuggingFaceConfig, options: LlamaOptions): DecoderConfig {
+  const { modelType, sizes, headDim, rope, biases } = options;
   const { layerCount, ...dimensions } = sizes;
   return {
     modelType,
@@ -59,28 +65,28 @@ export function llamaNetwork(config: HuggingFaceConfig, parts: LlamaParts): Deco
       names: llamaLayerNames(layer),
       rope: 0,
       window: undefined,
-      ...parts.layer?.(layer),
+      ...options.layer?.(layer),
     })),
     ropes: [rope],
-    norm: { kind: "rms", epsilon: config.positive("rms_norm_eps", parts.epsilon ?? 1e-6), offset: 0 },
+    norm: { kind: "rms", epsilon: config.positive("rms_norm_eps", options.epsilon ?? 1e-6), offset: 0 },
     activation: readActivation(config, "hidden_act", "silu"),
     parallelResidual: false,
     attentionScale: headDim ** -0.5,
     attentionSoftcap: undefined,
     logitSoftcap: undefined,
     embeddingScale: 1,
-    paddingToken: readPaddingToken(config, sizes.vocabSize, parts.paddingToken),
+    paddingToken: readPaddingToken(config, sizes.vocabSize, options.paddingToken),
     biases,
     names: {
       embedding: "model.embed_tokens.weight",
       finalNorm: "model.norm",
-      head: headName(config, parts.tied, "model.embed_tokens.weight"),
+      head: getHeadName(config, options.tieWordEmbeddings, "model.embed_tokens.weight"),
     },
     transposedWeights: false,
   };
 }
 
 /** The output matrix: that of the embedding where tie_word_embeddings says so. */
-export function headName(config: HuggingFaceConfig, tied: boolean, embedding: string): string {
-  return config.flag("tie_word_embeddings", tied) ? embedding : "lm_head.weight";
+export function getHeadName(config: HuggingFaceConfig, tieByDefault: boolean, embedding: string): string {
+  return config.flag("tie_word_embeddings", tieByDefault) ? embedding : "lm_head.weight";
 }

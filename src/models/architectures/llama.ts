@@ -1,11 +1,11 @@
 import type { Architecture } from "./architecture.js";
 import { llamaNetwork } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /** Llama 1 to 3.3, TinyLlama, SmolLM and SmolLM2 (Transformers' LlamaConfig). */
 export const llama: Architecture = (config) => {
-  const sizes = readSizes(config, {
+  const sizes = readDimensions(config, {
     vocabSize: 32_000,
     hiddenSize: 4096,
     intermediateSize: 11_008,
@@ -14,13 +14,17 @@ export const llama: Architecture = (config) => {
     maxPositions: 2048,
   });
   const headDim = readHeadDim(config, sizes);
-  const attention = config.flag("attention_bias", false);
+  const attentionBias = config.flag("attention_bias", false);
   return llamaNetwork(config, {
     modelType: "llama",
     sizes,
     headDim,
     rope: readRope(config, { headDim, maxPositions: sizes.maxPositions }),
-    biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: config.flag("mlp_bias", false) },
-    tied: false,
+    biases: {
+      queryKeyValue: attentionBias,
+      attentionOutput: attentionBias,
+      feedForward: config.flag("mlp_bias", false),
+    },
+    tieWordEmbeddings: false,
   });
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../../errors.js";
-import type { WeightEntry, WeightFile } from "../../files/weights.js";
-import { elementCount } from "../../tensor/tensor.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { WeightEntry, WeightFile } from "../files/weight-file.js";
+import { countElements } from "../../core/count-elements.js";
 import { matchWeights, parameterShapes, parseModelConfig } from "./index.js";
 
 const sizes = { n_embd: 8, n_layer: 2, n_head: 2, n_positions: 16, vocab_size: 12 };
@@ -12,11 +12,11 @@ const mask = [1, 1, 16, 16];
 function fileOf(tensors: ReadonlyMap<string, readonly number[]>, values: Record<string, number> = {}): WeightFile {
   const entries = new Map<string, WeightEntry>();
   for (const [name, shape] of tensors) {
-    const byteLength = 4 * elementCount(shape);
+    const byteLength = 4 * countElements(shape);
     const place = { file: "m.safetensors", offset: entries.size * 1e6, byteLength, mappable: true };
     entries.set(name, { name, dtype: "F32", shape, ...place });
   }
-  const read = (name: string) => new Float32Array(elementCount(tensors.get(name)!)).fill(values[name] ?? 0);
+  const read = (name: string) => new Float32Array(countElements(tensors.get(name)!)).fill(values[name] ?? 0);
   return {
     path: "m.safetensors",
     entries,

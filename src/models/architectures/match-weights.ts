@@ -1,16 +1,16 @@
-import { LlamaGymError } from "../../errors.js";
-import type { RawWeight, WeightEntry, WeightFile } from "../../files/weights.js";
-import type { DecoderConfig } from "../../nn/config.js";
-import { parameterShapes } from "./parameters.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { RawWeight, WeightEntry, WeightFile } from "../files/weight-file.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { parameterShapes } from "./parameter-shapes.js";
 
 /** The output matrix of every architecture whose output is not tied to its embedding. */
-const HEAD = "lm_head.weight";
+const HEAD_WEIGHT = "lm_head.weight";
 
 /** Tensors that older checkpoints keep although they are no parameters: causal masks and rotary frequencies. */
-const BUFFERS = /(^|\.)(attn\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
+const BUFFER_PATTERN = /(^|\.)(attn\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
 
 /** At most this many tensors are named in a message. */
-const NAMED = 6;
+const MAX_LISTED = 6;
 
 /** A model's weights under the names of its config. */
 export interface MatchedWeights {
@@ -26,7 +26,7 @@ export interface MatchedWeights {
  * Throws one WEIGHTS_MISMATCH that names all missing, unexpected and wrongly shaped tensors.
  */
 export async function matchWeights(config: DecoderConfig, file: WeightFile): Promise<MatchedWeights> {
-  const untied = await untieIfStored(config, file);
+  const untied = await untieIfDifferent(config, file);
   const names = findNames(untied, file);
   return { config: untied, weights: new RenamedWeights(file, names) };
 }
@@ -36,10 +36,10 @@ function findNames(config: DecoderConfig, file: WeightFile): Map<string, string>
   const shapes = parameterShapes(config);
   const names = new Map<string, string>();
   const missing: string[] = [];
-  const misshapen: string[] = [];
+  const wrongShapes: string[] = [];
   const used = new Set<string>();
   for (const [name, shape] of shapes) {
-    const stored = storedName(config, file, name);
+    const stored = findStoredName(config, file, name);
     if (stored === undefined) {
       missing.push(`${name} [${shape.join(", ")}]`);
       continue;
@@ -47,27 +47,28 @@ function findNames(config: DecoderConfig, file: WeightFile): Map<string, string>
     used.add(stored);
     names.set(name, stored);
     const found = file.entries.get(stored)!.shape;
-    if (!sameShape(found, shape)) misshapen.push(`${stored} is [${found.join(", ")}], expected [${shape.join(", ")}]`);
+    if (!isSameShape(found, shape))
+      wrongShapes.push(`${stored} is [${found.join(", ")}], expected [${shape.join(", ")}]`);
   }
-  const head = storedName(config, file, HEAD);
+  const head = findStoredName(config, file, HEAD_WEIGHT);
   if (head !== undefined) used.add(head);
-  const unexpected = [...file.entries.keys()].filter((name) => !used.has(name) && !BUFFERS.test(name));
-  if (missing.length + unexpected.length + misshapen.length === 0) return names;
+  const unexpected = [...file.entries.keys()].filter((name) => !used.has(name) && !BUFFER_PATTERN.test(name));
+  if (missing.length + unexpected.length + wrongShapes.length === 0) return names;
   throw new LlamaGymError(
     "WEIGHTS_MISMATCH",
     `The tensors in ${file.path} are not those of the ${config.modelType} model that its config describes` +
-      `${listed("missing", missing)}${listed("unexpected", unexpected)}${listed("of another shape", misshapen)}. ` +
+      `${formatList("missing", missing)}${formatList("unexpected", unexpected)}${formatList("of another shape", wrongShapes)}. ` +
       "Check that config and weights belong together.",
   );
 }
 
 /** A parameter's name in the file: as it is, without the base model's prefix, or, for a tied embedding, the output's. */
-function storedName(config: DecoderConfig, file: WeightFile, name: string): string | undefined {
+function findStoredName(config: DecoderConfig, file: WeightFile, name: string): string | undefined {
   const { embedding, head } = config.names;
   const prefix = embedding.slice(0, embedding.indexOf(".") + 1);
   const candidates = [name];
   if (name.startsWith(prefix)) candidates.push(name.slice(prefix.length));
-  if (name === embedding && head === embedding) candidates.push(HEAD);
+  if (name === embedding && head === embedding) candidates.push(HEAD_WEIGHT);
   return candidates.find((candidate) => file.entries.has(candidate));
 }
 
@@ -75,30 +76,31 @@ function storedName(config: DecoderConfig, file: WeightFile, name: string): stri
  * A file may hold an output matrix although its config says that it is tied to the embedding. As in Transformers, the
  * two are tied only where they are equal.
  */
-async function untieIfStored(config: DecoderConfig, file: WeightFile): Promise<DecoderConfig> {
+async function untieIfDifferent(config: DecoderConfig, file: WeightFile): Promise<DecoderConfig> {
   const { embedding, head } = config.names;
-  const stored = storedName(config, file, embedding);
-  if (head !== embedding || stored === undefined || stored === HEAD || !file.entries.has(HEAD)) return config;
-  if (await sameTensor(file, stored, HEAD)) return config;
-  return { ...config, names: { ...config.names, head: HEAD } };
+  const stored = findStoredName(config, file, embedding);
+  if (head !== embedding || stored === undefined || stored === HEAD_WEIGHT || !file.entries.has(HEAD_WEIGHT))
+    return config;
+  if (await isSameTensor(file, stored, HEAD_WEIGHT)) return config;
+  return { ...config, names: { ...config.names, head: HEAD_WEIGHT } };
 }
 
-async function sameTensor(file: WeightFile, one: string, other: string): Promise<boolean> {
+async function isSameTensor(file: WeightFile, one: string, other: string): Promise<boolean> {
   const [a, b] = [file.entries.get(one)!, file.entries.get(other)!];
-  if (a.dtype !== b.dtype || !sameShape(a.shape, b.shape)) return false;
+  if (a.dtype !== b.dtype || !isSameShape(a.shape, b.shape)) return false;
   if (a.file === b.file && a.offset === b.offset) return true;
   const [left, right] = [await file.readRaw(one), await file.readRaw(other)];
   return Buffer.compare(left.bytes, right.bytes) === 0;
 }
 
-function sameShape(one: readonly number[], other: readonly number[]): boolean {
+function isSameShape(one: readonly number[], other: readonly number[]): boolean {
   return one.length === other.length && one.every((size, i) => size === other[i]);
 }
 
-function listed(kind: string, items: readonly string[]): string {
+function formatList(kind: string, items: readonly string[]): string {
   if (items.length === 0) return "";
-  const rest = items.length > NAMED ? ` and ${items.length - NAMED} more` : "";
-  return `; ${kind}: ${items.slice(0, NAMED).join(", ")}${rest}`;
+  const omitted = items.length > MAX_LISTED ? ` and ${items.length - MAX_LISTED} more` : "";
+  return `; ${kind}: ${items.slice(0, MAX_LISTED).join(", ")}${omitted}`;
 }
 
 /** A weight file seen under other names, and without the tensors that have none. */

@@ -1,11 +1,11 @@
 import type { Architecture } from "./architecture.js";
 import { llamaNetwork, NO_BIASES } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /** Mistral 7B and later ones (MistralConfig): Llama with a sliding window on every layer, unless it is null. */
 export const mistral: Architecture = (config) => {
-  const sizes = readSizes(config, {
+  const sizes = readDimensions(config, {
     vocabSize: 32_000,
     hiddenSize: 4096,
     intermediateSize: 14_336,
@@ -22,7 +22,7 @@ export const mistral: Architecture = (config) => {
     headDim,
     rope: readRope(config, { headDim, maxPositions: sizes.maxPositions }),
     biases: NO_BIASES,
-    tied: false,
+    tieWordEmbeddings: false,
     layer: () => ({ window }),
   });
 };

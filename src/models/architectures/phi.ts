@@ -1,9 +1,9 @@
-import type { LayerNames } from "../../nn/config.js";
-import { readActivation } from "./activations.js";
+import type { LayerNames } from "../../engine/nn/decoder-config.js";
+import { readActivation } from "./read-activation.js";
 import type { Architecture } from "./architecture.js";
-import { headName } from "./llama-network.js";
+import { getHeadName } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readPaddingToken, readSizes } from "./sizes.js";
+import { readHeadDim, readPaddingToken, readDimensions } from "./model-dimensions.js";
 
 const EMBEDDING = "model.embed_tokens.weight";
 
@@ -12,7 +12,7 @@ const EMBEDDING = "model.embed_tokens.weight";
  * rotary positions on a part of each head.
  */
 export const phi: Architecture = (config) => {
-  const { layerCount, ...sizes } = readSizes(config, {
+  const { layerCount, ...sizes } = readDimensions(config, {
     vocabSize: 51_200,
     hiddenSize: 2048,
     intermediateSize: 8192,
@@ -31,7 +31,7 @@ export const phi: Architecture = (config) => {
       rope: 0,
       window: undefined,
     })),
-    ropes: [readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultPartial: 0.5 })],
+    ropes: [readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultPartialRotaryFactor: 0.5 })],
     norm: { kind: "layer", epsilon: config.positive("layer_norm_eps", 1e-5), offset: 0 },
     activation: readActivation(config, "hidden_act", "geluTanh"),
     parallelResidual: true,
@@ -44,7 +44,7 @@ export const phi: Architecture = (config) => {
     names: {
       embedding: EMBEDDING,
       finalNorm: "model.final_layernorm",
-      head: headName(config, false, EMBEDDING),
+      head: getHeadName(config, false, EMBEDDING),
       headBias: "lm_head.bias",
     },
     transposedWeights: false,

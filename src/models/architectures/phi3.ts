@@ -1,15 +1,15 @@
-import type { LayerNames } from "../../nn/config.js";
+import type { LayerNames } from "../../engine/nn/decoder-config.js";
 import type { Architecture } from "./architecture.js";
 import { llamaNetwork, NO_BIASES } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /**
  * Phi 3, 3.5 and 4 (Phi3Config): Llama with one module for query, key and value, one for gate and up, LongRoPE for long
  * texts, and rotary positions on a part of each head in Phi-4-mini.
  */
 export const phi3: Architecture = (config) => {
-  const sizes = readSizes(config, {
+  const sizes = readDimensions(config, {
     vocabSize: 32_064,
     hiddenSize: 3072,
     intermediateSize: 8192,
@@ -26,12 +26,12 @@ export const phi3: Architecture = (config) => {
     rope: readRope(config, {
       headDim,
       maxPositions: sizes.maxPositions,
-      defaultPartial: 1,
+      defaultPartialRotaryFactor: 1,
       defaultOriginalLength: 4096,
       aliases: { su: "longrope", yarn: "longrope" },
     }),
     biases: NO_BIASES,
-    tied: false,
+    tieWordEmbeddings: false,
     paddingToken: 32_000,
     epsilon: 1e-5,
     layer: (layer) => ({ window, names: layerNames(layer) }),

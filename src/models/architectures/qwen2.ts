@@ -1,12 +1,12 @@
 import type { Architecture } from "./architecture.js";
 import { llamaNetwork } from "./llama-network.js";
-import { qwenWindows } from "./qwen-windows.js";
+import { readQwenWindows } from "./qwen-windows.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /** Qwen 2 and 2.5 (Qwen2Config): Llama with biases on queries, keys and values. */
 export const qwen2: Architecture = (config) => {
-  const sizes = readSizes(config, {
+  const sizes = readDimensions(config, {
     vocabSize: 151_936,
     hiddenSize: 4096,
     intermediateSize: 22_016,
@@ -16,14 +16,14 @@ export const qwen2: Architecture = (config) => {
     maxPositions: 32_768,
   });
   const headDim = readHeadDim(config, sizes);
-  const windows = qwenWindows(config, sizes.layerCount);
+  const windows = readQwenWindows(config, sizes.layerCount);
   return llamaNetwork(config, {
     modelType: "qwen2",
     sizes,
     headDim,
     rope: readRope(config, { headDim, maxPositions: sizes.maxPositions }),
     biases: { queryKeyValue: true, attentionOutput: false, feedForward: false },
-    tied: false,
+    tieWordEmbeddings: false,
     layer: (layer) => ({ window: windows[layer] }),
   });
 };

@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../errors.js";
-import type { RopeConfig, RopeScaling } from "../../nn/config.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { RopeConfig, RopeScaling } from "../../engine/nn/decoder-config.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
 /** What an architecture knows about its rotary embedding besides the fields of config.json. */
@@ -9,7 +9,7 @@ export interface RopeContext {
   /** theta where config.json gives none; Transformers' default is 10,000. */
   readonly defaultTheta?: number;
   /** The part of a head that turns where config.json does not say; undefined: all of it, whatever config.json says. */
-  readonly defaultPartial?: number;
+  readonly defaultPartialRotaryFactor?: number;
   /** The length trained on where config.json does not say; Transformers takes max_position_embeddings. */
   readonly defaultOriginalLength?: number;
   /** Other names for scaling kinds that old files of this architecture use. */
@@ -22,9 +22,9 @@ export interface RopeContext {
  */
 export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeConfig {
   const scaling = config.object("rope_scaling");
-  const given =
+  const ropeFields =
     scaling !== undefined && Object.keys(scaling.json).length > 0 ? scaling : config.object("rope_parameters");
-  return readRopeObject(config, given, config.positive("rope_theta", context.defaultTheta ?? 10_000), context);
+  return readRopeObject(config, ropeFields, config.positive("rope_theta", context.defaultTheta ?? 10_000), context);
 }
 
 /** One object of rope fields, or undefined for the default kind; `theta` stands where the object has none. */
@@ -45,19 +45,19 @@ export function readRopeObject(
 function readRotaryDim(
   config: HuggingFaceConfig,
   fields: HuggingFaceConfig | undefined,
-  { headDim, defaultPartial }: RopeContext,
+  { headDim, defaultPartialRotaryFactor }: RopeContext,
 ): number {
-  let part = 1;
-  if (defaultPartial !== undefined) {
-    const outer = config.positive("partial_rotary_factor", defaultPartial);
-    part = fields?.positive("partial_rotary_factor", outer) ?? outer;
+  let partialFactor = 1;
+  if (defaultPartialRotaryFactor !== undefined) {
+    const configFactor = config.positive("partial_rotary_factor", defaultPartialRotaryFactor);
+    partialFactor = fields?.positive("partial_rotary_factor", configFactor) ?? configFactor;
   }
-  const rotaryDim = Math.floor(headDim * part);
+  const rotaryDim = Math.floor(headDim * partialFactor);
   if (rotaryDim >= 2 && rotaryDim % 2 === 0 && rotaryDim <= headDim) return rotaryDim;
   throw new LlamaGymError(
     "MODEL_UNSUPPORTED",
     `${config.path} asks for rotary positions on ${rotaryDim} of a head's ${headDim} dimensions ` +
-      `(partial_rotary_factor ${part}). Supported: an even number from 2 to head_dim.`,
+      `(partial_rotary_factor ${partialFactor}). Supported: an even number from 2 to head_dim.`,
   );
 }
 
@@ -68,7 +68,7 @@ type ScalingReader = (
   context: RopeContext,
 ) => RopeScaling;
 
-const readers: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
+const scalingReaders: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
   default: () => ({ kind: "default" }),
   linear: (_, fields) => ({ kind: "linear", factor: fields.positive("factor") }),
   dynamic: (_config, fields, _rotaryDim, { maxPositions }) => ({
@@ -85,7 +85,7 @@ const readers: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
       originalLength,
       betaFast: fields.positive("beta_fast", 32),
       betaSlow: fields.positive("beta_slow", 1),
-      attentionFactor: fields.optionalPositive("attention_factor") ?? yarnAttentionFactor(fields, factor),
+      attentionFactor: fields.optionalPositive("attention_factor") ?? computeYarnAttentionFactor(fields, factor),
       truncate: fields.flag("truncate", true),
     };
   },
@@ -118,30 +118,32 @@ function readScaling(
 ): RopeScaling {
   const name = fields.text("rope_type") ?? fields.text("type") ?? "default";
   const kind = context.aliases?.[name] ?? name;
-  if (Object.hasOwn(readers, kind)) return readers[kind as RopeScaling["kind"]](config, fields, rotaryDim, context);
-  throw fields.unsupported(
+  if (Object.hasOwn(scalingReaders, kind))
+    return scalingReaders[kind as RopeScaling["kind"]](config, fields, rotaryDim, context);
+  throw fields.unsupportedFieldError(
     fields.has("rope_type") ? "rope_type" : "type",
-    `Supported: ${Object.keys(readers).join(", ")}.`,
+    `Supported: ${Object.keys(scalingReaders).join(", ")}.`,
   );
 }
 
 /** A field beside the rope's object wins over one inside it, as in Transformers. */
 function readOriginalLength(config: HuggingFaceConfig, fields: HuggingFaceConfig, context: RopeContext): number {
   const field = "original_max_position_embeddings";
-  const absent = context.defaultOriginalLength ?? context.maxPositions;
-  return config.optionalSize(field) ?? fields.size(field, absent);
+  const fallback = context.defaultOriginalLength ?? context.maxPositions;
+  return config.optionalSize(field) ?? fields.size(field, fallback);
 }
 
 /** YaRN's factor on cos and sin (Peng et al. 2023, eq. 22), in DeepSeek's form where both mscales are given. */
-function yarnAttentionFactor(fields: HuggingFaceConfig, factor: number): number {
-  const mscale = (weight: number) => (factor <= 1 ? 1 : 0.1 * weight * Math.log(factor) + 1);
-  const [over, under] = ["mscale", "mscale_all_dim"].map((field) => fields.json[field]);
-  const both = typeof over === "number" && typeof under === "number" && over !== 0 && under !== 0;
-  return both ? mscale(over) / mscale(under) : mscale(1);
+function computeYarnAttentionFactor(fields: HuggingFaceConfig, factor: number): number {
+  const getMscale = (weight: number) => (factor <= 1 ? 1 : 0.1 * weight * Math.log(factor) + 1);
+  const [mscaleField, mscaleAllDim] = ["mscale", "mscale_all_dim"].map((field) => fields.json[field]);
+  const hasBoth =
+    typeof mscaleField === "number" && typeof mscaleAllDim === "number" && mscaleField !== 0 && mscaleAllDim !== 0;
+  return hasBoth ? getMscale(mscaleField) / getMscale(mscaleAllDim) : getMscale(1);
 }
 
 function readFactors(fields: HuggingFaceConfig, field: string, length: number): readonly number[] {
   const factors = fields.numbers(field);
   if (factors?.length === length && factors.every((factor) => factor > 0)) return factors;
-  throw fields.invalid(field, `a list of ${length} numbers above 0, one for each pair of rotary dimensions`);
+  throw fields.invalidFieldError(field, `a list of ${length} numbers above 0, one for each pair of rotary dimensions`);
 }

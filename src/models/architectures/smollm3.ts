@@ -1,13 +1,13 @@
 import type { Architecture } from "./architecture.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
-import { layerWindows, readLayerTypes } from "./layer-types.js";
+import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { llamaNetwork } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readSizes } from "./sizes.js";
+import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /** SmolLM 3 (SmolLM3Config): Llama in which every fourth layer has no positions. */
 export const smollm3: Architecture = (config) => {
-  const sizes = readSizes(config, {
+  const sizes = readDimensions(config, {
     vocabSize: 128_256,
     hiddenSize: 2048,
     intermediateSize: 11_008,
@@ -17,23 +17,27 @@ export const smollm3: Architecture = (config) => {
     maxPositions: 32_768,
   });
   const headDim = readHeadDim(config, sizes);
-  const attention = config.flag("attention_bias", false);
-  const turning = readRotaryLayers(config, sizes.layerCount);
+  const attentionBias = config.flag("attention_bias", false);
+  const hasRope = readRotaryLayers(config, sizes.layerCount);
   const window = config.optionalSize("sliding_window");
-  const slides = config.flag("use_sliding_window", false) && window !== undefined;
+  const usesSlidingWindow = config.flag("use_sliding_window", false) && window !== undefined;
   const types = readLayerTypes(config, sizes.layerCount, (layer) =>
-    slides && !turning[layer] ? "sliding_attention" : "full_attention",
+    usesSlidingWindow && !hasRope[layer] ? "sliding_attention" : "full_attention",
   );
-  const windows = layerWindows(config, types, window);
+  const windows = getLayerWindows(config, types, window);
   return llamaNetwork(config, {
     modelType: "smollm3",
     sizes,
     headDim,
     rope: readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultTheta: 2_000_000 }),
-    biases: { queryKeyValue: attention, attentionOutput: attention, feedForward: config.flag("mlp_bias", false) },
-    tied: true,
+    biases: {
+      queryKeyValue: attentionBias,
+      attentionOutput: attentionBias,
+      feedForward: config.flag("mlp_bias", false),
+    },
+    tieWordEmbeddings: true,
     paddingToken: 128_004,
-    layer: (layer) => ({ rope: turning[layer] ? 0 : undefined, window: windows[layer] }),
+    layer: (layer) => ({ rope: hasRope[layer] ? 0 : undefined, window: windows[layer] }),
   });
 };
 
@@ -45,5 +49,5 @@ function readRotaryLayers(config: HuggingFaceConfig, layerCount: number): readon
     return Array.from({ length: layerCount }, (_, layer) => (layer + 1) % interval !== 0);
   }
   if (list.length >= layerCount) return list.slice(0, layerCount).map((value) => value !== 0);
-  throw config.invalid("no_rope_layers", `a list of 0 or 1 for each of the ${layerCount} layers`);
+  throw config.invalidFieldError("no_rope_layers", `a list of 0 or 1 for each of the ${layerCount} layers`);
 }

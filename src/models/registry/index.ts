@@ -1,10 +1,10 @@
-export type { ModelDefaults, ModelEntry } from "./entry.js";
-export { countParameters, estimateMemory, type MemoryUse } from "../memory.js";
+export type { ModelDefaults, ModelEntry } from "./model-entry.js";
+export { countParameters, estimateModelMemory, type MemoryUsage } from "../weights/estimate-model-memory.js";
 export {
   findModel,
   modelFamily,
   registeredModels,
   registerModel,
-  type FoundModel,
+  type RegistryMatch,
   type RegisteredModel,
-} from "./registry.js";
+} from "./model-registry.js";

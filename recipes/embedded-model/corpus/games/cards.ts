@@ -1,8 +1,8 @@
 import { make } from "../../../../src/envs/index.js";
-import type { RandomStream } from "../../../../src/tensor/random.js";
-import { WHOLE } from "../number-text.js";
-import { quantity, type Quantity } from "../quantities.js";
-import { paraphrase, yesOrNo, type DrawGame, type Fact } from "./game.js";
+import type { RandomStream } from "../../../../src/core/random/random-stream.js";
+import { INTEGER_STYLE } from "../number-text.js";
+import { makeQuantity, type Quantity } from "../quantities.js";
+import { paraphrase, yesOrNo, type ScenarioSampler, type Fact } from "./game.js";
 
 const OPENINGS = [
   "You are an expert blackjack player.",
@@ -34,7 +34,7 @@ interface Hand {
 }
 
 /** Ways to tell a hand; the first does not tell all of it. */
-const TELLINGS: readonly ((hand: Hand) => string)[] = [
+const HAND_TEMPLATES: readonly ((hand: Hand) => string)[] = [
   ({ sum }) => `Your current total is ${sum}`,
   ({ sum, dealer, usable }) =>
     `Your current total is ${sum}. The dealer shows ${dealer === 1 ? "ace" : dealer}. You have ${usable ? "a" : "no"} usable ace.`,
@@ -44,37 +44,37 @@ const TELLINGS: readonly ((hand: Hand) => string)[] = [
 ];
 
 /** Blackjack, over all hands, in the environment's words and in others. */
-export function cardGames(): readonly DrawGame[] {
+export function cardScenarios(): readonly ScenarioSampler[] {
   const form = make("Blackjack-v1").text!;
-  const own: DrawGame = () => ({
+  const registered: ScenarioSampler = () => ({
     id: "Blackjack-v1",
     system: form.systemPrompt,
-    moment: (random) => {
+    observe: (random) => {
       const hand = drawHand(random);
       const text = form.formatObservation([hand.sum, hand.dealer, hand.usable ? 1 : 0], {});
-      return { text, replies: WORDS[0], quantities: quantities(hand), facts: facts(hand) };
+      return { text, validCompletions: WORDS[0], quantities: quantities(hand), facts: facts(hand) };
     },
   });
-  return [own, inOtherWords];
+  return [registered, paraphrasedBlackjack];
 }
 
-const inOtherWords: DrawGame = (random) => {
+const paraphrasedBlackjack: ScenarioSampler = (random) => {
   const words = random.choice(WORDS);
-  const telling = random.choice(TELLINGS);
+  const telling = random.choice(HAND_TEMPLATES);
   const asks = random.random() < 0.3;
   // A prompt that names no actions, as LlamaGym's first example: these are the usual ones.
   const bare = words === WORDS[0] && random.random() < 0.3;
   return {
     id: "Blackjack-v1",
     system: bare ? random.choice(OPENINGS) : paraphrase(OPENINGS, DETAILS, words, random),
-    moment: (random) => {
+    observe: (random) => {
       const hand = drawHand(random);
       const told = telling(hand);
       const text = asks ? `${told.replace(/[^.]$/, "$&.")} ${words[1]} or ${words[0]}?` : told;
-      const tellsAll = telling !== TELLINGS[0];
+      const tellsAll = telling !== HAND_TEMPLATES[0];
       return tellsAll
-        ? { text, replies: words, quantities: quantities(hand), facts: facts(hand) }
-        : { text, replies: words, quantities: quantities(hand).slice(0, 1) };
+        ? { text, validCompletions: words, quantities: quantities(hand), facts: facts(hand) }
+        : { text, validCompletions: words, quantities: quantities(hand).slice(0, 1) };
     },
   };
 };
@@ -85,8 +85,8 @@ function drawHand(random: RandomStream): Hand {
 }
 
 function quantities({ sum, dealer }: Hand): Quantity[] {
-  const total = quantity("your total", sum, [4, 21], WHOLE);
-  return dealer === 1 ? [total] : [total, quantity("the dealer's card", dealer, [2, 10], WHOLE)];
+  const total = makeQuantity("your total", sum, [4, 21], INTEGER_STYLE);
+  return dealer === 1 ? [total] : [total, makeQuantity("the dealer's card", dealer, [2, 10], INTEGER_STYLE)];
 }
 
 function facts({ sum, dealer, usable }: Hand): Fact[] {

@@ -1,7 +1,7 @@
 import { make } from "../../../../src/envs/index.js";
-import { rounded, spread, written } from "../number-text.js";
-import { quantity } from "../quantities.js";
-import { paraphrase, type DrawGame } from "./game.js";
+import { roundToStyle, drawSpread, formatNumber } from "../number-text.js";
+import { makeQuantity } from "../quantities.js";
+import { paraphrase, type ScenarioSampler } from "./game.js";
 
 interface Reading {
   readonly name: string;
@@ -9,7 +9,7 @@ interface Reading {
   readonly decimals: number;
 }
 
-interface ControlGame {
+interface ControlTask {
   readonly id: string;
   readonly readings: readonly Reading[];
   /** The environment's observation with these readings; they themselves unless given. */
@@ -29,7 +29,7 @@ const CAR: readonly Reading[] = [
   { name: "velocity", limit: 0.07, decimals: 4 },
 ];
 
-const GAMES: readonly ControlGame[] = [
+const GAMES: readonly ControlTask[] = [
   {
     id: "CartPole-v1",
     readings: [
@@ -81,42 +81,42 @@ const GAMES: readonly ControlGame[] = [
 ];
 
 /** Gymnasium's classic control environments; numbers with and without plus signs. */
-export function controlGames(): readonly DrawGame[] {
-  return GAMES.map(drawGame);
+export function controlScenarios(): readonly ScenarioSampler[] {
+  return GAMES.map(makeScenarioSampler);
 }
 
-function drawGame({
+function makeScenarioSampler({
   id,
   readings,
   observation = (same) => same,
   openings,
   details = [],
   force,
-}: ControlGame): DrawGame {
+}: ControlTask): ScenarioSampler {
   const form = make(id).text!;
   const names = form.choices as readonly string[];
-  const replies = force === undefined ? names : forces(force);
+  const validCompletions = force === undefined ? names : listForces(force);
   return (random) => {
     const plus = id !== "CartPole-v1" || random.random() < 0.7;
     const own = openings === undefined || random.random() < 0.5;
     return {
       id,
       system: own ? form.systemPrompt : paraphrase(openings, details, names, random),
-      moment: (random) => {
+      observe: (random) => {
         const quantities = readings.map(({ name, limit, decimals }) => {
           const style = { decimals, plus };
-          return quantity(`the ${name}`, rounded(spread(random, limit), style), [-limit, limit], style);
+          return makeQuantity(`the ${name}`, roundToStyle(drawSpread(random, limit), style), [-limit, limit], style);
         });
         const values = observation(quantities.map(({ value }) => value));
         const text = form.formatObservation(Float32Array.from(values), {});
-        return { text: plus ? text : text.replaceAll("+", ""), replies, quantities };
+        return { text: plus ? text : text.replaceAll("+", ""), validCompletions, quantities };
       },
     };
   };
 }
 
 /** All forces of two decimals. */
-function forces(limit: number): readonly string[] {
+function listForces(limit: number): readonly string[] {
   const style = { decimals: 2, plus: true };
-  return Array.from({ length: 200 * limit + 1 }, (_, i) => written((i - 100 * limit) / 100, style));
+  return Array.from({ length: 200 * limit + 1 }, (_, i) => formatNumber((i - 100 * limit) / 100, style));
 }

@@ -1,64 +1,74 @@
 import { FROZEN_LAKE_MAPS, generateRandomMap, make } from "../../../../src/envs/index.js";
-import { frozenLakeText } from "../../../../src/envs/toy-text/frozen-lake-text.js";
-import { WHOLE } from "../number-text.js";
-import { quantity } from "../quantities.js";
-import { paraphrase, yesOrNo, type DrawGame, type Fact } from "./game.js";
+import { createFrozenLakeText } from "../../../../src/envs/toy-text/frozen-lake-text.js";
+import { INTEGER_STYLE } from "../number-text.js";
+import { makeQuantity } from "../quantities.js";
+import { paraphrase, yesOrNo, type ScenarioSampler, type Fact } from "./game.js";
 
 const CLIFF = { rows: 4, columns: 12 };
 const TAXI_STATES = 500;
 
 /** FrozenLake (the registered maps and random ones), CliffWalking and Taxi, over all places. */
-export function gridGames(): readonly DrawGame[] {
+export function gridScenarios(): readonly ScenarioSampler[] {
   return [frozenLake, cliffWalking(), taxi()];
 }
 
-const frozenLake: DrawGame = (random) => {
+const frozenLake: ScenarioSampler = (random) => {
   const size = random.choice([4, 4, 8, random.integers(3, 10)]);
   const registered = random.random() < 0.3 ? FROZEN_LAKE_MAPS[`${size}x${size}`] : undefined;
   const map = registered ?? generateRandomMap(size, random.uniform(0.5, 0.9), random.integers(2 ** 31));
-  const form = frozenLakeText(map, random.random() < 0.6);
-  const replies = form.choices as readonly string[];
+  const form = createFrozenLakeText(map, random.random() < 0.6);
+  const validCompletions = form.choices as readonly string[];
   const openings = ["Cross the frozen lake to the goal.", "You walk on a frozen lake.", "Find the goal on the ice."];
   const details = ["Avoid the holes.", "The ice is slippery.", "Rows and columns count from 0."];
   return {
     id: "FrozenLake-v1",
-    system: random.random() < 0.5 ? form.systemPrompt : paraphrase(openings, details, replies, random),
-    moment: (random) => {
+    system: random.random() < 0.5 ? form.systemPrompt : paraphrase(openings, details, validCompletions, random),
+    observe: (random) => {
       const state = random.integers(size * size);
       const text = form.formatObservation(state, {});
-      return { text, replies, quantities: place(state, size, size - 1), facts: around(text) };
+      return {
+        text,
+        validCompletions,
+        quantities: positionQuantities(state, size, size - 1),
+        facts: surroundingFacts(text),
+      };
     },
   };
 };
 
-function cliffWalking(): DrawGame {
+function cliffWalking(): ScenarioSampler {
   const forms = ["CliffWalking-v1", "CliffWalkingSlippery-v1"].map((id) => make(id).text!);
   const openings = ["Walk to the goal.", "You walk along a cliff.", "Find the way to the goal past the cliff."];
   const details = ["The goal is at row 3, column 11.", "Do not fall.", "Take few steps."];
   return (random) => {
     const form = random.choice(forms);
-    const replies = form.choices as readonly string[];
+    const validCompletions = form.choices as readonly string[];
     return {
       id: "CliffWalking-v1",
-      system: random.random() < 0.5 ? form.systemPrompt : paraphrase(openings, details, replies, random),
-      moment: (random) => {
+      system: random.random() < 0.5 ? form.systemPrompt : paraphrase(openings, details, validCompletions, random),
+      observe: (random) => {
         const state = random.integers(CLIFF.rows * CLIFF.columns);
         const text = form.formatObservation(state, {});
-        return { text, replies, quantities: place(state, CLIFF.columns, CLIFF.columns - 1), facts: around(text) };
+        return {
+          text,
+          validCompletions,
+          quantities: positionQuantities(state, CLIFF.columns, CLIFF.columns - 1),
+          facts: surroundingFacts(text),
+        };
       },
     };
   };
 }
 
-function place(state: number, columns: number, limit: number) {
+function positionQuantities(state: number, columns: number, limit: number) {
   return [
-    quantity("the row", Math.floor(state / columns), [0, limit], WHOLE),
-    quantity("the column", state % columns, [0, limit], WHOLE),
+    makeQuantity("the row", Math.floor(state / columns), [0, limit], INTEGER_STYLE),
+    makeQuantity("the column", state % columns, [0, limit], INTEGER_STYLE),
   ];
 }
 
 /** What lies in each direction, from "Left edge, down ice, right hole, up ice." */
-function around(text: string): Fact[] {
+function surroundingFacts(text: string): Fact[] {
   const tiles = [...text.matchAll(/\b(left|right|up|down) (\w+)/gi)].map(([, side, tile]) => ({
     side: side.toLowerCase(),
     tile,
@@ -82,22 +92,22 @@ function around(text: string): Fact[] {
   ];
 }
 
-function taxi(): DrawGame {
+function taxi(): ScenarioSampler {
   const form = make("Taxi-v4").text!;
-  const replies = form.choices as readonly string[];
+  const validCompletions = form.choices as readonly string[];
   const openings = ["You drive a taxi.", "Drive the taxi to the passenger, then to the destination."];
   const details = ["Rows count from north to south.", "Pick up the passenger and drop off at the destination."];
   return (random) => ({
     id: "Taxi-v4",
-    system: random.random() < 0.5 ? form.systemPrompt : paraphrase(openings, details, replies, random),
-    moment: (random) => {
+    system: random.random() < 0.5 ? form.systemPrompt : paraphrase(openings, details, validCompletions, random),
+    observe: (random) => {
       const text = form.formatObservation(random.integers(TAXI_STATES), {});
       const [row, column] = [...text.matchAll(/\d/g)].map(([digit]) => Number(digit));
       const quantities = [
-        quantity("the taxi's row", row, [0, 4], WHOLE),
-        quantity("the taxi's column", column, [0, 4], WHOLE),
+        makeQuantity("the taxi's row", row, [0, 4], INTEGER_STYLE),
+        makeQuantity("the taxi's column", column, [0, 4], INTEGER_STYLE),
       ];
-      return { text, replies, quantities, facts: taxiFacts(text) };
+      return { text, validCompletions, quantities, facts: taxiFacts(text) };
     },
   });
 }
@@ -115,8 +125,8 @@ function taxiFacts(text: string): Fact[] {
     { skill: "look up", question: "Is the passenger in the taxi?", answer: yesOrNo(rider[2] === undefined) },
     { skill: "positions", question: "Is the taxi at the destination?", answer: yesOrNo(taxiPlace === destination) },
     { skill: "positions", question: "Is the taxi at the passenger?", answer: yesOrNo(taxiPlace === rider[2]) },
-    ...towards("the passenger", taxiPlace, passenger),
-    ...towards("the destination", taxiPlace, destination),
+    ...directionFacts("the passenger", taxiPlace, passenger),
+    ...directionFacts("the destination", taxiPlace, destination),
     ...["south", "north", "east", "west"].map((side) => ({
       skill: "look up",
       question: `Is ${side} open?`,
@@ -126,7 +136,7 @@ function taxiFacts(text: string): Fact[] {
 }
 
 /** On which side of the taxi something lies; nothing for what has no place of its own. */
-function towards(what: string, from: string, to: string): Fact[] {
+function directionFacts(what: string, from: string, to: string): Fact[] {
   const [[fromRow, fromColumn], [row, column]] = [from, to].map((place) => (place.match(/\d/g) ?? []).map(Number));
   if (row === undefined) return [];
   const fact = (side: string, lies: boolean) => ({

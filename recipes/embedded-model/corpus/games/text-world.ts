@@ -1,7 +1,7 @@
 import { make } from "../../../../src/envs/index.js";
-import type { RandomStream } from "../../../../src/tensor/random.js";
-import { yesOrNo, type DrawGame, type Fact } from "./game.js";
-import { playedMoments, type PlayedMoment } from "./played.js";
+import type { RandomStream } from "../../../../src/core/random/random-stream.js";
+import { yesOrNo, type ScenarioSampler, type Fact } from "./game.js";
+import { recordObservations, type RecordedObservation } from "./played.js";
 
 const OPENINGS = [
   "You are playing a text adventure.",
@@ -24,33 +24,33 @@ const GAMES = 150;
 const MOVES = 12;
 
 /** Text adventures that were played at random. */
-export function textWorldGames(): readonly DrawGame[] {
+export function textWorldScenarios(): readonly ScenarioSampler[] {
   const envs = HOUSES.map((options) => make("TextWorld-v0", options));
-  const moments = envs.flatMap((env) => playedMoments(env, GAMES, MOVES));
+  const moments = envs.flatMap((env) => recordObservations(env, GAMES, MOVES));
   const { systemPrompt } = envs[0].text!;
   return [
     (random) => ({
       id: "TextWorld-v0",
       system: random.random() < 0.6 ? systemPrompt : `${random.choice(OPENINGS)} ${random.choice(ENDINGS)}`,
-      moment: (random) => {
+      observe: (random) => {
         const moment = random.choice(moments);
-        return { text: moment.text, replies: moment.replies, facts: facts(moment, random) };
+        return { text: moment.text, validCompletions: moment.validCompletions, facts: facts(moment, random) };
       },
     }),
   ];
 }
 
-function facts({ observation, info, replies }: PlayedMoment, random: RandomStream): Fact[] {
-  const command = random.choice(replies);
+function facts({ observation, info, validCompletions }: RecordedObservation, random: RandomStream): Fact[] {
+  const command = random.choice(validCompletions);
   const found: Fact[] = [
-    { skill: "lists", question: "What is the first command?", answer: replies[0] },
-    { skill: "lists", question: "What is the last command?", answer: replies.at(-1)! },
-    { skill: "lists", question: "Say all commands.", answer: replies.join("; ") },
+    { skill: "lists", question: "What is the first command?", answer: validCompletions[0] },
+    { skill: "lists", question: "What is the last command?", answer: validCompletions.at(-1)! },
+    { skill: "lists", question: "Say all commands.", answer: validCompletions.join("; ") },
     { skill: "copy", question: `Say: ${command}`, answer: command },
     ...["north", "south", "east", "west"].map((side) => ({
       skill: "lists",
       question: `Can you go ${side}?`,
-      answer: yesOrNo(replies.includes(`go ${side}`)),
+      answer: yesOrNo(validCompletions.includes(`go ${side}`)),
     })),
   ];
   const room = /== (.+) ==/.exec(observation as string)?.[1];

@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../../errors.js";
+import { LlamaGymError } from "../../../core/errors.js";
 import type { Expression } from "../regex/expression.js";
-import { type ByteRange, utf8Sequences } from "./utf8.js";
+import { type ByteRange, utf8Sequences } from "./utf8-sequences.js";
 
 /** A step over one byte. */
 interface ByteEdge {
@@ -9,7 +9,7 @@ interface ByteEdge {
 }
 
 /** More than that is a mistake, or a repetition of thousands. */
-const MOST_STATES = 200_000;
+const MAX_STATES = 200_000;
 
 /**
  * A nondeterministic automaton over the bytes of UTF-8 text (Thompson 1968): from `start`, along `edges` and freely along
@@ -17,7 +17,7 @@ const MOST_STATES = 200_000;
  */
 export class Nfa {
   readonly edges: ByteEdge[][] = [];
-  readonly jumps: number[][] = [];
+  readonly epsilonEdges: number[][] = [];
   readonly start: number;
   readonly end: number;
 
@@ -27,30 +27,31 @@ export class Nfa {
     private readonly name: string,
   ) {
     this.start = this.addState();
-    this.end = this.add(expression, this.start);
+    this.end = this.addExpression(expression, this.start);
   }
 
   private addState(): number {
-    if (this.edges.length >= MOST_STATES) {
+    if (this.edges.length >= MAX_STATES) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `${this.name} is too large: it takes more than ${MOST_STATES} states. Make its repetitions or lengths smaller.`,
+        `${this.name} is too large: it takes more than ${MAX_STATES} states. Make its repetitions or lengths smaller.`,
       );
     }
-    this.jumps.push([]);
+    this.epsilonEdges.push([]);
     return this.edges.push([]) - 1;
   }
 
   /** Adds an expression behind a state, which must have no way back to itself but through others; gives the state it ends in. */
-  private add(expression: Expression, start: number): number {
+  private addExpression(expression: Expression, start: number): number {
     switch (expression.kind) {
       case "characters":
         return this.addCharacters(utf8Sequences(expression.set), start);
       case "sequence":
-        return expression.parts.reduce((state, part) => this.add(part, state), start);
+        return expression.parts.reduce((state, part) => this.addExpression(part, state), start);
       case "alternatives": {
         const end = this.addState();
-        for (const option of expression.options) this.jump(this.add(option, this.jump(start, this.addState())), end);
+        for (const option of expression.options)
+          this.addEpsilonEdge(this.addExpression(option, this.addEpsilonEdge(start, this.addState())), end);
         return end;
       }
       case "repetition":
@@ -60,19 +61,19 @@ export class Nfa {
 
   private addRepetition({ body, min, max }: Extract<Expression, { kind: "repetition" }>, start: number): number {
     let state = start;
-    for (let i = 0; i < min; i++) state = this.add(body, state);
+    for (let i = 0; i < min; i++) state = this.addExpression(body, state);
     const end = this.addState();
     if (max === Infinity) {
-      const loop = this.jump(state, this.addState());
-      this.jump(this.add(body, loop), loop);
-      this.jump(loop, end);
+      const loop = this.addEpsilonEdge(state, this.addState());
+      this.addEpsilonEdge(this.addExpression(body, loop), loop);
+      this.addEpsilonEdge(loop, end);
       return end;
     }
-    this.jump(state, end);
+    this.addEpsilonEdge(state, end);
     for (let i = min; i < max; i++) {
       // A state of its own, for a body that loops back to where it starts.
-      state = this.add(body, this.jump(state, this.addState()));
-      this.jump(state, end);
+      state = this.addExpression(body, this.addEpsilonEdge(state, this.addState()));
+      this.addEpsilonEdge(state, end);
     }
     return end;
   }
@@ -80,14 +81,14 @@ export class Nfa {
   /** Sequences that end alike share those states. */
   private addCharacters(sequences: readonly (readonly ByteRange[])[], start: number): number {
     const end = this.addState();
-    const before = new Map<string, number>();
+    const stateByKey = new Map<string, number>();
     for (const sequence of sequences) {
       let to = end;
       for (const range of sequence.slice(1).reverse()) {
         const key = `${range[0]}-${range[1]}-${to}`;
-        let state = before.get(key);
+        let state = stateByKey.get(key);
         if (state === undefined) {
-          before.set(key, (state = this.addState()));
+          stateByKey.set(key, (state = this.addState()));
           this.edges[state].push({ range, to });
         }
         to = state;
@@ -97,8 +98,8 @@ export class Nfa {
     return end;
   }
 
-  private jump(from: number, to: number): number {
-    this.jumps[from].push(to);
+  private addEpsilonEdge(from: number, to: number): number {
+    this.epsilonEdges[from].push(to);
     return to;
   }
 }

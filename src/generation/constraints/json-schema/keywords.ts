@@ -4,7 +4,7 @@ import { schemaError } from "./schema-error.js";
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Keywords that say nothing about which values are allowed. */
-const ANNOTATIONS = [
+const ANNOTATION_KEYWORDS = [
   "$schema",
   "$id",
   "$anchor",
@@ -21,7 +21,7 @@ const ANNOTATIONS = [
 ];
 
 /** What each type knows. */
-const KEYWORDS = {
+const KEYWORDS_BY_TYPE = {
   string: ["minLength", "maxLength", "pattern"],
   integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
@@ -31,43 +31,44 @@ const KEYWORDS = {
   object: ["properties", "required", "additionalProperties"],
 } as const satisfies Record<string, readonly string[]>;
 
-export type TypeName = keyof typeof KEYWORDS;
+export type TypeName = keyof typeof KEYWORDS_BY_TYPE;
 
 /** Throws INVALID_ARGUMENT, and names it, when a schema has a keyword beside these and annotations. */
 export function checkKeywords(schema: JsonSchema, known: readonly string[], path: string): void {
-  const unknown = Object.keys(schema).find((name) => !known.includes(name) && !ANNOTATIONS.includes(name));
+  const unknown = Object.keys(schema).find((name) => !known.includes(name) && !ANNOTATION_KEYWORDS.includes(name));
   if (unknown === undefined) return;
-  const beside = known.length === 0 ? "" : ` beside ${known.map((name) => JSON.stringify(name)).join(", ")}`;
-  throw schemaError(path, `${JSON.stringify(unknown)} is not supported${beside}`);
+  const expected = known.length === 0 ? "" : ` beside ${known.map((name) => JSON.stringify(name)).join(", ")}`;
+  throw schemaError(path, `${JSON.stringify(unknown)} is not supported${expected}`);
 }
 
 /** The types that a schema names. */
-export function typesOf(schema: JsonSchema, path: string): TypeName[] {
+export function readTypes(schema: JsonSchema, path: string): TypeName[] {
   const { type } = schema;
   const types: unknown[] = Array.isArray(type) ? type : [type];
-  const isKnown = (name: unknown): name is TypeName => typeof name === "string" && Object.hasOwn(KEYWORDS, name);
-  const wrong = types.find((name) => !isKnown(name));
-  if (wrong === undefined && types.length > 0) return types.filter(isKnown);
+  const isKnown = (name: unknown): name is TypeName =>
+    typeof name === "string" && Object.hasOwn(KEYWORDS_BY_TYPE, name);
+  const invalidType = types.find((name) => !isKnown(name));
+  if (invalidType === undefined && types.length > 0) return types.filter(isKnown);
   throw schemaError(
     path,
-    `"type" must be one or a list of ${Object.keys(KEYWORDS).join(", ")}, not ${JSON.stringify(type)}`,
+    `"type" must be one or a list of ${Object.keys(KEYWORDS_BY_TYPE).join(", ")}, not ${JSON.stringify(type)}`,
   );
 }
 
 /** Keywords of any of the types. */
-export function keywordsOf(types: readonly TypeName[]): string[] {
-  return types.flatMap((type): readonly string[] => KEYWORDS[type]);
+export function listKeywords(types: readonly TypeName[]): string[] {
+  return types.flatMap((type): readonly string[] => KEYWORDS_BY_TYPE[type]);
 }
 
 /** A keyword's value, a whole number of at least 0. */
-export function countOf(schema: JsonSchema, keyword: string, path: string): number | undefined {
+export function readCount(schema: JsonSchema, keyword: string, path: string): number | undefined {
   const value = schema[keyword];
   if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0)) return value;
   throw schemaError(path, `"${keyword}" must be a whole number of at least 0, not ${JSON.stringify(value)}`);
 }
 
 /** A keyword's value, a finite number. */
-export function numberOf(schema: JsonSchema, keyword: string, path: string): number | undefined {
+export function readNumber(schema: JsonSchema, keyword: string, path: string): number | undefined {
   const value = schema[keyword];
   if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
   throw schemaError(path, `"${keyword}" must be a number, not ${JSON.stringify(value)}`);

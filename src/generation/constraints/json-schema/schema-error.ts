@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../errors.js";
+import { LlamaGymError } from "../../../core/errors.js";
 
 /** `path` says where in the schema, as a JSON pointer. */
 export function schemaError(path: string, problem: string): LlamaGymError {

@@ -1,4 +1,4 @@
-import { type CharacterSet, characterSet } from "./characters.js";
+import { type CharacterSet, characterSet } from "./character-set.js";
 
 /** A set of texts, built of characters: what a regular expression means. */
 export type Expression =
@@ -11,11 +11,11 @@ export type Expression =
 export const EMPTY_TEXT: Expression = { kind: "sequence", parts: [] };
 
 /** No text at all; likewise the only one. */
-export const NOTHING: Expression = { kind: "alternatives", options: [] };
+export const NO_MATCH: Expression = { kind: "alternatives", options: [] };
 
 /** One character of a set. */
 export function characters(set: CharacterSet): Expression {
-  return set.length === 0 ? NOTHING : { kind: "characters", set };
+  return set.length === 0 ? NO_MATCH : { kind: "characters", set };
 }
 
 /** One text. */
@@ -26,16 +26,16 @@ export function literal(text: string): Expression {
 
 /** One after another. */
 export function sequence(parts: readonly Expression[]): Expression {
-  if (parts.includes(NOTHING)) return NOTHING;
-  const written = parts.filter((part) => part !== EMPTY_TEXT);
-  if (written.length === 0) return EMPTY_TEXT;
-  return written.length === 1 ? written[0] : { kind: "sequence", parts: written };
+  if (parts.includes(NO_MATCH)) return NO_MATCH;
+  const nonEmpty = parts.filter((part) => part !== EMPTY_TEXT);
+  if (nonEmpty.length === 0) return EMPTY_TEXT;
+  return nonEmpty.length === 1 ? nonEmpty[0] : { kind: "sequence", parts: nonEmpty };
 }
 
 /** Any one of them. */
 export function alternatives(options: readonly Expression[]): Expression {
-  const possible = options.filter((option) => option !== NOTHING);
-  if (possible.length === 0) return NOTHING;
+  const possible = options.filter((option) => option !== NO_MATCH);
+  if (possible.length === 0) return NO_MATCH;
   if (possible.every((option) => option === EMPTY_TEXT)) return EMPTY_TEXT;
   return possible.length === 1 ? possible[0] : { kind: "alternatives", options: possible };
 }
@@ -43,7 +43,7 @@ export function alternatives(options: readonly Expression[]): Expression {
 /** The body `min` to `max` times; `max` may be Infinity. */
 export function repetition(body: Expression, min: number, max = Infinity): Expression {
   if (max === 0 || body === EMPTY_TEXT) return EMPTY_TEXT;
-  if (body === NOTHING) return min === 0 ? EMPTY_TEXT : NOTHING;
+  if (body === NO_MATCH) return min === 0 ? EMPTY_TEXT : NO_MATCH;
   return min === 1 && max === 1 ? body : { kind: "repetition", body, min, max };
 }
 

@@ -1,0 +1,51 @@
+// Reports retired names, British spellings in identifiers, and phrases that the language rules exclude.
+// usage: node scripts/lint-vocabulary.mjs [FILE...]   (all tracked source, test and documentation files by default)
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const { identifiers, british, phrases, ignore } = JSON.parse(
+  readFileSync(new URL("vocabulary.json", import.meta.url), "utf8"),
+);
+const ROOTS = ["src", "test", "docs", "examples", "bench", "recipes", "README.md", "ARCHITECTURE.md"];
+
+const retired = new Map(Object.entries(identifiers));
+const spelling = new RegExp(`(${british.join("|")})`, "i");
+const phrase = new RegExp(`\\b(${phrases.join("|")})\\b`, "i");
+
+function listFiles() {
+  const files = execFileSync("git", ["ls-files", ...ROOTS], { cwd: root, encoding: "utf8" })
+    .trim()
+    .split("\n");
+  return files.filter((file) => /\.(ts|mjs|md)$/.test(file) && !ignore.some((path) => file.startsWith(path)));
+}
+
+/** Problems of one line: what was found, and what to write in its place. */
+function* problemsIn(line, isCode) {
+  for (const [word] of line.matchAll(/[A-Za-z_$][\w$]*/g)) {
+    const replacement = Object.hasOwn(identifiers, word) ? retired.get(word) : undefined;
+    if (replacement !== undefined) yield `"${word}" is retired: ${replacement}`;
+    const [found] = spelling.exec(word) ?? [];
+    if (found !== undefined) yield `"${word}": American spelling for "${found}"`;
+  }
+  const [found] = phrase.exec(line) ?? [];
+  if (found !== undefined && (!isCode || /\/\/|\*|["'`]/.test(line)))
+    yield `"${found}": see "Language" in docs/CONTRIBUTING.md`;
+}
+
+const given = process.argv.slice(2);
+let count = 0;
+for (const file of given.length > 0 ? given : listFiles()) {
+  const lines = readFileSync(`${root}/${file}`, "utf8").split("\n");
+  lines.forEach((line, i) => {
+    for (const problem of problemsIn(line, !file.endsWith(".md"))) {
+      console.log(`${file}:${i + 1}: ${problem}`);
+      count++;
+    }
+  });
+}
+if (count > 0) {
+  console.error(`${count} problems of vocabulary`);
+  process.exit(1);
+}

@@ -1,0 +1,171 @@
+import { execFile } from "node:child_process";
+import { constants } from "node:fs";
+import { access, statfs } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { availableParallelism, cpus, freemem, totalmem } from "node:os";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
+import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/device.js";
+import { formatBytes } from "./display/output.js";
+
+/** Something about this machine: good, worth knowing, missing for some uses, or broken for all. */
+export interface Diagnostic {
+  readonly state: "ok" | "note" | "missing" | "broken";
+  readonly name: string;
+  readonly value: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+const MIN_NODE_VERSION = [20, 19];
+const LOW_DISK_BYTES = 2e9;
+const LOW_MEMORY_BYTES = 2e9;
+const NETWORK_TIMEOUT_MS = 4000;
+
+/** Looks at everything that the library depends on. */
+export async function diagnostics(): Promise<readonly Diagnostic[]> {
+  const settings = await resolveHubConfig();
+  return [
+    ...checkVersions(),
+    ...checkMachine(),
+    ...(await Promise.all((["cpu", "webgpu", "cuda"] as const).map(checkDevice))),
+    await checkCache(settings),
+    ...checkEnvironment(settings),
+    await checkNetwork(settings),
+  ];
+}
+
+function checkVersions(): Diagnostic[] {
+  const packageJson = createRequire(import.meta.url)("../../../package.json") as { version: string };
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  const isOutdated = major < MIN_NODE_VERSION[0] || (major === MIN_NODE_VERSION[0] && minor < MIN_NODE_VERSION[1]);
+  return [
+    { state: "ok", name: "llamagym", value: packageJson.version },
+    {
+      state: isOutdated ? "broken" : "ok",
+      name: "node",
+      value: `${process.versions.node} (${process.platform} ${process.arch})`,
+      ...(isOutdated ? { advice: `Install Node.js ${MIN_NODE_VERSION.join(".")} or newer.` } : {}),
+    },
+    { state: "ok", name: "onnxruntime-node", value: getRuntimeVersion() },
+  ];
+}
+
+function checkMachine(): Diagnostic[] {
+  const model = cpus().at(0)?.model.trim() ?? "unknown processor";
+  const free = freemem();
+  return [
+    { state: "ok", name: "threads", value: `${availableParallelism()} (${model})` },
+    {
+      state: free < LOW_MEMORY_BYTES ? "missing" : "ok",
+      name: "memory",
+      value: `${formatBytes(free)} free of ${formatBytes(totalmem())}`,
+      ...(free < LOW_MEMORY_BYTES
+        ? { advice: "Close other programs, or take a smaller model (llamagym models)." }
+        : {}),
+    },
+  ];
+}
+
+/** A device is there when a small graph runs on it. */
+async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
+  const label = `device ${name}`;
+  try {
+    resolveProviders(name);
+  } catch (error) {
+    return {
+      state: name === "cpu" ? "broken" : "note",
+      name: label,
+      value: "not installed",
+      advice: (error as Error).message,
+    };
+  }
+  const outcome = await probeDevice(name);
+  if (outcome === "ok")
+    return { state: "ok", name: label, value: name === resolveAutoDevice() ? "works, taken by auto" : "works" };
+  return {
+    state: name === "cpu" ? "broken" : "note",
+    name: label,
+    value: "installed, but does not answer",
+    advice: `${outcome.replaceAll("\n", " ").trim()} ${DRIVER_HINTS[name] ?? ""}`.trim(),
+  };
+}
+
+const DRIVER_HINTS: Readonly<Record<string, string>> = {
+  webgpu: "It needs a graphics card and its driver: Vulkan on Linux, Direct3D 12 on Windows, Metal on macOS.",
+  cuda: "It needs an NVIDIA card, its driver, CUDA 12 and cuDNN 9.",
+};
+
+function resolveAutoDevice(): string {
+  return listInstalledDevices().length === 0 ? "none" : resolveProviders("auto").device;
+}
+
+function probeDevice(name: string): Promise<string> {
+  const script = fileURLToPath(new URL("./probe-device.js", import.meta.url));
+  return new Promise((resolve) => {
+    execFile(process.execPath, [script, name], { timeout: 30_000 }, (error, stdout) => {
+      resolve(stdout === "" ? `The test ended without an answer (${error?.message ?? "no output"}).` : stdout);
+    });
+  });
+}
+
+async function checkCache({ cacheDir }: HubConfig): Promise<Diagnostic> {
+  const name = "cache";
+  let folder = cacheDir;
+  // The folder is made at the first download; until then the one above says whether that can be.
+  while (!(await canAccess(folder, constants.F_OK)) && dirname(folder) !== folder) folder = dirname(folder);
+  if (!(await canAccess(folder, constants.W_OK))) {
+    const advice = `${folder} cannot be written: set HF_HOME or HF_HUB_CACHE to a folder that can.`;
+    return { state: "missing", name, value: cacheDir, advice };
+  }
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  return {
+    state: free < LOW_DISK_BYTES ? "missing" : "ok",
+    name,
+    value: `${cacheDir} (${formatBytes(free)} free)`,
+    ...(free < LOW_DISK_BYTES
+      ? { advice: "There is little room for models: free some space, or set HF_HOME to another disk." }
+      : {}),
+  };
+}
+
+async function canAccess(path: string, mode: number): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}
+
+function checkEnvironment({ token }: HubConfig): Diagnostic[] {
+  const names = Object.keys(process.env).filter((name) => name.startsWith("HF_") && process.env[name] !== "");
+  const formatted = names
+    .sort()
+    .map((name) => (name.includes("TOKEN") ? `${name}=(set)` : `${name}=${process.env[name]}`));
+  return [
+    { state: "note", name: "HF_ variables", value: formatted.length === 0 ? "none set" : formatted.join(" ") },
+    token === undefined
+      ? {
+          state: "note",
+          name: "hub token",
+          value: "none",
+          advice: "Needed for gated models only: make one at https://huggingface.co/settings/tokens and set HF_TOKEN.",
+        }
+      : { state: "ok", name: "hub token", value: "found" },
+  ];
+}
+
+async function checkNetwork({ endpoint, offline }: HubConfig): Promise<Diagnostic> {
+  const name = "hub";
+  if (offline) return { state: "note", name, value: "not used: HF_HUB_OFFLINE is set" };
+  try {
+    await fetch(endpoint, { method: "HEAD", signal: AbortSignal.timeout(NETWORK_TIMEOUT_MS) });
+    return { state: "ok", name, value: `${endpoint} answers` };
+  } catch {
+    const advice =
+      "Models that are not in the cache cannot be fetched. Check the network and its proxy, or set HF_ENDPOINT to a mirror; " +
+      "local folders and GGUF files work without.";
+    return { state: "missing", name, value: `${endpoint} does not answer`, advice };
+  }
+}

@@ -1,0 +1,71 @@
+import type { Completion } from "../../../generation/completion.js";
+import { print } from "./output.js";
+
+export interface CompletionPrinterOptions {
+  readonly json: boolean;
+  readonly stats: boolean;
+  readonly loadSeconds: number;
+}
+
+/** Prints replies as they come, or each as a line of JSON. */
+export class CompletionPrinter {
+  constructor(private readonly options: CompletionPrinterOptions) {}
+
+  /** Prints a reply to its end and gives it. */
+  async print(stream: AsyncGenerator<string, Completion>): Promise<Completion> {
+    const started = performance.now();
+    let firstTokenAt: number | undefined;
+    let lastPiece = "";
+    let result = await stream.next();
+    for (; result.done !== true; result = await stream.next()) {
+      firstTokenAt ??= performance.now();
+      lastPiece = result.value;
+      if (!this.options.json) process.stdout.write(result.value);
+    }
+    const completion = result.value;
+    const finished = performance.now();
+    const seconds = {
+      load: this.options.loadSeconds,
+      firstToken: ((firstTokenAt ?? finished) - started) / 1000,
+      total: (finished - started) / 1000,
+    };
+    if (this.options.json) print(JSON.stringify(toJson(completion, seconds)));
+    else if (!lastPiece.endsWith("\n")) print("");
+    if (this.options.stats) process.stderr.write(`${formatStats(completion, seconds)}\n`);
+    return completion;
+  }
+}
+
+interface Timings {
+  readonly load: number;
+  readonly firstToken: number;
+  readonly total: number;
+}
+
+/** Tokens per second after the first. */
+function tokensPerSecond({ tokens }: Completion, { total, firstToken }: Timings): number | undefined {
+  return tokens.length > 1 && total > firstToken ? (tokens.length - 1) / (total - firstToken) : undefined;
+}
+
+function toJson(completion: Completion, seconds: Timings): Record<string, unknown> {
+  const { text, finishReason, choice, promptTokens, tokens, logProbs } = completion;
+  return {
+    text,
+    finishReason,
+    choice,
+    promptTokens: promptTokens.length,
+    tokens,
+    logProbs,
+    seconds,
+    tokensPerSecond: tokensPerSecond(completion, seconds),
+  };
+}
+
+function formatStats(completion: Completion, seconds: Timings): string {
+  const perSecond = tokensPerSecond(completion, seconds);
+  return [
+    `prompt ${completion.promptTokens.length} tokens, reply ${completion.tokens.length} (${completion.finishReason})`,
+    `loaded in ${seconds.load.toFixed(2)} s, first text after ${seconds.firstToken.toFixed(2)} s`,
+    ...(perSecond === undefined ? [] : [`${perSecond.toFixed(1)} tokens/s`]),
+  ].join("; ");
+}

@@ -1,0 +1,24 @@
+import { add, compile, input } from "../../engine/graph/index.js";
+import type { Device } from "../../engine/runtime/device.js";
+import { Runtime } from "../../engine/runtime/runtime.js";
+import { tensor } from "../../engine/tensor/tensor.js";
+
+/**
+ * Adds two numbers on the device that the first argument names and prints "ok", or what went wrong. A process of its own:
+ * graphics drivers write what they like to standard error, and may take the process down.
+ */
+async function probeDevice(device: Device): Promise<string> {
+  try {
+    const runtime = new Runtime({ device, threads: 1 });
+    const x = input("x", "float32", [2]);
+    const session = await runtime.createSession(compile({ sum: add(x, x) }));
+    const { sum } = await session.run({ x: tensor("float32", [2], Float32Array.of(1, 2)) });
+    await runtime.close();
+    return sum.data[1] === 4 ? "ok" : `1 + 1 and 2 + 2 gave ${sum.data.join(", ")}`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+process.stdout.write(await probeDevice(process.argv[2] as Device));
+process.exit(0);

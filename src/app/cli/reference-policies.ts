@@ -1,0 +1,55 @@
+import { computeBlackjackReturn } from "../../envs/solvers/blackjack-solver.js";
+import { knownReturns } from "../../envs/index.js";
+import { formatTable } from "./display/output.js";
+
+/** A policy whose mean return is known, or was measured with a standard error. */
+export interface PolicyReturn {
+  readonly policy: string;
+  readonly meanReturn: number;
+  readonly standardError?: number;
+}
+
+/** What is known of an environment as it is made with these options, from the worst to the best; nothing of most variants. */
+export function listReferencePolicies(
+  env: string,
+  envOptions: Readonly<Record<string, unknown>> = {},
+  maxSteps?: number,
+): readonly PolicyReturn[] {
+  if (env === "Blackjack-v1" && maxSteps === undefined) return listBlackjackPolicies(envOptions);
+  const isAsRegistered = Object.keys(envOptions).length === 0 && maxSteps === undefined;
+  if (!isAsRegistered || !Object.hasOwn(knownReturns, env)) return [];
+  const { random, best } = knownReturns[env];
+  return [
+    { policy: "random actions", meanReturn: random },
+    { policy: "best known", meanReturn: best },
+  ];
+}
+
+function listBlackjackPolicies({ natural = false, sab = true }: Readonly<Record<string, unknown>>): PolicyReturn[] {
+  const rules = { natural: natural === true, sab: sab === true };
+  const stickReturn = (threshold: number) => computeBlackjackReturn(rules, (sum) => (sum >= threshold ? 0 : 1));
+  return [
+    { policy: "random actions", meanReturn: computeBlackjackReturn(rules, "random") },
+    { policy: "stick at 20 and above", meanReturn: stickReturn(20) },
+    { policy: "stick at 17 and above", meanReturn: stickReturn(17) },
+    { policy: "best policy", meanReturn: computeBlackjackReturn(rules, "best") },
+  ];
+}
+
+/** A table of policies with their mean returns, those without one left out. */
+export function formatReturnsTable(policies: readonly PolicyReturn[]): string {
+  const rows = policies
+    .filter(({ meanReturn }) => !Number.isNaN(meanReturn))
+    .map(({ policy, meanReturn, standardError }) => [
+      policy,
+      formatMeanReturn(meanReturn),
+      standardError === undefined || Number.isNaN(standardError) ? "" : `± ${formatMeanReturn(standardError)}`,
+    ]);
+  return formatTable([["POLICY", "MEAN RETURN", ""], ...rows], [1]);
+}
+
+/** Four digits after the point for returns of about one, fewer for larger ones. */
+function formatMeanReturn(value: number): string {
+  const magnitude = Math.abs(value);
+  return value.toFixed(magnitude < 10 ? 4 : magnitude < 1000 ? 2 : 0);
+}

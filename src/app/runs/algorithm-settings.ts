@@ -1,0 +1,75 @@
+import { ALGORITHM_NAMES, algorithms, type AlgorithmName, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
+import { invalidArgument, type Setting, type SettingTable, type Settings } from "../../core/settings.js";
+
+type AlgorithmSettingTables = { [Name in AlgorithmName]: Settings<(typeof algorithms)[Name]["settings"]> };
+type KeysOfUnion<T> = T extends unknown ? keyof T : never;
+type ValueOf<T, Name extends PropertyKey> = T extends unknown ? (Name extends keyof T ? T[Name] : never) : never;
+
+/** The settings of all algorithms; a run has those of its own. */
+export type AlgorithmSettings = {
+  readonly [Name in KeysOfUnion<AlgorithmSettingTables[AlgorithmName]>]?: ValueOf<AlgorithmSettingTables[AlgorithmName], Name>;
+};
+
+/** The settings of all algorithms in one table, for options of a command: what any of them takes can be given. */
+export const allAlgorithmSettings: SettingTable = Object.fromEntries(
+  [...new Set(ALGORITHM_NAMES.flatMap((algorithm) => Object.keys(algorithms[algorithm].settings)))].map((name) => [
+    name,
+    mergeSettings(name),
+  ]),
+);
+
+/** The algorithm's settings, all decided. Throws INVALID_ARGUMENT for what cannot be, and for settings of other algorithms. */
+export function resolveAlgorithmSettings(algorithm: AlgorithmName, given: AlgorithmSettings): AlgorithmSettings {
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || findSetting(algorithm, name) !== undefined) continue;
+    const owners = ALGORITHM_NAMES.filter((other) => findSetting(other, name) !== undefined);
+    throw invalidArgument(`${name} is a setting of ${owners.join(", ")}, and the algorithm is ${algorithm}. Leave it out.`);
+  }
+  return algorithms[algorithm].resolve(given as never);
+}
+
+/** A run's settings as its agent takes them: under the algorithm's name. */
+export function toAgentAlgorithmOptions(
+  settings: AlgorithmSettings & { readonly algorithm: AlgorithmName },
+): AlgorithmOptions {
+  const { algorithm } = settings;
+  const names = Object.keys(algorithms[algorithm].settings) as (keyof AlgorithmSettings)[];
+  return { [algorithm]: Object.fromEntries(names.map((name) => [name, settings[name]])) };
+}
+
+function findSetting(algorithm: AlgorithmName, name: string): Setting | undefined {
+  const table: SettingTable = algorithms[algorithm].settings;
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** A setting that takes what the algorithms' own of that name take; it says whose it is and, where they differ, their defaults. */
+function mergeSettings(name: string): Setting {
+  const owners = ALGORITHM_NAMES.filter((algorithm) => findSetting(algorithm, name) !== undefined);
+  const owned = owners.map((algorithm) => findSetting(algorithm, name)!);
+  const [first] = owned;
+  const isSame = owned.every((setting) => setting.default === first.default);
+  const ownerPrefix = owners.length === ALGORITHM_NAMES.length ? "" : `${owners.join(", ")}: `;
+  const defaults = owners.map((algorithm, i) => `${algorithm} ${String(owned[i].default ?? "off")}`);
+  const description = `${ownerPrefix}${first.description}${isSame ? "" : `; by default ${defaults.join(", ")}`}`;
+  const overrides = isSame ? { description } : { description, default: undefined };
+  if ("choices" in first) {
+    const choices = [...new Set(owned.flatMap((setting) => ("choices" in setting ? setting.choices : [])))];
+    return { ...first, ...overrides, choices };
+  }
+  if ("text" in first || typeof first.default === "boolean") return { ...first, description };
+  return { ...first, ...overrides, ...mergeBounds(owned as readonly NumberSetting[]) };
+}
+
+type NumberSetting = Extract<Setting, { readonly min?: number }>;
+
+/** Bounds that let through what any of the settings lets through. */
+function mergeBounds(settings: readonly NumberSetting[]): Pick<NumberSetting, "min" | "above" | "max"> {
+  const boundsNamed = (name: "min" | "above" | "max") => settings.flatMap((setting) => setting[name] ?? []);
+  const mergeBound = (values: readonly number[], select: (...values: number[]) => number) =>
+    values.length === settings.length ? select(...values) : undefined;
+  return {
+    min: mergeBound(boundsNamed("min"), Math.min),
+    above: mergeBound(boundsNamed("above"), Math.min),
+    max: mergeBound(boundsNamed("max"), Math.max),
+  };
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { availableMemory, estimateRunMemory } from "./estimate-run-memory.js";
+import { resolveTrainConfig } from "./run-settings.js";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "memory-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const config = (model: string, more = {}) => resolveTrainConfig({ env: "Blackjack-v1", model, ...more });
+const TINY_LLAMA = "TinyLlama/TinyLlama-1.1B-Chat-v1.0";
+
+describe("the memory that a run needs", () => {
+  it("is told for a model by its id, and warned of where it is too much", async () => {
+    const need = (await estimateRunMemory(config(TINY_LLAMA), 64e9))!;
+    expect(need.warning).toBeUndefined();
+    expect(need.text).toMatch(
+      /^TinyLlama\/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory to be trained, and 64\.0 GB are free\.$/,
+    );
+    const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 10e9))!;
+    expect(warning).toMatch(/it may not fit\. Take --quantise 8 \(\d+\.\d GB\), fewer tokens/);
+  });
+
+  it("offers no fewer bits where those do not fit either", async () => {
+    const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 1e9))!;
+    expect(warning).toMatch(/Take fewer tokens a pass \(--max-tokens\)/);
+  });
+
+  it("is less in 8 bits and with shorter passes", async () => {
+    const needed = async (more: object) => (await estimateRunMemory(config(TINY_LLAMA, more)))!.needed;
+    expect(await needed({ quantise: "8" })).toBeLessThan(await needed({}));
+    expect(await needed({ maxTokens: 256 })).toBeLessThan(await needed({ maxTokens: 2048 }));
+  });
+
+  it("is read from the config.json of a folder", async () => {
+    const sizes = {
+      hidden_size: 576,
+      num_hidden_layers: 30,
+      num_attention_heads: 9,
+      num_key_value_heads: 3,
+      intermediate_size: 1536,
+      vocab_size: 49_152,
+      tie_word_embeddings: true,
+    };
+    await writeFile(join(folder, "config.json"), JSON.stringify({ model_type: "llama", ...sizes }));
+    const own = (await estimateRunMemory(config(folder)))!.needed;
+    expect(own).toBe((await estimateRunMemory(config("HuggingFaceTB/SmolLM2-135M-Instruct")))!.needed);
+  });
+
+  it("is not told where the sizes are not known, and for the embedded model", async () => {
+    expect(await estimateRunMemory(config("nobody/nothing"))).toBeUndefined();
+    expect(await estimateRunMemory(config("embedded"))).toBeUndefined();
+  });
+
+  it("is compared with what is free", () => {
+    expect(availableMemory()).toBeGreaterThan(1e6);
+  });
+});
+
+describe("what suits a model", () => {
+  it("is its default, and can be overruled", () => {
+    expect(config("Qwen/Qwen3-0.6B").replyPrefix).toBe("<think>\n\n</think>\n\n");
+    expect(config("Qwen/Qwen3-0.6B", { replyPrefix: "Action:" }).replyPrefix).toBe("Action:");
+    expect(config("Qwen/Qwen2.5-0.5B-Instruct").replyPrefix).toBeUndefined();
+  });
+});

@@ -1,0 +1,68 @@
+import { readFile } from "node:fs/promises";
+import { freemem } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "../../models/files/index.js";
+import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { parseModelConfig } from "../../models/architectures/index.js";
+import { estimateModelMemory, findModel, type MemoryUsage } from "../../models/registry/index.js";
+import { parseQuantizeBits, type TrainConfig } from "./run-settings.js";
+
+/** What a run will need, and what there is, in bytes. */
+export interface MemoryEstimate {
+  readonly needed: number;
+  readonly available: number;
+  /** Both in words. */
+  readonly text: string;
+  /** What to do where that is too little; undefined where it is enough. */
+  readonly warning: string | undefined;
+}
+
+/** Bytes of memory that this process can still have: what is free, and no more than a container allows. */
+export function availableMemory(): number {
+  const limit = process.constrainedMemory();
+  const free = freemem();
+  return limit > 0 ? Math.min(free, limit - process.memoryUsage.rss()) : free;
+}
+
+/**
+ * What a run's model will need, before it is downloaded or opened: from the config.json of a folder, otherwise from the registry.
+ * Undefined for the embedded model, and for one whose sizes are not known.
+ */
+export async function estimateRunMemory(
+  { model, quantise, r, maxTokens, train }: Pick<TrainConfig, "model" | "quantise" | "r" | "maxTokens" | "train">,
+  available: number = availableMemory(),
+): Promise<MemoryEstimate | undefined> {
+  if (model === EMBEDDED_MODEL) return undefined;
+  const estimate = await findMemoryEstimator(model);
+  if (estimate === undefined || train === "all") return undefined;
+  const use = { use: "train", r, maxTokens } as const;
+  const bits = parseQuantizeBits(quantise) ?? 32;
+  const needed = estimate({ ...use, bits });
+  const text = `${model} needs about ${formatGigabytes(needed)} of memory to be trained, and ${formatGigabytes(available)} are free`;
+  const sizes = { needed, available };
+  if (needed <= available) return { ...sizes, text: `${text}.`, warning: undefined };
+  const fittingBits = ([8, 4] as const).find((lowerBits) => lowerBits < bits && estimate({ ...use, bits: lowerBits }) <= available);
+  const quantizeAdvice =
+    fittingBits === undefined ? "" : ` --quantise ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
+  const warning = `${text}: it may not fit. Take${quantizeAdvice} fewer tokens a pass (--max-tokens), or a smaller model (llamagym models).`;
+  return { ...sizes, text: `${text}.`, warning };
+}
+
+type MemoryEstimator = (usage: MemoryUsage) => number;
+
+async function findMemoryEstimator(model: string): Promise<MemoryEstimator | undefined> {
+  const path = join(model, "config.json");
+  const text = await readFile(path, "utf8").catch(() => undefined);
+  if (text === undefined) return findModel(model)?.model.estimateMemory;
+  try {
+    const network = parseModelConfig(JSON.parse(text) as JsonObject, path);
+    return (usage) => estimateModelMemory(network, usage);
+  } catch {
+    // Whatever is wrong with it is said when it is opened.
+    return undefined;
+  }
+}
+
+function formatGigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(1)} GB`;
+}

@@ -1,0 +1,74 @@
+import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
+import { resolveOnlineSft } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import { randomAction } from "../../rl/agent/random-action.js";
+import { TextAgent } from "../../rl/agent/text-agent.js";
+import { makeAsync } from "../../envs/bridges/make-async.js";
+import type { Env } from "../../envs/env.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import type { TextInterface } from "../../envs/text-interface.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { toAgentAlgorithmOptions } from "./algorithm-settings.js";
+import type { TrainConfig } from "./run-settings.js";
+
+/** What an agent must know of an environment to play it by its text form. */
+export interface TextEnv extends Pick<Env, "actionSpace"> {
+  readonly text: TextInterface<unknown, unknown>;
+}
+
+/** Makes a run's environments, with the step limit that it asks for. */
+export function createEnvFactory({
+  env,
+  envOptions,
+  maxSteps,
+}: Pick<TrainConfig, "env" | "envOptions" | "maxSteps">): () => Promise<Env> {
+  const stepLimit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
+  return async () => makeAsync(env, { ...envOptions, ...stepLimit });
+}
+
+/** Makes an environment to look at it. Throws as `readable` does. */
+export async function requireTextEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<TextEnv> {
+  const env = await makeEnv();
+  await env.close();
+  return asTextEnv(env, name);
+}
+
+/** Throws ENV_INVALID for an environment without a text form, which no language model can play. */
+export function asTextEnv({ text, actionSpace }: Env, name: string): TextEnv {
+  if (text !== undefined) return { text, actionSpace };
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${name} has no text form, so a language model cannot play it; give it a \`text\`, or write an Agent for it.`,
+  );
+}
+
+/**
+ * The agent of a run: it plays by the environment's text form, learns demonstrations first, and takes a random action for a
+ * reply that means none.
+ */
+export function makeTextAgent(
+  model: LanguageModel,
+  env: TextEnv,
+  config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
+): TextAgent {
+  const { maxNewTokens, temperature, topK, topP, replies, replyPattern, actionScoring, seed, maxTokens } = config;
+  const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
+  const { invalidRetries: retries, invalidPenalty: penalty } = config;
+  return new TextAgent(model, env.text, {
+    generation: { maxNewTokens, temperature, topK, topP },
+    historyTurns,
+    contextPolicy,
+    maxContext,
+    replyPrefix,
+    shareSparseRewards,
+    replies,
+    replyPattern,
+    actionScoring: replies === "scored" ? actionScoring : undefined,
+    seed,
+    maxTokens,
+    invalidReply: { retries, penalty, fallback: randomAction(env) },
+    sftWarmStart: config.sftWarmStart,
+    ...resolveOnlineSft(config),
+    ...toAgentAlgorithmOptions(config),
+  });
+}

@@ -1,0 +1,168 @@
+import type { Demonstration, DemonstrationTurn } from "../../rl/data/read-demonstrations.js";
+import type { Env } from "../../envs/env.js";
+import { experts } from "../../envs/solvers/experts.js";
+import type { Info } from "../../envs/info.js";
+import { DEFAULT_INFOS } from "../../text-world/text-world-env.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import { getChoices, type TextInterface } from "../../envs/text-interface.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { checkNumber } from "../../core/check-number.js";
+import type { TextAgent } from "../../rl/agent/text-agent.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+
+/** What a player does: the action, and the reply that means it. */
+export interface PolicyAction {
+  readonly action: unknown;
+  readonly completion: string;
+}
+
+/** Who plays an episode. */
+export type EpisodePolicy = (observation: unknown, info: Info) => MaybePromise<PolicyAction>;
+
+/** Makes the player of each episode in an environment; it draws from the episode's own random stream. */
+export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolicy;
+
+export interface RecordDemonstrationsOptions {
+  readonly episodes: number;
+  /** Decides the episodes' starts and what a player draws. Default 0. */
+  readonly seed?: number;
+  /** Episodes that are played at once. Default 1. */
+  readonly numEnvs?: number;
+  /** Called when an episode has ended. */
+  readonly onEpisode?: (numRecorded: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A demonstration with what its episode brought. */
+export type RecordedEpisode = Demonstration & { readonly return: number };
+
+/** Decides starts and draws; children of the seed. */
+const DEMONSTRATION_STREAM = 6;
+
+const TEXT_WORLD = "TextWorld-v0";
+/** TextWorld's info that tells the commands from here to the quest's end. */
+const POLICY_COMMANDS = "policyCommands";
+
+/**
+ * Plays whole episodes as demonstrations. The same seed gives the same demonstrations, however many are played at once.
+ * Throws ENV_INVALID for an environment without a text form, and what environment and player throw.
+ */
+export async function recordDemonstrations(
+  makeEnv: () => MaybePromise<Env>,
+  policyFactory: PolicyFactory,
+  { episodes, seed = 0, numEnvs = 1, onEpisode = () => {}, signal }: RecordDemonstrationsOptions,
+): Promise<RecordedEpisode[]> {
+  checkNumber("The number of episodes", episodes, { integer: true, min: 1, description: "" });
+  const recorded: RecordedEpisode[] = [];
+  let nextEpisode = 0;
+  let numRecorded = 0;
+  const recordEpisodes = async () => {
+    const env = await makeEnv();
+    try {
+      const newPolicy = policyFactory(env);
+      while (nextEpisode < episodes) {
+        if (signal?.aborted === true) break;
+        const episode = nextEpisode++;
+        const random = new RandomStream(seed, [DEMONSTRATION_STREAM, episode]);
+        recorded[episode] = await recordEpisode(env, newPolicy(random), random.integers(0, 2 ** 31));
+        onEpisode(++numRecorded);
+      }
+    } finally {
+      await env.close();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(numEnvs, episodes) }, recordEpisodes));
+  return recorded.filter((episode) => episode !== undefined);
+}
+
+async function recordEpisode(env: Env, policy: EpisodePolicy, seed: number): Promise<RecordedEpisode> {
+  const text = getTextInterface(env);
+  const turns: DemonstrationTurn[] = [];
+  let totalReward = 0;
+  let { observation, info } = await env.reset({ seed });
+  for (let isDone = false; !isDone;) {
+    const observationText = text.formatObservation(observation, info);
+    const { action, completion } = await policy(observation, info);
+    turns.push({ observationText, completion, observation, info });
+    const result = await env.step(action);
+    ({ observation, info } = result);
+    totalReward += result.reward;
+    isDone = result.terminated || result.truncated;
+  }
+  return { systemPrompt: text.systemPrompt, turns, return: totalReward };
+}
+
+/** The scripted expert of an environment. Throws ENV_INVALID where there is none. */
+export const expertPolicy: PolicyFactory = (env) => {
+  const id = env.spec?.id ?? "";
+  if (id === TEXT_WORLD) return policyCommandPolicy;
+  if (!Object.hasOwn(experts, id)) {
+    throw new LlamaGymError(
+      "ENV_INVALID",
+      `There is no expert for ${env.toString()}. There is one for ${[...Object.keys(experts), TEXT_WORLD].join(", ")}; give demonstrations as a JSONL file.`,
+    );
+  }
+  const expert = experts[id](env);
+  const text = getTextInterface(env);
+  return () => (observation, info) => {
+    const action = expert(observation, info);
+    return { action, completion: text.formatAction(action) };
+  };
+};
+
+/** Options with which an expert plays an environment: TextWorld's reads the winning commands from the info. */
+export function expertEnvOptions(
+  id: string,
+  options: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  if (id !== TEXT_WORLD) return options;
+  const infos = Array.isArray(options.infos) ? (options.infos as readonly string[]) : DEFAULT_INFOS;
+  return { ...options, infos: [...new Set([...infos, POLICY_COMMANDS])] };
+}
+
+const policyCommandPolicy = (): EpisodePolicy => (_observation, info) => {
+  const commands = info[POLICY_COMMANDS];
+  if (!Array.isArray(commands)) {
+    throw new LlamaGymError(
+      "ENV_INVALID",
+      `The expert of ${TEXT_WORLD} reads ${POLICY_COMMANDS} from the info; ask for it by the environment's option infos.`,
+    );
+  }
+  const [command = "look"] = commands as readonly string[];
+  return { action: command, completion: command };
+};
+
+/** Draws among the replies that the environment lists, or from its action space. */
+export const randomPolicy: PolicyFactory = (env) => (random) => {
+  const text = getTextInterface(env);
+  env.actionSpace.seed(random.integers(0, 2 ** 31));
+  return (observation, info) => {
+    const choices = getChoices(text, observation, info) ?? [];
+    if (choices.length > 0) {
+      const completion = random.choice(choices);
+      return { action: text.parseAction(completion, observation, info), completion };
+    }
+    const action = env.actionSpace.sample();
+    return { action, completion: text.formatAction(action) };
+  };
+};
+
+/** A language model; it is asked as in training, or greedily. An action in place of a reply that meant none is written out. */
+export function agentPolicy(agent: TextAgent, mode: "train" | "eval" = "train"): PolicyFactory {
+  return (env) => {
+    const text = getTextInterface(env);
+    return (random) => {
+      const episode = agent.newEpisode(random, mode);
+      return async (observation, info) => {
+        episode.observe(observation, info);
+        const { action, turn } = await episode.act();
+        return { action, completion: turn.isValid ? turn.text : text.formatAction(action) };
+      };
+    };
+  };
+}
+
+function getTextInterface(env: Env): TextInterface<unknown, unknown> {
+  if (env.text !== undefined) return env.text;
+  throw new LlamaGymError("ENV_INVALID", `${env.toString()} has no text form, so it gives no demonstrations.`);
+}

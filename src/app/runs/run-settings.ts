@@ -1,0 +1,316 @@
+import { checkActionRegex, ACTION_MODES } from "../../rl/agent/text-agent.js";
+import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import {
+  splitSettings,
+  invalidArgument,
+  resolveSettings,
+  type SettingTable,
+  type Settings,
+} from "../../core/settings.js";
+import { algorithms } from "../../rl/algorithms/algorithms.js";
+import { ACTION_SCORINGS } from "../../rl/rollout/rollout-settings.js";
+import { checkBackwardPrecision } from "../../models/causal-lm.js";
+import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
+import { findModel } from "../../models/registry/index.js";
+import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
+import { ENTROPY_FLOOR } from "../../rl/train/training-monitor.js";
+import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
+
+const OURS = "ours";
+const LLAMAGYM = "LlamaGym 0.1.1";
+
+/** What a run is, besides its algorithm: which model plays which environment, how it replies, how long, and where it is kept. */
+export const runSettings = {
+  algorithm: {
+    default: "ppo",
+    choices: ["ppo", "grpo", "rloo", "reinforce"],
+    description: "how it learns; ppo trains a value head too, the others compare episodes",
+    source: LLAMAGYM,
+  },
+  model: {
+    text: true,
+    default: EMBEDDED_MODEL,
+    description: "a model folder, a GGUF file, a Hugging Face id, or the model that comes with llamagym (embedded)",
+    source: OURS,
+  },
+  adapter: { text: true, default: undefined, description: "a LoRA adapter to start from", source: OURS },
+  device: {
+    default: "auto",
+    choices: ["auto", "cpu", "cuda", "webgpu"],
+    description: "where to compute",
+    source: OURS,
+  },
+  threads: { default: undefined, integer: true, min: 1, description: "threads of one operation", source: OURS },
+  quantise: {
+    default: "none",
+    choices: ["none", "8", "4"],
+    description: "bits of the frozen weights, for less memory",
+    source: OURS,
+  },
+  backward: {
+    default: "float32",
+    choices: ["float32", "int8"],
+    description: "how gradients flow back through frozen weights; int8 is faster and less exact",
+    source: OURS,
+  },
+  maxSteps: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "another step limit of the environment",
+    source: OURS,
+  },
+  episodes: { default: undefined, integer: true, min: 1, description: "episodes of training", source: OURS },
+  turns: {
+    default: undefined,
+    integer: true,
+    min: 0,
+    description: "turns of training; 0 learns demonstrations alone",
+    source: OURS,
+  },
+  numEnvs: { default: 16, integer: true, min: 1, description: "games played at once", source: OURS },
+  seed: { default: 0, integer: true, min: 0, description: "the same seed gives the same run", source: OURS },
+  replies: {
+    default: "free",
+    choices: ACTION_MODES,
+    description:
+      "free replies, replies held to those that the environment lists (choices), these drawn by their scores (scored), or replies held to replyPattern",
+    source: OURS,
+  },
+  replyPattern: {
+    text: true,
+    default: undefined,
+    description: "a regular expression that replies match; its group named action, if any, is the action",
+    source: OURS,
+  },
+  actionScoring: {
+    default: "token",
+    choices: ACTION_SCORINGS,
+    description:
+      "what the score of a reply is: the sum of its tokens' log-probabilities, or that over its tokens or words",
+    source: "TWOSOME",
+  },
+  historyTurns: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "earlier turns that a prompt shows",
+    source: "ORLLLaM: one message a step",
+  },
+  maxNewTokens: {
+    default: 32,
+    integer: true,
+    min: 1,
+    description: "tokens that a reply has at most",
+    source: LLAMAGYM,
+  },
+  temperature: { default: 1, above: 0, description: "of the replies while training", source: "ORLLLaM" },
+  topK: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "keep the k most probable tokens; 0 keeps all",
+    source: LLAMAGYM,
+  },
+  topP: { default: 1, above: 0, max: 1, description: "keep the most probable tokens up to this mass", source: OURS },
+  maxContext: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "tokens of prompt and reply together",
+    source: OURS,
+  },
+  contextPolicy: {
+    default: "drop-oldest",
+    choices: ["drop-oldest", "error"],
+    description: "what to do when the context is full: leave out the oldest turns, or stop",
+    source: OURS,
+  },
+  replyPrefix: {
+    text: true,
+    default: undefined,
+    description: "how every reply begins, such as Action:",
+    source: OURS,
+  },
+  invalidRetries: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "replies drawn again when one means no action; then a random action is taken",
+    source: OURS,
+  },
+  invalidPenalty: {
+    default: 0,
+    min: 0,
+    description: "taken from the reward of a reply without an action",
+    source: OURS,
+  },
+  shareSparseRewards: {
+    default: false,
+    description: "share a reward that comes only at the end equally between the turns",
+    source: "off; LlamaGym 0.1.1 always does",
+  },
+  train: {
+    default: "lora",
+    choices: ["lora", "all"],
+    description: "what is trained: an adapter, or all weights",
+    source: LLAMAGYM,
+  },
+  r: { default: 16, integer: true, min: 1, description: "rank of the adapter", source: LLAMAGYM },
+  loraAlpha: { default: 32, above: 0, description: "scale of the adapter, over its rank", source: LLAMAGYM },
+  loraDropout: { default: 0, min: 0, max: 0.99, description: "dropout before the adapter", source: OURS },
+  targetModules: {
+    text: true,
+    default: "all-linear",
+    description: "modules with an adapter, by names with commas between; all-linear is those of the layers",
+    source: OURS,
+  },
+  valueHead: {
+    default: "linear",
+    choices: ["linear", "mlp"],
+    description: "layers of the value head",
+    source: LLAMAGYM,
+  },
+  valueHeadDropout: { default: 0, min: 0, max: 0.99, description: "dropout before the value head", source: OURS },
+  maxTokens: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "tokens of one forward and backward pass, fewer where rows are long; more need more memory",
+    source: OURS,
+  },
+  entropyFloor: {
+    default: ENTROPY_FLOOR,
+    min: 0,
+    description: "entropy in nats below which there is a warning; 0 for none",
+    source: OURS,
+  },
+  saveEvery: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
+  wandbProject: {
+    text: true,
+    default: undefined,
+    description: "keep the run in this Weights & Biases project too; WANDB_PROJECT says the same",
+    source: "LlamaGymEDU",
+  },
+  wandbMode: {
+    default: undefined,
+    choices: ["online", "offline", "disabled"],
+    description: "whether Weights & Biases gets the run now, or from files later",
+    source: "WANDB_MODE",
+  },
+  evalEpisodes: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "episodes that are played greedily before and after training, for the table at its end",
+    source: OURS,
+  },
+  sftWarmStart: {
+    text: true,
+    default: undefined,
+    description: "learn demonstrations first: a JSONL file, or a number of episodes by the environment's expert",
+    source: "LlamaGymEDU",
+  },
+  ...onlineSftSettings,
+} as const satisfies SettingTable;
+
+/** All settings of a training run by name: the run's own and those of the algorithms. */
+export const trainSettings: SettingTable = { ...runSettings, ...allAlgorithmSettings };
+
+/** A run as resolved; what config.json in its folder holds. */
+export interface TrainConfig extends Settings<typeof runSettings>, AlgorithmSettings {
+  readonly env: string;
+  readonly envOptions: Readonly<Record<string, unknown>>;
+}
+
+export type TrainOptions = Partial<TrainConfig> & Pick<TrainConfig, "env">;
+
+/** What fits the embedded model better than the defaults, which are those for large models, whatever the algorithm. */
+const EMBEDDED_DEFAULTS = {
+  maxNewTokens: 8,
+  sftBatchSize: 64,
+  sftLearningRate: 3e-3,
+} as const satisfies Partial<TrainConfig>;
+
+/** How long a run is when nothing says so. */
+const DEFAULT_EPISODES = 5000;
+
+/**
+ * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, for settings of another
+ * algorithm, for values out of range, and for a replyPattern that is not supported.
+ */
+export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
+  const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
+  const lengthDefaults = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
+  const [runOptions, algorithmOptions]: [Partial<Settings<typeof runSettings>>, AlgorithmSettings] = splitSettings(
+    "A run",
+    runSettings,
+    trainSettings,
+    given,
+  );
+  const modelDefaults = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(runOptions.model!)?.model.defaults ?? {});
+  // A reply's length has two names: that of generation, and TRL's.
+  const { maxCompletionLength } = algorithmOptions;
+  const completionLength = maxCompletionLength === undefined ? {} : { maxNewTokens: maxCompletionLength };
+  const runConfig = resolveSettings("A run", runSettings, { ...lengthDefaults, ...modelDefaults, ...completionLength, ...runOptions });
+  checkConflicts(runConfig, maxCompletionLength);
+  checkActionRegex(runConfig);
+  const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {
+    ...getAlgorithmDefaults(runConfig, algorithmOptions, isEmbedded),
+    ...algorithmOptions,
+  });
+  return { env, envOptions, ...runConfig, ...algorithmConfig };
+}
+
+/** Throws INVALID_ARGUMENT for settings that say different things, and for some that nothing would read. */
+function checkConflicts(run: Settings<typeof runSettings>, maxCompletionLength: number | undefined): void {
+  const { algorithm, train, maxNewTokens } = run;
+  if (maxCompletionLength !== undefined && maxCompletionLength !== maxNewTokens) {
+    throw invalidArgument(
+      `maxCompletionLength is ${maxCompletionLength} and maxNewTokens ${maxNewTokens}, but both are the tokens of a reply. Leave one of them out.`,
+    );
+  }
+  const isChanged = (name: keyof typeof runSettings) => run[name] !== runSettings[name].default;
+  const headSetting = (["valueHead", "valueHeadDropout"] as const).find(isChanged);
+  if (headSetting !== undefined && !algorithms[algorithm].hasCritic)
+    throw invalidArgument(`${headSetting} is for algorithms with a value head, and ${algorithm} has none. Leave it out.`);
+  const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isChanged);
+  if (adapterSetting !== undefined && train === "all")
+    throw invalidArgument(`${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`);
+  checkFrozenWeights(run);
+}
+
+/** Throws INVALID_ARGUMENT for settings of frozen weights that contradict each other, or that find none. */
+export function checkFrozenWeights({
+  device,
+  train,
+  quantise,
+  backward,
+}: Pick<Settings<typeof runSettings>, "device" | "train" | "quantise" | "backward">): void {
+  checkBackwardPrecision({ device, quantise: parseQuantizeBits(quantise), backward });
+  if (backward === "int8" && train === "all")
+    throw invalidArgument('backward "int8" is for frozen weights, and train "all" freezes none. Leave one of them out.');
+}
+
+/** What the setting `quantise` asks of a model. */
+export function parseQuantizeBits(setting: Settings<typeof runSettings>["quantise"]): 8 | 4 | undefined {
+  return setting === "none" ? undefined : setting === "8" ? 8 : 4;
+}
+
+/** What the algorithm's settings are where nothing says so. */
+function getAlgorithmDefaults(
+  { algorithm, maxNewTokens, replies }: Pick<TrainConfig, "algorithm" | "maxNewTokens" | "replies">,
+  given: AlgorithmSettings,
+  isEmbedded: boolean,
+): AlgorithmSettings {
+  if (algorithm !== "ppo")
+    return {
+      maxCompletionLength: maxNewTokens,
+      ...(isEmbedded ? getEmbeddedGroupDefaults({ algorithm, replies }, given) : {}),
+    };
+  const embeddedDefaults = isEmbedded ? getEmbeddedPpoDefaults({ replies }) : undefined;
+  const { batchSize } = given;
+  const smallBatch = batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, embeddedDefaults?.miniBatchSize ?? 16) };
+  return { ...embeddedDefaults, ...smallBatch };
+}

@@ -1,0 +1,37 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { resumeRun, startRun } from "./run.js";
+import { resolveTrainConfig } from "./run-settings.js";
+
+const options = { env: "Blackjack-v1", numEnvs: 4, batchSize: 16, miniBatchSize: 16, turns: 16 };
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "run-"));
+  const run = await startRun(options, join(folder, "run"));
+  await run.train();
+  await run.close();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+describe("a run that goes on", () => {
+  it("may be given its settings again, and more turns", async () => {
+    const run = await resumeRun(join(folder, "run"), resolveTrainConfig({ ...options, turns: 32, threads: 1 }));
+    const { state } = await run.train();
+    await run.close();
+    expect(state).toMatchObject({ updates: 2, turns: 32 });
+  });
+
+  it.each([
+    [{ lam: 0.5 }, /has lam 0\.99, and 0\.5 was given/],
+    [{ env: "CartPole-v1" }, /has env "Blackjack-v1", and "CartPole-v1" was given/],
+    [{ loraAlpha: undefined }, /has loraAlpha \d+, and no value was given/],
+  ])("refuses %o, and changes nothing", async (change, message) => {
+    const config = () => readFile(join(folder, "run/config.json"), "utf8");
+    const before = await config();
+    const resumed = resumeRun(join(folder, "run"), { ...options, ...change });
+    await expect(resumed).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringMatching(message) });
+    expect(await config()).toBe(before);
+  });
+});

@@ -1,0 +1,75 @@
+import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/sft/settings.js";
+import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
+import { checkFrozenWeights, runSettings } from "./run-settings.js";
+
+const OURS = "ours";
+
+const { model, adapter, device, threads, quantise, backward, train, r, loraAlpha, loraDropout, targetModules } =
+  runSettings;
+
+/** What a run of supervised fine-tuning is besides its algorithm: which model, which examples, what is kept. */
+const sftRunSettings = {
+  model,
+  adapter,
+  device,
+  threads,
+  quantise,
+  backward,
+  train,
+  r,
+  loraAlpha,
+  loraDropout,
+  targetModules,
+  evalData: { text: true, default: undefined, description: "a JSONL file of examples kept apart", source: OURS },
+  evalShare: {
+    default: 0,
+    min: 0,
+    max: 0.99,
+    description: "share of the examples that is kept apart where there is no such file",
+    source: OURS,
+  },
+  evalEvery: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "updates between two looks at the examples kept apart; once an epoch unless given",
+    source: OURS,
+  },
+  saveEvery: { default: 100, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  brokenLines: {
+    default: "stop",
+    choices: ["stop", "skip"],
+    description: "what a line that holds no example does",
+    source: OURS,
+  },
+  prompts: {
+    default: "auto",
+    choices: ["auto", "chat", "text"],
+    description:
+      "whether prompt and completion texts are a user's message and the reply, or one text; auto is chat for models with a chat template",
+    source: OURS,
+  },
+} as const satisfies SettingTable;
+
+export const allSftRunSettings = { ...sftRunSettings, ...sftSettings } as const satisfies SettingTable;
+
+/** A run as resolved; what config.json in its folder holds. */
+export interface SftRunConfig extends Settings<typeof allSftRunSettings> {
+  /** The JSONL file that is learnt from. */
+  readonly data: string;
+}
+
+export type SftRunOptions = Partial<SftRunConfig> & Pick<SftRunConfig, "data">;
+
+/** A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name and for values out of range. */
+export function resolveSftRunConfig({ data, ...given }: SftRunOptions): SftRunConfig {
+  const config = { data, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
+  checkFrozenWeights(config);
+  return config;
+}
+
+/** The algorithm's own settings of a run. */
+export function getSftConfig(config: SftRunConfig): SftConfig {
+  const entries = Object.keys(sftSettings).map((name) => [name, config[name as keyof typeof sftSettings]]);
+  return resolveSftConfig(Object.fromEntries(entries) as Partial<SftConfig>);
+}

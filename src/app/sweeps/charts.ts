@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { knownReturns } from "../../envs/index.js";
+import { writeFileAtomic } from "../../models/files/index.js";
+import {
+  renderDotChart,
+  renderLearningCurve,
+  readMetricCurve,
+  computeSeedBand,
+  type CurveSeries,
+} from "../tracking/index.js";
+import type { TrialResult } from "./trial-result.js";
+import type { SweepConfig } from "./sweep-settings.js";
+import type { TrialSettings } from "./trial-settings.js";
+
+/** Trials whose curves are drawn. */
+const MAX_CURVES = 5;
+
+/** Settings in a line: "learningRate 0.003, entropyCoef 0.1". */
+export function formatSettings(settings: TrialSettings): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} ${typeof value === "number" ? formatSignificant(value) : String(value)}`)
+    .join(", ");
+}
+
+/** A number to four digits. */
+export function formatSignificant(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}
+
+/**
+ * Draws a sweep: trials.svg has the metric of each trial, curves.svg the mean return while the best trained. What cannot be drawn,
+ * because no trial has it, is left out. `trials` are the best first.
+ */
+export async function writeCharts(folder: string, config: SweepConfig, trials: readonly TrialResult[]): Promise<void> {
+  const compared = trials.filter(({ failure, value }) => failure === undefined && value !== undefined);
+  if (compared.length === 0) return;
+  await writeFileAtomic(join(folder, "trials.svg"), renderTrialsChart(config, compared));
+  const curves = await readBestCurves(folder, compared);
+  if (curves.length === 0) return;
+  const { env, envOptions } = config;
+  const { random, best } = Object.keys(envOptions).length === 0 ? (knownReturns[env] ?? {}) : {};
+  const references = [
+    ...(random === undefined ? [] : [{ name: "random actions", y: random }]),
+    ...(best === undefined ? [] : [{ name: "best known", y: best }]),
+  ];
+  const svg = renderLearningCurve({
+    title: `${env}: the best trials, mean and range over seeds`,
+    xLabel: "turns",
+    yLabel: "mean return while training",
+    series: curves,
+    references,
+  });
+  await writeFileAtomic(join(folder, "curves.svg"), svg);
+}
+
+function renderTrialsChart({ env, metric, seeds }: SweepConfig, trials: readonly TrialResult[]): string {
+  const rungs = [...new Set(trials.map(({ rung }) => rung))];
+  const errorNote = seeds.length > 1 ? `; mean ± standard error over ${seeds.length} seeds` : "";
+  return renderDotChart({
+    title: `${env}: ${metric} of each trial`,
+    xLabel: `trials, the best first${errorNote}`,
+    yLabel: metric,
+    series: rungs.map((rung) => ({
+      name: rungs.length === 1 ? "trials" : `compared last at rung ${rung}`,
+      dots: trials
+        .filter((trial) => trial.rung === rung)
+        .map(({ trial, settings, value, standardError, runs }) => ({
+          label: String(trial),
+          y: value!,
+          error: standardError,
+          values: runs.flatMap(({ rungResults }) =>
+            rungResults.filter((result) => result.rung === rung).map(({ value }) => value),
+          ),
+          tooltip: `trial ${trial}: ${formatSettings(settings)}`,
+        })),
+    })),
+  });
+}
+
+/** A curve for each of the best trials, where its runs have two points or more. */
+async function readBestCurves(folder: string, trials: readonly TrialResult[]): Promise<CurveSeries[]> {
+  const curves: CurveSeries[] = [];
+  for (const { trial, settings, runs } of trials.slice(0, MAX_CURVES)) {
+    const seeds = await Promise.all(runs.map((run) => readMetricCurve(join(folder, run.folder))));
+    const hasCurves = seeds.every(({ x }) => x.length > 1);
+    if (hasCurves) curves.push(computeSeedBand(`${trial}: ${formatSettings(settings)}`, seeds));
+  }
+  return curves;
+}

@@ -1,0 +1,130 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { LlamaGymError } from "../../core/errors.js";
+import { readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
+import { checkFormatVersion } from "../../rl/train/check-format-version.js";
+import { readRunConfig } from "../runs/run-folder.js";
+import type { SweepPlan } from "./sweep-plan.js";
+import { rankTrials, summarizeTrial, type RungResult, type TrialResult, type TrialRun } from "./trial-result.js";
+import type { SweepConfig, SweepOptions } from "./sweep-settings.js";
+
+/** The layout of a sweep's folder; another one is refused. */
+const SWEEP_VERSION = 1;
+const CONFIG_FILE = "sweep.json";
+const RESULTS_FILE = "results.json";
+const RUNS_FOLDER = "runs";
+
+/** The sweep that a folder holds, as it can be given again; undefined where there is none. Throws FILE_CORRUPT, RUN_INCOMPATIBLE. */
+export async function readSweepOptions(folder: string): Promise<SweepOptions | undefined> {
+  const saved = await readJsonIfExists(join(folder, CONFIG_FILE));
+  if (saved === undefined) return undefined;
+  const advice = "Go on with the version that made it, or choose another folder.";
+  return checkFormatVersion(saved, SWEEP_VERSION, `The sweep in ${folder}`, advice) as unknown as SweepOptions;
+}
+
+/** What a sweep's folder keeps beside its runs: what is tried, and what came of it so far. */
+export class SweepFolder {
+  private constructor(
+    readonly path: string,
+    private readonly config: SweepConfig,
+    private readonly plan: SweepPlan,
+    private readonly runs: Map<string, TrialRun>,
+  ) {}
+
+  /**
+   * The folder of a new sweep, or of the same one that was begun before. Throws INVALID_STATE where another sweep has runs there,
+   * FILE_CORRUPT, RUN_INCOMPATIBLE, FILE_WRITE_FAILED.
+   */
+  static async open(path: string, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
+    const saved = await readSweepOptions(path);
+    const requested = JSON.parse(JSON.stringify(config)) as JsonObject;
+    if ((await readRunConfig(path)) !== undefined)
+      throw new LlamaGymError("INVALID_STATE", `${path} holds a run. Choose another folder for the sweep.`);
+    const runs = await readRuns(path);
+    const difference =
+      saved === undefined ? undefined : findDifference(saved as unknown as JsonObject, requested, runs.size > 0);
+    const isEmpty = (await readdir(join(path, RUNS_FOLDER)).catch(() => [])).length === 0;
+    if (!isEmpty && (saved === undefined || difference !== undefined)) {
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        `${path} holds ${saved === undefined ? "runs of something else" : `another sweep: ${difference!}`}. ` +
+          "Choose another folder for this one; the sweep there goes on with the settings that it had.",
+      );
+    }
+    await writeJson(join(path, CONFIG_FILE), { version: SWEEP_VERSION, ...requested });
+    return new SweepFolder(path, config, plan, runs);
+  }
+
+  /** The folder of a trial's run with a seed, below the sweep's. */
+  getRunFolder(trial: number, seed: number): string {
+    const width = Math.max(2, String(this.plan.trials.length).length);
+    return `${RUNS_FOLDER}/trial-${String(trial).padStart(width, "0")}-seed-${seed}`;
+  }
+
+  /** What came of a run so far. */
+  getRun(trial: number, seed: number): TrialRun {
+    const folder = this.getRunFolder(trial, seed);
+    return this.runs.get(folder) ?? { seed, folder, rungResults: [] };
+  }
+
+  /** Keeps what a run had come to at the end of a rung, or why it ended before. */
+  async recordOutcome(trial: number, seed: number, outcome: RungResult | { readonly failure: string }): Promise<void> {
+    const current = this.getRun(trial, seed);
+    const updated =
+      "failure" in outcome
+        ? { ...current, ...outcome }
+        : { ...current, rungResults: [...current.rungResults, outcome] };
+    this.runs.set(current.folder, updated);
+    await this.write(false);
+  }
+
+  /** All trials, in their order. */
+  get trials(): TrialResult[] {
+    const { seeds } = this.config;
+    return this.plan.trials.map((trial) => {
+      const runs = seeds.map((seed) => this.getRun(trial.number, seed));
+      return summarizeTrial(
+        trial,
+        runs.filter(({ rungResults, failure }) => rungResults.length > 0 || failure !== undefined),
+        seeds,
+      );
+    });
+  }
+
+  /** Writes results.json: the trials so far, best first. */
+  async write(isFinished: boolean): Promise<void> {
+    const { env, metric, goal, method } = this.config;
+    await writeJson(join(this.path, RESULTS_FILE), {
+      version: SWEEP_VERSION,
+      env,
+      method,
+      metric,
+      goal,
+      finished: isFinished,
+      rungs: this.plan.rungs,
+      trials: rankTrials(this.trials, goal),
+    });
+  }
+}
+
+async function readRuns(path: string): Promise<Map<string, TrialRun>> {
+  const saved = await readJsonIfExists(join(path, RESULTS_FILE));
+  const trials = (saved?.trials ?? []) as unknown as readonly TrialResult[];
+  return new Map(trials.flatMap(({ runs }) => runs.map((run) => [run.folder, run] as const)));
+}
+
+/** What trials are compared by; before any is, it may change. */
+const COMPARISON_SETTINGS: readonly string[] = ["metric", "goal", "metricUpdates", "evalEpisodes", "evalSeed"];
+
+/** The first thing in which two sweeps differ; undefined where they are the same. */
+function findDifference(saved: JsonObject, requested: JsonObject, isCompared: boolean): string | undefined {
+  const all = [...new Set([...Object.keys(saved), ...Object.keys(requested)])];
+  const names = all.filter((name) => isCompared || !COMPARISON_SETTINGS.includes(name));
+  // The order of what is searched decides the order of trials and of draws.
+  const ordered = (name: string, value: unknown) => (name === "search" ? Object.entries(value ?? {}) : value);
+  const name = names.find((name) => !isDeepStrictEqual(ordered(name, saved[name]), ordered(name, requested[name])));
+  if (name === undefined) return undefined;
+  const [before, after] = [saved[name], requested[name]].map((value) => JSON.stringify(value) ?? "nothing");
+  return `its ${name} is ${before}, not ${after}`;
+}

@@ -1,0 +1,252 @@
+import {
+  invalidArgument,
+  resolveSettings,
+  unknownSetting,
+  type SettingTable,
+  type Settings,
+} from "../../core/settings.js";
+import { MEAN_RETURN } from "../tracking/index.js";
+import { runSettings, trainSettings, type TrainOptions } from "../runs/run-settings.js";
+import { normalizeKeys, isEnumerable, resolveSearchSpace, type Dimension, type SearchSpace } from "./search-space.js";
+import { MAX_TRIALS } from "./trial-settings.js";
+
+const OURS = "ours";
+
+/** The metric that is the mean return of greedy play after training; others are those of metrics.jsonl. */
+export const EVAL_MEAN_RETURN = "greedy";
+
+/** How a sweep searches and compares. */
+export const sweepSettings = {
+  method: {
+    default: undefined,
+    choices: ["grid", "random", "halving"],
+    description:
+      "try every combination, random ones, or random ones of which the best train on (successive halving); unless given, grid where all values are listed and no number of trials is given, else random",
+    source: "Bergstra & Bengio 2012; Jamieson & Talwalkar 2016",
+  },
+  trials: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    max: MAX_TRIALS,
+    description: "combinations that random and halving try; 9 unless given",
+    source: OURS,
+  },
+  searchSeed: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "decides the random combinations",
+    source: OURS,
+  },
+  metric: {
+    text: true,
+    default: MEAN_RETURN,
+    description: `what trials are compared by: a number that every update records, or ${EVAL_MEAN_RETURN} for the mean return of greedy play after training`,
+    source: OURS,
+  },
+  goal: {
+    default: "maximize",
+    choices: ["maximize", "minimize"],
+    description: "whether more of the metric is better, or less",
+    source: OURS,
+  },
+  metricUpdates: {
+    default: 1,
+    integer: true,
+    min: 1,
+    description: "the mean of the metric over so many last updates is compared",
+    source: OURS,
+  },
+  evalEpisodes: {
+    default: 1000,
+    integer: true,
+    min: 1,
+    description: `episodes of greedy play, where the metric is ${EVAL_MEAN_RETURN}`,
+    source: OURS,
+  },
+  evalSeed: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "decides the starts of these episodes, which are the same for all trials",
+    source: OURS,
+  },
+  reduction: {
+    default: 3,
+    integer: true,
+    min: 2,
+    description: "halving: one of so many trials trains on",
+    source: "Li et al. 2018 (Hyperband)",
+  },
+  rungs: {
+    default: undefined,
+    integer: true,
+    min: 1,
+    description: "halving: how often trials are compared; until one is left, unless given",
+    source: OURS,
+  },
+} as const satisfies SettingTable;
+
+/** A sweep as a user writes it; what is not given has the defaults of `sweepSettings`. */
+export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {
+  readonly env: string;
+  readonly envOptions?: Readonly<Record<string, unknown>>;
+  /** Settings that all trials share. */
+  readonly train?: Partial<Omit<TrainOptions, "env" | "envOptions" | "seed" | "evalEpisodes">>;
+  /** What is tried: by settings' names lists, ranges, or the short form of either. */
+  readonly search: Readonly<Record<string, Dimension | string>>;
+  /** Each trial is trained with each of them; a number n means 1 to n. Default 1. */
+  readonly seeds?: number | readonly number[];
+}
+
+/** Settings that only some sweeps have. */
+type ConditionalSetting =
+  | "trials"
+  | "searchSeed"
+  | "reduction"
+  | "rungs"
+  | "evalEpisodes"
+  | "evalSeed"
+  | "metricUpdates";
+
+/** A sweep, all decided; what sweep.json in its folder holds. Settings that its method or metric has no use for are undefined. */
+export interface SweepConfig
+  extends
+    Omit<Settings<typeof sweepSettings>, ConditionalSetting>,
+    Partial<Pick<Settings<typeof sweepSettings>, ConditionalSetting>> {
+  readonly env: string;
+  readonly envOptions: Readonly<Record<string, unknown>>;
+  readonly train: Readonly<Record<string, unknown>>;
+  readonly search: SearchSpace;
+  readonly seeds: readonly number[];
+}
+
+type SweepChoice = Pick<SweepConfig, "method" | "metric">;
+
+/** Which sweeps have them. */
+const CONDITIONAL_SETTINGS: readonly {
+  readonly names: readonly ConditionalSetting[];
+  readonly appliesTo: (choice: SweepChoice) => boolean;
+  readonly owner: string;
+}[] = [
+  {
+    names: ["trials", "searchSeed"],
+    appliesTo: ({ method }) => method !== "grid",
+    owner: "the methods random and halving (a grid has as many trials as combinations)",
+  },
+  { names: ["reduction", "rungs"], appliesTo: ({ method }) => method === "halving", owner: "the method halving" },
+  {
+    names: ["evalEpisodes", "evalSeed"],
+    appliesTo: ({ metric }) => metric === EVAL_MEAN_RETURN,
+    owner: `the metric ${EVAL_MEAN_RETURN}`,
+  },
+  {
+    names: ["metricUpdates"],
+    appliesTo: ({ metric }) => metric !== EVAL_MEAN_RETURN,
+    owner: "metrics that updates record",
+  },
+];
+
+/** Trials where nothing says how many: three rungs of halving. */
+const DEFAULT_TRIALS = 9;
+const MAX_SEEDS = 1000;
+
+/** Settings that are the sweep's, not a trial's, and what to do instead. */
+const RUN_ONLY_SETTINGS: Readonly<Record<string, string>> = {
+  seed: "give the sweep its seeds",
+  evalEpisodes: `give the sweep its evalEpisodes, with the metric ${EVAL_MEAN_RETURN}`,
+};
+
+/**
+ * A sweep's settings, all decided. Names may be written in any case: search-seed, searchSeed. Throws INVALID_ARGUMENT for unknown
+ * names, with the nearest known one, for values out of range, and for a setting that is both fixed and searched.
+ */
+export function resolveSweepConfig(options: SweepOptions): SweepConfig {
+  const { env, envOptions = {}, train = {}, search, seeds = 1, ...given } = normalizeOptions(options);
+  const fixed = resolveFixed(train);
+  const searched = resolveSearchSpace(search);
+  const settings = resolveScalars(given, searched);
+  const duplicate = Object.keys(searched).find((name) => Object.hasOwn(fixed, name));
+  if (duplicate !== undefined)
+    throw invalidArgument(`${duplicate} is both searched and fixed in train. Leave it out of one.`);
+  if (settings.method === "halving") checkLengthNotSearched(searched);
+  return { env, envOptions, ...settings, train: fixed, search: searched, seeds: resolveSeeds(seeds) };
+}
+
+function resolveScalars(
+  given: Partial<Settings<typeof sweepSettings>>,
+  search: SearchSpace,
+): Omit<SweepConfig, "env" | "envOptions" | "train" | "search" | "seeds"> {
+  const settings = resolveSettings("A sweep", sweepSettings, given);
+  const isGrid = settings.trials === undefined && Object.values(search).every(isEnumerable);
+  const resolved = { ...settings, method: settings.method ?? (isGrid ? "grid" : "random") };
+  const unused = CONDITIONAL_SETTINGS.filter(({ appliesTo }) => !appliesTo(resolved));
+  for (const { names, owner } of unused) {
+    const misplaced = names.find((name) => given[name] !== undefined);
+    if (misplaced !== undefined)
+      throw invalidArgument(`${misplaced} belongs to ${owner}. Leave it out, or choose that.`);
+  }
+  const cleared = Object.fromEntries(unused.flatMap(({ names }) => names.map((name) => [name, undefined])));
+  return { ...resolved, trials: resolved.trials ?? DEFAULT_TRIALS, ...cleared };
+}
+
+function normalizeOptions(options: SweepOptions): SweepOptions {
+  const known = [...Object.keys(sweepSettings), "env", "envOptions", "train", "search", "seeds"];
+  const normalized = normalizeKeys("the sweep", options as unknown as Readonly<Record<string, unknown>>);
+  const present = Object.entries(normalized).filter(([, value]) => value !== undefined);
+  const unknown = present.find(([name]) => !known.includes(name))?.[0];
+  if (unknown !== undefined) {
+    if (Object.hasOwn(trainSettings, unknown))
+      throw invalidArgument(
+        `${unknown} is a setting of its runs, not of the sweep. Put it into train, or into search.`,
+      );
+    throw unknownSetting("A sweep", known, unknown);
+  }
+  const { env, envOptions = {}, train = {}, search = {} } = normalized;
+  if (typeof env !== "string" || env === "") throw invalidArgument("A sweep needs its env, an environment's id.");
+  for (const [name, value] of Object.entries({ envOptions, train, search }))
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      throw invalidArgument(`A sweep's ${name} must be an object of names and values, not ${JSON.stringify(value)}.`);
+  return { ...Object.fromEntries(present), env, search: search as SweepOptions["search"] };
+}
+
+/** Throws INVALID_ARGUMENT for names and values that no run has; whether they go together, the trials show. */
+function resolveFixed(train: object): Readonly<Record<string, unknown>> {
+  const given = Object.entries(normalizeKeys("train", train as Readonly<Record<string, unknown>>));
+  const fixed = Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null));
+  for (const [name, value] of Object.entries(fixed)) {
+    if (Object.hasOwn(RUN_ONLY_SETTINGS, name))
+      throw invalidArgument(`${name} is not a trial's own: ${RUN_ONLY_SETTINGS[name]}.`);
+    if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", Object.keys(trainSettings), name);
+    resolveSettings("A run", { [name]: trainSettings[name] }, { [name]: value as never });
+  }
+  return fixed;
+}
+
+/** Trials are compared when as much of their runs is done, so their runs must be as long. */
+function checkLengthNotSearched(search: SearchSpace): void {
+  const length = ["episodes", "turns"].find((name) => Object.hasOwn(search, name));
+  if (length !== undefined)
+    throw invalidArgument(
+      `Successive halving decides itself how long a trial is trained, so ${length} cannot be searched.`,
+    );
+}
+
+function resolveSeeds(seeds: number | readonly number[]): readonly number[] {
+  const isCount = typeof seeds === "number";
+  const list = isCount
+    ? seeds >= 1 && seeds <= MAX_SEEDS
+      ? Array.from({ length: seeds }, (_, i) => i + 1)
+      : []
+    : seeds;
+  const isValidCount = !isCount || Number.isInteger(seeds);
+  if (!isValidCount || !Array.isArray(list) || list.length === 0)
+    throw invalidArgument(
+      `seeds must be a list of seeds, or a number of them from 1 to ${MAX_SEEDS}, not ${JSON.stringify(seeds)}.`,
+    );
+  for (const seed of list) resolveSettings("A run", { seed: runSettings.seed }, { seed });
+  const duplicate = list.find((seed, i) => list.indexOf(seed) < i);
+  if (duplicate !== undefined) throw invalidArgument(`seeds has ${duplicate} twice.`);
+  return list;
+}

@@ -1,0 +1,69 @@
+/** A place in the picture, in its units. */
+export type Point = readonly [x: number, y: number];
+
+/** A line through points, as SVG path data; a point that is not finite leaves a gap, a point alone is a dot. */
+export function buildLinePath(points: readonly Point[]): string {
+  return splitAtGaps(points)
+    .map((piece) => {
+      const [first, ...others] = decimate(piece);
+      return `M${formatPoint(first)}${(others.length === 0 ? [first] : others).map((point) => `L${formatPoint(point)}`).join("")}`;
+    })
+    .join("");
+}
+
+/** The area between two lines over the same x; where either is not finite it has a gap. */
+export function buildBandPath(low: readonly Point[], high: readonly Point[]): string {
+  const pairs = high.map((top, index) =>
+    isFinitePoint(top) && isFinitePoint(low[index]) ? top : ([NaN, NaN] as const),
+  );
+  let start = 0;
+  return splitAtGaps(pairs)
+    .map((tops) => {
+      start = pairs.indexOf(tops[0], start);
+      const bottoms = low.slice(start, start + tops.length);
+      const outline = [...decimate(tops), ...decimate(bottoms).toReversed()];
+      return `M${outline.map(formatPoint).join("L")}Z`;
+    })
+    .join("");
+}
+
+function splitAtGaps(points: readonly Point[]): Point[][] {
+  const pieces: Point[][] = [[]];
+  for (const point of points) {
+    if (isFinitePoint(point)) pieces[pieces.length - 1].push(point);
+    else pieces.push([]);
+  }
+  return pieces.filter((piece) => piece.length > 0);
+}
+
+function isFinitePoint([x, y]: Point): boolean {
+  return Number.isFinite(x) && Number.isFinite(y);
+}
+
+/** Of the points that share a column of the picture, the first, the lowest, the highest and the last: it looks the same. */
+function decimate(points: readonly Point[]): readonly Point[] {
+  const columns = new Map<number, Point[]>();
+  for (const point of points) {
+    const column = Math.floor(point[0]);
+    const others = columns.get(column);
+    if (others === undefined) columns.set(column, [point]);
+    else others.push(point);
+  }
+  return [...columns.values()].flatMap((column) => (column.length <= 4 ? column : selectExtremes(column)));
+}
+
+function selectExtremes(column: readonly Point[]): Point[] {
+  const heights = column.map(([, y]) => y);
+  const lowest = heights.indexOf(Math.min(...heights));
+  const highest = heights.indexOf(Math.max(...heights));
+  const indices = new Set([0, lowest, highest, column.length - 1]);
+  return column.filter((_, index) => indices.has(index));
+}
+
+function formatPoint([x, y]: Point): string {
+  return `${roundToTenths(x)} ${roundToTenths(y)}`;
+}
+
+function roundToTenths(value: number): number {
+  return Math.round(value * 10) / 10 + 0;
+}

@@ -1,0 +1,108 @@
+import type { JsonObject } from "../../../models/files/index.js";
+import type { WandbClient } from "./wandb-client.js";
+import type { WandbConfig } from "./wandb-config.js";
+
+const UPSERT_RUN = `
+mutation UpsertRun($name: String, $project: String, $entity: String, $groupName: String, $displayName: String, $config: JSONString, $host: String, $tags: [String!]) {
+  upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $groupName, displayName: $displayName, config: $config, host: $host, tags: $tags}) {
+    bucket { displayName historyLineCount summaryMetrics project { name entity { name } } }
+  }
+}`;
+
+const CREATE_FILES = `
+mutation CreateFiles($entity: String!, $project: String!, $run: String!, $files: [String!]!) {
+  createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run, files: $files}) {
+    uploadHeaders
+    files { name uploadUrl }
+  }
+}`;
+
+/** A run as the server has it. */
+export interface RemoteRun {
+  readonly entity: string;
+  readonly project: string;
+  readonly runId: string;
+  /** What the server calls it. */
+  readonly displayName: string;
+  /** How many lines of history are there. */
+  readonly historyLines: number;
+  /** The last step that is there; -1 for none. */
+  readonly lastStep: number;
+}
+
+interface UpsertResponse {
+  readonly upsertBucket: {
+    readonly bucket: {
+      readonly displayName: string | null;
+      readonly historyLineCount: number | null;
+      readonly summaryMetrics: string | null;
+      readonly project: { readonly name: string; readonly entity: { readonly name: string } };
+    };
+  };
+}
+
+/** Makes a run known to the server, or finds it there. Throws TRACKING_FAILED. */
+export async function upsertRun(
+  client: WandbClient,
+  runId: string,
+  settings: WandbConfig,
+  host: string,
+  config: JsonObject | undefined,
+): Promise<RemoteRun> {
+  const { upsertBucket } = await client.query<UpsertResponse>(UPSERT_RUN, {
+    name: runId,
+    project: settings.project,
+    entity: settings.entity || null,
+    groupName: settings.group || null,
+    displayName: settings.name || null,
+    config: config === undefined ? null : serializeConfig(config),
+    host,
+    tags: settings.tags.length === 0 ? null : settings.tags,
+  });
+  const { displayName, historyLineCount, summaryMetrics, project } = upsertBucket.bucket;
+  return {
+    runId,
+    entity: project.entity.name,
+    project: project.name,
+    displayName: displayName ?? runId,
+    historyLines: historyLineCount ?? 0,
+    lastStep: parseLastStep(summaryMetrics),
+  };
+}
+
+/** The server keeps a value for each setting, with room for more to be said of it. */
+function serializeConfig(config: JsonObject): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(config).map(([key, value]) => [key, { value }])));
+}
+
+function parseLastStep(summary: string | null): number {
+  const match = /"_step":\s*(\d+)/.exec(summary ?? "");
+  return match === null ? -1 : Number(match[1]);
+}
+
+interface CreateFilesResponse {
+  readonly createRunFiles: {
+    /** "Name: value" each. */
+    readonly uploadHeaders: readonly string[];
+    readonly files: readonly { readonly name: string; readonly uploadUrl: string }[];
+  };
+}
+
+/** Where a file of a run is to be stored. Throws TRACKING_FAILED. */
+export async function createUpload(
+  client: WandbClient,
+  { entity, project, runId }: RemoteRun,
+  file: string,
+): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }> {
+  const { createRunFiles } = await client.query<CreateFilesResponse>(CREATE_FILES, {
+    entity,
+    project,
+    run: runId,
+    files: [file],
+  });
+  const headers = createRunFiles.uploadHeaders.map((header) => {
+    const colon = header.indexOf(":");
+    return [header.slice(0, colon), header.slice(colon + 1).trim()] as const;
+  });
+  return { url: createRunFiles.files[0].uploadUrl, headers: Object.fromEntries(headers) };
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { resolveWandbConfig } from "./wandb-config.js";
+
+describe("wandbSettings", () => {
+  it("is off unless a project is named", () => {
+    expect(resolveWandbConfig({}, {})).toBeUndefined();
+    expect(resolveWandbConfig({}, { WANDB_API_KEY: "k", WANDB_MODE: "online" })).toBeUndefined();
+    expect(resolveWandbConfig({ mode: "disabled" }, { WANDB_PROJECT: "p" })).toBeUndefined();
+    expect(resolveWandbConfig({ project: "p" }, { WANDB_MODE: "disabled" })).toBeUndefined();
+    expect(() => resolveWandbConfig({ mode: "offline" }, {})).toThrow("has no project");
+  });
+
+  it("reads W&B's variables, and options before them", () => {
+    const env = {
+      WANDB_PROJECT: "p",
+      WANDB_MODE: "dryrun",
+      WANDB_ENTITY: "team",
+      WANDB_NAME: "first",
+      WANDB_RUN_GROUP: "seeds",
+      WANDB_TAGS: "a,b",
+      WANDB_API_KEY: "key",
+      WANDB_BASE_URL: "http://127.0.0.1:8080//",
+    };
+    const settings = {
+      project: "p",
+      mode: "offline",
+      entity: "team",
+      name: "first",
+      group: "seeds",
+      tags: ["a", "b"],
+      apiKey: "key",
+      baseUrl: "http://127.0.0.1:8080",
+    };
+    expect(resolveWandbConfig({}, env)).toEqual(settings);
+    const options = { project: "q", mode: "online", entity: "me", name: "n", group: "g", tags: [] } as const;
+    expect(resolveWandbConfig(options, env)).toEqual({ ...settings, ...options });
+    expect(resolveWandbConfig({ project: "p" }, {})).toMatchObject({ mode: "online", baseUrl: "https://api.wandb.ai" });
+  });
+
+  it("refuses what cannot be", () => {
+    expect(() => resolveWandbConfig({}, { WANDB_PROJECT: "p", WANDB_MODE: "sometimes" })).toThrow(
+      "online, offline, disabled",
+    );
+    expect(() => resolveWandbConfig({ project: "team/p" }, {})).toThrow("cannot name a W&B project");
+    expect(() => resolveWandbConfig({ project: "p" }, { WANDB_BASE_URL: "localhost:8080" })).toThrow("WANDB_BASE_URL");
+  });
+});

@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { toReadError, getSystemErrorCode } from "../../../models/files/file-errors.js";
+import type { WandbConfig } from "./wandb-config.js";
+
+/** Where a run's W&B files lie: FOLDER/run-ID.wandb and FOLDER/files. */
+export interface WandbRunFolder {
+  readonly runId: string;
+  readonly path: string;
+}
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+/** A new folder below `parent`/wandb, called as W&B's client calls it; `wandb sync` looks for that name. */
+export function nameRunFolder(parent: string, mode: WandbConfig["mode"], date: Date): WandbRunFolder {
+  const runId = Array.from(randomBytes(8), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+  const pad = (value: number): string => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}${pad(date.getMonth() + 1)}${pad(date.getDate())}`;
+  const time = `${pad(date.getHours())}${pad(date.getMinutes())}${pad(date.getSeconds())}`;
+  const prefix = mode === "offline" ? "offline-run" : "run";
+  return { runId, path: join(parent, "wandb", `${prefix}-${day}_${time}-${runId}`) };
+}
+
+/** The newest run below `parent`/wandb, or undefined. Throws FILE_READ_FAILED. */
+export async function findLatestRunFolder(parent: string): Promise<WandbRunFolder | undefined> {
+  const folder = join(parent, "wandb");
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (getSystemErrorCode(error) === "ENOENT") return [];
+    throw toReadError(folder, error);
+  });
+  const runs = names
+    .map((name) => /^(?:offline-)?run-(\d{8}_\d{6})-([a-z0-9]+)$/.exec(name))
+    .filter((match) => match !== null)
+    .sort(([, a], [, b]) => (a < b ? -1 : 1));
+  const last = runs.at(-1);
+  return last === undefined ? undefined : { runId: last[2], path: join(folder, last[0]) };
+}
+
+export function getRunFilePath({ runId, path }: WandbRunFolder): string {
+  return join(path, `run-${runId}.wandb`);
+}
+
+export function getFilesPath({ path }: WandbRunFolder): string {
+  return join(path, "files");
+}

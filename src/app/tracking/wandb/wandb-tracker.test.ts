@@ -1,0 +1,262 @@
+import { appendFile, mkdtemp, readFile, readdir, rm, truncate } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fromBinary } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { startFakeWandb, type FakeWandb } from "../../../../test/support/fake-wandb.js";
+import { readRecords } from "./log-format.js";
+import { RecordSchema, type Record as WandbRecord } from "./record_pb.js";
+import { resolveWandbConfig, type WandbConfig } from "./wandb-config.js";
+import { openWandbTracker } from "./wandb-tracker.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "wandb-"));
+});
+afterEach(async () => rm(folder, { recursive: true, force: true }));
+
+function settingsFor(env: Record<string, string>): WandbConfig {
+  const settings = resolveWandbConfig(
+    { project: "cards", mode: env.WANDB_BASE_URL === undefined ? "offline" : "online" },
+    env,
+  );
+  if (settings === undefined) throw new Error("W&B is off");
+  return settings;
+}
+
+const offline = settingsFor({});
+const quiet = { onWarning: (text: string): void => expect.unreachable(text) };
+const row = { prompt: "Hit?", completion: "stay", reward: 1 };
+
+async function runFile(): Promise<string> {
+  const [name] = await readdir(join(folder, "wandb"));
+  const id = name.split("-").at(-1);
+  return join(folder, "wandb", name, `run-${id}.wandb`);
+}
+
+async function records(): Promise<WandbRecord[]> {
+  const bytes = await readFile(await runFile());
+  return [...readRecords(bytes)].map(({ data }) => fromBinary(RecordSchema, data));
+}
+
+/** The history as objects; NaN and Infinity as texts. */
+async function rows(): Promise<Record<string, unknown>[]> {
+  return (await records()).flatMap(({ recordType }) => {
+    if (recordType.case !== "history") return [];
+    const cells = recordType.value.item.map(({ nestedKey, valueJson }) => [nestedKey[0], parsed(valueJson)]);
+    return [Object.fromEntries(cells) as Record<string, unknown>];
+  });
+}
+
+function parsed(json: string): unknown {
+  return /^-?(NaN|Infinity)$/.test(json) ? json : JSON.parse(json);
+}
+
+describe("a run kept for W&B", () => {
+  it("says which run it is, its settings, its rows and its end, each row with the summary of it", async () => {
+    let time = 1_700_000_000_000;
+    const tracker = await openWandbTracker(folder, offline, { ...quiet, now: () => time });
+    await tracker.logConfig({ ppo: { lr: 0.001 } });
+    time += 1500;
+    await tracker.log(1, { reward: 0.5, "objective/kl": NaN });
+    await tracker.close();
+    const found = await records();
+    expect(found.map(({ recordType }) => recordType.case)).toEqual([
+      "header",
+      "run",
+      "config",
+      "summary",
+      "history",
+      "exit",
+    ]);
+    expect(found.map(({ num }) => Number(num))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(found[1].recordType.value).toMatchObject({ project: "cards", startTime: { seconds: 1_700_000_000n } });
+    expect(found[2].recordType.value).toMatchObject({ update: [{ key: "ppo", valueJson: '{"lr":0.001}' }] });
+    const values = { reward: 0.5, "objective/kl": "NaN", _step: 1, _timestamp: 1_700_000_001.5, _runtime: 1.5 };
+    expect(await rows()).toEqual([values]);
+    expect(found[5].recordType.value).toMatchObject({ exitCode: 0, runtime: 2 });
+    expect((await readdir(join(folder, "wandb")))[0]).toMatch(/^offline-run-20231114_\d{6}-[a-z0-9]{8}$/);
+  });
+
+  it("keeps completions as a table", async () => {
+    const tracker = await openWandbTracker(folder, offline, quiet);
+    await tracker.logCompletions(3, [row, { ...row, kind: "json" }]);
+    await tracker.close("failed");
+    const [{ samples }] = (await rows()) as { samples: { path: string } }[];
+    expect(samples).toMatchObject({ _type: "table-file", ncols: 4, nrows: 2 });
+    const table = await readFile(join(await runFile(), "..", "files", samples.path), "utf8");
+    const columns = ["prompt", "completion", "reward", "kind"];
+    const data = [
+      ["Hit?", "stay", 1, null],
+      ["Hit?", "stay", 1, "json"],
+    ];
+    expect(JSON.parse(table)).toEqual({ columns, data });
+    const files = (await records()).find(({ recordType }) => recordType.case === "files");
+    expect(files?.recordType.value).toMatchObject({ files: [{ path: samples.path }] });
+    expect((await records()).at(-1)?.recordType.value).toMatchObject({ exitCode: 1 });
+  });
+
+  it("has one row a step, whatever the number of calls", async () => {
+    const tracker = await openWandbTracker(folder, offline, quiet);
+    await tracker.log(1, { reward: 1 });
+    await tracker.log(2, { reward: 2, loss: 5 });
+    await tracker.logCompletions(2, [row]);
+    await tracker.log(2, { loss: 6, "eval/reward": 3 });
+    await tracker.log(3, { reward: 3 });
+    await tracker.close();
+    const found = await rows();
+    expect(found.map(({ _step }) => _step)).toEqual([1, 2, 3]);
+    expect(found[1]).toMatchObject({ reward: 2, loss: 6, "eval/reward": 3, samples: { nrows: 1 } });
+    expect((await records()).map(({ num }) => Number(num))).toEqual((await records()).map((_, index) => index + 1));
+  });
+
+  it("goes on from a checkpoint as if nothing had come after it", async () => {
+    const first = await openWandbTracker(folder, offline, { ...quiet, now: () => 1_700_000_000_000 });
+    for (let step = 1; step <= 5; step++) await first.log(step, { reward: step, early: 1 });
+    await first.logCompletions(5, [row]);
+    await first.close();
+    const file = await runFile();
+    const second = await openWandbTracker(folder, offline, { ...quiet, resumeFromStep: 3 });
+    await second.log(3, { "eval/reward": 9 });
+    await second.log(4, { reward: 40 });
+    await second.close();
+    expect(await readdir(join(folder, "wandb"))).toHaveLength(1);
+    expect(await runFile()).toBe(file);
+    const found = await rows();
+    expect(found.map(({ _step, reward }) => [_step, reward])).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [4, 40],
+    ]);
+    expect(found[2]["eval/reward"]).toBe(9);
+    expect(found[3].early).toBeUndefined();
+    const kinds = (await records()).map(({ recordType }) => recordType.case);
+    expect(kinds.filter((kind) => kind === "exit" || kind === "files" || kind === "run")).toEqual(["run", "exit"]);
+  });
+
+  it.each([1, 30, 200])("goes on after a process that ended %i bytes before it had written all", async (missing) => {
+    const first = await openWandbTracker(folder, offline, quiet);
+    for (let step = 1; step <= 300; step++) await first.log(step, { reward: step, text: 1 / 3 });
+    const file = await runFile();
+    await truncate(file, (await readFile(file)).length - missing);
+    const second = await openWandbTracker(folder, offline, { ...quiet, resumeFromStep: 299 });
+    await second.log(300, { reward: 300 });
+    await second.close();
+    expect((await rows()).map(({ _step }) => _step)).toEqual(Array.from({ length: 300 }, (_, index) => index + 1));
+  });
+
+  it("says that a run file is not one", async () => {
+    const first = await openWandbTracker(folder, offline, quiet);
+    await first.close();
+    await truncate(await runFile(), 0);
+    await appendFile(await runFile(), "nothing of the kind");
+    const second = openWandbTracker(folder, offline, { ...quiet, resumeFromStep: 3 });
+    await expect(second).rejects.toMatchObject({ code: "FILE_CORRUPT" });
+  });
+
+  it("says how the run is sent", async () => {
+    const notes: string[] = [];
+    const tracker = await openWandbTracker(folder, offline, { ...quiet, onInfo: (text) => notes.push(text) });
+    await tracker.close();
+    expect(notes).toEqual([expect.stringContaining(`wandb sync ${folder}`)]);
+  });
+});
+
+describe("a run sent to W&B", () => {
+  let server: FakeWandb;
+  let online: WandbConfig;
+  beforeEach(async () => {
+    server = await startFakeWandb();
+    online = settingsFor({ WANDB_BASE_URL: server.url, WANDB_API_KEY: "secret" });
+  });
+  afterEach(async () => server.close());
+
+  const fast = { interval: 0, retryDelays: [0, 0, 0] };
+  const sent = (): Record<string, unknown>[] =>
+    server.history.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  it("comes with its settings, rows, tables and end", async () => {
+    const notes: string[] = [];
+    const tracker = await openWandbTracker(folder, online, { ...quiet, ...fast, onInfo: (text) => notes.push(text) });
+    await tracker.logConfig({ lr: 0.001 });
+    for (let step = 1; step <= 4; step++) await tracker.log(step, { reward: step });
+    await tracker.logCompletions(4, [row]);
+    await tracker.close();
+    expect(sent().map(({ _step, reward }) => [_step, reward])).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+      [4, 4],
+    ]);
+    expect(server.config()).toEqual({ lr: { value: 0.001 } });
+    expect(server.summary()).toMatchObject({ reward: 4, _step: 4, samples: { nrows: 1 } });
+    expect([...server.uploads.keys()]).toEqual([expect.stringMatching(/^media\/table\/samples_4_/)]);
+    expect([...server.authorizationHeaders]).toEqual([`Basic ${Buffer.from("api:secret").toString("base64")}`]);
+    expect(server.exits).toEqual([0]);
+    expect(notes).toEqual([expect.stringMatching(`^W&B shows the run "brave-sea-1" at ${server.url}/me/cards/runs/`)]);
+    expect(await rows()).toHaveLength(4);
+  });
+
+  it("is tried again while the server is in trouble", async () => {
+    server.failureStatuses.push(503, 429, 500);
+    const tracker = await openWandbTracker(folder, online, { ...quiet, ...fast });
+    await tracker.log(1, { reward: 1 });
+    await expect.poll(() => server.requests.length).toBeGreaterThanOrEqual(4);
+    await tracker.close();
+    expect(sent().map(({ _step }) => _step)).toEqual([1]);
+  });
+
+  it.each([
+    [401, "refuses the key in WANDB_API_KEY"],
+    [500, "status 500"],
+    [404, "status 404"],
+  ])("is kept, and that said once, when the server answers %i", async (status, reason) => {
+    server.failureStatuses.push(...Array<number>(50).fill(status));
+    const warnings: string[] = [];
+    const tracker = await openWandbTracker(folder, online, { ...fast, onWarning: (text) => warnings.push(text) });
+    await tracker.log(1, { reward: 1 });
+    await expect.poll(() => server.requests.length).toBe(status === 500 ? 4 : 1);
+    for (let step = 2; step <= 5; step++) await tracker.log(step, { reward: step });
+    await tracker.close();
+    expect(warnings).toEqual([expect.stringContaining(reason)]);
+    expect(warnings[0]).toContain("wandb sync");
+    expect((await rows()).map(({ _step }) => _step)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it("is kept when nobody answers, or there is no key", async () => {
+    await server.close();
+    const warnings: string[] = [];
+    const options = { ...fast, onWarning: (text: string) => warnings.push(text) };
+    const away = await openWandbTracker(join(folder, "away"), online, options);
+    await away.log(1, { reward: 1 });
+    await away.close();
+    const keyless = await openWandbTracker(join(folder, "keyless"), { ...online, apiKey: undefined }, options);
+    await keyless.log(1, { reward: 1 });
+    await keyless.close();
+    expect(warnings).toEqual([
+      expect.stringContaining("does not answer"),
+      expect.stringContaining("set WANDB_API_KEY"),
+    ]);
+  });
+
+  it("gets what it lacks when the run is resumed", async () => {
+    const before = await openWandbTracker(folder, offline, quiet);
+    await before.logConfig({ lr: 1 });
+    for (let step = 1; step <= 3; step++) await before.log(step, { reward: step, early: step });
+    await before.close();
+    // Never sent so far; then sent up to step 6, and resumed from step 4 on another day.
+    const second = await openWandbTracker(folder, online, { ...quiet, ...fast, resumeFromStep: 3 });
+    for (let step = 4; step <= 6; step++) await second.log(step, { reward: step });
+    await second.close("failed");
+    expect(sent().map(({ _step }) => _step)).toEqual([1, 2, 3, 4, 5, 6]);
+    const third = await openWandbTracker(folder, online, { ...quiet, ...fast, resumeFromStep: 4 });
+    for (let step = 5; step <= 8; step++) await third.log(step, { reward: step });
+    await third.close();
+    expect(sent().map(({ _step, reward }) => [_step, reward])).toEqual(
+      Array.from({ length: 8 }, (_, i) => [i + 1, i + 1]),
+    );
+    expect(server.summary()).toMatchObject({ reward: 8, early: 3 });
+    expect(server.exits).toEqual([1, 0]);
+  });
+});

@@ -1,0 +1,24 @@
+/** Three significant digits, without an exponent where one can do without: 0.0123, -12.3, 4,567, 1.2e-5. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  const magnitude = Math.abs(value);
+  if (magnitude !== 0 && (magnitude < 1e-4 || magnitude >= 1e9)) {
+    const [digits, exponent] = value.toExponential(1).split("e");
+    return `${digits.replace(/\.0$/, "")}e${Number(exponent)}`;
+  }
+  const rounded = Number(value.toPrecision(3));
+  return Math.abs(rounded) >= 1000 ? formatCount(value) : String(rounded);
+}
+
+/** A whole number with a comma before each three digits. */
+export function formatCount(value: number): string {
+  return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+}
+
+/** Seconds as 0:07, 12:34 or 1:02:03. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const pad = (value: number): string => String(value).padStart(2, "0");
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(whole % 60)}` : `${minutes}:${pad(whole % 60)}`;
+}

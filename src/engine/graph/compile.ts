@@ -1,0 +1,210 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { LlamaGymError } from "../../core/errors.js";
+import { dtypes, type DType } from "../tensor/dtype.js";
+import { sameShape, formatShape, type Shape } from "./dim.js";
+import { Emitter, MS_DOMAIN, createValueInfo, type GraphDevice } from "./emitter.js";
+import { topologicalSort } from "./gradient.js";
+import type { Node } from "./node.js";
+import { ModelProtoSchema, TensorProto_DataLocation, TensorProtoSchema, type ModelProto } from "./onnx/onnx_pb.js";
+import { inputOperation, weightOperation } from "./ops/leaves.js";
+import { outputOperation } from "./ops/norm.js";
+
+export interface NamedTensorType {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: Shape;
+}
+
+/** A graph ready to be written as ONNX: what it takes, what it gives, and which frozen weights it reads. */
+export interface CompiledGraph {
+  readonly inputs: readonly NamedTensorType[];
+  readonly outputs: readonly NamedTensorType[];
+  readonly weights: readonly NamedTensorType[];
+  /** The ONNX file's bytes, for a device (the processor by default); `locate` says where each weight's data lies. */
+  serialize(locate: (weight: NamedTensorType) => WeightLocation, device?: GraphDevice): Uint8Array;
+}
+
+/** Bytes of a weight inside an external file (or a buffer given under that name). */
+export interface WeightLocation {
+  readonly file: string;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+const IR_VERSION = 10n;
+const ONNX_OPSET = 21n;
+
+/**
+ * Compiles the nodes that the outputs need into one ONNX graph; equal subexpressions are computed once.
+ * Throws SHAPE_MISMATCH when one input name stands for two types.
+ */
+export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph {
+  const roots = Object.values(outputs);
+  const inputs = new Map<string, NamedTensorType>();
+  const weights = new Map<string, NamedTensorType>();
+  const order = topologicalSort(roots, getValueInputs);
+  for (const node of order) {
+    const declared =
+      node.operation === inputOperation ? inputs : node.operation === weightOperation ? weights : undefined;
+    if (declared === undefined) continue;
+    const type = node.attributes as NamedTensorType;
+    const existing = declared.get(type.name);
+    if (existing !== undefined && (existing.dtype !== type.dtype || !sameShape(existing.shape, type.shape))) {
+      throw new LlamaGymError(
+        "SHAPE_MISMATCH",
+        `"${type.name}" stands for both ${existing.dtype}${formatShape(existing.shape)} and ${type.dtype}${formatShape(type.shape)}.`,
+      );
+    }
+    declared.set(type.name, { name: type.name, dtype: type.dtype, shape: type.shape });
+  }
+  const clash = [...inputs.keys()].find((name) => weights.has(name) || name in outputs);
+  const clashing = clash ?? [...weights.keys()].find((name) => name in outputs);
+  if (clashing !== undefined) {
+    const expected = "inputs, weights and outputs of one graph need different names";
+    throw new LlamaGymError("INVALID_ARGUMENT", `"${clashing}" names two things; ${expected}.`);
+  }
+  const merged = mergeEqualNodes(order, roots);
+  const types = {
+    inputs: [...inputs.values()],
+    outputs: Object.entries(outputs).map(([name, { dtype, shape }]) => ({ name, dtype, shape })),
+    weights: [...weights.values()],
+  };
+  // Written for the processor at once, so that what cannot be written is refused here.
+  const cpuEmitter = emitGraph("cpu", merged, types.inputs, outputs);
+  return {
+    ...types,
+    serialize: (locate, device = "cpu") => {
+      const emitter = device === "cpu" ? cpuEmitter : emitGraph(device, merged, types.inputs, outputs);
+      return toBinary(ModelProtoSchema, createModelProto(emitter, types, locate));
+    },
+  };
+}
+
+function emitGraph(
+  device: GraphDevice,
+  { distinct, nodeIndices }: MergedNodes,
+  inputs: readonly NamedTensorType[],
+  outputs: Readonly<Record<string, Node>>,
+): Emitter {
+  const emitter = new Emitter(device);
+  for (const { name, shape } of inputs) emitter.registerDimSources(name, shape);
+  const names: (readonly string[])[] = [];
+  for (const { node, operands, readOutputs } of distinct) {
+    // An `output` node needs all names of its operation, not only the first.
+    const operandNames =
+      node.operation === outputOperation ? names[operands[0]] : operands.map((number) => names[number][0]);
+    const { attributes } = node;
+    const emitted = node.operation.onnx({
+      node,
+      inputs: operandNames,
+      attributes,
+      emitter,
+      isRead: (index) => readOutputs.has(index),
+    });
+    const emittedNames = typeof emitted === "string" ? [emitted] : emitted;
+    emitter.declareType(emittedNames[0], node.dtype, node.shape);
+    names.push(emittedNames);
+  }
+  const computed = new Set(emitter.nodes.flatMap(({ output }) => output));
+  const publicNames = new Map<string, string>();
+  for (const [name, node] of Object.entries(outputs)) {
+    const [inner] = names[nodeIndices.get(node)!];
+    // What is given under two names, or as it came, takes a copy.
+    const canRename = computed.has(inner) && !publicNames.has(inner);
+    publicNames.set(canRename ? inner : emitter.emit("Identity", [inner]), name);
+  }
+  emitter.rename(publicNames);
+  return emitter;
+}
+
+/** What a node's value is computed from: all inputs but those that matter to the gradient only. */
+function getValueInputs({ operation, inputs }: Node): readonly Node[] {
+  return inputs.slice(0, operation.valueInputCount ?? inputs.length);
+}
+
+interface DistinctNode {
+  readonly node: Node;
+  /** Numbers of the nodes that it is computed from. */
+  readonly operands: readonly number[];
+  /** Its outputs that other nodes or the graph's outputs read. */
+  readonly readOutputs: Set<number>;
+}
+
+interface MergedNodes {
+  /** One of each set of equal nodes, each after those that it is computed from. */
+  readonly distinct: readonly DistinctNode[];
+  /** For every node, the number of the one that stands for it. */
+  readonly nodeIndices: ReadonlyMap<Node, number>;
+}
+
+function mergeEqualNodes(order: readonly Node[], roots: readonly Node[]): MergedNodes {
+  const distinct: DistinctNode[] = [];
+  const nodeIndices = new Map<Node, number>();
+  const indexByKey = new Map<string, number>();
+  const dataIdentity = new Map<object, number>();
+  for (const node of order) {
+    const operands = getValueInputs(node).map((input) => nodeIndices.get(input)!);
+    const key = `${node.isRecomputed === true ? "again " : ""}${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
+    const known = indexByKey.get(key);
+    nodeIndices.set(node, known ?? distinct.length);
+    if (known !== undefined) continue;
+    indexByKey.set(key, distinct.length);
+    distinct.push({ node, operands, readOutputs: new Set() });
+    const index = node.operation === outputOperation ? (node.attributes as { index: number }).index : 0;
+    for (const operand of operands) distinct[operand].readOutputs.add(index);
+  }
+  for (const root of roots) distinct[nodeIndices.get(root)!].readOutputs.add(0);
+  return { distinct, nodeIndices };
+}
+
+/** A text that is equal for equal attributes; large data counts as equal only to itself. */
+function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): string {
+  return JSON.stringify(attributes, (_, value: unknown) => {
+    if (ArrayBuffer.isView(value)) {
+      if (value.byteLength <= 64) return [...new Uint8Array(value.buffer, value.byteOffset, value.byteLength)];
+      if (!dataIdentity.has(value)) dataIdentity.set(value, dataIdentity.size);
+      return `data ${dataIdentity.get(value)}`;
+    }
+    // JSON knows neither infinities nor -0.
+    if (typeof value === "number" && !Number.isFinite(value)) return `number ${value}`;
+    if (Object.is(value, -0)) return "number -0";
+    return value instanceof Object && "key" in value ? (value as { key: string }).key : value;
+  });
+}
+
+function createModelProto(
+  emitter: Emitter,
+  { inputs, outputs, weights }: Pick<CompiledGraph, "inputs" | "outputs" | "weights">,
+  locate: (weight: NamedTensorType) => WeightLocation,
+): ModelProto {
+  const graph = emitter.toGraph(
+    "llamagym",
+    inputs.map(({ name, dtype, shape }) => createValueInfo(name, dtype, shape)),
+    outputs.map(({ name, dtype, shape }) => createValueInfo(name, dtype, shape)),
+  );
+  for (const weight of weights) {
+    const { file, offset, byteLength } = locate(weight);
+    graph.initializer.push(
+      create(TensorProtoSchema, {
+        name: weight.name,
+        dims: weight.shape.map((dim) => BigInt(dim as number)),
+        dataType: dtypes[weight.dtype].onnx,
+        dataLocation: TensorProto_DataLocation.EXTERNAL,
+        externalData: [
+          { key: "location", value: file },
+          { key: "offset", value: String(offset) },
+          { key: "length", value: String(byteLength) },
+        ],
+      }),
+    );
+  }
+  return create(ModelProtoSchema, {
+    irVersion: IR_VERSION,
+    producerName: "llamagym",
+    graph,
+    opsetImport: [
+      { domain: "", version: ONNX_OPSET },
+      { domain: MS_DOMAIN, version: 1n },
+    ],
+  });
+}

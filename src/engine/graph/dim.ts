@@ -1,0 +1,149 @@
+import { LlamaGymError } from "../../core/errors.js";
+
+/**
+ * A dimension that is known only when the graph runs: a polynomial with integer coefficients in named sizes,
+ * such as "2*batch*tokens + prefix". Kept in a canonical form, so that equal dimensions have equal keys.
+ */
+export class SymbolicDim {
+  /** Monomial (names joined by "*", "" for the constant) to coefficient; no zero coefficients. */
+  readonly terms: ReadonlyMap<string, number>;
+  readonly key: string;
+
+  constructor(terms: ReadonlyMap<string, number>) {
+    const sorted = [...terms].filter(([, c]) => c !== 0).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    this.terms = new Map(sorted);
+    this.key = sorted.map(([name, c]) => (name === "" ? `${c}` : c === 1 ? name : `${c}*${name}`)).join("+");
+  }
+
+  toString(): string {
+    return this.key;
+  }
+}
+
+export type Dim = number | SymbolicDim;
+export type Shape = readonly Dim[];
+
+/** Ends the names of dimensions that are never 0. */
+const POSITIVE_SUFFIX = " (at least 1)";
+
+/** A dimension by name that is never 0, which spares graphs what they do for empty values. */
+export function positiveDim(name: string): SymbolicDim {
+  return dim(`${name}${POSITIVE_SUFFIX}`);
+}
+
+/** Whether a dimension may turn out to be 0 when the graph runs. */
+export function canBeEmpty(dim: Dim): boolean {
+  if (typeof dim === "number") return dim === 0;
+  const isPositive = (monomial: string) =>
+    monomial.split("*").every((name) => name === "" || name.endsWith(POSITIVE_SUFFIX));
+  const terms = [...dim.terms];
+  return terms.some(([, coefficient]) => coefficient < 0) || !terms.some(([monomial]) => isPositive(monomial));
+}
+
+/** A dimension by name, given its value by the inputs of each run. A named dimension may be 0, but never broadcasts. */
+export function dim(name: string): SymbolicDim {
+  if (!/^[^\d*+][^*+]*$/.test(name)) {
+    const expected = 'expected no "*" or "+" in it and no digit at its start';
+    throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is no name for a dimension; ${expected}.`);
+  }
+  return new SymbolicDim(new Map([[name, 1]]));
+}
+
+function getTerms(dim: Dim): ReadonlyMap<string, number> {
+  return typeof dim === "number" ? new Map([["", dim]]) : dim.terms;
+}
+
+function simplifyDim(terms: Map<string, number>): Dim {
+  const dim = new SymbolicDim(terms);
+  if (dim.terms.size === 0) return 0;
+  if (dim.terms.size === 1 && dim.terms.has("")) return dim.terms.get("")!;
+  return dim;
+}
+
+export function addDims(...dims: readonly Dim[]): Dim {
+  const sum = new Map<string, number>();
+  for (const dim of dims) for (const [name, c] of getTerms(dim)) sum.set(name, (sum.get(name) ?? 0) + c);
+  return simplifyDim(sum);
+}
+
+export function mulDims(...dims: readonly Dim[]): Dim {
+  let product = new Map<string, number>([["", 1]]);
+  for (const dim of dims) {
+    const next = new Map<string, number>();
+    for (const [leftName, left] of product) {
+      for (const [rightName, right] of getTerms(dim)) {
+        const name = [...leftName.split("*"), ...rightName.split("*")]
+          .filter((part) => part !== "")
+          .sort()
+          .join("*");
+        next.set(name, (next.get(name) ?? 0) + left * right);
+      }
+    }
+    product = next;
+  }
+  return simplifyDim(product);
+}
+
+export function subDims(a: Dim, b: Dim): Dim {
+  return addDims(a, mulDims(-1, b));
+}
+
+export function sameDim(a: Dim, b: Dim): boolean {
+  if (typeof a === "number" || typeof b === "number") return a === b;
+  return a.key === b.key;
+}
+
+export function sameShape(a: Shape, b: Shape): boolean {
+  return a.length === b.length && a.every((dim, i) => sameDim(dim, b[i]));
+}
+
+export function formatShape(shape: Shape): string {
+  return `[${shape.map(String).join(", ")}]`;
+}
+
+/** NumPy's broadcasting; a size-1 dimension stretches, a named one does not. */
+export function broadcastShapes(a: Shape, b: Shape): Shape {
+  const rank = Math.max(a.length, b.length);
+  const result: Dim[] = [];
+  for (let i = 0; i < rank; i++) {
+    const left = a[a.length - rank + i] ?? 1;
+    const right = b[b.length - rank + i] ?? 1;
+    if (sameDim(left, right) || right === 1) result.push(left);
+    else if (left === 1) result.push(right);
+    else {
+      throw new LlamaGymError(
+        "SHAPE_MISMATCH",
+        `Shapes ${formatShape(a)} and ${formatShape(b)} do not broadcast together.`,
+      );
+    }
+  }
+  return result;
+}
+
+/** The names that a shape's dimensions depend on. */
+export function collectDimNames(shape: Shape): Set<string> {
+  const names = new Set<string>();
+  for (const dim of shape) {
+    if (typeof dim === "number") continue;
+    for (const monomial of dim.terms.keys()) for (const name of monomial.split("*")) if (name !== "") names.add(name);
+  }
+  return names;
+}
+
+/** The value of a dimension when the named sizes are known. */
+export function evaluateDim(dim: Dim, sizes: ReadonlyMap<string, number>): number {
+  if (typeof dim === "number") return dim;
+  let total = 0;
+  for (const [monomial, coefficient] of dim.terms) {
+    let product = coefficient;
+    for (const name of monomial.split("*")) {
+      if (name === "") continue;
+      const size = sizes.get(name);
+      if (size === undefined)
+        throw new LlamaGymError("INVALID_ARGUMENT", `The size of dimension "${name}" is not known.`);
+      product *= size;
+    }
+    total += product;
+  }
+  return total;
+}

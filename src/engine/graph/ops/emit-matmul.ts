@@ -1,0 +1,112 @@
+import { canBeEmpty, mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
+import { MS_DOMAIN, type Emitter } from "../emitter.js";
+import type { Node } from "../node.js";
+import type { MatmulAttributes } from "./matmul.js";
+import { ifNonEmpty } from "./if-non-empty.js";
+
+export interface MatmulContext {
+  readonly node: Node<MatmulAttributes>;
+  /** Names of the factors. */
+  readonly inputs: readonly string[];
+  /** The dimension that is summed over. */
+  readonly inner: Dim;
+  readonly emitter: Emitter;
+}
+
+/**
+ * The ONNX form of a matrix product. A dimension with a name may turn out to be 0 (no shared prefix, an empty cache), which
+ * the runtime's kernels do not all bear: see the two forms.
+ */
+export function emitMatmul(context: MatmulContext): string {
+  const { node, inner, emitter } = context;
+  if (inner === 0) return emitter.zeros(node.dtype, node.shape);
+  const [a, b] = node.inputs.map(({ shape }) => shape.slice(0, -2));
+  // An empty result of stretched factors comes out in the shape of the unstretched one.
+  const restoreShape = (value: string) => (sameShape(a, b) ? value : emitter.reshape(value, node.shape));
+  if (emitter.device === "webgpu") return restoreShape(emitForWebgpu(context));
+  // A plain matrix on the right takes the batch of the left as rows.
+  const hasUnbatchedRight = b.length === 0 && (a.length === 0 || !node.attributes.transposeA);
+  if (hasUnbatchedRight) return emitForCpu(context);
+  return !canBeEmpty(inner) ? restoreShape(emitForCpu(context)) : emitForCpuFlattened(context);
+}
+
+/** Also for cuda: FusedMatMul reads factors transposed and scales, at no cost. */
+function emitForCpu({ node, inputs, emitter }: MatmulContext): string {
+  const { transposeA, transposeB, alpha } = node.attributes;
+  if (!transposeA && !transposeB && alpha === 1) return emitter.emit("MatMul", inputs);
+  return emitter.emit("FusedMatMul", inputs, {
+    domain: MS_DOMAIN,
+    attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
+  });
+}
+
+/**
+ * ONNX Runtime clears only the first matrix of a batch when the inner dimension turns out to be 0, and leaves the others
+ * as they were in memory. So an empty product is done as one matrix, with the batch in its rows: reshapes that cost nothing.
+ */
+function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): string {
+  const { shape, attributes } = node;
+  const { transposeA, transposeB } = attributes;
+  const [a, b] = node.inputs;
+  const [rows, columns] = shape.slice(-2);
+  const isNonEmpty = emitter.emitOnce(`filled ${inner.toString()}`, () =>
+    emitter.emit("Min", [emitter.dim(inner), emitter.ints([1])]),
+  );
+  const isEmpty = emitter.emitOnce(`empty ${inner.toString()}`, () =>
+    emitter.emit("Sub", [emitter.ints([1]), isNonEmpty]),
+  );
+  const select = (dim: Dim, other: Dim) =>
+    sameDim(dim, other)
+      ? emitter.dim(dim)
+      : emitter.emitOnce(`${dim.toString()} if filled by ${inner.toString()} else ${other.toString()}`, () =>
+          emitter.emit("Add", [
+            emitter.emit("Mul", [isNonEmpty, emitter.dim(dim)]),
+            emitter.emit("Mul", [isEmpty, emitter.dim(other)]),
+          ]),
+        );
+  const reshape = (value: string, lead: Shape, matrix: readonly string[]) => {
+    const sizes = [...lead.map((dim) => select(dim, 1)), ...matrix];
+    const target = emitter.emitOnce(`sizes ${sizes.join()}`, () =>
+      emitter.emit("Concat", sizes, { attributes: { axis: 0 } }),
+    );
+    return emitter.emit("Reshape", [value, target], { attributes: { allowzero: 1 } });
+  };
+  const allRows = select(rows, mulDims(...shape.slice(0, -1)));
+  const innerValue = emitter.dim(inner);
+  const columnsValue = emitter.dim(columns);
+  const left = reshape(inputs[0], a.shape.slice(0, -2), transposeA ? [innerValue, allRows] : [allRows, innerValue]);
+  const right = reshape(
+    inputs[1],
+    b.shape.slice(0, -2),
+    transposeB ? [columnsValue, innerValue] : [innerValue, columnsValue],
+  );
+  return emitter.reshape(emitForCpu({ node, inputs: [left, right], inner, emitter }), shape);
+}
+
+/**
+ * WebGPU has no FusedMatMul (it would run on the processor, with the factors copied there and back), and its MatMul brings
+ * the process down when there is nothing to sum over.
+ */
+function emitForWebgpu({ node, inputs, inner, emitter }: MatmulContext): string {
+  const { transposeA, transposeB, alpha } = node.attributes;
+  const plain = !transposeA && !transposeB && alpha === 1;
+  if (node.inputs.every(({ shape }) => shape.length === 2) && (canBeEmpty(inner) || !plain)) {
+    return emitter.emit("Gemm", inputs, {
+      attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
+    });
+  }
+  return ifNonEmpty([inner], node, emitter, (into) => {
+    const [left, right] = node.inputs.map(({ shape }, i) =>
+      [transposeA, transposeB][i] ? transposeLastTwo(inputs[i], shape.length, into) : inputs[i],
+    );
+    const result = into.emit("MatMul", [left, right]);
+    return alpha === 1 ? result : into.emit("Mul", [result, into.float(alpha)]);
+  });
+}
+
+function transposeLastTwo(value: string, rank: number, emitter: Emitter): string {
+  const axes = Array.from({ length: rank }, (_, axis) => axis);
+  return emitter.emit("Transpose", [value], {
+    attributes: { perm: [...axes.slice(0, -2), rank - 1, rank - 2] },
+  });
+}

@@ -1,0 +1,70 @@
+import type { DType, TypedArray } from "../../tensor/dtype.js";
+import { noGradient, apply, type Node, type Operation } from "../node.js";
+import type { Dim, Shape } from "../dim.js";
+
+export interface ConstantAttributes {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly data: TypedArray;
+}
+
+/** A small value written into the graph. */
+export const constantOperation: Operation<ConstantAttributes> = {
+  name: "constant",
+  shape: (_, { dtype, shape }) => ({ dtype, shape }),
+  gradient: noGradient,
+  onnx: ({ attributes: { dtype, shape, data }, emitter }) => emitter.constant(dtype, shape, data),
+};
+
+export function constant(dtype: DType, shape: readonly number[], data: TypedArray): Node {
+  return apply(constantOperation, [], { dtype, shape, data });
+}
+
+export function scalar(value: number): Node {
+  return constant("float32", [], Float32Array.of(value));
+}
+
+export function intScalar(value: number): Node {
+  return constant("int32", [], Int32Array.of(value));
+}
+
+/** A value given at each run. */
+export const inputOperation: Operation<{ readonly name: string; readonly dtype: DType; readonly shape: Shape }> = {
+  name: "input",
+  shape: (_, { dtype, shape }) => ({ dtype, shape }),
+  gradient: noGradient,
+  onnx: ({ attributes: { name } }) => name,
+};
+
+/** A named input of the graph; its symbolic dimensions take their values from what is fed. */
+export function input(name: string, dtype: DType, shape: Shape): Node {
+  return apply(inputOperation, [], { name, dtype, shape });
+}
+
+/** A frozen value that lies outside the graph, in memory or in a file; the name is how the runtime finds it. */
+export const weightOperation: Operation<{
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+}> = {
+  name: "weight",
+  shape: (_, { dtype, shape }) => ({ dtype, shape }),
+  gradient: noGradient,
+  onnx: ({ attributes: { name } }) => name,
+};
+
+export function weight(name: string, dtype: DType, shape: readonly number[]): Node {
+  return apply(weightOperation, [], { name, dtype, shape });
+}
+
+/** A dimension as a float32 scalar, for means over sizes known only when the graph runs. */
+export const dimValueOperation: Operation<{ readonly dim: Dim }> = {
+  name: "extent",
+  shape: () => ({ dtype: "float32", shape: [] }),
+  gradient: noGradient,
+  onnx: ({ attributes: { dim }, emitter }) => (typeof dim === "number" ? emitter.float(dim) : emitter.floatDim(dim)),
+};
+
+export function dimValue(dim: Dim): Node {
+  return typeof dim === "number" ? scalar(dim) : apply(dimValueOperation, [], { dim });
+}

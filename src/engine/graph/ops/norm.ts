@@ -1,0 +1,155 @@
+import { sameDim } from "../dim.js";
+import type { Emitter } from "../emitter.js";
+import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { dimValue } from "./leaves.js";
+import { add, div, exp, mul, sub } from "./elementwise.js";
+import { reduceMean, reduceSum, sumToShape } from "./reduce.js";
+import { ifNonEmpty } from "./if-non-empty.js";
+
+const lastAxis = [-1];
+
+/** Along the last axis. */
+export const softmaxOperation: Operation<object> = {
+  name: "softmax",
+  shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+  gradient: ({ output: p, upstream }) => {
+    const weighted = mul(upstream, p);
+    return [sub(weighted, mul(p, reduceSum(weighted, lastAxis, true)))];
+  },
+  onnx: ({ node, inputs, emitter }) =>
+    ifNonEmpty(node.shape, node, emitter, (into) => into.emit("Softmax", inputs, { attributes: { axis: -1 } })),
+};
+
+/** Along the last axis. */
+export const logSoftmaxOperation: Operation<object> = {
+  name: "logSoftmax",
+  shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+  gradient: ({ output, upstream }) => [sub(upstream, mul(exp(output), reduceSum(upstream, lastAxis, true)))],
+  onnx: ({ node, inputs: [x], emitter }) =>
+    ifNonEmpty(node.shape, node, emitter, (into) => emitLogSoftmax(x, node.shape.length, into)),
+};
+
+/** Along the last axis of a value with so many axes. */
+export function emitLogSoftmax(x: string, rank: number, emitter: Emitter): string {
+  if (emitter.device !== "webgpu") return emitter.emit("LogSoftmax", [x], { attributes: { axis: -1 } });
+  // WebGPU has no LogSoftmax; it would run on the processor.
+  const reduce = (opType: string, value: string) =>
+    emitter.emit(opType, [value, emitter.ints([rank - 1])], { attributes: { keepdims: 1 } });
+  const shifted = emitter.emit("Sub", [x, reduce("ReduceMax", x)]);
+  const total = reduce("ReduceSum", emitter.emit("Exp", [shifted]));
+  return emitter.emit("Sub", [shifted, emitter.emit("Log", [total])]);
+}
+
+export interface NormAttributes {
+  readonly epsilon: number;
+}
+
+function checkNormInputs(name: string, inputs: readonly Node[]): Node {
+  const [x, ...parameters] = inputs;
+  const width = x.shape[x.shape.length - 1];
+  if (parameters.some((p) => p.shape.length !== 1 || !sameDim(p.shape[0], width))) {
+    throw shapeError(name, inputs, "values [..., width] and parameters [width]");
+  }
+  return x;
+}
+
+/** x / rms(x) * weight over the last axis (Zhang and Sennrich 2019). */
+export const rmsNormOperation: Operation<NormAttributes> = {
+  name: "rmsNorm",
+  recompute: "cheap",
+  shape: (inputs) => {
+    const { dtype, shape } = checkNormInputs("rmsNorm", inputs);
+    return [
+      { dtype, shape },
+      { dtype, shape: [...shape.slice(0, -1), 1] },
+    ];
+  },
+  gradient: ({ node, inputs: [x, weight], upstream, upstreams: [, fromRms] }) => {
+    const r = output(node, 1);
+    const scaled = mul(upstream, weight);
+    // d r / d x = -r^3 x / width.
+    let direction = reduceMean(mul(scaled, x), lastAxis, true);
+    if (fromRms !== undefined) direction = add(direction, div(fromRms, dimValue(x.shape[x.shape.length - 1])));
+    const projection = mul(direction, mul(r, mul(r, r)));
+    return [sub(mul(scaled, r), mul(x, projection)), sumToShape(mul(upstream, mul(x, r)), weight.shape)];
+  },
+  onnx: ({ node, inputs, attributes: { epsilon }, emitter, isRead }) => {
+    const names = emitter.emitAll("SimplifiedLayerNormalization", inputs, {
+      attributes: { axis: -1, epsilon: { float: epsilon } },
+      outputs: 2,
+    });
+    // On WebGPU the kernel leaves its second output as it was in memory.
+    return emitter.device === "webgpu" && isRead(1)
+      ? [names[0], emitInverseRms(node, inputs[0], epsilon, emitter)]
+      : names;
+  },
+};
+
+function emitInverseRms({ shape }: Node, x: string, epsilon: number, emitter: Emitter): string {
+  const axis = shape.length - 1;
+  const total = emitter.emit("ReduceSumSquare", [x, emitter.ints([axis])], { attributes: { keepdims: 1 } });
+  const mean = emitter.emit("Div", [total, emitter.floatDim(shape[axis])]);
+  return emitter.emit("Reciprocal", [emitter.emit("Sqrt", [emitter.emit("Add", [mean, emitter.float(epsilon)])])]);
+}
+
+/** (x - mean) / std * weight + bias over the last axis. */
+export const layerNormOperation: Operation<NormAttributes> = {
+  name: "layerNorm",
+  recompute: "cheap",
+  shape: (inputs) => {
+    const { dtype, shape } = checkNormInputs("layerNorm", inputs);
+    const statistic = { dtype, shape: [...shape.slice(0, -1), 1] };
+    return [{ dtype, shape }, statistic, statistic];
+  },
+  gradient: ({ node, inputs: [x, weight, bias], upstream, upstreams: [, fromMean, fromDeviation] }) => {
+    const r = output(node, 2);
+    const width = dimValue(x.shape[x.shape.length - 1]);
+    const normalized = mul(sub(x, output(node, 1)), r);
+    const scaled = mul(upstream, weight);
+    const centered = sub(scaled, reduceMean(scaled, lastAxis, true));
+    // d r / d x = -r^2 normal / width, and d mean / d x = 1 / width.
+    let direction = reduceMean(mul(scaled, normalized), lastAxis, true);
+    if (fromDeviation !== undefined) direction = add(direction, div(mul(fromDeviation, r), width));
+    let dx = mul(sub(centered, mul(normalized, direction)), r);
+    if (fromMean !== undefined) dx = add(dx, div(fromMean, width));
+    return [dx, sumToShape(mul(upstream, normalized), weight.shape), sumToShape(upstream, bias.shape)];
+  },
+  onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
+    emitter.emitAll("LayerNormalization", inputs, {
+      attributes: { axis: -1, epsilon: { float: epsilon } },
+      outputs: 3,
+    }),
+};
+
+/** A later output of an operation that has several; its gradient goes to that operation's rule, as one of `upstreams`. */
+export const outputOperation: Operation<{ readonly index: number }> = {
+  name: "output",
+  shape: ([x], { index }) => x.outputs[index],
+  gradient: noGradient,
+  onnx: ({ inputs, attributes: { index } }) => inputs[index],
+};
+
+/** Output number `index` of an operation of several. */
+export function output(node: Node, index: number): Node {
+  return apply(outputOperation, [node], { index });
+}
+
+/** exp(x) / sum(exp(x)) along the last axis. */
+export function softmax(x: Node): Node {
+  return apply(softmaxOperation, [x], {});
+}
+
+/** x - log(sum(exp(x))) along the last axis. */
+export function logSoftmax(x: Node): Node {
+  return apply(logSoftmaxOperation, [x], {});
+}
+
+/** x [..., width] / sqrt(mean(x^2) + epsilon) * weight [width]. */
+export function rmsNorm(x: Node, weight: Node, epsilon: number): Node {
+  return apply(rmsNormOperation, [x, weight], { epsilon });
+}
+
+/** (x - mean) / sqrt(variance + epsilon) * weight + bias, over the last axis of x [..., width]. */
+export function layerNorm(x: Node, weight: Node, bias: Node, epsilon: number): Node {
+  return apply(layerNormOperation, [x, weight, bias], { epsilon });
+}

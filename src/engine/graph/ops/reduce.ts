@@ -1,0 +1,101 @@
+import { mulDims, sameShape, type Dim, type Shape } from "../dim.js";
+import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { dimValue } from "./leaves.js";
+import { cast, div, equal, mul } from "./elementwise.js";
+import { expand, reshape } from "./layout.js";
+import { ifNonEmpty } from "./if-non-empty.js";
+
+export interface ReduceAttributes {
+  readonly axes: readonly number[];
+  readonly keepDims: boolean;
+}
+
+function reduceShape(shape: Shape, { axes, keepDims }: ReduceAttributes): Shape {
+  return keepDims ? shape.map((dim, i) => (axes.includes(i) ? 1 : dim)) : shape.filter((_, i) => !axes.includes(i));
+}
+
+/** A reduced value with its reduced axes back as size 1. */
+function restoreAxes(value: Node, original: Node, { axes }: ReduceAttributes): Node {
+  return reshape(value, reduceShape(original.shape, { axes, keepDims: true }));
+}
+
+const defineReduction = (
+  name: string,
+  onnx: string,
+  gradient: Operation<ReduceAttributes>["gradient"],
+): Operation<ReduceAttributes> => ({
+  name,
+  shape: (inputs, attributes) => {
+    const [x] = inputs;
+    if (attributes.axes.some((axis, i) => axis < 0 || axis >= x.shape.length || axis === attributes.axes[i - 1]))
+      throw shapeError(name, inputs, `a value with axes ${attributes.axes.join(", ")}, each named once`);
+    return { dtype: x.dtype, shape: reduceShape(x.shape, attributes) };
+  },
+  gradient,
+  onnx: ({ node, inputs, attributes: { axes, keepDims }, emitter }) =>
+    // Sums bear empty values everywhere.
+    ifNonEmpty(onnx === "ReduceSum" ? [] : node.inputs[0].shape, node, emitter, (into) =>
+      into.emit(onnx, [...inputs, into.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),
+    ),
+});
+
+export const reduceSumOperation = defineReduction("reduceSum", "ReduceSum", ({ inputs: [x], attributes, upstream }) => [
+  expand(restoreAxes(upstream, x, attributes), x.shape),
+]);
+
+/** The gradient is shared equally between elements that tie for the maximum. */
+export const reduceMaxOperation = defineReduction(
+  "reduceMax",
+  "ReduceMax",
+  ({ inputs: [x], attributes, output, upstream }) => {
+    const maxMask = cast(equal(x, restoreAxes(output, x, attributes)), "float32");
+    const count = reduceSum(maxMask, attributes.axes, true);
+    return [mul(maxMask, div(restoreAxes(upstream, x, attributes), count))];
+  },
+);
+
+/** Position of the largest element along the last axis; the first of several. */
+export const argMaxOperation: Operation<object> = {
+  name: "argMax",
+  shape: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
+  gradient: noGradient,
+  // Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
+  onnx: ({ node, inputs, emitter }) =>
+    emitter.emit("ArgMax", inputs, { attributes: { axis: node.shape.length, keepdims: 0 } }),
+};
+
+function normalizeAxes(x: Node, axes: readonly number[] | undefined): readonly number[] {
+  return (axes ?? x.shape.map((_, i) => i))
+    .map((axis) => (axis < 0 ? axis + x.shape.length : axis))
+    .sort((a, b) => a - b);
+}
+
+/** Sum over the axes (all by default). */
+export function reduceSum(x: Node, axes?: readonly number[], keepDims = false): Node {
+  const list = normalizeAxes(x, axes);
+  return list.length === 0 ? x : apply(reduceSumOperation, [x], { axes: list, keepDims });
+}
+
+export function reduceMax(x: Node, axes?: readonly number[], keepDims = false): Node {
+  const list = normalizeAxes(x, axes);
+  return list.length === 0 ? x : apply(reduceMaxOperation, [x], { axes: list, keepDims });
+}
+
+/** Mean over the axes (all by default). */
+export function reduceMean(x: Node, axes?: readonly number[], keepDims = false): Node {
+  const list = normalizeAxes(x, axes);
+  const count: Dim = mulDims(...list.map((axis) => x.shape[axis]));
+  return div(reduceSum(x, list, keepDims), dimValue(count));
+}
+
+export function argMax(x: Node): Node {
+  return apply(argMaxOperation, [x], {});
+}
+
+/** Sums what broadcasting spread: the gradient of a value that was stretched to x's shape. */
+export function sumToShape(x: Node, shape: Shape): Node {
+  if (sameShape(x.shape, shape)) return x;
+  const lead = x.shape.length - shape.length;
+  const axes = x.shape.flatMap((dim, i) => (i < lead || (shape[i - lead] === 1 && dim !== 1) ? [i] : []));
+  return reshape(reduceSum(x, axes, true), shape);
+}

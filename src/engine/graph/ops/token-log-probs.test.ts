@@ -1,0 +1,101 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { findDifferences, toTensor } from "../../../../test/operations/check.js";
+import { referenceEntropy, referenceLogProbs } from "../../../../test/operations/norm.js";
+import { range, type PlainArray } from "../../../../test/operations/plain.js";
+import { Runtime } from "../../runtime/runtime.js";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { dim } from "../dim.js";
+import { gradient } from "../gradient.js";
+import { compile } from "../compile.js";
+import { input } from "./leaves.js";
+import { add, mul } from "./elementwise.js";
+import { tokenLogProbs } from "./token-log-probs.js";
+import { reduceSum } from "./reduce.js";
+
+const WIDTH = 3;
+const VOCABULARY = 11;
+const SOFTCAP = 2;
+const STEP = 1e-4;
+
+const runtime = new Runtime({ device: "cpu", threads: 1 });
+afterAll(() => runtime.close());
+
+function normal(random: RandomStream, shape: readonly number[]): PlainArray {
+  const data = range(shape.reduce((product, size) => product * size, 1)).map(() => Math.fround(random.normal()));
+  return { shape, data };
+}
+
+/** Rows are independent, so each row's gradient is taken from that row alone. */
+function expectedRow(
+  { hidden, head, bias, inverseTemperature }: Readonly<Record<string, PlainArray>>,
+  row: number,
+  target: number,
+  weights: readonly [number, number],
+) {
+  const at = (vector: readonly number[]) => {
+    const logProbs = referenceLogProbs({
+      hidden: vector,
+      head,
+      bias,
+      inverseTemperature: inverseTemperature.data[0],
+      softcap: SOFTCAP,
+    });
+    return { logProb: logProbs[target], entropy: referenceEntropy(logProbs) };
+  };
+  const vector = hidden.data.slice(row * WIDTH, (row + 1) * WIDTH);
+  const loss = (moved: readonly number[]) => weights[0] * at(moved).logProb + weights[1] * at(moved).entropy;
+  const slopes = vector.map((x, i) => {
+    const [above, below] = [x + STEP, x - STEP].map((value) => loss(vector.with(i, value)));
+    return (above - below) / (2 * STEP);
+  });
+  return { ...at(vector), slopes };
+}
+
+describe("tokenLogProbs", () => {
+  it("takes any number of rows: none, one, a full chunk, one more, several chunks with a remainder", async () => {
+    const rows = dim("rows");
+    const hidden = input("hidden", "float32", [rows, WIDTH]);
+    const result = tokenLogProbs({
+      hidden,
+      head: input("head", "float32", [VOCABULARY, WIDTH]),
+      bias: input("bias", "float32", [VOCABULARY]),
+      targets: input("targets", "int32", [rows]),
+      inverseTemperature: input("inverseTemperature", "float32", []),
+      softcap: SOFTCAP,
+      entropy: "gradient",
+    });
+    const weighted = (name: string, value: typeof hidden) => reduceSum(mul(input(name, "float32", [rows]), value));
+    const loss = add(weighted("logProbWeights", result.logProbs), weighted("entropyWeights", result.entropy!));
+    const [slopes] = gradient(loss, [hidden]);
+    const session = await runtime.createSession(
+      compile({ logProbs: result.logProbs, entropy: result.entropy!, slopes }),
+    );
+
+    for (const count of [0, 1, 255, 256, 257, 511, 512, 513, 770]) {
+      const random = new RandomStream(count);
+      const values = {
+        hidden: normal(random, [count, WIDTH]),
+        head: normal(random, [VOCABULARY, WIDTH]),
+        bias: normal(random, [VOCABULARY]),
+        inverseTemperature: { shape: [], data: [1.25] },
+        logProbWeights: normal(random, [count]),
+        entropyWeights: normal(random, [count]),
+      };
+      const targets = range(count).map(() => Math.floor(random.random() * VOCABULARY));
+      const feeds = Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, toTensor("float32", value)]),
+      );
+      const results = await session.run({ ...feeds, targets: toTensor("int32", { shape: [count], data: targets }) });
+
+      const expected = range(count).map((row) =>
+        expectedRow(values, row, targets[row], [values.logProbWeights.data[row], values.entropyWeights.data[row]]),
+      );
+      const perRow = (data: number[]): PlainArray => ({ shape: [count], data });
+      expect(findDifferences(results.logProbs, perRow(expected.map(({ logProb }) => logProb)))).toEqual([]);
+      expect(findDifferences(results.entropy, perRow(expected.map(({ entropy }) => entropy)))).toEqual([]);
+      const wanted = { shape: [count, WIDTH], data: expected.flatMap((row) => row.slopes) };
+      expect(findDifferences(results.slopes, wanted)).toEqual([]);
+    }
+    await session.release();
+  });
+});

@@ -1,0 +1,19 @@
+import { and, less, lessEqual, reshape, sub, where, intScalar, type Node } from "../graph/index.js";
+
+const MASKED = -1e9;
+
+/**
+ * What a query may see, as an additive bias [groups, 1, rows, 1, tokens, keys]: 0 for keys at its own position and before
+ * (within the window, where there is one), -1e9 for the others.
+ * @param queryPositions positions [groups, rows, tokens], int32
+ * @param keyPositions positions [groups, rows or 1, keys], int32
+ */
+export function attentionBias(queryPositions: Node, keyPositions: Node, window: number | undefined): Node {
+  const [groups, rows, tokens] = queryPositions.shape;
+  const [, keyRows, length] = keyPositions.shape;
+  const query = reshape(queryPositions, [groups, 1, rows, 1, tokens, 1]);
+  const key = reshape(keyPositions, [groups, 1, keyRows, 1, 1, length]);
+  const isCausal = lessEqual(key, query);
+  const isVisible = window === undefined ? isCausal : and(isCausal, less(sub(query, key), intScalar(window)));
+  return where(isVisible, 0, MASKED);
+}

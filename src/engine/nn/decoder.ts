@@ -1,0 +1,172 @@
+import {
+  add,
+  equal,
+  gatherRows,
+  gelu,
+  geluTanh,
+  intScalar,
+  layerNorm,
+  maximum,
+  mul,
+  reshape,
+  rmsNorm,
+  rotary,
+  silu,
+  split,
+  stopGradient,
+  where,
+  withGradientOf,
+  mulDims,
+  type Dim,
+  type Node,
+} from "../graph/index.js";
+import type { DecoderConfig, LayerConfig } from "./decoder-config.js";
+import type { ParameterScope } from "./parameter-scope.js";
+
+/** Positions of the tokens: for the tables that turn queries and keys, and for learned positions. */
+export interface PositionInputs {
+  /** cos and sin [tokens, rotaryDim / 2] for each rope of the model. */
+  readonly ropes: readonly { readonly cos: Node; readonly sin: Node }[];
+  /** [tokens] int32; needed by models with learned positions only. */
+  readonly ids: Node | undefined;
+}
+
+/** Attention of one layer: q [tokens, heads * headDim], k and v [tokens, keyValueHeads * headDim] to [tokens, heads * headDim]. */
+export type AttentionFunction = (query: Node, key: Node, value: Node, layer: LayerConfig, index: number) => Node;
+
+/** The tokens whose final states are wanted, where they are not all. */
+export interface TokenSelection {
+  /** x [tokens, ...] of these tokens alone, [reads, ...]. */
+  readonly select: (x: Node) => Node;
+  /** Their positions. */
+  readonly positions: PositionInputs;
+}
+
+const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
+
+/**
+ * The final hidden states [tokens, width] of a decoder over flat tokens [tokens], after the last norm. With `reads` those of some
+ * tokens, [reads, width]: the last layer then computes keys and values of all tokens but the rest for these alone, and its
+ * attention gets their queries [reads, ...].
+ */
+export function decoder(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  tokens: Node,
+  positions: PositionInputs,
+  attention: AttentionFunction,
+  selection?: TokenSelection,
+): Node {
+  let hidden = embed(config, scope, tokens);
+  if (config.embeddingScale !== 1) hidden = mul(hidden, config.embeddingScale);
+  if (config.names.positions !== undefined)
+    hidden = add(hidden, gatherRows(scope.tensor(config.names.positions), positions.ids!));
+  config.layers.forEach((layer, index) => {
+    const isLast = index === config.layers.length - 1;
+    const attend = (q: Node, k: Node, v: Node) => attention(q, k, v, layer, index);
+    hidden = transformerBlock(config, scope, layer, hidden, positions, attend, isLast ? selection : undefined);
+  });
+  return applyNorm(config, scope, config.names.finalNorm, hidden);
+}
+
+function embed({ names, paddingToken }: DecoderConfig, scope: ParameterScope, tokens: Node): Node {
+  const gather = (table: Node) => {
+    const rows = gatherRows(table, tokens);
+    if (paddingToken === undefined) return rows;
+    const isPadding = reshape(equal(tokens, intScalar(paddingToken)), [tokens.shape[0], 1]);
+    return withGradientOf(stopGradient(rows), where(isPadding, 0, rows));
+  };
+  const [embedded, adapted] = [gather(scope.tensor(names.embedding)), scope.applyEmbeddingAdapter(gather)];
+  return adapted === undefined ? embedded : add(embedded, adapted);
+}
+
+function transformerBlock(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  layer: LayerConfig,
+  allHidden: Node,
+  positions: PositionInputs,
+  attention: (q: Node, k: Node, v: Node) => Node,
+  selection: TokenSelection = { select: (x) => x, positions },
+): Node {
+  const { names } = layer;
+  const norm = (name: string | undefined, x: Node) => (name === undefined ? x : applyNorm(config, scope, name, x));
+
+  const allNormed = norm(names.attentionNorm, allHidden);
+  const [query, key, value] = projectQueryKeyValue(config, scope, layer, allNormed, positions, selection);
+  const [hidden, normed] = [selection.select(allHidden), selection.select(allNormed)];
+  const attentionOutput = norm(
+    names.postAttentionNorm,
+    scope.linear(names.attentionOutput, attention(query, key, value)),
+  );
+  if (config.parallelResidual) {
+    const input = names.feedForwardNorm === undefined ? normed : norm(names.feedForwardNorm, hidden);
+    return add(hidden, add(attentionOutput, applyFeedForward(config, scope, layer, input)));
+  }
+  const afterAttention = add(hidden, attentionOutput);
+  return add(
+    afterAttention,
+    norm(
+      names.postFeedForwardNorm,
+      applyFeedForward(config, scope, layer, norm(names.feedForwardNorm, afterAttention)),
+    ),
+  );
+}
+
+function projectQueryKeyValue(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  { names, rope }: LayerConfig,
+  x: Node,
+  positions: PositionInputs,
+  selection: TokenSelection,
+): Node[] {
+  const { heads, keyValueHeads, headDim } = config;
+  const widths: Dim[] = [heads * headDim, keyValueHeads * headDim, keyValueHeads * headDim];
+  let query: Node;
+  let key: Node;
+  let value: Node;
+  if (names.queryKeyValue === undefined) {
+    query = scope.linear(names.query!, selection.select(x));
+    [key, value] = [names.key!, names.value!].map((name) => scope.linear(name, x));
+  } else {
+    [query, key, value] = split(scope.linear(names.queryKeyValue, x), 1, widths);
+    query = selection.select(query);
+  }
+  if (names.queryNorm !== undefined) query = applyHeadNorm(config, scope, names.queryNorm, query, heads);
+  if (names.keyNorm !== undefined) key = applyHeadNorm(config, scope, names.keyNorm, key, keyValueHeads);
+  if (rope !== undefined) {
+    const [queryRope, keyRope] = [selection.positions.ropes[rope], positions.ropes[rope]];
+    query = rotary(query, queryRope.cos, queryRope.sin, heads);
+    key = rotary(key, keyRope.cos, keyRope.sin, keyValueHeads);
+  }
+  return [query, key, value];
+}
+
+function applyFeedForward({ activation }: DecoderConfig, scope: ParameterScope, { names }: LayerConfig, x: Node): Node {
+  const activate = activations[activation];
+  if (names.gateUp !== undefined) {
+    const gateAndUp = scope.linear(names.gateUp, x);
+    const half = (gateAndUp.shape[1] as number) / 2;
+    const [gate, up] = split(gateAndUp, 1, [half, half]);
+    return scope.linear(names.down, mul(activate(gate), up));
+  }
+  const up = scope.linear(names.up!, x);
+  const inner = names.gate === undefined ? activate(up) : mul(activate(scope.linear(names.gate, x)), up);
+  return scope.linear(names.down, inner);
+}
+
+function applyNorm({ norm }: DecoderConfig, scope: ParameterScope, name: string, x: Node): Node {
+  const stored = scope.tensor(`${name}.weight`);
+  const weight = norm.offset === 0 ? stored : add(stored, norm.offset);
+  return norm.kind === "rms"
+    ? rmsNorm(x, weight, norm.epsilon)
+    : layerNorm(x, weight, scope.tensor(`${name}.bias`), norm.epsilon);
+}
+
+/** The norm of each head's vector by itself. */
+function applyHeadNorm(config: DecoderConfig, scope: ParameterScope, name: string, x: Node, heads: number): Node {
+  const [tokens, width] = x.shape;
+  const headVectors = reshape(x, [mulDims(tokens, heads), (width as number) / heads]);
+  return reshape(applyNorm(config, scope, name, headVectors), [tokens, width]);
+}

@@ -1,0 +1,235 @@
+import type { RopeConfig } from "./decoder-config.js";
+
+/** Positions beyond this are computed anew at every call instead of being looked up. */
+const MAX_TABLE_LENGTH = 32_768;
+
+/** cos and sin of every position from 0 on, [positions, rotaryDim / 2]. */
+interface RopeTable {
+  readonly length: number;
+  readonly cos: Float32Array;
+  readonly sin: Float32Array;
+}
+
+/** The tables of each rope by regime. */
+const tableCaches = new WeakMap<RopeConfig, Map<number, RopeTable>>();
+
+/**
+ * The angles that rotary embeddings (Su et al. 2021) turn queries and keys by, as cos and sin [positions, rotaryDim / 2],
+ * times the attention factor of yarn and longrope. `lengths` says how long the sequence is that each position belongs to
+ * (a number: all of them), by which dynamic and longrope choose their frequencies.
+ * Computed in float32 step by step, as PyTorch does, so that long positions agree too.
+ */
+export function computeRopeTables(
+  rope: RopeConfig,
+  positions: ArrayLike<number>,
+  lengths: number | ArrayLike<number>,
+): { cos: Float32Array; sin: Float32Array } {
+  const half = rope.rotaryDim / 2;
+  const cos = new Float32Array(positions.length * half);
+  const sin = new Float32Array(positions.length * half);
+  const lengthAt = (i: number) => (typeof lengths === "number" ? lengths : lengths[i]);
+  for (let start = 0; start < positions.length;) {
+    const regime = getRegime(rope, lengthAt(start));
+    let end = start + 1;
+    while (end < positions.length && getRegime(rope, lengthAt(end)) === regime) end++;
+    writeTables(rope, regime, positions, start, end, cos, sin);
+    start = end;
+  }
+  return { cos, sin };
+}
+
+/**
+ * Sequence lengths with the same frequencies have the same regime: 0 for all up to the original length, 1 for longer ones
+ * under longrope, and each longer one its own under dynamic.
+ */
+function getRegime({ scaling }: RopeConfig, length: number): number {
+  if ((scaling.kind !== "longrope" && scaling.kind !== "dynamic") || length <= scaling.originalLength) return 0;
+  return scaling.kind === "longrope" ? 1 : length;
+}
+
+/**
+ * A number that changes when a growing sequence gets other frequencies: keys that were turned before no longer fit then.
+ * 0 up to `steadyLength`.
+ */
+export function getRopeRegime(ropes: readonly RopeConfig[], length: number): number {
+  return ropes.reduce((sum, rope) => sum + getRegime(rope, length), 0);
+}
+
+/** The longest sequence whose frequencies are those of all shorter ones; Infinity unless longrope or dynamic. */
+export function fixedFrequencyLength(ropes: readonly RopeConfig[]): number {
+  return Math.min(
+    ...ropes.map(({ scaling }) =>
+      scaling.kind === "longrope" || scaling.kind === "dynamic" ? scaling.originalLength : Infinity,
+    ),
+  );
+}
+
+/** Writes the tables of positions [start, end), which share a regime. */
+function writeTables(
+  rope: RopeConfig,
+  regime: number,
+  positions: ArrayLike<number>,
+  start: number,
+  end: number,
+  cos: Float32Array,
+  sin: Float32Array,
+): void {
+  const half = rope.rotaryDim / 2;
+  let maxPosition = 0;
+  for (let i = start; i < end; i++) maxPosition = Math.max(maxPosition, positions[i]);
+  if (regime > 1 || maxPosition >= MAX_TABLE_LENGTH) {
+    const frequencies = getFrequencies(rope, regime);
+    const factor = getAttentionFactor(rope);
+    for (let i = start; i < end; i++) writeRotation(cos, sin, i * half, positions[i], frequencies, factor);
+    return;
+  }
+  const table = getTable(rope, regime, maxPosition + 1);
+  for (let i = start; i < end; i++) {
+    const offset = positions[i] * half;
+    for (let j = 0; j < half; j++) {
+      cos[i * half + j] = table.cos[offset + j];
+      sin[i * half + j] = table.sin[offset + j];
+    }
+  }
+}
+
+function getFrequencies(rope: RopeConfig, regime: number): Float32Array {
+  const { scaling } = rope;
+  return computeRopeFrequencies(
+    rope,
+    regime === 1 && scaling.kind === "longrope" ? scaling.originalLength + 1 : regime,
+  );
+}
+
+/** Radians that each pair of dimensions turns by from one position to the next, [rotaryDim / 2]. */
+export function computeRopeFrequencies(rope: RopeConfig, sequenceLength: number): Float32Array {
+  const { scaling, rotaryDim, theta } = rope;
+  switch (scaling.kind) {
+    case "default":
+      return computeBaseFrequencies(theta, rotaryDim);
+    case "linear":
+      return computeBaseFrequencies(theta, rotaryDim).map((frequency) => frequency / f32(scaling.factor));
+    case "dynamic":
+      return computeBaseFrequencies(
+        computeDynamicTheta(rope, scaling.factor, scaling.originalLength, sequenceLength),
+        rotaryDim,
+      );
+    case "longrope": {
+      const factors = sequenceLength > scaling.originalLength ? scaling.longFactor : scaling.shortFactor;
+      return computeWavelengths(theta, rotaryDim).map((wavelength, i) => 1 / f32(f32(factors[i]) * wavelength));
+    }
+    case "yarn":
+      return computeYarnFrequencies(rope, scaling);
+    case "llama3":
+      return computeLlama3Frequencies(rope, scaling);
+  }
+}
+
+function getAttentionFactor({ scaling }: RopeConfig): number {
+  return scaling.kind === "yarn" || scaling.kind === "longrope" ? scaling.attentionFactor : 1;
+}
+
+/** The kept table of a regime, grown to hold `length` positions. */
+function getTable(rope: RopeConfig, regime: number, length: number): RopeTable {
+  let tables = tableCaches.get(rope);
+  if (tables === undefined) {
+    tables = new Map();
+    tableCaches.set(rope, tables);
+  }
+  const cached = tables.get(regime);
+  if (cached !== undefined && cached.length >= length) return cached;
+  const half = rope.rotaryDim / 2;
+  const newLength = Math.min(MAX_TABLE_LENGTH, Math.max(length, 2 * (cached?.length ?? 0), 128));
+  const table: RopeTable = {
+    length: newLength,
+    cos: new Float32Array(newLength * half),
+    sin: new Float32Array(newLength * half),
+  };
+  if (cached !== undefined) {
+    table.cos.set(cached.cos);
+    table.sin.set(cached.sin);
+  }
+  const frequencies = getFrequencies(rope, regime);
+  const factor = getAttentionFactor(rope);
+  for (let position = cached?.length ?? 0; position < newLength; position++) {
+    writeRotation(table.cos, table.sin, position * half, position, frequencies, factor);
+  }
+  tables.set(regime, table);
+  return table;
+}
+
+/** Writes one position's cos and sin. */
+function writeRotation(
+  cos: Float32Array,
+  sin: Float32Array,
+  offset: number,
+  position: number,
+  frequencies: Float32Array,
+  factor: number,
+): void {
+  const scale = f32(factor);
+  for (let i = 0; i < frequencies.length; i++) {
+    const angle = f32(position * frequencies[i]);
+    cos[offset + i] = f32(Math.cos(angle)) * scale;
+    sin[offset + i] = f32(Math.sin(angle)) * scale;
+  }
+}
+
+const f32 = Math.fround;
+
+/** theta ^ (2 i / dim) for each pair of dimensions: its wavelength over 2 pi. */
+function computeWavelengths(theta: number, dim: number): Float32Array {
+  return Float32Array.from({ length: dim / 2 }, (_, i) => f32(theta) ** f32((2 * i) / dim));
+}
+
+function computeBaseFrequencies(theta: number, dim: number): Float32Array {
+  return computeWavelengths(theta, dim).map((wavelength) => 1 / wavelength);
+}
+
+/** NTK scaling with a base that grows with the sequence (bloc97 and emozilla, 2023). */
+function computeDynamicTheta(
+  { theta, rotaryDim }: RopeConfig,
+  factor: number,
+  originalLength: number,
+  length: number,
+): number {
+  const growth = f32(f32(f32(factor * Math.max(length, originalLength)) / originalLength) - f32(factor - 1));
+  return f32(f32(theta) * f32(growth ** f32(rotaryDim / (rotaryDim - 2))));
+}
+
+/** YaRN (Peng et al. 2023): slow dimensions are interpolated, fast ones kept, those between mixed. */
+function computeYarnFrequencies(
+  { theta, rotaryDim }: RopeConfig,
+  { factor, originalLength, betaFast, betaSlow, truncate }: Extract<RopeConfig["scaling"], { kind: "yarn" }>,
+): Float32Array {
+  const findDimension = (rotations: number) =>
+    (rotaryDim * Math.log(originalLength / (rotations * 2 * Math.PI))) / (2 * Math.log(theta));
+  const [first, last] = [findDimension(betaFast), findDimension(betaSlow)];
+  const low = Math.max(truncate ? Math.floor(first) : first, 0);
+  let high = Math.min(truncate ? Math.ceil(last) : last, rotaryDim - 1);
+  if (high === low) high += 0.001;
+  return computeWavelengths(theta, rotaryDim).map((wavelength, i) => {
+    const ramp = Math.min(1, Math.max(0, f32(f32(i - f32(low)) / f32(high - low))));
+    const extrapolationFactor = f32(1 - ramp);
+    const interpolated = f32(1 / f32(f32(factor) * wavelength));
+    return f32(interpolated * f32(1 - extrapolationFactor)) + f32(f32(1 / wavelength) * extrapolationFactor);
+  });
+}
+
+/** Llama 3.1's scaling: long wavelengths are divided by the factor, short ones kept, those between smoothed. */
+function computeLlama3Frequencies(
+  { theta, rotaryDim }: RopeConfig,
+  scaling: Extract<RopeConfig["scaling"], { kind: "llama3" }>,
+): Float32Array {
+  const { factor, lowFrequencyFactor, highFrequencyFactor, originalLength } = scaling;
+  const lowFrequencyWavelength = f32(originalLength / lowFrequencyFactor);
+  const highFrequencyWavelength = f32(originalLength / highFrequencyFactor);
+  return computeBaseFrequencies(theta, rotaryDim).map((frequency) => {
+    const wavelength = f32(f32(1 / frequency) * f32(2 * Math.PI));
+    if (wavelength > lowFrequencyWavelength) return frequency / f32(factor);
+    if (wavelength < highFrequencyWavelength) return frequency;
+    const rotations = f32(f32(1 / wavelength) * originalLength);
+    const smooth = f32(f32(rotations - f32(lowFrequencyFactor)) / f32(highFrequencyFactor - lowFrequencyFactor));
+    return f32(f32(f32(1 - smooth) * frequency) / f32(factor)) + f32(smooth * frequency);
+  });
+}

@@ -1,0 +1,10 @@
+export {
+  Optimizer,
+  type AdamWOptions,
+  type OptimizerOptions,
+  type OptimizerState,
+  type SgdOptions,
+  type OptimizerStepResult,
+  type TrainableParameters,
+} from "./optimizer.js";
+export { warmupScheduleFactor, type ScheduleOptions } from "./learning-rate-schedule.js";

@@ -1,0 +1,138 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { Runtime } from "../runtime/runtime.js";
+import { Optimizer, warmupScheduleFactor, type OptimizerOptions } from "./index.js";
+
+const runtime = new Runtime({ device: "cpu", threads: 1 });
+afterAll(() => runtime.close());
+
+const START = [0.5, -1.25, 2.0, 0.01];
+const GRADIENTS = [
+  [0.1, -0.2, 0.3, 0.0],
+  [1.5, -2.0, 0.25, 4.0],
+  [-0.05, 0.02, 0.0, -0.01],
+];
+
+async function trainable() {
+  const values = runtime.allocate("float32", [4]);
+  const gradients = runtime.allocate("float32", [4]);
+  await runtime.write(values, Float32Array.from(START));
+  return { runtime, values, gradients, count: 4 };
+}
+
+async function steps(options: OptimizerOptions): Promise<{ values: number[]; norms: number[] }> {
+  const target = await trainable();
+  const optimizer = new Optimizer(target, options);
+  const norms: number[] = [];
+  for (const gradient of GRADIENTS) {
+    await runtime.write(target.gradients, Float32Array.from(gradient));
+    norms.push((await optimizer.update()).gradNorm);
+  }
+  return { values: Array.from((await runtime.read(target.values)).data as Float32Array), norms };
+}
+
+function expectClose(actual: readonly number[], expected: readonly number[], digits = 6): void {
+  expect(actual).toHaveLength(expected.length);
+  expected.forEach((value, i) => expect(actual[i]).toBeCloseTo(value, digits));
+}
+
+describe("Optimizer, against PyTorch 2.13", () => {
+  it("AdamW with decoupled weight decay and clipping at norm 1", async () => {
+    const { values, norms } = await steps({ learningRate: 0.01, weightDecay: 0.1, maxGradNorm: 1 });
+    expectClose(values, [0.473406345, -1.219560146, 1.970041513, -0.003140226]);
+    expectClose(norms, [0.3741657734, 4.723610878, 0.0547722578]);
+  });
+
+  it("AdamW under a cosine schedule with one step of warm-up", async () => {
+    const { values } = await steps({
+      learningRate: 0.01,
+      maxGradNorm: Infinity,
+      schedule: { kind: "cosine", warmupSteps: 1, totalSteps: 5 },
+    });
+    expectClose(values, [0.487120926, -1.236658573, 1.983548522, -0.002337523]);
+  });
+
+  it("SGD with momentum, weight decay and clipping at norm 2", async () => {
+    const { values } = await steps({
+      kind: "sgd",
+      learningRate: 0.1,
+      momentum: 0.9,
+      weightDecay: 0.05,
+      maxGradNorm: 2,
+    });
+    expectClose(values, [0.343771875, -1.002796412, 1.843350172, -0.310220152]);
+  });
+
+  it("takes the mean of accumulated gradients as one large batch", async () => {
+    const whole = await trainable();
+    const parts = await trainable();
+    const one = new Optimizer(whole, { learningRate: 0.1 });
+    const accumulated = new Optimizer(parts, { learningRate: 0.1 });
+    await runtime.write(whole.gradients, Float32Array.from([0.2, -0.1, 0.4, 0.3]));
+    await runtime.write(parts.gradients, Float32Array.from([0.4, -0.2, 0.8, 0.6]));
+    await one.update();
+    await accumulated.update({ gradientScale: 0.5 });
+    expect((await runtime.read(parts.values)).data).toEqual((await runtime.read(whole.values)).data);
+  });
+});
+
+describe("Optimizer", () => {
+  it("skips a gradient that is not finite and changes nothing", async () => {
+    const target = await trainable();
+    const optimizer = new Optimizer(target, {});
+    await runtime.write(target.gradients, Float32Array.from([1, NaN, 0, 0]));
+    expect(await optimizer.update()).toMatchObject({ skipped: true });
+    expect(optimizer.step).toBe(0);
+    expect((await runtime.read(target.values)).data).toEqual(Float32Array.from(START));
+  });
+
+  it("goes on from a saved state bit for bit", async () => {
+    const options: OptimizerOptions = { learningRate: 0.05, weightDecay: 0.01 };
+    const straight = await trainable();
+    const resumed = await trainable();
+    const first = new Optimizer(straight, options);
+    const second = new Optimizer(resumed, options);
+    const feed = (target: typeof straight, i: number) =>
+      runtime.write(target.gradients, Float32Array.from(GRADIENTS[i]));
+    for (const i of [0, 1, 2]) {
+      await feed(straight, i);
+      await first.update();
+    }
+    await feed(resumed, 0);
+    await second.update();
+    const third = new Optimizer(resumed, options);
+    await third.setState(await second.getState());
+    for (const i of [1, 2]) {
+      await feed(resumed, i);
+      await third.update();
+    }
+    expect((await runtime.read(resumed.values)).data).toEqual((await runtime.read(straight.values)).data);
+  });
+
+  it("refuses a state of another optimiser, and values out of range", async () => {
+    const target = await trainable();
+    const sgd = new Optimizer(target, { kind: "sgd" });
+    await expect(new Optimizer(target, {}).setState(await sgd.getState())).rejects.toThrow(/does not fit/);
+    expect(() => new Optimizer(target, { learningRate: -1 })).toThrow(/learningRate cannot be -1/);
+    expect(() => new Optimizer(target, { beta2: 1 })).toThrow(/beta2 cannot be 1/);
+    expect(() => new Optimizer(target, { schedule: { kind: "linear" } })).toThrow(/totalSteps/);
+  });
+});
+
+describe("scheduleFactor, against Transformers 5.23", () => {
+  const factors = (kind: "linear" | "cosine") =>
+    Array.from({ length: 11 }, (_, step) => warmupScheduleFactor({ kind, warmupSteps: 3, totalSteps: 10 }, step));
+
+  it("linear with warm-up", () => {
+    expectClose(
+      factors("linear"),
+      [0, 0.3333333, 0.6666667, 1, 0.8571429, 0.7142857, 0.5714286, 0.4285714, 0.2857143, 0.1428571, 0],
+    );
+  });
+
+  it("cosine with warm-up", () => {
+    expectClose(
+      factors("cosine"),
+      [0, 0.3333333, 0.6666667, 1, 0.9504844, 0.8117449, 0.6112605, 0.3887395, 0.1882551, 0.0495156, 0],
+    );
+  });
+});

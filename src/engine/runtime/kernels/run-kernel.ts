@@ -1,0 +1,174 @@
+import { addScaled, adamw, sgd, sumSquares, type AdamwStep, type SgdStep } from "./optimizers.js";
+import { rawLogProb, sampleToken, tokenDistribution, type SamplingParams, type TokenDistribution } from "./sampling.js";
+import { countElements } from "../../../core/count-elements.js";
+import type { BufferView } from "../buffer-view.js";
+
+/** How the next token of one row is drawn. */
+export interface SamplingRow {
+  readonly sampling: SamplingParams;
+  /** In [0, 1). */
+  readonly uniform: number;
+  /** Tokens that the repetition penalty counts as seen. */
+  readonly seenTokens: Int32Array;
+  /** The only tokens that may be drawn, where the reply is constrained. */
+  readonly allowedTokens: Int32Array | undefined;
+  /** Gives what the token was drawn from, too. */
+  readonly returnsDistribution: boolean;
+}
+
+/** Work on buffers that is cheaper outside a graph; each runs in the worker, next to the buffers. */
+export type KernelCall =
+  /**
+   * Copies blocks of elements within each of several sections that source and target are made of: plan holds source offset,
+   * target offset and length in turn, the same for every section.
+   */
+  | {
+      readonly name: "copyBlocks";
+      readonly source: BufferView;
+      readonly target: BufferView;
+      readonly sections: number;
+      /** Elements from one section's start to the next's. */
+      readonly sourceStride: number;
+      readonly targetStride: number;
+      readonly plan: Int32Array;
+    }
+  | { readonly name: "fill"; readonly target: BufferView; readonly value: number }
+  /** target += scale * source */
+  | { readonly name: "addScaled"; readonly target: BufferView; readonly source: BufferView; readonly scale: number }
+  /** Gives the sum of squares; not finite when an element is not. */
+  | { readonly name: "sumSquares"; readonly source: BufferView }
+  | ({
+      readonly name: "adamw";
+      readonly parameters: BufferView;
+      readonly gradients: BufferView;
+      readonly firstMoment: BufferView;
+      readonly secondMoment: BufferView;
+    } & AdamwStep)
+  | ({
+      readonly name: "sgd";
+      readonly parameters: BufferView;
+      readonly gradients: BufferView;
+      readonly velocity: BufferView | undefined;
+    } & SgdStep)
+  /** Draws a token for each row of logits, plain and tempered probabilities, each [rows, vocabulary]; gives values [rows] along. */
+  | {
+      readonly name: "sample";
+      readonly logits: BufferView;
+      readonly rawProbabilities: BufferView;
+      readonly probabilities: BufferView;
+      readonly values?: BufferView;
+      readonly rows: readonly SamplingRow[];
+    }
+  /** Log-probability of a token for each row of logits and plain probabilities, each [rows, vocabulary]. */
+  | {
+      readonly name: "pickLogProbs";
+      readonly logits: BufferView;
+      readonly rawProbabilities: BufferView;
+      readonly tokens: Int32Array;
+    };
+
+/** Tokens drawn, by row; logProbs under the distribution drawn from, plainLogProbs under the model's own at temperature 1. */
+export interface SampleResult {
+  readonly tokens: Int32Array;
+  readonly logProbs: Float64Array;
+  readonly rawLogProbs: Float64Array;
+  /** Of the states before the tokens; undefined for a model without a value head. */
+  readonly values: Float32Array | undefined;
+  /** Of the rows that asked for it. */
+  readonly distributions: (TokenDistribution | undefined)[];
+}
+
+export type KernelResult = number | SampleResult | Float64Array | undefined;
+
+/** Throws when views have different sizes or a block lies outside of its view. */
+export function runKernel(call: KernelCall, floats: (view: BufferView) => Float32Array): KernelResult {
+  switch (call.name) {
+    case "copyBlocks":
+      copyBlocks(floats(call.source), floats(call.target), call);
+      return undefined;
+    case "fill":
+      floats(call.target).fill(call.value);
+      return undefined;
+    case "addScaled":
+      checkSameSize(call.target, call.source);
+      addScaled(floats(call.target), floats(call.source), call.scale);
+      return undefined;
+    case "sumSquares":
+      return sumSquares(floats(call.source));
+    case "adamw":
+      checkSameSize(call.parameters, call.gradients, call.firstMoment, call.secondMoment);
+      adamw(floats(call.parameters), floats(call.gradients), floats(call.firstMoment), floats(call.secondMoment), call);
+      return undefined;
+    case "sgd":
+      checkSameSize(call.parameters, call.gradients, call.velocity ?? call.parameters);
+      sgd(floats(call.parameters), floats(call.gradients), call.velocity && floats(call.velocity), call);
+      return undefined;
+    case "sample":
+      return sample(call, floats);
+    case "pickLogProbs": {
+      const { logits, rawProbabilities, tokens } = call;
+      return Float64Array.from(tokens, (token, row) =>
+        rawLogProb(rowView(logits, row, floats), rowView(rawProbabilities, row, floats), token),
+      );
+    }
+  }
+}
+
+function checkSameSize(first: BufferView, ...others: readonly BufferView[]): void {
+  const size = countElements(first.shape);
+  const other = others.find(({ shape }) => countElements(shape) !== size);
+  if (other !== undefined) throw new Error(`a kernel was given ${size} and ${countElements(other.shape)} elements`);
+}
+
+function copyBlocks(
+  source: Float32Array,
+  target: Float32Array,
+  { sections, sourceStride, targetStride, plan }: Extract<KernelCall, { name: "copyBlocks" }>,
+): void {
+  for (let section = 0; section < sections; section++) {
+    for (let i = 0; i < plan.length; i += 3) {
+      const from = section * sourceStride + plan[i];
+      const to = section * targetStride + plan[i + 1];
+      const length = plan[i + 2];
+      if (Math.min(from, to, length) < 0 || from + length > source.length || to + length > target.length)
+        throw new Error(
+          `a block of ${length} from ${from} of ${source.length} to ${to} of ${target.length} does not fit`,
+        );
+      // A loop beats a view of a view for the short blocks of a head's vector.
+      if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
+      else target.set(source.subarray(from, from + length), to);
+    }
+  }
+}
+
+/** One row of a matrix [rows, columns]. */
+function rowView(view: BufferView, row: number, floats: (view: BufferView) => Float32Array): Float32Array {
+  const columns = view.shape[1];
+  return floats({ ...view, shape: [columns], offset: view.offset + row * columns });
+}
+
+function sample(
+  { logits, rawProbabilities, probabilities, values, rows }: Extract<KernelCall, { name: "sample" }>,
+  floats: (view: BufferView) => Float32Array,
+): SampleResult {
+  const row = (view: BufferView, i: number) => rowView(view, i, floats);
+  const result: SampleResult = {
+    tokens: new Int32Array(rows.length),
+    logProbs: new Float64Array(rows.length),
+    rawLogProbs: new Float64Array(rows.length),
+    values: values && floats(values).slice(),
+    distributions: [],
+  };
+  rows.forEach(({ sampling, uniform, seenTokens, allowedTokens, returnsDistribution }, i) => {
+    const rowLogits = { logits: row(logits, i), probabilities: row(probabilities, i) };
+    const { token, logProb } = sampleToken(rowLogits, sampling, seenTokens, uniform, allowedTokens);
+    if (returnsDistribution && sampling.temperature > 0) {
+      const distribution = tokenDistribution(rowLogits, sampling, seenTokens, allowedTokens);
+      result.distributions[i] = distribution instanceof Float32Array ? distribution.slice() : distribution;
+    }
+    result.tokens[i] = token;
+    result.logProbs[i] = logProb;
+    result.rawLogProbs[i] = rawLogProb(rowLogits.logits, row(rawProbabilities, i), token);
+  });
+  return result;
+}

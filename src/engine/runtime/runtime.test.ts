@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  add,
+  compile,
+  expand,
+  gatherRows,
+  input,
+  matmul,
+  mul,
+  reduceSum,
+  scalar,
+  dim,
+  weight,
+} from "../graph/index.js";
+import { float32, int32, tensor, zeros, type Tensor } from "../tensor/tensor.js";
+import { subview } from "./buffer-view.js";
+import { Runtime } from "./runtime.js";
+import type { Session } from "./session.js";
+
+const rows = dim("rows");
+const x = input("x", "float32", [rows, 2]);
+const y = input("y", "float32", [rows, 2]);
+
+let runtime: Runtime;
+/** sum = x + y, product = x y. */
+let session: Session;
+beforeAll(async () => {
+  runtime = new Runtime({ device: "cpu", threads: 1 });
+  session = await runtime.createSession(compile({ sum: add(x, y), product: mul(x, y) }));
+});
+afterAll(() => runtime.close());
+
+const values = ({ data }: Tensor): number[] => Array.from(data as ArrayLike<number>);
+
+describe("Session.run", () => {
+  it("gives the outputs by value, for every size of the named dimensions", async () => {
+    const results = await session.run({ x: float32([1, 2, 3, 4], [2, 2]), y: float32([5, 6, 7, 8], [2, 2]) });
+    expect(results.sum).toEqual(float32([6, 8, 10, 12], [2, 2]));
+    expect(results.product).toEqual(float32([5, 12, 21, 32], [2, 2]));
+    const none = await session.run({ x: float32([], [0, 2]), y: float32([], [0, 2]) });
+    expect(none.sum).toEqual(float32([], [0, 2]));
+  });
+
+  it("gives only the outputs that are asked for", async () => {
+    const feeds = { x: float32([1, 2], [1, 2]), y: float32([3, 4], [1, 2]) };
+    expect(Object.keys(await session.run(feeds, { outputs: ["product"] }))).toEqual(["product"]);
+  });
+
+  it("leaves the tensors that are fed as they were", async () => {
+    const long = Float32Array.of(9, 9, 1, 2, 9);
+    const part = tensor("float32", [1, 2], long.subarray(2, 4));
+    const results = await session.run({ x: part, y: part });
+    expect(values(results.sum)).toEqual([2, 4]);
+    expect([...long]).toEqual([9, 9, 1, 2, 9]);
+  });
+
+  it("keeps apart runs that are asked for at once", async () => {
+    const runs = Array.from({ length: 20 }, (_, i) =>
+      session.run({ x: float32([i, i], [1, 2]), y: float32([1, 2], [1, 2]) }),
+    );
+    expect((await Promise.all(runs)).map(({ sum }) => values(sum))).toEqual(
+      Array.from({ length: 20 }, (_, i) => [i + 1, i + 2]),
+    );
+  });
+
+  it("says which input is missing or does not fit, and what would", async () => {
+    const fitting = { x: float32([1, 2], [1, 2]), y: float32([3, 4], [1, 2]) };
+    const refused: [Record<string, typeof fitting.x | ReturnType<typeof int32>>, string][] = [
+      [{ x: fitting.x }, 'Input "y" of the graph was not given.'],
+      [{ ...fitting, y: int32([3, 4], [1, 2]) }, 'Input "y" must be float32[rows, 2], but is int32[1, 2]'],
+      [{ ...fitting, y: float32([3, 4]) }, 'Input "y" must be float32[rows, 2], but is float32[2]'],
+      [{ ...fitting, y: float32([3, 4], [2, 1]) }, 'Input "y" must be float32[rows, 2], but is float32[2, 1]'],
+      [{ ...fitting, y: float32([1, 2, 3, 4], [2, 2]) }, 'Input "y" must be float32[rows, 2], but is float32[2, 2]'],
+      [{ ...fitting, x: { dtype: "float32", shape: [1, 2], data: Float32Array.of(1) } }, "with 1 elements"],
+    ];
+    for (const [feeds, message] of refused) {
+      await expect(session.run(feeds)).rejects.toMatchObject({
+        code: "SHAPE_MISMATCH",
+        message: expect.stringContaining(message) as string,
+      });
+    }
+    await expect(session.run(fitting)).resolves.toHaveProperty("sum");
+  });
+});
+
+describe("views", () => {
+  it("are fed and fetched in place, an output into the view of an input too", async () => {
+    const state = runtime.allocate("float32", [1, 2]);
+    await runtime.write(state, Float32Array.of(1, 10));
+    for (let step = 0; step < 3; step++) {
+      const results = await session.run({ x: state, y: state }, { fetches: { sum: state }, outputs: ["sum"] });
+      expect(results).toEqual({});
+    }
+    expect(await runtime.read(state)).toEqual(float32([8, 80], [1, 2]));
+    runtime.free(state);
+  });
+
+  it("start as zeros and may begin anywhere in their buffer", async () => {
+    const buffer = runtime.allocate("float32", [4, 2]);
+    expect(values(await runtime.read(buffer))).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
+    await runtime.write(subview(buffer, 2, [2, 2]), Float32Array.of(1, 2, 3, 4));
+    const middle = subview(subview(buffer, 2, [3, 2]), 2, [1, 2]);
+    expect(values(await runtime.read(middle))).toEqual([3, 4]);
+    await session.run(
+      { x: middle, y: float32([10, 10], [1, 2]) },
+      { fetches: { product: subview(buffer, 6, [1, 2]), sum: subview(buffer, 0, [1, 2]) } },
+    );
+    expect(values(await runtime.read(buffer))).toEqual([13, 14, 1, 2, 3, 4, 30, 40]);
+    runtime.free(buffer);
+  });
+
+  it("hold other element types", async () => {
+    const wide = runtime.allocate("int64", [3]);
+    await runtime.write(wide, BigInt64Array.of(1n, -2n, 2n ** 40n));
+    expect((await runtime.read(subview(wide, 1, [2]))).data).toEqual(BigInt64Array.of(-2n, 2n ** 40n));
+    const flags = runtime.allocate("bool", [3]);
+    await runtime.write(subview(flags, 1, [1]), Uint8Array.of(1));
+    expect((await runtime.read(flags)).data).toEqual(Uint8Array.of(0, 1, 0));
+    [wide, flags].forEach((view) => runtime.free(view));
+  });
+
+  it("refuse to leave their buffer, and data of another size", async () => {
+    const view = runtime.allocate("float32", [2, 2]);
+    expect(() => subview(view, 2, [3])).toThrow("does not fit");
+    expect(() => subview(view, -1, [1])).toThrow("does not fit");
+    expect(() => subview(subview(view, 2, [2]), 1, [2])).toThrow("does not fit");
+    await expect(runtime.write(view, Float32Array.of(1))).rejects.toMatchObject({ code: "SHAPE_MISMATCH" });
+    await expect(session.run({ x: view, y: subview(view, 0, [1, 2]) })).rejects.toThrow('Input "y" must be');
+    runtime.free(view);
+  });
+
+  it("cannot be used once they are freed", async () => {
+    const view = runtime.allocate("float32", [1, 2]);
+    const other = runtime.allocate("float32", [1, 2]);
+    runtime.free(view);
+    const freed = { code: "RUNTIME_FAILED", message: expect.stringContaining("freed") as string };
+    await expect(runtime.read(view)).rejects.toMatchObject(freed);
+    await expect(runtime.write(view, new Float32Array(2))).rejects.toMatchObject(freed);
+    await expect(session.run({ x: view, y: other })).rejects.toMatchObject(freed);
+    await expect(session.run({ x: other, y: other }, { fetches: { sum: view } })).rejects.toMatchObject(freed);
+    await expect(session.run({ x: other, y: other })).resolves.toHaveProperty("sum");
+    runtime.free(other);
+  });
+});
+
+describe("bindings", () => {
+  it("keep inputs and outputs ready, beside others of the run", async () => {
+    const state = runtime.allocate("float32", [1, 2]);
+    await runtime.write(state, Float32Array.of(1, 2));
+    const binding = runtime.bind({ feeds: { x: state }, fetches: { sum: state } });
+    for (let step = 1; step <= 3; step++) {
+      const results = await session.run({ y: float32([step, step], [1, 2]) }, { bindings: [binding] });
+      expect(Object.keys(results)).toEqual(["product"]);
+    }
+    expect(values(await runtime.read(state))).toEqual([7, 8]);
+    runtime.unbind(binding);
+    runtime.free(state);
+  });
+
+  it("let several steps go in one message", async () => {
+    const state = runtime.allocate("float32", [1, 2]);
+    await runtime.write(state, Float32Array.of(1, 2));
+    const step = session.request({ x: state, y: state }, { fetches: { sum: state }, outputs: ["sum"] });
+    const last = session.request({ x: state, y: float32([1, 1], [1, 2]) }, { outputs: ["product"] });
+    const result = await runtime.sequence([step, step, last]);
+    expect(result).toEqual({ product: float32([4, 8], [1, 2]) });
+    runtime.free(state);
+  });
+});
+
+describe("outputs", () => {
+  it("may have any name", async () => {
+    const names = ["dtype", "data", "tokens", "shape", "length"];
+    const odd = await runtime.createSession(compile(Object.fromEntries(names.map((name, i) => [name, add(x, i)]))));
+    const results = await odd.run({ x: float32([1, 2], [1, 2]) });
+    expect(names.map((name) => values(results[name]))).toEqual(names.map((_, i) => [1 + i, 2 + i]));
+    await odd.release();
+  });
+
+  const feeds = { x: float32([1, 2, 3, 4], [2, 2]), y: float32([0, 0, 0, 0], [2, 2]) };
+
+  it("are refused by a name that the graph does not have", async () => {
+    const view = runtime.allocate("float32", [2, 2]);
+    const unknown = { code: "INVALID_ARGUMENT", message: 'The graph has no output "mean"; it has "sum", "product".' };
+    await expect(session.run(feeds, { outputs: ["sum", "mean"] })).rejects.toMatchObject(unknown);
+    await expect(session.run(feeds, { fetches: { mean: view } })).rejects.toMatchObject(unknown);
+    runtime.free(view);
+  });
+
+  it("are refused a view of another shape or type, which stays as it was", async () => {
+    for (const view of [
+      runtime.allocate("float32", [1, 2]),
+      runtime.allocate("float32", [3, 2]),
+      runtime.allocate("float32", [4]),
+      runtime.allocate("int32", [2, 2]),
+    ]) {
+      await expect(session.run(feeds, { fetches: { sum: view } })).rejects.toMatchObject({ code: "RUNTIME_FAILED" });
+      expect(values(await runtime.read(view)).every((value) => value === 0)).toBe(true);
+      runtime.free(view);
+    }
+    expect(values((await session.run(feeds)).sum)).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe("Runtime", () => {
+  it("leaves the event loop free while it computes", async () => {
+    const size = 1500;
+    const big = expand(input("seed", "float32", []), [size, size]);
+    const busy = await runtime.createSession(compile({ total: reduceSum(matmul(matmul(big, big), big)) }));
+    let ticks = 0;
+    let running = true;
+    const tick = () => {
+      ticks++;
+      if (running) setImmediate(tick);
+    };
+    setImmediate(tick);
+    const { total } = await busy.run({ seed: float32([0.01], []) });
+    running = false;
+    expect(total.data[0] / (size ** 4 * 1e-6)).toBeCloseTo(1, 3);
+    expect(ticks).toBeGreaterThan(20);
+    await busy.release();
+  });
+
+  it("reads frozen weights from buffers", async () => {
+    const graph = compile({ y: add(input("x", "float32", [2]), weight("w", "float32", [2])) });
+    const data = new Uint8Array(Float32Array.of(7, 8, 9).buffer);
+    const weighted = await runtime.createSession(graph, {
+      locate: ({ name }) => ({ file: `${name} file`, offset: 4, byteLength: 8 }),
+      buffers: [{ name: "w file", data }],
+    });
+    expect(values((await weighted.run({ x: float32([1, 2]) })).y)).toEqual([9, 11]);
+    await weighted.release();
+    await expect(runtime.createSession(graph)).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringContaining('weight "w"') as string,
+    });
+    await expect(
+      runtime.createSession(graph, { locate: () => ({ file: "nowhere.bin", offset: 0, byteLength: 8 }) }),
+    ).rejects.toMatchObject({ code: "RUNTIME_FAILED", message: expect.stringContaining("nowhere.bin") as string });
+  });
+
+  it("goes on after a run that failed", async () => {
+    const table = input("table", "float32", [3, 2]);
+    const gather = await runtime.createSession(compile({ y: gatherRows(table, input("ids", "int32", [rows])) }));
+    const feeds = { table: zeros("float32", [3, 2]) };
+    await expect(gather.run({ ...feeds, ids: int32([7]) })).rejects.toMatchObject({ code: "RUNTIME_FAILED" });
+    expect((await gather.run({ ...feeds, ids: int32([2]) })).y.shape).toEqual([1, 2]);
+    await gather.release();
+  });
+
+  it("says what became of memory and bindings that could not be had", async () => {
+    const huge = runtime.allocate("float32", [1e6, 1e6]);
+    await expect(runtime.read(huge)).rejects.toThrow("allocation failed");
+    const freed = runtime.allocate("float32", [1, 2]);
+    runtime.free(freed);
+    const binding = runtime.bind({ feeds: { x: freed, y: freed } });
+    await expect(session.run({}, { bindings: [binding] })).rejects.toThrow("freed");
+    runtime.unbind(binding);
+    await expect(session.run({}, { bindings: [binding] })).rejects.toThrow("undone");
+    runtime.free(huge);
+  });
+
+  it("refuses a session that was released", async () => {
+    const short = await runtime.createSession(compile({ y: mul(input("x", "float32", []), scalar(2)) }));
+    await short.release();
+    await short.release();
+    await expect(short.run({ x: float32([1], []) })).rejects.toMatchObject({
+      code: "RUNTIME_FAILED",
+      message: expect.stringContaining("released") as string,
+    });
+  });
+
+  it("refuses everything once it is closed, what is under way too", async () => {
+    const other = new Runtime({ device: "cpu", threads: 1 });
+    const own = await other.createSession(compile({ sum: add(x, y) }));
+    const feeds = { x: float32([1, 2], [1, 2]), y: float32([3, 4], [1, 2]) };
+    const view = other.allocate("float32", [1, 2]);
+    const underWay = Promise.allSettled([own.run(feeds), own.run(feeds)]);
+    await other.close();
+    const closed = { code: "RUNTIME_FAILED", message: expect.stringContaining("closed") as string };
+    for (const outcome of await underWay) expect(["fulfilled", "rejected"]).toContain(outcome.status);
+    await expect(own.run(feeds)).rejects.toMatchObject(closed);
+    await expect(other.read(view)).rejects.toMatchObject(closed);
+    await expect(other.write(view, new Float32Array(2))).rejects.toMatchObject(closed);
+    await expect(other.createSession(compile({ sum: add(x, y) }))).rejects.toMatchObject(closed);
+    await expect(other.kernel({ name: "fill", target: view, value: 1 })).rejects.toMatchObject(closed);
+    other.free(view);
+    await other.close();
+  });
+});

@@ -1,0 +1,183 @@
+import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { LlamaGymError } from "../../core/errors.js";
+import type { CompiledGraph, NamedTensorType, WeightLocation } from "../graph/compile.js";
+import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
+import { type Tensor } from "../tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
+import type { IoBinding, BufferView } from "./buffer-view.js";
+import { resolveProviders, type Device } from "./device.js";
+import { createExitGuard, waitAtExit } from "./exit-guard.js";
+import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
+import type { WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
+import { Session } from "./session.js";
+
+export interface RuntimeOptions {
+  /** Where graphs run; "auto" takes the best that is there. */
+  readonly device?: Device;
+  /** Threads of one operation; all cores by default. */
+  readonly threads?: number;
+}
+
+export interface SessionOptions {
+  /** Says where the data of each frozen weight lies. */
+  readonly locate?: (weight: NamedTensorType) => WeightLocation;
+  /** Folder of the weights' files. */
+  readonly folder?: string;
+  /** Weights' files that are in memory; an ArrayBuffer is handed over and freed, a SharedArrayBuffer stays the caller's. */
+  readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
+  /** Keeps frozen matrices in the form that products want: twice as fast for few rows, for as much memory again (default). */
+  readonly packWeights?: boolean;
+  /** Prefix of a file to which each operation's time is written. */
+  readonly profile?: string;
+}
+
+interface PendingRequest {
+  readonly resolve: (result: WorkerResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Runs compiled graphs in a worker thread, one call after another; the caller's event loop stays free.
+ * Close it when done: that releases the sessions and buffers.
+ */
+export class Runtime {
+  readonly device: Exclude<Device, "auto">;
+  readonly threads: number;
+  private readonly providers: readonly string[];
+  private readonly worker: Worker;
+  private readonly pending = new Map<number, PendingRequest>();
+  private nextId = 0;
+  private failure: LlamaGymError | undefined;
+  private readonly guard = createExitGuard();
+  private readonly removeExitHandler: () => void;
+
+  /** Throws DEVICE_UNAVAILABLE when the device is not there. */
+  constructor({ device = "auto", threads = availableParallelism() }: RuntimeOptions = {}) {
+    const resolved = resolveProviders(device);
+    this.device = resolved.device;
+    this.providers = resolved.providers;
+    this.threads = threads;
+    // The worker is always the built file: Node 20 runs no TypeScript, so tests build first.
+    // Flags of the process (--input-type, --expose-gc) are not for the worker, which refuses some.
+    this.worker = new Worker(createRequire(import.meta.url).resolve("#runtime-worker"), {
+      execArgv: [],
+      workerData: this.guard,
+    });
+    this.removeExitHandler = waitAtExit(this.guard);
+    this.worker.on("message", (response: WorkerResponse) => this.handleResponse(response));
+    this.worker.on("error", (error) => this.fail(`The computation was cut off: ${error.message}.`, error));
+    this.worker.on("exit", () => this.fail("The runtime was closed."));
+    this.worker.unref();
+  }
+
+  /** Loads a graph; throws RUNTIME_FAILED when ONNX Runtime refuses it. */
+  async createSession(
+    graph: CompiledGraph,
+    { locate = missingWeight, folder, buffers = [], packWeights = true, profile }: SessionOptions = {},
+  ): Promise<Session> {
+    const session = this.nextId++;
+    const settings = { providers: this.providers, threads: this.threads, folder, buffers, packWeights, profile };
+    const transferred = new Set(
+      buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
+    );
+    await this.request({ kind: "create", session, model: graph.serialize(locate, this.device), settings }, [
+      ...transferred,
+    ]);
+    return new Session(graph, session, (request) => this.request(request));
+  }
+
+  /** Memory where graphs run, filled with zeros; free it when done. */
+  allocate(dtype: DType, shape: readonly number[]): BufferView {
+    const buffer = this.nextId++;
+    this.request({ kind: "allocate", buffer, bytes: byteLength(dtype, countElements(shape)) }).catch(() => {});
+    return { dtype, shape, buffer, offset: 0 };
+  }
+
+  /** Gives back the whole buffer that a view is part of. */
+  free({ buffer }: BufferView): void {
+    this.request({ kind: "free", buffer }).catch(() => {});
+  }
+
+  async write(view: BufferView, data: TypedArray): Promise<void> {
+    if (data.length !== countElements(view.shape)) {
+      throw new LlamaGymError(
+        "SHAPE_MISMATCH",
+        `${data.length} elements do not fill a view of shape [${view.shape.join(", ")}].`,
+      );
+    }
+    await this.request({ kind: "write", view, data });
+  }
+
+  async read(view: BufferView): Promise<Tensor> {
+    return (await this.request({ kind: "read", view })) as Tensor;
+  }
+
+  /** Runs one of the worker's own kernels; gives its result, where it has one. */
+  async kernel(call: KernelCall): Promise<KernelResult> {
+    return (await this.request({ kind: "kernel", call })) as KernelResult;
+  }
+
+  /** Keeps a set of inputs and outputs of runs ready in the worker, for loops that use the same buffers again and again. */
+  bind({
+    feeds = {},
+    fetches = {},
+  }: {
+    feeds?: Readonly<Record<string, BufferView>>;
+    fetches?: Readonly<Record<string, BufferView>>;
+  }): IoBinding {
+    const id = this.nextId++;
+    this.request({ kind: "bind", binding: id, feeds: Object.entries(feeds), fetches: Object.entries(fetches) }).catch(
+      () => {},
+    );
+    return { id, feeds, fetches };
+  }
+
+  unbind({ id }: IoBinding): void {
+    this.request({ kind: "unbind", binding: id }).catch(() => {});
+  }
+
+  /** Runs requests one after another with a single message; gives the last one's result. */
+  async sequence(requests: readonly WorkerRequest[]): Promise<WorkerResult> {
+    return this.request({ kind: "sequence", requests });
+  }
+
+  /** Ends the worker when it has done what it was asked for: stopping it inside ONNX Runtime would end the process too. */
+  async close(): Promise<void> {
+    const last =
+      this.failure === undefined ? this.request({ kind: "sequence", requests: [] }).catch(() => {}) : undefined;
+    this.failure ??= new LlamaGymError("RUNTIME_FAILED", "The runtime was closed.");
+    await last;
+    await this.worker.terminate();
+    this.removeExitHandler();
+  }
+
+  private request(request: WorkerRequest, transfer: readonly ArrayBuffer[] = []): Promise<WorkerResult> {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    const id = this.nextId++;
+    return new Promise((resolve, reject) => {
+      if (this.pending.size === 0) this.worker.ref();
+      this.pending.set(id, { resolve, reject });
+      this.worker.postMessage({ id, request }, transfer);
+    });
+  }
+
+  private handleResponse(response: WorkerResponse): void {
+    const pending = this.pending.get(response.id)!;
+    this.pending.delete(response.id);
+    if (this.pending.size === 0) this.worker.unref();
+    if (response.ok) pending.resolve(response.result);
+    else pending.reject(new LlamaGymError("RUNTIME_FAILED", `ONNX Runtime: ${response.message}`));
+  }
+
+  private fail(message: string, cause?: Error): void {
+    this.failure ??= new LlamaGymError("RUNTIME_FAILED", message, { cause });
+    for (const { reject } of this.pending.values()) reject(this.failure);
+    this.pending.clear();
+  }
+}
+
+function missingWeight({ name }: NamedTensorType): never {
+  throw new LlamaGymError("INVALID_ARGUMENT", `The graph reads weight "${name}", but was not told where it lies.`);
+}

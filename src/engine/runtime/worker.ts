@@ -1,0 +1,192 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { InferenceSession, Tensor } from "onnxruntime-node";
+import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
+import { type Tensor as HostTensor } from "../tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
+import { releaseMemory } from "./release-memory.js";
+import { runGuarded, type ExitGuard } from "./exit-guard.js";
+import { runKernel } from "./kernels/run-kernel.js";
+import type { BufferView } from "./buffer-view.js";
+import type {
+  WorkerMessage,
+  WorkerRequest,
+  WorkerResponse,
+  WorkerResult,
+  RunRequest,
+  SessionConfig,
+} from "./worker-protocol.js";
+
+const port = parentPort!;
+const guard = workerData as ExitGuard;
+const sessions = new Map<number, InferenceSession>();
+/** Memory, or what went wrong when it was asked for: told to whoever uses it. */
+const buffers = new Map<number, ArrayBuffer | Error>();
+const bindings = new Map<
+  number,
+  { readonly feeds: Record<string, Tensor>; readonly fetches: Record<string, Tensor> } | Error
+>();
+
+function sessionOptions({
+  providers,
+  threads,
+  folder,
+  buffers: files,
+  packWeights,
+  profile,
+}: SessionConfig): InferenceSession.SessionOptions {
+  return {
+    executionProviders: [...providers],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    graphOptimizationLevel: "all",
+    // A plan made for one shape costs more memory than it saves: 4.7 against 2.8 GB in a training step.
+    enableMemPattern: false,
+    // Errors are thrown; they need not be printed as well.
+    logSeverityLevel: 4,
+    ...(profile === undefined ? {} : { enableProfiling: true, profileFilePrefix: profile }),
+    ...(files.length === 0 ? {} : { externalData: files.map(({ name, data }) => ({ path: name, data })) }),
+    extra: {
+      session: {
+        ...(folder === undefined ? {} : { model_external_initializers_file_folder_path: folder }),
+        // Weights that were packed are given back to the system, not kept by the arena.
+        use_device_allocator_for_initializers: "1",
+        // On processors without VNNI, products in 8 bits that saturate give way to somewhat slower ones that do not.
+        x64quantprecision: "1",
+        ...(packWeights ? {} : { disable_prepacking: "1" }),
+      },
+      // Graphs come without repetitions, but for those that are cheaper to compute again than to keep.
+      optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
+    },
+  };
+}
+
+/** What a number stands for; throws when that is gone, or when making it failed. */
+function getOrThrow<T>(values: ReadonlyMap<number, T | Error>, id: number, message: string): T {
+  const value = values.get(id) ?? new Error(message);
+  if (value instanceof Error) throw value;
+  return value;
+}
+
+/** A thing, or the error that making it gave, for things that nobody waits for. */
+function tryCreate<T>(create: () => T): T | Error {
+  try {
+    return create();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function isBufferView(value: HostTensor | BufferView): value is BufferView {
+  return "buffer" in value;
+}
+
+function viewData({ dtype, shape, buffer, offset }: BufferView): TypedArray {
+  const memory = getOrThrow(buffers, buffer, "a buffer was used after it was freed");
+  const { arrayType, bytes } = dtypes[dtype];
+  return new arrayType(memory, offset * bytes, countElements(shape));
+}
+
+function float32Data(view: BufferView): Float32Array {
+  if (view.dtype !== "float32") throw new Error(`a kernel works on float32, not on ${view.dtype}`);
+  return viewData(view) as Float32Array;
+}
+
+function toOrtTensor(value: HostTensor | BufferView): Tensor {
+  const data = isBufferView(value) ? viewData(value) : value.data;
+  return new Tensor(value.dtype as "float32", data as Float32Array, [...value.shape]);
+}
+
+function toOrtRecord(named: readonly (readonly [string, HostTensor | BufferView])[]): Record<string, Tensor> {
+  return Object.fromEntries(named.map(([name, value]) => [name, toOrtTensor(value)]));
+}
+
+async function run({ session, bindings: boundIds, feeds, fetches }: RunRequest): Promise<Record<string, HostTensor>> {
+  const allFeeds = toOrtRecord(feeds);
+  const allFetches: Record<string, Tensor | null> = {};
+  for (const [name, view] of fetches) allFetches[name] = view === undefined ? null : toOrtTensor(view);
+  for (const id of boundIds) {
+    const binding = getOrThrow(bindings, id, "a binding was used after it was undone");
+    Object.assign(allFeeds, binding.feeds);
+    Object.assign(allFetches, binding.fetches);
+  }
+  const results = await getOrThrow(sessions, session, "a session was used after it was released").run(
+    allFeeds,
+    allFetches,
+  );
+  const returned = fetches.filter(([, view]) => view === undefined);
+  return Object.fromEntries(
+    returned.map(([name]) => {
+      const { type, dims, data } = results[name];
+      return [name, { dtype: type as DType, shape: [...dims], data: data as TypedArray }];
+    }),
+  );
+}
+
+async function handle(request: WorkerRequest): Promise<WorkerResult> {
+  switch (request.kind) {
+    case "create":
+      sessions.set(request.session, await InferenceSession.create(request.model, sessionOptions(request.settings)));
+      releaseMemory(request.settings.buffers.map(({ data }) => data.buffer));
+      return undefined;
+    case "run":
+      return run(request);
+    case "release":
+      await sessions.get(request.session)?.release();
+      sessions.delete(request.session);
+      return undefined;
+    case "bind":
+      bindings.set(
+        request.binding,
+        tryCreate(() => ({ feeds: toOrtRecord(request.feeds), fetches: toOrtRecord(request.fetches) })),
+      );
+      return undefined;
+    case "unbind":
+      bindings.delete(request.binding);
+      return undefined;
+    case "sequence": {
+      let result: WorkerResult;
+      for (const step of request.requests) result = await handle(step);
+      return result;
+    }
+    case "allocate":
+      buffers.set(
+        request.buffer,
+        tryCreate(() => new ArrayBuffer(request.bytes)),
+      );
+      return undefined;
+    case "free":
+      buffers.delete(request.buffer);
+      return undefined;
+    case "write":
+      viewData(request.view).set(request.data as never);
+      return undefined;
+    case "read": {
+      const data = viewData(request.view).slice();
+      return { dtype: request.view.dtype, shape: request.view.shape, data };
+    }
+    case "kernel":
+      return runKernel(request.call, float32Data);
+  }
+}
+
+/** Memory of results, handed over to the caller's thread without a copy. */
+function listTransferables(result: WorkerResult): ArrayBuffer[] {
+  if (typeof result !== "object" || ArrayBuffer.isView(result)) return [];
+  // One tensor or several by name: the names are the graph's, and may be anything.
+  const data = [result, ...Object.values(result)].map((value) => (value as Partial<HostTensor> | undefined)?.data);
+  return [...new Set(data.flatMap((each) => (ArrayBuffer.isView(each) ? [each.buffer as ArrayBuffer] : [])))];
+}
+
+// One request after another: a kernel must see what the run before it wrote.
+let queue: Promise<void> = Promise.resolve();
+port.on("message", ({ id, request }: WorkerMessage) => {
+  queue = queue.then(async () => {
+    let response: WorkerResponse;
+    try {
+      response = { id, ok: true, result: await runGuarded(guard, () => handle(request)) };
+    } catch (error) {
+      response = { id, ok: false, message: error instanceof Error ? error.message : String(error) };
+    }
+    port.postMessage(response, response.ok ? listTransferables(response.result) : []);
+  });
+});

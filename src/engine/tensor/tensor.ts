@@ -1,0 +1,42 @@
+import { countElements } from "../../core/count-elements.js";
+import { LlamaGymError } from "../../core/errors.js";
+import { byteLength, dtypes, type DType, type TypedArray } from "./dtype.js";
+
+/** A typed array with a shape; row-major, dense. */
+export interface Tensor<D extends DType = DType> {
+  readonly dtype: D;
+  readonly shape: readonly number[];
+  readonly data: D extends "float32" ? Float32Array : D extends "int32" ? Int32Array : TypedArray;
+}
+
+export type FloatTensor = Tensor<"float32">;
+
+/** Wraps data in a shape; throws SHAPE_MISMATCH when the lengths disagree. */
+export function tensor<D extends DType>(dtype: D, shape: readonly number[], data: Tensor<D>["data"]): Tensor<D> {
+  const expected = dtypes[dtype].bytes < 1 ? byteLength(dtype, countElements(shape)) : countElements(shape);
+  if (data.length !== expected) {
+    throw new LlamaGymError(
+      "SHAPE_MISMATCH",
+      `A ${dtype} tensor of shape [${shape.join(", ")}] needs ${expected} elements, but ${data.length} were given.`,
+    );
+  }
+  return { dtype, shape, data };
+}
+
+/** A tensor of zeros. */
+export function zeros<D extends DType>(dtype: D, shape: readonly number[]): Tensor<D> {
+  const count = countElements(shape);
+  const { arrayType, bytes } = dtypes[dtype];
+  const length = bytes < 1 ? byteLength(dtype, count) : count;
+  const data = new arrayType(new ArrayBuffer(byteLength(dtype, count)), 0, length);
+  return { dtype, shape, data: data as Tensor<D>["data"] };
+}
+
+/** A scalar or small tensor from plain numbers. */
+export function float32(values: readonly number[], shape: readonly number[] = [values.length]): FloatTensor {
+  return tensor("float32", shape, Float32Array.from(values));
+}
+
+export function int32(values: readonly number[], shape: readonly number[] = [values.length]): Tensor<"int32"> {
+  return tensor("int32", shape, Int32Array.from(values));
+}

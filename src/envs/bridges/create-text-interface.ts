@@ -1,0 +1,107 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { Box } from "../spaces/box.js";
+import { Discrete } from "../spaces/discrete.js";
+import { MultiBinary } from "../spaces/multi-binary.js";
+import { MultiDiscrete } from "../spaces/multi-discrete.js";
+import type { Space } from "../spaces/space.js";
+import { Text } from "../spaces/text.js";
+import type { TextInterface } from "../text-interface.js";
+import { findLastNamedAction } from "../text-parsing.js";
+import { countElements } from "../../core/count-elements.js";
+
+/** What a user can say of an environment's text form, where the environment itself has none. */
+export interface TextInterfaceOptions {
+  readonly systemPrompt?: string;
+  /** A name for each action of a Discrete space. */
+  readonly actionNames?: readonly string[];
+}
+
+/** How an action is asked for, written and understood. */
+type ActionFormat = Pick<TextInterface<unknown, unknown>, "parseAction" | "formatAction" | "choices"> & {
+  readonly instruction: string;
+};
+
+/**
+ * A text form for any environment whose actions are numbers or text: observations as JSON with four digits a number,
+ * discrete actions by name or number. Undefined for other action spaces.
+ */
+export function createTextInterface(
+  observationSpace: Space,
+  actionSpace: Space,
+  { systemPrompt, actionNames }: TextInterfaceOptions = {},
+): TextInterface<unknown, unknown> | undefined {
+  const actionFormat = createActionFormat(actionSpace, actionNames);
+  if (actionFormat === undefined) return undefined;
+  const { instruction, ...rest } = actionFormat;
+  return {
+    systemPrompt:
+      systemPrompt === undefined
+        ? `You act in an environment, to get as much reward as you can. ${instruction}`
+        : systemPrompt,
+    formatObservation: (observation) => formatObservationAsJson(observationSpace, observation),
+    ...rest,
+  };
+}
+
+/** An observation as a line: text as it is, anything else as JSON with rounded numbers. */
+function formatObservationAsJson(space: Space, observation: unknown): string {
+  const json = space.encode(observation);
+  if (typeof json === "string") return json;
+  return JSON.stringify(json, (_key, value: JsonValue) =>
+    typeof value === "number" ? Number(value.toPrecision(4)) : value,
+  );
+}
+
+function createActionFormat(space: Space, actionNames: readonly string[] | undefined): ActionFormat | undefined {
+  if (actionNames !== undefined && (!(space instanceof Discrete) || actionNames.length !== space.n)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `actionNames has ${actionNames.length} names, but the action space is ${space.toString()}: give one for each action.`,
+    );
+  }
+  if (space instanceof Discrete) return createDiscreteFormat(space, actionNames);
+  if (space instanceof Text) {
+    return {
+      instruction: "Answer with the text of your action alone.",
+      parseAction: (completion) => (space.contains(completion.trim()) ? completion.trim() : undefined),
+      formatAction: String,
+    };
+  }
+  if (space instanceof Box || space instanceof MultiDiscrete || space instanceof MultiBinary)
+    return createNumericFormat(space);
+  return undefined;
+}
+
+function createDiscreteFormat({ n, start }: Discrete, actionNames: readonly string[] | undefined): ActionFormat {
+  const names = actionNames ?? Array.from({ length: n }, (_, i) => String(start + i));
+  return {
+    instruction: `Answer with one of: ${names.join(", ")}.`,
+    parseAction: (completion) => {
+      const index = findLastNamedAction(completion, names);
+      return index === undefined ? undefined : start + index;
+    },
+    formatAction: (action) => names[(action as number) - start],
+    ...(n <= 100 ? { choices: names } : {}),
+  };
+}
+
+/** The last numbers of a reply, as many as the action has. */
+function createNumericFormat(space: Box | MultiDiscrete | MultiBinary): ActionFormat {
+  const size = countElements(space.shape);
+  const toAction = (values: readonly number[]): unknown => {
+    if (space instanceof Box) return space.array(values);
+    return space instanceof MultiDiscrete ? Int32Array.from(values) : Int8Array.from(values);
+  };
+  return {
+    instruction: `Answer with ${size === 1 ? "a number" : `${size} numbers`} of ${space.toString()}.`,
+    parseAction: (completion) => {
+      const values = (completion.match(/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/g) ?? []).slice(-size).map(Number);
+      // Before the conversion, which would make whole numbers of others.
+      const isAction = values.length === size && space.contains(values);
+      return isAction ? toAction(values) : undefined;
+    },
+    formatAction: (action) =>
+      Array.from(action as ArrayLike<number>, (value) => Number(value.toPrecision(6))).join(" "),
+  };
+}

@@ -1,0 +1,151 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type RawData, WebSocketServer, type WebSocket } from "ws";
+import { LlamaGymError } from "../../../core/errors.js";
+import type { Env } from "../../env.js";
+import type { MaybePromise } from "../../../core/maybe-promise.js";
+import { asJsonObject, type JsonObject } from "../channel.js";
+import { describeEnv } from "./describe-env.js";
+import { answerHttp } from "./answer-http.js";
+import { errorReply, isClientError, MAX_MESSAGE_BYTES } from "./open-env-protocol.js";
+import { OpenEnvSession } from "./open-env-session.js";
+
+export interface ServeOptions {
+  /** 8000 when not said; 0 takes a free one. */
+  readonly port?: number;
+  /** The address to listen at; "127.0.0.1", this machine only, when not said. */
+  readonly host?: string;
+  /** Clients at a time; 64 when not said. */
+  readonly maxSessions?: number;
+}
+
+/** A running server. */
+export interface EnvServer {
+  /** Such as http://127.0.0.1:8000. */
+  readonly url: string;
+  readonly port: number;
+  /** Ends all sessions and stops listening. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves an environment by OpenEnv's protocol: each WebSocket connection to /ws gets one of its own from `makeEnv`;
+ * clients without WebSocket share another one by POST /reset, POST /step and GET /state. GET /health, /metadata and
+ * /schema tell of it.
+ * @throws INVALID_ARGUMENT for a port that cannot be, INVALID_STATE for one that is taken
+ */
+export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
+  const { port = 8000, host = "127.0.0.1", maxSessions = 64 } = options;
+  if (!Number.isInteger(port) || port < 0 || port > 65535) {
+    throw new LlamaGymError("INVALID_ARGUMENT", `A port is an integer from 0 to 65535, got ${port}.`);
+  }
+  const firstEnv = await makeEnv();
+  const description = describeEnv(firstEnv);
+  const sharedSession = new OpenEnvSession(firstEnv);
+  const server = createServer(
+    (request, response) => void answerHttp(request, response, { description, sharedSession }),
+  );
+  try {
+    await listen(server, port, host);
+  } catch (error) {
+    await firstEnv.close();
+    throw error;
+  }
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
+  server.on("upgrade", (request: IncomingMessage, socket, head) => {
+    if (new URL(request.url ?? "/", "http://server").pathname !== "/ws") {
+      socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n");
+      return;
+    }
+    sockets.handleUpgrade(
+      request,
+      socket,
+      head,
+      (client) => void serveClient(client, makeEnv, sockets.clients.size > maxSessions),
+    );
+  });
+  const { port: boundPort } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
+    port: boundPort,
+    close: async () => {
+      for (const client of sockets.clients) client.terminate();
+      await new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      });
+      await sharedSession.close();
+    },
+  };
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const advice =
+        error.code === "EADDRINUSE" ? "The port is taken: choose another, or 0 for a free one." : error.message;
+      reject(new LlamaGymError("INVALID_STATE", `Cannot listen at ${host} port ${port}. ${advice}`, { cause: error }));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+async function serveClient(client: WebSocket, makeEnv: () => MaybePromise<Env>, isFull: boolean): Promise<void> {
+  const send = (message: JsonObject) => client.send(JSON.stringify(message));
+  // What a client sends at once waits until its environment is there.
+  const earlyMessages: RawData[] = [];
+  const bufferMessage = (data: RawData) => earlyMessages.push(data);
+  client.on("message", bufferMessage);
+  client.on("error", () => {});
+  if (isFull) {
+    send(errorReply("The server has as many sessions as it takes; try again later.", "CAPACITY_REACHED"));
+    return client.close();
+  }
+  let session: OpenEnvSession;
+  try {
+    session = new OpenEnvSession(await makeEnv());
+  } catch (error) {
+    send(errorReply((error as Error).message, "FACTORY_ERROR"));
+    return client.close();
+  }
+  const receive = async (data: RawData) => {
+    const reply = await handleMessage(session, decodeMessage(data));
+    if (reply === "close") client.close();
+    else if (client.readyState === client.OPEN) send(reply);
+  };
+  client.on("close", () => void session.close());
+  if (client.readyState !== client.OPEN) return session.close();
+  client.off("message", bufferMessage);
+  client.on("message", (data) => void receive(data));
+  for (const data of earlyMessages) void receive(data);
+}
+
+function decodeMessage(data: RawData): string {
+  if (Array.isArray(data)) return Buffer.concat(data).toString("utf8");
+  return Buffer.from(data as Buffer).toString("utf8");
+}
+
+async function handleMessage(session: OpenEnvSession, text: string): Promise<JsonObject | "close"> {
+  let message: JsonObject | undefined;
+  try {
+    message = asJsonObject(JSON.parse(text));
+  } catch (error) {
+    return errorReply(`Invalid JSON: ${(error as Error).message}`, "INVALID_JSON");
+  }
+  const { type, data = {} } = message ?? {};
+  if (type === "state") return { type: "state", data: session.state };
+  if (type === "close") return "close";
+  if (type !== "reset" && type !== "step") {
+    return errorReply(
+      `Unknown message type: ${JSON.stringify(type)}. Known: reset, step, state, close.`,
+      "UNKNOWN_TYPE",
+    );
+  }
+  const fields = asJsonObject(data);
+  if (fields === undefined) return errorReply(`The data of ${type} must be an object.`, "VALIDATION_ERROR");
+  try {
+    return { type: "observation", data: await session[type](fields) };
+  } catch (error) {
+    return errorReply((error as Error).message, isClientError(error) ? "VALIDATION_ERROR" : "EXECUTION_ERROR");
+  }
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { LlamaGymError } from "../../../core/errors.js";
+import type { Env, ResetOptions } from "../../env.js";
+import type { Info } from "../../info.js";
+import type { JsonValue } from "../../../core/json.js";
+import { getChoices } from "../../text-interface.js";
+import { asJsonObject, type JsonObject } from "../channel.js";
+import { toJson } from "../to-json.js";
+
+/** One client's environment on a server, in OpenEnv's words. Calls follow one another. */
+export class OpenEnvSession {
+  private episodeId: string | undefined;
+  private stepCount = 0;
+  private lastResult: { readonly observation: unknown; readonly info: Info } | undefined;
+  private queue: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly env: Env) {}
+
+  get state(): JsonObject {
+    return { episode_id: this.episodeId ?? null, step_count: this.stepCount };
+  }
+
+  /** `data` is OpenEnv's `seed` and `episode_id`; whatever else it has are the environment's reset options. */
+  reset(data: JsonObject): Promise<JsonObject> {
+    const { seed, episode_id, ...options } = data;
+    return this.enqueue(async () => {
+      const result = await this.env.reset({
+        ...(seed === undefined || seed === null ? {} : { seed: seed as ResetOptions["seed"] }),
+        ...(Object.keys(options).length === 0 ? {} : { options }),
+      });
+      this.episodeId = typeof episode_id === "string" ? episode_id : randomUUID();
+      this.stepCount = 0;
+      return this.createReply(result, { reward: null, terminated: false, truncated: false });
+    });
+  }
+
+  /** `data` is `{ action }`, encoded as the action space does, or `{ text }`, a reply for the environment's text form. */
+  step(data: JsonObject): Promise<JsonObject> {
+    return this.enqueue(async () => {
+      const result = await this.env.step(this.action(data));
+      this.stepCount++;
+      return this.createReply(result, result);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.env.close();
+  }
+
+  private enqueue<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.queue.then(task);
+    this.queue = result.catch(() => {});
+    return result;
+  }
+
+  private action({ action, text }: JsonObject): unknown {
+    const { env, lastResult } = this;
+    if (action !== undefined && action !== null) {
+      try {
+        return env.actionSpace.decode(action);
+      } catch (error) {
+        throw new LlamaGymError("ENV_ACTION_INVALID", `This is no action: ${(error as Error).message}`, {
+          cause: error,
+        });
+      }
+    }
+    if (typeof text !== "string" || env.text === undefined) {
+      const advice = env.text === undefined ? "{ action }" : "{ action } or { text }";
+      throw new LlamaGymError(
+        "ENV_ACTION_INVALID",
+        `A step needs ${advice}; the action space is ${env.actionSpace.toString()}.`,
+      );
+    }
+    const parsed = env.text.parseAction(text, lastResult?.observation, lastResult?.info);
+    if (parsed !== undefined) return parsed;
+    throw new LlamaGymError("ENV_ACTION_INVALID", `No action is named in ${JSON.stringify(text.slice(0, 200))}.`);
+  }
+
+  private createReply(
+    { observation, info }: { readonly observation: unknown; readonly info: Info },
+    {
+      reward,
+      terminated,
+      truncated,
+    }: { readonly reward: number | null; readonly terminated: boolean; readonly truncated: boolean },
+  ): JsonObject {
+    const { env } = this;
+    this.lastResult = { observation, info };
+    const choices = env.text === undefined ? undefined : getChoices(env.text, observation, info);
+    return {
+      observation: {
+        observation: env.observationSpace.encode(observation),
+        ...(env.text === undefined ? {} : { text: env.text.formatObservation(observation, info) }),
+        ...(choices === undefined ? {} : { choices: choices as JsonValue }),
+        info: asJsonObject(toJson(info)) ?? {},
+        terminated,
+        truncated,
+      },
+      reward,
+      done: terminated || truncated,
+    };
+  }
+}

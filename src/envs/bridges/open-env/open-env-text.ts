@@ -1,0 +1,87 @@
+import type { JsonValue } from "../../../core/json.js";
+import type { Space } from "../../spaces/space.js";
+import type { TextInterface } from "../../text-interface.js";
+import { asJsonObject, type JsonObject, formatJson } from "../channel.js";
+import { createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
+import { resolveReferences } from "../json-schema.js";
+import type { JsonSpace } from "../json-space.js";
+
+/** The text form of an environment that a llamagym server serves: observations as the server writes them. */
+export function createServedTextInterface(
+  observationSpace: Space,
+  actionSpace: Space,
+  { systemPrompt, actionNames }: JsonObject,
+  overrides: TextInterfaceOptions,
+): TextInterface<unknown, unknown> | undefined {
+  const textInterface = createTextInterface(observationSpace, actionSpace, {
+    systemPrompt: typeof systemPrompt === "string" ? systemPrompt : undefined,
+    actionNames: Array.isArray(actionNames) ? (actionNames as readonly string[]) : undefined,
+    ...overrides,
+  });
+  if (textInterface === undefined) return undefined;
+  return {
+    ...textInterface,
+    formatObservation: (observation, info) =>
+      typeof info["text"] === "string" ? info["text"] : textInterface.formatObservation(observation, info),
+    choices:
+      textInterface.choices ??
+      ((_observation, info) => (Array.isArray(info["choices"]) ? (info["choices"] as string[]) : [])),
+  };
+}
+
+/**
+ * A text form for actions that are objects: where the only thing that an action must have, or can have, is one text, a
+ * reply is that text; else it is the last JSON object of the reply.
+ */
+export function createJsonTextInterface(
+  space: JsonSpace,
+  { systemPrompt }: TextInterfaceOptions,
+): TextInterface<unknown, unknown> {
+  const textField = findOnlyTextField(space.schema);
+  const instruction =
+    textField === undefined
+      ? `Answer with a JSON object of this schema: ${JSON.stringify(space.schema)}`
+      : `Answer with your ${textField} alone.`;
+  return {
+    systemPrompt: systemPrompt ?? `You act in an environment, to get as much reward as you can. ${instruction}`,
+    formatObservation: (observation) => formatObject(observation as JsonValue),
+    parseAction: (completion) => {
+      const action = textField === undefined ? parseLastObject(completion) : { [textField]: completion.trim() };
+      return space.contains(action) ? action : undefined;
+    },
+    formatAction: (action) =>
+      textField === undefined ? JSON.stringify(action) : formatJson((action as JsonObject)[textField]),
+  };
+}
+
+function findOnlyTextField(root: JsonObject): string | undefined {
+  const { properties, required } = resolveReferences(root, root);
+  const allFields = Object.entries(asJsonObject(properties) ?? {}).filter(([name]) => name !== "metadata");
+  const requiredFields = allFields.filter(([name]) => Array.isArray(required) && required.includes(name));
+  const fields = requiredFields.length > 0 ? requiredFields : allFields;
+  if (fields.length !== 1) return undefined;
+  const [name, schema] = fields[0];
+  return resolveReferences(schema, root).type === "string" ? name : undefined;
+}
+
+/** An object with one text in it is that text; anything else is JSON. */
+function formatObject(observation: JsonValue): string {
+  const values = Object.values(asJsonObject(observation) ?? {});
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(observation);
+}
+
+function parseLastObject(completion: string): JsonValue | undefined {
+  const end = completion.lastIndexOf("}");
+  for (
+    let start = completion.lastIndexOf("{", end);
+    start >= 0;
+    start = start === 0 ? -1 : completion.lastIndexOf("{", start - 1)
+  ) {
+    try {
+      return JSON.parse(completion.slice(start, end + 1)) as JsonValue;
+    } catch {
+      // An object inside the one that is looked for, or no object at all.
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,131 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { checkEnv, make } from "../../index.js";
+import { makeAsync } from "../make-async.js";
+import { PythonEnv, type PythonEnvOptions } from "./python-env.js";
+
+/** Answers as the Python script does, but is none, so that these tests need no Python. */
+const fake = fileURLToPath(new URL("../../../../test/fixtures/envs/fake-python.sh", import.meta.url));
+/** A Python with gymnasium, where there is one. */
+const real = [process.env.LLAMAGYM_TEST_PYTHON, "bench/peers/.venv/bin/python", "python3"].find(
+  (python) => python !== undefined && spawnSync(python, ["-c", "import gymnasium"]).status === 0,
+);
+
+const opened: PythonEnv[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((env) => env.close()));
+});
+
+async function open(id: string, options: PythonEnvOptions = {}): Promise<PythonEnv> {
+  const env = await PythonEnv.open(id, { python: fake, ...options });
+  opened.push(env);
+  return env;
+}
+
+describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
+  it("gives spaces, observations, rewards and endings, with numbers that JSON lacks", async () => {
+    const env = await open("counts", { renderMode: "rgb_array" });
+    expect(env.actionSpace.toString()).toBe("Discrete(3, start=1)");
+    expect(env.metadata).toEqual({ renderModes: ["rgb_array"], renderFps: 5 });
+    const { observation, info } = await env.reset({ seed: 2n ** 70n, options: { level: 4 } });
+    // 7 is out of the space's bounds, which Gymnasium lets pass.
+    expect(observation).toEqual({ count: 0, box: Float32Array.of(Infinity, 7) });
+    expect(info).toEqual({ seed: String(2n ** 70n), options: { level: 4 } });
+    expect(await env.step(2)).toMatchObject({ reward: Infinity, terminated: false, info: { action: 2 } });
+    expect(await env.render("rgb_array")).toEqual({ width: 1, height: 1, data: Uint8Array.of(1, 2, 3) });
+    await env.step(3);
+    expect(await env.step(3)).toMatchObject({ reward: 3, terminated: true, observation: { count: 3 } });
+    await expect(env.step(3)).rejects.toMatchObject({ code: "ENV_NOT_RESET" });
+  });
+
+  it("takes actions by name, or by number", async () => {
+    const env = await open("counts", { actionNames: ["left", "stay", "right"] });
+    expect(env.text?.parseAction("I go right")).toBe(3);
+    expect(env.text?.formatAction(1)).toBe("left");
+    expect((await open("counts")).text?.parseAction("3")).toBe(3);
+    await expect(open("counts", { actionNames: ["left"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+  });
+
+  it.each([
+    ["dies", {}, /ended with status 3\. Its last words: segmentation fault at 0x0/],
+    ["silent", { timeout: 300 }, /did not answer step within 300 ms/],
+    ["garbage", {}, /sent what is no answer: loading assets\.\.\./],
+    ["raises", {}, /failed in step: RangeError: the motor is stuck/],
+    ["other-shape", {}, /gave an observation of another kind than its space: \[1,2,3\] is not of Dict/],
+    ["no-reward", {}, /answered a step without a number for `reward`/],
+  ])("says clearly what is wrong with a child that is %s", async (id, options, message) => {
+    const env = await open(id, options);
+    await env.reset();
+    await expect(env.step(1)).rejects.toMatchObject({
+      code: "ENV_FAILED",
+      message: expect.stringMatching(message) as string,
+    });
+    // What only raised can be used on; the others stay dead, and say why.
+    const alive = !["dies", "silent", "garbage"].includes(id);
+    const again = await env.reset().then(
+      () => "alive",
+      (error: unknown) => String(error),
+    );
+    expect(again).toMatch(alive ? /^alive$/ : message);
+  });
+
+  it.each([
+    ["other-version", {}, /speaks protocol 7 of the bridge, not 1/],
+    ["no-gymnasium", {}, /Install it \(.* -m pip install gymnasium\)/],
+    ["counts", { python: "./no-such-python" }, /could not be started .* ENOENT\. Install Python/],
+  ])("refuses %s %j at the start", async (id, options, message) => {
+    await expect(open(id, options)).rejects.toMatchObject({
+      code: "ENV_FAILED",
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it("refuses timeouts that are none, and actions out of the space", async () => {
+    await expect(open("counts", { timeout: 0 })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    const env = await open("counts");
+    await expect(env.step(1)).rejects.toMatchObject({ code: "ENV_NOT_RESET" });
+    await env.reset();
+    await expect(env.step(0)).rejects.toMatchObject({ code: "ENV_ACTION_INVALID" });
+  });
+
+  it("fails a call that waits when it is closed, and every later one", async () => {
+    const env = await open("silent");
+    await env.reset();
+    const step = env.step(1).catch((error: unknown) => String(error));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await env.close();
+    expect(await step).toMatch(/was closed/);
+    await env.close();
+    await expect(env.reset()).rejects.toThrow(/was closed/);
+  });
+});
+
+describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Python that has it)", () => {
+  const options = { python: real };
+
+  it("plays CartPole as this library does, and passes checkEnv", async () => {
+    const theirs = await open("CartPole-v1", options);
+    const ours = make("CartPole-v1");
+    expect(await theirs.reset({ seed: 5 })).toEqual(await ours.reset({ seed: 5 }));
+    for (const action of [1, 0, 1, 1, 0]) expect(await theirs.step(action)).toEqual(await ours.step(action));
+    const { warnings } = await checkEnv(theirs);
+    expect(warnings.filter((warning) => !/bound|cannot be saved/.test(warning))).toEqual([]);
+  });
+
+  it("opens by make's id, with options of the environment and a step limit", async () => {
+    const env = await makeAsync("python:FrozenLake-v1", {
+      ...options,
+      options: { is_slippery: false },
+      maxEpisodeSteps: 2,
+    });
+    await env.reset({ seed: 1 });
+    expect(await env.step(2)).toMatchObject({ observation: 1, truncated: false });
+    expect(await env.step(2)).toMatchObject({ observation: 2, truncated: true });
+    await env.close();
+  });
+
+  it("tells what Gymnasium says of an unknown id", async () => {
+    await expect(open("Nowhere-v0", options)).rejects.toThrow(/NameNotFound: Environment `Nowhere` doesn't exist/);
+  });
+});

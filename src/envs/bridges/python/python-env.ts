@@ -1,0 +1,115 @@
+import { fileURLToPath } from "node:url";
+import { LlamaGymError } from "../../../core/errors.js";
+import type { RenderMode } from "../../env.js";
+import { spaceFromJson } from "../../spaces/space-json.js";
+import type { TextInterface } from "../../text-interface.js";
+import { asJsonObject, bridgeError, checkTimeoutMs, formatJson } from "../channel.js";
+import { createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
+import { ProcessChannel } from "./process-channel.js";
+import { toJsonObject, RemoteEnv } from "../remote-env.js";
+
+/** What both ends speak. */
+const PROTOCOL_VERSION = 1;
+const BRIDGE_SCRIPT = fileURLToPath(new URL("../../../../python/gymnasium_bridge.py", import.meta.url));
+
+export interface PythonEnvOptions extends TextInterfaceOptions {
+  /** Arguments of the environment, as `gymnasium.make` takes them. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Python modules to import first, which register environments. */
+  readonly modules?: readonly string[];
+  /** The Python that has gymnasium; "python3" when not said ("python" on Windows). */
+  readonly python?: string;
+  /** Variables for the Python process, over those of this one. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What `render` shall give; Gymnasium must know it before it makes the environment. */
+  readonly renderMode?: RenderMode;
+  /** Milliseconds that a call may take, a minute when not said. */
+  readonly timeout?: number;
+  /** Milliseconds that Python may take to start and make the environment, a minute when not said. */
+  readonly startTimeout?: number;
+  /** How the environment reads as text; a generic form when not said. */
+  readonly text?: TextInterface<unknown, unknown>;
+}
+
+/** A Python Gymnasium environment, played in a child process. */
+export class PythonEnv extends RemoteEnv {
+  /**
+   * Starts Python and makes the environment of a Gymnasium id ("CarRacing-v3", or "module:Id-v0", which imports the
+   * module first). Needs a Python with gymnasium.
+   * @throws ENV_FAILED when Python or gymnasium is missing, the id is not known or making it fails
+   */
+  static async open(id: string, options: PythonEnvOptions = {}): Promise<PythonEnv> {
+    const timeout = checkTimeoutMs("timeout", options.timeout ?? 60_000);
+    const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout ?? 60_000);
+    const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
+    if (typeof id !== "string" || id === "") {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${formatJson(id)}.`,
+      );
+    }
+    const channel = new ProcessChannel({
+      name: `The Python environment ${id}`,
+      command: python,
+      args: [BRIDGE_SCRIPT],
+      environment: { PYTHONUNBUFFERED: "1", ...options.environment },
+      timeout,
+    });
+    try {
+      return await openPythonEnv(channel, id, options, startTimeout);
+    } catch (error) {
+      await channel.close();
+      throw addAdvice(error, python);
+    }
+  }
+}
+
+async function openPythonEnv(
+  channel: ProcessChannel,
+  id: string,
+  options: PythonEnvOptions,
+  timeout: number,
+): Promise<PythonEnv> {
+  const params = {
+    env: id,
+    modules: [...(options.modules ?? [])],
+    options: toJsonObject("options", options.options ?? {}),
+    ...(options.renderMode === undefined ? {} : { renderMode: options.renderMode }),
+  };
+  const response = asJsonObject(await channel.call("open", params, timeout)) ?? {};
+  if (response.protocol !== PROTOCOL_VERSION) {
+    throw bridgeError(
+      channel.name,
+      `speaks protocol ${JSON.stringify(response.protocol)} of the bridge, not ${PROTOCOL_VERSION}.`,
+    );
+  }
+  const observationSpace = spaceFromJson(response.observationSpace);
+  const actionSpace = spaceFromJson(response.actionSpace);
+  const fps = response.renderFps;
+  return new PythonEnv(channel, {
+    observationSpace,
+    actionSpace,
+    metadata: {
+      renderModes: options.renderMode === undefined ? [] : [options.renderMode],
+      ...(typeof fps === "number" && fps > 0 ? { renderFps: fps } : {}),
+    },
+    text: options.text ?? createTextInterface(observationSpace, actionSpace, options),
+  });
+}
+
+/** What to do about it, where that can be known. */
+function addAdvice(error: unknown, python: string): unknown {
+  if (!(error instanceof LlamaGymError)) return error;
+  const advice = ADVICE.find(([pattern]) => pattern.test(error.message))?.[1];
+  if (advice === undefined) return error;
+  return new LlamaGymError(error.code, `${error.message} ${advice(python)}`, { cause: error.cause });
+}
+
+const ADVICE: readonly (readonly [RegExp, (python: string) => string])[] = [
+  [/could not be started/, () => "Install Python, or name one by the option `python`."],
+  [
+    /No module named 'gymnasium'/,
+    (python) =>
+      `Install it (${python} -m pip install gymnasium), or name a Python that has it by the option \`python\`.`,
+  ],
+];

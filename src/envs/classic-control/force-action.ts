@@ -1,0 +1,16 @@
+import type { TextInterface } from "../text-interface.js";
+import { parseLastNumber, formatSigned } from "../text-parsing.js";
+
+/** An action of one number between -limit and limit, written with two decimals; five of them as choices. */
+export function createForceAction(
+  limit: number,
+): Pick<TextInterface<Float32Array, Float32Array>, "parseAction" | "formatAction" | "choices"> {
+  return {
+    parseAction: (completion) => {
+      const force = parseLastNumber(completion);
+      return force === undefined ? undefined : Float32Array.of(Math.min(Math.max(force, -limit), limit));
+    },
+    formatAction: ([force]) => formatSigned(force, 2),
+    choices: [-1, -0.5, 0, 0.5, 1].map((fraction) => formatSigned(fraction * limit, 2)),
+  };
+}

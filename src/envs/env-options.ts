@@ -1,0 +1,34 @@
+import { LlamaGymError } from "../core/errors.js";
+import { formatValue } from "./spaces/space.js";
+
+/**
+ * The given options over the defaults. @throws INVALID_ARGUMENT for a name that is not among the defaults and for a value
+ * of another type than the default's.
+ */
+export function applyDefaults<T extends object>(owner: string, options: object, defaults: T): T {
+  const result = { ...defaults };
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    if (!Object.hasOwn(defaults, name)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `${owner} has no option "${name}". Its options: ${Object.keys(defaults).join(", ") || "none"}.`,
+      );
+    }
+    const expected = typeof defaults[name as keyof T];
+    if (typeof value !== expected || Number.isNaN(value)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `${owner}: option ${name} must be a ${expected}, got ${formatValue(value)}.`,
+      );
+    }
+    result[name as keyof T] = value as T[keyof T];
+  }
+  return result;
+}
+
+/** An option that must lie in [0, 1]. */
+export function checkProbability(owner: string, name: string, value: number): void {
+  if (value >= 0 && value <= 1) return;
+  throw new LlamaGymError("INVALID_ARGUMENT", `${owner}: option ${name} must be between 0 and 1, got ${value}.`);
+}

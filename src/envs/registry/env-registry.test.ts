@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { LlamaGymError } from "../../core/errors.js";
+import { CartPoleEnv } from "../classic-control/cart-pole.js";
+import type { Env } from "../env.js";
+import { TimeLimit } from "../wrappers/time-limit.js";
+import { formatEnvId, parseEnvId } from "./env-id.js";
+import { make, registry } from "./make.js";
+import { findNearestName } from "../../core/suggest.js";
+import { EnvRegistry } from "./env-registry.js";
+
+const entryPoint = () => new CartPoleEnv();
+
+function getErrorMessage(call: () => unknown): string {
+  try {
+    call();
+    return "no error";
+  } catch (error) {
+    return error instanceof LlamaGymError ? `${error.code}: ${error.message}` : String(error);
+  }
+}
+
+describe("ids", () => {
+  it.each([
+    ["CartPole-v1", { namespace: undefined, name: "CartPole", version: 1 }],
+    ["mine/Grid-World-v12", { namespace: "mine", name: "Grid-World", version: 12 }],
+    ["Walk", { namespace: undefined, name: "Walk", version: undefined }],
+    ["Walk-v", { namespace: undefined, name: "Walk-v", version: undefined }],
+  ])("%s has its parts, and they make it again", (id, parts) => {
+    expect(parseEnvId(id)).toEqual(parts);
+    expect(formatEnvId(parts)).toBe(id);
+  });
+
+  it.each(["", "a b-v1", "a/b/c-v1", "-v1 ", "CartPole v1"])("%j is malformed", (id) => {
+    expect(getErrorMessage(() => parseEnvId(id))).toMatch(/INVALID_ARGUMENT: Malformed environment ID/);
+  });
+});
+
+describe("an unknown id", () => {
+  const own = new EnvRegistry([
+    { id: "mine/Walk-v0", entryPoint },
+    { id: "mine/Walk-v2", entryPoint },
+    { id: "Plain", entryPoint },
+  ]);
+
+  it.each([
+    ["Pendulun-v1", registry, "Environment `Pendulun` doesn't exist. Did you mean: `Pendulum`?"],
+    ["cartpole-v1", registry, "Environment `cartpole` doesn't exist. Did you mean: `CartPole`?"],
+    ["Xyz-v1", registry, "Environment `Xyz` doesn't exist. `llamagym envs` lists those that do."],
+    [
+      "Taxi-v9",
+      registry,
+      "Environment version `v9` for environment `Taxi` doesn't exist. It provides versioned environments: [ `v4` ].",
+    ],
+    ["mine/Walk-v1", own, "Environment version v1 for `mine/Walk` is deprecated. Please use `mine/Walk-v2` instead."],
+    ["mine/Wolk-v1", own, "Environment `Wolk` doesn't exist in namespace mine. Did you mean: `Walk`?"],
+    ["mime/Walk-v2", own, "Namespace mime not found. Did you mean: `mine`?"],
+    ["yours/Walk-v2", own, "Namespace yours not found. Did you import the module that registers yours?"],
+    [
+      "Plain-v1",
+      own,
+      "Environment version `v1` for environment `Plain` doesn't exist. It provides the default version `Plain`.",
+    ],
+  ])("%s is refused with the nearest name or the versions there are", (id, where, message) => {
+    expect(getErrorMessage(() => where.spec(id))).toBe(`ENV_UNKNOWN: ${message}`);
+  });
+
+  it("without a version means the latest one", () => {
+    expect(own.spec("mine/Walk").id).toBe("mine/Walk-v2");
+    expect(make("CartPole").spec?.id).toBe("CartPole-v1");
+  });
+});
+
+describe("register", () => {
+  it("refuses a name with and without version, and an entry point that is none", () => {
+    const own = new EnvRegistry([{ id: "Walk-v0", entryPoint }]);
+    expect(getErrorMessage(() => own.register({ id: "Walk", entryPoint }))).toMatch(
+      /Can't register the unversioned environment `Walk`/,
+    );
+    const text = "./walk.js" as unknown as () => Env;
+    expect(getErrorMessage(() => own.register({ id: "Run-v0", entryPoint: text }))).toMatch(
+      /entryPoint must be a function/,
+    );
+  });
+});
+
+describe("make", () => {
+  it("puts the step limit, order and checks around the environment", () => {
+    expect(make("CartPole-v1").toString()).toBe(
+      "<TimeLimit<OrderEnforcing<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>>",
+    );
+    expect(make("CartPole-v1", { disableEnvChecker: true, maxEpisodeSteps: Infinity }).toString()).toBe(
+      "<OrderEnforcing<CartPoleEnv<CartPole-v1>>>",
+    );
+  });
+
+  it("takes another limit and other options than the registered ones, and keeps them in the spec", () => {
+    const env = make("Blackjack-v1", { natural: true, sab: false, maxEpisodeSteps: 3 });
+    expect(env).toBeInstanceOf(TimeLimit);
+    expect(env.spec).toMatchObject({ maxEpisodeSteps: 3, options: { natural: true, sab: false } });
+    expect(make(env.spec ?? "").toString()).toBe(env.toString());
+    expect(registry.spec("Blackjack-v1")).toMatchObject({ maxEpisodeSteps: undefined, options: { sab: true } });
+  });
+
+  it("refuses an entry point that gives no environment", () => {
+    const spec = { ...registry.spec("CartPole-v1"), entryPoint: () => ({}) as Env };
+    expect(getErrorMessage(() => make(spec))).toMatch(/ENV_INVALID: The entry point of CartPole-v1 gave no Env/);
+  });
+});
+
+describe("nearestName", () => {
+  it.each([
+    ["CartPol", "CartPole"],
+    ["frozen-lake", "FrozenLake"],
+    ["Hopper", undefined],
+  ])("of %s is %s", (name, expected) => {
+    expect(findNearestName(name, ["CartPole", "FrozenLake", "Taxi"])).toBe(expected);
+  });
+});

@@ -1,0 +1,120 @@
+import { LlamaGymError } from "../../core/errors.js";
+import { formatEnvId, parseEnvId, type EnvId } from "./env-id.js";
+import { findNearestName } from "../../core/suggest.js";
+import type { EnvFactory, EnvOptions, EnvSpec } from "../env.js";
+
+/** What `register` is told; everything but id and entryPoint has a default. */
+export interface Registration {
+  readonly id: string;
+  readonly entryPoint: EnvFactory;
+  readonly options?: EnvOptions;
+  readonly maxEpisodeSteps?: number;
+  readonly rewardThreshold?: number;
+  readonly nondeterministic?: boolean;
+  readonly orderEnforce?: boolean;
+  readonly disableEnvChecker?: boolean;
+}
+
+/** Environments by id. */
+export class EnvRegistry {
+  private readonly specs = new Map<string, EnvSpec>();
+
+  constructor(registrations: readonly Registration[] = []) {
+    for (const registration of registrations) this.register(registration);
+  }
+
+  /** Adds an environment; an id that is there already is replaced. */
+  register(registration: Registration): EnvSpec {
+    const { id, maxEpisodeSteps, rewardThreshold } = registration;
+    this.checkVersioning(parseEnvId(id));
+    if (typeof registration.entryPoint !== "function") {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `register("${id}"): entryPoint must be a function that makes the environment.`,
+      );
+    }
+    const spec: EnvSpec = {
+      id,
+      entryPoint: registration.entryPoint,
+      options: registration.options ?? {},
+      maxEpisodeSteps,
+      rewardThreshold,
+      nondeterministic: registration.nondeterministic ?? false,
+      orderEnforce: registration.orderEnforce ?? true,
+      disableEnvChecker: registration.disableEnvChecker ?? false,
+    };
+    this.specs.set(id, spec);
+    return spec;
+  }
+
+  /** The spec of an id; an id without a version means its latest. @throws ENV_UNKNOWN with the nearest name. */
+  spec(id: string): EnvSpec {
+    const found = this.specs.get(id);
+    if (found !== undefined) return found;
+    const requested = parseEnvId(id);
+    const versions = this.findVersions(requested);
+    if (requested.version === undefined && versions.length > 0) return versions[versions.length - 1].spec;
+    throw new LlamaGymError("ENV_UNKNOWN", this.describeUnknownId(requested, versions));
+  }
+
+  has(id: string): boolean {
+    return this.specs.has(id);
+  }
+
+  /** All specs, in the order of their registration. */
+  all(): readonly EnvSpec[] {
+    return [...this.specs.values()];
+  }
+
+  private entries(): { id: EnvId; spec: EnvSpec }[] {
+    return this.all().map((spec) => ({ id: parseEnvId(spec.id), spec }));
+  }
+
+  /** The registered versions of a name, lowest first. */
+  private findVersions({ namespace, name }: EnvId): { id: EnvId; spec: EnvSpec }[] {
+    return this.entries()
+      .filter(({ id }) => id.namespace === namespace && id.name === name)
+      .sort((a, b) => (a.id.version ?? -1) - (b.id.version ?? -1));
+  }
+
+  private describeUnknownId(requested: EnvId, versions: { id: EnvId; spec: EnvSpec }[]): string {
+    const { namespace, name, version } = requested;
+    const entries = this.entries();
+    const namespaces = new Set(entries.flatMap(({ id }) => (id.namespace === undefined ? [] : [id.namespace])));
+    if (namespace !== undefined && !namespaces.has(namespace)) {
+      const near = findNearestName(namespace, namespaces);
+      const hint =
+        near === undefined ? `Did you import the module that registers ${namespace}?` : `Did you mean: \`${near}\`?`;
+      return `Namespace ${namespace} not found. ${hint}`;
+    }
+    if (versions.length === 0) {
+      const names = entries.filter(({ id }) => id.namespace === namespace).map(({ id }) => id.name);
+      const near = findNearestName(name, names);
+      const namespaceNote = namespace === undefined ? "" : ` in namespace ${namespace}`;
+      const hint = near === undefined ? "`llamagym envs` lists those that do." : `Did you mean: \`${near}\`?`;
+      return `Environment \`${name}\` doesn't exist${namespaceNote}. ${hint}`;
+    }
+    const full = formatEnvId({ ...requested, version: undefined });
+    const latest = versions[versions.length - 1];
+    if (version !== undefined && latest.id.version !== undefined && version < latest.id.version) {
+      return `Environment version v${version} for \`${full}\` is deprecated. Please use \`${latest.spec.id}\` instead.`;
+    }
+    const message = `Environment version \`v${version}\` for environment \`${full}\` doesn't exist.`;
+    if (latest.id.version === undefined) return `${message} It provides the default version \`${latest.spec.id}\`.`;
+    return `${message} It provides versioned environments: [ ${versions.map(({ id }) => `\`v${id.version}\``).join(", ")} ].`;
+  }
+
+  /** A name has versions or none, not both. */
+  private checkVersioning(id: EnvId): void {
+    const other = this.findVersions(id).find(
+      (entry) => (entry.id.version === undefined) !== (id.version === undefined),
+    );
+    if (other === undefined) return;
+    const [newKind, existingKind] =
+      id.version === undefined ? ["unversioned", "versioned"] : ["versioned", "unversioned"];
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Can't register the ${newKind} environment \`${formatEnvId(id)}\` when the ${existingKind} environment \`${other.spec.id}\` of the same name already exists.`,
+    );
+  }
+}

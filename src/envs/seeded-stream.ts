@@ -1,0 +1,23 @@
+import { LlamaGymError } from "../core/errors.js";
+import { RandomStream } from "../core/random/random-stream.js";
+
+/** A stream for a seed, equal to Gymnasium's `np_random(seed)`; without a seed a random one is drawn. Gives the seed too. */
+export function createSeededStream(seed?: number | bigint): { stream: RandomStream; seed: number | bigint } {
+  const used = seed ?? new RandomStream().integers(0, 2 ** 48);
+  return { stream: new RandomStream(checkSeed(used)), seed: used };
+}
+
+function checkSeed(seed: unknown): number | bigint {
+  const isInteger = typeof seed === "bigint" || Number.isSafeInteger(seed);
+  if (!isInteger) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Seed must be an integer (a bigint above 2^53), actual value: ${String(seed)}`,
+    );
+  }
+  const value = seed as number | bigint;
+  if (value < 0) {
+    throw new LlamaGymError("INVALID_ARGUMENT", `Seed must be greater or equal to zero, actual value: ${value}`);
+  }
+  return value;
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { solveLinear } from "../../../test/support/solve-linear.js";
+import type { Env } from "../env.js";
+import { make, registry } from "../registry/make.js";
+import { CliffWalkingEnv } from "../toy-text/cliff-walking.js";
+import type { TabularEnv } from "../toy-text/tabular-env.js";
+import { chooseBestAction, computeBlackjackReturn } from "./blackjack-solver.js";
+import { experts, type Policy } from "./experts.js";
+import { knownReturns } from "./known-returns.js";
+import { computeExpectedReturn, computePolicyReturn, solveTabular } from "./tabular-solver.js";
+
+const sab = { sab: true, natural: false };
+
+async function meanReturn(env: Env, policy: Policy<unknown>, episodes: number): Promise<number> {
+  let total = 0;
+  for (let seed = 0; seed < episodes; seed++) {
+    let { observation, info } = await env.reset({ seed });
+    for (;;) {
+      const result = await env.step(policy(observation, info));
+      ({ observation, info } = result);
+      total += result.reward;
+      if (result.terminated || result.truncated) break;
+    }
+  }
+  return total / episodes;
+}
+
+describe("Blackjack's exact returns", () => {
+  it("are those that are published: -0.0431 best, -0.0759 standing at 17, -0.3942 at random", () => {
+    expect(computeBlackjackReturn(sab, "best")).toBeCloseTo(-0.0431, 4);
+    expect(computeBlackjackReturn(sab, (sum) => (sum >= 17 ? 0 : 1))).toBeCloseTo(-0.0759, 4);
+    expect(computeBlackjackReturn(sab, "random")).toBeCloseTo(-0.3942, 4);
+  });
+
+  it("belong to the policy of Sutton and Barto's figure 5.2", () => {
+    const stands = (ace: boolean) => (dealer: number) =>
+      Array.from({ length: 11 }, (_, i) => i + 11).find((sum) => chooseBestAction(sum, dealer, ace) === 0);
+    const cards = Array.from({ length: 10 }, (_, i) => i + 1);
+    expect(cards.map(stands(false))).toEqual([17, 13, 13, 12, 12, 12, 17, 17, 17, 17]);
+    expect(cards.map(stands(true)).map((sum) => Math.max(18, sum ?? 0))).toEqual([
+      19, 18, 18, 18, 18, 18, 18, 18, 19, 19,
+    ]);
+  });
+
+  it("come out of the environment too", async () => {
+    const env = make("Blackjack-v1", { disableEnvChecker: true });
+    // The standard error of 5000 games is below 0.014.
+    expect(Math.abs((await meanReturn(env, experts["Blackjack-v1"](env), 5000)) + 0.0431)).toBeLessThan(0.055);
+  });
+});
+
+describe("exact returns of tables", () => {
+  it.each(["FrozenLake-v1", "FrozenLake8x8-v1", "Taxi-v4"])("are the known ones: %s", (id) => {
+    const env = make(id).unwrapped as TabularEnv;
+    const limit = registry.spec(id).maxEpisodeSteps;
+    expect(computeExpectedReturn(env, "random", limit)).toBeCloseTo(knownReturns[id].random, 2);
+    expect(computeExpectedReturn(env, "best", limit)).toBeCloseTo(knownReturns[id].best, 2);
+  });
+
+  it("give FrozenLake 14/17 without a step limit, and 0.74 to a policy that does not count steps within 100", () => {
+    const env = make("FrozenLake-v1").unwrapped as TabularEnv;
+    expect(computeExpectedReturn(env, "best")).toBeCloseTo(14 / 17, 9);
+    expect(computePolicyReturn(env, solveTabular(env, 0.99).policy, 100)).toBeCloseTo(0.74, 3);
+  });
+
+  it.each([
+    ["CliffWalking-v1", false],
+    ["CliffWalkingSlippery-v1", true],
+  ])("of a random walk along the cliff solve its linear equations: %s", (id, isSlippery) => {
+    const { transitions } = new CliffWalkingEnv({ isSlippery });
+    const count = transitions.length;
+    const a = transitions.map((_, i) => Array.from({ length: count }, (_, j) => (i === j ? 1 : 0)));
+    const b = transitions.map(() => 0);
+    transitions.forEach((actions, state) => {
+      for (const { probability, reward, state: next, terminated } of actions.flat()) {
+        b[state] += (probability * reward) / actions.length;
+        if (!terminated) a[state][next] -= probability / actions.length;
+      }
+    });
+    expect(solveLinear(a, b)[36]).toBeCloseTo(knownReturns[id].random, 1);
+    expect(computeExpectedReturn(new CliffWalkingEnv({ isSlippery }), "best")).toBeCloseTo(knownReturns[id].best, 2);
+  });
+});
+
+describe("experts", () => {
+  it("are there for every environment whose best return they played, and for no other", () => {
+    const played = Object.entries(knownReturns).filter(([, { basis }]) => basis !== "page");
+    expect(Object.keys(experts)).toEqual(played.map(([id]) => id));
+  });
+
+  it.each<[string, number, number]>([
+    ["FrozenLake-v1", 300, 0.1],
+    ["FrozenLake8x8-v1", 100, 0.12],
+    ["CliffWalking-v1", 1, 0],
+    ["CliffWalkingSlippery-v1", 200, 6],
+    ["Taxi-v4", 200, 0.7],
+    ["CartPole-v0", 5, 0],
+    ["CartPole-v1", 5, 0],
+    ["MountainCar-v0", 20, 7],
+    ["MountainCarContinuous-v0", 3, 0.5],
+    ["Acrobot-v1", 30, 15],
+    ["Pendulum-v1", 10, 80],
+  ])("play %s as well as is known", async (id, episodes, margin) => {
+    const env = make(id);
+    const mean = await meanReturn(env, experts[id](env), episodes);
+    expect(Math.abs(mean - knownReturns[id].best)).toBeLessThanOrEqual(margin);
+  });
+
+  it("know the map and the rules of the environment at hand", async () => {
+    const dry = make("FrozenLake-v1", { isSlippery: false, desc: ["SFF", "HHF", "GFF"] });
+    expect(await meanReturn(dry, experts["FrozenLake-v1"](dry), 1)).toBe(1);
+  });
+});

@@ -1,9 +1,0 @@
-export { Game, type EntityInfo } from "./game.js";
-export { parseGame } from "./game-file.js";
-export { HouseGame } from "./house/house-game.js";
-export { makeHouse, type HouseOptions } from "./house/house.js";
-export { readStoryFiles, type StoryFiles } from "./story-files.js";
-export { StoryGame, type StoryGameOptions } from "./story-game.js";
-export { INFO_NAMES, type GameState, type InfoName, type RequestedInfos, type TextGame } from "./text-game.js";
-export { TextWorldEnv, type TextWorldOptions } from "./text-world-env.js";
-export { textWorldText, tidyFeedback } from "./text-world-text.js";

@@ -1,0 +1,79 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { Env } from "../../env.js";
+import type { Box } from "../../spaces/box.js";
+import { Discrete } from "../../spaces/discrete.js";
+import type { TextInterface } from "../../text-interface.js";
+import { ActionWrapper } from "../../wrapper.js";
+import { requireBox } from "../require-box.js";
+
+/**
+ * Numbers the middles of equal bins of a Box of actions, the last element's bins first. Where the environment reads as
+ * text, each bin's action becomes a choice.
+ */
+export class DiscretizeAction<Observation> extends ActionWrapper<Observation, number, Float32Array> {
+  override readonly text: TextInterface<Observation, number> | undefined;
+  private readonly inner: Box<"float32">;
+  /** The middles of the bins of each element. */
+  private readonly binCenters: readonly (readonly number[])[];
+
+  /** @param bins bins of every element, or of each */
+  constructor(env: Env<Observation, Float32Array>, { bins }: { readonly bins: number | readonly number[] }) {
+    const inner = requireBox(env.actionSpace, "DiscretizeAction", "action");
+    if (!inner.isBounded()) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `DiscretizeAction needs finite bounds, got ${inner.toString()}.`);
+    }
+    const counts = typeof bins === "number" ? Array.from(inner.low, () => bins) : bins;
+    if (counts.length !== inner.flatSize || !counts.every((count) => Number.isInteger(count) && count > 0)) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `bins must be a number above 0, or ${inner.flatSize} of them, got ${counts.join(", ")}.`,
+      );
+    }
+    super(env, new Discrete(counts.reduce((total, count) => total * count, 1)));
+    this.inner = inner;
+    this.binCenters = counts.map((count, i) => computeBinCenters(inner.low[i], inner.high[i], count));
+    this.text = env.text === undefined ? undefined : this.createTextInterface(env.text);
+  }
+
+  override action(action: number): Float32Array {
+    let rest = action;
+    const values = this.binCenters.map(() => 0);
+    for (let i = this.binCenters.length - 1; i >= 0; i--) {
+      const binCenters = this.binCenters[i];
+      values[i] = binCenters[rest % binCenters.length];
+      rest = Math.floor(rest / binCenters.length);
+    }
+    return this.inner.array(values);
+  }
+
+  /** The action whose bins' middles are closest. */
+  private findNearestAction(values: Float32Array): number {
+    return this.binCenters.reduce((action, binCenters, i) => {
+      const distances = binCenters.map((center) => Math.abs(center - values[i]));
+      return action * binCenters.length + distances.indexOf(Math.min(...distances));
+    }, 0);
+  }
+
+  private createTextInterface(inner: TextInterface<Observation, Float32Array>): TextInterface<Observation, number> {
+    const choices = Array.from({ length: (this.actionSpace as Discrete).n }, (_, i) =>
+      inner.formatAction(this.action(i)),
+    );
+    return {
+      systemPrompt: inner.systemPrompt,
+      formatObservation: (observation, info) => inner.formatObservation(observation, info),
+      parseAction: (completion) => {
+        const parsed = inner.parseAction(completion);
+        return parsed === undefined ? undefined : this.findNearestAction(parsed);
+      },
+      formatAction: (action) => choices[action],
+      choices,
+    };
+  }
+}
+
+/** In float32, as the bounds are. */
+function computeBinCenters(low: number, high: number, count: number): number[] {
+  const width = Math.fround(Math.fround(high - low) / count);
+  const computeEdge = (i: number) => (i === count ? high : Math.fround(Math.fround(i * width) + low));
+  return Array.from({ length: count }, (_, i) => Math.fround(0.5 * Math.fround(computeEdge(i) + computeEdge(i + 1))));
+}

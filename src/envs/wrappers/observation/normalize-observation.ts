@@ -1,0 +1,46 @@
+import type { Env } from "../../env.js";
+import type { JsonValue } from "../../../core/json.js";
+import { Box } from "../../spaces/box.js";
+import type { BoxDtype } from "../../spaces/box-dtype.js";
+import { ObservationWrapper } from "../../wrapper.js";
+import { requireBox } from "../require-box.js";
+import { checkEpsilon, RunningMeanStd } from "../running-mean-std.js";
+import { countElements } from "../../../core/count-elements.js";
+
+/**
+ * Shifts and scales observations to mean 0 and variance 1 over what was seen so far, resets included. Set
+ * `updateRunningMean` to false for an evaluation.
+ */
+export class NormalizeObservation<Action> extends ObservationWrapper<Float32Array, Action, ArrayLike<number>> {
+  updateRunningMean = true;
+  private readonly epsilon: number;
+  private readonly running: RunningMeanStd;
+  private readonly round: (value: number) => number;
+
+  constructor(env: Env<ArrayLike<number>, Action>, { epsilon = 1e-8 }: { readonly epsilon?: number } = {}) {
+    const space = requireBox(env.observationSpace, "NormalizeObservation", "observation") as Box<BoxDtype>;
+    super(env, new Box(-Infinity, Infinity, { shape: space.shape }));
+    checkEpsilon(epsilon);
+    this.epsilon = epsilon;
+    this.round = space.dtype === "float32" ? Math.fround : (value) => value;
+    this.running = new RunningMeanStd(countElements(space.shape), this.round);
+  }
+
+  override observation(observation: ArrayLike<number>): Float32Array {
+    const { round, running } = this;
+    if (this.updateRunningMean) running.update(observation);
+    const epsilon = round(this.epsilon);
+    return Float32Array.from(observation, (value, i) => {
+      const deviation = round(Math.sqrt(round(running.variance[i] + epsilon)));
+      return round(value - running.mean[i]) / deviation;
+    });
+  }
+
+  protected override saveState(): JsonValue {
+    return this.running.save();
+  }
+
+  protected override loadState(state: JsonValue): void {
+    this.running.load(state);
+  }
+}

@@ -1,0 +1,35 @@
+import { LlamaGymError } from "../../core/errors.js";
+import { Box } from "../spaces/box.js";
+
+/** An affine map between a box and one with other bounds, in float32 for a box of that type. */
+export interface Rescaling {
+  readonly box: Box<"float32">;
+  /** From the old box to the new. */
+  forward(values: ArrayLike<number>): Float32Array;
+  /** From the new box to the old. */
+  backward(values: ArrayLike<number>): Float32Array;
+}
+
+/** @throws INVALID_ARGUMENT when the new minimum is not below the new maximum, or the old box has infinite bounds. */
+export function rescaleBox(box: Box<"float32">, min: number, max: number): Rescaling {
+  if (!box.isBounded()) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Only a box with finite bounds can be rescaled, got ${box.toString()}.`,
+    );
+  }
+  if (!(min < max)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `The new minimum (${min}) must be smaller than the new maximum (${max}).`,
+    );
+  }
+  const round = box.dtype === "float32" ? Math.fround : (value: number) => value;
+  const gradient = Array.from(box.low, (low, i) => round(round(max - min) / (box.high[i] - low)));
+  const intercept = gradient.map((slope, i) => round(round(slope * -box.low[i]) + min));
+  return {
+    box: new Box(min, max, { shape: box.shape, dtype: box.dtype }),
+    forward: (values) => box.array(Array.from(values, (value, i) => round(gradient[i] * round(value)) + intercept[i])),
+    backward: (values) => box.array(Array.from(values, (value, i) => round(round(value) - intercept[i]) / gradient[i])),
+  };
+}

@@ -1,0 +1,52 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { Env, StepResult } from "../../env.js";
+import type { JsonValue } from "../../../core/json.js";
+import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
+import { PassThroughWrapper } from "../../wrapper.js";
+import { checkEpsilon, RunningMeanStd } from "../running-mean-std.js";
+
+export interface NormalizeRewardOptions {
+  /** Discount of the running return. */
+  readonly gamma?: number;
+  readonly epsilon?: number;
+}
+
+/**
+ * Divides rewards by the standard deviation of the discounted return so far; the mean is not taken off. The return is
+ * forgotten where an episode terminates, not where it is truncated. Set `updateRunningMean` to false for an evaluation.
+ */
+export class NormalizeReward<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+  updateRunningMean = true;
+  private readonly gamma: number;
+  private readonly epsilon: number;
+  private readonly returns = new RunningMeanStd(1);
+  private discountedReturn = 0;
+
+  constructor(env: Env<Observation, Action>, { gamma = 0.99, epsilon = 1e-8 }: NormalizeRewardOptions = {}) {
+    super(env);
+    if (!(gamma >= 0 && gamma <= 1)) {
+      throw new LlamaGymError("INVALID_ARGUMENT", `gamma must be between 0 and 1, got ${gamma}.`);
+    }
+    checkEpsilon(epsilon);
+    this.gamma = gamma;
+    this.epsilon = epsilon;
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return andThen(this.env.step(action), (result) => {
+      this.discountedReturn = this.discountedReturn * this.gamma * (result.terminated ? 0 : 1) + result.reward;
+      if (this.updateRunningMean) this.returns.update([this.discountedReturn]);
+      return { ...result, reward: result.reward / Math.sqrt(this.returns.variance[0] + this.epsilon) };
+    });
+  }
+
+  protected override saveState(): JsonValue {
+    return { returns: this.returns.save(), discountedReturn: this.discountedReturn };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const { returns, discountedReturn } = json as { returns: JsonValue; discountedReturn: number };
+    this.returns.load(returns);
+    this.discountedReturn = discountedReturn;
+  }
+}

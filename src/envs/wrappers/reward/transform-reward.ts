@@ -1,0 +1,47 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { Env } from "../../env.js";
+import { RewardWrapper } from "../../wrapper.js";
+
+/** Changes rewards by a function. */
+export class TransformReward<Observation, Action> extends RewardWrapper<Observation, Action> {
+  private readonly transform: (reward: number) => number;
+
+  constructor(env: Env<Observation, Action>, { reward }: { readonly reward: (reward: number) => number }) {
+    super(env);
+    this.transform = reward;
+  }
+
+  override reward(reward: number): number {
+    return this.transform(reward);
+  }
+}
+
+export interface ClipRewardOptions {
+  readonly minReward?: number;
+  readonly maxReward?: number;
+}
+
+/** Keeps rewards between two bounds, one of which may be left out. */
+export class ClipReward<Observation, Action> extends RewardWrapper<Observation, Action> {
+  private readonly minReward: number;
+  private readonly maxReward: number;
+
+  constructor(env: Env<Observation, Action>, { minReward, maxReward }: ClipRewardOptions) {
+    super(env);
+    if (minReward === undefined && maxReward === undefined) {
+      throw new LlamaGymError("INVALID_ARGUMENT", "ClipReward needs minReward, maxReward or both.");
+    }
+    this.minReward = minReward ?? -Infinity;
+    this.maxReward = maxReward ?? Infinity;
+    if (this.minReward > this.maxReward) {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `Min reward (${minReward}) must be smaller than max reward (${maxReward})`,
+      );
+    }
+  }
+
+  override reward(reward: number): number {
+    return Math.min(Math.max(reward, this.minReward), this.maxReward);
+  }
+}

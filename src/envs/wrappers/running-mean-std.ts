@@ -1,0 +1,50 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+
+const INITIAL_COUNT = 1e-4;
+
+/** Mean and variance of the values seen so far, element by element (Chan, Golub and LeVeque 1979); they start at 0 and 1. */
+export class RunningMeanStd {
+  readonly mean: Float64Array;
+  readonly variance: Float64Array;
+  private count = INITIAL_COUNT;
+
+  /** @param round Math.fround where the numbers are float32, so that every operation rounds as it does there. */
+  constructor(
+    size: number,
+    private readonly round: (value: number) => number = (value) => value,
+  ) {
+    this.mean = new Float64Array(size);
+    this.variance = new Float64Array(size).fill(1);
+  }
+
+  update(values: ArrayLike<number>): void {
+    const { round } = this;
+    const total = this.count + 1;
+    const [count, newCount] = [round(this.count), round(total)];
+    for (let i = 0; i < values.length; i++) {
+      const delta = round(values[i] - this.mean[i]);
+      this.mean[i] = round(this.mean[i] + round(delta / newCount));
+      const spread = round(round(round(delta * delta) * count) / newCount);
+      this.variance[i] = round(round(round(this.variance[i] * count) + spread) / newCount);
+    }
+    this.count = total;
+  }
+
+  save(): JsonValue {
+    return { mean: Array.from(this.mean), variance: Array.from(this.variance), count: this.count };
+  }
+
+  load(json: JsonValue): void {
+    const { mean, variance, count } = json as { mean: number[]; variance: number[]; count: number };
+    this.mean.set(mean);
+    this.variance.set(variance);
+    this.count = count;
+  }
+}
+
+/** @throws INVALID_ARGUMENT unless the number under the root is kept above zero. */
+export function checkEpsilon(epsilon: number): void {
+  if (epsilon > 0) return;
+  throw new LlamaGymError("INVALID_ARGUMENT", `epsilon must be above 0, got ${epsilon}.`);
+}

@@ -1,2 +1,0 @@
-export { isAdapterFolder, readAdapter, writeAdapter, type Adapter, type AdapterTensor } from "./adapter.js";
-export type { AdapterConfig } from "./config.js";

@@ -1,0 +1,131 @@
+import { getPeftModel as adapt, makeTrainable, type PeftOptions } from "../models/adapters/get-peft-model.js";
+import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
+import { LlamaGymError } from "../core/errors.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
+import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
+import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
+
+export interface PretrainedOptions extends OpenOptions, Pick<LanguageModelOptions, "maxNumSequences"> {
+  /** A tokenizer to use instead of the one beside the model. */
+  readonly tokenizer?: Tokenizer;
+  /** An adapter to put on the model: a folder or hub id. */
+  readonly adapter?: string;
+}
+
+/** Finds a model's files and opens it. */
+export const AutoModelForCausalLM = {
+  /**
+   * Opens a model: a folder, a GGUF file, a hub id (`owner/name`, `owner/name:file.gguf`), or a folder with an adapter, which
+   * names its base model. Close it when done.
+   * Throws a LlamaGymError that says what is wrong with the files, the hub or the device.
+   */
+  async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
+    const { tokenizer, adapter, maxNumSequences, ...openOptions } = options;
+    const { model, name, path, adapterPath } = await openPretrained(idOrPath, openOptions);
+    try {
+      const { revision: _, file: __, ...adapterOptions } = openOptions;
+      const causalLM = adapter === undefined ? model : await openAdapter(model, adapter, adapterOptions);
+      const resolvedTokenizer =
+        tokenizer ?? (await loadTokenizerIfPresent(adapterPath)) ?? (await loadTokenizerIfPresent(path));
+      return new LanguageModel(causalLM, resolvedTokenizer, { maxNumSequences, name });
+    } catch (error) {
+      await model.close();
+      throw error;
+    }
+  },
+};
+
+export interface TrainablePretrainedOptions extends PretrainedOptions {
+  /**
+   * The adapter that is trained; LlamaGym's rank 16 and alpha 32, on all linear layers, by default. Null trains the model's own
+   * weights, all of them.
+   */
+  readonly peftConfig?: PeftOptions | null;
+  /** How values are read from hidden states; TRL's single layer by default. */
+  readonly valueHead?: Partial<ValueHeadConfig>;
+}
+
+/** LlamaGym's adapter, without dropout: what is trained is then exactly what was sampled. */
+const ADAPTER_DEFAULTS: PeftOptions = { r: 16, loraAlpha: 32, targetModules: "all-linear" };
+
+/** Opens models for reinforcement learning: with something to train, and with a value head. */
+export const AutoModelForCausalLMWithValueHead = {
+  /**
+   * Opens a model as AutoModelForCausalLM does and adds an adapter and a value head, both new; an adapter (by `adapter`, or a
+   * folder of one) that was saved with its value head goes on with both.
+   * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw.
+   */
+  async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
+    return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
+  },
+};
+
+/**
+ * Opens a model with something to train: an adapter, or its own weights; with a value head unless that is null. An adapter that
+ * was saved goes on as it is.
+ * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw, and INVALID_STATE for a saved adapter with the wrong head.
+ */
+export async function openTrainable(
+  idOrPath: string,
+  options: Omit<TrainablePretrainedOptions, "valueHead"> & { readonly valueHead: Partial<ValueHeadConfig> | null },
+): Promise<LanguageModel> {
+  const { peftConfig, valueHead: valueHeadOptions, ...pretrainedOptions } = options;
+  const model = await AutoModelForCausalLM.fromPretrained(idOrPath, pretrainedOptions);
+  const { causalLM } = model;
+  try {
+    if (causalLM.isTrainable) {
+      checkSavedValueHead(idOrPath, causalLM.valueHead !== undefined, valueHeadOptions !== null);
+      return model;
+    }
+    const valueHead =
+      valueHeadOptions === null ? undefined : { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...valueHeadOptions };
+    const seed = peftConfig?.seed;
+    return model.withCausalLM(
+      peftConfig === null
+        ? await makeTrainable(causalLM, "all", { valueHead, seed })
+        : await adapt(causalLM, { ...ADAPTER_DEFAULTS, ...peftConfig, valueHead }),
+    );
+  } catch (error) {
+    await model.close();
+    throw error;
+  }
+}
+
+function checkSavedValueHead(idOrPath: string, hasHead: boolean, needsHead: boolean): void {
+  if (hasHead === needsHead) return;
+  const problem = hasHead ? "with a value head, which this algorithm does not train" : "without a value head";
+  throw new LlamaGymError(
+    "INVALID_STATE",
+    `The adapter of ${idOrPath} was saved ${problem}. Merge it into its model, then open that.`,
+  );
+}
+
+/** Opens adapters that PEFT or this library saved. */
+export const PeftModel = {
+  /**
+   * The model with an adapter, from a folder or a hub id. Weights and runtime are shared with the model.
+   * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED, WEIGHTS_MISMATCH, INVALID_STATE for a model that has one.
+   */
+  async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
+    return model.withCausalLM(await openAdapter(model.causalLM, idOrPath, options));
+  },
+};
+
+/**
+ * The model with a new low-rank adapter, which at first changes nothing. Weights and runtime are shared with the model.
+ * Throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE for a model that has one.
+ */
+export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {
+  return model.withCausalLM(await adapt(model.causalLM, options));
+}
+
+/** The tokenizer at a path, undefined where there is none. */
+async function loadTokenizerIfPresent(path: string | undefined): Promise<Tokenizer | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await AutoTokenizer.fromPretrained(path);
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,240 @@
+import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
+import type { CausalLM } from "../../models/causal-lm.js";
+import { getRopeRegime } from "../../engine/nn/rope.js";
+import {
+  tokensToPrefill,
+  reusablePrefixLength,
+  sequenceLength,
+  type RunningSequence,
+} from "../sampling/running-sequence.js";
+import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "./kv-cache.js";
+
+/** Tokens whose keys and values are held, behind the prefix. */
+interface CachedTokens {
+  tokens: number[];
+  /** See ropeRegime: with another one, the keys and values are worth nothing. */
+  regime: number;
+  lastUsed: number;
+}
+
+/** A row of the cache: what it holds, and for whom. */
+export interface CacheRow extends CachedTokens {
+  sequence: RunningSequence | undefined;
+}
+
+/** What a row held, in a cache of its own. */
+interface StashedRow extends CachedTokens {
+  readonly cache: KvCache;
+}
+
+/** Attention costs by the row, idle or not; moving rows costs too. So idle ones leave after this many steps. */
+const STEPS_BEFORE_COMPACTION = 8;
+
+/** Numbers of keys and values that parked rows hold at most (512 MB). */
+const MAX_STASHED_VALUES = 2 ** 27;
+
+/**
+ * The rows that a sampler runs: one cache for those that are busy, and what finished ones have read, for prompts that go on
+ * with it. Rows that stay idle are parked outside of the cache.
+ */
+export class KvCacheRows {
+  rows: CacheRow[] = [];
+  cache: KvCache | undefined;
+  private stashed: StashedRow[] = [];
+  private clock = 0;
+  private idleSteps = 0;
+
+  constructor(private readonly model: CausalLM) {}
+
+  get activeCount(): number {
+    return this.rows.filter(({ sequence }) => sequence !== undefined).length;
+  }
+
+  /** Gives everything back. */
+  clear(): void {
+    this.invalidate();
+    this.cache?.free();
+    this.cache = undefined;
+    this.rows = [];
+  }
+
+  /** Forgets what was read, with no row busy: it stood behind another prefix. */
+  invalidate(): void {
+    for (const { cache } of this.stashed.splice(0)) cache.free();
+    this.rows = this.rows.map(() => createRow());
+  }
+
+  /** Gives each job a row, the one that has read most of what comes behind the first `prefixLength` tokens of its prompt. */
+  async admit(sequences: readonly RunningSequence[], prefixLength: number): Promise<void> {
+    if (sequences.length === 0) return;
+    const tokensBehindPrefix = new Map(
+      sequences.map((sequence) => [sequence, tokensToPrefill(sequence).slice(prefixLength)]),
+    );
+    const maxLength = Math.max(...[...tokensBehindPrefix.values()].map(({ length }) => length), this.maxActiveLength);
+    const count = this.activeCount + sequences.length;
+    // Where rows must be added anyway, a few long ones that are idle must not make all of them long.
+    if (count > this.rows.length && this.capacity > 2 * roundedCapacity(maxLength + 1)) {
+      await this.stashIdle(count, roundedCapacity(maxLength + 1));
+    } else await this.ensureCapacity(count, maxLength);
+    const matches = this.matchRows(tokensBehindPrefix);
+    for (const { sequence, candidate, length } of matches) {
+      if (!("sequence" in candidate)) continue;
+      this.assign(candidate, sequence, tokensBehindPrefix.get(sequence)!, length);
+    }
+    const free = this.rows
+      .filter((row) => row.sequence === undefined)
+      .sort((a, b) => Math.sign(a.tokens.length) - Math.sign(b.tokens.length) || a.lastUsed - b.lastUsed);
+    for (const sequence of sequences) {
+      const matchedRow = matches.find((each) => each.sequence === sequence);
+      if (matchedRow !== undefined && "sequence" in matchedRow.candidate) continue;
+      const row = free.shift()!;
+      if (matchedRow !== undefined) await this.restore(matchedRow.candidate as StashedRow, row);
+      this.assign(row, sequence, tokensBehindPrefix.get(sequence)!, matchedRow?.length ?? 0);
+    }
+  }
+
+  /** The job is over; what its row holds stays. */
+  release(row: CacheRow): void {
+    row.sequence = undefined;
+    row.lastUsed = this.clock++;
+  }
+
+  /** Room for that many tokens in every row. */
+  async reserve(tokens: number): Promise<void> {
+    await this.ensureCapacity(this.rows.length, tokens);
+  }
+
+  /** Called before each step: parks idle rows when most have been idle for some steps. */
+  async compactWhenIdle(): Promise<void> {
+    this.idleSteps = 2 * this.activeCount <= this.rows.length ? this.idleSteps + 1 : 0;
+    if (this.idleSteps < STEPS_BEFORE_COMPACTION || this.activeCount === this.rows.length) return;
+    this.idleSteps = 0;
+    await this.stashIdle(this.activeCount, roundedCapacity(this.maxActiveLength + 1));
+  }
+
+  /** The rotary frequencies that a sequence of this length needs. */
+  regime(length: number): number {
+    return getRopeRegime(this.model.config.ropes, length);
+  }
+
+  /** For each job the free row, parked or not, that has read most of it; each row once, the longest matches first. */
+  private matchRows(
+    tokensBehindPrefix: ReadonlyMap<RunningSequence, readonly number[]>,
+  ): { sequence: RunningSequence; candidate: CacheRow | StashedRow; length: number }[] {
+    const free = [...this.rows.filter(({ sequence }) => sequence === undefined), ...this.stashed];
+    const candidates = [...tokensBehindPrefix].flatMap(([sequence, tokens]) => {
+      const regime = this.regime(sequenceLength(sequence));
+      const maxReusable = tokens.length - (sequence.prompt.length - reusablePrefixLength(sequence));
+      return free.flatMap((candidate) => {
+        const length =
+          candidate.regime === regime ? Math.min(maxReusable, sharedPrefixLength(candidate.tokens, tokens)) : 0;
+        // A prompt that shares only a beginning must not take a long conversation's row.
+        return length > 0 && 2 * length >= candidate.tokens.length ? [{ sequence, candidate, length }] : [];
+      });
+    });
+    const matches: typeof candidates = [];
+    const used = new Set<unknown>();
+    for (const each of candidates.sort((a, b) => b.length - a.length)) {
+      if (used.has(each.sequence) || used.has(each.candidate)) continue;
+      used.add(each.sequence).add(each.candidate);
+      matches.push(each);
+    }
+    return matches;
+  }
+
+  private assign(
+    row: CacheRow,
+    sequence: RunningSequence,
+    tokensBehindPrefix: readonly number[],
+    cachedLength: number,
+  ): void {
+    row.tokens.length = cachedLength;
+    row.regime = this.regime(sequenceLength(sequence));
+    row.sequence = sequence;
+    row.lastUsed = this.clock++;
+    sequence.unprocessedTokens = tokensBehindPrefix.slice(cachedLength);
+  }
+
+  private get capacity(): number {
+    return this.cache?.capacity ?? 0;
+  }
+
+  /** Tokens of the longest busy row, with those that it is to read. */
+  private get maxActiveLength(): number {
+    return Math.max(
+      0,
+      ...this.rows.map(({ tokens, sequence }) => (sequence ? tokens.length + sequence.unprocessedTokens.length : 0)),
+    );
+  }
+
+  /** A cache for the busy rows and room for others, of the given size. */
+  private async stashIdle(rowCount: number, capacity: number): Promise<void> {
+    for (const [rowIndex, row] of this.rows.entries()) if (row.sequence === undefined) this.stash(row, rowIndex);
+    const keptRows = this.rows.flatMap((row, rowIndex) => (row.sequence === undefined ? [] : [{ row, rowIndex }]));
+    await this.replaceCache(keptRows, rowCount, capacity);
+  }
+
+  private async ensureCapacity(rowCount: number, tokens: number): Promise<void> {
+    const needed = roundedCapacity(Math.max(tokens, ...this.rows.map((row) => row.tokens.length)) + 1);
+    const capacity = Math.max(this.capacity, needed);
+    const count = Math.max(rowCount, this.rows.length);
+    if (this.cache !== undefined && this.cache.rows >= count && this.cache.capacity >= capacity) return;
+    await this.replaceCache(
+      this.rows.map((row, rowIndex) => ({ row, rowIndex })),
+      count,
+      capacity,
+    );
+  }
+
+  /** A cache of another size with the given rows in it. */
+  private async replaceCache(
+    keptRows: readonly { readonly row: CacheRow; readonly rowIndex: number }[],
+    rowCount: number,
+    capacity: number,
+  ): Promise<void> {
+    const shape = cacheShape(this.model.config);
+    const next = new KvCache(this.model.runtime, shape, rowCount, capacity);
+    if (this.cache !== undefined) {
+      const copies = keptRows.map(({ row, rowIndex }, i) => ({
+        fromRow: rowIndex,
+        toRow: i,
+        tokenCount: row.tokens.length,
+      }));
+      await this.model.runtime.sequence([copyCacheRows(shape, this.cache, next, copies)]);
+      this.cache.free();
+    }
+    this.cache = next;
+    this.rows = keptRows.map(({ row }) => row);
+    while (this.rows.length < rowCount) this.rows.push(createRow());
+  }
+
+  private stash({ tokens, regime, lastUsed }: CacheRow, rowIndex: number): void {
+    if (tokens.length === 0) return;
+    const { runtime, config } = this.model;
+    const shape = cacheShape(config);
+    const cache = new KvCache(runtime, shape, 1, tokens.length);
+    const copy = copyCacheRows(shape, this.cache!, cache, [{ fromRow: rowIndex, toRow: 0, tokenCount: tokens.length }]);
+    // The worker does one after another: what is parked is there before it is asked for.
+    runtime.sequence([copy]).catch(() => {});
+    this.stashed.push({ tokens, regime, lastUsed, cache });
+    this.stashed.sort((a, b) => b.lastUsed - a.lastUsed);
+    let storedValues = 0;
+    const limit = this.stashed.findIndex(
+      (each) => (storedValues += 2 * shape.layers * each.cache.sectionSize) > MAX_STASHED_VALUES,
+    );
+    if (limit >= 0) for (const { cache: dropped } of this.stashed.splice(limit)) dropped.free();
+  }
+
+  private async restore(stashedRow: StashedRow, row: CacheRow): Promise<void> {
+    const rowIndex = this.rows.indexOf(row);
+    const shape = cacheShape(this.model.config);
+    const { tokens, cache } = stashedRow;
+    const copy = copyCacheRows(shape, cache, this.cache!, [{ fromRow: 0, toRow: rowIndex, tokenCount: tokens.length }]);
+    await this.model.runtime.sequence([copy]);
+    cache.free();
+    this.stashed.splice(this.stashed.indexOf(stashedRow), 1);
+    row.tokens = tokens;
+  }
+}
+
+const createRow = (): CacheRow => ({ tokens: [], regime: 0, sequence: undefined, lastUsed: -1 });

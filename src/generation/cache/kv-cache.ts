@@ -1,0 +1,140 @@
+import type { Runtime } from "../../engine/runtime/runtime.js";
+import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
+import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+
+/** Capacity grows by this many tokens at a time: unused room costs attention time. */
+const CAPACITY_INCREMENT = 32;
+
+type CacheShape = Pick<DecoderConfig, "keyValueHeads" | "headDim"> & { readonly layers: number };
+
+/**
+ * Keys and values of all layers in one buffer: for each layer keys, then values, each
+ * [1, keyValueHeads, rows, capacity, headDim]. A shared prefix is a cache of one row.
+ */
+export class KvCache {
+  readonly buffer: BufferView;
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly shape: CacheShape,
+    readonly rows: number,
+    readonly capacity: number,
+  ) {
+    const { layers, keyValueHeads, headDim } = shape;
+    this.buffer = runtime.allocate("float32", [layers * 2 * keyValueHeads * rows * capacity * headDim]);
+  }
+
+  /** Keys, or values, of a layer. */
+  layerView(layer: number, kind: "key" | "value"): BufferView {
+    const { keyValueHeads, headDim } = this.shape;
+    const { rows, capacity } = this;
+    const section = 2 * layer + (kind === "key" ? 0 : 1);
+    return subview(this.buffer, section * this.sectionSize, [1, keyValueHeads, rows, capacity, headDim]);
+  }
+
+  /** Elements of one layer's keys, or values. */
+  get sectionSize(): number {
+    const { keyValueHeads, headDim } = this.shape;
+    return keyValueHeads * this.rows * this.capacity * headDim;
+  }
+
+  free(): void {
+    this.runtime.free(this.buffer);
+  }
+}
+
+/** Some tokens of one cache's row, and where they go in another's. */
+export interface CacheCopy {
+  readonly fromRow: number;
+  readonly toRow: number;
+  readonly fromToken?: number;
+  readonly toToken?: number;
+  readonly tokenCount: number;
+}
+
+/** Copies tokens of rows from one cache into another, in all layers. */
+export function copyCacheRows(
+  shape: CacheShape,
+  source: KvCache,
+  target: KvCache,
+  copies: readonly CacheCopy[],
+): WorkerRequest {
+  const { keyValueHeads, headDim } = shape;
+  const plan: number[] = [];
+  for (const { fromRow, toRow, fromToken = 0, toToken = 0, tokenCount } of copies) {
+    if (tokenCount === 0) continue;
+    for (let head = 0; head < keyValueHeads; head++) {
+      const from = ((head * source.rows + fromRow) * source.capacity + fromToken) * headDim;
+      const to = ((head * target.rows + toRow) * target.capacity + toToken) * headDim;
+      plan.push(from, to, tokenCount * headDim);
+    }
+  }
+  return {
+    kind: "kernel",
+    call: {
+      name: "copyBlocks",
+      source: source.buffer,
+      target: target.buffer,
+      sections: 2 * shape.layers,
+      sourceStride: source.sectionSize,
+      targetStride: target.sectionSize,
+      plan: Int32Array.from(plan),
+    },
+  };
+}
+
+/** Where a new token's key and value go. */
+export interface CacheWrite {
+  /** Its number among the run's flat tokens. */
+  readonly flatIndex: number;
+  readonly row: number;
+  readonly position: number;
+}
+
+/** New keys and values as a run leaves them: [tokens, keyValueHeads * headDim] for each layer's keys, then values. */
+export interface NewKeyValues {
+  readonly view: BufferView;
+  /** Elements from one layer's keys (or values) to the next section. */
+  readonly stride: number;
+}
+
+/** Copies new keys and values into a cache. */
+export function writeCache(
+  shape: CacheShape,
+  newKeyValues: NewKeyValues,
+  target: KvCache,
+  writes: readonly CacheWrite[],
+): WorkerRequest {
+  const { keyValueHeads, headDim } = shape;
+  const plan = new Int32Array(writes.length * keyValueHeads * 3);
+  let i = 0;
+  for (const { flatIndex, row, position } of writes) {
+    for (let head = 0; head < keyValueHeads; head++) {
+      plan[i++] = (flatIndex * keyValueHeads + head) * headDim;
+      plan[i++] = ((head * target.rows + row) * target.capacity + position) * headDim;
+      plan[i++] = headDim;
+    }
+  }
+  return {
+    kind: "kernel",
+    call: {
+      name: "copyBlocks",
+      source: newKeyValues.view,
+      target: target.buffer,
+      sections: 2 * shape.layers,
+      sourceStride: newKeyValues.stride,
+      targetStride: target.sectionSize,
+      plan,
+    },
+  };
+}
+
+/** The capacity to allocate for a number of tokens. */
+export function roundedCapacity(tokens: number): number {
+  return Math.ceil(tokens / CAPACITY_INCREMENT) * CAPACITY_INCREMENT;
+}
+
+export function cacheShape({ keyValueHeads, headDim, layers }: DecoderConfig): CacheShape {
+  return { keyValueHeads, headDim, layers: layers.length };
+}

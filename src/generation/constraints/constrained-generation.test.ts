@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRandomModel } from "../../../test/support/random-model.js";
+import { AutoModelForCausalLM } from "../auto-model.js";
+import type { LanguageModel } from "../language-model.js";
+import type { GenerationOptions } from "../generation-options.js";
+
+const messages = [{ role: "user", content: "Where to?" }];
+
+describe("a model that is held to a pattern", () => {
+  let model: LanguageModel;
+  let remove: () => Promise<void>;
+  beforeAll(async () => {
+    const made = await writeRandomModel({ scale: 0.25, generationConfig: { do_sample: true, top_k: 2, top_p: 0.3 } });
+    remove = made.remove;
+    model = await AutoModelForCausalLM.fromPretrained(made.folder, { device: "cpu", threads: 1 });
+  });
+  afterAll(async () => {
+    await model.close();
+    await remove();
+  });
+
+  const many = (count: number, options: GenerationOptions) =>
+    model.generateBatch(
+      Array.from({ length: count }, () => messages),
+      { seed: 0, ...options },
+    );
+
+  it("replies with matches only, whatever its length may be", async () => {
+    const regex = /(go|look) \w{2,}( [é日🎲]*)?!/u;
+    const lengths = [8, 16, 40];
+    for (const maxNewTokens of lengths) {
+      for (const reply of await many(60, { regex, maxNewTokens })) {
+        expect(reply.text).toMatch(new RegExp(`^(?:${regex.source})$`, "u"));
+        expect(reply.finishReason).toBe("stop");
+        expect(reply.tokens.length).toBeLessThanOrEqual(maxNewTokens);
+      }
+    }
+    const { text } = await model.generate("The player", { regex: " \\w+", maxNewTokens: 6, seed: 1 });
+    expect(text).toMatch(/^ \w+$/);
+    const greedy = await model.generate(messages, { regex, temperature: 0, maxNewTokens: 16 });
+    expect(greedy.logProbs.every((logProb) => logProb === 0)).toBe(true);
+    expect(greedy.text).toMatch(/^(go|look) /);
+  });
+
+  it("replies with JSON of a schema, with a penalty or top-k where they are asked for", async () => {
+    const jsonSchema = {
+      type: "object",
+      properties: { thought: { type: "string" }, action: { enum: ["left", "right"] } },
+      required: ["thought", "action"],
+    };
+    for (const options of [{}, { repetitionPenalty: 1.3 }, { topK: 3, temperature: 0.5 }]) {
+      for (const reply of await many(20, { jsonSchema, maxNewTokens: 60, ...options })) {
+        const value = JSON.parse(reply.text) as { thought: string; action: string };
+        expect(Object.keys(value)).toEqual(["thought", "action"]);
+        expect(["left", "right"]).toContain(value.action);
+      }
+    }
+  });
+
+  it("draws tokens with p over the sum of p of the tokens allowed, which the reply's constraint tells", async () => {
+    const [reply] = await many(1, { regex: "(up|down) \\d+[.!?]", maxNewTokens: 12, temperature: 0.7 });
+    for (const [i, token] of reply.tokens.entries()) {
+      const before = reply.tokens.slice(0, i);
+      const allowed = [...reply.constraint!.allowedTokens(before)!];
+      expect(allowed).toContain(token);
+      const scores = await model.score(
+        [...reply.promptTokens, ...before],
+        allowed.map((id) => [id]),
+      );
+      const logits = scores.map(({ logProb }) => logProb / 0.7);
+      const largest = Math.max(...logits);
+      const mass = logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0);
+      const expected = logits[allowed.indexOf(token)] - largest - Math.log(mass);
+      expect(reply.logProbs[i]).toBeCloseTo(expected, 4);
+    }
+  });
+
+  it("replies as often with each text as its probability says", async () => {
+    const replies = await many(3_000, { regex: "(go|up)!?", maxNewTokens: 4 });
+    const { constraint, promptTokens } = replies[0];
+    const probabilities = new Map<string, number>();
+    const visit = async (tokens: readonly number[], probability: number): Promise<void> => {
+      const allowed = [...constraint!.allowedTokens(tokens)!];
+      if (allowed.length === 0) {
+        const text = model.tokenizer.decode(tokens, { skipSpecialTokens: true });
+        probabilities.set(text, (probabilities.get(text) ?? 0) + probability);
+        return;
+      }
+      const scores = await model.score(
+        [...promptTokens, ...tokens],
+        allowed.map((id) => [id]),
+      );
+      const weights = scores.map(({ logProb }) => Math.exp(logProb));
+      const mass = weights.reduce((sum, weight) => sum + weight, 0);
+      for (const [i, token] of allowed.entries()) await visit([...tokens, token], (probability * weights[i]) / mass);
+    };
+    await visit([], 1);
+    expect([...probabilities.keys()].sort()).toEqual(["go", "go!", "up", "up!"]);
+    expect([...probabilities.values()].reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 6);
+    let chiSquared = 0;
+    for (const [text, probability] of probabilities) {
+      const expected = probability * replies.length;
+      const found = replies.filter((reply) => reply.text === text).length;
+      chiSquared += (found - expected) ** 2 / expected;
+    }
+    // 99.9 % of the values for 3 degrees of freedom.
+    expect(chiSquared).toBeLessThan(16.3);
+  });
+
+  it.each<[GenerationOptions, RegExp]>([
+    [{ regex: "a", choices: ["a"] }, /choices cannot go with regex/],
+    [{ regex: "a", jsonSchema: { type: "null" } }, /regex cannot go with jsonSchema/],
+    [{ regex: "a", stop: "b" }, /regex cannot go with stop/],
+    [{ jsonSchema: { type: "null" }, ignoreEos: true }, /jsonSchema cannot go with ignoreEos/],
+    [{ regex: 3 as unknown as string }, /regex must be a text or a RegExp, not 3/],
+    [{ jsonSchema: [] as unknown as Record<string, unknown> }, /jsonSchema must be an object, not \[\]/],
+    [{ regex: "(?=a)" }, /lookaheads/],
+    [{ regex: "[]" }, /allows no text at all, so a reply could never end/],
+    [
+      { regex: "[a-z]{40}", maxNewTokens: 4 },
+      /"\[a-z\]\{40\}" needs room for \d+ tokens, and this reply has room for 4/,
+    ],
+    [{ jsonSchema: { type: "string", format: "date" } }, /"format" is not supported/],
+  ])("refuses %j", async (options, message) => {
+    await expect(model.generate(messages, options)).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringMatching(message) as string,
+    });
+  });
+});

@@ -1,0 +1,282 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import {
+  createPatternConstraint,
+  sampleRandomTokens,
+  createVocabulary,
+} from "../../../../test/support/constrained-replies.js";
+import { createTestTokenizer } from "../../../../test/support/text.js";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { DEAD_STATE } from "../automaton/byte-automaton.js";
+import { compileToByteAutomaton } from "../text-pattern.js";
+import { formatJson } from "./json-text.js";
+import type { JsonSchema } from "./keywords.js";
+
+const tokenizer = createTestTokenizer("gpt2");
+const vocabulary = createVocabulary(tokenizer);
+
+/** Whether a text is one of a schema's. */
+function reader(schema: JsonSchema): (text: string) => boolean {
+  const automaton = compileToByteAutomaton({ jsonSchema: schema });
+  return (text) => {
+    const state = automaton.walk(0, Buffer.from(text));
+    return state !== DEAD_STATE && automaton.accepting[state] === 1;
+  };
+}
+
+/** Texts that random tokens within a schema give. */
+function texts(schema: JsonSchema, count: number, maxNewTokens = 60): string[] {
+  const constraint = createPatternConstraint(vocabulary, { jsonSchema: schema }, { maxNewTokens });
+  const random = new RandomStream(1);
+  return Array.from({ length: count }, () =>
+    tokenizer.decode(sampleRandomTokens(constraint, random), { skipSpecialTokens: true }),
+  );
+}
+
+/** Checks by zod, which reads JSON schemas on its own. */
+function validator(schema: JsonSchema): (value: unknown) => boolean {
+  const type = z.fromJSONSchema(schema);
+  return (value) => type.safeParse(value).success;
+}
+
+const action: JsonSchema = {
+  type: "object",
+  properties: {
+    thought: { type: "string", maxLength: 20 },
+    action: { enum: ["left", "right", 'go "up"'] },
+    force: { type: "number", minimum: -2, maximum: 2 },
+    steps: { type: "array", items: { $ref: "#/$defs/step" }, minItems: 1, maxItems: 3 },
+    sure: { type: ["boolean", "null"] },
+  },
+  required: ["action", "steps"],
+  additionalProperties: false,
+  $defs: { step: { anyOf: [{ type: "integer", minimum: 1, exclusiveMaximum: 100 }, { const: "stay" }] } },
+};
+
+describe("schemaExpression", () => {
+  it.each<[string, JsonSchema]>([
+    ["an action", action],
+    ["a string", { type: "string" }],
+    ["a string of some length", { type: "string", minLength: 2, maxLength: 5 }],
+    ["a string of a pattern", { type: "string", pattern: '^[a-c"\\\\\\n]{1,4}$' }],
+    ["a string with a pattern in it", { type: "string", pattern: "ab|^c" }],
+    ["an integer", { type: "integer" }],
+    ["a number", { type: "number" }],
+    ["a number within bounds", { type: "number", exclusiveMinimum: -0.75, maximum: 12.0625 }],
+    [
+      "lists of lists",
+      { type: "array", items: { type: "array", items: { type: "boolean" }, maxItems: 2 }, minItems: 1 },
+    ],
+    [
+      "optional properties",
+      {
+        type: "object",
+        properties: { a: { type: "null" }, b: { type: "integer" }, 'c/~"d': { type: "boolean" } },
+      },
+    ],
+    ["no properties", { type: "object", properties: {} }],
+    ["an empty list", { type: "array", maxItems: 0 }],
+  ])("gives JSON that is valid by the schema and is written in its one way: %s", (_, schema) => {
+    const isValid = validator(schema);
+    for (const text of texts(schema, 200)) {
+      const value: unknown = JSON.parse(text);
+      expect([text, isValid(value)]).toEqual([text, true]);
+      expect(text).toBe(formatJson(value));
+    }
+  });
+
+  it("has every value of a small schema, once, and no other", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        a: { type: "integer", minimum: -1, maximum: 1 },
+        b: { type: "array", items: { type: "boolean" }, maxItems: 2 },
+        c: { enum: [null, "x", 1.5] },
+      },
+      required: ["b"],
+    };
+    const has = reader(schema);
+    const isValid = validator({ ...schema, additionalProperties: false });
+    const some = (values: unknown[]) => [undefined, ...values];
+    const lists = [[], [true], [false], [true, false], [false, false, true], [1]];
+    let members = 0;
+    for (const a of some([-2, -1, 0, 1, 2, "0"])) {
+      for (const b of some(lists)) {
+        for (const c of some([null, "x", 1.5, "y", 2])) {
+          const value = Object.fromEntries(Object.entries({ a, b, c }).filter(([, member]) => member !== undefined));
+          expect([value, has(formatJson(value))]).toEqual([value, isValid(value)]);
+          if (has(formatJson(value))) members++;
+        }
+      }
+    }
+    expect(members).toBe(4 * 4 * 4);
+    for (const text of [
+      '{"b":[]}',
+      '{ "b": []}',
+      '{"b": [], "b": []}',
+      '{"b": [], "a": 1}',
+      '{"b": []} ',
+      '{"b": [],}',
+    ])
+      expect([text, has(text)]).toEqual([text, false]);
+  });
+
+  it("has exactly the integers within bounds", () => {
+    const bound = fc.oneof(fc.integer({ min: -1200, max: 1200 }), fc.double({ min: -50, max: 50, noNaN: true }));
+    fc.assert(
+      fc.property(bound, bound, fc.boolean(), fc.boolean(), (a, b, openLow, openHigh) => {
+        const [low, high] = a < b ? [a, b] : [b, a];
+        const within = (value: number) =>
+          (openLow ? value > low : value >= low) && (openHigh ? value < high : value <= high);
+        const around = [
+          ...Array.from({ length: 41 }, (_, i) => i - 20),
+          ...[low, high, low * 10, high / 10].map(Math.round),
+        ];
+        const candidates = around.flatMap((value) => [value - 1, value + 0, value + 1]);
+        const schema = {
+          type: "integer",
+          [openLow ? "exclusiveMinimum" : "minimum"]: low,
+          [openHigh ? "exclusiveMaximum" : "maximum"]: high,
+        };
+        const first = openLow ? Math.floor(low) + 1 : Math.ceil(low);
+        fc.pre(within(first));
+        const has = reader(schema);
+        for (const value of candidates) expect([value, has(String(value))]).toEqual([value, within(value)]);
+        for (const text of ["-0", "00", "01", "+1", "1.0", "", "-"]) expect([text, has(text)]).toEqual([text, false]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("has exactly the numbers of six decimals within bounds", () => {
+    const units = fc.integer({ min: -3_000_000, max: 3_000_000 });
+    const decimal = (unit: number) =>
+      JSON.stringify(unit / 1e6).replace(
+        /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/,
+        (_, sign: string, d: string, rest = "", shift: string) =>
+          `${sign}0.${"0".repeat(Number(shift) - 1)}${d}${rest}`,
+      );
+    fc.assert(
+      fc.property(
+        units,
+        units,
+        fc.array(units, { minLength: 20, maxLength: 20 }),
+        fc.boolean(),
+        (a, b, others, open) => {
+          const [low, high] = a < b ? [a, b] : [b, a];
+          fc.pre(high > low + 1);
+          const has = reader({
+            type: "number",
+            [open ? "exclusiveMinimum" : "minimum"]: low / 1e6,
+            [open ? "exclusiveMaximum" : "maximum"]: high / 1e6,
+          });
+          for (const unit of [
+            ...others,
+            low - 1,
+            low,
+            low + 1,
+            high - 1,
+            high,
+            high + 1,
+            0,
+            1,
+            -1,
+            1_000_000,
+            -2_500_000,
+          ]) {
+            const within = open ? unit > low && unit < high : unit >= low && unit <= high;
+            expect([decimal(unit), has(decimal(unit))]).toEqual([decimal(unit), within]);
+          }
+          for (const text of ["-0", "0.0", "0.50", "-0.0", "00.5", ".5", "1.", "1e0", "0.0000001"])
+            expect(has(text)).toBe(false);
+        },
+      ),
+      { numRuns: 60 },
+    );
+    const has = reader({ type: "number" });
+    expect(["0", "9007199254740991", "-999999999.999999", "0.000001"].filter((text) => !has(text))).toEqual([]);
+    expect(["9007199254740992", "1000000000.5", "0.0000001"].filter(has)).toEqual([]);
+    const tiny = reader({ type: "number", minimum: 1e-7, exclusiveMaximum: 1e21 });
+    expect(["0.000001", "1"].filter((text) => !tiny(text))).toEqual([]);
+    expect(tiny("0")).toBe(false);
+  });
+
+  it("reads what zod writes for its types", () => {
+    const type = z.object({
+      kind: z.literal("move"),
+      direction: z.enum(["n", "s"]).optional(),
+      count: z.int(),
+      tags: z.array(z.string().max(3)).max(2),
+      next: z.union([z.null(), z.object({ x: z.number() })]),
+    });
+    for (const text of texts(z.toJSONSchema(type), 100)) expect(type.safeParse(JSON.parse(text)).success).toBe(true);
+  });
+
+  it.each<[JsonSchema, string]>([
+    [{}, "at #, any value would be allowed"],
+    [{ type: "text" }, '"type" must be one or a list of string, integer'],
+    [{ type: [] }, '"type" must be one or a list of'],
+    [
+      { type: "string", format: "date" },
+      '"format" is not supported beside "type", "minLength", "maxLength", "pattern"',
+    ],
+    [{ type: "string", minimum: 3 }, '"minimum" is not supported'],
+    [{ type: "string", minLength: -1 }, '"minLength" must be a whole number of at least 0, not -1'],
+    [{ type: "string", minLength: 3, maxLength: 2 }, "no value is allowed"],
+    [{ type: "string", pattern: "a", maxLength: 2 }, '"pattern" is not supported beside "minLength" and "maxLength"'],
+    [{ type: "string", pattern: "(?=a)" }, 'at #, "pattern": The regular expression "(?=a)" cannot be used'],
+    [{ type: "integer", multipleOf: 2 }, '"multipleOf" is not supported'],
+    [{ type: "integer", minimum: 1.2, maximum: 1.8 }, "no value is allowed"],
+    [{ type: "number", minimum: "1" }, '"minimum" must be a number, not "1"'],
+    [{ type: "array" }, '"items" is missing'],
+    [{ type: "array", items: { type: "null" }, uniqueItems: true }, '"uniqueItems" is not supported'],
+    [{ type: "array", items: { type: "null" }, minItems: 2, maxItems: 1 }, "no value is allowed"],
+    [{ type: "array", items: [{ type: "null" }] }, "at #/items, a schema must be an object"],
+    [{ type: "object" }, '"properties" is missing'],
+    [{ type: "object", properties: { a: true } }, "at #/properties/a, a schema must be an object, not true"],
+    [{ type: "object", properties: { "a/b~": {} } }, "at #/properties/a~1b~0, any value would be allowed"],
+    [{ type: "object", properties: {}, required: ["a"] }, '"required" names "a", which "properties" lacks'],
+    [
+      { type: "object", properties: {}, additionalProperties: { type: "null" } },
+      '"additionalProperties" with a schema',
+    ],
+    [{ type: "object", properties: {}, patternProperties: {} }, '"patternProperties" is not supported'],
+    [{ oneOf: [] }, '"oneOf" is not supported beside "type", "enum", "const", "anyOf", "$ref"'],
+    [{ allOf: [{ type: "null" }] }, '"allOf" is not supported'],
+    [{ not: { type: "null" } }, '"not" is not supported'],
+    [{ anyOf: [] }, '"anyOf" must be a list of at least one schema'],
+    [{ anyOf: [{ type: "null" }], type: "null" }, '"type" is not supported beside "anyOf"'],
+    [{ enum: [] }, "no value is allowed"],
+    [{ enum: "a" }, '"enum" must be a list'],
+    [{ enum: [1, 2], type: "string" }, "no value is allowed"],
+    [{ $ref: "#/$defs/a" }, 'there is no "#/$defs/a"'],
+    [{ $ref: "https://example.com/a" }, '"$ref" must lead into this schema'],
+    [{ $ref: "#" }, '"#" refers to itself'],
+    [{ $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } }, "refers to itself"],
+    [{ $ref: "#/$defs/a", $defs: { a: { type: "array", items: { $ref: "#/$defs/a" } } } }, "refers to itself"],
+    [{ type: "array", items: { $ref: "#/items" } }, '"#/items" refers to itself'],
+    [{ type: "string", minLength: 100_000 }, "The JSON schema is too large"],
+  ])("refuses %j", (schema, message) => {
+    expect(() => compileToByteAutomaton({ jsonSchema: schema })).toThrowError(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
+    );
+  });
+
+  it("refuses schemas that multiply or that lie too deep, in little time", () => {
+    const doubling = Object.fromEntries(
+      Array.from({ length: 40 }, (_, i) => {
+        const next = { $ref: `#/$defs/s${i + 1}` };
+        return [`s${i}`, { type: "object", properties: { a: next, b: next }, required: ["a", "b"] }];
+      }),
+    );
+    const schema = { $ref: "#/$defs/s0", $defs: { ...doubling, s40: { type: "null" } } };
+    expect(() => compileToByteAutomaton({ jsonSchema: schema })).toThrowError(/too large/);
+    const deep = Array.from({ length: 101 }).reduce<JsonSchema>((items) => ({ type: "array", items }), {
+      type: "null",
+    });
+    expect(() => compileToByteAutomaton({ jsonSchema: deep })).toThrowError(
+      /more than 100 schemas stand within one another/,
+    );
+  });
+});

@@ -1,0 +1,202 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { ByteAutomaton, DEAD_STATE } from "../automaton/byte-automaton.js";
+import { parseRegex } from "./parse-regex.js";
+
+const utf8 = new TextEncoder();
+
+const compile = (regex: string | RegExp, options = {}) =>
+  new ByteAutomaton(parseRegex(regex, options), "The expression");
+
+function accepts(automaton: ByteAutomaton, text: string): boolean {
+  const state = automaton.walk(0, utf8.encode(text));
+  return state !== DEAD_STATE && automaton.accepting[state] === 1;
+}
+
+/** A text of the automaton: a random walk, and from 20 bytes on the shortest way to an end. */
+function someText(automaton: ByteAutomaton, random: RandomStream): string {
+  const far = distances(automaton);
+  const bytes: number[] = [];
+  let state = 0;
+  while (
+    automaton.accepting[state] === 0 ||
+    (bytes.length < 20 && automaton.canContinue(state) && random.random() < 0.9)
+  ) {
+    const ways = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => {
+      const to = automaton.step(state, byte);
+      return to !== DEAD_STATE && (bytes.length < 20 || far[to] < far[state]);
+    });
+    const byte = ways[random.integers(0, ways.length)];
+    bytes.push(byte);
+    state = automaton.step(state, byte);
+  }
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
+}
+
+/** Bytes from each state to the nearest end. */
+function distances({ stateCount, next, accepting }: ByteAutomaton): number[] {
+  const far = Array.from(accepting, (value) => (value === 1 ? 0 : Infinity));
+  const classes = next.length / stateCount;
+  for (let changed = true; changed;) {
+    changed = false;
+    next.forEach((to, edge) => {
+      const from = Math.floor(edge / classes);
+      if (to === DEAD_STATE || far[to] + 1 >= far[from]) return;
+      far[from] = far[to] + 1;
+      changed = true;
+    });
+  }
+  return far;
+}
+
+/** Regular expressions of all that is supported. */
+const { regex } = fc.letrec<{ regex: string; alternative: string; repeated: string; atom: string }>((tie) => ({
+  regex: fc.array(tie("alternative"), { minLength: 1, maxLength: 2 }).map((options) => options.join("|")),
+  alternative: fc.array(tie("repeated"), { maxLength: 2 }).map((parts) => parts.join("")),
+  repeated: fc
+    .tuple(tie("atom"), fc.constantFrom("", "", "", "*", "+", "?", "{2}", "{1,}", "{0,2}", "{1,3}", "*?", "+?"))
+    .map(([atom, count]) => atom + count),
+  atom: fc.oneof(
+    { maxDepth: 2, withCrossShrink: true },
+    fc.constantFrom("a", "b", "c", "é", "日", "🎲", " ", ".", "\\d", "\\w", "\\s", "\\D", "\\W", "\\S", "\\.", "\\n"),
+    fc.constantFrom("[abc]", "[^a]", "[a-z]", "[\\d_-]", "[^\\s\\w]", "[é-日]", "\\u{1f3b2}", "\\x61", "[^]", "\\t"),
+    tie("regex").map((body) => `(${body})`),
+    tie("regex").map((body) => `(?:${body})`),
+  ),
+}));
+
+const text = fc
+  .array(fc.constantFrom("a", "b", "c", "z", "é", "日", "🎲", " ", "\n", "1", "_", ".", "\u2028"), { maxLength: 6 })
+  .map((parts) => parts.join(""));
+
+/** The automaton of an expression; undefined for one that only matches the empty text. Others that are refused are left out. */
+function automatonOf(source: string): ByteAutomaton | undefined {
+  try {
+    return compile(source);
+  } catch (error) {
+    fc.pre(/only the empty text/.test((error as Error).message));
+    return undefined;
+  }
+}
+
+describe("parseRegex", () => {
+  it("accepts the texts that JavaScript's RegExp with the flag u matches as a whole", () => {
+    fc.assert(
+      fc.property(regex, fc.array(text, { minLength: 5, maxLength: 20 }), (source, texts) => {
+        const automaton = automatonOf(source);
+        const own = new RegExp(`^(?:${source})$`, "u");
+        for (const each of texts) {
+          const isAccepted = automaton === undefined ? each === "" : accepts(automaton, each);
+          expect([each, isAccepted]).toEqual([each, own.test(each)]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("leads to texts that RegExp matches", () => {
+    fc.assert(
+      fc.property(regex, fc.integer({ min: 0 }), (source, seed) => {
+        const automaton = automatonOf(source);
+        const random = new RandomStream(seed);
+        const texts = Array.from({ length: 10 }, () => (automaton === undefined ? "" : someText(automaton, random)));
+        for (const each of texts) expect(each).toMatch(new RegExp(`^(?:${source})$`, "u"));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("finds a pattern anywhere where it searches, but for its anchors", () => {
+    const texts = ["", "ab", "xab", "abx", "xabx", "cd", "xcd", "cdx", "a\nb"];
+    for (const source of [
+      "ab",
+      "^ab",
+      "ab$",
+      "^ab$",
+      "^ab|cd$",
+      "b|^c",
+      "(ab|cd)$",
+      "^(?:a|c)",
+      "",
+      "^",
+      "$",
+      "^$|b",
+    ]) {
+      const own = new RegExp(source, "u");
+      const automaton = compile(source, { search: true });
+      for (const each of texts)
+        expect([source, each, accepts(automaton, each)]).toEqual([source, each, own.test(each)]);
+    }
+  });
+
+  it.each<[string | RegExp, string[], string[]]>([
+    ["^yes$|^no$", ["yes", "no"], ["", "yesno"]],
+    [/yes|no/, ["yes"], ["y"]],
+    [/a.b/s, ["a\nb"], ["ab"]],
+    [/a.b/, ["a b"], ["a\nb"]],
+    ["(?<year>\\d{4})-(?P<month>\\d\\d)", ["2024-05"], ["24-05"]],
+    ['{"a": \\{1\\}}', ['{"a": {1}}'], ['{"a": 1}']],
+    ["x{2,}]", ["xx]", "xxx]"], ["x]"]],
+    ["[\\b\\]\\-^]", ["\b", "]", "-", "^"], ["b"]],
+    ["\\cJ\\0\\/\\ud83c\\udfb2", ["\n\0/🎲"], []],
+    ["[a-c-]+", ["a-c"], ["d"]],
+    ["[]|a", ["a"], ["", "]"]],
+    ["a?", ["", "a"], ["aa"]],
+  ])("reads %s", (source, good, bad) => {
+    const automaton = compile(source);
+    expect(good.filter((each) => !accepts(automaton, each))).toEqual([]);
+    expect(bad.filter((each) => accepts(automaton, each))).toEqual([]);
+  });
+
+  it.each<[string | RegExp, string]>([
+    ["a(?=b)", "at character 3, lookaheads (?=...) are not supported"],
+    ["a(?!b)", "lookaheads (?!...) are not supported"],
+    ["(?<=a)b", "lookbehinds (?<=...) are not supported"],
+    ["(?<!a)b", "lookbehinds (?<!...) are not supported"],
+    ["(?>a)b", "atomic groups (?>...) are not supported"],
+    ["(?i)a", "groups other than (...), (?:...) and (?<name>...) are not supported"],
+    ["(a)\\1", "backreferences (\\1) are not supported"],
+    ["(?<x>a)\\k<x>", "backreferences (\\k<name>) are not supported"],
+    ["(?P<x>a)(?P=x)", "backreferences (?P=name) are not supported"],
+    ["\\bword\\b", "word boundaries (\\b) are not supported"],
+    ["\\p{L}", "Unicode properties (\\p{...}) are not supported"],
+    ["\\Aa", "\\A is not supported"],
+    ["\\q", "\\q means nothing"],
+    ["a^b", '"^" stands inside the expression'],
+    ["(^a)", '"^" stands inside the expression'],
+    ["a$b", 'something follows "$"'],
+    ["(a$)", '"$" stands inside the expression'],
+    ["*a", 'there is nothing that "*" could repeat'],
+    ["a|{2}", "there is nothing that the {...} could repeat"],
+    ["a**", "a repetition is repeated"],
+    ["a{2}{3}", "a repetition is repeated"],
+    ["a++", "a repetition is repeated"],
+    ["a{3,2}", "the numbers of {3,2} are in the wrong order"],
+    ["a{,3}", "write {0,n}"],
+    ["(a", 'at its end, a "(" is not closed'],
+    ["a)", 'a ")" closes no group'],
+    ["[a", 'a "[" is not closed'],
+    ["[b-a]", "the ends of a range are in the wrong order"],
+    ["[a-\\d]", 'a range "-" needs a character on both sides'],
+    ["[[:alpha:]]", "classes such as [:alpha:] are not supported"],
+    ["a\\", "something is missing"],
+    ["\\ud800", "\\ud800 is no character"],
+    ["\\u{110000}", "\\u110000 is no character"],
+    ["(".repeat(201), "more than 200 groups stand within one another"],
+    [/a/i, "/a/i cannot be used: with flag i, case is not ignored here"],
+    [/a/m, "with flag m"],
+    [new RegExp("a", "v"), "with flag v"],
+    ["", "allows only the empty text"],
+    ["a{0}|(?:)*", "allows only the empty text"],
+    ["[]", "allows no text at all"],
+    ["a[^\\s\\S]+b", "allows no text at all"],
+    ["a{200001}", "is too large: it takes more than 200000 states"],
+    ["(a?){100000000000}", "is too large"],
+    ["(a|b)*a(a|b){16}", "is too large: its automaton takes more than 30000 states"],
+  ])("refuses %s", (source, message) => {
+    expect(() => compile(source)).toThrowError(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
+    );
+  });
+});

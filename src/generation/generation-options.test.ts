@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { resolveOptions, type GenerationOptions } from "./generation-options.js";
+
+describe("resolveOptions", () => {
+  it("is greedy with 256 tokens when nobody says otherwise", () => {
+    expect(resolveOptions({})).toEqual({
+      sampling: { temperature: 0, topK: 50, topP: 1, minP: 0, repetitionPenalty: 1 },
+      maxNewTokens: 256,
+      isLengthExplicit: false,
+      stop: [],
+    });
+  });
+
+  it("takes the model's generation_config.json, and the caller's word before it", () => {
+    const config = {
+      do_sample: true,
+      temperature: 0.7,
+      top_p: 0.8,
+      top_k: 20,
+      repetition_penalty: 1.05,
+      max_new_tokens: 9,
+    };
+    expect(resolveOptions({}, config)).toMatchObject({
+      sampling: { temperature: 0.7, topK: 20, topP: 0.8, minP: 0, repetitionPenalty: 1.05 },
+      maxNewTokens: 9,
+      isLengthExplicit: false,
+    });
+    expect(resolveOptions({ temperature: 0, topK: 0, maxNewTokens: 3 }, config)).toMatchObject({
+      sampling: { temperature: 0, topK: 0, topP: 0.8 },
+      maxNewTokens: 3,
+      isLengthExplicit: true,
+    });
+  });
+
+  it("samples as soon as something random is asked for", () => {
+    for (const options of [{ seed: 1 }, { topP: 0.9 }, { topK: 3 }, { minP: 0.1 }])
+      expect(resolveOptions(options).sampling.temperature).toBe(1);
+    expect(resolveOptions({ seed: 1 }, { temperature: 0.6 }).sampling.temperature).toBe(0.6);
+    expect(resolveOptions({}, { temperature: 0.6, top_k: null }).sampling).toMatchObject({ temperature: 0, topK: 50 });
+  });
+
+  it("lets only the caller narrow given choices", () => {
+    const config = { do_sample: true, top_k: 2, top_p: 0.5, repetition_penalty: 2 };
+    const { sampling } = resolveOptions({ choices: ["a", "b"] }, config);
+    expect(sampling).toEqual({ temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 });
+    expect(resolveOptions({ choices: ["a", "b"], topK: 3 }, config).sampling.topK).toBe(3);
+  });
+
+  it.each([
+    [{ temperature: -1 }, "temperature must be a number of at least 0, not -1."],
+    [{ temperature: NaN }, "temperature must be a number of at least 0, not NaN."],
+    [{ topP: 0 }, "topP must be a number above 0 and at most 1, not 0."],
+    [{ topK: 1.5 }, "topK must be a whole number of at least 0, not 1.5."],
+    [{ maxNewTokens: 0 }, "maxNewTokens must be a whole number of at least 1, not 0."],
+    [{ minP: 2 }, "minP must be a number of at least 0 and at most 1, not 2."],
+    [{ seed: -4 }, "seed must be a whole number of at least 0, not -4."],
+    [{ stop: "" }, "stop must be a text, or a list of texts, that are not empty."],
+    [{ stopTokenIds: [-1] }, "stopTokenIds must be token ids, not [-1]."],
+    [{ choices: ["a"], stop: "b" }, "choices cannot go with stop"],
+    [{ overflow: "middle" }, 'overflow must be error or truncate-left, not "middle".'],
+    [{ max_new_tokens: 3 }, 'There is no generation option "max_new_tokens". Known: maxNewTokens'],
+  ])("refuses %j", (options, message) => {
+    expect(() => resolveOptions(options as GenerationOptions)).toThrowError(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
+    );
+  });
+
+  it("names the file when its value cannot be", () => {
+    expect(() => resolveOptions({}, { do_sample: true, top_p: 7 })).toThrowError(
+      expect.objectContaining({
+        code: "FILE_CORRUPT",
+        message: expect.stringMatching(/generation_config.json.*top_p.*7/) as string,
+      }),
+    );
+  });
+});

@@ -1,0 +1,202 @@
+import type { CausalLM } from "../../models/causal-lm.js";
+import type { SampleResult } from "../../engine/runtime/kernels/run-kernel.js";
+import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
+import type { DecodeSession, RowInput } from "../cache/decode-session.js";
+import { appendToken, appendForcedTokens, sequenceLength, type RunningSequence } from "./running-sequence.js";
+import { cacheShape, KvCache, copyCacheRows, writeCache, type CacheWrite } from "../cache/kv-cache.js";
+import type { PrefixCache } from "../cache/prefix-cache.js";
+import type { CacheRow } from "../cache/kv-cache-rows.js";
+
+/** Tokens of one row that are read at once; longer prompts take several steps. */
+export const MAX_CHUNK_TOKENS = 512;
+
+/** A row with no more tokens to read than this runs along with those that read their newest one. */
+export const PREFILL_THRESHOLD = 8;
+
+export interface ActiveRow {
+  readonly row: CacheRow;
+  readonly rowIndex: number;
+  readonly sequence: RunningSequence;
+}
+
+/** One run of the model over some rows: reads their pending tokens, keeps them, and draws or scores what follows. */
+export class DecodeStep {
+  constructor(
+    private readonly model: CausalLM,
+    private readonly session: DecodeSession,
+    private readonly cache: KvCache,
+    private readonly prefixCache: PrefixCache,
+    private readonly activeRows: readonly ActiveRow[],
+    private readonly adapter: boolean,
+  ) {}
+
+  async run(): Promise<void> {
+    const { runtime, config } = this.model;
+    const shape = cacheShape(config);
+    const chunks = this.activeRows.map(({ sequence }) => sequence.unprocessedTokens.slice(0, MAX_CHUNK_TOKENS));
+    const { computedRows, starts } = this.dedupePrompts(chunks);
+    // Reading rows run in a cache of their own, without the rows that do not read: attention costs by the row.
+    const usesTemporaryCache =
+      computedRows.length < this.cache.rows && chunks.some((chunk) => chunk.length > PREFILL_THRESHOLD);
+    const maxCachedLength = Math.max(...computedRows.map(({ row }) => row.tokens.length));
+    const temporaryCache =
+      usesTemporaryCache && maxCachedLength > 0
+        ? new KvCache(runtime, shape, computedRows.length, maxCachedLength)
+        : undefined;
+    const rows: RowInput[] = computedRows.map(({ row, rowIndex, sequence, chunk }, i) => ({
+      tokens: chunk,
+      cacheRow: usesTemporaryCache ? i : rowIndex,
+      cachedLength: row.tokens.length,
+      sequenceLength: sequenceLength(sequence),
+    }));
+
+    const outputPlan = this.planOutputs(chunks, starts);
+    const { request, outputs } = this.session.prepare({
+      rows,
+      prefixCache: this.prefixCache.cache,
+      prefixLength: this.prefixCache.tokens.length,
+      cache: usesTemporaryCache ? temporaryCache : this.cache,
+      selectedTokens: [...outputPlan.samples, ...outputPlan.scores].map(({ flatIndex }) => flatIndex),
+      inverseTemperatures: [...outputPlan.samples, ...outputPlan.scores].map(
+        ({ sequence }) => 1 / (sequence.request?.sampling.temperature || 1),
+      ),
+      adapter: this.adapter,
+    });
+    const requests: WorkerRequest[] = [];
+    if (temporaryCache !== undefined) {
+      const copies = computedRows.map(({ row, rowIndex }, i) => ({
+        fromRow: rowIndex,
+        toRow: i,
+        tokenCount: row.tokens.length,
+      }));
+      requests.push(copyCacheRows(shape, this.cache, temporaryCache, copies));
+    }
+    requests.push(request, writeCache(shape, outputs.newKeyValues, this.cache, this.cacheWrites(chunks, starts)));
+    const rowRange = (view: typeof outputs.rawProbabilities, start: number, count: number) => ({
+      ...view,
+      offset: view.offset + start * config.vocabSize,
+      shape: [count, config.vocabSize],
+    });
+    const { samples, scores } = outputPlan;
+    if (scores.length > 0) {
+      const tokens = Int32Array.from(scores, ({ target }) => target);
+      requests.push({
+        kind: "kernel",
+        call: {
+          name: "pickLogProbs",
+          logits: rowRange(outputs.logits, samples.length, scores.length),
+          rawProbabilities: rowRange(outputs.rawProbabilities, samples.length, scores.length),
+          tokens,
+        },
+      });
+    }
+    // Both go out in one turn: a sampler that shares the session must not run in between.
+    const scored = scores.length > 0 ? runtime.sequence(requests.splice(0)) : undefined;
+    if (samples.length > 0) {
+      requests.push({
+        kind: "kernel",
+        call: {
+          name: "sample",
+          logits: rowRange(outputs.logits, 0, samples.length),
+          rawProbabilities: rowRange(outputs.rawProbabilities, 0, samples.length),
+          probabilities: rowRange(outputs.probabilities, 0, samples.length),
+          values: outputs.values && { ...outputs.values, shape: [samples.length] },
+          rows: samples.map(({ sequence }) => samplingRow(sequence)),
+        },
+      });
+    }
+    const sampled = requests.length > 0 ? runtime.sequence(requests) : undefined;
+    temporaryCache?.free();
+    const [logProbs, result] = await Promise.all([scored, sampled]);
+    this.activeRows.forEach(({ row, sequence }, i) => {
+      for (const token of chunks[i]) row.tokens.push(token);
+      sequence.unprocessedTokens = sequence.unprocessedTokens.slice(chunks[i].length);
+    });
+    if (scores.length > 0)
+      (logProbs as Float64Array).forEach((logProb, i) => scores[i].sequence.rawLogProbs.push(logProb));
+    if (samples.length > 0) this.appendSampled(samples, result as SampleResult);
+  }
+
+  /**
+   * The rows that read their chunk, and for each row where its chunk starts among the run's flat tokens: of rows that have the
+   * same prompt to read behind the same tokens only the first reads it.
+   */
+  private dedupePrompts(chunks: readonly (readonly number[])[]): {
+    computedRows: (ActiveRow & { chunk: readonly number[] })[];
+    starts: number[];
+  } {
+    const computedRows: (ActiveRow & { chunk: readonly number[] })[] = [];
+    const known = new Map<string, number>();
+    let flatIndex = 0;
+    const starts = this.activeRows.map((each, i) => {
+      const chunk = chunks[i];
+      const { row, sequence } = each;
+      const key =
+        chunk.length > PREFILL_THRESHOLD
+          ? `${sequenceLength(sequence)}:${row.tokens.join()}:${chunk.join()}`
+          : `row ${i}`;
+      const start = known.get(key) ?? flatIndex;
+      if (known.has(key)) return start;
+      known.set(key, start);
+      computedRows.push({ ...each, chunk });
+      flatIndex += chunk.length;
+      return start;
+    });
+    return { computedRows, starts };
+  }
+
+  /** Which flat tokens are followed by a draw, and which by a token to be scored. */
+  private planOutputs(
+    chunks: readonly (readonly number[])[],
+    starts: readonly number[],
+  ): {
+    samples: { sequence: RunningSequence; flatIndex: number }[];
+    scores: { sequence: RunningSequence; flatIndex: number; target: number }[];
+  } {
+    const samples: { sequence: RunningSequence; flatIndex: number }[] = [];
+    const scores: { sequence: RunningSequence; flatIndex: number; target: number }[] = [];
+    this.activeRows.forEach(({ sequence }, i) => {
+      const [chunk, flatIndex] = [chunks[i], starts[i]];
+      const remaining = sequence.unprocessedTokens.length - chunk.length;
+      if (sequence.request !== undefined) {
+        if (remaining === 0) samples.push({ sequence, flatIndex: flatIndex + chunk.length - 1 });
+      } else {
+        // The last target follows the last pending token, and so on backwards.
+        chunk.forEach((_, k) => {
+          const target = sequence.scoredTokens.length - 1 - (remaining + chunk.length - 1 - k);
+          if (target >= 0) scores.push({ sequence, flatIndex: flatIndex + k, target: sequence.scoredTokens[target] });
+        });
+      }
+    });
+    return { samples, scores };
+  }
+
+  private cacheWrites(chunks: readonly (readonly number[])[], starts: readonly number[]): CacheWrite[] {
+    return this.activeRows.flatMap(({ row, rowIndex }, i) =>
+      chunks[i].map((_, k) => ({ flatIndex: starts[i] + k, row: rowIndex, position: row.tokens.length + k })),
+    );
+  }
+
+  private appendSampled(
+    samples: readonly { sequence: RunningSequence }[],
+    { tokens, logProbs, rawLogProbs, values, distributions }: SampleResult,
+  ): void {
+    samples.forEach(({ sequence }, i) => {
+      const [token, logProb, rawLogProb, distribution] = [tokens[i], logProbs[i], rawLogProbs[i], distributions[i]];
+      appendToken(sequence, { token, logProb, rawLogProb, value: values?.[i] ?? NaN, distribution });
+      appendForcedTokens(sequence);
+    });
+  }
+}
+
+function samplingRow({ request, prompt, tokens }: RunningSequence) {
+  const { sampling, random, constraint: compiled } = request!;
+  const isPenalized = sampling.repetitionPenalty !== 1;
+  return {
+    sampling,
+    uniform: sampling.temperature === 0 ? 0 : random(),
+    seenTokens: isPenalized ? Int32Array.from([...prompt, ...tokens]) : new Int32Array(0),
+    allowedTokens: compiled?.allowedTokens(tokens),
+    returnsDistribution: request!.onDistribution !== undefined,
+  };
+}

@@ -1,0 +1,392 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { writeRandomModel } from "../../../test/support/random-model.js";
+import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import { getPeftModel } from "../../models/adapters/get-peft-model.js";
+import { supportedModelTypes } from "../../models/architectures/index.js";
+import { CausalLM } from "../../models/causal-lm.js";
+import { loadAdapter } from "../../models/save-model.js";
+import { ScoringGraph } from "../../models/graphs/training-graph.js";
+import { ModelFixture } from "../../../test/parity/models/model-fixture.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { DecodeSession } from "../cache/decode-session.js";
+import type { SampleOutput, SampleRequest } from "./sample-request.js";
+import { Sampler } from "./sampler.js";
+
+const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
+const GREEDY = { ...PLAIN, temperature: 0 };
+
+function request(prompt: readonly number[], seed: number, options: Partial<SampleRequest> = {}): SampleRequest {
+  const random = new RandomStream(seed);
+  return {
+    prompt,
+    sampling: PLAIN,
+    maxNewTokens: 8,
+    random: () => random.random(),
+    stopTokens: new Set(),
+    ...options,
+  };
+}
+
+/** The trainer's log-probabilities of the tokens from `start` on. */
+async function trainerLogProbs(
+  scoring: ScoringGraph,
+  tokens: readonly number[],
+  start: number,
+  { temperature = 1, adapter = true } = {},
+): Promise<number[]> {
+  const selected = tokens.slice(start).map((_, i) => ({ group: 0, row: 0, index: start + i }));
+  const { logProbs } = await scoring.run(
+    { groups: [{ prefix: [], rows: [tokens] }], selected, temperature },
+    { adapter },
+  );
+  return [...logProbs];
+}
+
+function expectClose(ours: readonly number[], expected: readonly number[]): void {
+  expect(ours).toHaveLength(expected.length);
+  ours.forEach((value, i) =>
+    expect(Math.abs(value - expected[i])).toBeLessThanOrEqual(1e-4 * Math.max(1, Math.abs(expected[i]))),
+  );
+}
+
+const whole = (prompt: readonly number[], { tokens }: SampleOutput) => [...prompt, ...tokens];
+
+describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s", (name) => {
+  const folder = fileURLToPath(new URL(`../../../test/fixtures/models/${name}`, import.meta.url));
+  let model: CausalLM;
+  let adapted: CausalLM;
+  let fixture: ModelFixture;
+  beforeAll(async () => {
+    model = await CausalLM.open(folder, { device: "cpu", threads: 1 });
+    adapted = await loadAdapter(model, `${folder}/adapter`);
+    fixture = await ModelFixture.open(folder);
+  });
+  afterAll(async () => {
+    await fixture.close();
+    await model.close();
+  });
+
+  it.each([
+    ["greedy", false],
+    ["adapter.greedy", true],
+  ] as const)("replies Transformers' %s tokens, in one batch and one by one", async (expected, withAdapter) => {
+    const sampler = await Sampler.create(withAdapter ? adapted : model);
+    const rows = await fixture.readIntegerRows(expected);
+    const ask = (row: number) =>
+      sampler.sample(request(fixture.rows[row], 0, { sampling: GREEDY, maxNewTokens: rows[row].length }));
+    const batch = await Promise.all(rows.map((_, row) => ask(row)));
+    expect(batch.map(({ tokens }) => tokens)).toEqual(rows);
+    for (let row = 0; row < rows.length; row++) expect((await ask(row)).tokens).toEqual(rows[row]);
+    await sampler.release();
+  });
+
+  it("gives the trainer's log-probabilities, with prefixes shared, in later turns, and without the adapter", async () => {
+    const scoring = await ScoringGraph.create(adapted);
+    const sampler = await Sampler.create(adapted);
+    const reference = sampler.withAdapter({ adapter: false });
+    const random = new RandomStream(3);
+    const text = (length: number) => Array.from({ length }, () => random.integers(24));
+    const prefix = text(17);
+    const prompts = [
+      [...prefix, ...text(2)],
+      [...prefix, ...text(5)],
+      [...prefix, 4],
+    ];
+    for (const [each, adapter] of [
+      [sampler, true],
+      [reference, false],
+    ] as const) {
+      const replies = await Promise.all(
+        prompts.map((prompt, i) => each.sample(request(prompt, i, { maxNewTokens: 4 }))),
+      );
+      const alone = await each.sample(request(text(7), 9));
+      expect(alone.tokens).toHaveLength(8);
+      for (const [i, reply] of replies.entries()) {
+        const tokens = whole(prompts[i], reply);
+        expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, tokens, prompts[i].length, { adapter }));
+        expect(reply.logProbs).toEqual(reply.rawLogProbs.map((value) => expect.closeTo(value, 5) as number));
+        const next = [...tokens, 5, 6];
+        const second = await each.sample(
+          request(next, i, { sampling: { ...PLAIN, temperature: 0.7 }, maxNewTokens: 2 }),
+        );
+        const all = whole(next, second);
+        expectClose(second.rawLogProbs, await trainerLogProbs(scoring, all, next.length, { adapter }));
+        expectClose(second.logProbs, await trainerLogProbs(scoring, all, next.length, { adapter, temperature: 0.7 }));
+        expectClose(await each.score(prompts[i], reply.tokens), [...reply.rawLogProbs]);
+      }
+    }
+    await reference.release();
+    await sampler.release();
+    await scoring.release();
+  });
+});
+
+describe("a sampler", () => {
+  let model: CausalLM;
+  let remove: () => Promise<void>;
+  beforeAll(async () => {
+    const made = await writeRandomModel({ maxPositions: 2048 });
+    remove = made.remove;
+    model = await CausalLM.open(made.folder, { device: "cpu", threads: 1 });
+  });
+  afterAll(async () => {
+    await model.close();
+    await remove();
+  });
+  const prompt = (seed: number, length: number) => {
+    const random = new RandomStream(seed);
+    return Array.from({ length }, () => random.integers(320));
+  };
+
+  it.each([1, 3, 17])("draws the same tokens by the same seed among %i others that come and go", async (others) => {
+    const alone = await Sampler.create(model);
+    const shared = prompt(1, 20);
+    const asked = request([...shared, 1, 2, 3], 42, { maxNewTokens: 24, sampling: { ...PLAIN, topP: 0.95 } });
+    const expected = await alone.sample({ ...asked, random: streamOf(42) });
+    await alone.release();
+
+    const sampler = await Sampler.create(model, { maxNumSequences: 8 });
+    const ours = sampler.sample({ ...asked, random: streamOf(42) });
+    const rest = Array.from({ length: others }, (_, i) =>
+      sampler.sample(
+        request(i % 2 === 0 ? [...shared, i] : prompt(50 + i, 5 + 3 * i), i, { maxNewTokens: 1 + (i % 9) }),
+      ),
+    );
+    const late = ours.then(() => sampler.sample({ ...asked, random: streamOf(42) }));
+    const joined = rest[0].then(() => sampler.sample(request(prompt(99, 30), 5)));
+    expect((await ours).tokens).toEqual(expected.tokens);
+    expect((await late).tokens).toEqual(expected.tokens);
+    expect((await joined).tokens).toHaveLength(8);
+    expect((await Promise.all(rest)).map(({ tokens }) => tokens.length)).toEqual(rest.map((_, i) => 1 + (i % 9)));
+    await sampler.release();
+  });
+
+  it("reads prompts and continuations longer than one run in pieces", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const long = prompt(5, 1100);
+    const reply = await sampler.sample(request(long, 1));
+    expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(long, reply), long.length));
+    expectClose(await sampler.score(long.slice(0, 20), long.slice(20)), await trainerLogProbs(scoring, long, 20));
+    await sampler.release();
+    await scoring.release();
+  });
+
+  it("reads a prompt that several rows have once, each time it grows", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
+    const tokensRead = () => prepare.mock.calls.reduce((sum, [{ rows }]) => sum + sumOf(rows), 0);
+    const sumOf = (rows: readonly { readonly tokens: readonly number[] }[]) =>
+      rows.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    // Two prompts of 40 tokens with 20 in common, each asked three times, and one that is alone: replies of one token.
+    const common = prompt(8, 20);
+    let prompts = [1, 2, 1, 1, 2, 2, 3].map((seed) => [...common, ...prompt(seed, 20)]);
+    for (const expected of [20 + 3 * 20, 3 * 20]) {
+      prepare.mockClear();
+      const replies = await Promise.all(
+        prompts.map((tokens, i) => sampler.sample(request(tokens, i, { maxNewTokens: 1 }))),
+      );
+      expect(tokensRead()).toBe(expected);
+      for (const [i, reply] of replies.entries())
+        expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(prompts[i], reply), prompts[i].length));
+      expect(new Set(replies.map(({ tokens }) => tokens[0])).size).toBeGreaterThan(3);
+      prompts = prompts.map((tokens) => [...tokens, ...prompt(tokens[20], 20)]);
+    }
+    prepare.mockRestore();
+    await sampler.release();
+    await scoring.release();
+  });
+
+  it("draws rightly in the next turns of rows that left the cache while a longer reply ran", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const prompts = Array.from({ length: 6 }, (_, i) => prompt(10 + i, 6 + 5 * i));
+    const lengths = [40, 2, 3, 9, 14, 1];
+    const first = await Promise.all(
+      prompts.map((tokens, i) => sampler.sample(request(tokens, i, { maxNewTokens: lengths[i] }))),
+    );
+    const next = first.map((reply, i) => [...whole(prompts[i], reply), 9, 8]);
+    const second = await Promise.all(next.map((tokens, i) => sampler.sample(request(tokens, i))));
+    for (const [i, reply] of second.entries())
+      expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(next[i], reply), next[i].length));
+    expectClose(first[0].rawLogProbs, await trainerLogProbs(scoring, whole(prompts[0], first[0]), 6));
+    await sampler.release();
+    await scoring.release();
+  });
+
+  it("serves a queue longer than its rows", async () => {
+    const sampler = await Sampler.create(model, { maxNumSequences: 2 });
+    const ask = (i: number) => sampler.sample(request(prompt(i, 4 + i), i));
+    const together = await Promise.all(Array.from({ length: 7 }, (_, i) => ask(i)));
+    for (let i = 0; i < 7; i++) expect((await ask(i)).tokens).toEqual(together[i].tokens);
+    await sampler.release();
+  });
+
+  it("ends a reply at a stop token, by stopWhen, and at its length", async () => {
+    const sampler = await Sampler.create(model);
+    const full = await sampler.sample(request(prompt(2, 5), 1));
+    expect(full.finishReason).toBe("length");
+    const stop = await sampler.sample(request(prompt(2, 5), 1, { stopTokens: new Set([full.tokens[3]]) }));
+    expect(stop).toMatchObject({
+      finishReason: "stop",
+      tokens: full.tokens.slice(0, full.tokens.indexOf(full.tokens[3]) + 1),
+    });
+    const when = await sampler.sample(request(prompt(2, 5), 1, { shouldStop: ({ length }) => length === 2 }));
+    expect(when).toMatchObject({ finishReason: "stop_string", tokens: full.tokens.slice(0, 2) });
+    await sampler.release();
+  });
+
+  it("leaves off a reply that is aborted, running or waiting, and goes on with the others", async () => {
+    const sampler = await Sampler.create(model, { maxNumSequences: 2 });
+    const expected = await sampler.sample(request(prompt(3, 6), 3));
+    const abort = new AbortController();
+    let seen = 0;
+    const onToken = () => {
+      if (++seen === 3) abort.abort();
+    };
+    const [running, other, waiting] = await Promise.all([
+      sampler.sample(request(prompt(2, 5), 1, { signal: abort.signal, onToken, maxNewTokens: 500 })),
+      sampler.sample(request(prompt(3, 6), 3)),
+      sampler.sample(request(prompt(4, 5), 1, { signal: abort.signal, maxNewTokens: 500 })),
+    ]);
+    expect(running).toMatchObject({ finishReason: "aborted" });
+    expect(running.tokens).toHaveLength(3);
+    expect(waiting).toMatchObject({ finishReason: "aborted", tokens: [] });
+    expect(other.tokens).toEqual(expected.tokens);
+    await sampler.release();
+  });
+
+  it("takes forced tokens without asking the model, and draws the same ones", async () => {
+    const sampler = await Sampler.create(model);
+    const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
+    // Two tokens are forced, two free, three forced, one of two, and a forced end.
+    const places = [[7], [8], undefined, undefined, [9], [10], [11], [3, 4], [0]];
+    const constraint = {
+      allowedTokens: ({ length }: readonly number[]) =>
+        length < places.length ? places[length] && Int32Array.from(places[length]) : new Int32Array(0),
+    };
+    const asked = { constraint, maxNewTokens: 20 };
+    const forced = places.map((place) => place?.length === 1);
+    const draw = async (skipForcedTokens: boolean) => {
+      prepare.mockClear();
+      const distributions: TokenDistribution[] = [];
+      const onDistribution = (each: TokenDistribution) => void distributions.push(each);
+      const replies = await Promise.all([
+        sampler.sample(request(prompt(2, 30), 5, { ...asked, skipForcedTokens, onDistribution })),
+        sampler.sample(request(prompt(3, 12), 6, { ...asked, skipForcedTokens, sampling: GREEDY })),
+        sampler.sample(request(prompt(4, 9), 7, { maxNewTokens: 4, skipForcedTokens })),
+      ]);
+      return { replies, runs: prepare.mock.calls.length, distributions };
+    };
+    const [all, skipping] = [await draw(false), await draw(true)];
+    skipping.replies.forEach((reply, i) => {
+      expect(reply.tokens).toEqual(all.replies[i].tokens);
+      expect(reply.finishReason).toBe(all.replies[i].finishReason);
+      expectClose(reply.logProbs, all.replies[i].logProbs);
+      const isForced = (k: number) => i < 2 && forced[k];
+      expect(reply.rawLogProbs.map(Number.isNaN)).toEqual(reply.tokens.map((_, k) => isForced(k)));
+    });
+    expect(all.replies[0].rawLogProbs.some(Number.isNaN)).toBe(false);
+    expect(skipping.distributions).toHaveLength(places.length);
+    // A run to read (with the first draw), one for each further draw; the third reply's four are among them but for one.
+    expect([all.runs, skipping.runs]).toEqual([places.length, 4]);
+    prepare.mockRestore();
+    await sampler.release();
+  });
+
+  it("replies at once where all is forced", async () => {
+    const sampler = await Sampler.create(model);
+    const compiled = {
+      allowedTokens: ({ length }: readonly number[]) => Int32Array.from(length < 3 ? [5 + length] : []),
+    };
+    const reply = await sampler.sample(request(prompt(2, 5), 1, { constraint: compiled, skipForcedTokens: true }));
+    expect(reply).toEqual({
+      tokens: [5, 6, 7],
+      logProbs: [0, 0, 0],
+      rawLogProbs: [NaN, NaN, NaN],
+      values: [NaN, NaN, NaN],
+      finishReason: "stop",
+    });
+    await sampler.release();
+  });
+
+  it("rejects all of a run that fails and can be used again", async () => {
+    const sampler = await Sampler.create(model);
+    const expected = await sampler.sample(request(prompt(3, 6), 3));
+    const asked = request(prompt(4, 6), 1);
+    const random = () => {
+      throw new Error("no numbers left");
+    };
+    const failing = { ...asked, sampling: { ...asked.sampling, temperature: 1 }, random };
+    const outcomes = await Promise.allSettled([
+      sampler.sample(failing),
+      sampler.sample(request(prompt(3, 6), 3)),
+      sampler.score([1, 2], [3]),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    expect((await sampler.sample(request(prompt(3, 6), 3))).tokens).toEqual(expected.tokens);
+    await sampler.release();
+  });
+
+  it("refuses a token that the model does not have, without disturbing others", async () => {
+    const sampler = await Sampler.create(model);
+    const other = sampler.sample(request(prompt(3, 6), 3));
+    await expect(sampler.sample(request([5, 1_000_000], 1))).rejects.toThrow("Token 1000000 is not one of the model's");
+    await expect(sampler.score([1], [-1])).rejects.toThrow("Token -1 is not one of the model's");
+    expect((await other).tokens).toHaveLength(8);
+    await sampler.release();
+  });
+
+  it("scores continuations that begin alike, also where the model thinks nothing of them", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const asked = prompt(6, 30);
+    const continuations = [[1], [1, 2], [300, 4, 5], [1, 2]];
+    const scores = await Promise.all(continuations.map((tokens) => sampler.score(asked, tokens)));
+    for (const [i, tokens] of continuations.entries())
+      expectClose(scores[i], await trainerLogProbs(scoring, [...asked, ...tokens], asked.length));
+    expect(await sampler.score(asked, [])).toEqual([]);
+    await sampler.release();
+    await scoring.release();
+  });
+
+  it("forgets what it read when the parameters change, also while a reply is running", async () => {
+    const adapted = await getPeftModel(model, { r: 2, targetModules: ["q_proj", "v_proj"] });
+    const sampler = await Sampler.create(adapted);
+    const scoring = await ScoringGraph.create(adapted);
+    const asked = prompt(7, 25);
+    const ask = (options: Partial<SampleRequest> = {}) => sampler.sample(request(asked, 1, options));
+    await Promise.all([ask(), ask()]);
+    const change = async (value: number) => {
+      for (const name of adapted.parameters.names.filter((each) => each.includes("lora_B"))) {
+        const size = adapted.parameters.shape(name).reduce((product, length) => product * length, 1);
+        await adapted.parameters.write(name, new Float32Array(size).fill(value));
+      }
+      adapted.parametersVersion++;
+    };
+    await change(0.3);
+    const changed = await Promise.all([ask(), ask({ maxNewTokens: 3 })]);
+    for (const reply of changed)
+      expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(asked, reply), asked.length));
+
+    let late: Promise<SampleOutput> | undefined;
+    const running = ask({
+      maxNewTokens: 12,
+      onToken: () => {
+        late ??= change(-0.2).then(() => ask());
+      },
+    });
+    expect((await running).tokens).toHaveLength(12);
+    const reply = await late!;
+    expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(asked, reply), asked.length));
+    await sampler.release();
+    await scoring.release();
+  });
+});
+
+function streamOf(seed: number): () => number {
+  const random = new RandomStream(seed);
+  return () => random.random();
+}

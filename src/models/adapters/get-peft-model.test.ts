@@ -1,0 +1,54 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { neg, reduceSum } from "../../engine/graph/index.js";
+import { Optimizer } from "../../engine/optim/index.js";
+import { getPeftModel } from "./get-peft-model.js";
+import { CausalLM } from "../causal-lm.js";
+import { ScoringGraph, TrainingGraph } from "../graphs/training-graph.js";
+
+const folder = fileURLToPath(new URL("../../../test/fixtures/models/gpt2", import.meta.url));
+
+let base: CausalLM;
+beforeAll(async () => void (base = await CausalLM.open(folder, { device: "cpu", threads: 1 })));
+afterAll(() => base.close());
+
+const row = [5, 6, 7, 8, 20, 21, 22];
+const batch = {
+  groups: [{ prefix: [], rows: [row] }],
+  selected: row.slice(1).map((_, i) => ({ group: 0, row: 0, index: i + 1 })),
+};
+
+async function logProbs(model: CausalLM, options?: { adapter: boolean }): Promise<number[]> {
+  const graph = await ScoringGraph.create(model);
+  const scores = await graph.run(batch, options);
+  await graph.release();
+  return Array.from(scores.logProbs);
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+describe("getPeftModel", () => {
+  it.each(["wte", "lm_head", "c_attn"])(
+    "adds an adapter of %s that changes nothing until it is trained",
+    async (target) => {
+      const model = await getPeftModel(base, { r: 4, targetModules: [target], seed: 1 });
+      const before = await logProbs(base);
+      (await logProbs(model)).forEach((value, i) => expect(value).toBeCloseTo(before[i], 5));
+
+      const graph = await TrainingGraph.create(model, (policy) => ({ loss: neg(reduceSum(policy.logProbs)) }));
+      const optimizer = new Optimizer(model.parameters, { learningRate: 0.02 });
+      for (let step = 0; step < 5; step++) {
+        await graph.run(batch, {});
+        await optimizer.update();
+      }
+      expect(sum(await logProbs(model))).toBeGreaterThan(sum(before) + 0.1);
+      (await logProbs(model, { adapter: false })).forEach((value, i) => expect(value).toBeCloseTo(before[i], 5));
+    },
+  );
+
+  it("leaves embedding and output matrix out of all-linear, as PEFT does", async () => {
+    const { adapter } = await getPeftModel(base, { targetModules: "all-linear" });
+    const ends = [...adapter!.modules.keys()].map((name) => name.slice(name.lastIndexOf(".") + 1));
+    expect(new Set(ends)).toEqual(new Set(["c_attn", "c_proj", "c_fc"]));
+  });
+});

@@ -1,0 +1,201 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { getValueHeadLayers, type ValueHeadConfig } from "../../engine/nn/value-head.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { countElements } from "../../core/count-elements.js";
+import { targetModules, type TargetModule } from "../architectures/index.js";
+import type { CausalLM } from "../causal-lm.js";
+import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora-config.js";
+import { ParameterBuffer } from "../weights/parameter-buffer.js";
+
+/**
+ * The modules that a configuration adapts, as PEFT would choose them. Throws INVALID_ARGUMENT for values out of range and
+ * for targets that match nothing.
+ */
+function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
+  checkLoraConfig(lora);
+  const all = targetModules(config);
+  const selected = all.filter((module) => isTarget(module, lora.targetModules));
+  if (selected.length === 0) {
+    const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `targetModules ${JSON.stringify(lora.targetModules)} match no module of this model; it has ${names.join(", ")}.`,
+    );
+  }
+  return new Map(
+    selected.map(({ name, kind, inFeatures, outFeatures }) => {
+      const rank = findPatternValue(lora.rankPattern, name) ?? lora.r;
+      const alpha = findPatternValue(lora.alphaPattern, name) ?? lora.loraAlpha;
+      const scaling = alpha / (lora.useRslora ? Math.sqrt(rank) : rank);
+      return [name, { module: name, kind, rank, scaling, inFeatures, outFeatures }];
+    }),
+  );
+}
+
+function checkLoraConfig({ r, loraAlpha, loraDropout, rankPattern }: LoraConfig): void {
+  for (const rank of [r, ...Object.values(rankPattern)]) {
+    if (!Number.isInteger(rank) || rank < 1)
+      throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be a whole number of at least 1, not ${rank}.`);
+  }
+  if (!Number.isFinite(loraAlpha))
+    throw new LlamaGymError("INVALID_ARGUMENT", `loraAlpha must be a number, not ${loraAlpha}.`);
+  if (!(loraDropout >= 0 && loraDropout < 1))
+    throw new LlamaGymError("INVALID_ARGUMENT", `loraDropout must be in [0, 1), not ${loraDropout}.`);
+}
+
+function isTarget({ name, kind }: TargetModule, targets: LoraConfig["targetModules"]): boolean {
+  if (targets === "all-linear") return kind === "linear";
+  if (typeof targets === "string") return new RegExp(`^(?:${targets})$`).test(name);
+  return targets.some((target) => name === target || name.endsWith(`.${target}`));
+}
+
+/** The value of the first pattern that the end of a module's path matches. */
+function findPatternValue(patterns: Readonly<Record<string, number>>, module: string): number | undefined {
+  return Object.entries(patterns).find(([pattern]) => new RegExp(`^(.*\\.)?(${pattern})$`).test(module))?.[1];
+}
+
+/** Shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
+function getLoraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, readonly number[]> {
+  const shapes = new Map<string, readonly number[]>();
+  for (const lora of modules.values()) {
+    shapes.set(loraAName(lora), [lora.rank, lora.inFeatures]);
+    shapes.set(loraBName(lora), [lora.outFeatures, lora.rank]);
+  }
+  return shapes;
+}
+
+export interface PeftOptions extends Partial<LoraConfig> {
+  /** Seeds the adapter's first values; the same seed gives the same adapter. */
+  readonly seed?: number;
+  /** Adds a trainable value head, for algorithms with a critic. */
+  readonly valueHead?: ValueHeadConfig;
+}
+
+/**
+ * The model with a new low-rank adapter, which at first changes nothing: A is drawn as PEFT draws it (uniform within
+ * 1 / sqrt(in)), B is zero; of the embedding A is zero and B drawn (normal). Weights and runtime are shared with the base model.
+ * Throws INVALID_ARGUMENT for values out of range and for targets that match nothing.
+ */
+export async function getPeftModel(
+  model: CausalLM,
+  { seed = 0, valueHead, ...options }: PeftOptions = {},
+): Promise<CausalLM> {
+  const config = { ...LORA_DEFAULTS, ...options };
+  const modules = selectLoraModules(model.config, config);
+  const parameters = new ParameterBuffer(
+    model.runtime,
+    new Map([...getLoraShapes(modules), ...getValueHeadShapes(model, valueHead)]),
+  );
+  const random = new RandomStream(seed);
+  for (const lora of modules.values()) {
+    if (lora.kind === "embedding") await fillParameter(parameters, loraBName(lora), () => random.normal());
+    else await fillParameter(parameters, loraAName(lora), createUniformSampler(random, lora.inFeatures));
+  }
+  await initializeValueHead(model, parameters, valueHead, random);
+  return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
+}
+
+/** Fills a parameter with values as `draw` gives them. */
+async function fillParameter(parameters: ParameterBuffer, name: string, draw: () => number): Promise<void> {
+  const length = countElements(parameters.shape(name));
+  await parameters.write(
+    name,
+    Float32Array.from({ length }, () => draw()),
+  );
+}
+
+/** As PyTorch starts a linear layer: uniform within 1 / sqrt(in). */
+function createUniformSampler(random: RandomStream, inFeatures: number): () => number {
+  const bound = 1 / Math.sqrt(inFeatures);
+  return () => random.uniform(-bound, bound);
+}
+
+/** Shapes of a value head's parameters; none without one. */
+export function getValueHeadShapes(
+  model: CausalLM,
+  valueHead: ValueHeadConfig | undefined,
+): Map<string, readonly number[]> {
+  const layers = valueHead === undefined ? [] : getValueHeadLayers(valueHead, model.config.hiddenSize);
+  return new Map<string, readonly number[]>(
+    layers.flatMap(({ name, inFeatures, outFeatures }) => [
+      [`${name}.weight`, [outFeatures, inFeatures]] as [string, number[]],
+      [`${name}.bias`, [outFeatures]] as [string, number[]],
+    ]),
+  );
+}
+
+async function initializeValueHead(
+  model: CausalLM,
+  parameters: ParameterBuffer,
+  valueHead: ValueHeadConfig | undefined,
+  random: RandomStream,
+): Promise<void> {
+  for (const { name, inFeatures } of valueHead === undefined
+    ? []
+    : getValueHeadLayers(valueHead, model.config.hiddenSize)) {
+    for (const part of ["weight", "bias"])
+      await fillParameter(parameters, `${name}.${part}`, createUniformSampler(random, inFeatures));
+  }
+}
+
+/** The values of trained parameters, by name. */
+export type ParameterValues = ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>;
+
+/**
+ * The model with the given adapter (and value head). Throws WEIGHTS_MISMATCH when a value is missing or does not fit,
+ * MODEL_UNSUPPORTED when one belongs to a module that cannot be adapted.
+ */
+export async function withAdapterValues(
+  model: CausalLM,
+  config: LoraConfig,
+  values: ParameterValues,
+  valueHead?: ValueHeadConfig,
+): Promise<CausalLM> {
+  const modules = selectLoraModules(model.config, config);
+  const shapes = new Map([...getLoraShapes(modules), ...getValueHeadShapes(model, valueHead)]);
+  for (const [name, shape] of shapes) {
+    const foundShape = values.get(name)?.shape;
+    if (foundShape?.join() === shape.join()) continue;
+    throw new LlamaGymError(
+      "WEIGHTS_MISMATCH",
+      `The adapter's ${name} must be [${shape.join(", ")}], but is ${foundShape === undefined ? "missing" : `[${foundShape.join(", ")}]`}; ` +
+        "was it made for another model?",
+    );
+  }
+  const unused = [...values.keys()].filter((name) => !shapes.has(name));
+  if (unused.length > 0) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `The adapter holds ${unused.slice(0, 3).join(", ")}, which would change nothing here: only the linear modules of the ` +
+        "layers, the output matrix and the embedding that its targetModules name can be adapted.",
+    );
+  }
+  const parameters = new ParameterBuffer(model.runtime, shapes);
+  for (const name of shapes.keys()) await parameters.write(name, values.get(name)!.data);
+  return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
+}
+
+/**
+ * The model with its own weights trained: all of them, or those whose names match. They move into memory of their own;
+ * the rest stays frozen. Throws INVALID_ARGUMENT when nothing matches.
+ */
+export async function makeTrainable(
+  model: CausalLM,
+  selection: "all" | RegExp = "all",
+  { valueHead, seed = 0 }: { valueHead?: ValueHeadConfig; seed?: number } = {},
+): Promise<CausalLM> {
+  const selected = [...model.weights.parameters].filter(([name]) => selection === "all" || selection.test(name));
+  if (selected.length === 0)
+    throw new LlamaGymError("INVALID_ARGUMENT", `${String(selection)} matches none of the model's tensors.`);
+  const parameters = new ParameterBuffer(
+    model.runtime,
+    new Map<string, readonly number[]>([
+      ...selected.map(([name, { shape }]) => [name, shape] as const),
+      ...getValueHeadShapes(model, valueHead),
+    ]),
+  );
+  for (const [name] of selected) await parameters.write(name, await model.weights.file.readFloat32(name));
+  await initializeValueHead(model, parameters, valueHead, new RandomStream(seed));
+  return model.withTrainable(parameters, { valueHead });
+}

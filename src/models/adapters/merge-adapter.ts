@@ -1,0 +1,75 @@
+import { addMatmul, compile, input, mul, dim, type CompiledGraph } from "../../engine/graph/index.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { HEAD_MODULE } from "../architectures/index.js";
+import { CausalLM } from "../causal-lm.js";
+import { loraAName, loraBName, type LoraModule } from "./lora-config.js";
+
+/**
+ * The model with its adapter added into its weights, W + scaling * B A: a plain model again, which decodes faster, can be saved
+ * whole, or take a new adapter. The merged weights are in memory; all others stay where they were. An output matrix that is tied
+ * to the embedding becomes one of its own where either is adapted.
+ */
+export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
+  const { adapter, runtime, weights } = model;
+  if (adapter === undefined) return model;
+  const modules = [...adapter.modules.values()];
+  const { config, source } = modules.some(({ kind }) => kind !== "linear") ? untieHead(model) : model;
+  const replaced = new Map<string, Tensor<"float32">>();
+  // What was tied has the values of both.
+  if (config.names.head !== model.config.names.head)
+    replaced.set(config.names.head, await readWeightTensor(model, model.config.names.head));
+  for (const transposed of [false, true]) {
+    const group = modules.filter((lora) => isTransposed(lora, config) === transposed);
+    if (group.length === 0) continue;
+    const session = await runtime.createSession(mergeGraph(transposed));
+    for (const lora of group) {
+      const name = weightName(lora, config);
+      const stored = replaced.get(name) ?? (await readWeightTensor(model, name));
+      const { merged } = await session.run({
+        stored,
+        a: model.parameters.view(loraAName(lora)),
+        b: model.parameters.view(loraBName(lora)),
+        scaling: tensor("float32", [], Float32Array.of(lora.scaling)),
+      });
+      replaced.set(name, tensor("float32", stored.shape, merged.data));
+    }
+    await session.release();
+  }
+  return new CausalLM(source, config, weights.withReplaced(replaced), runtime, model.backwardPrecision);
+}
+
+async function readWeightTensor({ weights }: CausalLM, name: string): Promise<Tensor<"float32">> {
+  return tensor("float32", weights.parameters.get(name)!.shape, await weights.read(name));
+}
+
+/** stored + scaling * B A, or its transpose where weights are stored [in, out]. */
+function mergeGraph(transposed: boolean): CompiledGraph {
+  const [rows, columns, rank] = ["rows", "columns", "rank"].map(dim);
+  const scaling = input("scaling", "float32", []);
+  const [a, b] = [input("a", "float32", [rank, columns]), input("b", "float32", [rows, rank])];
+  const stored = input("stored", "float32", transposed ? [columns, rows] : [rows, columns]);
+  const scaled = mul(b, scaling);
+  const merged = transposed
+    ? addMatmul(stored, a, scaled, { transposeA: true, transposeB: true })
+    : addMatmul(stored, scaled, a);
+  return compile({ merged });
+}
+
+/** Whether a module's weight is stored [in, out]: an embedding is, since what it reads is a token's place in the vocabulary. */
+function isTransposed({ kind }: LoraModule, { transposedWeights }: DecoderConfig): boolean {
+  return kind === "embedding" || (kind === "linear" && transposedWeights);
+}
+
+function weightName({ kind, module }: LoraModule, { names }: DecoderConfig): string {
+  return kind === "head" ? names.head : `${module}.weight`;
+}
+
+/** The model's configuration with an output matrix of its own. */
+function untieHead({ config, source }: CausalLM): Pick<CausalLM, "config" | "source"> {
+  if (config.names.head !== config.names.embedding) return { config, source };
+  return {
+    config: { ...config, names: { ...config.names, head: `${HEAD_MODULE}.weight` } },
+    source: { ...source, config: { ...source.config, tie_word_embeddings: false } },
+  };
+}

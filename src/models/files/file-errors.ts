@@ -1,0 +1,49 @@
+import { LlamaGymError } from "../../core/errors.js";
+
+/** What went wrong in the words of the system, for the end of a message. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The system's code of an error ("ENOENT", "ENOSPC"), or undefined. */
+export function getSystemErrorCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** A file whose bytes are not what its format says: FILE_CORRUPT, naming the file and the first fault found. */
+export function corruptFileError(path: string, fault: string, cause?: unknown): LlamaGymError {
+  return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. Copy or download the file again.`, { cause });
+}
+
+/** The error for a read that the system refused: FILE_NOT_FOUND or FILE_READ_FAILED. */
+export function toReadError(path: string, error: unknown): LlamaGymError {
+  if (error instanceof LlamaGymError) return error;
+  const code = getSystemErrorCode(error);
+  if (code === "ENOENT" || code === "ENOTDIR") {
+    return new LlamaGymError("FILE_NOT_FOUND", `${path} does not exist. Check the path.`, { cause: error });
+  }
+  const advice = code === "EACCES" || code === "EPERM" ? "Check its permissions." : "Check the path and the disk.";
+  return new LlamaGymError("FILE_READ_FAILED", `${path} could not be read: ${errorMessage(error)}. ${advice}`, {
+    cause: error,
+  });
+}
+
+const writeAdvice: Record<string, string> = {
+  ENOSPC: "The disk is full: free some space or choose another folder.",
+  EDQUOT: "The disk quota is used up: free some space or choose another folder.",
+  EACCES: "Check the folder's permissions.",
+  EPERM: "Check the folder's permissions.",
+  EROFS: "The disk is read-only: choose another folder.",
+  ENOTDIR: "A part of the path is a file, not a folder.",
+  EISDIR: "The path is a folder: choose a file name.",
+};
+
+/** The error for a write that the system refused: FILE_WRITE_FAILED, with what to do about it. */
+export function toWriteError(path: string, error: unknown): LlamaGymError {
+  if (error instanceof LlamaGymError) return error;
+  const advice = writeAdvice[getSystemErrorCode(error) ?? ""] ?? "Check the path and the disk.";
+  return new LlamaGymError("FILE_WRITE_FAILED", `${path} could not be written: ${errorMessage(error)}. ${advice}`, {
+    cause: error,
+  });
+}

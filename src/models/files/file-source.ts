@@ -1,0 +1,109 @@
+import { open, type FileHandle } from "node:fs/promises";
+import { LlamaGymError } from "../../core/errors.js";
+import { corruptFileError, toReadError } from "./file-errors.js";
+
+/** Bytes that a stream holds at a time, twice: small enough for the second-level cache. */
+const CHUNK_BYTES = 512 * 1024;
+
+/** The most that one read call asks for; the system's own limit is 2 GiB. */
+const MAX_READ_BYTES = 2 ** 30;
+
+/** A file opened for reading at any place. Its size is what it was when it was opened. */
+export class FileSource {
+  readonly path: string;
+  readonly size: number;
+  private readonly handle: FileHandle;
+  private closed = false;
+
+  private constructor(path: string, size: number, handle: FileHandle) {
+    this.path = path;
+    this.size = size;
+    this.handle = handle;
+  }
+
+  /** Throws FILE_NOT_FOUND or FILE_READ_FAILED. */
+  static async open(path: string): Promise<FileSource> {
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(path, "r");
+      const status = await handle.stat();
+      if (status.isFile()) return new FileSource(path, status.size, handle);
+      throw new LlamaGymError("FILE_READ_FAILED", `${path} is not a file. Give the path of the file itself.`);
+    } catch (error) {
+      await handle?.close();
+      throw toReadError(path, error);
+    }
+  }
+
+  /** Fills `target`, which may stand on shared memory, with the bytes from `offset` on. Throws FILE_CORRUPT at the end. */
+  async read(target: Uint8Array, offset: number): Promise<void> {
+    if (this.closed) {
+      throw new LlamaGymError("INVALID_STATE", `${this.path} is closed. Read its tensors before closing it.`);
+    }
+    let filled = 0;
+    while (filled < target.length) {
+      const length = Math.min(target.length - filled, MAX_READ_BYTES);
+      const bytesRead = await this.readSome(target, filled, length, offset + filled);
+      if (bytesRead === 0) {
+        throw corruptFileError(
+          this.path,
+          `it ends at byte ${offset + filled}, but ${offset + target.length} were expected`,
+        );
+      }
+      filled += bytesRead;
+    }
+  }
+
+  private async readSome(target: Uint8Array, targetOffset: number, length: number, position: number): Promise<number> {
+    try {
+      return (await this.handle.read(target, targetOffset, length, position)).bytesRead;
+    } catch (error) {
+      throw toReadError(this.path, error);
+    }
+  }
+
+  /** The bytes of a range, in memory of their own. */
+  async bytes(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    const result = new Uint8Array(length);
+    await this.read(result, offset);
+    return result;
+  }
+
+  /**
+   * Hands a range to `consume` in pieces of whole units (blocks, rows), reading the next piece while the last one is
+   * worked on. `consume` gets the bytes and how many units came before them; the bytes are overwritten later.
+   */
+  async stream(
+    offset: number,
+    byteLength: number,
+    unitBytes: number,
+    onChunk: (bytes: Uint8Array<ArrayBuffer>, unitsBefore: number) => void,
+  ): Promise<void> {
+    const chunkBytes = Math.min(byteLength, Math.max(unitBytes, CHUNK_BYTES - (CHUNK_BYTES % unitBytes)));
+    if (byteLength === 0) return;
+    let front: Uint8Array<ArrayBuffer> = new Uint8Array(chunkBytes);
+    let back = byteLength > chunkBytes ? new Uint8Array(chunkBytes) : front;
+    let start = 0;
+    let chunk = front.subarray(0, Math.min(chunkBytes, byteLength));
+    await this.read(chunk, offset);
+    while (start < byteLength) {
+      const nextStart = start + chunk.length;
+      const nextChunk = back.subarray(0, Math.min(chunkBytes, byteLength - nextStart));
+      const reading = nextChunk.length > 0 ? this.read(nextChunk, offset + nextStart) : undefined;
+      try {
+        onChunk(chunk, start / unitBytes);
+      } finally {
+        await reading;
+      }
+      [front, back] = [back, front];
+      chunk = nextChunk;
+      start = nextStart;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    await this.handle.close();
+  }
+}

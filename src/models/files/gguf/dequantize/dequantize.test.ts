@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { SafetensorsFile } from "../../safetensors/index.js";
+import { FileSource } from "../../file-source.js";
+import { dequantize, readableGgmlTypes } from "./dequantize.js";
+import { readGgufHeader } from "../gguf-header.js";
+
+const folder = new URL("../../../../../test/fixtures/files/", import.meta.url).pathname;
+const types = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"];
+
+describe("dequantise", () => {
+  it.each([...types, "IQ4_NL", "IQ4_XS"])("gives the bits of the gguf package: %s", async (type) => {
+    const source = await FileSource.open(`${folder}quants.gguf`);
+    const expected = await SafetensorsFile.open(`${folder}quants.expected.safetensors`);
+    const tensor = (await readGgufHeader(source)).tensors.get(type);
+    if (tensor === undefined) throw new Error(`${type} is missing from the fixture`);
+    const numbers = await expected.readFloat32(type);
+    const ours = dequantize(
+      type,
+      await source.bytes(tensor.offset, tensor.byteLength),
+      new Float32Array(numbers.length),
+    );
+    expect(new Uint32Array(ours.buffer)).toEqual(new Uint32Array(numbers.buffer));
+    expect(new Set(numbers).size).toBeGreaterThan(4);
+    await source.close();
+    await expected.close();
+  });
+
+  it("refuses a type that it cannot read, and blocks that do not fit", () => {
+    expect(() => dequantize("IQ2_XS", new Uint8Array(74), new Float32Array(256))).toThrowError(
+      /IQ2_XS.*Supported: F32/u,
+    );
+    expect(() => dequantize("Q4_0", new Uint8Array(17), new Float32Array(32))).toThrowError(/17 bytes of Q4_0/u);
+    expect(readableGgmlTypes).toContain("Q6_K");
+  });
+});

@@ -1,0 +1,74 @@
+import { LlamaGymError } from "../../../../core/errors.js";
+import { getWidenFunction } from "../../safetensors/dtypes.js";
+import {
+  dequantizeIQ4_NL,
+  dequantizeIQ4_XS,
+  dequantizeQ4_0,
+  dequantizeQ4_1,
+  dequantizeQ5_0,
+  dequantizeQ5_1,
+  dequantizeQ8_0,
+  type DequantizeFunction,
+} from "./dequantize-blocks.js";
+import {
+  dequantizeQ2_K,
+  dequantizeQ3_K,
+  dequantizeQ4_K,
+  dequantizeQ5_K,
+  dequantizeQ6_K,
+} from "./dequantize-k-blocks.js";
+import { getGgmlTypeByName } from "../ggml-types.js";
+
+const blockFormats: Readonly<Record<string, DequantizeFunction>> = {
+  Q4_0: dequantizeQ4_0,
+  Q4_1: dequantizeQ4_1,
+  Q5_0: dequantizeQ5_0,
+  Q5_1: dequantizeQ5_1,
+  Q8_0: dequantizeQ8_0,
+  Q2_K: dequantizeQ2_K,
+  Q3_K: dequantizeQ3_K,
+  Q4_K: dequantizeQ4_K,
+  Q5_K: dequantizeQ5_K,
+  Q6_K: dequantizeQ6_K,
+  IQ4_NL: dequantizeIQ4_NL,
+  IQ4_XS: dequantizeIQ4_XS,
+};
+
+/** The types without blocks, which both formats know by the same names. */
+const plainTypes = ["F32", "F16", "BF16", "F64", "I8", "I16", "I32", "I64"];
+
+/** The GGML types that can be read as float32. */
+export const readableGgmlTypes: readonly string[] = [...plainTypes, ...Object.keys(blockFormats)];
+
+/**
+ * The function that widens whole blocks of a GGML type into float32, or undefined for F32, whose bytes need no change.
+ * Throws FORMAT_UNSUPPORTED for a type that cannot be read.
+ */
+export function getDequantizeFunction(
+  type: string,
+  name: string,
+  path: string,
+): ((bytes: Uint8Array<ArrayBuffer>, target: Float32Array) => void) | undefined {
+  if (plainTypes.includes(type)) return getWidenFunction(type, name, path);
+  if (Object.hasOwn(blockFormats, type)) return blockFormats[type];
+  throw new LlamaGymError(
+    "FORMAT_UNSUPPORTED",
+    `Tensor "${name}" in ${path} is stored as ${type}, which cannot be read. Supported: ${readableGgmlTypes.join(", ")}. ` +
+      "Get the model in one of these, or requantise it with llama.cpp's llama-quantize.",
+  );
+}
+
+/**
+ * Widens the raw blocks of a GGML type (as `readRaw` gives them) into float32.
+ * `target` has as many numbers as the blocks hold. Throws FORMAT_UNSUPPORTED, SHAPE_MISMATCH.
+ */
+export function dequantize(type: string, bytes: Uint8Array<ArrayBuffer>, target: Float32Array): Float32Array {
+  const widen = getDequantizeFunction(type, "given", "memory");
+  const { blockSize, blockBytes } = getGgmlTypeByName(type) ?? { blockSize: 1, blockBytes: 1 };
+  if (bytes.length % blockBytes !== 0 || (bytes.length / blockBytes) * blockSize !== target.length) {
+    throw new LlamaGymError("SHAPE_MISMATCH", `${bytes.length} bytes of ${type} do not hold ${target.length} numbers.`);
+  }
+  if (widen !== undefined) widen(bytes, target);
+  else new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes);
+  return target;
+}

@@ -1,0 +1,173 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../json-file.js";
+import { dequantize } from "./dequantize/dequantize.js";
+import { openGguf } from "./open-gguf.js";
+
+const folder = new URL("../../../../test/fixtures/files/gguf/", import.meta.url).pathname;
+
+/** The numbers that the fixtures' models were filled with: see `pattern` in test/fixtures/files/generate.py. */
+function pattern(name: string, count: number): Float32Array {
+  let seed = 2166136261;
+  for (const byte of new TextEncoder().encode(name)) seed = Math.imul(seed ^ byte, 16777619) >>> 0;
+  return Float32Array.from({ length: count }, (_, i) => (((seed + 40503 * i) % 256) - 128) / 16);
+}
+
+function readExpectedConfig(name: string): JsonObject {
+  return JSON.parse(readFileSync(`${folder}${name}.config.json`, "utf8")) as JsonObject;
+}
+
+const models = [
+  "llama",
+  "llama-fused",
+  "llama-linear",
+  "mistral",
+  "smollm3",
+  "qwen2",
+  "qwen3",
+  "gemma3",
+  "phi",
+  "phi3",
+  "gpt2",
+];
+
+describe("the weights of a GGUF file", () => {
+  it.each(models)("have Hugging Face's names and numbers: %s", async (name) => {
+    const model = await openGguf(`${folder}${name}.gguf`);
+    for (const { name: tensor, shape } of model.weights.entries.values()) {
+      const numbers = await model.weights.readFloat32(tensor);
+      expect({ tensor, shape, numbers }).toEqual({ tensor, shape, numbers: pattern(tensor, numbers.length) });
+    }
+    await model.close();
+  });
+
+  it.each(["llama", "llama-fused"])("have Hugging Face's shapes, none missing: %s", async (name) => {
+    const model = await openGguf(`${folder}${name}.gguf`);
+    const shapes = JSON.parse(readFileSync(`${folder}llama.shapes.json`, "utf8")) as Record<string, number[]>;
+    const ours = Object.fromEntries([...model.weights.entries.values()].map((entry) => [entry.name, entry.shape]));
+    expect(ours).toEqual(shapes);
+    await model.close();
+  });
+
+  it("are gathered from the parts of a split file, and only from the first on", async () => {
+    const model = await openGguf(`${folder}llama-split-00001-of-00003.gguf`);
+    expect(model.weights.entries.size).toBe(12);
+    expect(new Set([...model.weights.entries.values()].map(({ file }) => file)).size).toBe(3);
+    for (const { name } of model.weights.entries.values()) {
+      const numbers = await model.weights.readFloat32(name);
+      expect(numbers).toEqual(pattern(name, numbers.length));
+    }
+    await model.close();
+    await expect(openGguf(`${folder}llama-split-00002-of-00003.gguf`)).rejects.toMatchObject({
+      code: "FORMAT_UNSUPPORTED",
+      message: expect.stringContaining("-00001-of-00003.gguf") as string,
+    });
+  });
+
+  it("say which bytes can be mapped in place, and these are the numbers", async () => {
+    const path = `${folder}llama.gguf`;
+    const model = await openGguf(path);
+    const bytes = readFileSync(path);
+    const value = model.weights.entries.get("model.layers.0.self_attn.v_proj.weight");
+    expect(value).toMatchObject({ dtype: "F16", mappable: true, file: path, byteLength: 16 * 16 * 2 });
+    const raw = await model.weights.readRaw("model.layers.0.self_attn.v_proj.weight");
+    const start = value?.offset ?? 0;
+    expect(Buffer.compare(raw.bytes, bytes.subarray(start, start + 512))).toBe(0);
+    expect(model.weights.entries.get("model.layers.0.self_attn.q_proj.weight")?.mappable).toBe(false);
+    await model.close();
+  });
+
+  it("come in raw blocks in the rows' right order", async () => {
+    const model = await openGguf(`${folder}llama.gguf`);
+    const name = "model.layers.0.self_attn.q_proj.weight";
+    const { dtype, shape, bytes, transposed } = await model.weights.readRaw(name);
+    expect({ dtype, shape, transposed }).toEqual({ dtype: "F16", shape: [32, 16], transposed: false });
+    expect(dequantize(dtype, bytes, new Float32Array(512))).toEqual(pattern(name, 512));
+    await model.close();
+  });
+
+  it("say that GPT-2's raw matrices are transposed", async () => {
+    const model = await openGguf(`${folder}gpt2.gguf`);
+    const name = "transformer.h.0.attn.c_attn.weight";
+    expect(model.weights.entries.get(name)?.shape).toEqual([16, 48]);
+    const { shape, transposed, bytes, dtype } = await model.weights.readRaw(name);
+    expect({ shape, transposed }).toEqual({ shape: [48, 16], transposed: true });
+    const stored = dequantize(dtype, bytes, new Float32Array(48 * 16));
+    const numbers = pattern(name, 48 * 16);
+    expect(stored[5 * 16 + 3]).toBe(numbers[3 * 48 + 5]);
+    await model.close();
+  });
+
+  it("are read into shared memory that is given", async () => {
+    const model = await openGguf(`${folder}llama.gguf`);
+    const target = new Float32Array(new SharedArrayBuffer(16 * 4 * 2), 16 * 4, 16);
+    const name = "model.norm.weight";
+    expect(await model.weights.readFloat32(name, target)).toBe(target);
+    expect(Array.from(target)).toEqual(Array.from(pattern(name, 16)));
+    await expect(model.weights.readFloat32(name, new Float32Array(3))).rejects.toMatchObject({
+      code: "SHAPE_MISMATCH",
+    });
+    await expect(model.weights.readFloat32("nothing")).rejects.toMatchObject({ code: "WEIGHTS_MISMATCH" });
+    await model.close();
+    await expect(model.weights.readFloat32(name)).rejects.toMatchObject({ code: "INVALID_STATE" });
+  });
+});
+
+describe("the config of a GGUF file", () => {
+  // What the format does not carry, or what both say in their own way.
+  const notCarried = new Set([
+    ..."dtype use_cache transformers_version initializer_range pretraining_tp attn_pdrop embd_pdrop resid_pdrop".split(
+      " ",
+    ),
+    ..."max_window_layers _sliding_window_pattern use_bidirectional_attention n_ctx n_inner layer_types rope_parameters".split(
+      " ",
+    ),
+    ..."summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj".split(" "),
+    ..."add_cross_attention bos_token_id".split(" "),
+  ]);
+
+  it.each(models.filter((name) => name !== "mistral" && name !== "llama-fused"))(
+    "is Transformers': %s",
+    async (name) => {
+      const model = await openGguf(`${folder}${name}.gguf`);
+      const expected = Object.entries(readExpectedConfig(name)).filter(([key]) => !notCarried.has(key));
+      expect(model.config).toMatchObject(Object.fromEntries(expected));
+      await model.close();
+    },
+  );
+
+  it("takes a Mistral model for the llama that llama.cpp makes of it", async () => {
+    const model = await openGguf(`${folder}mistral.gguf`);
+    expect(model.config).toMatchObject({ model_type: "llama", num_key_value_heads: 2, tie_word_embeddings: false });
+    await model.close();
+  });
+
+  it.each(["llama-linear", "qwen2", "qwen3", "phi3"])("scales the rotary positions alike: %s", async (name) => {
+    const model = await openGguf(`${folder}${name}.gguf`);
+    expect(model.config.rope_parameters).toMatchObject(readExpectedConfig(name).rope_parameters as JsonObject);
+    await model.close();
+  });
+
+  it("recovers Llama 3's scaling from its factors", async () => {
+    const model = await openGguf(`${folder}llama.gguf`);
+    expect(model.config.rope_parameters).toEqual(readExpectedConfig("llama").rope_parameters);
+    await model.close();
+  });
+
+  it("knows which layers of Gemma 3 look back only as far as the window", async () => {
+    const model = await openGguf(`${folder}gemma3.gguf`);
+    const { layer_types: types, rope_parameters: rope } = model.config;
+    expect(types).toEqual(readExpectedConfig("gemma3").layer_types);
+    expect(rope).toEqual({
+      full_attention: { rope_type: "default", rope_theta: 1_000_000 },
+      sliding_attention: { rope_type: "default", rope_theta: 10_000 },
+    });
+    await model.close();
+  });
+
+  it("ends a reply at the turn end that the chat template writes", async () => {
+    const model = await openGguf(`${folder}qwen3.gguf`);
+    expect(model.generationConfig).toEqual({ eos_token_id: 2, pad_token_id: 0 });
+    await model.close();
+  });
+});

@@ -1,0 +1,140 @@
+import { basename, dirname, join } from "node:path";
+import { LlamaGymError } from "../../../core/errors.js";
+import { corruptFileError } from "../file-errors.js";
+import type { JsonObject } from "../json-file.js";
+import { FileSource } from "../file-source.js";
+import type { WeightFile } from "../weight-file.js";
+import { getGgufArchitecture, ggufArchitectureNames } from "./gguf-architectures.js";
+import { buildGgufConfig, readGgufSizes } from "./gguf-config.js";
+import { GgufFields } from "./gguf-fields.js";
+import { buildGenerationConfig } from "./generation-config.js";
+import { readGgufHeader, type GgufHeader, type GgufMetadata, type GgufTensor } from "./gguf-header.js";
+import { mapTensorNames } from "./map-tensor-names.js";
+import type { RopeSource } from "./rope-parameters.js";
+import { buildGgufTokenizer, type TokenizerFiles } from "./tokenizer/gguf-tokenizer.js";
+import { GgufWeights } from "./gguf-weights.js";
+
+/** A GGUF model, seen as the Hugging Face folder that it was made from. */
+export interface GgufModel {
+  readonly path: string;
+  /** What `config.json` would hold. */
+  readonly config: JsonObject;
+  /** What `generation_config.json` would hold: the tokens that end a reply, and sampling settings where the file has them. */
+  readonly generationConfig: JsonObject;
+  /** Everything that the file says about itself, under GGUF's own keys. */
+  readonly metadata: GgufMetadata;
+  /** The tensors under their Hugging Face names. */
+  readonly weights: WeightFile;
+  /** What `tokenizer.json` and `tokenizer_config.json` would hold. Throws TOKENIZER_UNSUPPORTED, FILE_CORRUPT. */
+  tokenizer(): TokenizerFiles;
+  close(): Promise<void>;
+}
+
+/** A file, or the parts of one that was split, opened. */
+interface GgufParts {
+  readonly metadata: GgufMetadata;
+  readonly tensors: ReadonlyMap<string, GgufTensor>;
+  readonly sources: readonly FileSource[];
+  readonly getSource: (tensorName: string) => FileSource;
+}
+
+/**
+ * Opens a GGUF file (or the first part of a split one, `...-00001-of-00003.gguf`) as a Hugging Face model.
+ * Throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED, MODEL_UNSUPPORTED.
+ */
+export async function openGguf(path: string): Promise<GgufModel> {
+  const parts = await openParts(path);
+  try {
+    return await createModel(path, parts);
+  } catch (error) {
+    await Promise.all(parts.sources.map((source) => source.close()));
+    throw error;
+  }
+}
+
+async function createModel(path: string, { metadata, tensors, sources, getSource }: GgufParts): Promise<GgufModel> {
+  const fields = new GgufFields(path, metadata);
+  const architecture = getGgufArchitecture(fields.architecture);
+  if (architecture === undefined) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `The architecture "${fields.architecture}" of ${path} is not supported. ` +
+        `Supported in GGUF files: ${ggufArchitectureNames.join(", ")}.`,
+    );
+  }
+  const readRopeFactors = async (name: string): Promise<Float32Array | undefined> => {
+    const tensor = tensors.get(`${name}.weight`);
+    if (tensor === undefined) return undefined;
+    const view = { name, tensor, shape: tensor.shape };
+    return new GgufWeights(path, [view], getSource, []).readFloat32(name);
+  };
+  const rope: RopeFactors = {
+    frequencyFactors: await readRopeFactors("rope_freqs"),
+    longFactors: await readRopeFactors("rope_factors_long"),
+    shortFactors: await readRopeFactors("rope_factors_short"),
+  };
+  const views = mapTensorNames(architecture, readGgufSizes(fields, tensors), tensors);
+  const weights = new GgufWeights(path, views, getSource, sources);
+  let tokenizer: TokenizerFiles | undefined;
+  return {
+    path,
+    metadata,
+    weights,
+    config: buildGgufConfig({ fields, architecture, tensors, rope }),
+    generationConfig: buildGenerationConfig(fields),
+    tokenizer: () => (tokenizer ??= buildGgufTokenizer(path, metadata)),
+    close: () => weights.close(),
+  };
+}
+
+type RopeFactors = Pick<RopeSource, "frequencyFactors" | "longFactors" | "shortFactors">;
+
+async function openPart(path: string): Promise<{ source: FileSource; header: GgufHeader }> {
+  const source = await FileSource.open(path);
+  try {
+    return { source, header: await readGgufHeader(source) };
+  } catch (error) {
+    await source.close();
+    throw error;
+  }
+}
+
+async function openParts(path: string): Promise<GgufParts> {
+  const first = await openPart(path);
+  const sources = [first.source];
+  try {
+    const count = first.header.metadata.get("split.count");
+    const paths = typeof count === "number" && count > 1 ? listPartPaths(path, count) : undefined;
+    const tensors = new Map(first.header.tensors);
+    const sourceByTensor = new Map([...tensors.keys()].map((name) => [name, first.source]));
+    for (const partPath of paths?.slice(1) ?? []) {
+      const { source, header } = await openPart(partPath);
+      sources.push(source);
+      for (const [name, tensor] of header.tensors) {
+        if (tensors.has(name)) throw corruptFileError(partPath, `its tensor "${name}" stands in another part too`);
+        tensors.set(name, tensor);
+        sourceByTensor.set(name, source);
+      }
+    }
+    const getSource = (name: string): FileSource => sourceByTensor.get(name) ?? first.source;
+    return { metadata: first.header.metadata, tensors, sources, getSource };
+  } catch (error) {
+    await Promise.all(sources.map((source) => source.close()));
+    throw error;
+  }
+}
+
+/** The paths of all parts of a split file, of which the first must be given. */
+function listPartPaths(path: string, count: number): string[] {
+  const parts = /^(.*)-00001-of-(\d{5})\.gguf$/u.exec(basename(path));
+  if (parts === null || Number(parts[2]) !== count) {
+    throw new LlamaGymError(
+      "FORMAT_UNSUPPORTED",
+      `${path} is one of ${count} parts of a split GGUF file. Give the first part, whose name ends in ` +
+        `-00001-of-${String(count).padStart(5, "0")}.gguf.`,
+    );
+  }
+  return Array.from({ length: count }, (_, part) =>
+    join(dirname(path), `${parts[1]}-${String(part + 1).padStart(5, "0")}-of-${parts[2]}.gguf`),
+  );
+}

@@ -1,0 +1,88 @@
+import type { JsonObject } from "../../json-file.js";
+
+/** How a byte-level vocabulary cuts text before its merges apply, by the name in tokenizer.ggml.pre. */
+export interface PreTokenizer {
+  readonly normalizer: JsonObject | null;
+  /** `pre_tokenizer` of tokenizer.json. */
+  readonly steps: JsonObject;
+  /** Whether a piece that is a token as a whole is taken without merging. */
+  readonly ignoreMerges: boolean;
+  /** Whether the beginning-of-text token is added when the file does not say. */
+  readonly addsBos: boolean;
+}
+
+const contractionPattern = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+const otherPattern = " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+const cased = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]";
+const uncased = "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]";
+const createCasedWordPattern = (suffix: string): string =>
+  `[^\\r\\n\\p{L}\\p{N}]?${cased}*${uncased}+${suffix}|[^\\r\\n\\p{L}\\p{N}]?${cased}+${uncased}*${suffix}`;
+
+const llama3Pattern = `${contractionPattern}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|${otherPattern}`;
+const qwen2Pattern = `${contractionPattern}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|${otherPattern}`;
+const slashOtherPattern = " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+const tekkenPattern = `${createCasedWordPattern("")}|\\p{N}|${slashOtherPattern}`;
+const gpt4oPattern = `${createCasedWordPattern(`${contractionPattern}?`)}|\\p{N}{1,3}|${slashOtherPattern}`;
+
+function createByteLevel(useRegex: boolean): JsonObject {
+  return { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: useRegex };
+}
+
+function createSplit(pattern: string): JsonObject {
+  return { type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false };
+}
+
+function createSequence(...steps: JsonObject[]): JsonObject {
+  return { type: "Sequence", pretokenizers: steps };
+}
+
+// Of the numbers that are not digits (such as 1/2 as one character), "Digits" means all in Python and none in JavaScript.
+const digits = createSplit("\\p{N}");
+const nfc: JsonObject = { type: "NFC" };
+
+const defaults = { normalizer: null, ignoreMerges: false, addsBos: false };
+const gpt2: PreTokenizer = { ...defaults, steps: createByteLevel(true) };
+const starcoder: PreTokenizer = { ...defaults, steps: createSequence(digits, createByteLevel(true)) };
+const llama3: PreTokenizer = { ...defaults, steps: createSequence(createSplit(llama3Pattern), createByteLevel(false)) };
+const qwen2: PreTokenizer = { ...defaults, steps: createSequence(createSplit(qwen2Pattern), createByteLevel(false)) };
+const tekken: PreTokenizer = { ...defaults, steps: createSequence(createSplit(tekkenPattern), createByteLevel(false)) };
+const deepseekCoder: PreTokenizer = {
+  ...defaults,
+  steps: createSequence(
+    createSplit("[\\r\\n]"),
+    createSplit("\\s?\\p{L}+"),
+    createSplit("\\s?\\p{P}+"),
+    createSplit("[一-龥ࠀ-一가-퟿]+"),
+    digits,
+    createByteLevel(false),
+  ),
+};
+
+/** The names of tokenizer.ggml.pre, with those that mean the same side by side. */
+const preTokenizerGroups: readonly (readonly [readonly string[], PreTokenizer])[] = [
+  [["gpt-2", "gpt2", "default", "", "phi-2", "olmo", "mpt", "jais", "trillion", "exaone4", "granite-docling"], gpt2],
+  [["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"], starcoder],
+  [
+    ["llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"],
+    { ...llama3, ignoreMerges: true, addsBos: true },
+  ],
+  [["smaug-bpe", "dbrx", "chatglm-bpe", "glm4"], llama3],
+  [["qwen2", "megrez"], { ...qwen2, normalizer: nfc }],
+  [["deepseek-r1-qwen", "kormo", "f2llmv2", "stablelm2", "hunyuan", "solar-open"], qwen2],
+  [["tekken"], { ...tekken, ignoreMerges: true, addsBos: true }],
+  [
+    ["gpt-4o", "llama4", "kanana2"],
+    { ...defaults, steps: createSequence(createSplit(gpt4oPattern), createByteLevel(false)) },
+  ],
+  [["deepseek-coder"], deepseekCoder],
+];
+
+const byName = new Map(preTokenizerGroups.flatMap(([names, pre]) => names.map((name) => [name, pre] as const)));
+
+/** The names of tokenizer.ggml.pre that are known. */
+export const preTokenizerNames: readonly string[] = [...byName.keys()].filter((name) => name !== "");
+
+/** The pre-tokeniser of a name in tokenizer.ggml.pre (a missing name counts as "default"), or undefined. */
+export function findPreTokenizer(name: string): PreTokenizer | undefined {
+  return byName.get(name);
+}

@@ -1,0 +1,78 @@
+import { mkdir, open, readFile, rm, stat, utimes } from "node:fs/promises";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { getSystemErrorCode, toWriteError } from "../file-errors.js";
+
+const HEARTBEAT_INTERVAL_MS = 2000;
+const MIN_POLL_MS = 20;
+const MAX_POLL_MS = 250;
+/** A lock whose owner cannot be asked (another machine) and that stands untouched for so long is taken over. */
+const STALE_AFTER_MS = 60_000;
+
+/**
+ * Runs `work` unless what it makes is there already, while no other process does the same under this lock file, so that
+ * a file is fetched once. It is a courtesy, not a need: a download writes each byte at its place and checks the whole
+ * before it counts. The lock of a process that is gone is taken over. Throws FILE_WRITE_FAILED, and what `work` throws.
+ */
+export async function withLock(path: string, isDone: () => Promise<boolean>, work: () => Promise<void>): Promise<void> {
+  for (let poll = MIN_POLL_MS; !(await isDone()); poll = Math.min(2 * poll, MAX_POLL_MS)) {
+    if (await tryAcquire(path)) {
+      await withHeartbeat(path, async () => {
+        if (!(await isDone())) await work();
+      });
+    } else if (await isStale(path)) {
+      await rm(path, { force: true }).catch(() => undefined);
+    } else {
+      await sleep(poll);
+    }
+  }
+}
+
+async function withHeartbeat(path: string, work: () => Promise<void>): Promise<void> {
+  const heartbeat = setInterval(() => {
+    const now = new Date();
+    utimes(path, now, now).catch(() => undefined);
+  }, HEARTBEAT_INTERVAL_MS);
+  heartbeat.unref();
+  try {
+    await work();
+  } finally {
+    clearInterval(heartbeat);
+    await rm(path, { force: true }).catch(() => undefined);
+  }
+}
+
+async function tryAcquire(path: string): Promise<boolean> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const file = await open(path, "wx");
+    await file.writeFile(`${process.pid} ${hostname()}`).finally(() => file.close());
+    return true;
+  } catch (error) {
+    if (getSystemErrorCode(error) === "EEXIST") return false;
+    throw toWriteError(path, error);
+  }
+}
+
+async function isStale(path: string): Promise<boolean> {
+  try {
+    const [owner, status] = await Promise.all([readFile(path, "utf8"), stat(path)]);
+    const age = Date.now() - status.mtimeMs;
+    const [pid, host] = owner.split(" ");
+    // An owner that has not yet written its name is just starting.
+    if (host === undefined) return age > STALE_AFTER_MS;
+    return host === hostname() ? !isAlive(Number(pid)) : age > STALE_AFTER_MS;
+  } catch {
+    return false;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return getSystemErrorCode(error) === "EPERM";
+  }
+}

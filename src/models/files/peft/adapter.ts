@@ -1,0 +1,148 @@
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../../../core/errors.js";
+import { corruptFileError } from "../file-errors.js";
+import { readJson, writeJson } from "../json-file.js";
+import { SafetensorsFile, writeSafetensors } from "../safetensors/index.js";
+import {
+  ADAPTER_DEFAULTS,
+  formatAdapterConfig,
+  limitsTargetModules,
+  parseAdapterConfig,
+  type AdapterConfig,
+} from "./adapter-config.js";
+
+/** The names that PEFT gives the files of an adapter. */
+const ADAPTER_CONFIG_NAME = "adapter_config.json";
+const ADAPTER_WEIGHTS_NAME = "adapter_model.safetensors";
+
+/** What stands before a module's path in PEFT's tensor names. */
+const TENSOR_PREFIX = "base_model.model.";
+
+/** A tensor in memory. */
+export interface AdapterTensor {
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+/** An adapter as it stands on disk. */
+export interface Adapter {
+  readonly config: AdapterConfig;
+  /**
+   * By name without PEFT's prefix: `model.layers.0.self_attn.q_proj.lora_A.weight` [r, in], `....lora_B.weight` [out, r], of
+   * the embedding `....lora_embedding_A` and `B`, and the whole weights of `modulesToSave` under their own names.
+   */
+  readonly tensors: ReadonlyMap<string, AdapterTensor>;
+}
+
+/** Whether a folder holds a PEFT adapter. */
+export async function isAdapterFolder(folder: string): Promise<boolean> {
+  return access(join(folder, ADAPTER_CONFIG_NAME)).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * Reads a LoRA adapter that PEFT or `writeAdapter` saved.
+ * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, FORMAT_UNSUPPORTED.
+ * The weights of the base model that PEFT puts beside an adapter of the embedding or the output matrix are not read.
+ */
+export async function readAdapter(folder: string): Promise<Adapter> {
+  const configPath = join(folder, ADAPTER_CONFIG_NAME);
+  const json = await readJson(configPath);
+  const config = parseAdapterConfig(configPath, json);
+  const tensors = await readTensors(folder);
+  const modules = findAdaptedModules(join(folder, ADAPTER_WEIGHTS_NAME), tensors);
+  return { config: limitsTargetModules(json) ? { ...config, targetModules: modules } : config, tensors };
+}
+
+async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> {
+  const file = await openWeights(folder);
+  try {
+    const tensors = new Map<string, AdapterTensor>();
+    for (const { name, shape } of file.entries.values()) {
+      if (!name.startsWith(TENSOR_PREFIX))
+        throw corruptFileError(file.path, `its tensor "${name}" does not begin with "${TENSOR_PREFIX}"`);
+      if (/\.lora_(?:magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name)) {
+        throw new LlamaGymError(
+          "MODEL_UNSUPPORTED",
+          `${file.path} holds "${name}"; only plain LoRA (an A and a B) is supported.`,
+        );
+      }
+      if (name.includes(".base_layer.")) continue;
+      tensors.set(name.slice(TENSOR_PREFIX.length), { shape, data: await file.readFloat32(name) });
+    }
+    return tensors;
+  } finally {
+    await file.close();
+  }
+}
+
+async function openWeights(folder: string): Promise<SafetensorsFile> {
+  try {
+    return await SafetensorsFile.open(join(folder, ADAPTER_WEIGHTS_NAME));
+  } catch (error) {
+    const pickled = join(folder, "adapter_model.bin");
+    const onlyPickled = error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND" && (await exists(pickled));
+    if (!onlyPickled) throw error;
+    throw new LlamaGymError(
+      "FORMAT_UNSUPPORTED",
+      `${pickled} is a pickle. Load it in PEFT and save it again to get ${ADAPTER_WEIGHTS_NAME}.`,
+    );
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The paths of the modules with an A and a B that fit each other. Throws FILE_CORRUPT when one lacks the other. */
+function findAdaptedModules(path: string, tensors: ReadonlyMap<string, AdapterTensor>): string[] {
+  const modules: string[] = [];
+  for (const [name, { shape }] of tensors) {
+    const match = /^(?<module>.*)\.lora_(?<form>(?:embedding_)?)(?<letter>[AB])(?<end>(?:\.weight)?)$/u.exec(name);
+    if (match === null) continue;
+    const { module, form, letter, end } = match.groups!;
+    const counterpart = tensors.get(`${module}.lora_${form}${letter === "A" ? "B" : "A"}${end}`);
+    if (counterpart === undefined) throw corruptFileError(path, `it holds "${name}" without its counterpart`);
+    if (shape.length !== 2 || counterpart.shape.length !== 2) throw corruptFileError(path, `"${name}" is not a matrix`);
+    if (letter === "B") continue;
+    if (shape[0] !== counterpart.shape[1]) {
+      throw corruptFileError(path, `the ranks of A and B of "${module}" are ${shape[0]} and ${counterpart.shape[1]}`);
+    }
+    modules.push(module);
+  }
+  if (modules.length === 0) throw corruptFileError(path, "it holds no lora_A and lora_B");
+  return modules;
+}
+
+/** The ends of module paths, as PEFT writes them for "all-linear". */
+function getModuleSuffixes(modules: readonly string[]): string[] {
+  return [...new Set(modules.map((module) => module.slice(module.lastIndexOf(".") + 1)))].sort();
+}
+
+/**
+ * Saves a LoRA adapter as PEFT 0.21 does, for PEFT and `readAdapter` to open. Settings that are not given have PEFT's
+ * defaults; "all-linear" is written as the list of modules that it stands for. Throws FILE_WRITE_FAILED, FILE_CORRUPT for
+ * tensors that do not make an adapter.
+ */
+export async function writeAdapter(
+  folder: string,
+  config: Partial<AdapterConfig>,
+  tensors: ReadonlyMap<string, AdapterTensor>,
+): Promise<void> {
+  const weightsPath = join(folder, ADAPTER_WEIGHTS_NAME);
+  const modules = findAdaptedModules(weightsPath, tensors);
+  const fullConfig = { ...ADAPTER_DEFAULTS, ...config };
+  const targetModules =
+    fullConfig.targetModules === "all-linear" ? getModuleSuffixes(modules) : fullConfig.targetModules;
+  await writeSafetensors(
+    weightsPath,
+    [...tensors].map(([name, { shape, data }]) => ({ name: `${TENSOR_PREFIX}${name}`, shape, data })),
+  );
+  await writeJson(join(folder, ADAPTER_CONFIG_NAME), formatAdapterConfig({ ...fullConfig, targetModules }));
+}

@@ -1,0 +1,2 @@
+export { isAdapterFolder, readAdapter, writeAdapter, type Adapter, type AdapterTensor } from "./adapter.js";
+export type { AdapterConfig } from "./adapter-config.js";

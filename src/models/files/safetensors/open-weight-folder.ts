@@ -1,0 +1,122 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../../../core/errors.js";
+import { corruptFileError, toReadError } from "../file-errors.js";
+import { isJsonObject, readJson } from "../json-file.js";
+import { getEntry, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { SafetensorsFile } from "./safetensors-file.js";
+
+/** The names that Transformers gives a model's weights. */
+export const WEIGHTS_NAME = "model.safetensors";
+export const WEIGHTS_INDEX_NAME = "model.safetensors.index.json";
+
+/** The tensors of several safetensors files under one roof. */
+class ShardedWeights implements WeightFile {
+  readonly path: string;
+  readonly entries: ReadonlyMap<string, WeightEntry>;
+  private readonly shards: ReadonlyMap<string, SafetensorsFile>;
+
+  constructor(path: string, entries: ReadonlyMap<string, WeightEntry>, shards: ReadonlyMap<string, SafetensorsFile>) {
+    this.path = path;
+    this.entries = entries;
+    this.shards = shards;
+  }
+
+  private getShard(name: string): SafetensorsFile {
+    const { file } = getEntry(this.entries, name, this.path);
+    const shard = this.shards.get(file);
+    if (shard === undefined) throw new LlamaGymError("INVALID_STATE", `No open file holds the tensor "${name}".`);
+    return shard;
+  }
+
+  async readFloat32(name: string, target?: Float32Array): Promise<Float32Array> {
+    return this.getShard(name).readFloat32(name, target);
+  }
+
+  async readRaw(name: string): Promise<RawWeight> {
+    return this.getShard(name).readRaw(name);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.shards.values()].map((shard) => shard.close()));
+  }
+}
+
+/**
+ * Reads which file holds which tensor from a `model.safetensors.index.json`.
+ * Throws FILE_NOT_FOUND, and FILE_CORRUPT when a name leads out of the folder.
+ */
+export async function readWeightMap(indexPath: string): Promise<Map<string, string>> {
+  const { weight_map: weightMap } = await readJson(indexPath);
+  if (!isJsonObject(weightMap)) throw corruptFileError(indexPath, "it has no weight_map object");
+  const files = new Map<string, string>();
+  for (const [tensor, file] of Object.entries(weightMap)) {
+    if (typeof file !== "string" || !/^[^/\\]+\.safetensors$/u.test(file)) {
+      throw corruptFileError(
+        indexPath,
+        `it places the tensor "${tensor}" in ${JSON.stringify(file)}, not in a .safetensors file`,
+      );
+    }
+    files.set(tensor, file);
+  }
+  return files;
+}
+
+async function openShards(folder: string): Promise<WeightFile> {
+  const weightMap = await readWeightMap(join(folder, WEIGHTS_INDEX_NAME));
+  const shards = new Map<string, SafetensorsFile>();
+  try {
+    for (const name of new Set(weightMap.values())) {
+      const path = join(folder, name);
+      shards.set(path, await SafetensorsFile.open(path));
+    }
+    const entries = new Map<string, WeightEntry>();
+    for (const [tensor, name] of weightMap) {
+      const entry = shards.get(join(folder, name))?.entries.get(tensor);
+      if (entry === undefined) {
+        throw corruptFileError(
+          join(folder, WEIGHTS_INDEX_NAME),
+          `it places the tensor "${tensor}" in ${name}, which lacks it`,
+        );
+      }
+      entries.set(tensor, entry);
+    }
+    return new ShardedWeights(folder, entries, shards);
+  } catch (error) {
+    await Promise.all([...shards.values()].map((shard) => shard.close()));
+    throw error;
+  }
+}
+
+function noWeightsError(folder: string, names: readonly string[]): LlamaGymError {
+  const pickled = names.find((name) => /\.(bin|pt|pth|ckpt|h5|msgpack)$/u.test(name));
+  if (pickled !== undefined) {
+    return new LlamaGymError(
+      "FORMAT_UNSUPPORTED",
+      `${folder} holds its weights as ${pickled} only. Convert them to safetensors, for instance with Transformers: ` +
+        `AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder).`,
+    );
+  }
+  return new LlamaGymError(
+    "FILE_NOT_FOUND",
+    `${folder} holds no weights: expected ${WEIGHTS_NAME} or ${WEIGHTS_INDEX_NAME} with its shards.`,
+  );
+}
+
+/**
+ * Opens the weights of a Hugging Face model folder: shards by their index, `model.safetensors`, or the only safetensors
+ * file there is. Throws FILE_NOT_FOUND, FILE_CORRUPT, FORMAT_UNSUPPORTED.
+ */
+export async function openWeightFolder(folder: string): Promise<WeightFile> {
+  let names: string[];
+  try {
+    names = await readdir(folder);
+  } catch (error) {
+    throw toReadError(folder, error);
+  }
+  if (names.includes(WEIGHTS_INDEX_NAME)) return openShards(folder);
+  if (names.includes(WEIGHTS_NAME)) return SafetensorsFile.open(join(folder, WEIGHTS_NAME));
+  const others = names.filter((name) => name.endsWith(".safetensors") && !name.startsWith("adapter_"));
+  if (others.length === 1) return SafetensorsFile.open(join(folder, others[0]));
+  throw noWeightsError(folder, names);
+}

@@ -1,0 +1,60 @@
+import { FileSource } from "../file-source.js";
+import { getEntry, prepareFloat32Target, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { getWidenFunction } from "./dtypes.js";
+import { readSafetensorsHeader } from "./safetensors-header.js";
+
+/** One safetensors file, opened. */
+export class SafetensorsFile implements WeightFile {
+  readonly path: string;
+  readonly entries: ReadonlyMap<string, WeightEntry>;
+  /** The header's own strings, such as `{ format: "pt" }`. */
+  readonly metadata: Readonly<Record<string, string>>;
+  private readonly source: FileSource;
+
+  private constructor(
+    source: FileSource,
+    entries: ReadonlyMap<string, WeightEntry>,
+    metadata: Readonly<Record<string, string>>,
+  ) {
+    this.path = source.path;
+    this.source = source;
+    this.entries = entries;
+    this.metadata = metadata;
+  }
+
+  /** Opens a file and checks its header. Throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED. */
+  static async open(path: string): Promise<SafetensorsFile> {
+    const source = await FileSource.open(path);
+    try {
+      const { entries, metadata } = await readSafetensorsHeader(source);
+      return new SafetensorsFile(source, entries, metadata);
+    } catch (error) {
+      await source.close();
+      throw error;
+    }
+  }
+
+  async readFloat32(name: string, target?: Float32Array): Promise<Float32Array> {
+    const entry = getEntry(this.entries, name, this.path);
+    const widen = getWidenFunction(entry.dtype, name, this.path);
+    const result = prepareFloat32Target(entry, target);
+    if (widen === undefined) {
+      await this.source.read(new Uint8Array(result.buffer, result.byteOffset, result.byteLength), entry.offset);
+    } else if (result.length > 0) {
+      const bytesPerElement = entry.byteLength / result.length;
+      await this.source.stream(entry.offset, entry.byteLength, bytesPerElement, (bytes, elementsBefore) => {
+        widen(bytes, result.subarray(elementsBefore, elementsBefore + bytes.length / bytesPerElement));
+      });
+    }
+    return result;
+  }
+
+  async readRaw(name: string): Promise<RawWeight> {
+    const { dtype, shape, offset, byteLength } = getEntry(this.entries, name, this.path);
+    return { dtype, shape, bytes: await this.source.bytes(offset, byteLength), transposed: false };
+  }
+
+  async close(): Promise<void> {
+    await this.source.close();
+  }
+}

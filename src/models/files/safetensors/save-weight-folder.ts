@@ -1,0 +1,93 @@
+import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../../../core/errors.js";
+import { toWriteError } from "../file-errors.js";
+import { writeJson } from "../json-file.js";
+import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "./open-weight-folder.js";
+import { getSavedByteLength, writeSafetensors, type TensorToSave } from "./write-safetensors.js";
+import { countElements } from "../../../core/count-elements.js";
+
+/** The largest shard by default: what Transformers wrote until version 5, and what the hub handles well. */
+const MAX_SHARD_BYTES = 5e9;
+
+/** Deals tensors out to shards in their order; one that is larger than a shard gets a shard of its own. */
+function assignShards(tensors: readonly TensorToSave[], maxShardBytes: number): TensorToSave[][] {
+  const shards: TensorToSave[][] = [];
+  let remainingBytes = 0;
+  for (const tensor of tensors) {
+    const bytes = getSavedByteLength(tensor);
+    if (bytes > remainingBytes || shards.length === 0) {
+      shards.push([]);
+      remainingBytes = maxShardBytes;
+    }
+    shards[shards.length - 1].push(tensor);
+    remainingBytes -= bytes;
+  }
+  return shards.length === 0 ? [[]] : shards;
+}
+
+/**
+ * Saves a model's tensors in a folder as Transformers does: `model.safetensors`, or shards of at most `maxShardBytes`
+ * (5 GB by default) with their index. All files are written before the first takes its name; what an earlier save left
+ * behind is removed in the end. Throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
+ */
+export async function saveWeightFolder(
+  folder: string,
+  tensors: readonly TensorToSave[],
+  { maxShardBytes = MAX_SHARD_BYTES }: { maxShardBytes?: number } = {},
+): Promise<void> {
+  if (!(maxShardBytes > 0)) {
+    throw new LlamaGymError("INVALID_ARGUMENT", `maxShardBytes must be above 0, not ${maxShardBytes}.`);
+  }
+  let staging: string | undefined;
+  try {
+    await mkdir(folder, { recursive: true });
+    staging = await mkdtemp(join(folder, ".saving-"));
+    const names = await writeShards(staging, assignShards(tensors, maxShardBytes), tensors);
+    for (const name of names) await rename(join(staging, name), join(folder, name));
+    await removeStaleFiles(folder, new Set(names));
+  } catch (error) {
+    throw toWriteError(folder, error);
+  } finally {
+    if (staging !== undefined) await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** Writes the shards and, for more than one, their index, which comes last among the names that are given back. */
+async function writeShards(
+  folder: string,
+  shards: readonly (readonly TensorToSave[])[],
+  tensors: readonly TensorToSave[],
+): Promise<string[]> {
+  if (shards.length === 1) {
+    await writeSafetensors(join(folder, WEIGHTS_NAME), shards[0]);
+    return [WEIGHTS_NAME];
+  }
+  const padShardNumber = (shard: number): string => String(shard).padStart(5, "0");
+  const names: string[] = [];
+  const weightMap: Record<string, string> = {};
+  for (const [index, shard] of shards.entries()) {
+    const name = `model-${padShardNumber(index + 1)}-of-${padShardNumber(shards.length)}.safetensors`;
+    await writeSafetensors(join(folder, name), shard);
+    for (const tensor of shard) weightMap[tensor.name] = name;
+    names.push(name);
+  }
+  const metadata = {
+    total_parameters: tensors.reduce((sum, { shape }) => sum + countElements(shape), 0),
+    total_size: tensors.reduce((sum, tensor) => sum + getSavedByteLength(tensor), 0),
+  };
+  await writeJson(join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: sortByName(weightMap) });
+  return [...names, WEIGHTS_INDEX_NAME];
+}
+
+function sortByName(weightMap: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(weightMap).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Removes a model's weight files that are not in `kept`, so that a loader does not find an older save. */
+async function removeStaleFiles(folder: string, currentFiles: ReadonlySet<string>): Promise<void> {
+  const weightFilePattern = /^model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?$/u;
+  for (const name of await readdir(folder)) {
+    if (weightFilePattern.test(name) && !currentFiles.has(name)) await rm(join(folder, name), { force: true });
+  }
+}

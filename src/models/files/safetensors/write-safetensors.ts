@@ -1,0 +1,121 @@
+import type { FileHandle } from "node:fs/promises";
+import { LlamaGymError } from "../../../core/errors.js";
+import { replaceFileAtomic } from "../write-file-atomic.js";
+import { float32ToBfloat16, float32ToFloat16 } from "../float16.js";
+import { countElements } from "../../../core/count-elements.js";
+
+/** The types in which tensors are saved. */
+export type SavedDtype = "F32" | "F16" | "BF16" | "I32";
+
+/** A tensor to save. */
+export interface TensorToSave {
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** How the numbers are stored; F32 when not given. F16 and BF16 are rounded to nearest, ties to even. */
+  readonly dtype?: SavedDtype;
+  /** The numbers, row after row, or a function that gives them when their turn comes, so that one is held at a time. */
+  readonly data: TensorData | (() => TensorData | Promise<TensorData>);
+}
+
+type TensorData = Float32Array | Int32Array;
+
+const savedDtypeBytes: Readonly<Record<SavedDtype, number>> = { F32: 4, I32: 4, F16: 2, BF16: 2 };
+
+/** How many elements are rounded to 16 bits at a time. */
+const CHUNK_ELEMENTS = 2 ** 19;
+
+/** The bytes that a tensor takes in the file. */
+export function getSavedByteLength(tensor: TensorToSave): number {
+  return countElements(tensor.shape) * savedDtypeBytes[tensor.dtype ?? "F32"];
+}
+
+interface TensorLayout {
+  readonly tensor: TensorToSave;
+  readonly dtype: SavedDtype;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** Wider types first, so that every tensor is aligned to its type; then by name. */
+function layOutTensors(tensors: readonly TensorToSave[]): TensorLayout[] {
+  const names = new Set<string>();
+  for (const { name } of tensors) {
+    if (names.has(name) || name === "__metadata__") {
+      throw new LlamaGymError("INVALID_ARGUMENT", `Two tensors to save are named "${name}", or the name is reserved.`);
+    }
+    names.add(name);
+  }
+  const width = (tensor: TensorToSave): number => savedDtypeBytes[tensor.dtype ?? "F32"];
+  const sortedTensors = [...tensors].sort((a, b) => width(b) - width(a) || (a.name < b.name ? -1 : 1));
+  let position = 0;
+  return sortedTensors.map((tensor) => {
+    const begin = position;
+    position += getSavedByteLength(tensor);
+    return { tensor, dtype: tensor.dtype ?? "F32", begin, end: position };
+  });
+}
+
+/** The 8 bytes of length and the JSON, padded with spaces so that the data start at a multiple of 8. */
+function encodeHeader(layouts: readonly TensorLayout[], metadata: Readonly<Record<string, string>>): Uint8Array {
+  const fields: [string, unknown][] = [["__metadata__", metadata]];
+  for (const { tensor, dtype, begin, end } of layouts) {
+    fields.push([tensor.name, { dtype, shape: tensor.shape, data_offsets: [begin, end] }]);
+  }
+  const json = new TextEncoder().encode(JSON.stringify(Object.fromEntries(fields)));
+  const length = Math.ceil(json.length / 8) * 8;
+  const bytes = new Uint8Array(8 + length).fill(0x20);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(length), true);
+  bytes.set(json, 8);
+  return bytes;
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  let written = 0;
+  while (written < bytes.length) {
+    const { bytesWritten } = await file.write(bytes, written, Math.min(bytes.length - written, 2 ** 30));
+    written += bytesWritten;
+  }
+}
+
+async function writeTensor(file: FileHandle, { tensor, dtype }: TensorLayout): Promise<void> {
+  const data = typeof tensor.data === "function" ? await tensor.data() : tensor.data;
+  const elements = countElements(tensor.shape);
+  if (data.length !== elements) {
+    throw new LlamaGymError(
+      "SHAPE_MISMATCH",
+      `Tensor "${tensor.name}" [${tensor.shape.join(", ")}] needs ${elements} numbers, but ${data.length} were given.`,
+    );
+  }
+  if ((dtype === "I32") !== data instanceof Int32Array) {
+    const given = data instanceof Int32Array ? "Int32Array" : "Float32Array";
+    throw new LlamaGymError("INVALID_ARGUMENT", `Tensor "${tensor.name}" cannot be saved as ${dtype} from ${given}.`);
+  }
+  if (data instanceof Int32Array || dtype === "F32") {
+    await writeAll(file, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    return;
+  }
+  const round = dtype === "BF16" ? float32ToBfloat16 : float32ToFloat16;
+  const chunk = new Uint16Array(Math.min(elements, CHUNK_ELEMENTS));
+  for (let start = 0; start < elements; start += chunk.length) {
+    const piece = data.subarray(start, start + chunk.length);
+    round(piece, chunk);
+    await writeAll(file, new Uint8Array(chunk.buffer, 0, piece.length * 2));
+  }
+}
+
+/**
+ * Writes tensors as a safetensors file, one at a time; the file appears under its name when it is whole.
+ * `metadata` defaults to `{ format: "pt" }`, which Transformers and PEFT ask for.
+ * Throws FILE_WRITE_FAILED, SHAPE_MISMATCH and INVALID_ARGUMENT.
+ */
+export async function writeSafetensors(
+  path: string,
+  tensors: readonly TensorToSave[],
+  { metadata = { format: "pt" } }: { metadata?: Readonly<Record<string, string>> } = {},
+): Promise<void> {
+  const layouts = layOutTensors(tensors);
+  await replaceFileAtomic(path, async (file) => {
+    await writeAll(file, encodeHeader(layouts, metadata));
+    for (const tensor of layouts) await writeTensor(file, tensor);
+  });
+}

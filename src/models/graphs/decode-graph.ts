@@ -1,0 +1,94 @@
+import {
+  concat,
+  gatherRows,
+  input,
+  mul,
+  mulDims,
+  reshape,
+  positiveDim,
+  softmax,
+  dim,
+  type Node,
+} from "../../engine/graph/index.js";
+import { attend, getAttentionShape, padHeads, unpadHeads } from "../../engine/nn/attention.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { decoder } from "../../engine/nn/decoder.js";
+import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
+import { attentionBias } from "../../engine/nn/attention-mask.js";
+import { vocabularyLogits } from "./policy-nodes.js";
+import { positionInputs } from "./sequence-graph.js";
+
+/**
+ * One step of decoding, or the reading of many prompt tokens at once: new tokens attend to a prefix shared by all rows, to
+ * what each row's cache holds, and to one another.
+ * Inputs beside the tokens: prefix_key_i and prefix_value_i [1, heads, prefix, width], cache_key_i and cache_value_i
+ * [1, heads, rows, capacity, width], positions of each; "select" names the flat tokens whose scores are wanted.
+ * Outputs: key_i and value_i [tokens, heads * width] of the new tokens, and for the selected tokens logits, plain
+ * probabilities and probabilities at a temperature, each [selected, vocabulary], and what `valuesOf` reads in their hidden
+ * states [selected, hidden]: values [selected].
+ */
+export function decodeGraph(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  computeValues: (hidden: Node) => Node | undefined = () => undefined,
+): Record<string, Node> {
+  const { heads, keyValueHeads, headDim } = config;
+  const [tokens, rows, rowTokens, prefix, capacity] = ["tokens", "rows", "row_tokens", "prefix", "capacity"].map(
+    positiveDim,
+  );
+  const selected = dim("selected");
+  const padIndexInputs = (name: string, count: number) => ({
+    indices: input(`${name}_slots`, "int32", [mulDims(count, rows, rowTokens)]),
+    inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, count)]),
+  });
+  const queryPadIndex = padIndexInputs("query", heads);
+  const keyPadIndex = padIndexInputs("key", keyValueHeads);
+  const rowPositions = input("row_positions", "int32", [1, rows, rowTokens]);
+  const prefixPositions = input("prefix_positions", "int32", [1, 1, prefix]);
+  const cachePositions = input("cache_positions", "int32", [1, rows, capacity]);
+  const outputs: Record<string, Node> = {};
+
+  const hidden = decoder(
+    config,
+    scope,
+    input("tokens", "int32", [tokens]),
+    positionInputs(config, tokens),
+    (q, k, v, layer, index) => {
+      outputs[`key_${index}`] = k;
+      outputs[`value_${index}`] = v;
+      const padNewTokens = (x: Node) =>
+        reshape(padHeads(x, keyValueHeads, headDim, keyPadIndex), [1, keyValueHeads, rows, rowTokens, headDim]);
+      const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
+      const cached = (kind: string) =>
+        input(`cache_${kind}_${index}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
+      const blocks = [
+        { keys: shared("key"), values: shared("value"), isShared: true },
+        { keys: cached("key"), values: cached("value"), isShared: false },
+        { keys: padNewTokens(k), values: padNewTokens(v), isShared: false },
+      ];
+      const bias = concat(
+        [prefixPositions, cachePositions, rowPositions].map((keys) => attentionBias(rowPositions, keys, layer.window)),
+        -1,
+      );
+      const attended = attend(
+        padHeads(q, heads, headDim, queryPadIndex),
+        blocks,
+        bias,
+        { groups: 1, rows, tokens: rowTokens },
+        getAttentionShape(config, layer),
+      );
+      return unpadHeads(attended, heads, headDim, tokens, queryPadIndex);
+    },
+  );
+
+  const selectedHidden = gatherRows(hidden, input("select", "int32", [selected]));
+  const logits = vocabularyLogits(config, scope, selectedHidden);
+  const values = computeValues(selectedHidden);
+  return {
+    ...outputs,
+    ...(values === undefined ? {} : { values }),
+    logits,
+    plain: softmax(logits),
+    tempered: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),
+  };
+}

@@ -1,0 +1,111 @@
+import {
+  add,
+  MASKED_LOGIT,
+  exp,
+  gatherRows,
+  input,
+  logSoftmax,
+  matmul,
+  mul,
+  neg,
+  pick,
+  reduceSum,
+  dim,
+  tanh,
+  tokenLogProbs,
+  where,
+  type Dim,
+  type Node,
+  type AllowedTokenSets,
+} from "../../engine/graph/index.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
+
+/** What a loss is written with: one entry for each chosen token of the batch, in the order in which they were chosen. */
+export interface PolicyNodes {
+  /** How many tokens were chosen; the first dimension of everything here and of a loss's own inputs. */
+  readonly selected: Dim;
+  /** Log-probability of each chosen token given the tokens before it: [selected]. */
+  readonly logProbs: Node;
+  /** Entropy in nats of the distribution that each chosen token came from: [selected]; undefined unless asked for. */
+  readonly entropy: Node | undefined;
+  /** Final hidden state that predicts each chosen token: [selected, width]. */
+  readonly hidden: Node;
+  /** Value of the state before each chosen token: [selected]; undefined for a model without a value head. */
+  readonly values: Node | undefined;
+}
+
+export type EntropyMode = "none" | "value" | "gradient";
+
+export interface PolicyOptions {
+  readonly entropy: EntropyMode;
+  /** Whether the output matrix or an adapter of it is trained; then all logits are kept for the gradient. */
+  readonly isHeadTrained: boolean;
+  /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_of"; default false. */
+  readonly withAllowedTokens?: boolean;
+  /** The value head, where the model has one. */
+  readonly valueHead?: (hidden: Node) => Node | undefined;
+}
+
+/** Raw scores of the vocabulary [rows, vocabulary] from final hidden states [rows, width]. */
+export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: ParameterScope, hidden: Node): Node {
+  const adapterLogits = scope.applyHeadAdapter(hidden);
+  const bias = names.headBias === undefined ? undefined : scope.tensor(names.headBias);
+  const baseLogits = matmul(hidden, scope.tensor(names.head), { transposeB: true });
+  const logits = [adapterLogits, bias].reduce<Node>(
+    (sum, term) => (term === undefined ? sum : add(sum, term)),
+    baseLogits,
+  );
+  return logitSoftcap === undefined ? logits : mul(tanh(mul(logits, 1 / logitSoftcap)), logitSoftcap);
+}
+
+/**
+ * Log-probabilities of the tokens named by the inputs "select" (the number of the state that predicts each) and "targets", under the
+ * policy at the input "inverse_temperature". With a frozen output matrix nothing of size [selected, vocabulary] is kept.
+ */
+export function policyNodes(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  allHidden: Node,
+  { entropy, isHeadTrained, withAllowedTokens = false, valueHead: computeValues = () => undefined }: PolicyOptions,
+): PolicyNodes {
+  const selected = dim("selected");
+  const hidden = gatherRows(allHidden, input("select", "int32", [selected]));
+  const targets = input("targets", "int32", [selected]);
+  const inverseTemperature = input("inverse_temperature", "float32", []);
+  const values = computeValues(hidden);
+  const allowedTokens: AllowedTokenSets | undefined = withAllowedTokens
+    ? {
+        sets: input("token_sets", "bool", [dim("token_sets"), config.vocabSize]),
+        setOf: input("set_of", "int32", [selected]),
+      }
+    : undefined;
+  const { head, headBias } = config.names;
+  if (!isHeadTrained) {
+    const bias = headBias === undefined ? undefined : scope.tensor(headBias);
+    const result = tokenLogProbs({
+      hidden,
+      head: scope.tensor(head),
+      bias,
+      targets,
+      inverseTemperature,
+      softcap: config.logitSoftcap,
+      allowedTokens,
+      entropy,
+    });
+    return { selected, hidden, values, ...result };
+  }
+  const logits = mul(vocabularyLogits(config, scope, hidden), inverseTemperature);
+  const allLogProbs = logSoftmax(
+    allowedTokens === undefined
+      ? logits
+      : where(gatherRows(allowedTokens.sets, allowedTokens.setOf), logits, MASKED_LOGIT),
+  );
+  return {
+    selected,
+    hidden,
+    values,
+    logProbs: pick(allLogProbs, targets),
+    entropy: entropy === "none" ? undefined : neg(reduceSum(mul(exp(allLogProbs), allLogProbs), [1])),
+  };
+}

@@ -1,0 +1,163 @@
+import {
+  addDims,
+  concat,
+  expand,
+  gatherRows,
+  input,
+  mulDims,
+  reshape,
+  gatherRowsWithInverse,
+  positiveDim,
+  split,
+  type Dim,
+  type Node,
+} from "../../engine/graph/index.js";
+import {
+  attend,
+  getAttentionShape,
+  padHeads,
+  unpadHeads,
+  type PadIndex,
+  type KeyValueBlock,
+  type PaddedShape,
+} from "../../engine/nn/attention.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { decoder, type PositionInputs, type TokenSelection } from "../../engine/nn/decoder.js";
+import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
+import { attentionBias } from "../../engine/nn/attention-mask.js";
+
+/** Inputs that say where each token stands, the same for every graph of a model. */
+export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInputs {
+  return {
+    ropes: config.ropes.map(({ rotaryDim }, i) => ({
+      cos: input(`cos_${i}`, "float32", [tokens, rotaryDim / 2]),
+      sin: input(`sin_${i}`, "float32", [tokens, rotaryDim / 2]),
+    })),
+    ids: config.names.positions === undefined ? undefined : input("positions", "int32", [tokens]),
+  };
+}
+
+interface SequenceGraphOptions {
+  /** Without prefixes in the batch the graph is shorter. */
+  readonly withPrefix: boolean;
+  /** Whose final states are given: all tokens', [tokens, width], or those that `PackedBatch.read` names, [reads, width]. */
+  readonly states: "all" | "read";
+}
+
+/** Tokens that ask together, and where each stands: [groups, rows, tokens]. */
+interface QueryBlock {
+  readonly shape: PaddedShape;
+  readonly positions: Node;
+}
+
+/** Keys and values, and where each of them stands: [groups, rows or 1, keys]. */
+interface KeyBlock extends KeyValueBlock {
+  readonly positions: Node;
+}
+
+/**
+ * Final hidden states of whole sequences, as packSequences lays them out: groups of rows behind a prefix that is computed once,
+ * and what all prefixes begin with, the root, computed once for all groups.
+ */
+export function sequenceGraph(
+  config: DecoderConfig,
+  scope: ParameterScope,
+  { withPrefix, states }: SequenceGraphOptions,
+): Node {
+  const { heads, keyValueHeads, headDim } = config;
+  const [tokens, groups, rows] = ["tokens", "groups", "rows"].map(positiveDim);
+  const createBlock = (name: string, shape: PaddedShape): QueryBlock => ({
+    shape,
+    positions: input(`${name}_positions`, "int32", [shape.groups, shape.rows, shape.tokens]),
+  });
+  const commonPrefix = createBlock("root", { groups: 1, rows: 1, tokens: positiveDim("root_tokens") });
+  const prefixes = createBlock("prefix", { groups, rows: 1, tokens: positiveDim("prefix_tokens") });
+  const rowBlock = createBlock("row", { groups, rows, tokens: positiveDim("row_tokens") });
+  const blocks = withPrefix ? [commonPrefix, prefixes, rowBlock] : [rowBlock];
+  const paddedCounts = (headCount: number) =>
+    blocks.map(({ shape }) => mulDims(shape.groups, shape.rows, headCount, shape.tokens));
+  const padIndexInputs = (name: string, headCount: number): PadIndex => ({
+    indices: input(`${name}_slots`, "int32", [addDims(...paddedCounts(headCount))]),
+    inverse: input(`${name}_inverse`, "int32", [mulDims(tokens, headCount)]),
+  });
+  const queryPadIndex = padIndexInputs("query", heads);
+  const keyPadIndex = padIndexInputs("key", keyValueHeads);
+  const padIntoBlocks = (x: Node, headCount: number, padIndex: PadIndex): Node[] =>
+    split(padHeads(x, headCount, headDim, padIndex), 0, paddedCounts(headCount));
+  /** What stands before the rows of each group. */
+  const appendToCommonPrefix = (fromCommonPrefix: Node, fromPrefixes: Node): Node =>
+    concat([expand(fromCommonPrefix, [groups, ...fromCommonPrefix.shape.slice(1)]), fromPrefixes], 2);
+  const positionsBeforeRows = appendToCommonPrefix(commonPrefix.positions, prefixes.positions);
+
+  const positions = positionInputs(config, tokens);
+  const selection = states === "read" ? selectTokens(positions, tokens) : undefined;
+  /** Those that ask in the last layer, where only some do. */
+  const selectedBlock = createBlock("read", { groups, rows, tokens: positiveDim("row_reads") });
+  const selectedCount = positiveDim("reads");
+  const selectedPadIndex: PadIndex = {
+    indices: input("read_slots", "int32", [mulDims(groups, rows, heads, selectedBlock.shape.tokens)]),
+    inverse: input("read_inverse", "int32", [mulDims(selectedCount, heads)]),
+  };
+
+  return decoder(
+    config,
+    scope,
+    input("tokens", "int32", [tokens]),
+    positions,
+    (q, k, v, layer, index) => {
+      const attendBlock = (queries: Node, queryBlock: QueryBlock, keyBlocks: readonly KeyBlock[]): Node => {
+        const biases = keyBlocks.map((each) => attentionBias(queryBlock.positions, each.positions, layer.window));
+        return attend(queries, keyBlocks, concat(biases, -1), queryBlock.shape, getAttentionShape(config, layer));
+      };
+      const [keysByBlock, valuesByBlock] = [k, v].map((x) => padIntoBlocks(x, keyValueHeads, keyPadIndex));
+      const createKeyBlock = (
+        select: (blocks: readonly Node[]) => Node,
+        positions: Node,
+        isShared: boolean,
+      ): KeyBlock => ({
+        keys: select(keysByBlock),
+        values: select(valuesByBlock),
+        positions,
+        isShared,
+      });
+      const fromCommonPrefix = ([x]: readonly Node[]) =>
+        reshape(x, [1, keyValueHeads, commonPrefix.shape.tokens, headDim]);
+      const fromPrefixes = ([, x]: readonly Node[]) =>
+        reshape(x, [groups, keyValueHeads, prefixes.shape.tokens, headDim]);
+      const fromRows = (each: readonly Node[]) =>
+        reshape(each.at(-1)!, [groups, keyValueHeads, rows, rowBlock.shape.tokens, headDim]);
+      const beforeRows = (each: readonly Node[]) => appendToCommonPrefix(fromCommonPrefix(each), fromPrefixes(each));
+      // The root sees itself; a prefix what stands before the rows, which is itself behind the root; rows that and themselves.
+      const shared = withPrefix
+        ? [
+            createKeyBlock(fromCommonPrefix, commonPrefix.positions, true),
+            createKeyBlock(beforeRows, positionsBeforeRows, true),
+          ]
+        : [];
+      const visibleToRows = [...shared.slice(1), createKeyBlock(fromRows, rowBlock.positions, false)];
+      if (selection !== undefined && index === config.layers.length - 1) {
+        const attended = attendBlock(padHeads(q, heads, headDim, selectedPadIndex), selectedBlock, visibleToRows);
+        return unpadHeads(attended, heads, headDim, selectedCount, selectedPadIndex);
+      }
+      const visibleToBlocks = [...shared.map((each) => [each]), visibleToRows];
+      const attended = padIntoBlocks(q, heads, queryPadIndex).map((queries, i) =>
+        attendBlock(queries, blocks[i], visibleToBlocks[i]),
+      );
+      return unpadHeads(concat(attended, 0), heads, headDim, tokens, queryPadIndex);
+    },
+    selection,
+  );
+}
+
+/** The inputs that say which tokens are read; see `PackedBatch.read`. */
+function selectTokens(positions: PositionInputs, tokens: Dim): TokenSelection {
+  const ids = input("read_tokens", "int32", [positiveDim("reads")]);
+  const inverse = input("read_tokens_inverse", "int32", [tokens]);
+  return {
+    select: (x) => gatherRowsWithInverse(x, ids, inverse),
+    positions: {
+      ropes: positions.ropes.map(({ cos, sin }) => ({ cos: gatherRows(cos, ids), sin: gatherRows(sin, ids) })),
+      ids: undefined,
+    },
+  };
+}

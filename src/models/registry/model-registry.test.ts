@@ -1,0 +1,132 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { parseModelConfig } from "../architectures/index.js";
+import { countParameters, estimateModelMemory, usesPackedWeights } from "../weights/estimate-model-memory.js";
+import { modelList } from "./model-list.js";
+import { findModel, registeredModels, registerModel } from "./model-registry.js";
+
+describe("the list of models", () => {
+  it.each(modelList.map((entry) => [entry.id, entry] as const))(
+    "has the parameters of its network: %s",
+    (_id, entry) => {
+      const count = countParameters(parseModelConfig(entry.config, entry.id));
+      // Model cards round; 1 B for Gemma 3 is 999.9 M, 1.1 B for TinyLlama 1100.05 M.
+      expect(Math.abs(count / entry.parameters - 1)).toBeLessThan(0.005);
+    },
+  );
+
+  it("is the one of docs/models.md", async () => {
+    const page = await readFile(new URL("../../../docs/models.md", import.meta.url), "utf8");
+    expect(modelList.filter(({ id }) => !page.includes(`\`${id}\``))).toEqual([]);
+  });
+
+  it("names each once", () => {
+    expect(new Set(modelList.map(({ id }) => id)).size).toBe(modelList.length);
+  });
+});
+
+describe("memory", () => {
+  const smol = parseModelConfig(
+    modelList.find(({ id }) => id === "HuggingFaceTB/SmolLM2-135M-Instruct")!.config,
+    "config.json",
+  );
+
+  const [llama360, large, llama1b] = [
+    {
+      hidden_size: 960,
+      intermediate_size: 2560,
+      num_hidden_layers: 32,
+      num_attention_heads: 15,
+      num_key_value_heads: 5,
+      vocab_size: 49152,
+    },
+    {
+      hidden_size: 640,
+      intermediate_size: 2048,
+      num_hidden_layers: 12,
+      num_attention_heads: 8,
+      num_key_value_heads: 2,
+      vocab_size: 262144,
+    },
+    {
+      hidden_size: 2048,
+      intermediate_size: 5632,
+      num_hidden_layers: 22,
+      num_attention_heads: 32,
+      num_key_value_heads: 4,
+      vocab_size: 49152,
+      tie_word_embeddings: false,
+    },
+  ].map((sizes) => parseModelConfig({ model_type: "llama", tie_word_embeddings: true, ...sizes }, "config.json"));
+
+  // Peaks that were measured, in MB, with SmolLM2-135M, and with llamas of 362 million, of 227 million with a large vocabulary, and of 1.2 billion parameters.
+  it.each([
+    ["SmolLM2-135M", smol, { use: "play" }, 811],
+    ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, packed: true }, 3410],
+    ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, bits: 4, packed: true }, 1850],
+    ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, bits: 4 }, 1620],
+    ["362 M", llama360, { use: "train", maxTokens: 512, packed: true }, 7230],
+    ["362 M", llama360, { use: "train", maxTokens: 512 }, 4390],
+    ["362 M", llama360, { use: "train", maxTokens: 512, bits: 8 }, 2350],
+    ["362 M", llama360, { use: "train", maxTokens: 512, bits: 4 }, 2340],
+    ["large vocabulary", large, { use: "train", maxTokens: 512, packed: true }, 4800],
+    ["large vocabulary", large, { use: "train", maxTokens: 512 }, 3020],
+    ["large vocabulary", large, { use: "train", maxTokens: 512, bits: 8 }, 2820],
+    ["1.2 B", llama1b, { use: "train", maxTokens: 512 }, 10_530],
+  ] as const)("is near what was measured: %s, %o", (_name, network, use, measured) => {
+    expect(Math.abs(estimateModelMemory(network, use) / (measured * 1e6) - 1)).toBeLessThan(0.15);
+  });
+
+  it("is less without packed weights, which a machine with room for them has", () => {
+    const needed = estimateModelMemory(smol, { use: "train", packed: true });
+    expect(needed).toBeGreaterThan(estimateModelMemory(smol, { use: "train" }));
+    expect(usesPackedWeights(smol, 32, 2 * needed)).toBe(true);
+    expect(usesPackedWeights(smol, 32, 1.9 * needed)).toBe(false);
+    expect(usesPackedWeights(smol, 8, 100 * needed)).toBe(false);
+  });
+
+  it("is less in fewer bits, more for training, and grows with the tokens of a pass", () => {
+    for (const { estimateMemory: memory } of registeredModels()) {
+      expect(memory({ bits: 4 })).toBeLessThan(memory({ bits: 8 }));
+      expect(memory({ use: "train", bits: 8 })).toBeLessThan(memory({ use: "train" }));
+      expect(memory({ use: "train" })).toBeGreaterThan(memory({ use: "play" }));
+      expect(memory({ use: "train", maxTokens: 1024 })).toBeGreaterThan(memory({ use: "train", maxTokens: 512 }));
+    }
+  });
+});
+
+describe("findModel", () => {
+  it("knows the listed ones, whatever the case and the file", () => {
+    expect(findModel("tinyllama/tinyllama-1.1b-chat-v1.0")!.model.id).toBe("TinyLlama/TinyLlama-1.1B-Chat-v1.0");
+    expect(findModel("HuggingFaceTB/SmolLM2-135M-Instruct:model.gguf")!.similarTo).toBeUndefined();
+  });
+
+  it("takes another for the nearest of its family, with the size that its name tells", () => {
+    const { model, similarTo } = findModel("somebody/Qwen3-8B-Tuned")!;
+    expect([similarTo, model.parameters, model.defaults.replyPrefix]).toEqual([
+      "Qwen/Qwen3-4B",
+      8e9,
+      "<think>\n\n</think>\n\n",
+    ]);
+    expect(model.estimateMemory() / findModel("Qwen/Qwen3-4B")!.model.estimateMemory()).toBeCloseTo(8 / 4.022, 6);
+    expect(findModel("Qwen/Qwen3-30B-Instruct")!.model.defaults).toEqual({});
+    expect(findModel("HuggingFaceTB/SmolLM3-3B-Base")!.model.defaults).toEqual({});
+    expect(findModel("unsloth/Llama-3.2-1B")!.similarTo).toBe("meta-llama/Llama-3.2-1B-Instruct");
+    expect(findModel("nobody/nothing-3B")).toBeUndefined();
+  });
+
+  it("finds what a user added", () => {
+    const config = modelList[0].config;
+    registerModel({ id: "me/mine", parameters: 135e6, license: "MIT", config, defaults: { maxNewTokens: 4 } });
+    expect(findModel("me/mine")!.model).toMatchObject({
+      modelType: "llama",
+      license: "MIT",
+      defaults: { maxNewTokens: 4 },
+    });
+    expect(registeredModels().map(({ id }) => id)).toContain("me/mine");
+    expect(() => registerModel({ id: "me/bad", parameters: 1, license: "", config: { model_type: "mamba" } })).toThrow(
+      "mamba",
+    );
+    expect(() => registerModel({ id: "", parameters: 1, license: "", config })).toThrow("hub id");
+  });
+});

@@ -1,0 +1,64 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ForwardPass } from "../../test/parity/models/forward-pass.js";
+import { ModelFixture } from "../../test/parity/models/model-fixture.js";
+import { maxRelativeError } from "../../test/parity/parity-report.js";
+import { CausalLM } from "./causal-lm.js";
+import { mergeAdapter } from "./adapters/merge-adapter.js";
+import { loadAdapter, saveModel } from "./save-model.js";
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "llamagym-saving-"));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+const fixtureFolder = (name: string) => fileURLToPath(new URL(`../../test/fixtures/models/${name}`, import.meta.url));
+
+async function logitsOf(model: CausalLM, fixture: ModelFixture): Promise<Float32Array> {
+  const forward = await ForwardPass.create(model);
+  const { logits } = await forward.run(fixture.rows);
+  await forward.release();
+  return logits;
+}
+
+describe("saveModel", () => {
+  // gpt2's files have bare names and mask buffers, qwen3's are tied and in bfloat16, gemma3's config has whole floats; gpt2_ends
+  // has adapters of an embedding and an output matrix that are one, which merged are two.
+  it.each(["gpt2", "qwen3", "gemma3", "gpt2_ends"])("gives %s back, adapted and merged", async (name) => {
+    const fixture = await ModelFixture.open(fixtureFolder(name));
+    const options = { device: "cpu", threads: 1 } as const;
+    const model = await CausalLM.open(fixtureFolder(name), options);
+    const adapted = await loadAdapter(model, join(fixtureFolder(name), "adapter"));
+    await saveModel(adapted, join(folder, name, "adapter"));
+    await saveModel(await mergeAdapter(adapted), join(folder, name, "merged"), { maxShardBytes: 10_000 });
+
+    const reloaded = await loadAdapter(model, join(folder, name, "adapter"));
+    const error = maxRelativeError(await logitsOf(reloaded, fixture), await fixture.readPerToken("adapter.logits"));
+    expect(error).toBeLessThan(1e-4);
+    const merged = await CausalLM.open(join(folder, name, "merged"), options);
+    const mergedError = maxRelativeError(await logitsOf(merged, fixture), await fixture.readPerToken("adapter.logits"));
+    expect(mergedError).toBeLessThan(1e-4);
+    expect(merged.weights.parameters.has("lm_head.weight")).toBe(name === "gpt2_ends");
+    await merged.close();
+    await model.close();
+    await fixture.close();
+  });
+
+  it("keeps the fraction of numbers that Transformers takes with one only", async () => {
+    const model = await CausalLM.open(fixtureFolder("gemma3"), { device: "cpu", threads: 1 });
+    await saveModel(model, join(folder, "plain"));
+    await model.close();
+    const text = await readFile(join(folder, "plain", "config.json"), "utf8");
+    expect(text).toContain('"final_logit_softcapping": 6.0,\n');
+    expect(text).toContain('"num_hidden_layers": 2,\n');
+    expect(JSON.parse(text)).toMatchObject({ final_logit_softcapping: 6, dtype: "float32" });
+  });
+});

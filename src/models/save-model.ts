@@ -1,0 +1,174 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../core/errors.js";
+import {
+  readAdapter,
+  readJsonIfExists,
+  saveWeightFolder,
+  SafetensorsFile,
+  writeAdapter,
+  writeFileAtomic,
+  writeJson,
+  writeSafetensors,
+  type JsonObject,
+  type TensorToSave,
+} from "./files/index.js";
+import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
+import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
+import type { CausalLM } from "./causal-lm.js";
+import { loraAName, loraBName, type LoraConfig } from "./adapters/lora-config.js";
+import { openModelSource } from "./weights/model-source.js";
+
+export interface SaveOptions {
+  /** How weights are stored; float32 by default, the type that the model computes in. */
+  readonly dtype?: "F32" | "F16" | "BF16";
+  /** What an adapter's file calls its base model: a hub id or a path. Default the path that the model was opened from. */
+  readonly baseModelName?: string;
+  /** A larger model is dealt out to several files. */
+  readonly maxShardBytes?: number;
+}
+
+/** The value head beside an adapter or a model: its tensors, and its kind and dropout. */
+const VALUE_HEAD_WEIGHTS = "value_head.safetensors";
+const VALUE_HEAD_CONFIG = "value_head.json";
+
+const TORCH_DTYPES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
+
+/**
+ * Saves a model as Transformers and PEFT would: of an adapted model the adapter alone (merge it first to save the whole), else
+ * config.json, generation_config.json and safetensors; a value head lies beside. Throws FILE_WRITE_FAILED.
+ */
+export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw new LlamaGymError("FILE_WRITE_FAILED", `The folder ${folder} cannot be made: ${String(error)}`, {
+      cause: error,
+    });
+  });
+  if (model.adapter === undefined) await saveWeights(model, folder, options);
+  else await saveAdapter(model, folder, options);
+  if (model.valueHead !== undefined) await saveValueHead(model, model.valueHead, folder);
+}
+
+async function saveWeights(
+  model: CausalLM,
+  folder: string,
+  { dtype = "F32", maxShardBytes }: SaveOptions,
+): Promise<void> {
+  const { config, generationConfig } = model.source;
+  const { torch_dtype: _, ...rest } = config;
+  await writeFileAtomic(join(folder, "config.json"), formatConfig({ ...rest, dtype: TORCH_DTYPES[dtype] }));
+  if (Object.keys(generationConfig).length > 0)
+    await writeJson(join(folder, "generation_config.json"), generationConfig);
+  const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
+    name,
+    shape,
+    dtype,
+    data: () => model.readWeight(name),
+  }));
+  await saveWeightFolder(folder, tensors, { maxShardBytes });
+}
+
+/** Fields that Transformers takes as floating-point numbers only: 8.0, but not 8. */
+const FLOAT_FIELD_PATTERN =
+  /^( *"(?:final_logit_softcapping|attn_logit_softcapping|initializer_range|rms_norm_eps|layer_norm_eps(?:ilon)?)": -?\d+)(,?)$/gm;
+
+/** A config.json; JavaScript writes whole numbers without a fraction, which Transformers refuses in some fields. */
+function formatConfig(config: JsonObject): string {
+  return `${JSON.stringify(config, null, 2).replace(FLOAT_FIELD_PATTERN, "$1.0$2")}\n`;
+}
+
+async function saveAdapter(
+  model: CausalLM,
+  folder: string,
+  { baseModelName = model.source.path }: SaveOptions,
+): Promise<void> {
+  const { config, modules } = model.adapter!;
+  const names = [...modules.values()].flatMap((lora) => [loraAName(lora), loraBName(lora)]);
+  await writeAdapter(
+    folder,
+    { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: baseModelName },
+    await readValues(model, names),
+  );
+}
+
+async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<void> {
+  const values = await readValues(model, getValueHeadShapes(model, config).keys());
+  await writeSafetensors(
+    join(folder, VALUE_HEAD_WEIGHTS),
+    [...values].map(([name, { shape, data }]) => ({ name, shape, data })),
+  );
+  await writeJson(join(folder, VALUE_HEAD_CONFIG), config);
+}
+
+async function readValues(model: CausalLM, names: Iterable<string>): Promise<ParameterValues> {
+  const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
+  for (const name of names)
+    values.set(name, { shape: model.parameters.shape(name), data: await model.parameters.read(name) });
+  return values;
+}
+
+/**
+ * The model with an adapter that this library or PEFT saved, and the value head that lies beside it, if there is one.
+ * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another model's.
+ */
+export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
+  const { config, tensors } = await readAdapter(folder);
+  if (config.modulesToSave.length > 0) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `modules_to_save ${JSON.stringify(config.modulesToSave)} in ${folder} is not supported: only low-rank adapters are.`,
+    );
+  }
+  const { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern } = config;
+  const lora: LoraConfig = { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern };
+  const head = await loadValueHead(folder);
+  return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
+}
+
+/**
+ * Puts back the trained values that `saveModel` wrote for a model of the same form. Throws FILE_NOT_FOUND, FILE_CORRUPT, and
+ * WEIGHTS_MISMATCH, before anything is changed, for values of another form.
+ */
+export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
+  const trainedTensors =
+    model.adapter === undefined ? await readTrainedWeights(model, folder) : (await readAdapter(folder)).tensors;
+  const savedValues: ParameterValues = new Map([...trainedTensors, ...((await loadValueHead(folder))?.values ?? [])]);
+  const { parameters } = model;
+  for (const name of parameters.names) {
+    const shape = savedValues.get(name)?.shape;
+    if (shape?.join() === parameters.shape(name).join()) continue;
+    const found = shape === undefined ? "missing" : `[${shape.join(", ")}]`;
+    throw new LlamaGymError(
+      "WEIGHTS_MISMATCH",
+      `${name} in ${folder} must be [${parameters.shape(name).join(", ")}], but is ${found}; was it saved from another form of the model?`,
+    );
+  }
+  for (const name of parameters.names) await parameters.write(name, savedValues.get(name)!.data);
+  model.parametersVersion++;
+}
+
+/** The tensors of a saved model that this one trains. */
+async function readTrainedWeights(model: CausalLM, folder: string): Promise<ParameterValues> {
+  const source = await openModelSource(folder);
+  const { weights } = source;
+  const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
+  for (const name of model.parameters.names) {
+    const entry = weights.entries.get(name);
+    if (entry !== undefined) values.set(name, { shape: entry.shape, data: await weights.readFloat32(name) });
+  }
+  await source.close();
+  return values;
+}
+
+async function loadValueHead(
+  folder: string,
+): Promise<{ config: ValueHeadConfig; values: ParameterValues } | undefined> {
+  const saved = await readJsonIfExists(join(folder, VALUE_HEAD_CONFIG));
+  if (saved === undefined) return undefined;
+  const config: ValueHeadConfig = { ...VALUE_HEAD_DEFAULTS, ...saved };
+  const file = await SafetensorsFile.open(join(folder, VALUE_HEAD_WEIGHTS));
+  const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
+  for (const [name, { shape }] of file.entries) values.set(name, { shape, data: await file.readFloat32(name) });
+  await file.close();
+  return { config, values };
+}

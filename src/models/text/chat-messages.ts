@@ -1,0 +1,48 @@
+import { LlamaGymError } from "../../core/errors.js";
+
+/** A part of a message that has several, such as text between images. */
+export interface ContentPart {
+  readonly type: string;
+  readonly text?: string;
+  readonly [key: string]: unknown;
+}
+
+/** A message of a conversation, in the form that chat templates read. */
+export interface ChatMessage {
+  /** Usually "system", "user", "assistant" or "tool"; the template decides which it takes. */
+  readonly role: string;
+  readonly content?: string | readonly ContentPart[] | null;
+  /** tool_calls, name, reasoning_content and whatever else the template reads. */
+  readonly [key: string]: unknown;
+}
+
+/** A function that the model may call, as a JSON schema in the form that chat templates read. */
+export type ToolDefinition = Readonly<Record<string, unknown>>;
+
+const reasoningFields = ["reasoning_content", "thinking", "reasoning"];
+
+/**
+ * The messages as Transformers hands them to a template: without null members, and with a reasoning text under each
+ * of its usual names. Throws INVALID_ARGUMENT for what is no list of messages.
+ */
+export function toTemplateMessages(messages: readonly ChatMessage[]): Record<string, unknown>[] {
+  if (!Array.isArray(messages)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Messages must be a list of { role, content }, not ${typeof messages}.`,
+    );
+  }
+  return messages.map((message: ChatMessage, index) => {
+    if (typeof message !== "object" || message === null || typeof message.role !== "string") {
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `Message ${index} is ${JSON.stringify(message)}. A message is an object with a role, such as { role: "user", content: "Hello" }.`,
+      );
+    }
+    const fields = Object.fromEntries(
+      Object.entries(message).filter(([, value]) => value !== null && value !== undefined),
+    );
+    const reasoning = reasoningFields.map((field) => fields[field]).find((value) => value !== undefined);
+    return reasoning === undefined ? fields : { thinking: reasoning, ...fields, reasoning_content: reasoning };
+  });
+}

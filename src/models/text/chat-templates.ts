@@ -1,0 +1,49 @@
+import { LlamaGymError } from "../../core/errors.js";
+import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
+
+/**
+ * The chat templates of a tokenizer by name: the main one is "default". tokenizer_config.json holds one string, or a
+ * list of named ones; a template from a file of its own takes precedence, as in Transformers.
+ */
+export function readChatTemplates(
+  config: JsonObject,
+  templateFiles: string | Readonly<Record<string, string>> | undefined,
+): Map<string, string> {
+  const templates = readConfiguredTemplates(config.chat_template);
+  const filesByName = typeof templateFiles === "string" ? { default: templateFiles } : (templateFiles ?? {});
+  for (const [name, template] of Object.entries(filesByName)) templates.set(name, template);
+  return templates;
+}
+
+function readConfiguredTemplates(value: unknown): Map<string, string> {
+  const templates = new Map<string, string>();
+  if (typeof value === "string") templates.set("default", value);
+  const named: unknown[] = Array.isArray(value) ? value : [];
+  for (const entry of named) {
+    if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string") {
+      templates.set(entry.name, entry.template);
+    }
+  }
+  return templates;
+}
+
+/**
+ * The template to use: the one asked for (a name, or a template's own text), else "tool_use" when there are tools
+ * and such a template, else "default". Throws TEMPLATE_FAILED when there is none.
+ */
+export function chooseTemplate(
+  templates: ReadonlyMap<string, string>,
+  requested: string | undefined,
+  hasTools: boolean,
+  tokenizerName: string,
+): string {
+  if (requested !== undefined) return templates.get(requested) ?? requested;
+  const chosen = (hasTools ? templates.get("tool_use") : undefined) ?? templates.get("default");
+  if (chosen !== undefined) return chosen;
+  const names = Array.from(templates.keys());
+  const problem =
+    names.length > 0
+      ? `has no default chat template, only ${names.join(", ")}. Name one`
+      : "has no chat template, so it is a base model's or its files are incomplete. Use an instruct model, or pass a Jinja template";
+  throw new LlamaGymError("TEMPLATE_FAILED", `The tokenizer ${tokenizerName} ${problem} as options.chatTemplate.`);
+}

@@ -1,0 +1,263 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+import { chatTemplates, createTestTokenizer } from "../../../test/support/text.js";
+import { Conversation } from "./conversation.js";
+import type { ChatMessage } from "./chat-messages.js";
+import type { Tokenizer } from "./tokenizer.js";
+
+const user = (content: string): ChatMessage => ({ role: "user", content });
+const plain = (tokenizer: Tokenizer, text: string) => tokenizer.encode(text, { addSpecialTokens: false });
+
+function sampled(tokenizer: Tokenizer, text: string, ended: boolean): number[] {
+  return [...plain(tokenizer, text), ...(ended ? [tokenizer.eosTokenId ?? -1] : [])];
+}
+
+describe("a conversation in an incremental template", () => {
+  const tokenizer = createTestTokenizer("gpt2", chatTemplates.chatml);
+  // No whitespace at the start: it would merge with the header's newline in one go, and does not when it is sampled.
+  const word = fc.string({ unit: "grapheme", maxLength: 12 }).filter((text) => !/^\s|<[rl]>|\p{Surrogate}/u.test(text));
+
+  it("equals the whole conversation rendered and encoded at once", () => {
+    const turn = fc.record({ observation: word, reply: word.filter((text) => text !== ""), ended: fc.boolean() });
+    fc.assert(
+      fc.property(word, fc.array(turn, { minLength: 1, maxLength: 5 }), (rules, turns) => {
+        const conversation = new Conversation(tokenizer, { messages: [{ role: "system", content: rules }] });
+        for (const { observation, reply, ended } of turns) {
+          conversation.add(user(observation));
+          const prompt = [...conversation.promptIds()];
+          expect(prompt).toEqual(
+            plain(tokenizer, tokenizer.applyChatTemplate(conversation.messages, { addGenerationPrompt: true })),
+          );
+          const message = conversation.appendCompletion(sampled(tokenizer, reply, ended));
+          expect(message).toEqual({ role: "assistant", content: reply });
+        }
+        const [sequence, ...others] = conversation.sequences;
+        expect(others).toEqual([]);
+        expect(conversation.isIncremental).toBe(true);
+        expect(sequence.replies).toHaveLength(turns.length);
+        turns.forEach(({ reply, ended }, i) => {
+          const { turn, start, end } = sequence.replies[i];
+          expect(turn).toBe(i);
+          expect(sequence.ids.slice(start, end)).toEqual(sampled(tokenizer, reply, ended));
+          expect(sequence.mask.slice(start, end).every((bit) => bit === 1)).toBe(true);
+        });
+        expect(sequence.mask.reduce((sum, bit) => sum + bit, 0)).toBe(
+          sequence.replies.reduce((sum, { start, end }) => sum + end - start, 0),
+        );
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("keeps sampled ids that the tokenizer would not have chosen", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("Hit?")] });
+    const prompt = [...conversation.promptIds()];
+    const letters = Array.from("action").flatMap((letter) => plain(tokenizer, letter));
+    expect(letters).not.toEqual(plain(tokenizer, "action"));
+    conversation.appendCompletion(letters);
+    conversation.add(user("Again?"));
+    expect(conversation.promptIds().slice(0, prompt.length + letters.length)).toEqual([...prompt, ...letters]);
+    expect(tokenizer.decode(conversation.promptIds())).toBe(
+      "<|im_start|>user\nHit?<|im_end|>\n<|im_start|>assistant\naction<|im_end|>\n<|im_start|>user\nAgain?<|im_end|>\n<|im_start|>assistant\n",
+    );
+    expect(conversation.sequences).toHaveLength(1);
+  });
+
+  it("keeps a reply that was cut in the middle of a character", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("Hit?")] });
+    const dice = plain(tokenizer, "🎲").slice(0, -1);
+    expect(conversation.appendCompletion(dice).content).toBe("\ufffd");
+    conversation.add(user("Again?"));
+    expect(conversation.isIncremental).toBe(true);
+    const [{ ids, replies }] = conversation.sequences;
+    expect(ids.slice(replies[0].start, replies[0].end)).toEqual(dice);
+    expect(conversation.promptIds().length).toBeGreaterThan(ids.length);
+  });
+
+  it("writes the end token once, whether the model says it or not", () => {
+    const count = (ended: boolean) => {
+      const conversation = new Conversation(tokenizer, { messages: [user("a")] });
+      conversation.appendCompletion(sampled(tokenizer, "b", ended));
+      conversation.add(user("c"));
+      return [...conversation.promptIds()];
+    };
+    expect(count(true)).toEqual(count(false));
+  });
+
+  it("forgets a prompt that got no reply", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("a")] });
+    conversation.promptIds();
+    conversation.add(user("b"));
+    expect(tokenizer.decode(conversation.promptIds())).toBe(
+      "<|im_start|>user\na<|im_end|>\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n",
+    );
+  });
+
+  it("takes an assistant's message as an example, without training it", () => {
+    const conversation = new Conversation(tokenizer, {
+      messages: [user("a"), { role: "assistant", content: "b" }, user("c")],
+    });
+    conversation.appendCompletion(sampled(tokenizer, "d", true));
+    const [{ ids, mask, replies }] = conversation.sequences;
+    expect(replies).toEqual([{ turn: 0, start: ids.length - 2, end: ids.length }]);
+    expect(mask.reduce((sum, bit) => sum + bit, 0)).toBe(2);
+  });
+
+  it("gives every reply the same beginning, without training it", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("a")], replyPrefix: "Action:" });
+    for (const reply of [" 1", " 0"]) {
+      expect(tokenizer.decode(conversation.promptIds()).endsWith("<|im_start|>assistant\nAction:")).toBe(true);
+      expect(conversation.appendCompletion(sampled(tokenizer, reply, true)).content).toBe(`Action:${reply}`);
+      conversation.add(user("next"));
+      conversation.promptIds();
+    }
+    const [sequence, ...others] = conversation.sequences;
+    expect(others).toEqual([]);
+    expect(sequence.replies.map(({ start, end }) => tokenizer.decode(sequence.ids.slice(start, end)))).toEqual([
+      " 1<|im_end|>",
+      " 0<|im_end|>",
+    ]);
+    conversation.dropOldestTurns();
+    expect(tokenizer.decode(conversation.promptIds())).toContain("Action: 0<|im_end|>");
+  });
+
+  it("forks into conversations that do not see each other", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("a")] });
+    const forks = [conversation.fork(), conversation.fork()];
+    forks.forEach((fork, i) => fork.appendCompletion(sampled(tokenizer, `reply ${i}`, true)));
+    expect(forks.map((fork) => fork.messages.at(-1)?.content)).toEqual(["reply 0", "reply 1"]);
+    expect(conversation.messages).toHaveLength(1);
+    expect(forks[0].promptIds().slice(0, 5)).toEqual(forks[1].promptIds().slice(0, 5));
+  });
+
+  it("drops its oldest turns and keeps the sampled ids of the others", () => {
+    const conversation = new Conversation(tokenizer, { messages: [{ role: "system", content: "rules" }] });
+    const letters = Array.from("action").flatMap((letter) => plain(tokenizer, letter));
+    for (const observation of ["one", "two", "three"]) {
+      conversation.add(user(observation));
+      conversation.appendCompletion([...letters, tokenizer.eosTokenId ?? -1]);
+    }
+    conversation.add(user("four"));
+    const before = conversation.promptIds().length;
+    expect(conversation.dropOldestTurns(2)).toBe(4);
+    expect(conversation.messages.map(({ content }) => content)).toEqual(["rules", "three", "action", "four"]);
+    const prompt = [...conversation.promptIds()];
+    expect(prompt.length).toBeLessThan(before);
+    expect(prompt.join().includes(letters.join())).toBe(true);
+    expect(tokenizer.decode(prompt)).toBe(
+      tokenizer.applyChatTemplate(conversation.messages, { addGenerationPrompt: true }),
+    );
+    conversation.appendCompletion([...letters]);
+    const [old, renewed] = conversation.sequences;
+    expect(old.replies.map(({ turn }) => turn)).toEqual([0, 1, 2]);
+    expect(renewed.replies).toEqual([{ turn: 3, start: prompt.length, end: prompt.length + letters.length }]);
+    expect(conversation.dropOldestTurns(5)).toBe(2);
+    expect(conversation.dropOldestTurns()).toBe(0);
+  });
+
+  it("refuses what is no id", () => {
+    const conversation = new Conversation(tokenizer, { messages: [user("a")] });
+    expect(() => conversation.appendCompletion([1, Number.NaN])).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT" }),
+    );
+  });
+});
+
+describe("a conversation in a template that rewrites history", () => {
+  it("starts a sequence of its own where earlier reasoning is dropped", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.dropsReasoning);
+    const conversation = new Conversation(tokenizer, { messages: [user("a")] });
+    conversation.appendCompletion(sampled(tokenizer, "<think>why</think>\nb", true));
+    expect(conversation.isIncremental).toBe(true);
+    conversation.add(user("c"));
+    expect(tokenizer.decode(conversation.promptIds())).not.toContain("why");
+    expect(conversation.isIncremental).toBe(false);
+    conversation.appendCompletion(sampled(tokenizer, "d", true));
+    conversation.add(user("e"));
+    conversation.appendCompletion(sampled(tokenizer, "f", true));
+    expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0], [1, 2]]);
+    expect(tokenizer.decode(conversation.sequences[0].ids)).toContain("<think>why</think>\nb<|im_end|>");
+  });
+
+  it("starts one where a reply was trimmed, and only there", () => {
+    const tokenizer = createTestTokenizer("llama3", chatTemplates.trimming);
+    const conversation = new Conversation(tokenizer, { messages: [user("a")] });
+    for (const reply of ["b", "c \n", "d"]) {
+      conversation.appendCompletion(sampled(tokenizer, reply, true));
+      conversation.add(user("next"));
+      conversation.promptIds();
+    }
+    expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0, 1], [2]]);
+  });
+
+  it("starts one where the system prompt moves", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.systemLast);
+    const conversation = new Conversation(tokenizer, { messages: [{ role: "system", content: "s" }, user("a")] });
+    conversation.appendCompletion(sampled(tokenizer, "b", true));
+    conversation.add(user("c"));
+    conversation.appendCompletion(sampled(tokenizer, "d", true));
+    expect(conversation.sequences).toHaveLength(2);
+    expect(tokenizer.decode(conversation.sequences[1].ids)).toBe(
+      "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\ns\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\nd<|im_end|>",
+    );
+  });
+
+  it("goes on in one sequence when told to append", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.dropsReasoning);
+    for (const ended of [true, false]) {
+      const conversation = new Conversation(tokenizer, { messages: [user("a")], history: "append" });
+      conversation.appendCompletion(sampled(tokenizer, "<think>why</think>\nb", ended));
+      conversation.add(user("c"));
+      conversation.appendCompletion(sampled(tokenizer, "d", ended));
+      expect(conversation.sequences).toHaveLength(1);
+      expect(tokenizer.decode(conversation.sequences[0].ids)).toBe(
+        `<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<think>why</think>\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\nd${ended ? "<|im_end|>" : ""}`,
+      );
+    }
+  });
+
+  it("appends in templates without a header", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.alternating);
+    const conversation = new Conversation(tokenizer, { messages: [user("a")], history: "append" });
+    conversation.appendCompletion(sampled(tokenizer, " b", true));
+    conversation.add(user("c"));
+    expect(tokenizer.decode(conversation.promptIds())).toBe("[INST] a [/INST] b<|im_end|>[INST] c [/INST]");
+  });
+
+  it("starts one for every turn when told to", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.chatml);
+    const conversation = new Conversation(tokenizer, { messages: [user("a")], history: "turns" });
+    for (const reply of ["b", "c"]) {
+      conversation.appendCompletion(sampled(tokenizer, reply, true));
+      conversation.add(user("next"));
+    }
+    conversation.promptIds();
+    expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0], [1]]);
+  });
+
+  it("says when the template refuses the messages", () => {
+    const tokenizer = createTestTokenizer("gpt2", chatTemplates.alternating);
+    const conversation = new Conversation(tokenizer, { messages: [user("a"), user("b")] });
+    expect(() => conversation.promptIds()).toThrow("Roles must alternate");
+    expect(() => new Conversation(tokenizer).promptIds()).toThrow("The conversation is empty");
+  });
+});
+
+describe("a conversation in a SentencePiece vocabulary", () => {
+  it("adds no space where a turn goes on", () => {
+    const template =
+      "{{ bos_token }}{% for m in messages %}{{ m.role + ': ' + m.content + eos_token }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
+    for (const kind of ["llama2", "metaspace", "gemma"]) {
+      const tokenizer = createTestTokenizer(kind, template);
+      const conversation = new Conversation(tokenizer, { messages: [user("The dealer")] });
+      const reply = tokenizer.encodeContinuation("hit", conversation.promptIds().at(-1));
+      conversation.appendCompletion([...reply, tokenizer.eosTokenId ?? -1]);
+      conversation.add(user("shows"));
+      expect(conversation.isIncremental).toBe(true);
+      const whole = tokenizer.applyChatTemplate(conversation.messages, { addGenerationPrompt: true });
+      expect(conversation.promptIds().slice(-4)).toEqual(plain(tokenizer, whole).slice(-4));
+      expect(conversation.sequences).toHaveLength(1);
+    }
+  });
+});

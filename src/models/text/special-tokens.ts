@@ -1,0 +1,97 @@
+import { LlamaGymError } from "../../core/errors.js";
+import { type AddedToken, readAddedTokens, readAddedToken } from "./tokenization/added-tokens.js";
+import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
+
+/** The roles that a tokenizer gives to single tokens, as tokenizer_config.json names them. */
+const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"] as const;
+
+/** A role of a special token. */
+export type SpecialTokenRole = (typeof roles)[number];
+
+/** The special tokens that a tokenizer's files name. */
+export interface SpecialTokens {
+  /** Content by role, for the roles that are taken. Chat templates see these as variables. */
+  readonly byRole: ReadonlyMap<SpecialTokenRole, string>;
+  /** All added tokens, those of tokenizer.json first. */
+  readonly added: readonly AddedToken[];
+}
+
+/**
+ * Reads the special tokens as Transformers does: tokenizer.json has the first word; tokens that only
+ * tokenizer_config.json or special_tokens_map.json name are added after them, with the ids that follow.
+ */
+export function readSpecialTokens(
+  tokenizerJson: JsonObject,
+  config: JsonObject,
+  specialTokensMap: JsonObject,
+  vocabulary: ReadonlyMap<string, number>,
+): SpecialTokens {
+  // The map is older than added_tokens_decoder and says nothing new beside it.
+  const namedTokens = isObject(config.added_tokens_decoder) ? config : { ...config, ...specialTokensMap };
+  const byRole = new Map<SpecialTokenRole, string>();
+  for (const role of roles) {
+    const content = getTokenContent(namedTokens[role]);
+    if (content !== null) byRole.set(role, content);
+  }
+  const added = readAddedTokens(tokenizerJson);
+  const known = new Set(added.map((token) => token.content));
+  let nextId = findNextFreeId(vocabulary, added);
+  const add = (entry: JsonObject) => {
+    const content = String(entry.content);
+    if (known.has(content)) return;
+    known.add(content);
+    added.push(readAddedToken(entry, vocabulary.get(content) ?? nextId++));
+  };
+  for (const entry of readDecoderEntries(config)) add(entry);
+  for (const role of roles) {
+    const content = byRole.get(role);
+    if (content !== undefined) add(toSpecialEntry(namedTokens[role], content));
+  }
+  for (const extraToken of readExtraTokens(namedTokens))
+    add(toSpecialEntry(extraToken, getTokenContent(extraToken) ?? ""));
+  return { byRole, added };
+}
+
+/** The ids in generation_config.json's eos_token_id: one number or a list. */
+export function readEosTokenIds(generationConfig: JsonObject): number[] {
+  const ids = generationConfig.eos_token_id;
+  const list: unknown[] = Array.isArray(ids) ? ids : [ids];
+  return list.filter((id): id is number => typeof id === "number" && Number.isSafeInteger(id) && id >= 0);
+}
+
+/** A token is written as its content, or as an object with it. */
+function getTokenContent(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  if (isObject(value) && typeof value.content === "string") return value.content;
+  return null;
+}
+
+function toSpecialEntry(value: unknown, content: string): JsonObject {
+  return isObject(value) ? { ...value, special: true } : { content, special: true, normalized: false };
+}
+
+function readDecoderEntries(config: JsonObject): JsonObject[] {
+  if (!isObject(config.added_tokens_decoder)) return [];
+  return Object.entries(config.added_tokens_decoder)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .map(([id, entry]) => {
+      if (isObject(entry) && typeof entry.content === "string") return entry;
+      throw new LlamaGymError(
+        "FILE_CORRUPT",
+        `tokenizer_config.json: added_tokens_decoder has ${JSON.stringify(entry)} for id ${id}, not a token.`,
+      );
+    });
+}
+
+function readExtraTokens(config: JsonObject): unknown[] {
+  const extra = config.extra_special_tokens ?? config.additional_special_tokens;
+  const list: unknown[] = Array.isArray(extra) ? extra : isObject(extra) ? Object.values(extra) : [];
+  return list.filter((token) => getTokenContent(token) !== null);
+}
+
+function findNextFreeId(vocabulary: ReadonlyMap<string, number>, added: readonly AddedToken[]): number {
+  let nextId = 0;
+  for (const id of vocabulary.values()) nextId = Math.max(nextId, id + 1);
+  for (const { id } of added) nextId = Math.max(nextId, id + 1);
+  return nextId;
+}

@@ -1,0 +1,96 @@
+import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
+import type { Normalizer } from "./normalizer.js";
+import { escapeRegExp } from "./compile-pattern.js";
+
+/** A token beside the model's vocabulary that is found in the text before anything else, such as <|im_end|>. */
+export interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  /** Left out when decoding without special tokens. */
+  readonly special: boolean;
+  /** Looked for in the normalized text instead of the raw one. */
+  readonly normalized: boolean;
+  /** Only matches where no word character touches it. */
+  readonly singleWord: boolean;
+  /** Takes the whitespace before, or after it, along. */
+  readonly lstrip: boolean;
+  readonly rstrip: boolean;
+}
+
+/** A stretch of text between added tokens, or one of these; [start, end) are UTF-16 positions in the text. */
+export interface TextSection {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+  readonly token: AddedToken | null;
+}
+
+const wordBefore = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
+const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
+const whitespace = /\p{White_Space}/u;
+
+/** An added token from tokenizer.json's list, from added_tokens_decoder, or from tokenizer_config.json. */
+export function readAddedToken(entry: unknown, id: unknown): AddedToken {
+  if (!isObject(entry) || typeof entry.content !== "string" || !Number.isSafeInteger(id) || Number(id) < 0) {
+    throw corruptFileError(`tokenizer.json: the added token ${JSON.stringify(entry)} needs an id and a content.`);
+  }
+  const special = entry.special === true;
+  return {
+    id: Number(id),
+    content: entry.content,
+    special,
+    normalized: typeof entry.normalized === "boolean" ? entry.normalized : !special,
+    singleWord: entry.single_word === true,
+    lstrip: entry.lstrip === true,
+    rstrip: entry.rstrip === true,
+  };
+}
+
+/** Finds added tokens: at each place the longest, without overlaps. */
+export class AddedTokenSplitter {
+  private readonly pattern: RegExp | null;
+  private readonly byContent = new Map<string, AddedToken>();
+
+  constructor(tokens: readonly AddedToken[], normalizer: Normalizer | null = null) {
+    for (const token of tokens) {
+      const content = normalizer ? normalizer(token.content) : token.content;
+      if (content !== "") this.byContent.set(content, token);
+    }
+    const contents = Array.from(this.byContent.keys()).sort((a, b) => b.length - a.length);
+    this.pattern = contents.length > 0 ? new RegExp(contents.map(escapeRegExp).join("|"), "gu") : null;
+  }
+
+  /** The text as sections, in order. */
+  split(text: string): TextSection[] {
+    if (!this.pattern) return text === "" ? [] : [{ start: 0, end: text.length, text, token: null }];
+    const sections: TextSection[] = [];
+    let last = 0;
+    const addText = (start: number, end: number) => {
+      if (end > start) sections.push({ start, end, text: text.slice(start, end), token: null });
+    };
+    for (const match of text.matchAll(this.pattern)) {
+      const token = this.byContent.get(match[0]);
+      let start = match.index;
+      let end = start + match[0].length;
+      if (!token || start < last || (token.singleWord && touchesWord(text, start, end))) continue;
+      while (token.lstrip && start > last && whitespace.test(text[start - 1])) start--;
+      while (token.rstrip && end < text.length && whitespace.test(text[end])) end++;
+      addText(last, start);
+      sections.push({ start, end, text: token.content, token });
+      last = end;
+    }
+    addText(last, text.length);
+    return sections;
+  }
+}
+
+function touchesWord(text: string, start: number, end: number): boolean {
+  return wordBefore.test(text.slice(Math.max(0, start - 2), start)) || wordAfter.test(text.slice(end, end + 2));
+}
+
+/** The list of added tokens in tokenizer.json. */
+export function readAddedTokens(tokenizerJson: JsonObject): AddedToken[] {
+  const list = tokenizerJson.added_tokens ?? [];
+  if (!Array.isArray(list)) throw corruptFileError('tokenizer.json: "added_tokens" must be a list.');
+  return list.map((entry: unknown) => readAddedToken(entry, isObject(entry) ? entry.id : undefined));
+}

@@ -1,0 +1,129 @@
+import { type JsonObject, corruptFileError } from "./tokenizer-json.js";
+import { MergeTable } from "./merge-table.js";
+import { MergeHeap } from "./merge-heap.js";
+
+const utf8 = new TextEncoder();
+
+/**
+ * Byte-pair encoding (Sennrich et al. 2016): a piece starts as its characters, and the pair of neighbours that was
+ * merged first in training is merged until none is left. A heap of pairs keeps long pieces at n log n.
+ */
+export class BytePairModel {
+  private readonly merges: MergeTable;
+  private readonly ignoreMerges: boolean;
+  private readonly prefix: string;
+  private readonly suffix: string;
+  private readonly unknownId: number | undefined;
+  private readonly fuseUnknown: boolean;
+  private readonly byteFallbackIds: readonly (number | undefined)[] | null;
+
+  constructor(
+    config: JsonObject,
+    private readonly vocabulary: ReadonlyMap<string, number>,
+  ) {
+    this.prefix = readOptionalString(config.continuing_subword_prefix);
+    this.suffix = readOptionalString(config.end_of_word_suffix);
+    this.ignoreMerges = config.ignore_merges === true;
+    this.fuseUnknown = config.fuse_unk === true;
+    this.unknownId = typeof config.unk_token === "string" ? vocabulary.get(config.unk_token) : undefined;
+    this.byteFallbackIds = config.byte_fallback === true ? byteTokenIds(vocabulary) : null;
+    this.merges = new MergeTable(readMergePairs(config.merges), vocabulary, this.prefix);
+  }
+
+  /** The token ids of a piece. */
+  encode(piece: string): readonly number[] {
+    if (this.ignoreMerges) {
+      const id = this.vocabulary.get(piece);
+      if (id !== undefined) return [id];
+    }
+    return this.merge(this.toSymbolIds(piece));
+  }
+
+  /** The piece's characters as ids; a character without one falls back to its bytes, or to the unknown token. */
+  private toSymbolIds(piece: string): number[] {
+    const characters = Array.from(piece);
+    const ids: number[] = [];
+    let pendingUnknown = false;
+    const flush = () => {
+      if (pendingUnknown && this.unknownId !== undefined) ids.push(this.unknownId);
+      pendingUnknown = false;
+    };
+    characters.forEach((character, index) => {
+      let symbol = index > 0 ? this.prefix + character : character;
+      if (index === characters.length - 1) symbol += this.suffix;
+      const id = this.vocabulary.get(symbol);
+      if (id !== undefined) {
+        flush();
+        ids.push(id);
+        return;
+      }
+      const bytes = this.byteFallbackIds && Array.from(utf8.encode(symbol), (byte) => this.byteFallbackIds?.[byte]);
+      if (bytes?.every((byte) => byte !== undefined)) {
+        ids.push(...bytes);
+        return;
+      }
+      if (pendingUnknown && !this.fuseUnknown) flush();
+      pendingUnknown = true;
+    });
+    flush();
+    return ids;
+  }
+
+  private merge(ids: number[]): number[] {
+    const count = ids.length;
+    if (count < 2) return ids;
+    const { merges } = this;
+    const next = Int32Array.from({ length: count }, (_, i) => i + 1);
+    const previous = Int32Array.from({ length: count }, (_, i) => i - 1);
+    // The rank of the pair that starts at a symbol, -1 for none: a heap entry with another rank is out of date.
+    const ranks = new Int32Array(count).fill(-1);
+    const heap = new MergeHeap(count);
+    const pushCandidate = (position: number) => {
+      const nextPosition = next[position];
+      const rank = nextPosition < count ? merges.rank(ids[position], ids[nextPosition]) : -1;
+      ranks[position] = rank;
+      if (rank >= 0) heap.push(rank, position);
+    };
+    for (let i = 0; i < count - 1; i++) pushCandidate(i);
+    for (let entry = heap.pop(); entry; entry = heap.pop()) {
+      const { rank, position } = entry;
+      if (ranks[position] !== rank) continue;
+      const removed = next[position];
+      ids[position] = merges.merged[rank];
+      ranks[removed] = -1;
+      next[position] = next[removed];
+      if (next[removed] < count) previous[next[removed]] = position;
+      pushCandidate(position);
+      if (previous[position] >= 0) pushCandidate(previous[position]);
+    }
+    const merged: number[] = [];
+    for (let i = 0; i < count; i = next[i]) merged.push(ids[i]);
+    return merged;
+  }
+}
+
+/** The ids of the 256 byte tokens <0x00> to <0xFF>, undefined where the vocabulary lacks one. */
+export function byteTokenIds(vocabulary: ReadonlyMap<string, number>): (number | undefined)[] {
+  return Array.from({ length: 256 }, (_, byte) =>
+    vocabulary.get(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`),
+  );
+}
+
+function readOptionalString(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Merges are pairs, or in older files strings with one space between the two. */
+function readMergePairs(merges: unknown): [string, string][] {
+  if (!Array.isArray(merges)) throw corruptFileError('tokenizer.json: the BPE model has no list of "merges".');
+  return merges.map((merge: unknown, index): [string, string] => {
+    if (typeof merge === "string") {
+      const space = merge.indexOf(" ");
+      if (space > 0) return [merge.slice(0, space), merge.slice(space + 1)];
+    } else if (Array.isArray(merge) && merge.length === 2) {
+      const [left, right]: unknown[] = merge;
+      if (typeof left === "string" && typeof right === "string") return [left, right];
+    }
+    throw corruptFileError(`tokenizer.json: merge ${index} is ${JSON.stringify(merge)}, not a pair of tokens.`);
+  });
+}

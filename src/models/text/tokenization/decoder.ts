@@ -1,0 +1,220 @@
+import { decodeBytes } from "./byte-level.js";
+import {
+  type JsonObject,
+  corruptFileError,
+  isObject,
+  readObjectList,
+  readString,
+  unsupportedTypeError,
+} from "./tokenizer-json.js";
+import { compilePattern } from "./compile-pattern.js";
+
+/**
+ * A step of decoding that works on tokens as they come: `push` gives the text that no later token can change,
+ * `end` what was held back. A whole decoder is a chain of them.
+ */
+export interface DecodeStage {
+  push(piece: string): string[];
+  end(): string[];
+}
+
+/** Makes a fresh stage, for one text. */
+export type DecodeStageFactory = () => DecodeStage;
+
+const supported = ["Sequence", "ByteLevel", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"];
+const byteToken = /^<0x([0-9A-Fa-f]{2})>$/;
+
+/** The stages of the decoder that tokenizer.json describes. */
+export function createDecoder(config: unknown): DecodeStageFactory[] {
+  if (config === null || config === undefined) return [joinWithSpaces];
+  const steps = flattenDecoders(config);
+  let fused = false;
+  return steps.map((step) => {
+    const isFused = fused;
+    fused ||= step.type === "Fuse" || step.type === "ByteLevel";
+    return createStage(step, isFused);
+  });
+}
+
+/** Whether the decoder reads tokens such as <0xE2> as bytes. */
+export function decodesByteTokens(config: unknown): boolean {
+  return (
+    config !== null && config !== undefined && flattenDecoders(config).some((step) => step.type === "ByteFallback")
+  );
+}
+
+/** Whether the decoder reads each character of a token as a byte. */
+export function decodesByteCharacters(config: unknown): boolean {
+  return config !== null && config !== undefined && flattenDecoders(config).some((step) => step.type === "ByteLevel");
+}
+
+/** What one token reads as in the middle of a text, by the steps that work on single tokens. */
+export function createTokenReader(config: unknown): (token: string) => string {
+  if (config === null || config === undefined) return (token) => token;
+  const steps = flattenDecoders(config)
+    .filter((step) => step.type === "Replace" || step.type === "Metaspace")
+    .map((step) => (step.type === "Replace" ? createReplacer(step) : createMarkReplacer(step)));
+  return (token) => steps.reduce((text, step) => step(text), token);
+}
+
+function flattenDecoders(config: unknown): JsonObject[] {
+  if (!isObject(config)) throw unsupportedTypeError("A decoder", config, supported);
+  return config.type === "Sequence" ? readObjectList(config, "decoders").flatMap(flattenDecoders) : [config];
+}
+
+/** `fused`: an earlier step joined all tokens to one. */
+function createStage(config: JsonObject, isFused: boolean): DecodeStageFactory {
+  switch (config.type) {
+    case "ByteLevel":
+      return byteLevel;
+    case "Metaspace":
+      return () => metaspace(config);
+    case "Replace": {
+      const replace = createReplacer(config);
+      return isFused ? () => mapWholeText(replace) : () => mapPieces(replace);
+    }
+    case "ByteFallback":
+      return byteFallback;
+    case "Fuse":
+      return () => mapPieces((piece) => piece);
+    case "Strip": {
+      const { content, start, stop } = readStripConfig(config);
+      if (isFused) return () => stripWhole(content, start, stop);
+      return () => mapPieces((piece) => stripEnd(stripStart(piece, content, start), content, stop));
+    }
+    default:
+      throw unsupportedTypeError("A decoder", config.type, supported);
+  }
+}
+
+function mapPieces(change: (piece: string) => string): DecodeStage {
+  return { push: (piece) => [change(piece)], end: () => [] };
+}
+
+function mapWholeText(change: (text: string) => string): DecodeStage {
+  let text = "";
+  return {
+    push(piece) {
+      text += piece;
+      return [];
+    },
+    end: () => [change(text)],
+  };
+}
+
+/** Without a decoder, tokens are words. */
+function joinWithSpaces(): DecodeStage {
+  let first = true;
+  return mapPieces((piece) => {
+    const text = first ? piece : ` ${piece}`;
+    first = false;
+    return text;
+  });
+}
+
+function byteLevel(): DecodeStage {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  return {
+    push: (piece) => [decoder.decode(decodeBytes(piece), { stream: true })],
+    end: () => [decoder.decode()],
+  };
+}
+
+/** A run of byte tokens is text when it is UTF-8 as a whole, and otherwise one replacement character for each byte. */
+function byteFallback(): DecodeStage {
+  let pendingBytes: number[] = [];
+  const flush = (): string[] => {
+    if (pendingBytes.length === 0) return [];
+    const bytes = Uint8Array.from(pendingBytes);
+    pendingBytes = [];
+    try {
+      return [new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)];
+    } catch {
+      return ["\ufffd".repeat(bytes.length)];
+    }
+  };
+  return {
+    push(piece) {
+      const byte = byteToken.exec(piece);
+      if (!byte) return [...flush(), piece];
+      pendingBytes.push(Number.parseInt(byte[1], 16));
+      return [];
+    },
+    end: flush,
+  };
+}
+
+function metaspace(config: JsonObject): DecodeStage {
+  const replaceMark = createMarkReplacer(config);
+  const mark = readMetaspaceMark(config);
+  const dropsFirst = (config.prepend_scheme ?? (config.add_prefix_space === false ? "never" : "always")) !== "never";
+  let first = true;
+  return mapPieces((piece) => {
+    const text = first && dropsFirst ? piece.replaceAll(mark, "") : replaceMark(piece);
+    first = false;
+    return text;
+  });
+}
+
+function readMetaspaceMark(config: JsonObject): string {
+  return typeof config.replacement === "string" ? config.replacement : "▁";
+}
+
+function createMarkReplacer(config: JsonObject): (token: string) => string {
+  const mark = readMetaspaceMark(config);
+  return (token) => token.replaceAll(mark, " ");
+}
+
+function createReplacer(config: JsonObject): (token: string) => string {
+  const pattern = compilePattern(config.pattern);
+  const content = readString(config, "content");
+  return (token) => token.replace(pattern, () => content);
+}
+
+function readStripConfig(config: JsonObject): { content: string; start: number; stop: number } {
+  const { start, stop } = config;
+  if (typeof start !== "number" || typeof stop !== "number") {
+    throw corruptFileError("tokenizer.json: the Strip decoder needs the numbers start and stop.");
+  }
+  return { content: readString(config, "content"), start, stop };
+}
+
+function stripStart(text: string, content: string, maxCount: number): string {
+  let rest = text;
+  for (let count = 0; count < maxCount && rest.startsWith(content); count++) rest = rest.slice(content.length);
+  return rest;
+}
+
+function stripEnd(text: string, content: string, maxCount: number): string {
+  let rest = text;
+  for (let count = 0; count < maxCount && rest.endsWith(content); count++)
+    rest = rest.slice(0, rest.length - content.length);
+  return rest;
+}
+
+/** Strips the whole text's ends: its start as soon as it is seen, as much of its end as may go is held back. */
+function stripWhole(content: string, start: number, stop: number): DecodeStage {
+  let head = "";
+  let isHeadDone = start === 0;
+  let tail = "";
+  const release = (text: string): string[] => {
+    tail += text;
+    const readyLength = Math.max(0, tail.length - stop * content.length);
+    const ready = tail.slice(0, readyLength);
+    tail = tail.slice(readyLength);
+    return ready === "" ? [] : [ready];
+  };
+  return {
+    push(piece) {
+      if (isHeadDone) return release(piece);
+      head += piece;
+      if (head.length < start * content.length) return [];
+      isHeadDone = true;
+      return release(stripStart(head, content, start));
+    },
+    end() {
+      if (!isHeadDone) tail = stripStart(head, content, start) + tail;
+      return [stripEnd(tail, content, stop)];
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { type AddedToken, AddedTokenSplitter, type TextSection } from "./added-tokens.js";
+import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js";
+import { type TokenModel, createModel } from "./token-model.js";
+import { type Normalizer, createNormalizer } from "./normalizer.js";
+import { encodeBytes } from "./byte-level.js";
+import { type PreTokenizer, createPreTokenizer, endsWithByteLevel } from "./pre-tokenizer.js";
+
+/** A stretch of text with the ids of its tokens. */
+export interface EncodedSection extends TextSection {
+  readonly ids: readonly number[];
+}
+
+/** Where a text stands: the start of a sequence, after an added token, or in the middle of running text. */
+export type TextPosition = "start" | "after-token" | "continued";
+
+/** Text repeats itself: the ids of short pieces are kept, up to some megabytes. */
+const MAX_CACHED_LENGTH = 64;
+const MAX_CACHED_PIECES = 50_000;
+
+interface TextPreprocessing {
+  readonly normalizer: Normalizer | null;
+  readonly preTokenizer: PreTokenizer | null;
+}
+
+/**
+ * The way of a text to ids, as Python's tokenizers goes it: added tokens are cut out, what lies between is normalized,
+ * cut at the normalized added tokens, pre-tokenized and given to the model.
+ */
+export class EncodingPipeline {
+  /** The normal form of a small part of the text, null when text stays as it is. For aligning tokens with text. */
+  readonly normalizePart: Normalizer | null;
+  private readonly model: TokenModel;
+  private readonly encodesBytes: boolean;
+  private readonly cache = new Map<string, readonly number[]>();
+  private readonly rawTokenSplitter: AddedTokenSplitter;
+  private readonly normalizedTokenSplitter: AddedTokenSplitter;
+  private readonly startPreprocessing: TextPreprocessing;
+  private readonly continuationPreprocessing: TextPreprocessing;
+
+  constructor(tokenizerJson: JsonObject, vocabulary: ReadonlyMap<string, number>, addedTokens: readonly AddedToken[]) {
+    if (!isObject(tokenizerJson.model)) throw corruptFileError('tokenizer.json: there is no "model".');
+    this.model = createModel(tokenizerJson.model, vocabulary);
+    this.encodesBytes = endsWithByteLevel(tokenizerJson.pre_tokenizer);
+    const createPreprocessing = (prefix: boolean): TextPreprocessing => ({
+      normalizer: createNormalizer(tokenizerJson.normalizer, { prefix }),
+      preTokenizer: createPreTokenizer(tokenizerJson.pre_tokenizer, { prefix, spell: !this.encodesBytes }),
+    });
+    this.startPreprocessing = createPreprocessing(true);
+    this.continuationPreprocessing = createPreprocessing(false);
+    this.normalizePart = createNormalizer(tokenizerJson.normalizer, { prefix: false, strip: false });
+    this.rawTokenSplitter = new AddedTokenSplitter(addedTokens.filter((token) => !token.normalized));
+    this.normalizedTokenSplitter = new AddedTokenSplitter(
+      addedTokens.filter((token) => token.normalized),
+      this.startPreprocessing.normalizer,
+    );
+  }
+
+  /** The text's sections with their ids, without what a post-processor adds. */
+  encode(text: string, position: TextPosition = "start"): EncodedSection[] {
+    return this.rawTokenSplitter.split(toWellFormed(text)).map((section, index) => ({
+      ...section,
+      ids: section.token ? [section.token.id] : this.encodePlain(section, position, index === 0),
+    }));
+  }
+
+  private encodePlain(section: TextSection, position: TextPosition, isFirst: boolean): number[] {
+    const { normalizer, preTokenizer } =
+      isFirst && position === "continued" ? this.continuationPreprocessing : this.startPreprocessing;
+    const normalized = normalizer ? normalizer(section.text) : section.text;
+    const ids: number[] = [];
+    this.normalizedTokenSplitter.split(normalized).forEach((part, index) => {
+      if (part.token) {
+        ids.push(part.token.id);
+        return;
+      }
+      const atStart = isFirst && index === 0 && position === "start";
+      for (const piece of preTokenizer ? preTokenizer(part.text, atStart) : [part.text]) {
+        for (const id of this.encodePiece(piece)) ids.push(id);
+      }
+    });
+    return ids;
+  }
+
+  private encodePiece(piece: string): readonly number[] {
+    const cached = this.cache.get(piece);
+    if (cached) return cached;
+    const ids = this.model.encode(this.encodesBytes ? encodeBytes(piece) : piece);
+    if (piece.length <= MAX_CACHED_LENGTH) {
+      if (this.cache.size >= MAX_CACHED_PIECES) this.cache.clear();
+      this.cache.set(piece, ids);
+    }
+    return ids;
+  }
+}
+
+/** Half a surrogate pair is no character: it becomes U+FFFD, as everywhere where text is written as UTF-8. */
+function toWellFormed(text: string): string {
+  return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, "\ufffd") : text;
+}

@@ -1,0 +1,70 @@
+import { type JsonObject, corruptFileError, isObject, readObjectList, unsupportedTypeError } from "./tokenizer-json.js";
+
+/** Puts special tokens around the ids of one text. */
+export type PostProcessor = (ids: readonly number[]) => number[];
+
+const supported = ["TemplateProcessing", "ByteLevel", "Sequence", "BertProcessing", "RobertaProcessing"];
+
+/** The post-processor that tokenizer.json describes, null for one that adds nothing. */
+export function createPostProcessor(config: unknown): PostProcessor | null {
+  if (config === null || config === undefined) return null;
+  if (!isObject(config)) throw unsupportedTypeError("A post-processor", config, supported);
+  switch (config.type) {
+    case "ByteLevel":
+      return null;
+    case "Sequence": {
+      const parts = readObjectList(config, "processors")
+        .map(createPostProcessor)
+        .filter((part) => part !== null);
+      return parts.length === 0 ? null : (ids) => parts.reduce<number[]>((current, part) => part(current), [...ids]);
+    }
+    case "TemplateProcessing":
+      return createTemplateProcessor(config);
+    case "BertProcessing":
+    case "RobertaProcessing": {
+      const cls = readPairId(config, "cls");
+      const sep = readPairId(config, "sep");
+      return (ids) => [cls, ...ids, sep];
+    }
+    default:
+      throw unsupportedTypeError("A post-processor", config.type, supported);
+  }
+}
+
+/** A post-processor that adds a beginning and an end token, null when both are undefined. */
+export function surroundWith(first: number | undefined, last: number | undefined): PostProcessor | null {
+  if (first === undefined && last === undefined) return null;
+  const before = first === undefined ? [] : [first];
+  const after = last === undefined ? [] : [last];
+  return (ids) => [...before, ...ids, ...after];
+}
+
+/** A template is a list of places: the text's own ids, or a special token. */
+function createTemplateProcessor(config: JsonObject): PostProcessor | null {
+  const specialTokens = isObject(config.special_tokens) ? config.special_tokens : {};
+  const before: number[] = [];
+  const after: number[] = [];
+  let isAfterText = false;
+  for (const item of readObjectList(config, "single")) {
+    if (isObject(item.Sequence)) {
+      isAfterText = true;
+    } else if (isObject(item.SpecialToken)) {
+      const entry = specialTokens[String(item.SpecialToken.id)];
+      const ids: unknown = isObject(entry) ? entry.ids : undefined;
+      if (!Array.isArray(ids) || !ids.every((id) => typeof id === "number")) {
+        throw corruptFileError(
+          `tokenizer.json: the template's token ${JSON.stringify(item.SpecialToken.id)} has no ids.`,
+        );
+      }
+      (isAfterText ? after : before).push(...ids);
+    }
+  }
+  if (before.length === 0 && after.length === 0) return null;
+  return (ids) => [...before, ...ids, ...after];
+}
+
+function readPairId(config: JsonObject, key: string): number {
+  const pair = config[key];
+  if (Array.isArray(pair) && typeof pair[1] === "number") return pair[1];
+  throw corruptFileError(`tokenizer.json: "${key}" of ${String(config.type)} must be a token and its id.`);
+}

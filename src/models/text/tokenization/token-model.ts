@@ -1,0 +1,54 @@
+import { BytePairModel } from "./byte-pair-model.js";
+import { type JsonObject, corruptFileError, isObject, unsupportedTypeError } from "./tokenizer-json.js";
+import { UnigramModel, readUnigramVocabulary } from "./unigram-model.js";
+
+/** The part of a tokenizer that turns a pre-tokenized piece into token ids. */
+export interface TokenModel {
+  encode(piece: string): readonly number[];
+}
+
+const supported = ["BPE", "Unigram", "WordLevel"];
+
+/** The vocabulary of tokenizer.json's model: token to id, without added tokens. */
+export function readVocabulary(model: JsonObject): Map<string, number> {
+  if (Array.isArray(model.vocab)) return readUnigramVocabulary(model);
+  if (!isObject(model.vocab)) throw corruptFileError('tokenizer.json: the model has no "vocab".');
+  const vocabulary = new Map<string, number>();
+  for (const [token, id] of Object.entries(model.vocab)) {
+    if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0 || id > 0x7fffffff) {
+      throw corruptFileError(
+        `tokenizer.json: the id of token ${JSON.stringify(token)} is ${JSON.stringify(id)}, not an index.`,
+      );
+    }
+    vocabulary.set(token, id);
+  }
+  return vocabulary;
+}
+
+/** The model that tokenizer.json describes. */
+export function createModel(model: JsonObject, vocabulary: ReadonlyMap<string, number>): TokenModel {
+  const type = model.type ?? inferType(model);
+  switch (type) {
+    case "BPE":
+      return new BytePairModel(model, vocabulary);
+    case "Unigram":
+      return new UnigramModel(model, vocabulary);
+    case "WordLevel": {
+      const unknownId = typeof model.unk_token === "string" ? vocabulary.get(model.unk_token) : undefined;
+      return {
+        encode: (piece) => {
+          const id = vocabulary.get(piece) ?? unknownId;
+          return id === undefined ? [] : [id];
+        },
+      };
+    }
+    default:
+      throw unsupportedTypeError("A model", type, supported);
+  }
+}
+
+/** Old files leave the model's type out. */
+function inferType(model: JsonObject): string | undefined {
+  if (Array.isArray(model.vocab)) return "Unigram";
+  return Array.isArray(model.merges) ? "BPE" : undefined;
+}

@@ -1,0 +1,115 @@
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { LlamaGymError } from "../../core/errors.js";
+import { writeFileAtomic } from "../files/write-file-atomic.js";
+import { toReadError } from "../files/file-errors.js";
+import { readJson } from "../files/json-file.js";
+import { isObject } from "./tokenization/tokenizer-json.js";
+import type { TokenizerFiles } from "./tokenizer-files.js";
+
+/** Named chat templates beside the main one, as Transformers saves them. */
+const NAMED_TEMPLATES_FOLDER = "additional_chat_templates";
+
+/**
+ * The tokenizer files of a folder; all but tokenizer.json may be missing.
+ * Throws FILE_NOT_FOUND, FILE_READ_FAILED and FILE_CORRUPT.
+ */
+export async function readTokenizerFolder(folder: string): Promise<TokenizerFiles> {
+  const optional = (name: string) => readJson(join(folder, name)).catch(ignoreMissingFile);
+  const [tokenizerConfig, specialTokensMap, generationConfig, chatTemplate] = await Promise.all([
+    optional("tokenizer_config.json"),
+    optional("special_tokens_map.json"),
+    optional("generation_config.json"),
+    readTemplates(folder),
+  ]);
+  const tokenizerJson = await readJson(join(folder, "tokenizer.json")).catch((error: unknown) => {
+    throw ignoreMissingFile(error) === undefined ? missingTokenizerError(folder) : error;
+  });
+  return { tokenizerJson, tokenizerConfig, specialTokensMap, generationConfig, chatTemplate };
+}
+
+/**
+ * Writes tokenizer files into a folder, each whole or not at all, so that Python's AutoTokenizer opens it. Objects are
+ * written as they were read. A separate chat template becomes chat_template.jinja, named ones stand beside it.
+ * Throws FILE_WRITE_FAILED.
+ */
+export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<void> {
+  await writeFileAtomic(join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);
+  for (const [name, value] of [
+    ["tokenizer_config.json", files.tokenizerConfig],
+    ["special_tokens_map.json", files.specialTokensMap],
+  ] as const) {
+    if (value !== undefined) await writeFileAtomic(join(folder, name), formatConfig(value));
+  }
+  const { chatTemplate } = files;
+  if (chatTemplate === undefined) return;
+  const templates = typeof chatTemplate === "string" ? { default: chatTemplate } : chatTemplate;
+  for (const [name, template] of Object.entries(templates)) {
+    const path =
+      name === "default" ? "chat_template.jinja" : join(NAMED_TEMPLATES_FOLDER, `${checkFileName(name)}.jinja`);
+    await writeFileAtomic(join(folder, path), template);
+  }
+}
+
+/** Python writes huge integers with all their digits and would read 1e+30 as a fraction. */
+function formatConfig(value: unknown): string {
+  const text = JSON.stringify(
+    value,
+    (_, item: unknown) =>
+      typeof item === "number" && Number.isInteger(item) && Math.abs(item) >= 1e21 ? `\u0000${BigInt(item)}` : item,
+    2,
+  );
+  return `${text.replace(/"\\u0000(-?\d+)"/g, "$1")}\n`;
+}
+
+/** chat_template.jinja, the older chat_template.json, and named templates; undefined when there is none. */
+async function readTemplates(folder: string): Promise<TokenizerFiles["chatTemplate"]> {
+  const templates: Record<string, string> = {};
+  const main = (await readTextFile(join(folder, "chat_template.jinja"))) ?? (await readJsonTemplate(folder));
+  if (main !== undefined) templates.default = main;
+  const names = await readdir(join(folder, NAMED_TEMPLATES_FOLDER)).catch(() => []);
+  for (const name of names.filter((file) => file.endsWith(".jinja")).sort()) {
+    const text = await readTextFile(join(folder, NAMED_TEMPLATES_FOLDER, name));
+    if (text !== undefined) templates[name.slice(0, -".jinja".length)] = text;
+  }
+  const found = Object.keys(templates);
+  if (found.length === 0) return undefined;
+  return found.length === 1 && templates.default !== undefined ? templates.default : templates;
+}
+
+async function readJsonTemplate(folder: string): Promise<string | undefined> {
+  const file = await readJson(join(folder, "chat_template.json")).catch(ignoreMissingFile);
+  return isObject(file) && typeof file.chat_template === "string" ? file.chat_template : undefined;
+}
+
+async function readTextFile(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    return ignoreMissingFile(toReadError(path, error));
+  }
+}
+
+/** Lets a file be missing; passes every other error on. */
+function ignoreMissingFile(error: unknown): undefined {
+  if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+  throw error;
+}
+
+function missingTokenizerError(folder: string): LlamaGymError {
+  return new LlamaGymError(
+    "FILE_NOT_FOUND",
+    `${folder} has no tokenizer.json. If it has another kind of tokenizer file, convert it once in Python: ` +
+      "AutoTokenizer.from_pretrained(folder).save_pretrained(folder).",
+  );
+}
+
+/** A template's name as a file name. */
+function checkFileName(name: string): string {
+  if (/^[\w.-]+$/.test(name) && !/^\.+$/.test(name)) return name;
+  throw new LlamaGymError(
+    "FILE_WRITE_FAILED",
+    `The chat template's name ${JSON.stringify(name)} cannot be a file name. Use letters, digits, "_", "-" and ".".`,
+  );
+}

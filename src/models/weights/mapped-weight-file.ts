@@ -1,0 +1,107 @@
+import { rmSync } from "node:fs";
+import { mkdtemp, open, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { WeightLocation } from "../../engine/graph/index.js";
+import { releaseMemory } from "../../engine/runtime/release-memory.js";
+
+const FOLDER_PREFIX = "llamagym-weights-";
+const FILE_NAME = "weights.bin";
+
+/** Sessions map tensors from multiples of this. */
+const ALIGNMENT = 4096;
+
+/** What sessions know of a parameter, by the names that graphs have for it. */
+export type TensorParts = ReadonlyMap<string, Uint8Array>;
+
+/** Gives a parameter's parts; its values as float32 may stand in `room`, which serves one parameter after another. */
+export type ReadTensorParts = (name: string, scratch: Float32Array) => Promise<TensorParts>;
+
+/**
+ * Parameters that their file holds otherwise than sessions read them, in a temporary file that sessions map: memory that the system
+ * may take back, and that all sessions share. It goes when it is removed, or with the process.
+ */
+export class MappedWeightFile {
+  private readonly removeAtExit = () => rmSync(this.folder, { recursive: true, force: true });
+
+  private constructor(
+    readonly folder: string,
+    readonly locations: ReadonlyMap<string, WeightLocation>,
+  ) {
+    process.once("exit", this.removeAtExit);
+  }
+
+  /** Of parameters of at most `largest` values; undefined where the temporary folder has no room. */
+  static async create(
+    names: Iterable<string>,
+    maxElements: number,
+    read: ReadTensorParts,
+  ): Promise<MappedWeightFile | undefined> {
+    await removeStaleFolders();
+    const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+    try {
+      const locations = await writeParts(join(folder, FILE_NAME), names, maxElements, read);
+      return new MappedWeightFile(folder, locations);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      if (["ENOSPC", "EDQUOT", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+      throw error;
+    }
+  }
+
+  async remove(): Promise<void> {
+    process.off("exit", this.removeAtExit);
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function writeParts(
+  path: string,
+  names: Iterable<string>,
+  maxElements: number,
+  read: ReadTensorParts,
+): Promise<Map<string, WeightLocation>> {
+  const locations = new Map<string, WeightLocation>();
+  const file = await open(path, "wx");
+  const scratch = new Float32Array(maxElements);
+  try {
+    let offset = 0;
+    for (const name of names) {
+      // Bytes that graphs read in two ways are there once.
+      const written = new Map<Uint8Array, WeightLocation>();
+      for (const [part, bytes] of await read(name, scratch)) {
+        let location = written.get(bytes);
+        if (location === undefined) {
+          location = { file: FILE_NAME, offset, byteLength: bytes.byteLength };
+          await file.write(bytes, 0, bytes.byteLength, offset);
+          offset = Math.ceil((offset + bytes.byteLength) / ALIGNMENT) * ALIGNMENT;
+          written.set(bytes, location);
+        }
+        locations.set(part, location);
+      }
+    }
+  } finally {
+    await file.close();
+    releaseMemory([scratch.buffer]);
+  }
+  return locations;
+}
+
+/** Folders of processes that ended without removing them. */
+async function removeStaleFolders(): Promise<void> {
+  const names = await readdir(tmpdir()).catch((): string[] => []);
+  for (const name of names) {
+    const pid = Number(new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]);
+    if (Number.isInteger(pid) && !isProcessRunning(pid))
+      await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+function isProcessRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

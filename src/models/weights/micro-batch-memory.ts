@@ -1,0 +1,36 @@
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+
+/** Values in float32 that a forward and backward pass may keep for its gradients: some 2 GB. */
+const MAX_ACTIVATIONS = 2 ** 29;
+/** What a token is reckoned to keep, for each layer and width. */
+const ACTIVATIONS_PER_TOKEN = 30;
+/** What a pair of attention slots is reckoned to keep, for each layer and head. */
+const ACTIVATIONS_PER_PAIR = 4;
+const MIN_TOKENS = 256;
+/** A small model's longer passes leave the processor's cache: of the embedded model, an update takes an eighth longer. */
+const MAX_TOKENS = 2048;
+
+/** Tokens of a forward and backward pass that takes at most some 2 GB, and no longer for its length. */
+export function defaultMicroBatchTokens({ hiddenSize, layers }: DecoderConfig): number {
+  const affordable = Math.floor(MAX_ACTIVATIONS / (ACTIVATIONS_PER_TOKEN * hiddenSize * layers.length));
+  return Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, affordable));
+}
+
+/**
+ * From so many tokens a pass for each of the model's width on, an adapter costs less when it is merged into the weights once a pass
+ * than beside them: measured at widths of 128 and 576.
+ */
+const MIN_TOKENS_TO_MERGE = 5;
+
+/** How an adapter is best applied in passes over many tokens; see ScopeOptions. */
+export function chooseAdapterMode(config: DecoderConfig): "merged" | "separate" {
+  return defaultMicroBatchTokens(config) >= MIN_TOKENS_TO_MERGE * config.hiddenSize ? "merged" : "separate";
+}
+
+/** The memory that a pass takes, in tokens without attention: long rows fill it by their pairs. */
+export function tokensThatFit(
+  { tokens, pairs }: { readonly tokens: number; readonly pairs: number },
+  { hiddenSize, heads }: Pick<DecoderConfig, "hiddenSize" | "heads">,
+): number {
+  return tokens + (ACTIVATIONS_PER_PAIR * heads * pairs) / (ACTIVATIONS_PER_TOKEN * hiddenSize);
+}

@@ -1,0 +1,38 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../../core/errors.js";
+import {
+  openGguf,
+  openWeightFolder,
+  readJson,
+  readJsonIfExists,
+  type JsonObject,
+  type WeightFile,
+} from "../files/index.js";
+
+/** A model's files, of either format, as one thing: its configuration and its tensors under Hugging Face names. */
+export interface ModelSource {
+  /** The folder or GGUF file. */
+  readonly path: string;
+  readonly config: JsonObject;
+  readonly generationConfig: JsonObject;
+  readonly weights: WeightFile;
+  close(): Promise<void>;
+}
+
+/** Opens a folder or a GGUF file; throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED. */
+export async function openModelSource(path: string): Promise<ModelSource> {
+  const info = await stat(path).catch(() => undefined);
+  if (info === undefined)
+    throw new LlamaGymError("FILE_NOT_FOUND", `There is no model folder or GGUF file at ${path}.`);
+  if (!info.isDirectory()) return openGguf(path);
+  const config = await readJson(join(path, "config.json"));
+  const generationConfig = (await readJsonIfExists(join(path, "generation_config.json"))) ?? {};
+  const weights = await openWeightFolder(path);
+  return { path, config, generationConfig, weights, close: () => weights.close() };
+}
+
+/** Where a model's configuration stands, for messages. */
+export function getConfigPath({ path }: ModelSource): string {
+  return path.endsWith(".gguf") ? path : join(path, "config.json");
+}

@@ -1,0 +1,188 @@
+import { realpath } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import type { WeightEntry, WeightFile } from "../files/index.js";
+import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
+import type { SessionOptions } from "../../engine/runtime/runtime.js";
+import { type Tensor } from "../../engine/tensor/tensor.js";
+import { countElements } from "../../core/count-elements.js";
+import type { WeightBits } from "./estimate-model-memory.js";
+import { BLOCK_SIZE, quantize } from "./quantize.js";
+import { QUANTIZED_PARTS, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
+import { MappedWeightFile, type TensorParts } from "./mapped-weight-file.js";
+
+/** Where a parameter lies: in its file, where sessions read it in place ("mapped") or where it is made from ("file"), or in memory. */
+type WeightStorage =
+  | { readonly kind: "mapped"; readonly location: WeightLocation; readonly parameter: StoredParameter }
+  | { readonly kind: "file"; readonly parameter: StoredParameter }
+  | { readonly kind: "memory"; readonly bytes: Uint8Array; readonly parameter: StoredParameter };
+
+/** Which parameters to hold in few bits. */
+export interface QuantizationConfig {
+  readonly bits: 4 | 8;
+  /** Names of the matrices to quantise; those whose rows are no multiple of the block size stay as they are. */
+  readonly names: ReadonlySet<string>;
+  /** Stored [in, out]: turned to [out, in] on the way. */
+  readonly transposed: boolean;
+}
+
+/**
+ * A model's frozen parameters. Where all lie in their files as float32, every session maps them from there; what a file
+ * holds otherwise is first widened, and what is wanted in few bits is rounded, into a temporary file that sessions map. Merged
+ * weights are in memory, and a session of those is given all its weights there (it takes them from files or from memory, not from
+ * both).
+ */
+export class ModelWeights {
+  readonly parameters: ReadonlyMap<string, StoredParameter>;
+  private mappedFile: Promise<MappedWeightFile | undefined> | undefined;
+
+  private constructor(
+    readonly file: WeightFile,
+    private readonly folder: string | undefined,
+    private readonly quantization: QuantizationConfig | undefined,
+    private readonly storageByName: ReadonlyMap<string, WeightStorage>,
+  ) {
+    this.parameters = new Map([...storageByName].map(([name, { parameter }]) => [name, parameter]));
+  }
+
+  /** Opens all tensors of a file; some of them in few bits, where asked. */
+  static async open(file: WeightFile, quantization?: QuantizationConfig): Promise<ModelWeights> {
+    const entries = [...file.entries.values()];
+    const paths = new Map<string, string>();
+    for (const { file: path } of entries) if (!paths.has(path)) paths.set(path, await realpath(path));
+    const folders = new Set([...paths.values()].map((path) => dirname(path)));
+    const isMappable = folders.size === 1 && entries.every(({ mappable, dtype }) => mappable && dtype === "F32");
+    const storageByName = new Map<string, WeightStorage>();
+    for (const entry of entries) {
+      const { name, shape, offset, byteLength } = entry;
+      if (quantization !== undefined && shouldQuantize(entry, quantization)) {
+        const { bits, transposed } = quantization;
+        const transposedShape = transposed ? [shape[1], shape[0]] : shape;
+        storageByName.set(name, { kind: "file", parameter: { kind: "quantised", shape: transposedShape, bits } });
+      } else if (isMappable && quantization === undefined) {
+        const location = { file: basename(paths.get(entry.file)!), offset, byteLength };
+        storageByName.set(name, { kind: "mapped", location, parameter: { kind: "frozen", shape } });
+      } else {
+        storageByName.set(name, { kind: "file", parameter: { kind: "frozen", shape } });
+      }
+    }
+    return new ModelWeights(file, [...folders][0], quantization, storageByName);
+  }
+
+  get bits(): WeightBits {
+    return this.quantization?.bits ?? 32;
+  }
+
+  /** The same parameters with other values for some, and further ones. */
+  withReplaced(replaced: ReadonlyMap<string, Tensor<"float32">>): ModelWeights {
+    const storageByName = new Map<string, WeightStorage>();
+    for (const [name, storage] of this.storageByName) {
+      storageByName.set(name, storage.kind === "mapped" ? { kind: "file", parameter: storage.parameter } : storage);
+    }
+    for (const [name, { shape, data }] of replaced) {
+      const bytes = new Uint8Array(allocateShared(data.byteLength));
+      viewAsFloat32(bytes).set(data);
+      storageByName.set(name, { kind: "memory", bytes, parameter: { kind: "frozen", shape } });
+    }
+    return new ModelWeights(this.file, this.folder, this.quantization, storageByName);
+  }
+
+  /** A parameter's values as float32; those of a quantised one as they were before. */
+  async read(name: string): Promise<Float32Array> {
+    const storage = this.storageByName.get(name);
+    return storage?.kind === "memory" ? viewAsFloat32(storage.bytes) : this.file.readFloat32(name);
+  }
+
+  /** What a session needs to find the weights of its graph; to be dropped when the session stands. */
+  async getSessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
+    if ([...this.storageByName.values()].every(({ kind }) => kind === "file")) {
+      const mappedFile = await (this.mappedFile ??= this.writeMappedFile());
+      if (mappedFile !== undefined)
+        return { locate: ({ name }) => mappedFile.locations.get(name)!, folder: mappedFile.folder };
+    }
+    const used = new Set(weights.map(({ name }) => name));
+    const buffers = new Map<string, Uint8Array>();
+    const locations = new Map<string, WeightLocation>();
+    for (const [name, storage] of this.storageByName) {
+      if (storage.kind === "mapped") locations.set(name, storage.location);
+      else if (storage.kind === "memory") buffers.set(name, storage.bytes);
+      else if (getPartNames(name, storage.parameter).some((part) => used.has(part)))
+        for (const [part, bytes] of await this.readParts(name)) buffers.set(part, bytes);
+    }
+    return {
+      locate: ({ name }: NamedTensorType) =>
+        locations.get(name) ?? { file: memoryFileName(name), offset: 0, byteLength: buffers.get(name)!.byteLength },
+      folder: this.folder,
+      buffers: [...used].flatMap((name) => {
+        const data = buffers.get(name);
+        return data === undefined ? [] : [{ name: memoryFileName(name), data }];
+      }),
+    };
+  }
+
+  private writeMappedFile(): Promise<MappedWeightFile | undefined> {
+    const sizes = [...this.parameters.values()].map(({ shape }) => countElements(shape));
+    return MappedWeightFile.create(this.storageByName.keys(), Math.max(...sizes), (name, scratch) =>
+      this.readParts(name, scratch),
+    );
+  }
+
+  /** What sessions read of a parameter whose file holds it otherwise. */
+  private async readParts(name: string, scratch?: Float32Array): Promise<TensorParts> {
+    const { parameter } = this.storageByName.get(name)!;
+    const values = await this.file.readFloat32(name, scratch?.subarray(0, countElements(parameter.shape)));
+    if (parameter.kind === "quantised") return quantizeParts(name, values, parameter, this.quantization!.transposed);
+    return new Map([[name, new Uint8Array(values.buffer, values.byteOffset, values.byteLength)]]);
+  }
+
+  async close(): Promise<void> {
+    await (await this.mappedFile)?.remove();
+    await this.file.close();
+  }
+}
+
+/** The name under which graphs know what lies in memory. */
+function memoryFileName(part: string): string {
+  return `memory:${part}`;
+}
+
+function viewAsFloat32(bytes: Uint8Array): Float32Array {
+  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+}
+
+const allocateShared = (bytes: number) => new SharedArrayBuffer(bytes);
+
+function shouldQuantize({ name, shape }: WeightEntry, { names, transposed }: QuantizationConfig): boolean {
+  return names.has(name) && (transposed ? shape[0] : shape[1]) % BLOCK_SIZE === 0;
+}
+
+/** The names that graphs have for a parameter. */
+function getPartNames(name: string, { kind }: StoredParameter): string[] {
+  return kind === "quantised" ? QUANTIZED_PARTS.map((part) => `${name}.${part}`) : [name];
+}
+
+/** A matrix in few bits; see quantisedMatmul. */
+function quantizeParts(
+  name: string,
+  values: Float32Array,
+  { shape: [rows, columns], bits }: QuantizedParameter,
+  transposed: boolean,
+): TensorParts {
+  const { codes, scales } = quantize(transposed ? transposeMatrix(values, columns, rows) : values, bits);
+  // The middle code in every place: 8 in both halves of a byte, or 128.
+  const zeroPoints = new Uint8Array(Math.ceil((scales.length * bits) / 8)).fill(bits === 4 ? 0x88 : 0x80);
+  return new Map([
+    [`${name}.bytes`, codes],
+    [`${name}.codes`, codes],
+    [`${name}.scales`, new Uint8Array(scales.buffer)],
+    [`${name}.zero_points`, zeroPoints],
+  ]);
+}
+
+/** [rows, columns] to [columns, rows]. */
+function transposeMatrix(values: Float32Array, rows: number, columns: number): Float32Array {
+  const result = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) result[column * rows + row] = values[row * columns + column];
+  }
+  return result;
+}

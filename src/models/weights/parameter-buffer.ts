@@ -1,0 +1,91 @@
+import type { Runtime } from "../../engine/runtime/runtime.js";
+import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
+import { countElements } from "../../core/count-elements.js";
+import { LlamaGymError } from "../../core/errors.js";
+
+/**
+ * Trained parameters, one after another in one buffer where graphs run: graphs read each in place, the optimiser updates
+ * all in one pass. The gradients lie in a second buffer of the same layout.
+ */
+export class ParameterBuffer {
+  /** All values, [count]. */
+  readonly values: BufferView;
+  /** All gradients, [count]. */
+  readonly gradients: BufferView;
+  readonly count: number;
+  private zerosBuffer: BufferView | undefined;
+  private readonly slices = new Map<string, { offset: number; shape: readonly number[] }>();
+
+  constructor(
+    readonly runtime: Runtime,
+    shapes: ReadonlyMap<string, readonly number[]>,
+  ) {
+    let offset = 0;
+    for (const [name, shape] of shapes) {
+      this.slices.set(name, { offset, shape });
+      offset += countElements(shape);
+    }
+    this.count = offset;
+    this.values = runtime.allocate("float32", [offset]);
+    this.gradients = runtime.allocate("float32", [offset]);
+  }
+
+  get names(): string[] {
+    return [...this.slices.keys()];
+  }
+
+  has(name: string): boolean {
+    return this.slices.has(name);
+  }
+
+  shape(name: string): readonly number[] {
+    return this.slice(name).shape;
+  }
+
+  /** One parameter's place in `values`, or in another buffer of the same layout. */
+  view(name: string, buffer: BufferView = this.values): BufferView {
+    const { offset, shape } = this.slice(name);
+    return subview(buffer, offset, shape);
+  }
+
+  /** Zeros in a parameter's shape; all share one memory, which nobody writes. */
+  zeros(name: string): BufferView {
+    const { shape } = this.slice(name);
+    this.zerosBuffer ??= this.runtime.allocate("float32", [
+      Math.max(...[...this.slices.values()].map((slice) => countElements(slice.shape))),
+    ]);
+    return subview(this.zerosBuffer, 0, shape);
+  }
+
+  async write(name: string, data: Float32Array): Promise<void> {
+    await this.runtime.write(this.view(name), data);
+  }
+
+  async read(name: string): Promise<Float32Array> {
+    return (await this.runtime.read(this.view(name))).data as Float32Array;
+  }
+
+  async readGradient(name: string): Promise<Float32Array> {
+    return (await this.runtime.read(this.view(name, this.gradients))).data as Float32Array;
+  }
+
+  /** Sets the gradients of some parameters to zero. */
+  async zeroGradients(shouldZero: (name: string) => boolean): Promise<void> {
+    for (const [name, { shape }] of this.slices) {
+      if (shouldZero(name))
+        await this.runtime.write(this.view(name, this.gradients), new Float32Array(countElements(shape)));
+    }
+  }
+
+  free(): void {
+    this.runtime.free(this.values);
+    this.runtime.free(this.gradients);
+    if (this.zerosBuffer !== undefined) this.runtime.free(this.zerosBuffer);
+  }
+
+  private slice(name: string): { offset: number; shape: readonly number[] } {
+    const slice = this.slices.get(name);
+    if (slice === undefined) throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is not a trained parameter.`);
+    return slice;
+  }
+}

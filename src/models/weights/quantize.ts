@@ -1,0 +1,43 @@
+import { LlamaGymError } from "../../core/errors.js";
+
+/** Weights that share a scale. */
+export const BLOCK_SIZE = 32;
+
+export interface QuantizedTensor {
+  /** One code a byte, or two in 4 bits, the earlier in the low half. */
+  readonly codes: Uint8Array;
+  /** One for each block. */
+  readonly scales: Float32Array;
+}
+
+/**
+ * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale, where the middle code (8 or 128) stands for zero. The
+ * weight furthest from zero is exact, so that what was quantised this way before (Q4_0, Q8_0) comes out as it was.
+ */
+export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
+  const blocks = weights.length / BLOCK_SIZE;
+  if (!Number.isInteger(blocks)) {
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `A tensor of ${weights.length} weights cannot be quantised in blocks of ${BLOCK_SIZE}.`,
+    );
+  }
+  const codes = new Uint8Array((weights.length * bits) / 8);
+  const scales = new Float32Array(blocks);
+  const zeroCode = bits === 4 ? 8 : 128;
+  for (let block = 0; block < blocks; block++) {
+    const start = block * BLOCK_SIZE;
+    let extreme = 0;
+    for (let i = start; i < start + BLOCK_SIZE; i++) if (Math.abs(weights[i]) > Math.abs(extreme)) extreme = weights[i];
+    // In 4 bits the lowest code, -8, reaches further than the highest, 7, so the furthest weight takes it.
+    const scale = bits === 4 ? extreme / -8 : Math.abs(extreme) / 127;
+    scales[block] = scale;
+    const inverse = scale === 0 ? 0 : 1 / Math.fround(scale);
+    for (let i = start; i < start + BLOCK_SIZE; i++) {
+      const code = Math.min(2 * zeroCode - 1, Math.max(0, Math.round(weights[i] * inverse) + zeroCode));
+      if (bits === 8) codes[i] = code;
+      else codes[i >> 1] |= i % 2 === 0 ? code : code << 4;
+    }
+  }
+  return { codes, scales };
+}

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ScriptedAgent } from "../../../test/support/player.js";
+import { TrainableModels } from "../../../test/support/trainable.js";
+import type { LanguageModel } from "../../generation/index.js";
+import { Agent } from "./agent.js";
+
+const models = new TrainableModels();
+let model: LanguageModel;
+beforeAll(async () => {
+  model = await models.open({ maxPositions: 256, scale: 0.2 });
+});
+afterAll(() => models.close());
+
+const player = () => new ScriptedAgent(model, undefined, { generation: { maxNewTokens: 4 } });
+
+function bang(): unknown {
+  throw new Error("bang");
+}
+
+describe("the user's own code", () => {
+  type Method = "getSystemPrompt" | "formatObservation" | "getChoices" | "extractAction";
+  const faults: readonly (readonly [Method, () => unknown, RegExp])[] = [
+    ["getSystemPrompt", bang, /getSystemPrompt threw: bang/],
+    ["formatObservation", bang, /formatObservation threw: bang/],
+    ["getChoices", bang, /getChoices threw: bang/],
+    ["extractAction", bang, /extractAction threw on the reply "[ab]": bang/],
+    ["getSystemPrompt", () => 3, /getSystemPrompt must give a text, or undefined, not 3/],
+    ["formatObservation", () => undefined, /formatObservation must give a text, not undefined/],
+    ["getChoices", () => [], /getChoices must give a list of texts that is not empty/],
+    ["getChoices", () => ["a", 1], /getChoices must give a list of texts/],
+  ];
+  it.each(faults)("is named when %s fails", async (method, give, message) => {
+    const agent = player();
+    Object.assign(agent, { [method]: give });
+    await expect(agent.act("one")).rejects.toMatchObject({
+      code: "AGENT_FAILED",
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it("may take its time to read a reply", async () => {
+    const agent = player();
+    Object.assign(agent, { extractAction: async () => Promise.resolve(5) });
+    expect(await agent.act("one")).toBe(5);
+  });
+
+  it("must say how an observation reads", async () => {
+    class Silent extends Agent<string, string> {
+      override extractAction(response: string) {
+        return response;
+      }
+    }
+    await expect(new Silent(model).act("one")).rejects.toThrow("Silent must say how an observation reads");
+  });
+});
+
+describe("options", () => {
+  it.each([
+    [{ temperature: 1 }, /There is no agent option "temperature"/],
+    [{ historyTurn: 1 }, /Did you mean historyTurns\?/],
+    [{ historyTurns: -1 }, /historyTurns must be a whole number of at least 0/],
+    [{ evalTemperature: -1 }, /evalTemperature must be a number of at least 0/],
+    [{ contextPolicy: "drop" }, /contextPolicy must be "drop-oldest" or "error", not "drop"/],
+    [{ maxContext: 0 }, /maxContext must be a whole number of at least 1/],
+    [{ seed: 1.5 }, /seed must be a whole number/],
+    [{ invalidReply: { retries: -1 } }, /invalidReply\.retries must be/],
+    [{ invalidReply: { penalty: Number.NaN } }, /invalidReply\.penalty must be a number/],
+    [{ invalidReply: { fallback: "random" } }, /invalidReply\.fallback must be "error"/],
+    [{ invalidReply: { retrie: 1 } }, /Did you mean retries\?/],
+    [{ generation: { temperature: -1 } }, /temperature must be/],
+    [{ generation: { maxTokens: 1 } }, /no generation option "maxTokens"/],
+    [{ generation: { maxNewTokens: 256 } }, /no room for a prompt in a context of 256 tokens/],
+    [{ generation: { maxNewTokens: 20 }, maxContext: 20 }, /no room for a prompt in a context of 20 tokens/],
+    [{ grpo: { numGenerations: 1 } }, /GRPO's numGenerations must be a whole number of at least 2/],
+    [{ rloo: { batchSize: 9, numGenerations: 4 } }, /RLOO's batchSize is 9, which groups of 4/],
+    [{ reinforce: { numGeneration: 4 } }, /Did you mean numGenerations\?/],
+    [{ ppo: { batchSize: 0 } }, /batchSize must be a whole number/],
+    [{ ppo: {}, grpo: {} }, /there are options for ppo and grpo/],
+  ])("refuses %j", (options, message) => {
+    expect(() => new ScriptedAgent(model, undefined, options as never)).toThrow(message);
+  });
+});

@@ -1,0 +1,94 @@
+import { invalidArgument } from "../../core/settings.js";
+import { algorithms, checkOneAlgorithm, type AlgorithmName } from "../algorithms/algorithms.js";
+import { suggestNames } from "../../core/suggest.js";
+import { checkNumber, type NumberRule } from "../../core/check-number.js";
+import { ACTION_SCORINGS, type InvalidActionPolicy } from "../rollout/rollout-settings.js";
+import type { AgentOptions } from "./agent-options.js";
+import { ReplayBuffer } from "./demonstrations/replay-buffer.js";
+
+/** How each value of an options object is checked; one that was not given is not. */
+type Validators<Options> = { readonly [Name in keyof Required<Options>]: (value: unknown, name: string) => void };
+
+/** Checked where it is used. */
+const checkedOnUse = () => {};
+
+const validateNumber = (rule: Omit<NumberRule, "description">) => (value: unknown, name: string) =>
+  checkNumber(name, value, { ...rule, description: "" });
+
+const validateInteger = (min: number) => validateNumber({ integer: true, min });
+
+/** An algorithm's options are decided when its learner is made; what cannot be is said at once. */
+const validateAlgorithm = (algorithm: AlgorithmName) => (value: unknown) =>
+  void algorithms[algorithm].resolve(value as never);
+
+const optionValidators: Validators<AgentOptions> = {
+  generation: checkedOnUse,
+  evalTemperature: validateNumber({ min: 0 }),
+  historyTurns: (value, name) => (value === Infinity ? undefined : validateInteger(0)(value, name)),
+  contextPolicy: validateOneOf("drop-oldest", "error"),
+  maxContext: validateInteger(1),
+  actionScoring: validateOneOf(...ACTION_SCORINGS),
+  replyPrefix: (value, name) => {
+    if (typeof value !== "string") throw invalidArgument(`${name} must be a text, not ${String(value)}.`);
+  },
+  invalidReply: (value) =>
+    checkOptions("option of invalidReply", value as object, invalidActionValidators, "invalidReply."),
+  shareSparseRewards: validateOneOf(true, false),
+  ppo: validateAlgorithm("ppo"),
+  grpo: validateAlgorithm("grpo"),
+  rloo: validateAlgorithm("rloo"),
+  reinforce: validateAlgorithm("reinforce"),
+  maxTokens: validateInteger(1),
+  seed: validateInteger(0),
+  sftWarmStart: (value, name) => {
+    if (typeof value !== "string" && !Array.isArray(value))
+      throw invalidArgument(`${name} must be the path of a JSONL file or a list of demonstrations.`);
+  },
+  replay: (value, name) => {
+    if (!(value instanceof ReplayBuffer)) throw invalidArgument(`${name} must be a ReplayBuffer.`);
+  },
+  sftSteps: checkedOnUse,
+  sftBatchSize: checkedOnUse,
+  sftLearningRate: checkedOnUse,
+  onlineSft: checkedOnUse,
+  sftWeight: checkedOnUse,
+  topkP: checkedOnUse,
+  replayCapacity: checkedOnUse,
+  brokenLines: checkedOnUse,
+};
+
+const invalidActionValidators: Validators<InvalidActionPolicy> = {
+  retries: validateInteger(0),
+  penalty: validateNumber({ min: 0 }),
+  fallback: (value, name) => (typeof value === "function" ? undefined : validateOneOf("error")(value, name)),
+};
+
+/**
+ * Throws INVALID_ARGUMENT for an option that there is not, with the nearest that there is, for a value out of range, and for
+ * options of several algorithms.
+ */
+export function checkAgentOptions<Observation, Action>(options: AgentOptions<Observation, Action>): void {
+  checkOptions("agent option", options, optionValidators);
+  checkOneAlgorithm(options);
+}
+
+function checkOptions(
+  description: string,
+  options: object,
+  validators: Readonly<Record<string, (value: unknown, name: string) => void>>,
+  prefix = "",
+): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(validators, name))
+      throw invalidArgument(`There is no ${description} "${name}". ${suggestNames(name, Object.keys(validators))}`);
+    if (value !== undefined) validators[name](value, `${prefix}${name}`);
+  }
+}
+
+function validateOneOf(...values: readonly unknown[]): (value: unknown, name: string) => void {
+  const formatValue = (value: unknown) => (typeof value === "function" ? "a function" : JSON.stringify(value));
+  return (value, name) => {
+    if (!values.includes(value))
+      throw invalidArgument(`${name} must be ${values.map(formatValue).join(" or ")}, not ${formatValue(value)}.`);
+  };
+}

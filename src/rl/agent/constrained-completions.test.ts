@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ScriptedAgent } from "../../../test/support/player.js";
+import { TrainableModels } from "../../../test/support/trainable.js";
+import type { TextInterface } from "../../envs/text-interface.js";
+import type { JsonSchema, LanguageModel } from "../../generation/index.js";
+import type { Turn } from "../rollout/trajectory.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import type { Agent } from "./agent.js";
+import type { Demonstration } from "../data/read-demonstrations.js";
+import { TextAgent, type TextAgentOptions } from "./text-agent.js";
+
+const models = new TrainableModels();
+let model: LanguageModel & { readonly folder: string };
+beforeAll(async () => {
+  model = await models.open({ maxPositions: 256, scale: 0.2 });
+});
+afterAll(() => models.close());
+
+/** An environment of two arms; a reply means the arm that it names last. */
+const arms: TextInterface<number, string> = {
+  systemPrompt: "Pull a or b.",
+  formatObservation: (observation) => `Round ${observation}.`,
+  parseAction: (reply) => reply.match(/\b[ab]\b/g)?.at(-1),
+  formatAction: (action) => action,
+  choices: ["a", "b"],
+};
+
+const settings: TextAgentOptions<number, string> = {
+  generation: { maxNewTokens: 24 },
+  historyTurns: 0,
+  ppo: { batchSize: 32, miniBatchSize: 32, learningRate: 1e-2, initKlCoef: 0, adaptiveKl: false },
+};
+
+const THOUGHT = "Say (?<action>[ab]), not [ab]( [a-z ]{1,12})?[.!]?";
+
+const createRegexAgent = (replyPattern: string | RegExp, options: TextAgentOptions<number, string> = {}) =>
+  new TextAgent(model, arms, { ...settings, replies: "pattern", replyPattern, ...options });
+
+async function sampleTurns(agent: Agent<number, string>, count: number): Promise<{ turn: Turn; action: string }[]> {
+  const random = new RandomStream(3);
+  const steps = Array.from({ length: count }, async (_, i) => {
+    const episode = agent.newEpisode(random);
+    episode.observe(i, {});
+    return episode.act();
+  });
+  return Promise.all(steps);
+}
+
+describe("replies that are held to a pattern", () => {
+  it("match it as a whole, and mean what its group says", async () => {
+    const regex = new RegExp(`^(?:${THOUGHT})$`, "u");
+    const taken = await sampleTurns(createRegexAgent(THOUGHT), 60);
+    for (const { turn, action } of taken) {
+      expect(turn).toMatchObject({ isValid: true, extraction: "regex", finishReason: "stop" });
+      expect(action).toBe(regex.exec(turn.text)?.groups?.action);
+      expect(turn.tokens.length).toBeLessThanOrEqual(24);
+    }
+    expect(new Set(taken.map(({ action }) => action)).size).toBe(2);
+    expect(taken.some(({ turn, action }) => arms.parseAction(turn.text) !== action)).toBe(true);
+  });
+
+  it("are read as free ones where it has no group for the action", async () => {
+    const [{ turn, action }] = await sampleTurns(createRegexAgent("b and a"), 1);
+    expect([turn.text, turn.extraction, action]).toEqual(["b and a", "parser", "a"]);
+  });
+
+  it("are not cut off by what ends free replies", async () => {
+    // A model without a chat template ends its replies with the line.
+    const plain = model.withTokenizer(
+      Object.defineProperty(Object.create(model.tokenizer) as typeof model.tokenizer, "chatTemplates", {
+        value: new Map(),
+      }),
+    );
+    const agent = new TextAgent(plain, arms, { ...settings, replies: "pattern", replyPattern: "a\nb\n[xyz]" });
+    const [{ turn }] = await sampleTurns(agent, 1);
+    expect(turn.text).toMatch(/^a\nb\n[xyz]$/);
+  });
+
+  it.each<[string, TextAgentOptions<number, string>, RegExp]>([
+    ["none", { replies: "pattern" }, /there is none: give replyPattern/],
+    ["one without its kind", { replyPattern: "a" }, /replies: "pattern" only; set both/],
+    ["one that can never end", { replies: "pattern", replyPattern: "a[]" }, /allows no text at all.*never end/],
+    ["one that is not supported", { replies: "pattern", replyPattern: "(?=a)a" }, /lookaheads/],
+    ["an empty one", { replies: "pattern", replyPattern: "" }, /empty/],
+    [
+      "one that is too long",
+      { replies: "pattern", replyPattern: "[a-z]{80}" },
+      /"\[a-z\]\{80\}" needs room for \d+ tokens, and this reply has room for 24. Raise maxNewTokens/,
+    ],
+    [
+      "stop strings beside it",
+      { replies: "pattern", replyPattern: "a", generation: { stop: "." } },
+      /cannot go with stop/,
+    ],
+  ])("are refused at once with %s", (_, options, message) => {
+    expect(() => new TextAgent(model, arms, { ...settings, ...options })).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringMatching(message) as string }),
+    );
+  });
+
+  it("learn which arm pays, and the other one when the sign is flipped", async () => {
+    const shareOfA = async (sign: number): Promise<number> => {
+      const own = await models.reopen(model.folder);
+      const agent = new TextAgent(own, arms, { ...settings, replies: "pattern", replyPattern: THOUGHT });
+      const chosen: string[] = [];
+      for (let round = 0; round < 32 * 8; round++) {
+        const action = await agent.act(round % 2);
+        chosen.push(action);
+        agent.assignReward(action === "a" ? sign : -sign);
+        await agent.terminateEpisode();
+      }
+      const last = chosen.slice(-64);
+      return last.filter((action) => action === "a").length / last.length;
+    };
+    expect(await shareOfA(1)).toBeGreaterThan(0.85);
+    expect(await shareOfA(-1)).toBeLessThan(0.15);
+  });
+});
+
+describe("an agent that says what its replies are held to", () => {
+  class Held extends ScriptedAgent {
+    pattern: string | RegExp | undefined;
+    schema: JsonSchema | undefined;
+    override choices: readonly string[] | undefined = undefined;
+
+    override getPattern() {
+      return this.pattern;
+    }
+
+    override getSchema() {
+      return this.schema;
+    }
+  }
+
+  const agent = (given: Partial<Pick<Held, "pattern" | "schema" | "choices" | "read">>, maxNewTokens = 24) =>
+    Object.assign(new Held(model, undefined, { ...settings, generation: { maxNewTokens } } as never), given);
+
+  it("gets JSON of its schema", async () => {
+    const schema = {
+      type: "object",
+      properties: { why: { type: "string", maxLength: 5 }, arm: { enum: [3, 4] } },
+      required: ["why", "arm"],
+    };
+    const player = agent({ schema, read: (response) => (JSON.parse(response) as { arm: number }).arm });
+    const arm = await player.act("one");
+    expect([3, 4]).toContain(arm);
+  });
+
+  it.each<[string, Parameters<typeof agent>[0], string, RegExp]>([
+    [
+      "a schema with what is not supported",
+      { schema: { type: "string", format: "date" } },
+      "INVALID_ARGUMENT",
+      /"format"/,
+    ],
+    ["a schema that is none", { schema: [] as never }, "AGENT_FAILED", /getSchema must give a JSON schema/],
+    ["a pattern that is none", { pattern: 3 as never }, "AGENT_FAILED", /getPattern must give a regular expression/],
+    ["a pattern that can never end", { pattern: "[]" }, "INVALID_ARGUMENT", /never end/],
+    ["a pattern that is too long", { pattern: "x{99}" }, "INVALID_ARGUMENT", /needs room for .* Raise maxNewTokens/],
+    ["two ways at once", { pattern: "a", choices: ["a"] }, "AGENT_FAILED", /getChoices and getPattern both say how/],
+  ])("is told by the first act of %s", async (_, given, code, message) => {
+    await expect(agent(given).act("one")).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message) as string,
+    });
+  });
+});
+
+describe("demonstrations of replies that are held to a pattern", () => {
+  const createDemonstrations = (...replies: readonly string[]): Demonstration[] =>
+    replies.map((reply, i) => ({ turns: [{ observationText: `Round ${i}.`, completion: reply }] }));
+
+  it("are the tokens that such a reply ends with: the end token where it could go on", async () => {
+    const agent = createRegexAgent(THOUGHT, { sftWarmStart: createDemonstrations("Say a, not b", "Say b, not a.") });
+    const { episodes } = await agent.loadDemonstrations();
+    const { tokenizer } = model;
+    const ends = episodes.map(({ turns: [{ tokens }] }) => tokenizer.eosTokenIds.includes(tokens.at(-1)!));
+    expect(ends).toEqual([true, false]);
+    const texts = episodes.map(({ turns: [{ tokens }] }) => tokenizer.decode(tokens, { skipSpecialTokens: true }));
+    expect(texts).toEqual(["Say a, not b", "Say b, not a."]);
+    const prompts = episodes.map(({ turns: [{ prompt }] }) => prompt);
+    const played = await sampleTurns(agent, 2);
+    expect(prompts).toEqual(played.map(({ turn }) => turn.prompt));
+  });
+
+  it("are refused where they do not match, or are longer than replies can be", async () => {
+    const loadDemonstrations = (options: TextAgentOptions<number, string>, ...replies: readonly string[]) =>
+      createRegexAgent(THOUGHT, { sftWarmStart: createDemonstrations(...replies), ...options }).loadDemonstrations();
+    for (const reply of ["a", "Say a, not b..", " Say a, not b.", "Say c, not b."])
+      await expect(loadDemonstrations({}, reply)).rejects.toMatchObject({ code: "DEMONSTRATION_REFUSED" });
+    await expect(loadDemonstrations({}, "Say a, not B.")).rejects.toThrow(
+      /finds no action in it \(It does not match replyPattern\.\)/,
+    );
+    await expect(
+      loadDemonstrations({ generation: { maxNewTokens: 12 } }, "Say a, not b abcdefghijkl."),
+    ).rejects.toThrow(/tokens, and the agent's replies 12 at most/);
+  });
+
+  it("are learnt, and successes with them", async () => {
+    const own = await models.reopen(model.folder);
+    const replies = ["Say a, not b.", "Say a, not b at all."];
+    const agent = new TextAgent(own, arms, {
+      ...settings,
+      replies: "pattern",
+      replyPattern: THOUGHT,
+      sftWarmStart: createDemonstrations(...replies),
+      sftSteps: 40,
+      sftLearningRate: 1e-2,
+      onlineSft: true,
+    });
+    await agent.warmStart();
+    agent.eval();
+    expect(replies.map((reply) => reply[4])).toContain(await agent.act(0));
+    await agent.terminateEpisode();
+    agent.train();
+    let metrics;
+    for (let round = 0; round < 32; round++) {
+      await agent.act(round % 2);
+      agent.assignReward(round % 3);
+      metrics = await agent.terminateEpisode();
+    }
+    expect(metrics).toHaveProperty("sft/loss");
+    expect(metrics?.["replay/size"]).toBeGreaterThan(2);
+  });
+});

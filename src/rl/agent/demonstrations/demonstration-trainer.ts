@@ -1,0 +1,147 @@
+import type { Learner } from "../../algorithms/learner.js";
+import type { SftMetrics } from "../../algorithms/sft/sft-trainer.js";
+import { LlamaGymError } from "../../../core/errors.js";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { ReplayBuffer, type ReplayEpisode } from "./replay-buffer.js";
+import { readDemonstrations, type Demonstration } from "../../data/read-demonstrations.js";
+import { encodeDemonstration, type DemonstrationContext } from "./encode-demonstration.js";
+import { OnlineSftLearner } from "./online-sft-learner.js";
+import { resolveOnlineSft, type OnlineSftConfig, type OnlineSftOptions } from "./online-sft-settings.js";
+import { warmStart, type WarmStartCallbacks } from "./warm-start.js";
+
+/** What an agent learns from besides reinforcement. */
+export interface AgentDemonstrationOptions extends OnlineSftOptions {
+  /** Demonstrations to be learnt first: a JSONL file, or themselves. */
+  readonly sftWarmStart?: string | readonly Demonstration[];
+  /** A buffer of one's own, such as another agent's; then replayCapacity and topkP are the buffer's. */
+  readonly replay?: ReplayBuffer;
+}
+
+export interface DemonstrationUpdateOptions {
+  readonly maxTokens?: number;
+  readonly seed: number;
+}
+
+/** What an agent can be taught, as tokens, and what was left out of it. */
+export interface EncodedDemonstrations {
+  readonly episodes: readonly ReplayEpisode[];
+  /** Why demonstrations were left out, where that is allowed. */
+  readonly rejected: readonly string[];
+}
+
+/** Decides what is drawn from the replay buffer; a child of the agent's seed. */
+const REPLAY_STREAM = 8;
+
+/** An agent's demonstrations, its replay buffer, and the updates from both. */
+export class DemonstrationTrainer {
+  readonly replay: ReplayBuffer;
+  private readonly config: OnlineSftConfig;
+  private encoded: Promise<EncodedDemonstrations> | undefined;
+  private isWarmedUp = false;
+  private learner: OnlineSftLearner | undefined;
+  private isOnlineSftEnabled: boolean;
+
+  /** Throws INVALID_ARGUMENT for values out of range. */
+  constructor(
+    private readonly context: DemonstrationContext,
+    private readonly options: AgentDemonstrationOptions,
+    private readonly updateOptions: DemonstrationUpdateOptions,
+  ) {
+    this.config = resolveOnlineSft(options);
+    const { replayCapacity: capacity, topkP } = this.config;
+    this.replay = options.replay ?? new ReplayBuffer({ capacity, topkP });
+    this.isOnlineSftEnabled = this.config.onlineSft;
+  }
+
+  get onlineSft(): boolean {
+    return this.learner?.onlineSft ?? this.isOnlineSftEnabled;
+  }
+
+  set onlineSft(isOn: boolean) {
+    this.isOnlineSftEnabled = isOn;
+    if (this.learner !== undefined) this.learner.onlineSft = isOn;
+  }
+
+  /** The algorithm with imitation beside it. */
+  wrap(algorithm: Learner): Learner {
+    const { replay, config, updateOptions } = this;
+    const random = new RandomStream(updateOptions.seed, [REPLAY_STREAM]);
+    this.learner = new OnlineSftLearner(algorithm, this.context.sampler.model, {
+      config,
+      replay,
+      random,
+      ...updateOptions,
+    });
+    this.learner.onlineSft = this.isOnlineSftEnabled;
+    return this.learner;
+  }
+
+  /**
+   * The demonstrations of the warm start, read and checked once. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REFUSED for
+   * one that the agent cannot learn, unless such are to be left out.
+   */
+  async load(): Promise<EncodedDemonstrations> {
+    const { sftWarmStart: source = [] } = this.options;
+    return (this.encoded ??= typeof source === "string" ? this.encodeFile(source) : this.encode(source));
+  }
+
+  /** Learns the demonstrations, once. Undefined where there are none, or where that is done. */
+  async warmStart(callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
+    if (this.isWarmedUp) return undefined;
+    const encoded = await this.load();
+    this.isWarmedUp = true;
+    return this.train(encoded, callbacks);
+  }
+
+  /** The agent was trained before: there is nothing to warm up. */
+  skipWarmStart(): void {
+    this.isWarmedUp = true;
+  }
+
+  /** Learns the demonstrations of a file, with as many updates as a warm start. Throws what `load` throws. */
+  async fromJsonl(path: string, callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
+    return this.train(await this.encodeFile(path), callbacks);
+  }
+
+  private async train(
+    { episodes }: EncodedDemonstrations,
+    callbacks: WarmStartCallbacks,
+  ): Promise<SftMetrics | undefined> {
+    const turns = episodes.flatMap((episode) => episode.turns);
+    const stats = await warmStart(this.context.sampler.model, turns, {
+      config: this.config,
+      ...this.updateOptions,
+      ...callbacks,
+    });
+    for (const episode of episodes) this.replay.add(episode);
+    return stats;
+  }
+
+  private async encodeFile(path: string): Promise<EncodedDemonstrations> {
+    const { demonstrations, invalidLines } = await readDemonstrations(path, this.config);
+    const { episodes, rejected } = await this.encode(demonstrations);
+    return {
+      episodes,
+      rejected: [...invalidLines.map(({ line, reason }) => `${path}, line ${line}: ${reason}`), ...rejected],
+    };
+  }
+
+  private async encode(demonstrations: readonly Demonstration[]): Promise<EncodedDemonstrations> {
+    const episodes: ReplayEpisode[] = [];
+    const rejected: string[] = [];
+    for (const demonstration of demonstrations) {
+      try {
+        episodes.push(await encodeDemonstration(demonstration, this.context));
+      } catch (error) {
+        const isRejection = error instanceof LlamaGymError && error.code === "DEMONSTRATION_REFUSED";
+        if (!isRejection || this.config.brokenLines === "stop") throw error;
+        rejected.push(error.message);
+      }
+    }
+    if (episodes.length > 0 || rejected.length === 0) return { episodes, rejected };
+    throw new LlamaGymError(
+      "DEMONSTRATION_REFUSED",
+      `None of the ${rejected.length} demonstrations can be learnt. The first: ${rejected[0]}`,
+    );
+  }
+}

@@ -1,0 +1,143 @@
+import type { RolloutSpec, Learner, LearnerState, Metrics, UpdateOptions } from "../../algorithms/learner.js";
+import { SftTrainer, type SftState } from "../../algorithms/sft/sft-trainer.js";
+import type { LanguageModel } from "../../../generation/language-model.js";
+import type { Trajectory } from "../../rollout/trajectory.js";
+import type { RandomState, RandomStream } from "../../../core/random/random-stream.js";
+import type { ReplayBuffer, ReplayBufferState } from "./replay-buffer.js";
+import { toSftExample } from "./to-sft-example.js";
+import { toSftMetrics } from "./to-sft-metrics.js";
+import type { OnlineSftConfig } from "./online-sft-settings.js";
+import { SuccessFilter, type SuccessFilterState } from "./success-filter.js";
+
+export interface OnlineSftLearnerOptions {
+  readonly config: OnlineSftConfig;
+  readonly replay: ReplayBuffer;
+  /** Tokens of one forward and backward pass. */
+  readonly maxTokens?: number;
+  /** Decides what is drawn from the buffer. */
+  readonly random: RandomStream;
+  readonly seed: number;
+}
+
+/** What a checkpoint keeps besides the algorithm's own; JSON. The optimiser's moments stand behind the algorithm's. */
+interface ReplayTrainingState {
+  readonly isEnabled: boolean;
+  readonly replay: ReplayBufferState;
+  readonly successFilter: SuccessFilterState;
+  readonly random: RandomState;
+  readonly sft: SavedSftState | null;
+}
+
+interface SavedSftState extends Omit<SftState, "optimizer"> {
+  readonly kind: SftState["optimizer"]["kind"];
+  readonly optimizerStep: number;
+}
+
+interface OnlineSftState {
+  readonly algorithm: unknown;
+  /** null where nothing was ever imitated. */
+  readonly onlineSft: ReplayTrainingState | null;
+}
+
+/**
+ * An algorithm with imitation beside it: keeps the successes among what was played and, while that is on, takes after each of the
+ * algorithm's updates one more on turns of the best of them (cross-entropy).
+ */
+export class OnlineSftLearner implements Learner {
+  private readonly successFilter = new SuccessFilter();
+  /** Whether episodes are kept: from when it was first switched on. */
+  private recordsEpisodes = false;
+  private isEnabled = false;
+  private sft: SftTrainer | undefined;
+
+  constructor(
+    private readonly algorithm: Learner,
+    private readonly model: LanguageModel,
+    private readonly options: OnlineSftLearnerOptions,
+  ) {
+    this.onlineSft = options.config.onlineSft;
+  }
+
+  get rolloutSpec(): RolloutSpec {
+    return this.algorithm.rolloutSpec;
+  }
+
+  /** Whether updates on kept episodes are taken; it may be switched at any time. */
+  get onlineSft(): boolean {
+    return this.isEnabled;
+  }
+
+  set onlineSft(isEnabled: boolean) {
+    this.isEnabled = isEnabled;
+    this.recordsEpisodes ||= isEnabled;
+  }
+
+  async update(trajectories: readonly Trajectory[], options?: UpdateOptions): Promise<Metrics> {
+    const metrics = await this.algorithm.update(trajectories, options);
+    if (!this.recordsEpisodes) return metrics;
+    const { replay } = this.options;
+    for (const episode of this.successFilter.filter(trajectories)) replay.add(episode);
+    return { ...metrics, ...(this.isEnabled ? await this.trainOnReplay() : {}), ...replay.getMetrics() };
+  }
+
+  async getState(): Promise<LearnerState> {
+    const { optimizer, state: algorithm } = await this.algorithm.getState();
+    const { replay, random } = this.options;
+    const sft = await this.sft?.getState();
+    const onlineSft: ReplayTrainingState | null = this.recordsEpisodes
+      ? {
+          isEnabled: this.isEnabled,
+          replay: replay.getState(),
+          successFilter: this.successFilter.getState(),
+          random: random.getState(),
+          sft: sft === undefined ? null : dropOptimizerState(sft),
+        }
+      : null;
+    const state: OnlineSftState = { algorithm, onlineSft };
+    return { optimizer: { ...optimizer, moments: [...optimizer.moments, ...(sft?.optimizer.moments ?? [])] }, state };
+  }
+
+  async setState({ optimizer, state }: LearnerState): Promise<void> {
+    const { algorithm, onlineSft } = state as OnlineSftState;
+    const sftState = onlineSft?.sft ?? null;
+    // Both train the same parameters by AdamW, so each has half of the moments.
+    const count = sftState === null ? optimizer.moments.length : optimizer.moments.length / 2;
+    await this.algorithm.setState({
+      optimizer: { ...optimizer, moments: optimizer.moments.slice(0, count) },
+      state: algorithm,
+    });
+    if (onlineSft === null) return;
+    this.onlineSft = true;
+    this.isEnabled = onlineSft.isEnabled;
+    this.options.replay.setState(onlineSft.replay);
+    this.successFilter.setState(onlineSft.successFilter);
+    this.options.random.setState(onlineSft.random);
+    if (sftState === null) return;
+    const { step, numTokens, kind, optimizerStep } = sftState;
+    const saved = { kind, step: optimizerStep, moments: optimizer.moments.slice(count) };
+    await (await this.getSftTrainer()).setState({ step, numTokens, optimizer: saved });
+  }
+
+  async release(): Promise<void> {
+    await this.sft?.release();
+    await this.algorithm.release();
+  }
+
+  private async trainOnReplay(): Promise<Metrics> {
+    const { config, replay, random } = this.options;
+    const turns = replay.sample(config.sftBatchSize, random);
+    if (turns.length === 0) return {};
+    return toSftMetrics(await (await this.getSftTrainer()).update(turns.map(toSftExample)));
+  }
+
+  private async getSftTrainer(): Promise<SftTrainer> {
+    const { config, maxTokens, seed } = this.options;
+    // AdamW's steps do not depend on the scale of a loss, so the weight is on the learning rate.
+    const learningRate = config.sftWeight * config.sftLearningRate;
+    return (this.sft ??= await SftTrainer.create(this.model, { learningRate, maxTokens, seed }));
+  }
+}
+
+function dropOptimizerState({ step, numTokens, optimizer }: SftState): SavedSftState {
+  return { step, numTokens, kind: optimizer.kind, optimizerStep: optimizer.step };
+}

@@ -1,0 +1,114 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { ReplayBuffer, type ReplayEpisode } from "./replay-buffer.js";
+import { shuffleStratified } from "./shuffle-stratified.js";
+
+/** An episode of one turn that is told apart by its token. */
+function episode(token: number, episodeReturn: number | null, text = String(token)): ReplayEpisode {
+  return { turns: [{ prompt: [1, 2], tokens: [token], text }], return: episodeReturn };
+}
+
+const tokens = (episodes: readonly ReplayEpisode[]) => episodes.map(({ turns }) => turns[0].tokens[0]);
+
+describe("ReplayBuffer", () => {
+  it("keeps the best by return; of equal ones the newer", () => {
+    const buffer = new ReplayBuffer({ capacity: 3 });
+    expect([episode(1, 1), episode(2, 0), episode(3, 1), episode(4, 0)].map((one) => buffer.add(one))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(tokens(buffer.getBest(1))).toEqual([3, 1, 4]);
+    expect(buffer.add(episode(5, -1))).toBe(false);
+    expect(buffer.add(episode(6, 2))).toBe(true);
+    expect(tokens(buffer.getBest(1))).toEqual([6, 3, 1]);
+  });
+
+  it("holds an episode once, as the newest and with the better return", () => {
+    const buffer = new ReplayBuffer();
+    for (const one of [episode(1, 1), episode(2, 1), episode(1, 0)]) buffer.add(one);
+    expect(buffer.size).toBe(2);
+    expect(tokens(buffer.getBest(1))).toEqual([1, 2]);
+    expect(buffer.getMetrics()).toEqual({
+      "replay/size": 2,
+      "replay/return_mean": 1,
+      "replay/return_min": 1,
+      "replay/return_max": 1,
+    });
+  });
+
+  it("ranks a demonstration without a return before all, and leaves it out of the means", () => {
+    const buffer = new ReplayBuffer({ capacity: 2 });
+    for (const one of [episode(1, null), episode(2, 5), episode(3, 7)]) buffer.add(one);
+    expect(tokens(buffer.getBest(1))).toEqual([1, 3]);
+    expect(buffer.getMetrics()).toMatchObject({ "replay/size": 2, "replay/return_mean": 7 });
+  });
+
+  it("samples from the best share alone", () => {
+    const buffer = new ReplayBuffer({ topkP: 0.2 });
+    for (let i = 0; i < 10; i++) buffer.add(episode(i, i));
+    const drawn = buffer.sample(8, new RandomStream(1)).map((turn) => turn.tokens[0]);
+    expect(drawn.sort((a, b) => a - b)).toEqual([8, 9]);
+  });
+
+  it("gives the same after its state was saved as JSON", () => {
+    const buffer = new ReplayBuffer({ capacity: 4 });
+    for (const [i, value] of [3, null, 1, 2, 5, 3].entries()) buffer.add(episode(i, value));
+    const other = new ReplayBuffer({ capacity: 4 });
+    other.setState(JSON.parse(JSON.stringify(buffer.getState())) as ReturnType<ReplayBuffer["getState"]>);
+    expect(other.getState()).toEqual(buffer.getState());
+    expect(other.sample(3, new RandomStream(2))).toEqual(buffer.sample(3, new RandomStream(2)));
+  });
+
+  it("holds what is best of all that came, whatever the order", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: -3, max: 3 }), { maxLength: 30 }),
+        fc.integer({ min: 1, max: 8 }),
+        (all, capacity) => {
+          const buffer = new ReplayBuffer({ capacity });
+          all.forEach((value, i) => buffer.add(episode(i, value)));
+          const best = [...all].sort((a, b) => b - a).slice(0, capacity);
+          expect(buffer.getBest(1).map((one) => one.return)).toEqual(best);
+        },
+      ),
+    );
+  });
+
+  it("refuses a capacity and a share that cannot be", () => {
+    expect(() => new ReplayBuffer({ capacity: 0 })).toThrow("capacity");
+    expect(() => new ReplayBuffer({ topkP: 0 })).toThrow("topkP");
+  });
+});
+
+describe("stratifiedOrder", () => {
+  it("holds every kind in its share in any beginning, within one item", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 60 }),
+        fc.nat(),
+        (kinds, seed) => {
+          const order = shuffleStratified(kinds, new RandomStream(seed));
+          expect([...order].sort((a, b) => a - b)).toEqual(kinds.map((_, i) => i));
+          for (const kind of ["a", "b", "c"]) {
+            const share = kinds.filter((other) => other === kind).length / kinds.length;
+            order.forEach((_, last) => {
+              const found = order.slice(0, last + 1).filter((i) => kinds[i] === kind).length;
+              // Each kind is at most one place off, and so is the length of the beginning for each of them.
+              expect(Math.abs(found - share * (last + 1))).toBeLessThanOrEqual(3);
+            });
+          }
+        },
+      ),
+    );
+  });
+
+  it("is not the given order, and another for another seed", () => {
+    const kinds = Array.from({ length: 40 }, () => "a");
+    const [first, second] = [1, 2].map((seed) => shuffleStratified(kinds, new RandomStream(seed)));
+    expect(first).not.toEqual(kinds.map((_, i) => i));
+    expect(first).not.toEqual(second);
+  });
+});

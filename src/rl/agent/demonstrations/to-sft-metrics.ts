@@ -1,0 +1,13 @@
+import type { Metrics } from "../../algorithms/learner.js";
+import type { SftMetrics } from "../../algorithms/sft/sft-trainer.js";
+
+/** An update's numbers by the names that a run logs. */
+export function toSftMetrics(stats: SftMetrics): Metrics {
+  return {
+    "sft/loss": stats.loss,
+    "sft/token_accuracy": stats.token_accuracy,
+    "sft/grad_norm": stats.grad_norm,
+    "sft/learning_rate": stats.learning_rate,
+    "sft/num_tokens": stats.num_tokens,
+  };
+}

@@ -1,0 +1,109 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { Extractor } from "./extractor.js";
+import { stripPunctuation } from "./strip-punctuation.js";
+
+/** Throws INVALID_ARGUMENT for an empty list and for choices without a letter or digit. */
+export function checkChoices(choices: readonly string[]): void {
+  if (choices.length === 0)
+    throw new LlamaGymError("INVALID_ARGUMENT", "The list of choices is empty; give at least one.");
+  const empty = choices.find((choice) => normalizeChoice(choice) === "");
+  if (empty !== undefined)
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `The choice ${JSON.stringify(empty)} has no letter or digit, so it cannot be found in a reply.`,
+    );
+}
+
+/**
+ * The choice that a reply is as a whole, or else the last of its lines that is one; but for case, quotes, punctuation, and "_" or
+ * "-" between words.
+ */
+export function exactChoice(choices: readonly string[]): Extractor<string> {
+  checkChoices(choices);
+  const normalizedChoices = choices.map(normalizeChoice);
+  const maxLength = Math.max(...choices.map(({ length }) => length));
+  const matchChoice = (text: string) => {
+    const stripped = stripPunctuation(text);
+    if (stripped.length > 2 * maxLength) return undefined;
+    const exact = choices.find((choice) => choice === text || choice === stripped);
+    return exact ?? choices[normalizedChoices.indexOf(normalizeChoice(stripped))];
+  };
+  return (completion) => {
+    const value = [...completion.split("\n"), completion].map(matchChoice).findLast((choice) => choice !== undefined);
+    return value === undefined ? undefined : { kind: "choice", value };
+  };
+}
+
+export interface NumberedChoiceOptions {
+  /** The number of the first choice: 0, as environments number actions, or 1, as lists are often shown. Default 0. */
+  readonly first?: number;
+}
+
+/** The choice of a number: a reply such as "2", "(2)" or "#2", or the last "option 2", "action 2" and the like in it. */
+export function numberedChoice(
+  choices: readonly string[],
+  { first = 0 }: NumberedChoiceOptions = {},
+): Extractor<string> {
+  checkChoices(choices);
+  return (completion) => {
+    const bareNumber = /^\d+$/.exec(stripPunctuation(completion))?.[0];
+    const labeledNumber = [
+      ...completion.matchAll(/(?:\b(?:option|choice|number|action|move|nr|no)\.?|#)\s*[:=]?\s*(\d+)\b/gi),
+    ].at(-1);
+    const number = bareNumber ?? labeledNumber?.[1];
+    const value = number === undefined ? undefined : choices[Number(number) - first];
+    return value === undefined ? undefined : { kind: "number", value };
+  };
+}
+
+export interface NearestChoiceOptions {
+  /** Letters that may be wrong, missing, too many or swapped, as a share of the choice's letters. Default 0.3. */
+  readonly threshold?: number;
+}
+
+/**
+ * The choice that a whole reply nearly is, by the fewest changes of a letter (Damerau and Levenshtein's distance). Where two
+ * choices are equally near there is none. With the default a choice of 3 letters stands no change, one of 4 a single one.
+ */
+export function nearestChoice(
+  choices: readonly string[],
+  { threshold = 0.3 }: NearestChoiceOptions = {},
+): Extractor<string> {
+  checkChoices(choices);
+  return (completion) => {
+    const stripped = stripPunctuation(completion);
+    // A long reply is near to nothing; the distance of long texts takes long.
+    if (stripped === "" || stripped.length > 2 * Math.max(...choices.map(({ length }) => length))) return undefined;
+    const normalized = normalizeChoice(stripped);
+    const candidates = choices
+      .map((value) => ({ value, letters: normalizeChoice(value) }))
+      .map(({ value, letters }) => ({ value, letters, distance: editDistance(normalized, letters) }))
+      .filter(({ letters, distance }) => distance <= threshold * letters.length);
+    const minDistance = Math.min(...candidates.map(({ distance }) => distance));
+    const nearest = candidates.filter(({ distance }) => distance === minDistance);
+    return nearest.length === 1 ? { kind: "nearest", value: nearest[0].value } : undefined;
+  };
+}
+
+/** What two spellings of a choice have in common. */
+function normalizeChoice(text: string): string {
+  return stripPunctuation(text.replace(/[_-]+(?=[\p{L}\p{N}])/gu, " ").toLowerCase());
+}
+
+/** The fewest letters to change, add, leave out, or swap with a neighbour; each pair is swapped once. */
+export function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const changed = last[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row[j] = Math.min(changed, last[j] + 1, row[j - 1] + 1);
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwapped) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length];
+}

@@ -1,0 +1,11 @@
+export { nearestChoice, numberedChoice, exactChoice } from "./choice-extractors.js";
+export type { NearestChoiceOptions, NumberedChoiceOptions } from "./choice-extractors.js";
+export { ExtractionCounter } from "./extraction-counter.js";
+export { fromFunction, firstMatch, extractAction, refine } from "./extract-action.js";
+export type { ExtractedValue, Extraction, ExtractionFailure, ExtractionKind } from "../../rollout/extraction.js";
+export type { Extractor } from "./extractor.js";
+export { jsonAction, type JsonActionOptions } from "./json-action.js";
+export { mentionedChoice, type MentionedChoiceOptions } from "./mentioned-choice.js";
+export { regexMatch } from "./regex-match.js";
+export { actionExtractors, type ActionExtractorOptions } from "./action-extractors.js";
+export { taggedAnswer, type TaggedAnswerOptions } from "./tagged-answer.js";

@@ -1,0 +1,13 @@
+import type { Extractor } from "./extractor.js";
+
+/**
+ * What a regular expression finds: its group named `action`, else its first group, else all of it. The last match counts.
+ */
+export function regexMatch(pattern: RegExp): Extractor<string> {
+  const globalPattern = new RegExp(pattern.source, pattern.flags.includes("g") ? pattern.flags : `${pattern.flags}g`);
+  return (completion) => {
+    const found = [...completion.matchAll(globalPattern)].at(-1);
+    const value = found?.groups?.action ?? found?.[1] ?? found?.[0];
+    return value === undefined ? undefined : { kind: "regex", value };
+  };
+}

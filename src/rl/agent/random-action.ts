@@ -1,0 +1,28 @@
+import type { Env } from "../../envs/env.js";
+import type { Info } from "../../envs/info.js";
+import { getChoices } from "../../envs/text-interface.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+
+/**
+ * Takes an action at random, for replies that mean none (the option invalidReply.fallback): one of the replies that the
+ * environment lists, or else any of its action space.
+ */
+export function randomAction<Observation, Action>({
+  text,
+  actionSpace,
+}: Pick<Env<Observation, Action>, "text" | "actionSpace">): (
+  observation: Observation,
+  random: RandomStream,
+  info: Info,
+) => Action {
+  return (observation, random, info) => {
+    const choices = text === undefined ? undefined : getChoices(text, observation, info);
+    const parsedAction =
+      choices === undefined || choices.length === 0
+        ? undefined
+        : text!.parseAction(random.choice(choices), observation, info);
+    if (parsedAction !== undefined) return parsedAction;
+    actionSpace.seed(random.integers(0, 2 ** 31));
+    return actionSpace.sample();
+  };
+}

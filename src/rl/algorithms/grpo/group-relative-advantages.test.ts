@@ -1,0 +1,97 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { normalizeByStep } from "../shared/discounted-returns.js";
+import { groupRelativeAdvantages, type EpisodeReturns, type GroupBaselineConfig } from "./group-relative-advantages.js";
+
+const usual: GroupBaselineConfig = {
+  grouping: "start",
+  baseline: "step",
+  scaleRewards: "group",
+  returns: "return-to-go",
+};
+
+const episodes: readonly EpisodeReturns[] = [
+  { returns: [4, 1], group: 0, states: ["s", "a"] },
+  { returns: [2], group: 0, states: ["s"] },
+  { returns: [9, 3, 5], group: 1, states: ["s", "b", "a"] },
+  { returns: [1, 7], group: 1, states: ["t", "b"] },
+];
+
+const compare = (config: Partial<GroupBaselineConfig>) =>
+  groupRelativeAdvantages(episodes, { ...usual, ...config }).map((row) => [...row]);
+
+const close = (rows: readonly (readonly number[])[]) =>
+  rows.map((row) => row.map((value) => expect.closeTo(value, 9) as number));
+
+describe("compareCredits", () => {
+  it("compares turns of one step and group by default, as normaliseByStep does", () => {
+    const returns = fc.array(fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 4 }), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(returns, (rows) => {
+        const found = groupRelativeAdvantages(
+          rows.map((own) => ({ returns: own, group: 3 })),
+          usual,
+        );
+        normalizeByStep(rows).forEach((row, i) => row.forEach((value, t) => expect(found[i][t]).toBeCloseTo(value, 9)));
+      }),
+    );
+  });
+
+  it("takes off the mean that it is told to", () => {
+    const none = { scaleRewards: "none" } as const;
+    expect(compare({ ...none, baseline: "step" })).toEqual(close([[1, 0], [-1], [4, -2, 0], [-4, 2]]));
+    const [first, second] = [7 / 3, 5];
+    expect(compare({ ...none, baseline: "group" })).toEqual(
+      close([[4 - first, 1 - first], [2 - first], [9 - second, 3 - second, 0], [1 - second, 7 - second]]),
+    );
+    expect(compare({ ...none, baseline: "batch" })).toEqual(close([[0, -3], [-2], [5, -1, 1], [-3, 3]]));
+    expect(compare({ ...none, baseline: "none" })).toEqual(close([[4, 1], [2], [9, 3, 5], [1, 7]]));
+  });
+
+  it("takes the whole update as a group, or those who saw the same", () => {
+    const none = { scaleRewards: "none" } as const;
+    expect(compare({ ...none, grouping: "batch" })).toEqual(
+      close([[0, 1 - 11 / 3], [-2], [5, 3 - 11 / 3, 0], [-3, 7 - 11 / 3]]),
+    );
+    // s: 4, 2, 9; a: 1, 5; b: 3, 7; t alone.
+    expect(compare({ ...none, grouping: "observation", baseline: "group" })).toEqual(
+      close([[-1, -2], [-3], [4, -2, 2], [0, 2]]),
+    );
+  });
+
+  it("divides by the deviation of those it compares with, or of the update", () => {
+    expect(compare({})[0][0]).toBeCloseTo(1 / (Math.SQRT2 + 1e-4), 9);
+    const all = [4, 1, 2, 9, 3, 5, 1, 7];
+    const std = Math.sqrt(all.reduce((sum, x) => sum + (x - 4) ** 2, 0) / 7);
+    expect(compare({ scaleRewards: "batch" })[0][0]).toBeCloseTo(1 / (std + 1e-4), 9);
+  });
+
+  it("counts an episode once where its turns are credited alike", () => {
+    const alike = [
+      { returns: [4, 4, 4, 4], group: 0 },
+      { returns: [2], group: 0 },
+    ];
+    const config: GroupBaselineConfig = {
+      ...usual,
+      baseline: "group",
+      returns: "episode-return",
+      scaleRewards: "none",
+    };
+    expect(groupRelativeAdvantages(alike, config).map((row) => [...row])).toEqual([[1, 1, 1, 1], [-1]]);
+  });
+
+  it("gives nothing to a turn alone, and to one of which nothing is known", () => {
+    const [known, unknown, other] = groupRelativeAdvantages(
+      [
+        { returns: [1], group: 0 },
+        { returns: [Number.NaN], group: 0 },
+        { returns: [5], group: 1 },
+      ],
+      usual,
+    );
+    expect([...known, ...unknown, ...other]).toEqual([0, 0, 0]);
+  });
+});

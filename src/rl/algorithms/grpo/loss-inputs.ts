@@ -1,0 +1,122 @@
+import type { FloatTensor, Tensor } from "../../../engine/tensor/tensor.js";
+import { sum } from "../shared/arrays.js";
+import { repeatEach, sequenceInputs, floatVector } from "../shared/sequence-nodes.js";
+import { invalidArgument } from "../../../core/settings.js";
+import type { NumberArray } from "../shared/statistics.js";
+import type { GrpoConfig, LossType } from "./settings.js";
+
+/** A reply or an episode as GRPO's loss sees it; arrays are [tokens], of tokens that the policy wrote. */
+export interface GrpoSequence {
+  /** Log-probability when the token was sampled. */
+  readonly oldLogProbs: NumberArray;
+  /** Of the token, its turn or its sequence. */
+  readonly advantages: NumberArray;
+  /** Log-probability under the reference policy; needed with beta. */
+  readonly refLogProbs?: NumberArray;
+  /** 1 for tokens that train the policy (highEntropyMask over the update); needed with topEntropyQuantile. */
+  readonly policyMask?: NumberArray;
+}
+
+/** What an optimiser step trains on in all; a run of it may hold but a part of the sequences. */
+export interface MinibatchTotals {
+  /** Sequences, also those without tokens because they are masked. */
+  readonly sequences: number;
+  /** Trained tokens. */
+  readonly tokens: number;
+  /** Trained tokens of a step on average over all that was sampled together: what dapo, cispo and vespo divide by. `tokens` by default. */
+  readonly meanTokens?: number;
+  /** Trained tokens that the entropy bonus is the mean over; `tokens` by default, fewer with a policyMask. */
+  readonly entropyTokens?: number;
+  /** Multiplies the entropy bonus, which may fall over a run. Default 1. */
+  readonly entropyFactor?: number;
+}
+
+type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
+
+/**
+ * The inputs of grpoLoss for the sequences of a run, in the order of its tokens. `update` is the whole optimiser step; by default
+ * that is this run. Throws INVALID_ARGUMENT where log-probabilities of the reference, or masks, are missing.
+ */
+export function grpoInputs(
+  sequences: readonly GrpoSequence[],
+  config: InputConfig,
+  totals: MinibatchTotals = minibatchTotals(sequences),
+): Record<string, FloatTensor | Tensor<"int32">> {
+  const lengths = sequences.map(({ oldLogProbs }) => oldLogProbs.length);
+  const weights = sequenceWeights(config.lossType, lengths, totals, config.maxCompletionLength);
+  const masks = config.topEntropyQuantile < 1 ? floatVector(flatten("policyMask", sequences)) : undefined;
+  return {
+    ...sequenceInputs(lengths),
+    oldLogProbs: floatVector(flatten("oldLogProbs", sequences)),
+    advantages: floatVector(flatten("advantages", sequences)),
+    weights: floatVector(repeatEach(weights, lengths)),
+    ...(config.beta === 0 ? {} : { refLogProbs: floatVector(flatten("refLogProbs", sequences)) }),
+    ...(masks === undefined ? {} : { policyMask: masks }),
+    ...(config.entropyCoef === 0 ? {} : { entropyWeights: entropyWeights(lengths, masks, totals) }),
+  };
+}
+
+/** The size of an update that is made of these sequences. */
+export function minibatchTotals(sequences: readonly GrpoSequence[]): MinibatchTotals {
+  return {
+    sequences: sequences.length,
+    tokens: sum(sequences.map(({ oldLogProbs }) => oldLogProbs.length)),
+    entropyTokens: sum(
+      sequences.map(({ oldLogProbs, policyMask }) => (policyMask === undefined ? oldLogProbs.length : sum(policyMask))),
+    ),
+  };
+}
+
+/**
+ * Weight of every token of each sequence in the loss. grpo, sapo: mean over a sequence's tokens, then over sequences. luspo: sum
+ * over tokens, mean over sequences. bnpo: mean over the step's tokens. dapo, cispo, vespo: the same with the mean number of tokens
+ * of a step. dr_grpo: sum divided by a constant.
+ */
+function sequenceWeights(
+  lossType: LossType,
+  lengths: readonly number[],
+  { sequences, tokens, meanTokens = tokens }: MinibatchTotals,
+  maxCompletionLength: number,
+): number[] {
+  const perSequence = (length: number) => 1 / (sequences * length);
+  const overTokens = () => 1 / Math.max(tokens, 1);
+  const overMeanTokens = () => 1 / Math.max(meanTokens, 1);
+  const weight: Readonly<Record<LossType, (length: number) => number>> = {
+    grpo: perSequence,
+    sapo: perSequence,
+    luspo: () => 1 / sequences,
+    bnpo: overTokens,
+    dapo: overMeanTokens,
+    cispo: overMeanTokens,
+    vespo: overMeanTokens,
+    dr_grpo: () => 1 / (sequences * maxCompletionLength),
+  };
+  return lengths.map(weight[lossType]);
+}
+
+/** The entropy bonus acts on the tokens that train the policy, on each alike. */
+function entropyWeights(
+  lengths: readonly number[],
+  masks: FloatTensor | undefined,
+  { tokens, entropyTokens = tokens, entropyFactor = 1 }: MinibatchTotals,
+): FloatTensor {
+  const weight = entropyFactor / Math.max(entropyTokens, 1);
+  const activeMask =
+    masks?.data ??
+    repeatEach(
+      lengths.map(() => 1),
+      lengths,
+    );
+  return floatVector(Array.from(activeMask, (isActive) => isActive * weight));
+}
+
+function flatten(name: keyof GrpoSequence, sequences: readonly GrpoSequence[]): number[] {
+  return sequences.flatMap((sequence, i) => {
+    const values = sequence[name];
+    const { length } = sequence.oldLogProbs;
+    if (values?.length === length) return Array.from(values);
+    throw invalidArgument(
+      `Sequence ${i} has ${length} tokens, but ${values === undefined ? "no" : values.length} ${name}; each token needs one.`,
+    );
+  });
+}

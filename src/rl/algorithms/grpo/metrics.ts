@@ -1,0 +1,97 @@
+import { concatenate } from "../shared/arrays.js";
+import { approximateKl } from "../shared/kl.js";
+import { mean, nanMean, type NumberArray } from "../shared/statistics.js";
+import { ratioBounds } from "../shared/clipped-surrogate.js";
+import type { GroupAdvantages } from "./advantages.js";
+import type { GrpoConfig, LossType } from "./settings.js";
+import type { GrpoSequence } from "./loss-inputs.js";
+
+/** What grpoLoss gives for each token of an optimiser step, sequence after sequence: its runs' statistics put together. */
+export interface GrpoStatistics {
+  readonly ratio: NumberArray;
+  readonly kl?: NumberArray;
+  readonly entropy?: NumberArray;
+  readonly phi?: NumberArray;
+}
+
+type MetricConfig = Pick<GrpoConfig, "lossType" | "importanceSamplingLevel" | "epsilon" | "epsilonHigh">;
+
+const CLIPPED_LOSS_TYPES: readonly LossType[] = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"];
+
+/**
+ * An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of
+ * clipped ratios are over tokens, or over sequences where ratios are theirs. clip_ratio/low_min and high_max are the least and
+ * most of any sequence.
+ */
+export function grpoMetrics(
+  { ratio, kl, entropy, phi }: GrpoStatistics,
+  sequences: readonly Pick<GrpoSequence, "advantages">[],
+  { lossType, importanceSamplingLevel, epsilon, epsilonHigh }: MetricConfig,
+): Record<string, number> {
+  const advantages = concatenate(sequences.map((sequence) => sequence.advantages));
+  const lengths = sequences.map((sequence) => sequence.advantages.length);
+  const clippedFraction = (isClipped: (ratio: number, advantage: number) => boolean) => {
+    const tokens = Array.from(ratio, (value, t) => (isClipped(value, advantages[t]) ? 1 : 0));
+    return summarize(splitBySequence(tokens, lengths), importanceSamplingLevel);
+  };
+  const bounds = ratioBounds({ epsilon, epsilonHigh });
+  const isLow = (value: number, advantage: number) => value < bounds.low && advantage < 0;
+  const isHigh = (value: number, advantage: number) => value > bounds.high && advantage > 0;
+  const [low, high] = [clippedFraction(isLow), clippedFraction(isHigh)];
+  return {
+    ...(kl === undefined ? {} : { kl: meanOrZero(kl) }),
+    ...(entropy === undefined ? {} : { entropy: meanOrZero(entropy) }),
+    "policy/approxkl_avg": approximateKl(ratio),
+    ...(CLIPPED_LOSS_TYPES.includes(lossType)
+      ? {
+          "clip_ratio/low_mean": low.mean,
+          "clip_ratio/high_mean": high.mean,
+          "clip_ratio/region_mean": clippedFraction((value, a) => isLow(value, a) || isHigh(value, a)).mean,
+          "clip_ratio/low_min": low.min,
+          "clip_ratio/high_max": high.max,
+        }
+      : {}),
+    ...(lossType === "cispo"
+      ? { cispo_clip_ratio: clippedFraction((value, a) => value > Math.fround(epsilonHigh) && a > 0).mean }
+      : {}),
+    // A sequence without tokens has the weight of one that did not move.
+    ...(lossType === "vespo" && phi !== undefined
+      ? { "vespo/phi_seq_mean": meanOrZero(splitBySequence(phi, lengths).map(([weight = 1]) => weight)) }
+      : {}),
+  };
+}
+
+function splitBySequence(tokens: NumberArray, lengths: readonly number[]): number[][] {
+  const all = Array.from(tokens);
+  let start = 0;
+  return lengths.map((length) => all.slice(start, (start += length)));
+}
+
+/** Mean over tokens, or over sequences where a sequence has one value; then a sequence without tokens has 0. */
+function summarize(rows: readonly (readonly number[])[], level: GrpoConfig["importanceSamplingLevel"]) {
+  const sequences =
+    level === "token"
+      ? rows.filter(({ length }) => length > 0).map((row) => mean(row))
+      : rows.map(([value = 0]) => value);
+  return {
+    mean: meanOrZero(level === "token" ? rows.flat() : sequences),
+    min: sequences.length === 0 ? 0 : Math.min(...sequences),
+    max: Math.max(0, ...sequences),
+  };
+}
+
+function meanOrZero(x: NumberArray): number {
+  return x.length === 0 ? 0 : mean(x);
+}
+
+/** A standard deviation up to this is 0. */
+const ZERO_STD_TOLERANCE = 1e-8;
+
+/** Rewards of a batch under TRL 1.16's names; samples that could not be scored do not count. */
+export function rewardMetrics({ rewards, groupStds }: Omit<GroupAdvantages, "advantages">): Record<string, number> {
+  return {
+    reward: nanMean(rewards),
+    reward_std: nanMean(groupStds),
+    frac_reward_zero_std: mean(groupStds.map((std) => (std <= ZERO_STD_TOLERANCE ? 1 : 0))),
+  };
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import { grpoSettings, resolveGrpoConfig, type GrpoOptions } from "./settings.js";
+
+describe("resolveGrpoConfig", () => {
+  it("has TRL 1.16's defaults, and ORLLLaM's learning rate", () => {
+    expect(resolveGrpoConfig()).toMatchObject({
+      numGenerations: 8,
+      numIterations: 1,
+      learningRate: 1e-5,
+      lrSchedulerType: "linear",
+      maxGradNorm: 1,
+      lossType: "dapo",
+      importanceSamplingLevel: "token",
+      epsilon: 0.2,
+      epsilonHigh: 0.2,
+      delta: undefined,
+      beta: 0,
+      useBiasCorrectionKl: true,
+      sapoTemperaturePos: 1,
+      sapoTemperatureNeg: 1.05,
+      vespoKPos: 2,
+      vespoLambdaPos: 3,
+      vespoKNeg: 3,
+      vespoLambdaNeg: 2,
+      offPolicyMaskThreshold: undefined,
+      topEntropyQuantile: 1,
+      entropyCoef: 0,
+      scaleRewards: "group",
+      multiObjectiveAggregation: "sum_then_normalize",
+      maskTruncatedCompletions: false,
+      maxCompletionLength: 512,
+    });
+    for (const { source } of Object.values(grpoSettings)) expect(source).toMatch(/TRL|ORLLLaM/);
+  });
+
+  it("bounds ratios alike on both sides unless told otherwise", () => {
+    expect(resolveGrpoConfig({ epsilon: 0.1 }).epsilonHigh).toBe(0.1);
+    expect(resolveGrpoConfig({ epsilon: 0.1, epsilonHigh: 0.3 }).epsilonHigh).toBe(0.3);
+  });
+
+  it("makes an update of whole groups", () => {
+    expect(resolveGrpoConfig({ numGenerations: 6 }).batchSize).toBe(12);
+    expect(resolveGrpoConfig({ batchSize: 10, grouping: "batch" }).batchSize).toBe(10);
+  });
+
+  it("compares with those that fit what turns are credited with", () => {
+    expect(resolveGrpoConfig()).toMatchObject({ grouping: "start", baseline: "step", returns: "return-to-go" });
+    expect(resolveGrpoConfig({ returns: "episode-return" }).baseline).toBe("group");
+    expect(resolveGrpoConfig({ grouping: "observation" }).baseline).toBe("group");
+    expect(resolveGrpoConfig({ baseline: "batch" }).scaleRewards).toBe("batch");
+    expect(resolveGrpoConfig({ baseline: "none" }).scaleRewards).toBe("none");
+  });
+
+  it.each<GrpoOptions>([
+    {},
+    { numGenerations: 6, epsilonHigh: 0.3, lossType: "cispo" },
+    { returns: "episode-return", baseline: "batch", rewardWeights: [1, 2] },
+  ])("decides what was decided (%j) alike once more", (options) => {
+    const config = resolveGrpoConfig(options);
+    expect(resolveGrpoConfig(config)).toEqual(config);
+  });
+
+  it.each<[object, string]>([
+    [{ batchSize: 12 }, "GRPO's batchSize is 12, which groups of 8 (numGenerations) do not divide. Use 16,"],
+    [{ returns: "episode-return", baseline: "step" }, 'returns "episode-return" credits all turns of an episode alike'],
+    [{ grouping: "observation", baseline: "batch" }, "name different peers"],
+    [{ baseline: "none", scaleRewards: "group" }, 'GRPO\'s baseline "none" does not look at the group'],
+    [{ numGenerations: 1 }, "GRPO's numGenerations must be a whole number of at least 2, not 1."],
+    [{ lossType: "ppo" }, `GRPO's lossType must be one of "grpo", "bnpo", "dr_grpo", "dapo", `],
+    [{ topEntropyQuantile: 0 }, "GRPO's topEntropyQuantile must be a number above 0 and at most 1, not 0."],
+    [{ losstype: "grpo" }, `GRPO has no setting "losstype". Did you mean lossType?`],
+    [{ delta: 1.5, lossType: "cispo" }, `GRPO's delta is read by lossType grpo, bnpo, dr_grpo, dapo, luspo only`],
+    [{ vespoKPos: 1 }, `GRPO's vespoKPos is read by lossType vespo only, and lossType is "dapo".`],
+  ])("refuses %j", (options, message) => {
+    expect(() => resolveGrpoConfig(options as GrpoOptions)).toThrow(
+      expect.objectContaining({
+        code: "INVALID_ARGUMENT",
+        message: expect.stringContaining(message) as string,
+      }),
+    );
+  });
+});

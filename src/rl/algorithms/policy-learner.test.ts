@@ -1,0 +1,284 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
+import { makeTurn } from "../../../test/support/turns.js";
+import { Agent } from "../agent/agent.js";
+import { openTrainable } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import type { Trajectory } from "../rollout/trajectory.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import { createLearner } from "./create-learner.js";
+import { LOSS_TYPES, type GrpoOptions } from "./grpo/settings.js";
+import type { GroupSpec, Metrics } from "./learner.js";
+import type { AlgorithmName, AlgorithmOptions } from "./algorithms.js";
+import { LogProbScorer } from "./update/log-prob-scorer.js";
+
+const models = new TrainableModels();
+afterAll(() => models.close());
+
+let folder: string;
+beforeAll(async () => {
+  ({ folder } = await models.open({ scale: 0.1 }));
+});
+
+/** The same model with a new adapter each time. */
+async function openModel(): Promise<LanguageModel> {
+  const options = { device: "cpu", threads: 1, peftConfig: { r: 8, seed: 1 }, valueHead: null } as const;
+  const model = await openTrainable(folder, options);
+  models.track(model);
+  return model;
+}
+
+/** Two arms, whatever the lever looks like. */
+class BanditAgent extends Agent<string, number> {
+  override formatPrompt(observation: string) {
+    return observation;
+  }
+
+  override getChoices() {
+    return ["a", "b"];
+  }
+
+  override extractAction(response: string) {
+    return ["a", "b"].indexOf(response);
+  }
+}
+
+/** Plays one-turn episodes; gives the share of arm 1 among the last 100 pulls, and what each update told. */
+async function pull(algorithm: AlgorithmOptions, episodes: number, pays: (arm: number, episode: number) => number) {
+  const agent = new BanditAgent(await openModel(), undefined, { ...algorithm, seed: 3 });
+  const arms: number[] = [];
+  const updates: Metrics[] = [];
+  for (let episode = 0; episode < episodes; episode++) {
+    arms.push(await agent.act(episode % 16 < 8 ? "left" : "right"));
+    agent.assignReward(pays(arms.at(-1)!, episode));
+    const metrics = await agent.terminateEpisode();
+    if (metrics !== undefined) updates.push(metrics);
+  }
+  return { share: arms.slice(-100).filter((arm) => arm === 1).length / 100, updates };
+}
+
+const shared = { batchSize: 32, numGenerations: 8, learningRate: 0.02 };
+const all: Readonly<Record<Exclude<AlgorithmName, "ppo">, AlgorithmOptions>> = {
+  grpo: { grpo: { ...shared, beta: 0.01 } },
+  rloo: { rloo: shared },
+  reinforce: { reinforce: shared },
+};
+
+describe.each(Object.entries(all))("%s at work", (_, algorithm) => {
+  it("learns which arm pays, and the other one when the sign is flipped", async () => {
+    expect((await pull(algorithm, 640, (arm) => arm)).share).toBeGreaterThan(0.9);
+    expect((await pull(algorithm, 640, (arm) => -arm)).share).toBeLessThan(0.1);
+  });
+});
+
+describe("GRPO over 200 updates", () => {
+  it("goes on trying, so that it learns anew when the other arm pays from the middle on", async () => {
+    const grpo: GrpoOptions = { ...shared, batchSize: 16, lrSchedulerType: "constant", entropyCoef: 0.2 };
+    // The better arm pays more often, not always.
+    const random = new RandomStream(1);
+    const best: number[] = [];
+    const { updates } = await pull({ grpo }, 3200, (arm, episode) => {
+      const better = episode < 1600 ? 1 : 0;
+      best.push(arm === better ? 1 : 0);
+      return random.random() < (arm === better ? 0.8 : 0.2) ? 1 : 0;
+    });
+    expect(updates).toHaveLength(200);
+    const share = (end: number) => best.slice(end - 200, end).reduce((sum, one) => sum + one, 0) / 200;
+    expect(share(1600)).toBeGreaterThan(0.8);
+    expect(share(3200)).toBeGreaterThan(0.8);
+    expect(Math.min(...updates.map(({ entropy }) => entropy))).toBeGreaterThan(0.02);
+  }, 60_000);
+});
+
+/** Two groups of three replies of one, two and three tokens; `rewards` are theirs. */
+async function makeSegments(model: LanguageModel, rewards: readonly number[]): Promise<Trajectory[]> {
+  const replies = [[20], [21, 22], [23, 24, 25], [20, 26], [27], [28, 29, 30]];
+  const turns = replies.map((tokens, i) => makeTurn({ prompt: [5, 6, 7, 8 + Math.floor(i / 3)], tokens }));
+  const scorer = await LogProbScorer.create(model.causalLM, { maxTokens: 1000 });
+  const { logProbs } = await scorer.score(turns);
+  await scorer.release();
+  return turns.map((turn, i) => ({
+    turns: [{ ...turn, logProbs: Array.from(logProbs[i]), reward: rewards[i] }],
+    end: "terminated",
+    bootstrapPrompt: undefined,
+    group: Math.floor(i / 3),
+  }));
+}
+
+const REWARDS = [1, 0, 0.5, 3, 2, 2];
+const THREE = { numGenerations: 3, batchSize: 6, learningRate: 0.01, lrSchedulerType: "constant" } as const;
+
+/** Updates on the segments that `change` makes of the six; gives the trained values and what the last update told. */
+async function update(
+  algorithm: AlgorithmOptions,
+  {
+    maxTokens = 10_000,
+    updates = 1,
+    rewards = REWARDS,
+    change = (segments) => segments,
+  }: {
+    maxTokens?: number;
+    updates?: number;
+    rewards?: readonly number[];
+    change?: (segments: readonly Trajectory[]) => readonly Trajectory[];
+  } = {},
+) {
+  const model = await openModel();
+  const learner = await createLearner(model.causalLM, {
+    ...algorithm,
+    maxTokens,
+    temperature: 1,
+    isTruncatedSampling: false,
+    random: new RandomStream(5),
+  });
+  const segments = change(await makeSegments(model, rewards));
+  let metrics: Metrics = {};
+  for (let i = 0; i < updates; i++) metrics = await learner.update(segments);
+  const values = await readTrainedValues(model);
+  await learner.release();
+  return { metrics, values };
+}
+
+function expectClose(found: ArrayLike<number>, expected: ArrayLike<number>, digits: number): void {
+  Array.from(found).forEach((value, i) => expect(value).toBeCloseTo(expected[i], digits));
+}
+
+function distance(a: Float32Array, b: Float32Array): number {
+  return Math.hypot(...a.map((value, i) => value - b[i]));
+}
+
+describe("an update", () => {
+  const kinds: Readonly<Record<string, AlgorithmOptions>> = {
+    ...Object.fromEntries(LOSS_TYPES.map((lossType) => [lossType, { grpo: { ...THREE, lossType, beta: 0.1 } }])),
+    gspo: {
+      grpo: {
+        ...THREE,
+        lossType: "grpo",
+        importanceSamplingLevel: "sequence",
+        offPolicyMaskThreshold: 0.5,
+        epsilon: 0.9,
+      },
+    },
+    "top entropies": { grpo: { ...THREE, topEntropyQuantile: 0.5, entropyCoef: 0.1 } },
+    rloo: { rloo: { ...THREE, beta: 0.1, epsilon: 0.9 } },
+    reinforce: { reinforce: { ...THREE, klCoef: 0.1, entropyCoef: 0.1 } },
+  };
+
+  it.each(Object.entries(kinds))("of %s is the same in many passes as in one", async (_, algorithm) => {
+    // Ratios, divergences and signs differ from those of the start only after a step.
+    const whole = await update(algorithm, { updates: 3 });
+    const split = await update(algorithm, { updates: 3, maxTokens: 6 });
+    const { values: start } = await update(algorithm, { updates: 0 });
+    expect(distance(split.values, whole.values)).toBeLessThan(1e-3 * distance(whole.values, start));
+    for (const [name, value] of Object.entries(whole.metrics))
+      expect([name, split.metrics[name]]).toEqual([name, expect.closeTo(value, 3)]);
+  });
+
+  it("does not learn from a group that earned all the same, and says how many there are", async () => {
+    const half = [1, 0, 0.5, 2, 2, 2];
+    const both = await update({ grpo: THREE }, { rewards: half });
+    const first = await update({ grpo: THREE }, { rewards: half, change: (segments) => segments.slice(0, 3) });
+    expect(both.metrics.frac_reward_zero_std).toBe(0.5);
+    expect(first.metrics.frac_reward_zero_std).toBe(0);
+    expectClose(both.values, first.values, 6);
+    const kept = await update({ grpo: { ...THREE, filterGroups: false, maxGradNorm: 1e9 } }, { rewards: half });
+    // They stand in the mean that is taken over tokens.
+    expect(kept.metrics.grad_norm).toBeCloseTo(both.metrics.grad_norm / 2, 4);
+  });
+
+  it("keeps such a group where an entropy bonus acts on it", async () => {
+    const options = { ...THREE, entropyCoef: 0.1 };
+    const same = await update({ grpo: options }, { rewards: [1, 1, 1, 2, 2, 2] });
+    expect(same.metrics).toMatchObject({ frac_reward_zero_std: 1, "policy/updates": 1 });
+    const none = await update({ grpo: THREE }, { rewards: [1, 1, 1, 2, 2, 2] });
+    expect(none.metrics).toEqual({
+      reward: 1.5,
+      reward_std: 0,
+      frac_reward_zero_std: 1,
+      "policy/updates": 0,
+      "policy/skipped_updates": 0,
+    });
+  });
+
+  it("leaves out replies and episodes that were cut off, where it is told to", async () => {
+    const cutOff = (segments: readonly Trajectory[]) =>
+      segments.map((segment, i): Trajectory =>
+        i % 3 === 2
+          ? { ...segment, end: "truncated", turns: [{ ...segment.turns[0], finishReason: "length" }] }
+          : segment,
+      );
+    const train = async (options: GrpoOptions) => update({ grpo: { ...THREE, ...options } }, { change: cutOff });
+    const [with_, replies, episodes] = [
+      await train({}),
+      await train({ maskTruncatedCompletions: true }),
+      await train({ maskTruncatedEpisodes: true }),
+    ];
+    expectClose(replies.values, episodes.values, 7);
+    expect(Math.max(...with_.values.map((value, i) => Math.abs(value - replies.values[i])))).toBeGreaterThan(1e-3);
+    // Six tokens of twelve are left, of four sequences out of six.
+    expect(replies.metrics.reward).toBe(with_.metrics.reward);
+  });
+
+  it("leaves out a reply that nobody could score", async () => {
+    const unscored = await update({ grpo: THREE }, { rewards: [1, 0, Number.NaN, 3, 2, 2] });
+    const without = await update({ grpo: THREE }, { change: (all) => [all[0], all[1], ...all.slice(3)] });
+    expectClose(unscored.values, without.values, 6);
+    expect(unscored.metrics.reward).toBe((1 + 0 + 3 + 2 + 2) / 5);
+  });
+
+  it("goes through its turns in minibatches, several times where it is told to", async () => {
+    const { metrics } = await update({ grpo: { ...THREE, numIterations: 3, miniBatchSize: 3 } });
+    expect(metrics).toMatchObject({ "policy/updates": 6, "policy/skipped_updates": 0 });
+    expect(metrics["clip_ratio/region_mean"]).toBeGreaterThan(0);
+    const once = await update({ grpo: THREE });
+    expect(once.metrics["clip_ratio/region_mean"]).toBe(0);
+  });
+});
+
+describe("a learner's wish", () => {
+  const wishOf = async (options: AlgorithmOptions): Promise<GroupSpec> => {
+    const model = await openModel();
+    const traits = { temperature: 1, isTruncatedSampling: false, random: new RandomStream(1) };
+    return (await createLearner(model.causalLM, { ...options, ...traits })).rolloutSpec as GroupSpec;
+  };
+
+  it("is for whole groups that start alike, and for others in place of those that teach nothing", async () => {
+    const wish = await wishOf({ grpo: { batchSize: 24, numGenerations: 3, maxRefills: 2, minTurns: 100 } });
+    expect(wish).toMatchObject({ groups: 8, groupSize: 3, maxResamples: 2, minTurns: 100 });
+    const segments = await makeSegments(await openModel(), REWARDS);
+    const rewarded = (...rewards: number[]) =>
+      rewards.map((reward, i): Trajectory => ({ ...segments[i], turns: [{ ...segments[i].turns[0], reward }] }));
+    expect(wish.hasSignal(rewarded(1, 0, 1))).toBe(true);
+    expect(wish.hasSignal(rewarded(2, 2, 2))).toBe(false);
+  });
+
+  it("is for starts of their own where the update is the group", async () => {
+    expect(await wishOf({ grpo: { batchSize: 10, grouping: "batch" } })).toMatchObject({ groups: 10, groupSize: 1 });
+    expect(await wishOf({ reinforce: { batchSize: 7 } })).toMatchObject({ groups: 7, groupSize: 1, maxResamples: 0 });
+  });
+});
+
+describe("what cannot be trained", () => {
+  const traits = { temperature: 1, isTruncatedSampling: false, random: new RandomStream(1) };
+
+  it("is a model with a value head, and one of which nothing is trained", async () => {
+    const critic = await models.reopen(folder);
+    await expect(createLearner(critic.causalLM, { ...traits, grpo: {} })).rejects.toThrow(
+      "The model cannot be trained by GRPO: it has a value head",
+    );
+  });
+
+  it("is a model's own weights where the divergence from a reference counts", async () => {
+    const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: null, valueHead: null });
+    models.track(model);
+    await expect(createLearner(model.causalLM, { ...traits, rloo: {} })).rejects.toThrow(
+      "Set beta to 0, or train an adapter",
+    );
+    await (await createLearner(model.causalLM, { ...traits, rloo: { beta: 0 } })).release();
+  });
+
+  it("is an agent with options of two algorithms", async () => {
+    const model = await openModel();
+    await expect(createLearner(model.causalLM, { ...traits, grpo: {}, ppo: {} })).rejects.toThrow("ppo and grpo");
+  });
+});

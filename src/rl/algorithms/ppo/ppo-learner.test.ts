@@ -1,0 +1,259 @@
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { TrainableModels, readTrainedValues } from "../../../../test/support/trainable.js";
+import { Agent } from "../../agent/agent.js";
+import type { AgentOptions } from "../../agent/agent-options.js";
+import { AutoModelForCausalLM, type LanguageModel } from "../../../generation/index.js";
+import { mul, sub } from "../../../engine/graph/index.js";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { LogProbScorer } from "../update/log-prob-scorer.js";
+import type { Metrics } from "../learner.js";
+import type { PpoOptions } from "./settings.js";
+
+/** The sign of the policy's loss; the value loss keeps its own. */
+const sign = vi.hoisted(() => ({ isFlipped: false }));
+vi.mock(import("./loss.js"), async (load) => {
+  const original = await load();
+  return {
+    ...original,
+    ppoLoss: (policy, config) => {
+      const objective = original.ppoLoss(policy, config);
+      if (!sign.isFlipped) return objective;
+      return { ...objective, loss: sub(objective.loss, mul(objective.statistics!.policyLoss, 2)) };
+    },
+  };
+});
+afterEach(() => {
+  sign.isFlipped = false;
+});
+
+const models = new TrainableModels();
+afterAll(() => models.close());
+
+const CONTEXTS = ["left", "right"];
+
+/** Two arms, whichever side the lever is on. */
+class BanditAgent extends Agent<string, number> {
+  override getSystemPrompt() {
+    return "Pull an arm.";
+  }
+
+  override formatObservation(observation: string) {
+    return observation;
+  }
+
+  override getChoices() {
+    return ["a", "b"];
+  }
+
+  override extractAction(response: string) {
+    return ["a", "b"].indexOf(response);
+  }
+}
+
+const BATCH: PpoOptions = { batchSize: 32, miniBatchSize: 16, numPpoEpochs: 2, learningRate: 0.005, initKlCoef: 0 };
+
+async function bandit(ppo: PpoOptions = {}, options: AgentOptions<string, number> = {}, scale = 0.1) {
+  const model = await models.open({ scale });
+  return { model, agent: new BanditAgent(model, undefined, { ppo: { ...BATCH, ...ppo }, seed: 3, ...options }) };
+}
+
+/** Plays episodes of one turn; gives the share of arm 1 in the last hundred, and what each update told. */
+async function pull(agent: BanditAgent, episodes: number, pays: (arm: number, context: string) => number) {
+  const arms: number[] = [];
+  const updates: Metrics[] = [];
+  for (let episode = 0; episode < episodes; episode++) {
+    const context = CONTEXTS[episode % 2];
+    const arm = await agent.act(context);
+    agent.assignReward(pays(arm, context));
+    arms.push(arm);
+    const metrics = await agent.terminateEpisode();
+    if (metrics !== undefined) updates.push(metrics);
+  }
+  const recent = arms.slice(-100);
+  return { share: recent.filter((arm) => arm === 1).length / recent.length, updates };
+}
+
+/** What the value head makes of each context. */
+async function valuesOf(model: LanguageModel, agent: BanditAgent): Promise<number[]> {
+  const scorer = await LogProbScorer.create(model.causalLM, { maxTokens: 1000 });
+
+  const prompts = CONTEXTS.map((context) => {
+    const play = agent.newEpisode(new RandomStream(0));
+    play.observe(context, {});
+    return { prompt: play.buildPrompt(), tokens: [], allowedTokens: undefined };
+  });
+  const { values } = await scorer.score(prompts);
+  await scorer.release();
+  return values!.map(([value]) => value);
+}
+
+describe("PpoLearner", () => {
+  it("learns which arm pays, and with the sign of the policy's loss flipped the other one", async () => {
+    const { agent } = await bandit();
+    expect((await pull(agent, 320, (arm) => arm)).share).toBeGreaterThan(0.9);
+    sign.isFlipped = true;
+    const { agent: contrary } = await bandit();
+    expect((await pull(contrary, 320, (arm) => arm)).share).toBeLessThan(0.1);
+  });
+
+  it("learns what a state is worth", async () => {
+    const { model, agent } = await bandit({ vfCoef: 1, cliprangeValue: 10 }, {}, 0.4);
+    const { updates } = await pull(agent, 640, (_arm, context) => (context === "left" ? 2 : -1));
+    const [left, right] = await valuesOf(model, agent);
+    expect(left).toBeCloseTo(2, 0);
+    expect(right).toBeCloseTo(-1, 0);
+    expect(updates[0]["ppo/val/var_explained"]).toBeLessThan(0.5);
+    expect(updates.at(-1)!["ppo/val/var_explained"]).toBeGreaterThan(0.9);
+  });
+
+  it("scores only turns whose values were not read while they were sampled, to the same end", async () => {
+    const { agent: player } = await bandit();
+    const update = vi.spyOn(await player.getLearner(), "update").mockResolvedValue({});
+    await pull(player, 32, (arm) => arm);
+    const played = update.mock.calls[0][0];
+    const partly = played.map((segment, i) =>
+      i % 2 === 0 ? segment : { ...segment, turns: segment.turns.map((turn) => ({ ...turn, values: [NaN] })) },
+    );
+    const scored = vi.spyOn(LogProbScorer.prototype, "score");
+    const results: Metrics[] = [];
+    for (const segments of [played, partly])
+      results.push(await (await (await bandit()).agent.getLearner()).update(segments));
+    expect(scored.mock.calls.map(([turns]) => turns.length)).toEqual([0, 16]);
+    scored.mockRestore();
+    for (const [name, value] of Object.entries(results[0])) expect(results[1][name]).toBeCloseTo(value, 4);
+  });
+
+  it("trains the value head alone in the warm-up, then the policy too", async () => {
+    const { model, agent } = await bandit({ valueWarmup: 2, vfCoef: 1, entropyCoef: 0.1 });
+    const { parameters } = model.causalLM;
+    const bodies = parameters.names.filter((name) => !name.startsWith("v_head."));
+    const body = async () => Promise.all(bodies.map(async (name) => parameters.read(name)));
+    const head = async () => parameters.read("v_head.summary.weight");
+    const [bodyBefore, headBefore] = [await body(), await head()];
+    await pull(agent, 64, () => 1);
+    expect(await body()).toEqual(bodyBefore);
+    expect(await head()).not.toEqual(headBefore);
+    await pull(agent, 32, () => 1);
+    expect(await body()).not.toEqual(bodyBefore);
+  });
+
+  it("learns from rewards of hundreds what it learns from small ones, when they are scaled", async () => {
+    const values = { vfCoef: 1, cliprangeValue: 0.5 };
+    const { updates } = await pull((await bandit({ ...values, rewardScaling: true })).agent, 320, (arm) => 400 * arm);
+    const { updates: raw } = await pull((await bandit(values)).agent, 320, (arm) => 400 * arm);
+    // Unscaled, the gradient is all value; it is the policy's that is wanted.
+    expect(updates.at(-1)!["ppo/reward_scale"]).toBeGreaterThan(200);
+    expect(updates.at(-1)!.grad_norm).toBeLessThan(raw.at(-1)!.grad_norm / 50);
+    expect(updates.at(-1)!["ppo/mean_scores"]).toBeGreaterThan(360);
+  });
+
+  it("ends an update before a step when the policy has moved too far from where it was", async () => {
+    const slow = { numPpoEpochs: 8, learningRate: 0.0002 };
+    const { agent } = await bandit(slow);
+    const [whole] = (await pull(agent, 32, (arm) => arm)).updates;
+    expect(whole["policy/updates"]).toBe(16);
+    const { agent: careful } = await bandit({ ...slow, targetKl: 1e-3 });
+    const [stopped] = (await pull(careful, 32, (arm) => arm)).updates;
+    expect(stopped["policy/updates"]).toBeGreaterThan(1);
+    expect(stopped["policy/updates"]).toBeLessThan(12);
+    expect(stopped["policy/skipped_updates"]).toBe(0);
+  });
+
+  it("collapses when its learning rate is pushed to ten times, but not with a target KL", async () => {
+    const entropy = async (learningRate: number, targetKl?: number) => {
+      const { agent } = await bandit({ numPpoEpochs: 16, learningRate, targetKl }, { seed: 2 });
+      const random = new RandomStream(2);
+      // Rewards say nothing, so a policy that settles on an arm has run away with noise.
+      const { updates } = await pull(agent, 160, () => (random.random() < 0.5 ? 1 : -1));
+      return updates[4]["objective/entropy"];
+    };
+    expect(await entropy(5e-5)).toBeGreaterThan(0.4);
+    expect(await entropy(5e-4)).toBeLessThan(0.1);
+    expect(await entropy(5e-4, 0.003)).toBeGreaterThan(0.4);
+  });
+
+  it("keeps the policy near the reference where a divergence costs", async () => {
+    const { agent } = await bandit({ initKlCoef: 5, adaptiveKl: false });
+    const { share, updates } = await pull(agent, 320, (arm) => arm);
+    expect(share).toBeLessThan(0.75);
+    // A policy that always pulls the same arm is some 0.7 nats away.
+    expect(updates.at(-1)!["objective/kl"]).toBeLessThan(0.4);
+    expect(updates.at(-1)!["objective/kl_coef"]).toBe(5);
+  });
+
+  it("skips and counts a step whose loss is no finite number, and ends after several", async () => {
+    const { model, agent } = await bandit({ numPpoEpochs: 1, whitenAdvantages: false });
+    const before = await readTrainedValues(model);
+    // Finite here, but not in 32 bits.
+    const [metrics] = (await pull(agent, 32, () => 1e39)).updates;
+    expect(metrics).toMatchObject({ "policy/updates": 0, "policy/skipped_updates": 2 });
+    expect(await readTrainedValues(model)).toEqual(before);
+    await expect(pull(agent, 64, () => 1e39)).rejects.toMatchObject({ code: "TRAINING_DIVERGED" });
+    expect(await readTrainedValues(model)).toEqual(before);
+  });
+
+  it("counts only failures in a row", async () => {
+    const { model, agent } = await bandit({ numPpoEpochs: 1, whitenAdvantages: false });
+    const before = await readTrainedValues(model);
+    for (let i = 0; i < 3; i++) {
+      await pull(agent, 32, () => 1e39);
+      const [metrics] = (await pull(agent, 32, (arm) => arm)).updates;
+      expect(metrics).toMatchObject({ "policy/updates": 2, "policy/skipped_updates": 0 });
+    }
+    expect(await readTrainedValues(model)).not.toEqual(before);
+  });
+
+  it("does not train on a minibatch whose ratio is out of bounds", async () => {
+    const { model, agent } = await bandit({ numPpoEpochs: 6, learningRate: 2, ratioThreshold: 1.000001 });
+    const [metrics] = (await pull(agent, 32, (arm) => arm)).updates;
+    expect(metrics["policy/skipped_updates"]).toBeGreaterThan(0);
+    expect((await readTrainedValues(model)).every(Number.isFinite)).toBe(true);
+  });
+
+  it("goes on from a saved state as if it had not stopped", async () => {
+    const { model, agent } = await bandit();
+    await pull(agent, 64, (arm) => arm);
+    const learner = await agent.getLearner();
+    const saved = await learner.getState();
+    const state = JSON.parse(JSON.stringify(saved.state)) as unknown;
+    const values = await readTrainedValues(model);
+
+    const other = await models.reopen(model.folder);
+    await other.causalLM.runtime.write(other.causalLM.parameters.values, values);
+    other.causalLM.parametersVersion++;
+    const twin = new BanditAgent(other, undefined, agent.options);
+    await (await twin.getLearner()).setState({ optimizer: saved.optimizer, state });
+
+    const segments = await segmentsOf(agent);
+    const [mine, theirs] = [await learner.update(segments), await (await twin.getLearner()).update(segments)];
+    expect(theirs).toEqual(mine);
+    expect(await readTrainedValues(other)).toEqual(await readTrainedValues(model));
+  });
+
+  it.each([
+    [{ batchSize: 0 }, "PPO's batchSize must be a whole number of at least 1"],
+    [{ batchSise: 8 }, "Did you mean batchSize?"],
+    [{ miniBatchSize: 64 }, "a batch has only 32 samples"],
+  ])("refuses %j before anything is played", async (ppo, message) => {
+    await expect(bandit(ppo as PpoOptions)).rejects.toThrow(message);
+  });
+
+  it("needs something to train, a value head, and a policy that tries things out", async () => {
+    const { model } = await bandit();
+    const bare = await AutoModelForCausalLM.fromPretrained(model.folder, { device: "cpu", threads: 1 });
+    await expect(new BanditAgent(bare).getLearner()).rejects.toThrow("nothing of it is trained");
+    await bare.close();
+    const greedy = new BanditAgent(model, undefined, { generation: { temperature: 0 } });
+    await expect(greedy.getLearner()).rejects.toThrow("a temperature above 0");
+  });
+});
+
+/** One more batch of this agent's episodes, not yet trained. */
+async function segmentsOf(agent: BanditAgent) {
+  const learner = await agent.getLearner();
+  const update = vi.spyOn(learner, "update").mockResolvedValueOnce({});
+  await pull(agent, 32, (arm) => arm);
+  const [segments] = update.mock.calls[0];
+  update.mockRestore();
+  return segments;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { RewardScaler } from "./reward-scaler.js";
+
+const on = { gamma: 0.5, rewardScaling: true, rewardClip: undefined };
+
+describe("RewardScale", () => {
+  it("divides by the root mean square of discounted returns", () => {
+    const rewards = new RewardScaler(on);
+    rewards.observe([{ rewards: [4, 8], bootstrap: 0 }]);
+    // Returns are 4 + 0.5 * 8 and 8.
+    expect(rewards.scale).toBeCloseTo(8, 12);
+    expect(rewards.apply(4)).toBeCloseTo(0.5, 12);
+    rewards.observe([{ rewards: [2], bootstrap: 0 }]);
+    expect(rewards.scale).toBeCloseTo(Math.sqrt((64 + 64 + 4) / 3), 12);
+  });
+
+  it("counts what comes after a cut by its value, in rewards as they were", () => {
+    const rewards = new RewardScaler(on);
+    rewards.observe([{ rewards: [10], bootstrap: 0 }]);
+    rewards.observe([{ rewards: [5], bootstrap: 1 }]);
+    // The value 1 stands for 10: the return is 5 + 0.5 * 10.
+    expect(rewards.scale).toBeCloseTo(10, 12);
+  });
+
+  it("leaves small rewards as they are", () => {
+    const rewards = new RewardScaler(on);
+    expect(rewards.apply(0.1)).toBe(0.1);
+    rewards.observe([{ rewards: [0.1, 0, -0.2], bootstrap: 0 }]);
+    expect(rewards.apply(0.1)).toBe(0.1);
+  });
+
+  it("goes on from its state", () => {
+    const rewards = new RewardScaler(on);
+    rewards.observe([{ rewards: [4, 8], bootstrap: 0 }]);
+    expect(new RewardScaler(on, rewards.getState()).scale).toBe(rewards.scale);
+  });
+
+  it("does nothing unless it is asked to", () => {
+    const rewards = new RewardScaler({ ...on, rewardScaling: false });
+    rewards.observe([{ rewards: [400], bootstrap: 0 }]);
+    expect(rewards.apply(-400)).toBe(-400);
+  });
+
+  it("clips what is scaled", () => {
+    const rewards = new RewardScaler({ ...on, rewardClip: 1.5 });
+    rewards.observe([{ rewards: [2], bootstrap: 0 }]);
+    expect([-8, 1, 8].map((reward) => rewards.apply(reward))).toEqual([-1.5, 0.5, 1.5]);
+  });
+});

@@ -1,0 +1,61 @@
+import { discountedReturns } from "../shared/discounted-returns.js";
+import type { NumberArray } from "../shared/statistics.js";
+import type { PpoConfig } from "./settings.js";
+
+export interface RewardScaleState {
+  readonly count: number;
+  /** Sum of the squares of all returns so far. */
+  readonly squares: number;
+}
+
+/** Rewards of consecutive turns. */
+export interface RewardSequence {
+  readonly rewards: NumberArray;
+  /** Value, in scaled rewards, of the state in which the row was cut; 0 where the episode ended. */
+  readonly bootstrap: number;
+}
+
+const INITIAL_STATE: RewardScaleState = { count: 0, squares: 0 };
+
+/**
+ * What rewards are divided by before they train: the root mean square of all discounted returns so far, so that values stay about
+ * as large as 1, which is what learning rates, the value loss's weight and its clipping fit. Never less than 1: small rewards are
+ * not blown up. After Gymnasium's NormalizeReward, which takes the deviation. Then rewards are clipped to +-rewardClip.
+ */
+export class RewardScaler {
+  constructor(
+    private readonly config: Pick<PpoConfig, "gamma" | "rewardScaling" | "rewardClip">,
+    private statistics: RewardScaleState = INITIAL_STATE,
+  ) {}
+
+  /** The divisor. */
+  get scale(): number {
+    const { count, squares } = this.statistics;
+    return this.config.rewardScaling && count > 0 ? Math.max(1, Math.sqrt(squares / count)) : 1;
+  }
+
+  /** Takes in the returns of a batch. */
+  observe(sequences: readonly RewardSequence[]): void {
+    if (!this.config.rewardScaling) return;
+    const { gamma } = this.config;
+    let { count, squares } = this.statistics;
+    for (const { rewards, bootstrap } of sequences) {
+      const bootstrapReward = gamma * bootstrap * this.scale;
+      const last = rewards.length - 1;
+      const withBootstrap = Array.from(rewards, (reward, i) => (i === last ? reward + bootstrapReward : reward));
+      for (const value of discountedReturns(withBootstrap, { gamma })) squares += value ** 2;
+      count += rewards.length;
+    }
+    this.statistics = { count, squares };
+  }
+
+  /** A reward as it trains. */
+  apply(reward: number): number {
+    const { rewardClip = Infinity } = this.config;
+    return Math.min(rewardClip, Math.max(-rewardClip, reward / this.scale));
+  }
+
+  getState(): RewardScaleState {
+    return this.statistics;
+  }
+}

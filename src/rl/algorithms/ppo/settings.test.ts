@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { ppoSettings, resolvePpoConfig, type PpoOptions } from "./settings.js";
+
+describe("resolvePpoConfig", () => {
+  it("has LlamaGym's and TRL 0.7's defaults", () => {
+    expect(resolvePpoConfig()).toEqual({
+      batchSize: 16,
+      miniBatchSize: 16,
+      numPpoEpochs: 4,
+      learningRate: 1e-5,
+      lrSchedulerType: "constant",
+      maxGradNorm: undefined,
+      klPenalty: "kl",
+      adaptiveKl: true,
+      initKlCoef: 0.2,
+      klTarget: 6,
+      klHorizon: 10_000,
+      gamma: 1,
+      lam: 0.95,
+      advantageLevel: "token",
+      whitenRewards: false,
+      whitenAdvantages: true,
+      cliprange: 0.2,
+      cliprangeValue: 0.2,
+      valueWarmup: 0,
+      vfCoef: 0.1,
+      entropyCoef: 0,
+      entropySchedulerType: "constant",
+      ratioThreshold: 10,
+      rewardClip: undefined,
+      rewardScaling: false,
+      targetKl: undefined,
+    });
+    for (const { source } of Object.values(ppoSettings)) expect(source).toMatch(/TRL|LlamaGym/);
+  });
+
+  it("takes what is given, and nothing given as nothing said", () => {
+    expect(resolvePpoConfig({ gamma: 0.99, targetKl: 0.02, lam: undefined })).toMatchObject({
+      gamma: 0.99,
+      targetKl: 0.02,
+      lam: 0.95,
+    });
+  });
+
+  it("makes a small batch one minibatch", () => {
+    expect(resolvePpoConfig({ batchSize: 4 }).miniBatchSize).toBe(4);
+    expect(resolvePpoConfig({ batchSize: 64 }).miniBatchSize).toBe(16);
+  });
+
+  it.each<[object, string]>([
+    [{ batchSize: 0 }, "PPO's batchSize must be a whole number of at least 1, not 0."],
+    [{ lam: 1.5 }, "PPO's lam must be a number of at least 0 and at most 1, not 1.5."],
+    [{ cliprange: Number.NaN }, "PPO's cliprange must be a number above 0, not NaN."],
+    [{ klPenalty: "k3" }, `PPO's klPenalty must be one of "kl", "abs", "mse", not "k3".`],
+    [{ whitenRewards: 1 }, "PPO's whitenRewards must be true or false, not 1."],
+    [{ clipRange: 0.2 }, `PPO has no setting "clipRange". Did you mean cliprange?`],
+    [{ batchSize: 8, miniBatchSize: 16 }, "PPO's miniBatchSize is 16, but a batch has only 8 samples (batchSize)."],
+  ])("refuses %j", (options, message) => {
+    expect(() => resolvePpoConfig(options as PpoOptions)).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message }),
+    );
+  });
+
+  it("lists what there is for a name that is like none", () => {
+    expect(() => resolvePpoConfig({ zzz: 1 } as PpoOptions)).toThrow(/PPO has no setting "zzz". Known: batchSize, /);
+  });
+});

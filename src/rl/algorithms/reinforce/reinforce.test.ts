@@ -1,0 +1,106 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { input, dim } from "../../../engine/graph/index.js";
+import { evaluateLoss } from "../../../../test/parity/rl/evaluate-nodes.js";
+import { Runtime } from "../../../engine/runtime/runtime.js";
+import { float32 } from "../../../engine/tensor/tensor.js";
+import { mean, variance } from "../shared/statistics.js";
+import { reinforceAdvantages, type ReinforceSample } from "./advantages.js";
+import { reinforceSettings, resolveReinforceConfig } from "./settings.js";
+import { reinforceInputs, reinforceLoss } from "./loss.js";
+
+const runtime = new Runtime({ device: "cpu", threads: 1 });
+afterAll(() => runtime.close());
+
+const sample = (kls: readonly number[], ...rewards: readonly number[]): ReinforceSample => ({
+  kls,
+  turns: rewards.map((reward, i) => ({ reward, end: i === rewards.length - 1 ? kls.length : i + 1 })),
+});
+
+/** (x - mean) / sqrt(variance + 1e-8), variance of the numbers as they are. */
+function normalised(values: readonly number[]): unknown[] {
+  const scale = Math.sqrt(variance(values, undefined, { unbiased: false }) + 1e-8);
+  return values.map((value) => expect.closeTo((value - mean(values)) / scale, 9) as unknown);
+}
+
+describe("resolveReinforceConfig", () => {
+  it("has OpenRLHF's and the paper's defaults", () => {
+    expect(resolveReinforceConfig()).toMatchObject({ numGenerations: 1, baseline: "none", gamma: 1, klCoef: 0.01 });
+    for (const { source } of Object.values(reinforceSettings)) expect(source).not.toBe("");
+  });
+});
+
+describe("reinforceAdvantages", () => {
+  it("normalises returns over the batch, not the group", () => {
+    const config = resolveReinforceConfig({ klCoef: 0 });
+    const found = reinforceAdvantages([sample([0, 0], 1), sample([0], 4)], config);
+    expect(found.flatMap((row) => [...row])).toEqual(normalised([1, 1, 4]));
+  });
+
+  it("takes from a token's return the divergence from it on", () => {
+    const config = resolveReinforceConfig({ klCoef: 0.5 });
+    const found = reinforceAdvantages([sample([1, 2], 1), sample([-4], 4)], config);
+    expect(found.flatMap((row) => [...row])).toEqual(normalised([1 - 1.5, 1 - 1, 4 + 2]));
+  });
+
+  it("compares with the group first where asked to, turn by turn", () => {
+    const config = resolveReinforceConfig({ klCoef: 0, numGenerations: 2, baseline: "group", gamma: 0.5 });
+    const samples = [sample([0, 0], 2, 4), sample([0], 2), sample([0], 10), sample([0], 0)].map((each, i) => ({
+      ...each,
+      group: Math.floor(i / 2),
+    }));
+    const found = reinforceAdvantages(samples, config);
+    // Returns 4, 4 | 2 and 10 | 0; the second turn of the first sample has none beside it.
+    expect(found.flatMap((row) => [...row])).toEqual(normalised([1, 0, -1, 5, -5]));
+  });
+
+  it("refuses turns that do not divide the tokens, and a baseline without groups", () => {
+    expect(() => reinforceAdvantages([{ kls: [0, 0], turns: [] }], resolveReinforceConfig())).toThrow("sample 0");
+    expect(() => resolveReinforceConfig({ baseline: "group" })).toThrow("numGenerations");
+  });
+});
+
+describe("reinforceLoss", () => {
+  const selected = dim("selected");
+  const nodes = {
+    selected,
+    logProbs: input("logProbs", "float32", [selected]),
+    entropy: input("entropy", "float32", [selected]),
+  };
+  const batch = { logProbs: [-1, -2, -0.5], oldLogProbs: [-1, -2, -1.5], advantages: [1, -2, 3], entropy: [1, 2, 3] };
+
+  const run = (from: number, to: number, total?: number) =>
+    evaluateLoss(
+      runtime,
+      reinforceLoss(nodes, { epsilon: 0.2, entropyCoef: 0.1 }),
+      { logProbs: nodes.logProbs, entropy: nodes.entropy },
+      {
+        logProbs: float32(batch.logProbs.slice(from, to)),
+        entropy: float32(batch.entropy.slice(from, to)),
+        ...reinforceInputs(
+          { oldLogProbs: batch.oldLogProbs.slice(from, to), advantages: batch.advantages.slice(from, to) },
+          { total, entropyFactor: 1 },
+        ),
+      },
+    );
+
+  it("makes better tokens likelier, until their ratio is out of range, and rewards entropy", async () => {
+    const { loss, gradients, statistics } = await run(0, 3);
+    expect(loss).toBeCloseTo((-1 + 2 - 1.2 * 3) / 3 - 0.1 * 2, 6);
+    const slopes = [-1 / 3, 2 / 3, 0].map((slope) => expect.closeTo(slope, 6) as unknown);
+    expect([...gradients.logProbs]).toEqual(slopes);
+    for (const slope of gradients.entropy) expect(slope).toBeCloseTo(-0.1 / 3, 7);
+    expect(statistics.clipFraction[0]).toBeCloseTo(1 / 3, 6);
+  });
+
+  it("is the same in two runs as in one", async () => {
+    const [whole, first, second] = [await run(0, 3), await run(0, 1, 3), await run(1, 3, 3)];
+    expect(first.loss + second.loss).toBeCloseTo(whole.loss, 6);
+    for (const [name, [value]] of Object.entries(whole.statistics))
+      expect([name, first.statistics[name][0] + second.statistics[name][0]]).toEqual([name, expect.closeTo(value, 6)]);
+  });
+
+  it("needs entropies where they count", () => {
+    const config = { epsilon: 0.2, entropyCoef: 0.1 };
+    expect(() => reinforceLoss({ ...nodes, entropy: undefined }, config)).toThrow("REINFORCE++'s entropyCoef is 0.1");
+  });
+});

@@ -1,0 +1,94 @@
+import { exp, input, mul, scatterAddRows, sub, dim } from "../../../engine/graph/index.js";
+import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+import type { LossResult } from "../../../models/graphs/training-graph.js";
+import { int32, type FloatTensor, type Tensor } from "../../../engine/tensor/tensor.js";
+import { sum } from "../shared/arrays.js";
+import { repeatEach, floatVector } from "../shared/sequence-nodes.js";
+import { checkEntropy } from "../shared/entropy-bonus.js";
+import { approximateKl } from "../shared/kl.js";
+import { mean, type NumberArray } from "../shared/statistics.js";
+import { clippedSurrogate, ratioBounds, weightedSum } from "../shared/clipped-surrogate.js";
+import type { RlooConfig } from "./settings.js";
+
+/** A reply or an episode as RLOO's loss sees it. */
+export interface RlooSequence {
+  /** Trained tokens. */
+  readonly length: number;
+  /** Log-probability of all of them together when they were sampled. */
+  readonly oldLogProb: number;
+  readonly advantage: number;
+}
+
+type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<RlooConfig, "entropyCoef">>;
+
+/** What an optimiser step trains on in all; a run of it may hold but a part. */
+export interface MinibatchTotals {
+  readonly sequences: number;
+  /** Tokens that the entropy bonus is the mean over. */
+  readonly tokens: number;
+  /** Multiplies the entropy bonus, which may fall over a run. Default 1. */
+  readonly entropyFactor?: number;
+}
+
+/**
+ * RLOO's loss as in TRL 1.16: PPO's clipped surrogate with the ratio of whole sequences, sum of weights[s] * loss[s] with weights
+ * of 1 / (sequences of the optimiser step), less entropyCoef times the mean entropy. All tokens of a sequence must be in one run.
+ * The statistic `ratio` is [sequences]. Throws INVALID_ARGUMENT without entropies where they are weighted.
+ */
+export function rlooLoss(
+  { selected, logProbs, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "entropy">,
+  { entropyCoef = 0, ...clipRange }: LossConfig,
+): LossResult {
+  const sequences = dim("sequences");
+  const perSequence = (name: string) => input(name, "float32", [sequences]);
+  const summed = scatterAddRows(logProbs, input("rows", "int32", [selected]), sequences);
+  const ratio = exp(sub(summed, perSequence("oldLogProbs")));
+  const surrogate = clippedSurrogate(ratio, perSequence("advantages"), clipRange);
+  checkEntropy("RLOO", entropyCoef, entropy);
+  const policyLoss = weightedSum(surrogate.loss, perSequence("weights"));
+  const bonus = () => mul(weightedSum(entropy!, input("entropyWeights", "float32", [selected])), entropyCoef);
+  return {
+    loss: entropyCoef === 0 ? policyLoss : sub(policyLoss, bonus()),
+    statistics: { ratio, ...(entropy === undefined ? {} : { entropy }) },
+  };
+}
+
+/**
+ * The inputs of rlooLoss for the sequences of a run, in the order of its tokens; `update` is the whole optimiser step. Entropy
+ * weights are wanted where there is an entropy bonus.
+ */
+export function rlooInputs(
+  sequences: readonly RlooSequence[],
+  totals: MinibatchTotals = { sequences: sequences.length, tokens: sum(sequences.map(({ length }) => length)) },
+  { entropyCoef = 0 }: Partial<Pick<RlooConfig, "entropyCoef">> = {},
+): Record<string, FloatTensor | Tensor<"int32">> {
+  const lengths = sequences.map(({ length }) => length);
+  const entropyWeight = (totals.entropyFactor ?? 1) / Math.max(totals.tokens, 1);
+  return {
+    rows: int32(repeatEach(sequences.keys(), lengths)),
+    oldLogProbs: floatVector(sequences.map(({ oldLogProb }) => oldLogProb)),
+    advantages: floatVector(sequences.map(({ advantage }) => advantage)),
+    weights: floatVector(sequences.map(() => 1 / totals.sequences)),
+    ...(entropyCoef === 0 ? {} : { entropyWeights: floatVector(new Float32Array(sum(lengths)).fill(entropyWeight)) }),
+  };
+}
+
+/** An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
+export function rlooMetrics(
+  { ratio, entropy }: { readonly ratio: NumberArray; readonly entropy?: NumberArray },
+  sequences: readonly Pick<RlooSequence, "advantage">[],
+  clipRange: LossConfig,
+): Record<string, number> {
+  const bounds = ratioBounds(clipRange);
+  const low = sequences.map(({ advantage }, i) => (ratio[i] < bounds.low && advantage < 0 ? 1 : 0));
+  const high = sequences.map(({ advantage }, i) => (ratio[i] > bounds.high && advantage > 0 ? 1 : 0));
+  return {
+    ...(entropy === undefined ? {} : { entropy: mean(entropy) }),
+    "policy/approxkl_avg": approximateKl(ratio),
+    "clip_ratio/low_mean": mean(low),
+    "clip_ratio/low_min": Math.min(...low),
+    "clip_ratio/high_mean": mean(high),
+    "clip_ratio/high_max": Math.max(...high),
+    "clip_ratio/region_mean": mean(low) + mean(high),
+  };
+}

@@ -1,0 +1,114 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { input, dim } from "../../../engine/graph/index.js";
+import { evaluateLoss } from "../../../../test/parity/rl/evaluate-nodes.js";
+import { Runtime } from "../../../engine/runtime/runtime.js";
+import { float32 } from "../../../engine/tensor/tensor.js";
+import { rlooAdvantages } from "./advantages.js";
+import { resolveRlooConfig, rlooSettings } from "./settings.js";
+import { rlooInputs, rlooLoss, rlooMetrics } from "./loss.js";
+
+const runtime = new Runtime({ device: "cpu", threads: 1 });
+afterAll(() => runtime.close());
+
+describe("resolveRlooConfig", () => {
+  it("has TRL 1.16's defaults", () => {
+    expect(resolveRlooConfig()).toMatchObject({ numGenerations: 2, beta: 0.05, epsilon: 0.2, epsilonHigh: 0.2 });
+    expect(resolveRlooConfig()).toMatchObject({ normalizeAdvantages: false, rewardClipMin: undefined });
+    for (const { source } of Object.values(rlooSettings)) expect(source).toMatch(/TRL|ORLLLaM/);
+  });
+
+  it("refuses a range of rewards that is none", () => {
+    expect(() => resolveRlooConfig({ rewardClipMin: 1, rewardClipMax: 0 })).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT" }),
+    );
+  });
+});
+
+describe("rlooAdvantages", () => {
+  const config = resolveRlooConfig({ numGenerations: 3, beta: 0 });
+
+  it("compares each sample with the others", () => {
+    const { advantages } = rlooAdvantages([[1], [2], [6]], [], config);
+    expect([...advantages]).toEqual([1 - 4, 2 - 3.5, 6 - 1.5]);
+  });
+
+  it("takes the divergence from the reward, after clipping", () => {
+    const { rewards } = rlooAdvantages([[1], [2], [6]], [1, 0, -2], { ...config, beta: 0.5, rewardClipMax: 4 });
+    expect([...rewards]).toEqual([0.5, 2, 5]);
+  });
+
+  it("gives 0 to a sample that has no other", () => {
+    expect([...rlooAdvantages([[1], [Number.NaN], [Number.NaN]], [], config).advantages]).toEqual([0, 0, 0]);
+  });
+});
+
+describe("rlooLoss", () => {
+  const selected = dim("selected");
+  const logProbs = input("logProbs", "float32", [selected]);
+  const range = { epsilon: 0.2, epsilonHigh: 0.2 };
+  const sequences = [
+    { length: 2, oldLogProb: -3, advantage: 1 },
+    { length: 1, oldLogProb: -0.5, advantage: -1 },
+    { length: 1, oldLogProb: -2, advantage: 2 },
+  ];
+  const values = [-1, -2, -0.5, -1.5];
+
+  const run = (from: number, to: number, total?: number) => {
+    const start = sequences.slice(0, from).reduce((sum, { length }) => sum + length, 0);
+    const end = sequences.slice(0, to).reduce((sum, { length }) => sum + length, 0);
+    return evaluateLoss(
+      runtime,
+      rlooLoss({ selected, logProbs, entropy: undefined }, range),
+      { logProbs },
+      {
+        logProbs: float32(values.slice(start, end)),
+        ...rlooInputs(sequences.slice(from, to), total === undefined ? undefined : { sequences: total, tokens: 4 }),
+      },
+    );
+  };
+
+  it("makes the tokens of better sequences likelier, until the ratio of the sequence is out of range", async () => {
+    const { loss, gradients, statistics } = await run(0, 3);
+    // The third has moved by e^0.5 the right way.
+    expect(loss).toBeCloseTo((-1 + 1 - 1.2 * 2) / 3, 6);
+    expect([...gradients.logProbs]).toEqual(
+      [-1 / 3, -1 / 3, 1 / 3, 0].map((slope) => expect.closeTo(slope, 6) as unknown),
+    );
+    const metrics = rlooMetrics({ ratio: statistics.ratio }, sequences, range);
+    expect(metrics["clip_ratio/high_mean"]).toBeCloseTo(1 / 3, 12);
+    expect(metrics["clip_ratio/low_mean"]).toBe(0);
+  });
+
+  it("is the same in two runs as in one", async () => {
+    const [whole, first, second] = [await run(0, 3), await run(0, 1, 3), await run(1, 3, 3)];
+    expect(first.loss + second.loss).toBeCloseTo(whole.loss, 6);
+    expect([...first.gradients.logProbs, ...second.gradients.logProbs]).toEqual([...whole.gradients.logProbs]);
+  });
+});
+
+describe("rlooLoss with an entropy bonus", () => {
+  const selected = dim("selected");
+  const logProbs = input("logProbs", "float32", [selected]);
+  const entropy = input("entropy", "float32", [selected]);
+  const config = { epsilon: 0.2, epsilonHigh: 0.2, entropyCoef: 0.1 };
+  const sequences = [
+    { length: 2, oldLogProb: -3, advantage: 0 },
+    { length: 1, oldLogProb: -0.5, advantage: 0 },
+  ];
+  const update = { sequences: 2, tokens: 3, entropyFactor: 0.5 };
+
+  it("rewards the mean entropy of all tokens, less as a run goes on", async () => {
+    const { loss, gradients } = await evaluateLoss(
+      runtime,
+      rlooLoss({ selected, logProbs, entropy }, config),
+      { logProbs, entropy },
+      { logProbs: float32([-1, -2, -0.5]), entropy: float32([1, 2, 6]), ...rlooInputs(sequences, update, config) },
+    );
+    expect(loss).toBeCloseTo(-0.1 * 0.5 * 3, 6);
+    for (const slope of gradients.entropy) expect(slope).toBeCloseTo((-0.1 * 0.5) / 3, 7);
+  });
+
+  it("needs entropies where they count", () => {
+    expect(() => rlooLoss({ selected, logProbs, entropy: undefined }, config)).toThrow("RLOO's entropyCoef is 0.1");
+  });
+});

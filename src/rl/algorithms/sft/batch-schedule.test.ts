@@ -1,0 +1,53 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BatchSchedule } from "./batch-schedule.js";
+
+const settings = { batchSize: 3, batchTokens: undefined, numTrainEpochs: 2, maxSteps: undefined, seed: 1 };
+const example = (length: number) => ({ tokens: Array.from({ length }, () => 1), lossMask: [] });
+
+describe("BatchPlan", () => {
+  it("goes through all examples in each epoch, in another order each time", () => {
+    const examples = Array.from({ length: 10 }, (_, i) => example(i + 1));
+    const plan = new BatchSchedule(examples, settings);
+    expect(plan.totalSteps).toBe(8);
+    const lengths = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => plan.batch(from + i).examples.map(({ tokens }) => tokens.length));
+    const [first, second] = [lengths(0, 4).flat(), lengths(4, 8).flat()];
+    const all = examples.map(({ tokens }) => tokens.length);
+    expect([...first].sort((a, b) => a - b)).toEqual(all);
+    expect([...second].sort((a, b) => a - b)).toEqual(all);
+    expect(first).not.toEqual(second);
+    expect(lengths(0, 4).map(({ length }) => length)).toEqual([3, 3, 3, 1]);
+  });
+
+  it("tells the epoch, and stops within one where a part of it is asked for", () => {
+    const examples = Array.from({ length: 12 }, () => example(1));
+    const plan = new BatchSchedule(examples, { ...settings, numTrainEpochs: 1.5 });
+    expect(plan.totalSteps).toBe(6);
+    expect([0, 3, 5].map((step) => plan.batch(step).epoch)).toEqual([0.25, 1, 1.5]);
+    expect(new BatchSchedule(examples, { ...settings, maxSteps: 7 }).totalSteps).toBe(7);
+  });
+
+  it("depends on the seed and the update's number alone", () => {
+    const examples = Array.from({ length: 20 }, (_, i) => example(i + 1));
+    const [one, same, other] = [1, 1, 2].map((seed) => new BatchSchedule(examples, { ...settings, seed }));
+    expect(same.batch(9)).toEqual(one.batch(9));
+    expect(other.batch(9)).not.toEqual(one.batch(9));
+  });
+
+  it("keeps to a budget of tokens, unless one example is longer", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 40 }), (lengths) => {
+        const plan = new BatchSchedule(lengths.map(example), { ...settings, batchTokens: 20, numTrainEpochs: 1 });
+        let seen = 0;
+        for (let step = 0; step < plan.totalSteps; step++) {
+          const { examples } = plan.batch(step);
+          const tokens = examples.reduce((sum, { tokens }) => sum + tokens.length, 0);
+          expect(tokens <= 20 || examples.length === 1).toBe(true);
+          seen += examples.length;
+        }
+        expect(seen).toBe(lengths.length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,75 @@
+import { RandomStream } from "../../../core/random/random-stream.js";
+import type { SftConfig } from "./settings.js";
+import type { TokenExample } from "../../data/sft-example.js";
+
+type BatchSettings = Pick<SftConfig, "batchSize" | "batchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
+
+/** The streams of a run by what they decide; each is a child of the run's seed. */
+const ORDER_STREAM = 1;
+
+/**
+ * Which examples each update learns from. Every epoch goes through all examples in an order of its own, which follows from
+ * the seed and the epoch's number alone: a run that goes on at any update sees what it would have seen.
+ */
+export class BatchSchedule {
+  readonly totalSteps: number;
+  private readonly epochs = new Map<number, readonly (readonly number[])[]>();
+
+  constructor(
+    private readonly examples: readonly TokenExample[],
+    private readonly settings: BatchSettings,
+  ) {
+    const { maxSteps, numTrainEpochs } = settings;
+    this.totalSteps = maxSteps ?? this.stepsInEpochs(numTrainEpochs);
+  }
+
+  /** The examples of an update, counted from 0, and the share of epochs that is done after it. */
+  batch(step: number): { readonly examples: readonly TokenExample[]; readonly epoch: number } {
+    let stepsBefore = 0;
+    for (let epoch = 0; ; epoch++) {
+      const batches = this.epoch(epoch);
+      const index = step - stepsBefore;
+      if (index < batches.length) {
+        return { examples: batches[index].map((i) => this.examples[i]), epoch: epoch + (index + 1) / batches.length };
+      }
+      stepsBefore += batches.length;
+    }
+  }
+
+  private stepsInEpochs(epochs: number): number {
+    const wholeEpochs = Math.floor(epochs);
+    let steps = 0;
+    for (let epoch = 0; epoch < wholeEpochs; epoch++) steps += this.epoch(epoch).length;
+    return steps + Math.ceil((epochs - wholeEpochs) * this.epoch(wholeEpochs).length);
+  }
+
+  private epoch(epoch: number): readonly (readonly number[])[] {
+    let batches = this.epochs.get(epoch);
+    if (batches === undefined) {
+      const order = new RandomStream(this.settings.seed, [ORDER_STREAM, epoch]).permutation(this.examples.length);
+      batches = this.splitIntoBatches(order);
+      this.epochs.set(epoch, batches);
+    }
+    return batches;
+  }
+
+  /** The order in batches of so many examples, or of at most so many tokens; a longer example is a batch by itself. */
+  private splitIntoBatches(order: readonly number[]): readonly (readonly number[])[] {
+    const { batchSize, batchTokens } = this.settings;
+    const batches: number[][] = [];
+    let tokens = 0;
+    for (const i of order) {
+      const { length } = this.examples[i].tokens;
+      const last = batches.at(-1);
+      const isFull =
+        last === undefined || (batchTokens === undefined ? last.length >= batchSize : tokens + length > batchTokens);
+      if (isFull) {
+        batches.push([]);
+        tokens = 0;
+      }
+      batches.at(-1)!.push(i);
+      tokens += length;
+    }
+    return batches;
+  }
+}

@@ -1,0 +1,254 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { LanguageModel } from "../../../generation/language-model.js";
+import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
+import { ScoringGraph, TrainingGraph } from "../../../models/graphs/training-graph.js";
+import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import { float32 } from "../../../engine/tensor/tensor.js";
+import { BatchSchedule } from "./batch-schedule.js";
+import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
+import { encodeDataset, type EncodedDataset } from "../../data/encode-dataset.js";
+import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "../../data/sft-example.js";
+import { CONFIDENT_LOG_PROB, crossEntropyLoss } from "./loss.js";
+import { packExamples, type MicroBatch } from "./pack-examples.js";
+
+/** What an update did, by names that the field knows. */
+export interface SftMetrics {
+  /** Updates made so far, this one included. */
+  readonly step: number;
+  /** Epochs gone through so far; absent for examples that were given by hand. */
+  readonly epoch?: number;
+  /** Mean cross-entropy of the learnt tokens in nats, before the update. */
+  readonly loss: number;
+  /** Share of the learnt tokens that had more than half of the probability: greedy decoding gets at least these right. */
+  readonly token_accuracy: number;
+  /** Norm of the gradient before clipping. */
+  readonly grad_norm: number;
+  readonly learning_rate: number;
+  /** Tokens of all examples so far, learnt or not. */
+  readonly num_tokens: number;
+  readonly tokens_per_second: number;
+}
+
+/** What a model makes of examples without learning them. */
+export interface SftEvaluation {
+  readonly eval_loss: number;
+  readonly eval_token_accuracy: number;
+}
+
+export interface SftTrainerOptions extends SftOptions {
+  /** What is learnt; without it, give examples to `update`. */
+  readonly train?: readonly SftExample[];
+  /** Examples that are kept apart, for `evaluate`. */
+  readonly evaluation?: readonly SftExample[];
+}
+
+export interface SftCallbacks {
+  /** Told of each update; what it returns is waited for. */
+  readonly onStep?: (stats: SftMetrics) => void | Promise<void>;
+  /** Ends the training after the update that is on its way. */
+  readonly signal?: AbortSignal;
+}
+
+/** Everything that a resumed run needs besides the trained parameters. */
+export interface SftState {
+  readonly step: number;
+  readonly numTokens: number;
+  readonly optimizer: OptimizerState;
+}
+
+/** Decides what dropout drops, a child of the run's seed for each update. */
+const DROPOUT_STREAM = 2;
+/** This many updates in a row without a finite gradient end a run. */
+const MAX_SKIPPED_UPDATES = 5;
+
+/**
+ * Supervised fine-tuning: makes the assistant's words in examples more likely. The model is one of which something is
+ * trained: an adapter (getPeftModel) or its weights (trainWeights).
+ */
+export class SftTrainer {
+  private readonly graphs = new Map<boolean, Promise<TrainingGraph>>();
+  private readonly scorers = new Map<boolean, Promise<ScoringGraph>>();
+  private updates = 0;
+  private numTokens = 0;
+  private skippedUpdates = 0;
+
+  private constructor(
+    readonly model: LanguageModel,
+    readonly config: SftConfig,
+    /** The examples that `train` learns from; undefined when none were given. */
+    readonly dataset: EncodedDataset | undefined,
+    private readonly evaluation: readonly TokenExample[],
+    private readonly schedule: BatchSchedule | undefined,
+    private readonly optimizer: Optimizer,
+  ) {}
+
+  /**
+   * Throws INVALID_STATE for a model of which nothing is trained, INVALID_ARGUMENT for settings and examples that cannot be,
+   * with their names and numbers, and TEMPLATE_FAILED.
+   */
+  static async create(
+    model: LanguageModel,
+    { train, evaluation = [], ...options }: SftTrainerOptions = {},
+  ): Promise<SftTrainer> {
+    const config = resolveSftConfig(options);
+    const { maxPositions } = model.causalLM.config;
+    const encodingOptions = { ...config, maxLength: Math.min(config.maxLength ?? Infinity, maxPositions) };
+    const encode = (examples: readonly SftExample[]) => encodeDataset(examples, () => model.tokenizer, encodingOptions);
+    const dataset = train && encode(train);
+    const evaluationExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
+    const schedule = dataset && new BatchSchedule(dataset.examples, config);
+    const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
+    const { parameters } = model.causalLM;
+    const optimizer = new Optimizer(parameters, { learningRate, weightDecay, beta1, beta2, maxGradNorm });
+    return new SftTrainer(model, config, dataset, evaluationExamples, schedule, optimizer);
+  }
+
+  /** Updates made so far, with those that were skipped because their gradient was not finite. */
+  get step(): number {
+    return this.updates;
+  }
+
+  /** All updates of the run; undefined where neither examples nor maxSteps say. */
+  get totalSteps(): number | undefined {
+    return this.schedule?.totalSteps ?? this.config.maxSteps;
+  }
+
+  /** Makes the updates that are left. Throws INVALID_STATE without examples, TRAINING_DIVERGED. */
+  async train({ onStep, signal }: SftCallbacks = {}): Promise<void> {
+    const { schedule } = this;
+    if (schedule === undefined)
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        "There is nothing to train on: give SftTrainer.create examples (train).",
+      );
+    while (this.step < schedule.totalSteps) {
+      if (signal?.aborted === true) return;
+      const { examples, epoch } = schedule.batch(this.step);
+      const metrics = await this.runUpdate(examples);
+      await onStep?.({ ...metrics, epoch });
+    }
+  }
+
+  /** One update from examples that are given by hand. Throws as `create` does, and TRAINING_DIVERGED. */
+  async update(examples: readonly SftExample[]): Promise<SftMetrics> {
+    return this.runUpdate(examples.map((example) => encodeExample(example, () => this.model.tokenizer)));
+  }
+
+  /** Loss and accuracy on the examples that were kept apart, or on others. */
+  async evaluate(examples?: readonly SftExample[]): Promise<SftEvaluation> {
+    const encoded = examples?.map((example) => encodeExample(example, () => this.model.tokenizer)) ?? this.evaluation;
+    let sum = 0;
+    let correct = 0;
+    let count = 0;
+    for (const microBatch of this.toMicroBatches(encoded)) {
+      const { logProbs } = await (await this.scorer(microBatch.withPrefix)).run(microBatch);
+      for (const logProb of logProbs) {
+        sum -= logProb;
+        if (logProb > CONFIDENT_LOG_PROB) correct++;
+      }
+      count += logProbs.length;
+    }
+    return { eval_loss: sum / count, eval_token_accuracy: correct / count };
+  }
+
+  async getState(): Promise<SftState> {
+    return { step: this.updates, numTokens: this.numTokens, optimizer: await this.optimizer.getState() };
+  }
+
+  /** Goes on where `getState` was taken; the trained parameters are the model's. Throws INVALID_ARGUMENT. */
+  async setState({ step, numTokens, optimizer }: SftState): Promise<void> {
+    await this.optimizer.setState(optimizer);
+    this.updates = step;
+    this.numTokens = numTokens;
+  }
+
+  async release(): Promise<void> {
+    for (const graph of [...this.graphs.values(), ...this.scorers.values()]) await (await graph).release();
+    this.optimizer.release();
+  }
+
+  private async runUpdate(examples: readonly TokenExample[]): Promise<SftMetrics> {
+    const started = performance.now();
+    const lossTokens = examples.reduce((sum, example) => sum + countLossTokens(example), 0);
+    if (lossTokens === 0) throw new LlamaGymError("INVALID_ARGUMENT", "These examples have no token to learn.");
+    const { seed } = this.config;
+    const random = new RandomStream(seed, [DROPOUT_STREAM, this.step]);
+    let loss = 0;
+    let correct = 0;
+    let accumulate = false;
+    for (const microBatch of this.toMicroBatches(examples)) {
+      const weights = float32(microBatch.selected.map(() => 1 / lossTokens));
+      const graph = await this.graph(microBatch.withPrefix);
+      const outputs = await graph.run(microBatch, { weights }, { accumulate, random });
+      loss += outputs.loss.data[0];
+      correct += outputs.confident.data[0];
+      accumulate = true;
+    }
+    const { gradNorm, learningRate, skipped } = await this.optimizer.update({
+      learningRateFactor: this.learningRateFactor(),
+    });
+    this.model.causalLM.parametersVersion++;
+    this.updates++;
+    this.countSkippedUpdates(skipped);
+    const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
+    this.numTokens += tokens;
+    return {
+      step: this.step,
+      loss,
+      token_accuracy: correct / lossTokens,
+      grad_norm: gradNorm,
+      learning_rate: learningRate,
+      num_tokens: this.numTokens,
+      tokens_per_second: tokens / ((performance.now() - started) / 1000),
+    };
+  }
+
+  /** The factor on the learning rate of the next update; without an end it does not fall. */
+  private learningRateFactor(): number {
+    const { totalSteps } = this;
+    const { warmupSteps, lrSchedulerType } = this.config;
+    const kind = totalSteps === undefined ? "constant" : lrSchedulerType;
+    return warmupScheduleFactor({ kind, warmupSteps, totalSteps }, this.step);
+  }
+
+  private toMicroBatches(examples: readonly TokenExample[]): readonly MicroBatch[] {
+    const { sharePrefixes, maxTokens = defaultMicroBatchTokens(this.model.causalLM.config) } = this.config;
+    return packExamples(examples, { sharePrefixes, maxTokens, network: this.model.causalLM.config });
+  }
+
+  /** Groups without prefixes have a graph of their own, which is shorter. */
+  private async graph(withPrefix: boolean): Promise<TrainingGraph> {
+    const { causalLM } = this.model;
+    return getOrCreate(this.graphs, withPrefix, async () =>
+      TrainingGraph.create(causalLM, crossEntropyLoss, { withPrefix }),
+    );
+  }
+
+  private async scorer(withPrefix: boolean): Promise<ScoringGraph> {
+    return getOrCreate(this.scorers, withPrefix, async () => ScoringGraph.create(this.model.causalLM, { withPrefix }));
+  }
+
+  private countSkippedUpdates(skipped: boolean): void {
+    this.skippedUpdates = skipped ? this.skippedUpdates + 1 : 0;
+    if (this.skippedUpdates < MAX_SKIPPED_UPDATES) return;
+    throw new LlamaGymError(
+      "TRAINING_DIVERGED",
+      `The gradient was not a finite number in ${this.skippedUpdates} updates in a row; the parameters are those before them. ` +
+        "Lower the learning rate.",
+    );
+  }
+}
+
+async function getOrCreate<Key, Value>(
+  cache: Map<Key, Promise<Value>>,
+  key: Key,
+  create: () => Promise<Value>,
+): Promise<Value> {
+  let value = cache.get(key);
+  if (value === undefined) {
+    value = create();
+    cache.set(key, value);
+  }
+  return value;
+}

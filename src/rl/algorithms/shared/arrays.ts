@@ -1,0 +1,19 @@
+import { mean, type NumberArray } from "./statistics.js";
+
+export function concatenate(parts: readonly NumberArray[]): Float64Array {
+  return Float64Array.from(parts.flatMap((part) => Array.from(part)));
+}
+
+export function sum(values: NumberArray): number {
+  return Array.from(values).reduce((total, value) => total + value, 0);
+}
+
+/** Each name's mean over the records, all of which have the same names. */
+export function meanByName<Name extends string>(
+  records: readonly Readonly<Partial<Record<Name, number>>>[],
+): Partial<Record<Name, number>> {
+  const means: Partial<Record<Name, number>> = {};
+  for (const name of Object.keys(records[0] ?? {}) as Name[])
+    means[name] = mean(records.map((record) => record[name]!));
+  return means;
+}

@@ -1,0 +1,38 @@
+import { sum } from "./arrays.js";
+import { returnsByKind, type ReturnKind } from "./discounted-returns.js";
+import type { NumberArray } from "./statistics.js";
+
+/** What a turn is credited with; docs/algorithms/credit.md says when to use which. */
+export const returnSettings = {
+  returns: {
+    default: "return-to-go",
+    choices: ["return-to-go", "episode-return"],
+    description: "what a turn is credited with: the rewards from it on, or those of the whole episode",
+    source: "ORLLLaM",
+  },
+  gamma: { default: 0.99, min: 0, max: 1, description: "discount of later rewards, a turn", source: "ORLLLaM" },
+  rewardSignal: {
+    default: "step",
+    choices: ["step", "terminal"],
+    description: "rewards as they came, or their sum at the end of the episode",
+    source: "ORLLLaM",
+  },
+} as const;
+
+export interface ReturnConfig {
+  readonly returns: ReturnKind;
+  readonly gamma: number;
+  readonly rewardSignal: "step" | "terminal";
+}
+
+/** The credit of each turn of an episode, from its turns' rewards. */
+export function turnReturns(rewards: NumberArray, { returns, gamma, rewardSignal }: ReturnConfig): Float64Array {
+  const signal = rewardSignal === "step" ? rewards : moveToEnd(rewards);
+  return returnsByKind(signal, { returns, gamma });
+}
+
+function moveToEnd(rewards: NumberArray): Float64Array {
+  const signal = new Float64Array(rewards.length);
+  if (rewards.length > 0) signal[rewards.length - 1] = sum(rewards);
+  return signal;
+}

@@ -1,0 +1,47 @@
+import {
+  add,
+  exp,
+  gatherRows,
+  input,
+  logSoftmax,
+  mul,
+  mulDims,
+  neg,
+  pick,
+  reduceSum,
+  reshape,
+  sub,
+  dim,
+} from "../../../engine/graph/index.js";
+import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+
+/**
+ * The policy under the constraint that its tokens or actions were drawn with: each decision's log-probability among its
+ * alternatives, the softmax of their scores, and the entropy of that choice. Free tokens keep their own. Inputs are those of
+ * `choiceFeeds`; everything given has one entry for each decision.
+ */
+export function constrainedPolicyNodes(policy: PolicyNodes): PolicyNodes {
+  const decisions = dim("decisions");
+  const width = dim("alternatives");
+  const depth = dim("alternative_tokens");
+  const tokenIndices = input("decision_routes", "int32", [decisions, width, depth]);
+  const weights = input("decision_weights", "float32", [decisions, width, depth]);
+  const mask = input("decision_barred", "float32", [decisions, width]);
+  const chosen = input("decision_chosen", "int32", [decisions]);
+  const first = input("decision_first", "int32", [decisions]);
+  const isUnconstrained = input("decision_free", "float32", [decisions]);
+
+  const gathered = gatherRows(policy.logProbs, reshape(tokenIndices, [mulDims(decisions, width, depth)]));
+  const scores = add(reduceSum(mul(reshape(gathered, [decisions, width, depth]), weights), [2]), mask);
+  const choiceLogProbs = logSoftmax(scores);
+  const isConstrained = sub(1, isUnconstrained);
+  const choiceEntropy = neg(reduceSum(mul(exp(choiceLogProbs), choiceLogProbs), [1]));
+  return {
+    selected: decisions,
+    logProbs: add(mul(isConstrained, pick(choiceLogProbs, chosen)), mul(isUnconstrained, pick(scores, chosen))),
+    entropy:
+      policy.entropy && add(mul(isConstrained, choiceEntropy), mul(isUnconstrained, gatherRows(policy.entropy, first))),
+    hidden: gatherRows(policy.hidden, first),
+    values: policy.values && gatherRows(policy.values, first),
+  };
+}

@@ -1,0 +1,110 @@
+import type { CausalLM } from "../../../models/causal-lm.js";
+import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
+import { splitIntoMicroBatches } from "./micro-batches.js";
+import { decisionsByTurn, buildTurnBatch, type Alternative, type TurnBatch, type TurnTokens } from "./turn-batch.js";
+
+/** What the policy makes of turns: arrays with one entry for each decision, by turns. */
+export interface TurnScores {
+  readonly logProbs: readonly Float64Array[];
+  /** Of the states before the decisions; undefined for a model without a value head. */
+  readonly values: readonly Float64Array[] | undefined;
+  /** Of the distributions that the decisions were drawn from, in nats; undefined unless the scorer was made for them. */
+  readonly entropies: readonly Float64Array[] | undefined;
+}
+
+/** Scores turns without gradients: under the policy, or under the reference policy, which is the model without its adapter. */
+export class LogProbScorer {
+  /** For batches with tokens that were chosen among many. */
+  private withSets: ScoringGraph | undefined;
+
+  private constructor(
+    private readonly model: CausalLM,
+    private readonly graph: ScoringGraph,
+    private readonly options: GraphOptions,
+    private readonly maxTokens: number,
+  ) {}
+
+  /** `maxTokens` go into one forward pass; entropies are given where they are asked for. */
+  static async create(
+    model: CausalLM,
+    { maxTokens, entropies = false }: { readonly maxTokens: number; readonly entropies?: boolean },
+  ): Promise<LogProbScorer> {
+    const options = { entropy: entropies ? "value" : "none" } as const;
+    return new LogProbScorer(model, await ScoringGraph.create(model, options), options, maxTokens);
+  }
+
+  async score(
+    turns: readonly TurnTokens[],
+    { temperature = 1, adapter = true }: { readonly temperature?: number; readonly adapter?: boolean } = {},
+  ): Promise<TurnScores> {
+    const { valueHead, config } = this.model;
+    const logProbs: Float64Array[] = [];
+    const values: Float64Array[] = [];
+    const entropies: Float64Array[] = [];
+    for (const { turnIndices, packed } of splitIntoMicroBatches(turns, this.maxTokens, config)) {
+      const batchTurns = turnIndices.map((i) => turns[i]);
+      const batch = buildTurnBatch(batchTurns, packed, temperature);
+      const graph = batch.hasAllowedTokens ? await this.maskedGraph() : this.graph;
+      const scores = await graph.run(batch.tokens, { adapter });
+      const chosenLogProbs = decisionLogProbs(batch, scores.logProbs);
+      const chosenEntropies = scores.entropy && decisionEntropies(batch, scores.logProbs, scores.entropy);
+      const { values: tokenValues } = scores;
+      decisionsByTurn(batch).forEach((decisions, turn) => {
+        const perDecision = (value: (decision: number) => number) => Float64Array.from(decisions, value);
+        const firstToken = (decision: number) => batch.alternatives[decision][0].tokens[0];
+        logProbs[turnIndices[turn]] = perDecision((decision) => chosenLogProbs[decision]);
+        if (chosenEntropies !== undefined)
+          entropies[turnIndices[turn]] = perDecision((decision) => chosenEntropies[decision]);
+        if (tokenValues !== undefined)
+          values[turnIndices[turn]] = perDecision((decision) => tokenValues[firstToken(decision)]);
+      });
+    }
+    return {
+      logProbs,
+      values: valueHead === undefined ? undefined : values,
+      entropies: entropies.length === 0 ? undefined : entropies,
+    };
+  }
+
+  async release(): Promise<void> {
+    await this.graph.release();
+    await this.withSets?.release();
+  }
+
+  private async maskedGraph(): Promise<ScoringGraph> {
+    return (this.withSets ??= await ScoringGraph.create(this.model, { ...this.options, withAllowedTokens: true }));
+  }
+}
+
+/** Each decision's log-probability among its alternatives, from those of all selected tokens. */
+function decisionLogProbs({ alternatives, chosen, isUnconstrained }: TurnBatch, logProbs: Float32Array): Float64Array {
+  return Float64Array.from(alternatives, (all, decision) => {
+    const scores = alternativeScores(all, logProbs);
+    const score = scores[chosen[decision]];
+    return isUnconstrained[decision] ? score : score - logSumExp(scores);
+  });
+}
+
+function alternativeScores(alternatives: readonly Alternative[], logProbs: Float32Array): number[] {
+  return alternatives.map(({ tokens, weight }) => weight * tokens.reduce((sum, i) => sum + logProbs[i], 0));
+}
+
+/** The entropy of each decision: of the choice among its alternatives, or of the whole vocabulary's distribution. */
+function decisionEntropies(
+  { alternatives, isUnconstrained }: TurnBatch,
+  logProbs: Float32Array,
+  entropy: Float32Array,
+): Float64Array {
+  return Float64Array.from(alternatives, (all, decision) => {
+    if (isUnconstrained[decision]) return entropy[all[0].tokens[0]];
+    const scores = alternativeScores(all, logProbs);
+    const logNormalizer = logSumExp(scores);
+    return scores.reduce((sum, score) => sum - Math.exp(score - logNormalizer) * (score - logNormalizer), 0);
+  });
+}
+
+/** log(sum of exp(x)) */
+function logSumExp(x: readonly number[]): number {
+  const max = Math.max(...x);
+  return max + Math.log(x.reduce((sum, value) => sum + Math.exp(value - max), 0));
+}

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRandomModel } from "../../../../test/support/random-model.js";
+import { input, mul, reduceSum } from "../../../engine/graph/index.js";
+import { getPeftModel } from "../../../models/adapters/get-peft-model.js";
+import { commonPrefixLength } from "../../../models/graphs/sequence-batch.js";
+import { CausalLM } from "../../../models/causal-lm.js";
+import { TrainingGraph, type TokenBatch } from "../../../models/graphs/training-graph.js";
+import { tensor } from "../../../engine/tensor/tensor.js";
+import { splitIntoMicroBatches } from "./micro-batches.js";
+import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
+import { packedSize, packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
+import { LogProbScorer } from "./log-prob-scorer.js";
+import { constraintFeeds, decisionsByTurn, buildTurnBatch, decisionSequences, type TurnTokens } from "./turn-batch.js";
+
+let files: Awaited<ReturnType<typeof writeRandomModel>>;
+let model: CausalLM;
+beforeAll(async () => {
+  files = await writeRandomModel();
+  const base = await CausalLM.open(files.folder, { device: "cpu", threads: 1 });
+  model = await getPeftModel(base, {
+    r: 2,
+    targetModules: "all-linear",
+    valueHead: { kind: "linear", dropout: 0 },
+    seed: 1,
+  });
+  // A new adapter's second matrix is zero; with other values all gradients count.
+  await setParameters((i) => 0.1 * Math.sin(7 * i));
+});
+afterAll(async () => {
+  await model.close();
+  await files.remove();
+});
+
+async function setParameters(value: (i: number) => number): Promise<void> {
+  const { runtime, parameters } = model;
+  await runtime.write(
+    parameters.values,
+    Float32Array.from({ length: parameters.count }, (_, i) => value(i)),
+  );
+}
+
+const prompt = Array.from({ length: 30 }, (_, i) => i + 5);
+
+/** Turns that share beginnings in every way: prompts, replies, whole conversations up to a turn. */
+const free: readonly TurnTokens[] = [
+  { prompt, tokens: [20, 21, 22], allowedTokens: undefined },
+  { prompt, tokens: [20, 21, 23], allowedTokens: undefined },
+  { prompt, tokens: [20, 21, 22], allowedTokens: undefined },
+  { prompt, tokens: [30], allowedTokens: undefined },
+  { prompt: [...prompt, 20, 21, 22, 40], tokens: [50, 51], allowedTokens: undefined },
+  { prompt: [...prompt, 20, 21, 22, 40], tokens: [50, 52, 53], allowedTokens: undefined },
+  { prompt: [99, 98], tokens: [1, 2, 3], allowedTokens: undefined },
+];
+
+/** Rows that all begin with the same two tokens of a reply, which then stand in the shared prefix. */
+const alike: readonly TurnTokens[] = [22, 23, 24].map((third) => ({
+  prompt,
+  tokens: [20, 21, third, 60],
+  allowedTokens: undefined,
+}));
+
+/** Two prompts that begin alike, each with several replies, and one that is asked alone. */
+const asked: readonly TurnTokens[] = [70, 80, 90].flatMap((question, i) =>
+  Array.from({ length: i === 2 ? 1 : 3 }, (_, reply) => ({
+    prompt: [...prompt, ...Array.from({ length: 20 }, (_, k) => question + k)],
+    tokens: [10 + reply, 20, 30],
+    allowedTokens: undefined,
+  })),
+);
+
+const held: readonly TurnTokens[] = [
+  { prompt, tokens: [20, 21], allowedTokens: [Int32Array.of(20, 30), Int32Array.of(21, 22, 23)] },
+  { prompt, tokens: [30], allowedTokens: [Int32Array.of(20, 30)] },
+  // Only one token can follow the first: no decision.
+  { prompt: [99, 98], tokens: [4, 5, 6], allowedTokens: [Int32Array.of(4, 7), Int32Array.of(5), Int32Array.of(6, 8)] },
+  { prompt: [99, 98, 97], tokens: [4], allowedTokens: undefined },
+];
+
+const temperature = 0.7;
+
+interface Decided {
+  readonly logProbs: readonly number[];
+  readonly values: readonly number[];
+  readonly gradients: Float32Array;
+}
+
+/** Log-probabilities, values and the gradient of a weighted sum of both, of a batch as it was laid out. */
+async function decide(batches: readonly { tokens: TokenBatch; feeds: Record<string, ReturnType<typeof tensor>> }[]) {
+  const graph = await TrainingGraph.create(model, (policy) => {
+    const { logProbs, values } = constrainedPolicyNodes(policy);
+    const weights = input("weights", "float32", [constrainedPolicyNodes(policy).selected]);
+    return { loss: reduceSum(mul(weights, mul(logProbs, values!))), statistics: { logProbs, values: values! } };
+  });
+  const logProbs: number[] = [];
+  const values: number[] = [];
+  for (const [i, { tokens, feeds }] of batches.entries()) {
+    const count = feeds.decision_first.data.length;
+    const start = logProbs.length;
+    const weights = tensor(
+      "float32",
+      [count],
+      Float32Array.from({ length: count }, (_, j) => 1 + ((start + j) % 3)),
+    );
+    const outputs = await graph.run(tokens, { ...feeds, weights }, { accumulate: i > 0 });
+    logProbs.push(...outputs.logProbs.data);
+    values.push(...outputs.values.data);
+  }
+  const { data } = await model.runtime.read(model.parameters.gradients);
+  await graph.release();
+  return { logProbs, values, gradients: (data as Float32Array).slice() };
+}
+
+const rowsOf = (turns: readonly TurnTokens[], hiddenSize: number) =>
+  packSharedPrefixes(turns.flatMap(decisionSequences), hiddenSize);
+
+const laid = (turns: readonly TurnTokens[]) => {
+  const batch = buildTurnBatch(turns, rowsOf(turns, model.config.hiddenSize), temperature);
+  return { tokens: batch.tokens, feeds: constraintFeeds(batch) };
+};
+
+function expectSame(found: Decided, expected: Decided): void {
+  const size = Math.max(...expected.gradients.map(Math.abs));
+  expect(size).toBeGreaterThan(0.1);
+  found.logProbs.forEach((value, i) => expect(value).toBeCloseTo(expected.logProbs[i], 4));
+  found.values.forEach((value, i) => expect(value).toBeCloseTo(expected.values[i], 4));
+  found.gradients.forEach((value, i) => expect(value / size).toBeCloseTo(expected.gradients[i] / size, 4));
+}
+
+describe("layTurns", () => {
+  it.each([
+    ["free replies", free],
+    ["replies that begin alike", alike],
+    ["replies to several prompts that begin alike", asked],
+    ["replies held to choices", held],
+  ])("gives %s the log-probabilities, values and gradients of turns laid out one by one", async (_, turns) => {
+    const alone = await decide(turns.map((turn) => laid([turn])));
+    const together = await decide([laid(turns)]);
+    expectSame(together, alone);
+  });
+
+  it("computes what replies have in common once", () => {
+    const { groups, selected } = buildTurnBatch(alike, rowsOf(alike, 32)).tokens;
+    expect(groups).toEqual([{ prefix: [...prompt, 20, 21], rows: [[24], [23], [22]] }]);
+    expect(selected.map(({ row, index }) => [row, index])).toEqual(
+      [2, 1, 0].flatMap((row) => [-2, -1, 0, 1].map((index) => [row, index])),
+    );
+  });
+
+  it("computes what prompts have in common once, and each prompt once for all its replies", () => {
+    const { groups } = rowsOf(asked, 32);
+    expect(groups.map(({ prefix, rows }) => [prefix.length, rows.length])).toEqual([
+      [30, 1],
+      [50, 3],
+      [50, 3],
+    ]);
+    expect(commonPrefixLength(groups)).toBe(30);
+    expect(packedSize(groups).tokens).toBe(30 + 22 + 2 * (20 + 3 * 2));
+  });
+
+  it("gives the same gradient in several passes as in one", async () => {
+    const turns = [...free, ...held];
+    const order = splitIntoMicroBatches(turns, 45, model.config).map(({ turnIndices }) => turnIndices);
+    expect(order.length).toBeGreaterThan(2);
+    const inOrder = order.flat().map((i) => turns[i]);
+    expectSame(await decide(order.map((numbers) => laid(numbers.map((i) => turns[i])))), await decide([laid(inOrder)]));
+  });
+
+  it("reads a turn's decisions: every token of a free reply, and where there was a choice of a held one", () => {
+    const batch = buildTurnBatch(held, rowsOf(held, 32));
+    expect(batch.decisions).toEqual([
+      { turn: 0, token: 0 },
+      { turn: 0, token: 1 },
+      { turn: 1, token: 0 },
+      { turn: 2, token: 0 },
+      { turn: 2, token: 2 },
+      { turn: 3, token: 0 },
+    ]);
+    expect(decisionsByTurn(batch)).toEqual([[0, 1], [2], [3, 4], [5]]);
+    expect(batch.chosen).toEqual([0, 0, 1, 0, 0, 0]);
+    expect(batch.alternatives.map(({ length }) => length)).toEqual([2, 3, 2, 2, 2, 1]);
+  });
+});
+
+describe("TurnScorer", () => {
+  it("scores as the training graph does, whatever fits into a pass", async () => {
+    const turns = [...free, ...held];
+    const { logProbs, values } = await decide([laid(turns)]);
+    for (const maxTokens of [36, 1000]) {
+      const scorer = await LogProbScorer.create(model, { maxTokens });
+      const scores = await scorer.score(turns, { temperature });
+      expect(scores.logProbs.map(({ length }) => length)).toEqual([3, 3, 3, 1, 2, 3, 3, 2, 1, 2, 1]);
+      scores.logProbs.flatMap((row) => [...row]).forEach((value, i) => expect(value).toBeCloseTo(logProbs[i], 4));
+      scores.values!.flatMap((row) => [...row]).forEach((value, i) => expect(value).toBeCloseTo(values[i], 4));
+      await scorer.release();
+    }
+  });
+
+  it("gives the value of a state that has no reply", async () => {
+    const scorer = await LogProbScorer.create(model, { maxTokens: 1000 });
+    const state = { prompt, tokens: [], allowedTokens: undefined };
+    const { values } = await scorer.score([state, free[0], free[4]]);
+    expect(values![0]).toHaveLength(1);
+    expect(values![0][0]).toBeCloseTo(values![1][0], 5);
+    await scorer.release();
+  });
+
+  it("scores the reference policy with the adapter off", async () => {
+    const scorer = await LogProbScorer.create(model, { maxTokens: 1000 });
+    const reference = await scorer.score(free, { adapter: false });
+    const adapted = await scorer.score(free);
+    const kept = ((await model.runtime.read(model.parameters.values)).data as Float32Array).slice();
+    await setParameters(() => 0);
+    const base = await scorer.score(free);
+    await model.runtime.write(model.parameters.values, kept);
+    expect(Math.abs(adapted.logProbs[0][0] - base.logProbs[0][0])).toBeGreaterThan(1e-2);
+    reference.logProbs.forEach((row, turn) =>
+      row.forEach((value, i) => expect(value).toBeCloseTo(base.logProbs[turn][i], 5)),
+    );
+    await scorer.release();
+  });
+});

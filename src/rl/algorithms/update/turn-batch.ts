@@ -1,0 +1,186 @@
+import { MASKED_LOGIT } from "../../../engine/graph/index.js";
+import type { SelectedToken, TokenBatch } from "../../../models/graphs/training-graph.js";
+import type { Turn } from "../../rollout/trajectory.js";
+import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
+import type { PackedSequences } from "../../../models/graphs/prefix-packing.js";
+
+/** What of a turn a batch needs. A prompt without a reply asks only for the value of its state. */
+export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "actionCandidates">;
+
+/** Something that the policy chose: the number of its turn in the batch and its place in the reply. */
+export interface Decision {
+  readonly turn: number;
+  readonly token: number;
+}
+
+/** Something that could be chosen: its score is weight * (sum of the log-probabilities of its selected tokens). */
+export interface Alternative {
+  /** Numbers of selected tokens. */
+  readonly tokens: readonly number[];
+  readonly weight: number;
+}
+
+/** Turns as one forward pass wants them. */
+export interface TurnBatch {
+  readonly decisions: readonly Decision[];
+  readonly tokens: TokenBatch;
+  /** For each decision all that could be chosen; of a free token (see isFree) that token alone: its score is its log-probability. */
+  readonly alternatives: readonly (readonly Alternative[])[];
+  /** For each decision, which of its alternatives was chosen. */
+  readonly chosen: readonly number[];
+  /**
+   * For each decision, whether the log-probability of its one alternative is already that of the choice: among the whole
+   * vocabulary, or among the many tokens that the selected token names.
+   */
+  readonly isUnconstrained: readonly boolean[];
+  /** Whether tokens are selected among some of the vocabulary, which graphs must be made for. */
+  readonly hasAllowedTokens: boolean;
+}
+
+/**
+ * Tokens that are each scored as an alternative; of more, the choice is scored in one row of logits, by the set of its tokens.
+ * Few alternatives are few rows, which turns in the same state share, and need no mask over the vocabulary.
+ */
+const MAX_ALTERNATIVES = 16;
+
+/**
+ * The decisions of a turn: the places of its reply where there was something to choose. The first counts in any case, since
+ * the turn's value is read there. An action drawn by its score is one decision.
+ */
+export function decisionIndices({
+  tokens,
+  allowedTokens,
+  actionCandidates,
+}: Pick<Turn, "tokens" | "allowedTokens" | "actionCandidates">): number[] {
+  if (actionCandidates !== undefined) return [0];
+  return tokens.flatMap((_, i) => (i === 0 || allowedTokens === undefined || allowedTokens[i].length > 1 ? [i] : []));
+}
+
+/** The token sequences that a turn's decisions need: as far as the last token that predicts something. */
+export function decisionSequences(turn: TurnTokens): number[][] {
+  const { prompt, tokens, actionCandidates } = turn;
+  if (actionCandidates !== undefined)
+    return actionCandidates.sequences.map((candidate) => [...prompt, ...candidate.slice(0, -1)]);
+  return [[...prompt, ...tokens.slice(0, decisionIndices(turn).at(-1) ?? 0)]];
+}
+
+/** Lays turns out, their sequences as `laid` says; each token that turns have in common is computed once. */
+export function buildTurnBatch(turns: readonly TurnTokens[], packed: PackedSequences, temperature = 1): TurnBatch {
+  const sequences = turns.map(decisionSequences);
+  const tokens = new SelectedTokenList();
+  const batch = { decisions: [] as Decision[], alternatives: [] as Alternative[][], chosen: [] as number[] };
+  const isUnconstrained: boolean[] = [];
+  let start = 0;
+  turns.forEach((turn, turnIndex) => {
+    const positions = packed.positions.slice(start, (start += sequences[turnIndex].length));
+    const { prompt, actionCandidates } = turn;
+    const locate = (sequence: number, token: number) => ({
+      ...positions[sequence],
+      index: prompt.length + token - positions[sequence].prefix,
+    });
+    const addDecision = (token: number, alternatives: Alternative[], chosen: number) => {
+      batch.decisions.push({ turn: turnIndex, token });
+      batch.alternatives.push(alternatives);
+      batch.chosen.push(chosen);
+      isUnconstrained.push(false);
+    };
+    const addUnconstrained = (token: number, selected: number) => {
+      addDecision(token, [{ tokens: [selected], weight: 1 }], 0);
+      isUnconstrained[isUnconstrained.length - 1] = true;
+    };
+    if (actionCandidates !== undefined) {
+      const alternatives = actionCandidates.sequences.map((candidate, i) => ({
+        tokens: candidate.map((target, token) => tokens.selectOnce({ ...locate(i, token), target })),
+        weight: actionCandidates.weights[i],
+      }));
+      return addDecision(0, alternatives, actionCandidates.chosen);
+    }
+    for (const token of turn.tokens.length === 0 ? [0] : decisionIndices(turn)) {
+      // A state whose value alone is asked for has no next token; any stands for it.
+      const chosenToken = turn.tokens.at(token) ?? 0;
+      const allowedTokens = turn.allowedTokens?.[token];
+      if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES) {
+        const selected = { ...locate(0, token), target: chosenToken, allowedTokens };
+        addUnconstrained(token, allowedTokens === undefined ? tokens.select(selected) : tokens.selectOnce(selected));
+        continue;
+      }
+      const targets = [...allowedTokens];
+      const alternatives = targets.map((target) => ({
+        tokens: [tokens.selectOnce({ ...locate(0, token), target })],
+        weight: 1,
+      }));
+      addDecision(token, alternatives, targets.indexOf(chosenToken));
+    }
+  });
+  // Scores of actions are tempered as a whole.
+  const batchTemperature = turns.some(({ actionCandidates }) => actionCandidates !== undefined) ? 1 : temperature;
+  return {
+    ...batch,
+    isUnconstrained,
+    hasAllowedTokens: tokens.list.some(({ allowedTokens }) => allowedTokens !== undefined),
+    tokens: { groups: packed.groups, selected: tokens.list, temperature: batchTemperature },
+  };
+}
+
+/** Selected tokens of a batch, as they come. */
+class SelectedTokenList {
+  readonly list: SelectedToken[] = [];
+  private readonly positions = new Map<string, number>();
+  private readonly setIds = new Map<Int32Array, number>();
+
+  select({ group, row, index, target, allowedTokens }: SelectedToken): number {
+    return this.list.push({ group, row, index, target, allowedTokens }) - 1;
+  }
+
+  /** Alternatives of turns in the same state are the same token of the same place. */
+  selectOnce(token: SelectedToken): number {
+    const { group, row, index, target, allowedTokens } = token;
+    const key = `${group},${row},${index},${target},${allowedTokens === undefined ? "" : this.setId(allowedTokens)}`;
+    let position = this.positions.get(key);
+    if (position === undefined) this.positions.set(key, (position = this.select(token)));
+    return position;
+  }
+
+  private setId(tokens: Int32Array): number {
+    const id = this.setIds.get(tokens) ?? this.setIds.size;
+    this.setIds.set(tokens, id);
+    return id;
+  }
+}
+
+/** The numbers of each turn's decisions. */
+export function decisionsByTurn({ decisions }: TurnBatch): number[][] {
+  const byTurn: number[][] = [];
+  decisions.forEach(({ turn }, decision) => (byTurn[turn] ??= []).push(decision));
+  return byTurn;
+}
+
+/** The inputs of `decisionNodes` for a batch in which replies were held to choices, or actions were drawn by their scores. */
+export function constraintFeeds({ alternatives, chosen, isUnconstrained }: TurnBatch): Record<string, Tensor> {
+  const count = alternatives.length;
+  const width = Math.max(1, ...alternatives.map(({ length }) => length));
+  const depth = Math.max(1, ...alternatives.flatMap((all) => all.map(({ tokens }) => tokens.length)));
+  const tokenIndices = new Int32Array(count * width * depth);
+  const weights = new Float32Array(count * width * depth);
+  const mask = new Float32Array(count * width).fill(MASKED_LOGIT);
+  alternatives.forEach((all, decision) =>
+    all.forEach(({ tokens, weight }, i) => {
+      const cell = decision * width + i;
+      mask[cell] = 0;
+      tokenIndices.set(tokens, cell * depth);
+      weights.fill(weight, cell * depth, cell * depth + tokens.length);
+    }),
+  );
+  return {
+    decision_routes: tensor("int32", [count, width, depth], tokenIndices),
+    decision_weights: tensor("float32", [count, width, depth], weights),
+    decision_barred: tensor("float32", [count, width], mask),
+    decision_chosen: int32(chosen),
+    decision_first: int32(alternatives.map(([first]) => first.tokens[0])),
+    decision_free: tensor(
+      "float32",
+      [count],
+      Float32Array.from(isUnconstrained, (free) => (free ? 1 : 0)),
+    ),
+  };
+}

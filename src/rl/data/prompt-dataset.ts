@@ -1,0 +1,111 @@
+import { readJsonLines } from "./read-examples.js";
+import { invalidArgument } from "../../core/settings.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { PromptRenderer } from "../rollout/prompt-renderer.js";
+import { toTemplateMessages, type ChatMessage } from "../../models/text/chat-messages.js";
+
+/** A text that is continued, or messages that are answered. */
+export type DatasetPrompt = string | readonly ChatMessage[];
+
+/** A row of a data set: a prompt, and whatever reward functions want to know of it. */
+export interface PromptRow {
+  readonly prompt: DatasetPrompt;
+  readonly [column: string]: unknown;
+}
+
+/** A row, checked, and how messages name it. */
+interface NamedRow {
+  readonly row: PromptRow;
+  readonly name: string;
+}
+
+/** A row whose prompt is tokens. */
+export interface EncodedRow {
+  readonly row: PromptRow;
+  readonly tokens: readonly number[];
+}
+
+/** Names under which reward functions get other things. */
+const RESERVED_COLUMNS = ["prompts", "completions", "completionIds"];
+
+/** Too many are not all named in one message. */
+const MAX_LISTED = 3;
+
+/**
+ * The rows of a data set, given or in a JSONL file, with their prompts as tokens.
+ * Throws FILE_NOT_FOUND, FILE_CORRUPT (a file) or INVALID_ARGUMENT (rows) for a row without a prompt, and CONTEXT_OVERFLOW for
+ * prompts that leave no room for `newTokens`; messages say which row or line.
+ */
+export async function loadPromptDataset(
+  dataset: string | readonly PromptRow[],
+  model: LanguageModel,
+  maxCompletionLength: number,
+): Promise<readonly EncodedRow[]> {
+  const rows = typeof dataset === "string" ? await readRowsFromFile(dataset) : readInlineRows(dataset);
+  if (rows.length === 0) throw invalidArgument("trainDataset has no rows; each training step needs a prompt.");
+  const renderer = new PromptRenderer(model.tokenizer);
+  const encoded = rows.map(({ row, name }) => ({ row, name, tokens: encodePrompt(renderer, row.prompt, name) }));
+  const { maxPositions } = model.causalLM.config;
+  const tooLong = encoded.filter(({ tokens }) => tokens.length + maxCompletionLength > maxPositions);
+  if (tooLong.length > 0) {
+    const listed = tooLong.slice(0, MAX_LISTED).map(({ name, tokens }) => `${name} (${tokens.length} tokens)`);
+    const remainder = tooLong.length > MAX_LISTED ? ` and ${tooLong.length - MAX_LISTED} more` : "";
+    throw new LlamaGymError(
+      "CONTEXT_OVERFLOW",
+      `With maxCompletionLength ${maxCompletionLength} these prompts need more than the model's context of ${maxPositions} tokens: ` +
+        `${listed.join(", ")}${remainder}. Leave them out, or ask for shorter completions.`,
+    );
+  }
+  return encoded;
+}
+
+async function readRowsFromFile(path: string): Promise<readonly NamedRow[]> {
+  const { values } = await readJsonLines(path, {}, (fields, line) => ({
+    row: checkRow(fields),
+    name: `${path}, line ${line}`,
+  }));
+  return values;
+}
+
+function readInlineRows(rows: readonly PromptRow[]): NamedRow[] {
+  return rows.map((row, i) => {
+    const name = `row ${i} of trainDataset`;
+    try {
+      return { row: checkRow(row), name };
+    } catch (error) {
+      throw invalidArgument(`${name}: ${(error as Error).message}`);
+    }
+  });
+}
+
+/** Throws an error that says what is wrong, for one that says where. */
+function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
+  if (typeof fields !== "object" || fields === null)
+    throw new Error(`it must be an object such as { prompt: "2 + 2 =" }, not ${JSON.stringify(fields)}.`);
+  const { prompt } = fields;
+  const reserved = RESERVED_COLUMNS.find((name) => name in fields);
+  if (reserved !== undefined)
+    throw new Error(`a column cannot be called "${reserved}": reward functions get something else under that name.`);
+  if (typeof prompt === "string" && prompt !== "") return { ...fields, prompt };
+  if (Array.isArray(prompt) && prompt.length > 0) {
+    toTemplateMessages(prompt as ChatMessage[]);
+    return { ...fields, prompt: prompt as ChatMessage[] };
+  }
+  const requirement = '"prompt" must be a text or a list of messages that is not empty';
+  if ("prompt" in fields) throw new Error(`its prompt is ${JSON.stringify(prompt)}; ${requirement}.`);
+  const keys = Object.keys(fields).join(", ");
+  throw new Error(`it has no prompt: ${requirement}; its keys are ${keys === "" ? "none" : keys}.`);
+}
+
+function encodePrompt(renderer: PromptRenderer, prompt: DatasetPrompt, name: string): readonly number[] {
+  if (typeof prompt === "string") return renderer.tokenizer.encode(prompt);
+  try {
+    const conversation = renderer.startConversation();
+    conversation.add(...prompt);
+    return conversation.promptIds();
+  } catch (error) {
+    if (!(error instanceof LlamaGymError)) throw error;
+    throw new LlamaGymError(error.code, `${name}: ${error.message}`, { cause: error });
+  }
+}

@@ -1,0 +1,163 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { Info } from "../../envs/info.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { PromptBuilder, type PromptBuilderState } from "./prompt-builder.js";
+import { toExtraction, type Extraction } from "./extraction.js";
+import type { PromptRenderer } from "./prompt-renderer.js";
+import type { CompletionSampler, Completion } from "./completion-sampler.js";
+import type { OutputConstraint } from "../../generation/output-constraint.js";
+import type { AgentInterface } from "./agent-interface.js";
+import { agentError, constraintFor, callAgent } from "./call-agent.js";
+import type { RolloutSettings } from "./rollout-settings.js";
+import type { Turn } from "./trajectory.js";
+
+/** What an agent sees before it replies. */
+interface PendingObservation<Observation> {
+  readonly observation: Observation;
+  readonly info: Info;
+  readonly constraint: OutputConstraint | undefined;
+}
+
+/** A reply that was taken for an action. */
+export interface EpisodeStep<Action> {
+  readonly action: Action;
+  readonly turn: Turn;
+}
+
+/** One episode from the agent's side: what it is shown, what it replies, and which action that means. */
+export class Episode<Observation = unknown, Action = unknown> {
+  private readonly promptBuilder: PromptBuilder;
+  private pending: PendingObservation<Observation> | undefined;
+
+  /** The replier draws the replies; `random` decides them. */
+  constructor(
+    private readonly agent: AgentInterface<Observation, Action>,
+    private readonly sampler: CompletionSampler,
+    renderer: PromptRenderer,
+    private readonly settings: RolloutSettings<Observation, Action>,
+    private readonly random: RandomStream,
+  ) {
+    const isSingleTurn = agent.formatPrompt !== undefined;
+    const systemPrompt = isSingleTurn
+      ? undefined
+      : callAgent("getSystemPrompt", () => agent.getSystemPrompt(), "text", { isOptional: true });
+    const { prompt } = settings;
+    this.promptBuilder = new PromptBuilder(
+      renderer,
+      systemPrompt,
+      isSingleTurn ? { ...prompt, historyTurns: 0 } : prompt,
+    );
+  }
+
+  /** Shows the agent an observation. */
+  observe(observation: Observation, info: Info): void {
+    const { agent } = this;
+    const observationText =
+      agent.formatPrompt === undefined
+        ? callAgent("formatObservation", () => agent.formatObservation(observation, info), "text")
+        : callAgent("formatPrompt", () => agent.formatPrompt!(observation, info), "text");
+    this.pending = { observation, info, constraint: constraintFor(agent, observation, info) };
+    this.promptBuilder.addObservation(observationText);
+  }
+
+  /** The tokens of the prompt for what was last observed. */
+  buildPrompt(): readonly number[] {
+    return this.promptBuilder.build((tokens) => this.sampler.maxLength(this.pending?.constraint, tokens));
+  }
+
+  /** The prompt that ends in a state in which nothing is replied any more; what does not fit is left out. */
+  bootstrapPrompt(): readonly number[] {
+    return this.promptBuilder.build(() => 0, "drop-oldest");
+  }
+
+  /** Turns that were left out of prompts because the context was full. */
+  get droppedTurns(): number {
+    return this.promptBuilder.droppedTurns;
+  }
+
+  /**
+   * Draws the reply to what was last observed and reads the action out of it.
+   * Throws AGENT_NO_ACTION for a reply without one where the settings say so, AGENT_FAILED when the agent's own code throws, and
+   * the signal's reason when it comes before the reply is whole.
+   */
+  async act(signal?: AbortSignal): Promise<EpisodeStep<Action>> {
+    const { pending, settings } = this;
+    if (pending === undefined)
+      throw new LlamaGymError("INVALID_STATE", "An agent replies to an observation; show one first.");
+    const { constraint } = pending;
+    const prompt = this.buildPrompt();
+    let attempts = 0;
+    let completion: Completion;
+    let extraction: Extraction<Action>;
+    do {
+      completion = await this.sampler.sample({ prompt, constraint, random: this.random, signal });
+      signal?.throwIfAborted();
+      attempts++;
+      extraction = await this.parseAction(completion.text, pending);
+    } while (extraction.kind === "failure" && attempts <= settings.invalidAction.retries);
+    const { tokens, logProbs, values, allowedTokens, actionCandidates, text, finishReason } = completion;
+    const isValid = extraction.kind !== "failure";
+    const action =
+      extraction.kind === "failure" ? await this.chooseFallback(pending, text, extraction.reason) : extraction.value;
+    this.promptBuilder.addCompletion(tokens);
+    this.pending = undefined;
+    const penalty = isValid ? 0 : settings.invalidAction.penalty;
+    const turn: Turn = {
+      prompt,
+      tokens,
+      logProbs,
+      ...(values === undefined ? {} : { values }),
+      allowedTokens,
+      ...(actionCandidates === undefined ? {} : { actionCandidates }),
+      text,
+      finishReason,
+      isValid,
+      extraction: extraction.kind,
+      attempts,
+      penalty,
+      reward: 0 - penalty,
+    };
+    return { action, turn };
+  }
+
+  getState(): PromptBuilderState {
+    return this.promptBuilder.getState();
+  }
+
+  /** Goes on from a saved state, with the observation that was last shown. */
+  setState(state: PromptBuilderState, observation: Observation, info: Info): void {
+    this.observe(observation, info);
+    this.promptBuilder.setState(state);
+  }
+
+  private async parseAction(
+    text: string,
+    { observation, info }: PendingObservation<Observation>,
+  ): Promise<Extraction<Action>> {
+    try {
+      return toExtraction(await this.agent.extractAction(text, observation, info));
+    } catch (error) {
+      throw agentError("extractAction", error, ` on the reply ${JSON.stringify(text)}`);
+    }
+  }
+
+  private async chooseFallback(
+    { observation, info }: PendingObservation<Observation>,
+    text: string,
+    reason: string,
+  ): Promise<Action> {
+    const { fallback } = this.settings.invalidAction;
+    if (fallback !== "error") {
+      try {
+        return await fallback(observation, this.random, info);
+      } catch (error) {
+        throw agentError("invalidReply.fallback", error);
+      }
+    }
+    throw new LlamaGymError(
+      "AGENT_NO_ACTION",
+      `extractAction found no action in the reply ${JSON.stringify(text)}.${reason && ` ${reason}`} Let it always give one, or say what happens then ` +
+        "by the option invalidReply: { retries, fallback, penalty }.",
+    );
+  }
+}

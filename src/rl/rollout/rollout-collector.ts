@@ -1,0 +1,111 @@
+import type { EnvSlot, EnvSlotState } from "./env-slot.js";
+import type { EpisodeSummary, Trajectory } from "./trajectory.js";
+
+/** What was played for one update. */
+export interface Rollout {
+  readonly trajectories: readonly Trajectory[];
+  /** The episodes that ended meanwhile, in the order in which they did. */
+  readonly finishedEpisodes: readonly EpisodeSummary[];
+}
+
+/** An episode that is wanted. */
+export interface EpisodeSpec {
+  /** Starts the environment; without one its random stream runs on. */
+  readonly seed?: number;
+  /** Episodes of one group are compared with one another. */
+  readonly group?: number;
+}
+
+export interface CollectOptions {
+  readonly signal?: AbortSignal;
+  /** Called after each round with the turns played so far and the episodes that ended in it. */
+  readonly onProgress?: (numTurns: number, ended: readonly EpisodeSummary[]) => void;
+}
+
+/**
+ * Plays many episodes at once: in each round every seat that plays takes one turn, and all replies are drawn in one batch.
+ * Which seats there are, and in what order, decides all; nothing depends on how long a reply took.
+ */
+export class RolloutCollector {
+  constructor(private readonly envSlots: readonly EnvSlot[]) {}
+
+  /** Turns by turns until at least `minTurns` were taken; episodes that are under way are cut and go on in the next call. */
+  async collectTurns(minTurns: number, { onProgress }: Omit<CollectOptions, "signal"> = {}): Promise<Rollout> {
+    const trajectories: Trajectory[] = [];
+    const finishedEpisodes: EpisodeSummary[] = [];
+    for (let numTurns = 0; numTurns < minTurns; numTurns += this.envSlots.length) {
+      await settleAll(this.envSlots.map(async (envSlot) => (envSlot.isRunning ? undefined : envSlot.start())));
+      const ended = await this.stepAll(trajectories);
+      finishedEpisodes.push(...ended);
+      onProgress?.(numTurns + this.envSlots.length, ended);
+    }
+    this.envSlots.forEach((envSlot, index) => {
+      if (envSlot.pendingTurns > 0) trajectories.push({ ...envSlot.takeTrajectory(), envSlot: index });
+    });
+    return { trajectories, finishedEpisodes };
+  }
+
+  /**
+   * Whole episodes, one for each task, on as many seats as there are; their results are in the tasks' order. A signal ends it with
+   * what has been played.
+   */
+  async collectEpisodes(specs: readonly EpisodeSpec[], { signal, onProgress }: CollectOptions = {}): Promise<Rollout> {
+    const trajectories: (Trajectory | undefined)[] = specs.map(() => undefined);
+    const summaries: (EpisodeSummary | undefined)[] = specs.map(() => undefined);
+    const specIndexBySlot = new Map<EnvSlot, number>();
+    let nextSpec = 0;
+    let numTurns = 0;
+    const isAborted = () => signal?.aborted === true;
+    while (!isAborted()) {
+      const idleSlots = this.envSlots
+        .filter((envSlot) => !specIndexBySlot.has(envSlot))
+        .slice(0, specs.length - nextSpec);
+      for (const envSlot of idleSlots) specIndexBySlot.set(envSlot, nextSpec++);
+      await settleAll(idleSlots.map((envSlot) => envSlot.start(specs[specIndexBySlot.get(envSlot)!].seed)));
+      if (specIndexBySlot.size === 0) break;
+      const activeSlots = [...specIndexBySlot.keys()];
+      const results = await settleAll(activeSlots.map((envSlot) => envSlot.step(signal))).catch((error: unknown) => {
+        if (isAborted()) return [];
+        throw error;
+      });
+      numTurns += activeSlots.length;
+      const ended: EpisodeSummary[] = [];
+      results.forEach((result, i) => {
+        if (result === undefined) return;
+        const specIndex = specIndexBySlot.get(activeSlots[i])!;
+        trajectories[specIndex] = { ...result.trajectory, group: specs[specIndex].group };
+        summaries[specIndex] = result.summary;
+        ended.push(result.summary);
+        specIndexBySlot.delete(activeSlots[i]);
+      });
+      onProgress?.(numTurns, ended);
+    }
+    return {
+      trajectories: trajectories.filter((segment) => segment !== undefined),
+      finishedEpisodes: summaries.filter((summary) => summary !== undefined),
+    };
+  }
+
+  getState(): readonly EnvSlotState[] {
+    return this.envSlots.map((envSlot) => envSlot.getState());
+  }
+
+  setState(states: readonly EnvSlotState[]): void {
+    this.envSlots.forEach((envSlot, i) => envSlot.setState(states[i]));
+  }
+
+  private async stepAll(trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
+    const results = await settleAll(this.envSlots.map((envSlot) => envSlot.step()));
+    return results.flatMap((result, envSlot) => {
+      if (result === undefined) return [];
+      trajectories.push({ ...result.trajectory, envSlot });
+      return [result.summary];
+    });
+  }
+}
+
+/** What all give, once none is under way any more; throws what the first of them that failed threw. */
+async function settleAll<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}

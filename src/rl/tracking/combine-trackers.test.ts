@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { combineTrackers } from "./combine-trackers.js";
+import type { Tracker } from "./tracker.js";
+
+/** A tracker that notes its calls, and throws at those named in `failing`. */
+function noting(failing: readonly string[] = []) {
+  const calls: string[] = [];
+  const note = (call: string): void => {
+    calls.push(call);
+    if (failing.includes(call.split(" ")[0])) throw new Error(`no ${call}.`);
+  };
+  const tracker: Tracker = {
+    log: (step, record) => note(`log ${step} ${record.reward}`),
+    logCompletions: async (step, rows) => note(`samples ${step} ${rows.length}`),
+    logConfig: (settings) => note(`config ${JSON.stringify(settings)}`),
+    close: (outcome) => note(`close ${outcome ?? "finished"}`),
+  };
+  return { calls, tracker };
+}
+
+const row = { prompt: "p", completion: "c", reward: 1 };
+
+describe("combineTrackers", () => {
+  it("passes everything on, in order, awaited or not", async () => {
+    const [first, second] = [noting(), noting()];
+    const warnings: string[] = [];
+    const all = combineTrackers([first.tracker, async () => second.tracker], {
+      onWarning: (text) => warnings.push(text),
+    });
+    void all.logConfig({ lr: 1 });
+    void all.log(1, { reward: 2 });
+    void all.logCompletions(1, [row]);
+    await all.close("failed");
+    const expected = ['config {"lr":1}', "log 1 2", "samples 1 1", "close failed"];
+    expect(first.calls).toEqual(expected);
+    expect(second.calls).toEqual(expected);
+    expect(warnings).toEqual([]);
+  });
+
+  it.each(["log", "samples", "config", "close"])(
+    "says once that %s fails and goes on with the others",
+    async (call) => {
+      const [broken, whole] = [noting([call]), noting()];
+      const warnings: string[] = [];
+      const all = combineTrackers([broken.tracker, whole.tracker], { onWarning: (text) => warnings.push(text) });
+      for (let step = 1; step <= 3; step++) {
+        await all.logConfig({});
+        await all.log(step, { reward: 0 });
+        await all.logCompletions(step, [row]);
+      }
+      await all.close();
+      expect(warnings).toHaveLength(1);
+      expect(warnings[0]).toMatch(new RegExp(`^no ${call} .*Training goes on`));
+      expect(whole.calls).toHaveLength(10);
+      expect(broken.calls.filter((name) => name.startsWith(call))).toHaveLength(call === "close" ? 2 : 1);
+    },
+  );
+
+  it("says that a tracker cannot be opened", async () => {
+    const whole = noting();
+    const warnings: string[] = [];
+    const refused = (): Tracker => {
+      throw new Error("The folder is not ours.");
+    };
+    const all = combineTrackers([refused, whole.tracker], { onWarning: (text) => warnings.push(text) });
+    await all.log(1, { reward: 0 });
+    expect(warnings).toEqual(["The folder is not ours. Training goes on without this record."]);
+    expect(whole.calls).toEqual(["log 1 0"]);
+  });
+
+  it("needs no more of a tracker than log", async () => {
+    const steps: number[] = [];
+    const warnings: string[] = [];
+    const all = combineTrackers([{ log: (step) => void steps.push(step) }], {
+      onWarning: (text) => warnings.push(text),
+    });
+    await all.logConfig({});
+    await all.logCompletions(1, []);
+    await all.log(1, {});
+    await all.close();
+    expect([steps, warnings]).toEqual([[1], []]);
+  });
+});

@@ -1,0 +1,93 @@
+import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openJsonlTracker } from "./jsonl-tracker.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "jsonl-"));
+});
+afterEach(async () => rm(folder, { recursive: true, force: true }));
+
+const read = (name: string): Promise<string> => readFile(join(folder, name), "utf8");
+
+async function writeRun(steps: number): Promise<void> {
+  const tracker = await openJsonlTracker(folder);
+  for (let step = 1; step <= steps; step++) {
+    await tracker.log(step, { reward: step / 2, "objective/kl": 0.1 });
+    await tracker.logCompletions(step, [{ prompt: `p${step}`, completion: "a\nb", reward: step, stopped: true }]);
+  }
+  await tracker.close();
+}
+
+describe("openJsonlTracker", () => {
+  it("writes a flat record a line and a sample a line", async () => {
+    await writeRun(2);
+    expect(await read("metrics.jsonl")).toBe(
+      '{"step":1,"reward":0.5,"objective/kl":0.1}\n{"step":2,"reward":1,"objective/kl":0.1}\n',
+    );
+    expect(await read("samples.jsonl")).toBe(
+      '{"step":1,"prompt":"p1","completion":"a\\nb","reward":1,"stopped":true}\n' +
+        '{"step":2,"prompt":"p2","completion":"a\\nb","reward":2,"stopped":true}\n',
+    );
+  });
+
+  it("writes each record before the call returns, and numbers that are not finite as null", async () => {
+    const tracker = await openJsonlTracker(join(folder, "deeper"));
+    void tracker.log(7, { kl: NaN, loss: -Infinity, step: 3 });
+    expect(await read("deeper/metrics.jsonl")).toBe('{"step":7,"kl":null,"loss":null}\n');
+    await tracker.close();
+    expect(() => tracker.log(8, {})).toThrow("is closed");
+  });
+
+  it("goes on from a checkpoint as if nothing had come after it", async () => {
+    await writeRun(9);
+    const whole = [await read("metrics.jsonl"), await read("samples.jsonl")];
+    await appendFile(join(folder, "metrics.jsonl"), '{"step":10,"rew');
+    const tracker = await openJsonlTracker(folder, { resumeFromStep: 6 });
+    for (let step = 7; step <= 9; step++) {
+      await tracker.log(step, { reward: step / 2, "objective/kl": 0.1 });
+      await tracker.logCompletions(step, [{ prompt: `p${step}`, completion: "a\nb", reward: step, stopped: true }]);
+    }
+    await tracker.close();
+    expect([await read("metrics.jsonl"), await read("samples.jsonl")]).toEqual(whole);
+    expect((await readdir(folder)).sort()).toEqual(["metrics.jsonl", "samples.jsonl"]);
+  });
+
+  it("keeps good lines around broken ones", async () => {
+    const lines = [
+      '{"step":1,"reward":1}',
+      "\u0000\u0000",
+      '{"reward":1}',
+      "[1]",
+      '{"step":2,"reward":2}',
+      '{"step":3}',
+    ];
+    await writeFile(join(folder, "metrics.jsonl"), lines.join("\n"));
+    const tracker = await openJsonlTracker(folder, { resumeFromStep: 3 });
+    await tracker.log(3, { reward: 3 });
+    expect(await read("metrics.jsonl")).toBe('{"step":1,"reward":1}\n{"step":2,"reward":2}\n{"step":3,"reward":3}\n');
+    await tracker.close();
+  });
+
+  it("begins the files that a resumed run lacks", async () => {
+    const tracker = await openJsonlTracker(folder, { resumeFromStep: 5 });
+    await tracker.log(6, { reward: 1 });
+    await tracker.close();
+    expect(await read("metrics.jsonl")).toBe('{"step":6,"reward":1}\n');
+  });
+
+  it("does not write over another run", async () => {
+    await writeRun(1);
+    await expect(openJsonlTracker(folder)).rejects.toMatchObject({ code: "INVALID_STATE" });
+    expect(await read("metrics.jsonl")).toContain('"step":1');
+  });
+
+  it("says what is wrong with a folder", async () => {
+    await writeFile(join(folder, "file"), "");
+    await expect(openJsonlTracker(join(folder, "file"))).rejects.toMatchObject({ code: "FILE_WRITE_FAILED" });
+    await mkdir(join(folder, "samples.jsonl"));
+    await expect(openJsonlTracker(folder, { resumeFromStep: 0 })).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
+  });
+});

@@ -1,0 +1,37 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { toReadError } from "../../../models/files/file-errors.js";
+import { isJsonObject } from "../../../models/files/json-file.js";
+import type { MetricRecord } from "../tracker.js";
+
+/**
+ * The records of a metrics.jsonl, "step" among their numbers; null becomes NaN. A broken line, such as the last one of
+ * a run that is being written, is passed over. Throws FILE_NOT_FOUND, FILE_READ_FAILED.
+ */
+export async function readMetrics(path: string): Promise<MetricRecord[]> {
+  const records: MetricRecord[] = [];
+  try {
+    for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+      const record = parseRecord(line);
+      if (record !== undefined) records.push(record);
+    }
+  } catch (error) {
+    throw toReadError(path, error);
+  }
+  return records;
+}
+
+function parseRecord(line: string): MetricRecord | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(value)) return undefined;
+  const numbers = Object.entries(value).flatMap(([name, number]): [string, number][] => {
+    if (number === null) return [[name, NaN]];
+    return typeof number === "number" ? [[name, number]] : [];
+  });
+  return Object.fromEntries(numbers);
+}

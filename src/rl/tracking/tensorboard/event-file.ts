@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { AppendFile } from "../append-file.js";
+import { maskedCrc32c } from "./crc32c.js";
+import { EventSchema } from "./event_pb.js";
+
+export type EventInit = Omit<MessageInitShape<typeof EventSchema>, "wallTime" | "step" | "$typeName">;
+
+/**
+ * A TensorBoard event file: TFRecords (length, its checksum, data, its checksum) of Event messages. Each event is with
+ * the system when `write` returns.
+ */
+export class EventFile {
+  private constructor(
+    private readonly file: AppendFile,
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * Begins a file in `folder` beside those that are there: TensorBoard reads all of them, in the order of their
+   * names, as one run. `now` gives milliseconds since 1970. Throws FILE_WRITE_FAILED.
+   */
+  static create(folder: string, now: () => number): EventFile {
+    const seconds = Math.floor(now() / 1000).toFixed(0);
+    const stem = join(folder, `events.out.tfevents.${seconds.padStart(10, "0")}.${hostname()}.${process.pid}`);
+    const file = new EventFile(AppendFile.create(findFreeName(stem)), now);
+    file.write(0, { fileVersion: "brain.Event:2" });
+    return file;
+  }
+
+  get closed(): boolean {
+    return this.file.closed;
+  }
+
+  write(step: number, event: EventInit): void {
+    const message = create(EventSchema, { ...event, step: BigInt(step), wallTime: this.now() / 1000 });
+    this.file.append(frameRecord(toBinary(EventSchema, message)));
+  }
+
+  close(): void {
+    this.file.close();
+  }
+}
+
+/** One TFRecord. */
+function frameRecord(data: Uint8Array): Uint8Array {
+  const record = new Uint8Array(data.length + 16);
+  const view = new DataView(record.buffer);
+  view.setBigUint64(0, BigInt(data.length), true);
+  view.setUint32(8, maskedCrc32c(record.subarray(0, 8)), true);
+  record.set(data, 12);
+  view.setUint32(12 + data.length, maskedCrc32c(data), true);
+  return record;
+}
+
+/** The first of STEM.0, STEM.1, ... that is not there: a process may open several files in one second. */
+function findFreeName(stem: string): string {
+  let number = 0;
+  while (existsSync(`${stem}.${number}`)) number++;
+  return `${stem}.${number}`;
+}

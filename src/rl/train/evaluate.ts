@@ -1,0 +1,83 @@
+import type { Agent } from "../agent/agent.js";
+import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
+import type { Env } from "../../envs/env.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import { checkNumber } from "../../core/check-number.js";
+import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collector.js";
+import { EnvSlot } from "../rollout/env-slot.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+
+export interface EvaluateOptions extends CollectOptions {
+  readonly episodes: number;
+  /** Episodes that are played at once; 64 by default. */
+  readonly numEnvs?: number;
+  /** Decides the environments' starts and, above temperature 0, the replies. Default 0. */
+  readonly seed?: number;
+  /** "eval" (the default) replies at the agent's evalTemperature, "train" as in training. */
+  readonly mode?: "train" | "eval";
+}
+
+/** What a policy is worth. */
+export interface EvalResult {
+  readonly episodes: number;
+  readonly meanReturn: number;
+  /** Standard error of the mean. */
+  readonly standardError: number;
+  readonly meanLength: number;
+  /** Share of turns whose reply meant no action. */
+  readonly invalidRatio: number;
+  /** How actions were found: the share of each kind and of failures among the replies, by the names of the metrics. */
+  readonly extraction: Readonly<Record<string, number>>;
+}
+
+/** Random streams of a run by what they decide; each is a child of the run's seed. */
+const EVALUATION_STREAM = 5;
+
+/**
+ * Plays whole episodes without training, many at once. A signal ends it with the episodes that are whole. Throws INVALID_ARGUMENT
+ * for numbers out of range, and what the agent and the environment throw.
+ */
+export async function evaluate(
+  agent: Agent,
+  makeEnv: () => MaybePromise<Env>,
+  { episodes, numEnvs = 64, seed = 0, mode = "eval", ...options }: EvaluateOptions,
+): Promise<EvalResult> {
+  const numbers = { episodes, numEnvs, seed };
+  for (const [name, value] of Object.entries(numbers))
+    checkNumber(name, value, { integer: true, min: name === "seed" ? 0 : 1, description: "" });
+  const episodeStarts = new RandomStream(seed, [EVALUATION_STREAM]);
+  const envs: Env[] = [];
+  try {
+    for (let i = 0; i < Math.min(numEnvs, episodes); i++) envs.push(await makeEnv());
+    const envSlots = envs.map((env, i) => {
+      const random = new RandomStream(seed, [EVALUATION_STREAM, i]);
+      return new EnvSlot(env, () => agent.newEpisode(random, mode), random);
+    });
+    // Whoever plays an episode, it starts the same.
+    const episodeSpecs = Array.from({ length: episodes }, () => ({ seed: episodeStarts.integers(0, 2 ** 31) }));
+    const { finishedEpisodes: finished, trajectories } = await new RolloutCollector(envSlots).collectEpisodes(
+      episodeSpecs,
+      options,
+    );
+    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+    return {
+      ...computeMeanAndError(finished.map((episode) => episode.return)),
+      episodes: finished.length,
+      meanLength: turns.length / Math.max(1, finished.length),
+      invalidRatio: turns.filter(({ isValid }) => !isValid).length / Math.max(1, turns.length),
+      extraction: computeExtractionShares(turns),
+    };
+  } finally {
+    // What was computed on the way is forgotten: training goes on with the same numbers as without an evaluation.
+    agent.model.causalLM.parametersVersion++;
+    for (const env of envs) await env.close();
+  }
+}
+
+/** The mean of numbers and its standard error, which of one number is NaN. */
+export function computeMeanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
+  const n = returns.length;
+  const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;
+  const squaredErrors = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0);
+  return { meanReturn, standardError: n < 2 ? Number.NaN : Math.sqrt(squaredErrors / (n - 1) / n) };
+}

@@ -1,0 +1,307 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRandomModel } from "../../../../test/support/random-model.js";
+import { readTrainedValues } from "../../../../test/support/trainable.js";
+import { AutoModelForCausalLM, getPeftModel } from "../../../generation/index.js";
+import { openTrainable } from "../../../generation/auto-model.js";
+import type { LanguageModel } from "../../../generation/language-model.js";
+import type { RewardFunction } from "./reward-scorer.js";
+import { GrpoTrainer, RlooTrainer, type GrpoTrainerOptions } from "./grpo-trainer.js";
+
+let files: Awaited<ReturnType<typeof writeRandomModel>>;
+let folder: string;
+const models: LanguageModel[] = [];
+beforeAll(async () => {
+  files = await writeRandomModel({ scale: 0.3, maxPositions: 64 });
+  folder = await mkdtemp(join(tmpdir(), "prompts-"));
+});
+afterAll(async () => {
+  for (const model of models) await model.close();
+  await files.remove();
+  await rm(folder, { recursive: true });
+});
+
+async function openModel(): Promise<LanguageModel> {
+  const base = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
+  const model = await getPeftModel(base, { r: 8, seed: 1 });
+  models.push(model);
+  return model;
+}
+
+/** The share of a completion's tokens that are below 160: about half of them at first. */
+const lowTokens: RewardFunction = ({ completionIds }) =>
+  completionIds.map((ids) => ids.filter((id) => id < 160).length / ids.length);
+
+const dataset = ["one", "two", "three", "four", "five"].map((prompt, i) => ({ prompt, answer: i }));
+const args = {
+  batchSize: 16,
+  numGenerations: 4,
+  maxCompletionLength: 4,
+  maxSteps: 25,
+  learningRate: 0.06,
+  lrSchedulerType: "constant",
+  seed: 1,
+} as const;
+
+const quiet = () => {};
+
+async function train(options: Partial<GrpoTrainerOptions> = {}) {
+  const model = await openModel();
+  const rewards: number[] = [];
+  const trainer = new GrpoTrainer({
+    model,
+    rewardFuncs: lowTokens,
+    trainDataset: dataset,
+    args,
+    onWarning: quiet,
+    ...options,
+  });
+  const result = await trainer.train({ onStep: (_, { reward }) => void rewards.push(reward) });
+  return { model, rewards, ...result };
+}
+
+describe("GrpoTrainer", () => {
+  it("makes completions better, and worse when the reward's sign is flipped", async () => {
+    const large = { ...args, batchSize: 32, numGenerations: 8 };
+    const better = await train({ args: large });
+    const worse = await train({ args: large, rewardWeights: [-1] });
+    expect(better.rewards).toHaveLength(25);
+    expect(better.rewards[0]).toBeLessThan(0.7);
+    expect(better.rewards.at(-1)).toBeGreaterThan(0.9);
+    expect(worse.rewards.at(-1)).toBeGreaterThan(-0.1);
+    expect(better.metrics).toMatchObject({ "completions/max_length": 4, num_tokens: expect.any(Number) as number });
+  });
+
+  it("gives reward functions what TRL's get: prompts, completions, their tokens and the other columns", async () => {
+    const seen: Record<string, readonly unknown[]>[] = [];
+    const spy: RewardFunction = async (batch) => {
+      seen.push(batch);
+      return batch.completions.map((_, i) => i);
+    };
+    await train({ rewardFuncs: [spy], args: { ...args, maxSteps: 1, shuffleDataset: false, maxRefills: 0 } });
+    expect(seen).toHaveLength(1);
+    const four = (value: unknown) => [value, value, value, value];
+    expect(seen[0].prompts).toEqual(["one", "two", "three", "four"].flatMap(four));
+    expect(seen[0].answer).toEqual([0, 1, 2, 3].flatMap(four));
+    expect(seen[0].completions).toHaveLength(16);
+    expect(new Set(seen[0].completionIds.map((ids) => (ids as number[]).join())).size).toBeGreaterThan(10);
+  });
+
+  it("answers messages through the chat template, and goes through a JSONL file in another order each epoch", async () => {
+    const path = join(folder, "rows.jsonl");
+    const rows = [1, 2, 3].map((i) => ({ prompt: [{ role: "user", content: `say ${i}` }], id: i }));
+    await writeFile(path, `${rows.map((row) => JSON.stringify(row)).join("\n")}\n`);
+    const ids: unknown[] = [];
+    const spy: RewardFunction = (batch) => {
+      ids.push(batch.id[0]);
+      return batch.completions.map(() => 1);
+    };
+    const oneByOne = { ...args, batchSize: 4, numTrainEpochs: 6, maxSteps: undefined, maxRefills: 0 };
+    const { globalStep } = await train({ rewardFuncs: spy, trainDataset: path, args: oneByOne });
+    expect(globalStep).toBe(18);
+    const epochs = [0, 3, 6, 9, 12, 15].map((start) => ids.slice(start, start + 3));
+    for (const epoch of epochs) expect(new Set(epoch)).toEqual(new Set([1, 2, 3]));
+    expect(new Set(epochs.map((epoch) => epoch.join())).size).toBeGreaterThan(1);
+  });
+
+  it("goes on with replies of which nothing is left but their end", async () => {
+    const empty: RewardFunction = ({ completions, completionIds }) =>
+      completions.map((text, i) => text === "" && completionIds[i].length === 1);
+    const ending = { ...args, batchSize: 64, numGenerations: 32, maxCompletionLength: 2, maxSteps: 20 };
+    const { rewards, metrics } = await train({ rewardFuncs: empty, args: ending });
+    expect(rewards[0]).toBeLessThan(0.1);
+    expect(rewards.at(-1)).toBeGreaterThan(0.4);
+    expect(metrics).toMatchObject({ "completions/min_length": 1, "policy/skipped_updates": 0 });
+  });
+
+  it("does not let reward functions change what is trained", async () => {
+    const spoil: RewardFunction = (batch) => {
+      const scores = lowTokens(batch) as number[];
+      for (const ids of batch.completionIds) (ids as number[]).fill(1);
+      return scores;
+    };
+    const few = { ...args, maxSteps: 2 };
+    const spoilt = await train({ rewardFuncs: spoil, args: few });
+    const whole = await train({ args: few });
+    expect(await readTrainedValues(spoilt.model)).toEqual(await readTrainedValues(whole.model));
+  });
+
+  it("resumes so that nothing differs from a run that never stopped", async () => {
+    const outputDir = join(folder, "run");
+    const short = { ...args, maxSteps: 8, saveSteps: 3, tensorboard: false };
+    const whole = await train({ args: { ...short, outputDir: join(folder, "whole") } });
+    const stop = new AbortController();
+    const first = new GrpoTrainer({
+      model: await openModel(),
+      rewardFuncs: lowTokens,
+      trainDataset: dataset,
+      args: { ...short, outputDir },
+    });
+    const stopped = await first.train({
+      signal: stop.signal,
+      onStep: (step) => (step === 4 ? stop.abort() : undefined),
+    });
+    expect(stopped).toMatchObject({ globalStep: 4, isInterrupted: true });
+    const options = { rewardFuncs: lowTokens, trainDataset: dataset, args: { ...short, outputDir } };
+    const again = new GrpoTrainer({ ...options, model: await openModel() });
+    await expect(again.train()).rejects.toThrow("resumeFromCheckpoint: true");
+    const model = await openModel();
+    const rest = await new GrpoTrainer({ ...options, model }).train({ resumeFromCheckpoint: true });
+    expect(rest.globalStep).toBe(8);
+    expect(await readTrainedValues(model)).toEqual(await readTrainedValues(whole.model));
+    const steps = (await readFile(join(outputDir, "metrics.jsonl"), "utf8")).trim().split("\n");
+    expect(steps.map((line) => (JSON.parse(line) as { step: number }).step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset: dataset.slice(1) });
+    await expect(other.train({ resumeFromCheckpoint: true })).rejects.toThrow(
+      expect.objectContaining({ code: "RUN_INCOMPATIBLE" }),
+    );
+  });
+
+  it("normalises each function's rewards before it weights them, where it is asked to", async () => {
+    const loud: RewardFunction = ({ completions }) => completions.map((_, i) => 1000 * (i % 4));
+    const both = { rewardFuncs: [lowTokens, loud], rewardWeights: [1, 0] };
+    const few = { ...args, maxSteps: 3, multiObjectiveAggregation: "normalize_then_sum" } as const;
+    const alone = await train({ args: few });
+    const weighted = await train({ ...both, args: few });
+    expect(await readTrainedValues(weighted.model)).toEqual(await readTrainedValues(alone.model));
+    expect(weighted.metrics["rewards/loud/mean"]).toBe(1500);
+  });
+
+  it("opens a model that it is given by name, and saves what it trained", async () => {
+    const trainer = new GrpoTrainer({
+      model: files.folder,
+      peftConfig: { r: 4 },
+      rewardFuncs: lowTokens,
+      trainDataset: dataset,
+      args: { ...args, maxSteps: 1, outputDir: join(folder, "named"), tensorboard: false },
+    });
+    await expect(trainer.saveModel()).rejects.toThrow("there is no model before train()");
+    await trainer.train();
+    await trainer.saveModel();
+    expect(trainer.model?.causalLM.adapter?.config.r).toBe(4);
+    await trainer.close();
+    expect(await readFile(join(folder, "named", "adapter_config.json"), "utf8")).toContain('"r": 4');
+  });
+});
+
+describe("RlooTrainer", () => {
+  it("makes completions better", async () => {
+    const rewards: number[] = [];
+    const trainer = new RlooTrainer({
+      model: await openModel(),
+      rewardFuncs: lowTokens,
+      trainDataset: dataset,
+      args: { ...args, batchSize: 32, numGenerations: 8, beta: 0, maxSteps: 50 },
+    });
+    await trainer.train({ onStep: (_, { reward }) => void rewards.push(reward) });
+    expect(rewards.at(-1)).toBeGreaterThan(0.8);
+  });
+});
+
+describe("what cannot be trained is said before anything is drawn", () => {
+  const never: RewardFunction = () => {
+    throw new Error("must not be called");
+  };
+
+  it.each<[string, Partial<GrpoTrainerOptions>, string]>([
+    ["a group of one", { args: { numGenerations: 1 } }, "numGenerations must be a whole number of at least 2, not 1"],
+    [
+      "a batch that groups do not divide",
+      { args: { batchSize: 10, numGenerations: 4 } },
+      "Use 12, or another group size",
+    ],
+    ["an unknown argument", { args: { numGeneration: 4 } as never }, "Did you mean numGenerations?"],
+    ["settings that contradict each other", { args: { grouping: "observation", baseline: "step" } }, 'use "group"'],
+    ["no functions", { rewardFuncs: [] }, "rewardFuncs is empty"],
+    ["what is no function", { rewardFuncs: [3 as never] }, "rewardFuncs[0] is 3, not a function"],
+    ["weights of other functions", { rewardWeights: [1, 2] }, "2 rewardWeights for 1 rewardFuncs"],
+    ["a weight that is no number", { rewardWeights: [Number.NaN] }, "A reward weight must be a finite number"],
+    ["weights of 0 alone", { rewardWeights: [0] }, "All rewardWeights are 0"],
+    ["no model", { model: undefined }, "GrpoTrainer needs model"],
+    ["no reward functions", { rewardFuncs: undefined }, "GrpoTrainer needs rewardFuncs"],
+    ["what is no list of functions", { rewardFuncs: 3 as never }, "rewardFuncs must be a function"],
+    ["no data set", { trainDataset: undefined }, "GrpoTrainer needs trainDataset"],
+    ["a row in place of rows", { trainDataset: { prompt: "a" } as never }, "trainDataset must be a list of rows"],
+    ["TRL's name of an option", { reward_funcs: never } as never, "Did you mean rewardFuncs?"],
+    ["a setting beside args", { maxCompletionLength: 4 } as never, "settings go into args"],
+    [
+      "replies that are all cut off, of which none may train",
+      { args: { ignoreEos: true, maskTruncatedCompletions: true } },
+      "maskTruncatedCompletions trains none of those",
+    ],
+    ["ratios that all are out of bounds", { args: { delta: 0.9 } }, "delta must be a number above 1"],
+  ])("%s", (_, options, message) => {
+    const make = () => new GrpoTrainer({ model: "unopened", rewardFuncs: never, trainDataset: dataset, ...options });
+    expect(make).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
+    );
+  });
+
+  it.each<[string, GrpoTrainerOptions["trainDataset"], string]>([
+    ["no rows", [], "trainDataset has no rows"],
+    [
+      "a row without a prompt",
+      [{ prompt: "a" }, { question: "b" } as never],
+      "row 1 of trainDataset: it has no prompt",
+    ],
+    ["a row that is none", [{ prompt: "a" }, null as never], "row 1 of trainDataset: it must be an object"],
+    ["an empty prompt", [{ prompt: "" }], 'row 0 of trainDataset: its prompt is ""'],
+    ["a column with a taken name", [{ prompt: "a", completions: 1 }], 'a column cannot be called "completions"'],
+    ["a message without a role", [{ prompt: [{ content: "a" }] as never }], "row 0 of trainDataset: Message 0"],
+    ["a prompt longer than the context", [{ prompt: "a" }, { prompt: "word ".repeat(60) }], "row 1 of trainDataset ("],
+  ])("%s", async (_, trainDataset, message) => {
+    await expect(train({ trainDataset, rewardFuncs: never })).rejects.toThrow(message);
+  });
+
+  it("a broken line of a file, by its number", async () => {
+    const path = join(folder, "broken.jsonl");
+    await writeFile(path, '{"prompt": "a"}\n\n{"text": "b"}\n');
+    await expect(train({ trainDataset: path, rewardFuncs: never })).rejects.toThrow(
+      expect.objectContaining({
+        code: "FILE_CORRUPT",
+        message: expect.stringContaining("line 3: it has no prompt") as string,
+      }),
+    );
+    await expect(train({ trainDataset: join(folder, "none.jsonl") })).rejects.toThrow("There is no file");
+  });
+
+  it("a completion longer than the context", async () => {
+    const long = { ...args, maxCompletionLength: 64 };
+    await expect(train({ rewardFuncs: never, args: long })).rejects.toThrow(
+      expect.objectContaining({ code: "CONTEXT_OVERFLOW" }),
+    );
+  });
+
+  it("to go on from nowhere", async () => {
+    const trainer = new GrpoTrainer({ model: "unopened", rewardFuncs: never, trainDataset: dataset });
+    await expect(trainer.train({ resumeFromCheckpoint: true })).rejects.toThrow("needs args.outputDir");
+  });
+
+  it("a divergence from a model without its adapter, where there is none", async () => {
+    const model = await openTrainable(files.folder, {
+      device: "cpu",
+      threads: 1,
+      peftConfig: null,
+      valueHead: null,
+    });
+    models.push(model);
+    await expect(train({ model, rewardFuncs: never, args: { ...args, beta: 0.1 } })).rejects.toThrow(
+      "Set beta to 0, or train an adapter",
+    );
+    const rloo = new RlooTrainer({
+      model,
+      rewardFuncs: never,
+      trainDataset: dataset,
+      args: { maxCompletionLength: 4 },
+    });
+    await expect(rloo.train()).rejects.toThrow("Set beta to 0");
+  });
+
+  it("a model of which nothing is trained", async () => {
+    const model = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
+    models.push(model);
+    await expect(train({ model, rewardFuncs: never })).rejects.toThrow("nothing of it is trained");
+  });
+});

@@ -1,0 +1,145 @@
+import type { LanguageModel } from "../../../generation/language-model.js";
+import type { Rollout, EpisodeSpec } from "../../rollout/rollout-collector.js";
+import { CompletionSampler, type Completion } from "../../rollout/completion-sampler.js";
+import type { CompletionSettings } from "../../rollout/rollout-settings.js";
+import type { EpisodeSummary, Trajectory } from "../../rollout/trajectory.js";
+import { RandomStream } from "../../../core/random/random-stream.js";
+import type { EncodedRow } from "../../data/prompt-dataset.js";
+import { UnscoredGuard, type RewardSample, type RewardScorer } from "./reward-scorer.js";
+
+/** Random streams by what they decide; each is a child of the seed. */
+const PROMPT_ORDER_STREAM = 8;
+const COMPLETION_STREAM = 9;
+
+/** What a player's future depends on besides the model; JSON. */
+export interface PromptRolloutState {
+  /** Prompts taken so far. */
+  readonly prompts: number;
+  /** Completions drawn so far. */
+  readonly completions: number;
+}
+
+export interface PromptRolloutOptions {
+  readonly rows: readonly EncodedRow[];
+  readonly settings: CompletionSettings;
+  readonly scorer: RewardScorer;
+  readonly seed: number;
+  /** Goes through the rows in another order in each epoch. */
+  readonly shuffle: boolean;
+}
+
+/** A prompt and a completion as they were drawn and scored. */
+export interface CompletionSample extends RewardSample {
+  readonly reward: number;
+}
+
+/** Draws completions of prompts and has them scored: episodes of one turn. */
+export class PromptRollout {
+  private readonly completionSampler: CompletionSampler;
+  private readonly unscoredGuard = new UnscoredGuard();
+  private prompts = 0;
+  private completions = 0;
+  private order: { readonly epoch: number; readonly rowIndices: readonly number[] } | undefined;
+  /** Metrics of the last batch of each round since they were taken. */
+  private batchMetrics: Readonly<Record<string, number>>[] = [];
+  private samples: CompletionSample[] = [];
+
+  constructor(
+    model: LanguageModel,
+    private readonly options: PromptRolloutOptions,
+  ) {
+    this.completionSampler = new CompletionSampler(model, options.settings);
+  }
+
+  /** How often all rows were gone through. */
+  get epoch(): number {
+    return this.prompts / this.options.rows.length;
+  }
+
+  /** The number of the row whose turn it is. */
+  nextRow(): number {
+    const { rows, shuffle, seed } = this.options;
+    const epoch = Math.floor(this.prompts / rows.length);
+    const index = this.prompts++ % rows.length;
+    if (!shuffle) return index;
+    if (this.order?.epoch !== epoch)
+      this.order = { epoch, rowIndices: new RandomStream(seed, [PROMPT_ORDER_STREAM, epoch]).permutation(rows.length) };
+    return this.order.rowIndices[index];
+  }
+
+  /** A completion for each task, whose seed is the number of a row. Throws REWARD_FAILED when nothing can be scored any more. */
+  async collectEpisodes(
+    specs: readonly EpisodeSpec[],
+    { onProgress }: { readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void } = {},
+  ): Promise<Rollout> {
+    const rows = specs.map(({ seed }) => this.options.rows[seed!]);
+    const sampled = await Promise.all(rows.map(async ({ tokens }) => this.complete(tokens)));
+    const samples = rows.map(({ row }, i) => ({
+      row,
+      completion: sampled[i].text,
+      completionIds: sampled[i].tokens,
+    }));
+    const { rewardsPerFunction, rewards, metrics } = await this.options.scorer.score(samples);
+    this.unscoredGuard.check(rewards);
+    this.batchMetrics.push(metrics);
+    this.samples.push(...samples.map((sample, i) => ({ ...sample, reward: rewards[i] })));
+    const trajectories = specs.map(({ group }, i) =>
+      toTrajectory(rows[i], sampled[i], { group, reward: rewards[i], rewardsPerFunction: rewardsPerFunction[i] }),
+    );
+    const finishedEpisodes = Array.from(rewards, (reward): EpisodeSummary => ({
+      return: reward,
+      turns: 1,
+      end: "terminated",
+    }));
+    onProgress?.(specs.length, finishedEpisodes);
+    return { trajectories, finishedEpisodes };
+  }
+
+  /** What the reward functions gave since this was last asked for, and the completions. */
+  flushRecords(): {
+    readonly metrics: Readonly<Record<string, number>>;
+    readonly samples: readonly CompletionSample[];
+  } {
+    const { batchMetrics, samples } = this;
+    this.batchMetrics = [];
+    this.samples = [];
+    const names = Object.keys(batchMetrics[0] ?? {});
+    const mean = (name: string) => batchMetrics.reduce((sum, metrics) => sum + metrics[name], 0) / batchMetrics.length;
+    return { metrics: Object.fromEntries(names.map((name) => [name, mean(name)])), samples };
+  }
+
+  getState(): PromptRolloutState {
+    return { prompts: this.prompts, completions: this.completions };
+  }
+
+  setState({ prompts, completions }: PromptRolloutState): void {
+    this.prompts = prompts;
+    this.completions = completions;
+  }
+
+  /** Each completion has a stream of its own, so that nothing but their number must be kept. */
+  private async complete(prompt: readonly number[]): Promise<Completion> {
+    const random = new RandomStream(this.options.seed, [COMPLETION_STREAM, this.completions++]);
+    return this.completionSampler.sample({ prompt, random });
+  }
+}
+
+function toTrajectory(
+  { tokens: prompt }: EncodedRow,
+  { tokens, logProbs, allowedTokens, text, finishReason }: Completion,
+  { group, reward, rewardsPerFunction }: Pick<Trajectory, "group" | "rewardsPerFunction"> & { readonly reward: number },
+): Trajectory {
+  const turn = {
+    prompt,
+    tokens,
+    logProbs,
+    allowedTokens,
+    text,
+    finishReason,
+    isValid: true,
+    attempts: 1,
+    penalty: 0,
+    reward,
+  };
+  return { turns: [turn], end: "terminated", bootstrapPrompt: undefined, group, rewardsPerFunction };
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { RewardScorer, UnscoredGuard, type RewardFunction } from "./reward-scorer.js";
+
+const samples = ["a", "b", "c"].map((completion, i) => ({
+  row: { prompt: "p", answer: i },
+  completion,
+  completionIds: [i],
+}));
+
+async function score(functions: RewardFunction | RewardFunction[], timeoutSeconds = 5) {
+  const warnings: string[] = [];
+  const scorer = new RewardScorer(functions, { timeoutSeconds, onWarning: (message) => void warnings.push(message) });
+  const scored = await scorer.score(samples);
+  await scorer.score(samples);
+  return { ...scored, rewards: Array.from(scored.rewards), warnings };
+}
+
+const good: RewardFunction = ({ answer }) => answer.map((value) => Number(value));
+
+describe("RewardScorer", () => {
+  it("adds what functions give, also later, with their weights", async () => {
+    const later: RewardFunction = async ({ completions }) => {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      return completions.map(() => 10);
+    };
+    const scorer = new RewardScorer([good, later], { rewardWeights: [2, 0.5], timeoutSeconds: 5, onWarning: () => {} });
+    const { rewards, rewardsPerFunction, metrics } = await scorer.score(samples);
+    expect([...rewards]).toEqual([5, 7, 9]);
+    expect(rewardsPerFunction[2]).toEqual([2, 10]);
+    expect(metrics).toEqual({
+      "rewards/good/mean": 1,
+      "rewards/good/std": 1,
+      "rewards/later/mean": 10,
+      "rewards/later/std": 0,
+      "rewards/unscored": 0,
+    });
+  });
+
+  it.each<[string, RewardFunction, unknown[], string]>([
+    [
+      "throws for one completion",
+      ({ completions }) => completions.map((text) => (text === "b" ? JSON.parse("{") : 1) as number),
+      [1, Number.NaN, 1],
+      "threw: Expected property name",
+    ],
+    ["throws always", () => Promise.reject(new Error("away")), [Number.NaN, Number.NaN, Number.NaN], "threw: away"],
+    ["gives the wrong number", () => [1, 2], [Number.NaN, Number.NaN, Number.NaN], "gave 2 rewards for 3 completions"],
+    ["gives no list", () => 3 as never, [Number.NaN, Number.NaN, Number.NaN], "gave 3 and not a list"],
+    [
+      "gives NaN",
+      ({ completions }) => completions.map((text) => (text === "c" ? Number.NaN : 1)),
+      [1, 1, Number.NaN],
+      "gave NaN",
+    ],
+    [
+      "gives Infinity",
+      ({ completions }) => completions.map(() => -Infinity),
+      [Number.NaN, Number.NaN, Number.NaN],
+      "gave -Infinity",
+    ],
+    [
+      "gives a text",
+      ({ completions }) => completions.map(() => "1" as never),
+      [Number.NaN, Number.NaN, Number.NaN],
+      'gave string "1"',
+    ],
+  ])("lives with a function that %s, and says so once", async (_, failing, expected, message) => {
+    const { rewards, metrics, warnings } = await score(failing);
+    expect(rewards).toEqual(expected);
+    expect(metrics["rewards/unscored"]).toBeCloseTo(expected.filter(Number.isNaN).length / 3, 12);
+    expect(warnings.filter((warning) => warning.includes(message))).toHaveLength(1);
+    const besides = await score([failing, good]);
+    expect(besides.rewards.some(Number.isNaN)).toBe(false);
+  });
+
+  it("waits no longer than the time limit for a function that hangs", async () => {
+    const { rewards, warnings } = await score([() => new Promise(() => {}), good], 0.02);
+    expect(rewards).toEqual([0, 1, 2]);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("took longer than 0.02 s");
+  });
+
+  it("takes true for 1 and false for 0", async () => {
+    const { rewards, warnings } = await score(({ completions }) => completions.map((text) => text > "a"));
+    expect(rewards).toEqual([0, 1, 1]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("tells functions of the same name apart", async () => {
+    const [one, two] = [1, 2].map((value) => ({
+      fixed: (({ completions }) => completions.map(() => value)) as RewardFunction,
+    }));
+    const { metrics } = await score([one.fixed, two.fixed, ({ completions }) => completions.map(() => 3)]);
+    expect(metrics).toMatchObject({ "rewards/fixed_0/mean": 1, "rewards/fixed_1/mean": 2, "rewards/reward_2/mean": 3 });
+  });
+
+  it("takes null for no opinion, silently", async () => {
+    const { rewards, warnings } = await score(({ completions }) =>
+      completions.map((text) => (text === "a" ? null : 1)),
+    );
+    expect(rewards).toEqual([Number.NaN, 1, 1]);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("ScoringWatch", () => {
+  it("ends a run in which nothing can be scored any more", () => {
+    const watch = new UnscoredGuard(3);
+    const nothing = [Number.NaN];
+    watch.check(nothing);
+    watch.check(nothing);
+    watch.check([1]);
+    watch.check(nothing);
+    watch.check(nothing);
+    expect(() => watch.check(nothing)).toThrow(expect.objectContaining({ code: "REWARD_FAILED" }));
+  });
+});

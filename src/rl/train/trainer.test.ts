@@ -1,0 +1,264 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { CountingEnv, EvenOddAgent, type CountingOptions } from "../../../test/support/counting.js";
+import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
+import type { AgentOptions } from "../agent/agent-options.js";
+import type { Metrics } from "../algorithms/learner.js";
+import { AutoModelForCausalLMWithValueHead, type LanguageModel } from "../../generation/index.js";
+import type { CompletionRow } from "../tracking/index.js";
+import { Trainer, type TrainerOptions, type TrainProgress, type TrainCallbacks } from "./trainer.js";
+
+const models = new TrainableModels();
+let modelFolder: string;
+let folder: string;
+beforeAll(async () => {
+  modelFolder = (await models.open({ maxPositions: 512, scale: 0.2 })).folder;
+  folder = await mkdtemp(join(tmpdir(), "trainer-"));
+});
+afterAll(async () => {
+  await models.close();
+  await rm(folder, { recursive: true });
+});
+
+const agentOptions: AgentOptions<number, number> = {
+  ppo: { batchSize: 12, miniBatchSize: 6, numPpoEpochs: 2, learningRate: 0.01, lrSchedulerType: "linear" },
+  seed: 3,
+};
+
+/** A run of twelve turns an update over four environments, whose episodes of five turns never end with an update. */
+async function setUp(
+  options: Partial<TrainerOptions> = {},
+  { env = {}, agent: more = {} }: { env?: CountingOptions; agent?: AgentOptions<number, number> } = {},
+) {
+  // Dropout draws random numbers of its own, which must go on too.
+  const model = await AutoModelForCausalLMWithValueHead.fromPretrained(modelFolder, {
+    device: "cpu",
+    threads: 1,
+    peftConfig: { r: 4, loraDropout: 0.1, seed: 1 },
+  });
+  const envs: CountingEnv[] = [];
+  const agent = new EvenOddAgent(model, undefined, { ...agentOptions, ...more });
+  const trainer = new Trainer({
+    agent,
+    env: () => {
+      const made = new CountingEnv({ length: 5, ...env });
+      envs.push(made);
+      return made;
+    },
+    numEnvs: 4,
+    turns: 48,
+    seed: 11,
+    ...options,
+  });
+  return { model, agent, trainer, envs };
+}
+
+interface Recorded {
+  readonly logs: Metrics[];
+  readonly values: Float32Array;
+}
+
+const TIMES = /^time\/|_time$|per_second$/;
+const withoutTimes = (metrics: Metrics) =>
+  Object.fromEntries(Object.entries(metrics).filter(([name]) => !TIMES.test(name)));
+
+/** Trains to the end, or for so many updates; gives what was logged and the trained values. */
+async function run(
+  { trainer, model }: { trainer: Trainer; model: LanguageModel },
+  { updates = Infinity, ...watch }: TrainCallbacks & { updates?: number } = {},
+): Promise<Recorded & { isInterrupted: boolean }> {
+  const logs: Metrics[] = [];
+  const stop = new AbortController();
+  const tracker = {
+    log: (_step: number, metrics: Metrics) => {
+      logs.push(withoutTimes(metrics));
+      if (logs.length >= updates) stop.abort();
+    },
+  };
+  const { isInterrupted } = await trainer.train({ tracker, signal: stop.signal, ...watch });
+  const values = await readTrainedValues(model);
+  await model.close();
+  return { logs, values, isInterrupted };
+}
+
+const fresh = () => mkdtemp(join(folder, "run-"));
+
+describe("Trainer", () => {
+  it("gives the same run for the same seed, and another for another", async () => {
+    const first = await run(await setUp());
+    const second = await run(await setUp());
+    const other = await run(await setUp({ seed: 12 }));
+    expect(first.logs).toHaveLength(4);
+    expect(second).toEqual(first);
+    expect(other.values).not.toEqual(first.values);
+  });
+
+  it("learns which action pays", async () => {
+    const setup = await setUp(
+      { turns: 400, numEnvs: 8 },
+      {
+        env: { reward: (_step, action) => action },
+        agent: {
+          historyTurns: 0,
+          ppo: { batchSize: 40, learningRate: 0.005, initKlCoef: 0, advantageLevel: "turn", gamma: 0 },
+        },
+      },
+    );
+    const { logs } = await run(setup);
+    expect(logs[0]["rollout/ep_rew_mean"]).toBeLessThan(4);
+    expect(logs.at(-1)!["rollout/ep_rew_mean"]).toBeGreaterThan(4);
+  });
+
+  it.each([
+    ["with conversations under way", {}],
+    ["with an adaptive KL coefficient", { agent: { ppo: { ...agentOptions.ppo, klTarget: 0.01, klHorizon: 50 } } }],
+    ["with prompts of one turn", { agent: { historyTurns: 0 } }],
+  ])("resumes so that nothing differs from a run that never stopped, %s", async (_, more) => {
+    const whole = await run(await setUp({}, more));
+    const checkpoints = await fresh();
+    const first = await run(await setUp({ checkpoints }, more), { updates: 2 });
+    expect(first.isInterrupted).toBe(true);
+    const again = await setUp({ checkpoints }, more);
+    expect(await again.trainer.resume()).toBe(2);
+    const rest = await run(again);
+    expect(rest.isInterrupted).toBe(false);
+    expect([...first.logs, ...rest.logs]).toEqual(whole.logs);
+    expect(rest.values).toEqual(whole.values);
+  });
+
+  it("resumes more than once, and from checkpoints that were taken on the way", async () => {
+    const whole = await run(await setUp());
+    const checkpoints = await fresh();
+    const logs: Metrics[] = [];
+    for (let start = 0; start < 4; start += 2) {
+      const part = await setUp({ checkpoints, saveEvery: 1 });
+      expect(await part.trainer.resume()).toBe(start);
+      logs.push(...(await run(part, { updates: 2 })).logs);
+    }
+    expect(logs).toEqual(whole.logs);
+    expect((await readdir(checkpoints)).sort()).toEqual(["000003", "000004"]);
+  });
+
+  it("goes on with new episodes where environments cannot be saved, and says so", async () => {
+    const checkpoints = await fresh();
+    const env = { isSaved: false };
+    await run(await setUp({ checkpoints }, { env }), { updates: 2 });
+    const onWarning = vi.fn<(message: string) => void>();
+    const again = await setUp({ checkpoints, onWarning }, { env });
+    expect(await again.trainer.resume()).toBe(2);
+    const { logs } = await run(again);
+    expect(onWarning.mock.calls).toEqual([[expect.stringContaining("goes on with new episodes")]]);
+    expect(logs.at(-1)!.turns).toBe(48);
+  });
+
+  it("leaves aside what a killed process was still writing, and cleans it up", async () => {
+    const checkpoints = await fresh();
+    await run(await setUp({ checkpoints }), { updates: 2 });
+    const unfinished = join(checkpoints, "000003.partial");
+    await mkdir(unfinished);
+    await writeFile(join(unfinished, "state.json"), "{");
+    const again = await setUp({ checkpoints });
+    expect(await again.trainer.resume()).toBe(2);
+    await run(again);
+    expect((await readdir(checkpoints)).sort()).toEqual(["000002", "000004"]);
+  });
+
+  it("does not mix its checkpoints with those of another run", async () => {
+    const checkpoints = await fresh();
+    await run(await setUp({ checkpoints }), { updates: 1 });
+    const other = await setUp({ checkpoints });
+    await expect(other.trainer.train()).rejects.toMatchObject({
+      code: "INVALID_STATE",
+      message: expect.stringContaining("Let the Trainer resume()") as string,
+    });
+    await other.model.close();
+  });
+
+  it("refuses a checkpoint of another version, of another adapter and of other environments", async () => {
+    const checkpoints = await fresh();
+    await run(await setUp({ checkpoints }), { updates: 1 });
+    const crowd = await setUp({ checkpoints, numEnvs: 8 });
+    await expect(crowd.trainer.resume()).rejects.toThrow("is of a run with 4 environments at once, this one has 8");
+    await crowd.model.close();
+
+    const wide = await models.reopen(modelFolder);
+    const trainer = new Trainer({ agent: new EvenOddAgent(wide), env: () => new CountingEnv(), turns: 1, checkpoints });
+    await expect(trainer.resume()).rejects.toMatchObject({ code: "WEIGHTS_MISMATCH" });
+
+    await writeFile(join(checkpoints, "000001", "state.json"), '{"version": 99}');
+    const late = await setUp({ checkpoints });
+    await expect(late.trainer.resume()).rejects.toMatchObject({ code: "RUN_INCOMPATIBLE" });
+    await late.model.close();
+  });
+
+  it("closes its environments however it ends, and trains once", async () => {
+    const good = await setUp({ turns: 12 });
+    const closed = vi.spyOn(CountingEnv.prototype, "close");
+    await good.trainer.train();
+    expect(closed).toHaveBeenCalledTimes(4);
+    await expect(good.trainer.train()).rejects.toThrow("has trained already");
+    await good.model.close();
+
+    const { trainer, model, envs } = await setUp();
+    vi.spyOn(CountingEnv.prototype, "step").mockImplementationOnce(() => {
+      throw new Error("broken");
+    });
+    await expect(trainer.train()).rejects.toMatchObject({ code: "ENV_FAILED" });
+    expect(closed).toHaveBeenCalledTimes(8);
+    expect(envs).toHaveLength(4);
+    await model.close();
+    let made = 0;
+    const half = await setUp({
+      env: () => {
+        if (++made === 3) throw new Error("no third");
+        return new CountingEnv();
+      },
+    });
+    await expect(half.trainer.train()).rejects.toThrow("no third");
+    expect(closed).toHaveBeenCalledTimes(10);
+    await half.model.close();
+    vi.restoreAllMocks();
+  });
+
+  it("leaves the last checkpoint where training fails", async () => {
+    const checkpoints = await fresh();
+    const { trainer, model } = await setUp({ checkpoints, saveEvery: 1 });
+    const onProgress = ({ state }: TrainProgress) => {
+      if (state.updates === 2) throw new Error("stop here");
+    };
+    await expect(trainer.train({ onProgress })).rejects.toThrow("stop here");
+    await model.close();
+    expect(await readdir(checkpoints)).toEqual(["000001"]);
+  });
+
+  it("tells how far it is while games are played, and shows samples", async () => {
+    const events: TrainProgress[] = [];
+    const samples: [number, readonly CompletionRow[]][] = [];
+    const setup = await setUp({ turns: 36 });
+    const tracker = {
+      log: () => {},
+      samples: (step: number, rows: readonly CompletionRow[]) => void samples.push([step, rows]),
+    };
+    await run(setup, { onProgress: (event) => events.push(event), tracker, sampleEvery: 2 });
+    expect(events.map(({ state }) => state.turns)).toEqual([4, 8, 12, 12, 16, 20, 24, 24, 28, 32, 36, 36]);
+    expect(events.map(({ progress: done }) => done)).toEqual(events.map(({ state }) => state.turns / 36));
+    expect(events.map(({ state }) => state.episodes)).toEqual([0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 4]);
+    expect(samples.map(([step]) => step)).toEqual([1, 3]);
+    const [row] = samples[0][1];
+    expect(row.prompt).toMatch(/Say it\.[\s\S]*\d/);
+    expect(["even", "odd"]).toContain(row.completion);
+    expect(row).toMatchObject({ is_valid: true, extraction: "function" });
+  });
+
+  it.each([
+    [{ turns: undefined }, "Say how long to train"],
+    [{ numEnvs: 0 }, "The Trainer's numEnvs must be a whole number of at least 1, not 0"],
+    [{ episodes: 1.5 }, "The Trainer's episodes must be"],
+    [{ saveEvery: 0 }, "The Trainer's saveEvery must be"],
+  ])("refuses %j", (options, message) => {
+    const agent = undefined as unknown as EvenOddAgent;
+    expect(() => new Trainer({ agent, env: "Blackjack-v1", turns: 10, ...options })).toThrow(message);
+  });
+});

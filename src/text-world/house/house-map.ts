@@ -1,0 +1,100 @@
+import type { RandomStream } from "../../core/random/random-stream.js";
+
+export const DIRECTIONS = ["north", "south", "east", "west"] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+
+export const OPPOSITE: Readonly<Record<Direction, Direction>> = {
+  north: "south",
+  south: "north",
+  east: "west",
+  west: "east",
+};
+const OFFSETS: Readonly<Record<Direction, readonly [x: number, y: number]>> = {
+  north: [0, -1],
+  south: [0, 1],
+  east: [1, 0],
+  west: [-1, 0],
+};
+/** How often two rooms that happen to lie side by side are joined too. */
+const EXTRA_CONNECTION_PROBABILITY = 0.2;
+
+/** An opening between two rooms. Without a bridge some rooms could not be reached: only bridges get doors. */
+export interface Connection {
+  readonly from: number;
+  readonly to: number;
+  readonly direction: Direction;
+  readonly isBridge: boolean;
+}
+
+/** Rooms 0 ... rooms - 1 on a grid, all joined; each joint stands here once. */
+export function generateMap(rooms: number, random: RandomStream): Connection[] {
+  const cells = new Map<string, number>([["0,0", 0]]);
+  const positions: (readonly [number, number])[] = [[0, 0]];
+  const getNeighbor = ([x, y]: readonly [number, number], direction: Direction): readonly [number, number] => {
+    const [dx, dy] = OFFSETS[direction];
+    return [x + dx, y + dy];
+  };
+  const connections: { from: number; to: number; direction: Direction }[] = [];
+  while (positions.length < rooms) {
+    const from = random.integers(positions.length);
+    const direction = random.choice(DIRECTIONS);
+    const position = getNeighbor(positions[from], direction);
+    if (cells.has(position.join())) continue;
+    cells.set(position.join(), positions.length);
+    connections.push({ from, to: positions.length, direction });
+    positions.push(position);
+  }
+  for (const [from, position] of positions.entries()) {
+    for (const direction of ["south", "east"] as const) {
+      const to = cells.get(getNeighbor(position, direction).join());
+      if (to === undefined || connections.some((connection) => connects(connection, from, to))) continue;
+      if (random.random() < EXTRA_CONNECTION_PROBABILITY) connections.push({ from, to, direction });
+    }
+  }
+  return connections.map((connection) => ({ ...connection, isBridge: isBridge(connection, connections, rooms) }));
+}
+
+/** The rooms next to one, with the direction to go and the joint passed. */
+export function listExits(
+  room: number,
+  connections: readonly Connection[],
+): { direction: Direction; to: number; joint: Connection }[] {
+  return connections.flatMap((joint) => {
+    if (joint.from === room) return [{ direction: joint.direction, to: joint.to, joint }];
+    if (joint.to === room) return [{ direction: OPPOSITE[joint.direction], to: joint.from, joint }];
+    return [];
+  });
+}
+
+/** How many rooms away each room is; Infinity where there is no way. */
+export function computeDistances(
+  room: number,
+  connections: readonly Pick<Connection, "from" | "to">[],
+  rooms: number,
+): number[] {
+  const distances = Array.from({ length: rooms }, () => Infinity);
+  distances[room] = 0;
+  const queue = [room];
+  for (const here of queue) {
+    for (const { from, to } of connections) {
+      const next = from === here ? to : to === here ? from : here;
+      if (distances[next] !== Infinity) continue;
+      distances[next] = distances[here] + 1;
+      queue.push(next);
+    }
+  }
+  return distances;
+}
+
+function connects(connection: { from: number; to: number }, a: number, b: number): boolean {
+  return (connection.from === a && connection.to === b) || (connection.from === b && connection.to === a);
+}
+
+function isBridge(
+  connection: { from: number; to: number },
+  connections: readonly { from: number; to: number }[],
+  rooms: number,
+) {
+  const otherConnections = connections.filter((other) => other !== connection);
+  return computeDistances(connection.from, otherConnections, rooms)[connection.to] === Infinity;
+}

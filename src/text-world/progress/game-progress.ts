@@ -1,0 +1,60 @@
+import type { Action } from "../logic/action.js";
+import type { Facts } from "../logic/facts.js";
+import type { KnowledgeBase } from "../logic/knowledge-base.js";
+import { ActionTree } from "./action-tree.js";
+import { type Quest, QuestProgress, TRIGGER } from "./quest-progress.js";
+
+/** What is true in a running game, what can be done, and how far its quests are. */
+export class GameProgress {
+  readonly facts: Facts;
+  /** The actions that the rules allow now. */
+  validActions: readonly Action[];
+  private readonly quests: readonly QuestProgress[];
+
+  constructor(
+    private readonly knowledge: KnowledgeBase,
+    startingFacts: Facts,
+    quests: readonly Quest[],
+  ) {
+    this.facts = startingFacts.copy();
+    this.validActions = this.facts.applicableActions(knowledge);
+    this.quests = quests.map((quest) => new QuestProgress(quest, knowledge));
+    for (const quest of this.quests) quest.update(undefined, this.facts);
+  }
+
+  /** Carries an action out and brings everything up to date. */
+  update(action: Action): void {
+    this.facts.apply(action);
+    this.validActions = this.facts.applicableActions(this.knowledge);
+    for (const quest of this.quests) quest.update(action, this.facts);
+  }
+
+  /** Whether every quest that must be completed is. */
+  get completed(): boolean {
+    return (
+      this.quests.length > 0 &&
+      this.quests.every((progress) => progress.completed || !progress.completable || progress.quest.optional)
+    );
+  }
+
+  /** Whether a quest that must be completed has failed or cannot be finished any more. */
+  get failed(): boolean {
+    return this.quests.some((progress) => (progress.failed || progress.unfinishable) && !progress.quest.optional);
+  }
+
+  /** The rewards of the quests completed so far. */
+  get score(): number {
+    return this.quests.reduce((sum, { quest, completions }) => sum + quest.reward * completions, 0);
+  }
+
+  /** The actions that win the game from here; undefined when it is over or no way is known. */
+  winningPolicy(): readonly Action[] | undefined {
+    if (this.quests.length === 0 || this.completed || this.failed) return undefined;
+    const open = this.quests.filter((progress) => progress.completable && !progress.done && !progress.quest.optional);
+    const trees = open.map((progress) => progress.tree);
+    if (!trees.every((tree) => tree !== undefined)) return undefined;
+    return ActionTree.merge(this.knowledge, trees)
+      .flatten()
+      .filter((action) => action.name !== TRIGGER);
+  }
+}

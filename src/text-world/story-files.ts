@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { LlamaGymError } from "../core/errors.js";
+import type { Game } from "./game.js";
+import { parseGame } from "./parse-game.js";
+import { Story } from "./zmachine/story.js";
+
+/** TextWorld's files stay below 1 MB; nothing larger is read. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** A game as TextWorld saves it: the story file, and what it says of the game in the .json beside it. */
+export interface StoryFiles {
+  readonly story: Story;
+  readonly game: Game;
+}
+
+/**
+ * Reads `NAME.z8` and the `NAME.json` beside it; `path` may name either.
+ * Throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED, naming the file.
+ */
+export function readStoryFiles(path: string): StoryFiles {
+  const stem = path.replace(/\.(json|z\d)$/i, "");
+  const storyPath = /\.z\d$/i.test(path) ? path : `${stem}.z8`;
+  const gamePath = `${stem}.json`;
+  const story = new Story(readStoryFile(storyPath, "the story file that tw-make writes"), basename(storyPath));
+  const text = new TextDecoder().decode(
+    readStoryFile(gamePath, "the description of the game that tw-make writes beside its story"),
+  );
+  return { story, game: parseGame(text, basename(gamePath)) };
+}
+
+function readStoryFile(path: string, description: string): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new LlamaGymError("FILE_NOT_FOUND", `Cannot read ${path}, ${description} (${reason}).`, { cause: error });
+  }
+  if (bytes.length > MAX_BYTES) {
+    throw new LlamaGymError("FILE_CORRUPT", `${path} has ${bytes.length} bytes; TextWorld's files stay below 1 MB.`);
+  }
+  return bytes;
+}

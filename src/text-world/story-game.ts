@@ -1,0 +1,149 @@
+import { LlamaGymError } from "../core/errors.js";
+import type { Game } from "./game.js";
+import { StateTracker, needsTracking } from "./state-tracker.js";
+import type { GameState, RequestedInfos, TextGame } from "./text-game.js";
+import { ZMachine } from "./zmachine/z-machine.js";
+import type { Story } from "./zmachine/story.js";
+
+/** What a TextWorld story tells of itself after each command, once asked to, between tags of that name. */
+const TAGS = ["description", "inventory", "score", "moves"] as const;
+type Tag = (typeof TAGS)[number];
+type TagValues = Partial<Record<Tag, string>>;
+
+const WON_MARKER = "*** The End ***";
+const LOST_MARKER = "*** You lost! ***";
+const SUCCESS_SUFFIX = " - succeeded";
+
+/** How a story is played. */
+export interface StoryGameOptions {
+  /** Information to gather. */
+  readonly infos: RequestedInfos;
+  /**
+   * Whether the feedback ends before the prompt and the status line, as TextWorld's does for story files whose
+   * names start with "tw-" (those that tw-make names itself). Defaults to whether this story's does.
+   */
+  readonly trimPrompt?: boolean;
+  /** How many instructions the story may carry out for a command; ENV_FAILED after that. */
+  readonly maxInstructions?: number;
+}
+
+/** Plays a story file that TextWorld made, with the state that TextWorld keeps beside it. */
+export class StoryGame implements TextGame {
+  private readonly machine: ZMachine;
+  private readonly infos: RequestedInfos;
+  private readonly trimPrompt: boolean;
+  private requestedTags: Tag[] = [];
+  private tagValues: TagValues = {};
+  private tracker: StateTracker | undefined;
+
+  constructor(
+    private readonly story: Story,
+    private readonly game: Game,
+    { infos, trimPrompt, maxInstructions }: StoryGameOptions,
+  ) {
+    this.machine = new ZMachine(story, maxInstructions);
+    this.infos = infos;
+    this.trimPrompt = trimPrompt ?? story.name.startsWith("tw-");
+  }
+
+  start(): GameState {
+    const feedback = this.cleanOutput(this.machine.start());
+    this.requestedTags = [];
+    this.tagValues = {};
+    if (this.infos.has("inventory")) this.requestTag("inventory");
+    if (this.infos.has("description")) this.requestTag("description");
+    this.requestTag("moves");
+    this.requestTag("score");
+    if (this.tagValues.score === undefined) {
+      throw new LlamaGymError(
+        "FORMAT_UNSUPPORTED",
+        `${this.story.name} does not answer tw-extra-infos: it is no story made by TextWorld.`,
+      );
+    }
+    this.tracker = undefined;
+    if (needsTracking(this.infos)) {
+      this.machine.send("tw-trace-actions");
+      this.tracker = new StateTracker(this.game, this.infos);
+    }
+    return this.state(feedback, undefined);
+  }
+
+  send(command: string): GameState {
+    const input = command.trim().replace(/\s*\n\s*/g, " ");
+    const output = extractTags(this.cleanOutput(this.machine.send(input)), this.requestedTags);
+    // A value that is empty keeps what it was.
+    for (const tag of this.requestedTags) this.tagValues[tag] = output.values[tag] || this.tagValues[tag];
+    if (this.tracker === undefined) return this.state(output.rest, input);
+    const { events, rest } = extractEvents(output.rest);
+    this.tracker.beginCommand();
+    for (const event of events)
+      this.tracker.recordAction(this.game.findAction(event, this.tracker.progress.validActions));
+    return this.state(rest, input);
+  }
+
+  private requestTag(tag: Tag): void {
+    const { values: tagValues } = extractTags(this.cleanOutput(this.machine.send(`tw-extra-infos ${tag}`)), TAGS);
+    this.requestedTags.push(tag);
+    this.tagValues = { ...this.tagValues, ...tagValues };
+  }
+
+  private state(feedback: string, lastCommand: string | undefined): GameState {
+    const won = feedback.includes(WON_MARKER);
+    const lost = feedback.includes(LOST_MARKER);
+    const moves =
+      this.tracker !== undefined && this.infos.has("moves") ? this.tracker.moves : parseCount(this.tagValues.moves);
+    return {
+      feedback,
+      score: parseCount(this.tagValues.score),
+      moves,
+      won,
+      lost,
+      isOver: won || lost || this.machine.hasQuit,
+      lastCommand,
+      description: this.tagValues.description,
+      inventory: this.tagValues.inventory,
+      ...this.tracker?.getState(won, lost),
+    };
+  }
+
+  private cleanOutput(output: string): string {
+    if (!this.trimPrompt) return output;
+    const promptIndex = output.lastIndexOf(">");
+    return output.slice(1, promptIndex < 1 ? undefined : promptIndex - 1);
+  }
+}
+
+/** The first number in the text, 0 when there is none. */
+function parseCount(text: string | undefined): number {
+  const number = Number.parseInt(text ?? "", 10);
+  return Number.isNaN(number) ? 0 : number;
+}
+
+/** Takes the blocks of these tags out of a reply, in this order. */
+function extractTags(output: string, tags: readonly Tag[]): { values: TagValues; rest: string } {
+  const values: TagValues = {};
+  let rest = output;
+  for (const tag of tags) {
+    const block = new RegExp(`<${tag}>\\n([^]*)</${tag}>`);
+    const found = block.exec(rest);
+    if (found === null) continue;
+    values[tag] = extractEvents(found[1]).rest.trim();
+    rest = rest.replace(block, "");
+  }
+  return { values, rest };
+}
+
+/** Takes the `[...]` notes on actions out of a text, and lists the actions that succeeded. */
+function extractEvents(text: string): { events: string[]; rest: string } {
+  const events: string[] = [];
+  let rest = text;
+  for (const marker of text.match(/\[[^\]]+\]\n?/g) ?? []) {
+    rest = rest.replaceAll(marker, "");
+    const name = marker.trim().slice(1, -1);
+    const end = name.indexOf(SUCCESS_SUFFIX);
+    // A part of another action's rules has its number in parentheses.
+    const event = name.slice(0, Math.max(0, end));
+    if (end >= 0 && !/[()]/.test(event)) events.push(event);
+  }
+  return { events, rest };
+}

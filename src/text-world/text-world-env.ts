@@ -1,0 +1,172 @@
+import { LlamaGymError } from "../core/errors.js";
+import { Env, type EnvMetadata, type RenderFrame, type RenderMode, type ResetOptions } from "../envs/env.js";
+import type { ResetResult, StepResult } from "../envs/env.js";
+import type { Info } from "../envs/info.js";
+import type { JsonValue } from "../core/json.js";
+import { applyDefaults } from "../envs/env-options.js";
+import { formatValue } from "../envs/spaces/space.js";
+import { Text } from "../envs/spaces/text.js";
+import type { TextInterface } from "../envs/text-interface.js";
+import type { Game } from "./game.js";
+import { getStaticInfos } from "./state-tracker.js";
+import { HOUSE_DEFAULTS, type HouseOptions, makeHouse } from "./house/make-house.js";
+import { HouseGame } from "./house/house-game.js";
+import { readStoryFiles } from "./story-files.js";
+import { StoryGame } from "./story-game.js";
+import { type GameState, INFO_NAMES, type InfoName, type TextGame } from "./text-game.js";
+import { COMMAND_CHARACTERS, MAX_COMMAND_LENGTH, textWorldText, cleanFeedback } from "./text-world-text.js";
+
+const LATIN_1 = Array.from({ length: 96 }, (_, i) => String.fromCharCode(160 + i)).join("");
+const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("") + LATIN_1;
+/** A story prints less for a command; a house of the largest size does too. */
+const MAX_FEEDBACK = 8192;
+/** Seeds of generated games are drawn from so many. */
+const NUM_GAME_SEEDS = 2 ** 32;
+
+/** Information besides the feedback, where nothing is said. */
+export const DEFAULT_INFOS: readonly InfoName[] = [
+  "objective",
+  "description",
+  "inventory",
+  "admissibleCommands",
+  "score",
+  "won",
+  "lost",
+];
+
+export interface TextWorldOptions extends HouseOptions {
+  /** A story file that TextWorld made, its .json beside it; of several, each episode plays one at random. */
+  readonly gameFile?: string | readonly string[];
+  /** Plays the generated game of this seed every time; without it each episode has a game of its own. */
+  readonly gameSeed?: number;
+  /** Information besides the feedback: objective, description, inventory, admissibleCommands, score, won and lost when not said. */
+  readonly infos?: readonly InfoName[];
+  /** What a step is rewarded with: the points it brought, or TextWorld's intermediate reward. */
+  readonly reward?: "score" | "intermediate";
+}
+
+/** One game among those that an environment plays: a file's place in the list, or a generated game's seed. */
+type GameKey = number;
+
+/**
+ * Text adventures: games made by TextWorld (Cote et al. 2018), or generated ones. Observation: what the game says.
+ * Action: a command.
+ */
+export class TextWorldEnv extends Env<string, string> {
+  readonly observationSpace = new Text(MAX_FEEDBACK, { minLength: 0, charset: `\n${PRINTABLE}` });
+  readonly actionSpace = new Text(MAX_COMMAND_LENGTH, { charset: COMMAND_CHARACTERS });
+  override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 1 };
+  override readonly text: TextInterface<string, string> = textWorldText;
+  private readonly infos: ReadonlySet<InfoName>;
+  private readonly reward: "score" | "intermediate";
+  private readonly house: HouseOptions;
+  private readonly gameSeed: number | undefined;
+  private readonly files: readonly ReturnType<typeof readStoryFiles>[];
+  private readonly games = new Map<GameKey, { game: Game; textGame: TextGame; staticInfos: Info }>();
+  private gameKey: GameKey = 0;
+  private commands: string[] = [];
+  private state: GameState | undefined;
+
+  /** Throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT for an option. */
+  constructor(options: TextWorldOptions = {}) {
+    super();
+    const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", ...house } = options;
+    this.house = applyDefaults("TextWorld", house, HOUSE_DEFAULTS as Required<HouseOptions>);
+    this.infos = checkInfos(infos, reward);
+    this.reward = reward;
+    this.gameSeed = gameSeed;
+    this.files = [gameFile ?? []].flat().map(readStoryFiles);
+    // What cannot be made is said at once.
+    if (this.files.length === 0) makeHouse(this.house, gameSeed ?? 0);
+  }
+
+  override reset({ seed }: ResetOptions = {}): ResetResult<string> {
+    this.reseed(seed);
+    this.gameKey = this.drawGameKey();
+    this.commands = [];
+    this.state = this.currentGame.textGame.start();
+    return { observation: this.state.feedback, info: this.info(this.state) };
+  }
+
+  override step(command: string): StepResult<string> {
+    this.checkAction(command);
+    const before = this.state;
+    if (before === undefined) throw this.notResetError();
+    if (before.isOver) throw new LlamaGymError("ENV_NOT_RESET", "TextWorld: the game is over. Call reset().");
+    const after = this.send(command);
+    const reward = this.reward === "score" ? after.score - before.score : (after.intermediateReward ?? 0);
+    return { observation: after.feedback, reward, terminated: after.isOver, truncated: false, info: this.info(after) };
+  }
+
+  override render(_mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notResetError();
+    const { lastCommand, feedback } = this.state;
+    return `${lastCommand === undefined ? "" : `> ${lastCommand}\n`}${cleanFeedback(feedback)}\n`;
+  }
+
+  /** The commands that win the present game from its start; undefined where the game states none. */
+  get walkthrough(): readonly string[] | undefined {
+    return this.currentGame.game.walkthrough;
+  }
+
+  protected override saveState(): JsonValue {
+    return { gameKey: this.gameKey, commands: [...this.commands], hasReset: this.state !== undefined };
+  }
+
+  protected override loadState(json: JsonValue): void {
+    const saved = json as { gameKey: number; commands: readonly string[]; hasReset: boolean };
+    this.gameKey = saved.gameKey;
+    this.commands = [];
+    this.state = saved.hasReset ? this.currentGame.textGame.start() : undefined;
+    for (const command of saved.commands) this.send(command);
+  }
+
+  private send(command: string): GameState {
+    this.commands.push(command);
+    this.state = this.currentGame.textGame.send(command);
+    return this.state;
+  }
+
+  private drawGameKey(): GameKey {
+    if (this.files.length > 0) return this.files.length === 1 ? 0 : this.random.integers(this.files.length);
+    return this.gameSeed ?? this.random.integers(NUM_GAME_SEEDS);
+  }
+
+  /** The game chosen, made when it is played first. Of generated games only the present one is kept. */
+  private get currentGame(): { game: Game; textGame: TextGame; staticInfos: Info } {
+    let currentGame = this.games.get(this.gameKey);
+    if (currentGame === undefined) {
+      if (this.files.length === 0) this.games.clear();
+      const file = this.files[this.gameKey];
+      const game = file?.game ?? makeHouse(this.house, this.gameKey);
+      const options = { infos: this.infos };
+      const textGame = file === undefined ? new HouseGame(game, this.infos) : new StoryGame(file.story, game, options);
+      currentGame = { game, textGame, staticInfos: getStaticInfos(game, this.infos) };
+      this.games.set(this.gameKey, currentGame);
+    }
+    return currentGame;
+  }
+
+  private info(state: GameState): Info {
+    const info: Info = structuredClone(this.currentGame.staticInfos);
+    for (const name of this.infos) if (!(name in info)) info[name] = state[name as keyof GameState];
+    return info;
+  }
+}
+
+function checkInfos(infos: readonly InfoName[], reward: unknown): ReadonlySet<InfoName> {
+  if (reward !== "score" && reward !== "intermediate") {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `TextWorld: reward is "score" or "intermediate", got ${formatValue(reward)}.`,
+    );
+  }
+  const unknown = Array.isArray(infos) ? infos.filter((name) => !INFO_NAMES.includes(name)) : [infos];
+  if (unknown.length > 0) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `TextWorld: infos has ${unknown.map(formatValue).join(", ")}. It is a list of: ${INFO_NAMES.join(", ")}.`,
+    );
+  }
+  return new Set(reward === "intermediate" ? [...infos, "intermediateReward"] : infos);
+}

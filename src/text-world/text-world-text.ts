@@ -1,0 +1,81 @@
+import type { Info } from "../envs/info.js";
+import type { TextInterface } from "../envs/text-interface.js";
+import type { InfoName } from "./text-game.js";
+import { findLastCommand } from "./find-last-command.js";
+
+const SYSTEM_PROMPT = `You are playing a text adventure. Each turn you read what happens and type one command. \
+Commands are short: go north, open door, take key, take key from table, unlock chest with key, put cup on shelf, \
+insert cup into box, examine book, eat apple, look, inventory. Do the task that the game sets, in as few commands as \
+you can. Answer with the command alone.`;
+
+/** What commands are made of. */
+export const COMMAND_CHARACTERS =
+  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '-,.?!àáâäçèéêëíïñóôöúûüß";
+/** A longer text in a reply is thought about a command rather than one. */
+export const MAX_COMMAND_LENGTH = 100;
+
+/**
+ * How a text game reads and is answered. Shown besides the feedback, where it does not say them itself and the infos hold them: the
+ * task, the room, what is carried, and the admissible commands. With these an observation is all that the next command depends on.
+ */
+export const textWorldText: TextInterface<string, string> = {
+  systemPrompt: SYSTEM_PROMPT,
+  formatObservation: (observation, info) => {
+    const feedback = cleanFeedback(observation);
+    const collapsedFeedback = collapseWhitespace(feedback);
+    const formatIfMissing = (name: InfoName) => {
+      const text = info[name];
+      return typeof text === "string" && !collapsedFeedback.includes(collapseWhitespace(text))
+        ? cleanFeedback(text)
+        : "";
+    };
+    const commands = getAdmissibleCommands(info);
+    return [
+      formatIfMissing("objective"),
+      feedback,
+      formatIfMissing("description"),
+      formatIfMissing("inventory"),
+      commands.length === 0 ? "" : `Commands that you can use: ${commands.join("; ")}.`,
+    ]
+      .filter((part) => part !== "")
+      .join("\n\n");
+  },
+  parseAction: (completion, _observation, info) =>
+    parseCompletion(completion, info === undefined ? [] : getAdmissibleCommands(info)),
+  formatAction: (command) => command,
+  choices: (_observation, info) => getAdmissibleCommands(info),
+};
+
+function collapseWhitespace(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** The feedback without the banner, the prompt, the status line and runs of empty lines. */
+export function cleanFeedback(feedback: string): string {
+  return feedback
+    .replace(/\n>[^\n]*$/, "\n")
+    .replace(/^[\s_|\\/$<>]*\$\$[\s_|\\/$<>]*\n/, "")
+    .replace(/[ \t]+$/gm, "")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
+}
+
+/**
+ * The command that a reply means: the admissible one that it names last; else what follows "command:", "action:" or a
+ * prompt last; else its only line.
+ */
+function parseCompletion(completion: string, admissible: readonly string[]): string | undefined {
+  const namedCommand = findLastCommand(completion, admissible);
+  if (namedCommand !== undefined) return namedCommand;
+  const markedCommand = [...completion.matchAll(/(?:(?:command|action)\s*:|^\s*>)\s*([^\n]+)/gim)].at(-1)?.[1];
+  const lines = completion.split("\n").filter((line) => line.trim() !== "");
+  const command = Array.from(markedCommand ?? (lines.length === 1 ? lines[0] : ""), (character) =>
+    COMMAND_CHARACTERS.includes(character) ? character : " ",
+  ).join("");
+  return command.trim() === "" || command.length > MAX_COMMAND_LENGTH ? undefined : command;
+}
+
+function getAdmissibleCommands(info: Info): readonly string[] {
+  const commands = info["admissibleCommands"];
+  return Array.isArray(commands) ? (commands as readonly string[]) : [];
+}

@@ -1,0 +1,143 @@
+import type { InstructionBudget } from "./instruction-budget.js";
+import { StoryError } from "./story-error.js";
+
+const ENTRY_LENGTH = 14;
+const MAX_ATTRIBUTES = 48;
+const MAX_PROPERTIES = 63;
+
+/** The tree of a story's objects, their attributes and properties (Standard, section 12, version 4 and later). */
+export class ObjectTable {
+  private readonly defaults: number;
+  /** Where entry 0 would be: objects are counted from 1. */
+  private readonly entries: number;
+
+  constructor(
+    private readonly memory: Uint8Array,
+    private readonly write: (address: number, value: number) => void,
+    private readonly budget: InstructionBudget,
+  ) {
+    this.defaults = this.word(0x0a);
+    this.entries = this.defaults + 2 * MAX_PROPERTIES - ENTRY_LENGTH;
+  }
+
+  parent(object: number): number {
+    return object === 0 ? 0 : this.word(this.entry(object) + 6);
+  }
+
+  sibling(object: number): number {
+    return object === 0 ? 0 : this.word(this.entry(object) + 8);
+  }
+
+  child(object: number): number {
+    return object === 0 ? 0 : this.word(this.entry(object) + 10);
+  }
+
+  hasAttribute(object: number, attribute: number): boolean {
+    if (object === 0 || attribute >= MAX_ATTRIBUTES) return false;
+    return (this.memory[this.entry(object) + (attribute >> 3)] & (0x80 >> (attribute & 7))) !== 0;
+  }
+
+  setAttribute(object: number, attribute: number, on: boolean): void {
+    if (object === 0 || attribute >= MAX_ATTRIBUTES) return;
+    const address = this.entry(object) + (attribute >> 3);
+    const bit = 0x80 >> (attribute & 7);
+    const byte = this.memory[address];
+    this.write(address, on ? byte | bit : byte & ~bit);
+  }
+
+  /** Takes the object out of its parent. */
+  remove(object: number): void {
+    const parent = this.parent(object);
+    if (parent === 0) return;
+    const nextSibling = this.sibling(object);
+    if (this.child(parent) === object) this.writeWord(this.entry(parent) + 10, nextSibling);
+    else {
+      let previousSibling = this.child(parent);
+      while (this.sibling(previousSibling) !== object) {
+        if (previousSibling === 0) throw new StoryError(`object ${object} is not among its siblings`);
+        this.budget.spend(1);
+        previousSibling = this.sibling(previousSibling);
+      }
+      this.writeWord(this.entry(previousSibling) + 8, nextSibling);
+    }
+    this.writeWord(this.entry(object) + 6, 0);
+    this.writeWord(this.entry(object) + 8, 0);
+  }
+
+  /** Makes the object the first child of another. */
+  insert(object: number, destination: number): void {
+    if (object === 0 || destination === 0) return;
+    this.remove(object);
+    this.writeWord(this.entry(object) + 6, destination);
+    this.writeWord(this.entry(object) + 8, this.child(destination));
+    this.writeWord(this.entry(destination) + 10, object);
+  }
+
+  /** The address of the object's short name. */
+  nameAddress(object: number): number {
+    return this.word(this.entry(object) + 12) + 1;
+  }
+
+  /** The value of a property, the default where the object has none. */
+  property(object: number, property: number): number {
+    const address = this.propertyAddress(object, property);
+    if (address === 0) return this.word(this.defaults + 2 * (property - 1));
+    return this.propertyLength(address) === 1 ? this.memory[address] : this.word(address);
+  }
+
+  setProperty(object: number, property: number, value: number): void {
+    const address = this.propertyAddress(object, property);
+    if (address === 0) throw new StoryError(`object ${object} has no property ${property}`);
+    if (this.propertyLength(address) === 1) this.write(address, value & 0xff);
+    else this.writeWord(address, value);
+  }
+
+  /** Where a property's data is, 0 where the object has none. */
+  propertyAddress(object: number, property: number): number {
+    if (object === 0) return 0;
+    let at = this.firstProperty(object);
+    for (let passed = 0; passed < MAX_PROPERTIES; passed++) {
+      const size = this.memory[at] ?? 0;
+      const data = at + (size & 0x80 ? 2 : 1);
+      // Properties stand in descending order.
+      if ((size & 63) <= property) return (size & 63) === property && property !== 0 ? data : 0;
+      at = data + this.propertyLength(data);
+    }
+    throw new StoryError(`object ${object} has more than ${MAX_PROPERTIES} properties`);
+  }
+
+  /** The number of the property after this one, of the first for 0. */
+  nextProperty(object: number, property: number): number {
+    if (object === 0) return 0;
+    if (property === 0) return this.memory[this.firstProperty(object)] & 63;
+    const data = this.propertyAddress(object, property);
+    if (data === 0) throw new StoryError(`object ${object} has no property ${property}`);
+    return this.memory[data + this.propertyLength(data)] & 63;
+  }
+
+  /** The length of the property whose data is at an address. */
+  propertyLength(address: number): number {
+    if (address === 0) return 0;
+    const size = this.memory[address - 1];
+    if (size & 0x80) return size & 63 || 64;
+    return size & 0x40 ? 2 : 1;
+  }
+
+  private firstProperty(object: number): number {
+    const table = this.word(this.entry(object) + 12);
+    return table + 1 + 2 * this.memory[table];
+  }
+
+  private entry(object: number): number {
+    return this.entries + ENTRY_LENGTH * object;
+  }
+
+  private word(address: number): number {
+    return (this.memory[address] << 8) | this.memory[address + 1];
+  }
+
+  private writeWord(address: number, value: number): void {
+    this.write(address, value >> 8);
+    this.write(address + 1, value & 0xff);
+  }
+}

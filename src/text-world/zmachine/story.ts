@@ -1,0 +1,63 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { Instruction } from "./instruction.js";
+
+const HEADER_LENGTH = 64;
+/** Packed addresses and the header's file length count in units of so many bytes. */
+const UNIT_BY_VERSION = new Map([
+  [5, 4],
+  [8, 8],
+]);
+
+/**
+ * A story file for the Z-machine (Z-Machine Standards Document 1.1), versions 5 and 8.
+ * Checked once; machines that run the same story share it, and what was decoded of its unchanging part.
+ */
+export class Story {
+  /** The file's name, for messages. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly version: number;
+  /** Bytes per unit of a packed address. */
+  readonly unit: number;
+  /** Where memory stops being writable. */
+  readonly staticBase: number;
+  /** By address; filled as they are met. */
+  readonly instructions: (Instruction | undefined)[];
+  readonly strings = new Map<number, string>();
+
+  /** Throws FILE_CORRUPT for a file that is cut short or changed, FORMAT_UNSUPPORTED for another version. */
+  constructor(file: Uint8Array, name: string) {
+    this.name = name;
+    if (file.length < HEADER_LENGTH) {
+      throw corruptStoryError(name, `it has ${file.length} bytes, less than the ${HEADER_LENGTH} of a header`);
+    }
+    this.version = file[0];
+    const unit = UNIT_BY_VERSION.get(this.version);
+    if (unit === undefined) {
+      throw new LlamaGymError(
+        "FORMAT_UNSUPPORTED",
+        `${name} is not a Z-machine story of version 5 or 8 (its first byte is ${this.version}). ` +
+          "TextWorld makes .z8 files.",
+      );
+    }
+    this.unit = unit;
+    const word = (address: number) => (file[address] << 8) | file[address + 1];
+    const length = word(0x1a) * unit;
+    if (length > file.length)
+      throw corruptStoryError(name, `its header announces ${length} bytes, it has ${file.length}`);
+    // A Buffer's slice would share its memory.
+    this.bytes = new Uint8Array(length > 0 ? file.subarray(0, length) : file);
+    const sum = this.bytes.subarray(HEADER_LENGTH).reduce((total, byte) => (total + byte) & 0xffff, 0);
+    if (length > 0 && sum !== word(0x1c)) throw corruptStoryError(name, "its checksum does not match its content");
+    // Filled from the start, so that it stays an array and does not become a hash table.
+    this.instructions = Array.from(this.bytes, () => undefined);
+    this.staticBase = word(0x0e);
+    if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length) {
+      throw corruptStoryError(name, `its writable memory ends at ${this.staticBase}`);
+    }
+  }
+}
+
+function corruptStoryError(name: string, reason: string): LlamaGymError {
+  return new LlamaGymError("FILE_CORRUPT", `${name} is a broken story file: ${reason}. Copy or make it again.`);
+}

@@ -1,0 +1,136 @@
+import type { InstructionBudget } from "./instruction-budget.js";
+import type { Story } from "./story.js";
+import { StoryError } from "./story-error.js";
+
+/** Texts in a story are far shorter; a longer one is a trap. */
+const MAX_TEXT_LENGTH = 1 << 16;
+/** Decoded texts are kept up to so many characters together. */
+const MAX_CACHED_CHARACTERS = 1 << 22;
+const NEWLINE = 13;
+const QUESTION_MARK = 63;
+const DEFAULT_ALPHABETS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \r0123456789.,!?_#'\"/\\-:()";
+const DEFAULT_UNICODE = "äöüÄÖÜß»«ëïÿËÏáéíóúýÁÉÍÓÚÝàèìòùÀÈÌÒÙâêîôûÂÊÎÔÛåÅøØãñõÃÑÕæÆçÇþðÞÐ£œŒ¡¿";
+const UNICODE_START = 155;
+const ENCODED_LENGTH = 9;
+
+/** Texts and words of a story: Z-characters, ZSCII and Unicode (Standard, section 3). */
+export class TextCodec {
+  /** ZSCII codes by alphabet and Z-character. */
+  private readonly alphabets: readonly number[][];
+  private readonly unicode: readonly string[];
+  private readonly zsciiCodes = new Map<string, number>();
+  private cachedCharacters = 0;
+
+  constructor(
+    private readonly story: Story,
+    private readonly memory: Uint8Array,
+    private readonly budget: InstructionBudget,
+  ) {
+    const word = (address: number) => (memory[address] << 8) | memory[address + 1];
+    const alphabetTable = word(0x34);
+    const letters = alphabetTable
+      ? [...memory.subarray(alphabetTable, alphabetTable + 78)]
+      : Array.from(DEFAULT_ALPHABETS, (letter) => letter.charCodeAt(0));
+    this.alphabets = [letters.slice(0, 26), letters.slice(26, 52), letters.slice(52, 78)];
+    this.alphabets[2][1] = NEWLINE;
+    const extension = word(0x36);
+    const unicodeTable = extension && word(extension) >= 3 ? word(extension + 6) : 0;
+    this.unicode = unicodeTable
+      ? Array.from({ length: memory[unicodeTable] }, (_, i) => String.fromCharCode(word(unicodeTable + 1 + 2 * i)))
+      : Array.from(DEFAULT_UNICODE);
+    for (const [i, character] of this.unicode.entries()) this.zsciiCodes.set(character, UNICODE_START + i);
+    for (let code = 32; code < 127; code++) this.zsciiCodes.set(String.fromCharCode(code), code);
+    this.zsciiCodes.set("\n", NEWLINE);
+  }
+
+  /** The character of a ZSCII code; nothing for codes that print nothing. */
+  toUnicode(zscii: number): string {
+    if (zscii === NEWLINE) return "\n";
+    if (zscii >= 32 && zscii < 127) return String.fromCharCode(zscii);
+    return this.unicode[zscii - UNICODE_START] ?? "";
+  }
+
+  /** The ZSCII code of a character, that of "?" for one that the story does not know. */
+  toZscii(character: string): number {
+    return this.zsciiCodes.get(character) ?? QUESTION_MARK;
+  }
+
+  /** The text at an address. Abbreviations are not looked for within abbreviations, as the standard demands. */
+  decode(address: number): string {
+    const cached = this.story.strings.get(address);
+    if (cached !== undefined) return cached;
+    const text = this.decodeUncached(address, false);
+    if (address >= this.story.staticBase && this.cachedCharacters + text.length < MAX_CACHED_CHARACTERS) {
+      this.cachedCharacters += text.length;
+      this.story.strings.set(address, text);
+    }
+    return text;
+  }
+
+  private decodeUncached(address: number, isAbbreviation: boolean): string {
+    const characters = this.unpack(address);
+    let text = "";
+    let alphabet = 0;
+    for (let i = 0; i < characters.length; i++) {
+      const character = characters[i];
+      const current = alphabet;
+      alphabet = 0;
+      if (character === 0) text += " ";
+      else if (character < 4) {
+        if (isAbbreviation || i + 1 >= characters.length) break;
+        text += this.decodeAbbreviation(32 * (character - 1) + characters[++i]);
+      } else if (character < 6) alphabet = character - 3;
+      else if (current === 2 && character === 6) {
+        if (i + 2 >= characters.length) break;
+        text += this.toUnicode((characters[i + 1] << 5) | characters[i + 2]);
+        i += 2;
+      } else text += this.toUnicode(this.alphabets[current][character - 6]);
+      if (text.length > MAX_TEXT_LENGTH)
+        throw new StoryError(`it prints a text of more than ${MAX_TEXT_LENGTH} characters`);
+    }
+    return text;
+  }
+
+  private decodeAbbreviation(index: number): string {
+    const entry = ((this.memory[0x18] << 8) | this.memory[0x19]) + 2 * index;
+    return this.decodeUncached(((this.memory[entry] << 8) | this.memory[entry + 1]) * 2, true);
+  }
+
+  /** Three Z-characters a word, until the word whose top bit is set. */
+  private unpack(address: number): number[] {
+    const characters: number[] = [];
+    for (let at = address; at + 1 < this.memory.length; at += 2) {
+      const word = (this.memory[at] << 8) | this.memory[at + 1];
+      characters.push((word >> 10) & 31, (word >> 5) & 31, word & 31);
+      if (word & 0x8000) break;
+    }
+    this.budget.spend(characters.length);
+    return characters;
+  }
+
+  /** The six bytes under which a word stands in a dictionary. */
+  encodeWord(zscii: ArrayLike<number>): number[] {
+    const characters: number[] = [];
+    for (let i = 0; i < zscii.length && characters.length < ENCODED_LENGTH; i++) {
+      characters.push(...this.encodeCharacter(zscii[i]));
+    }
+    while (characters.length < ENCODED_LENGTH) characters.push(5);
+    const bytes: number[] = [];
+    for (let i = 0; i < ENCODED_LENGTH; i += 3) {
+      const word = (characters[i] << 10) | (characters[i + 1] << 5) | characters[i + 2];
+      bytes.push((word >> 8) | (i + 3 === ENCODED_LENGTH ? 0x80 : 0), word & 0xff);
+    }
+    return bytes;
+  }
+
+  private encodeCharacter(zscii: number): number[] {
+    if (zscii === 32) return [0];
+    for (const [alphabet, letters] of this.alphabets.entries()) {
+      const index = letters.indexOf(zscii);
+      if (index >= 0 && !(alphabet === 2 && index === 0)) {
+        return alphabet === 0 ? [index + 6] : [alphabet + 3, index + 6];
+      }
+    }
+    return [5, 6, zscii >> 5, zscii & 31];
+  }
+}
