@@ -97,7 +97,7 @@ async function openRun(
       throw new LlamaGymError("FILE_WRITE_FAILED", `The run folder ${folder} cannot be made: ${String(error)}`);
     });
     const resumedAt = trainer.step;
-    const resume = isResumed ? { resumeFrom: resumedAt } : {};
+    const resume = isResumed ? { resumeFromStep: resumedAt } : {};
     const tracker = openRunTrackers(folder, { ...resume, trackers, onWarning });
     const settings = JSON.parse(JSON.stringify({ version: RUN_VERSION, ...config })) as JsonObject;
     await writeJson(join(folder, CONFIG_FILE), settings);

@@ -36,7 +36,7 @@ async function fineTune(args: Args): Promise<number> {
   const progressBar = new DownloadProgressBar();
   const extras = {
     onDownload: progressBar.update,
-    warn: (message: string) => void process.stderr.write(`${message}\n`),
+    onWarning: (message: string) => void process.stderr.write(`${message}\n`),
   };
   const run =
     args.resume === undefined

@@ -52,8 +52,8 @@ async function train(args: Args, name: string | undefined): Promise<number> {
   const printMessage = (message: string) => display.print(message);
   const extras = {
     onDownload: progressBar.update,
-    warn: printMessage,
-    note: printMessage,
+    onWarning: printMessage,
+    onInfo: printMessage,
     trackers: [display.tracker],
   };
   const run =
