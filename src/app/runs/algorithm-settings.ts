@@ -1,4 +1,9 @@
-import { ALGORITHM_NAMES, algorithms, type AlgorithmName, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
+import {
+  ALGORITHM_NAMES,
+  algorithms,
+  type AlgorithmName,
+  type AlgorithmOptions,
+} from "../../rl/algorithms/algorithms.js";
 import { invalidArgument, type Setting, type SettingTable, type Settings } from "../../core/settings.js";
 
 type AlgorithmSettingTables = { [Name in AlgorithmName]: Settings<(typeof algorithms)[Name]["settings"]> };
@@ -7,7 +12,10 @@ type ValueOf<T, Name extends PropertyKey> = T extends unknown ? (Name extends ke
 
 /** The settings of all algorithms; a run has those of its own. */
 export type AlgorithmSettings = {
-  readonly [Name in KeysOfUnion<AlgorithmSettingTables[AlgorithmName]>]?: ValueOf<AlgorithmSettingTables[AlgorithmName], Name>;
+  readonly [Name in KeysOfUnion<AlgorithmSettingTables[AlgorithmName]>]?: ValueOf<
+    AlgorithmSettingTables[AlgorithmName],
+    Name
+  >;
 };
 
 /** The settings of all algorithms in one table, for options of a command: what any of them takes can be given. */
@@ -23,7 +31,9 @@ export function resolveAlgorithmSettings(algorithm: AlgorithmName, given: Algori
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || findSetting(algorithm, name) !== undefined) continue;
     const owners = ALGORITHM_NAMES.filter((other) => findSetting(other, name) !== undefined);
-    throw invalidArgument(`${name} is a setting of ${owners.join(", ")}, and the algorithm is ${algorithm}. Leave it out.`);
+    throw invalidArgument(
+      `${name} is a setting of ${owners.join(", ")}, and the algorithm is ${algorithm}. Leave it out.`,
+    );
   }
   return algorithms[algorithm].resolve(given as never);
 }

@@ -15,7 +15,10 @@ const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 /** A bonus for entropy that falls, of this size where a reply is one of a few. */
 function decayingEntropyBonus(entropyCoef: number, replies: ActionMode) {
   const isChoice = replies === "choices" || replies === "scored";
-  return { entropyCoef: isChoice ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR, entropySchedulerType: "linear" } as const;
+  return {
+    entropyCoef: isChoice ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
+    entropySchedulerType: "linear",
+  } as const;
 }
 
 /**
@@ -61,6 +64,11 @@ export function getEmbeddedGroupDefaults(
     grpo: { ...shared, ...entropyBonus(0.1) },
     // Dividing by the group's deviation favours what is seldom tried; without it the bonus must do more.
     rloo: { ...shared, ...entropyBonus(0.2), beta: 0 },
-    reinforce: { ...shared, ...entropyBonus(0.15), baseline: numGenerations > 1 ? "group" : "none", klCoef: 0 } as const,
+    reinforce: {
+      ...shared,
+      ...entropyBonus(0.15),
+      baseline: numGenerations > 1 ? "group" : "none",
+      klCoef: 0,
+    } as const,
   }[algorithm];
 }

@@ -41,9 +41,13 @@ export async function estimateRunMemory(
   const text = `${model} needs about ${formatGigabytes(needed)} of memory to be trained, and ${formatGigabytes(available)} are free`;
   const sizes = { needed, available };
   if (needed <= available) return { ...sizes, text: `${text}.`, warning: undefined };
-  const fittingBits = ([8, 4] as const).find((lowerBits) => lowerBits < bits && estimate({ ...use, bits: lowerBits }) <= available);
+  const fittingBits = ([8, 4] as const).find(
+    (lowerBits) => lowerBits < bits && estimate({ ...use, bits: lowerBits }) <= available,
+  );
   const quantizeAdvice =
-    fittingBits === undefined ? "" : ` --quantise ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
+    fittingBits === undefined
+      ? ""
+      : ` --quantise ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
   const warning = `${text}: it may not fit. Take${quantizeAdvice} fewer tokens a pass (--max-tokens), or a smaller model (llamagym models).`;
   return { ...sizes, text: `${text}.`, warning };
 }

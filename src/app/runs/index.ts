@@ -11,9 +11,20 @@ export {
 export { evaluate, type EvaluateOptions, type EvalResult } from "../../rl/train/evaluate.js";
 export { resumeRun, startRun, type Run, type RunOptions } from "./run.js";
 export { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
-export { Trainer, type TrainerOptions, type TrainProgress, type TrainResult, type TrainCallbacks } from "../../rl/train/trainer.js";
+export {
+  Trainer,
+  type TrainerOptions,
+  type TrainProgress,
+  type TrainResult,
+  type TrainCallbacks,
+} from "../../rl/train/trainer.js";
 export type { DatasetPrompt, PromptRow } from "../../rl/data/prompt-dataset.js";
 export type { PromptTrainOptions, PromptTrainResult } from "../../rl/train/prompts/prompt-trainer.js";
 export type { RewardBatch, RewardFunction } from "../../rl/train/prompts/reward-scorer.js";
-export { GrpoTrainer, RlooTrainer, type GrpoTrainerOptions, type RlooTrainerOptions } from "../../rl/train/prompts/grpo-trainer.js";
+export {
+  GrpoTrainer,
+  RlooTrainer,
+  type GrpoTrainerOptions,
+  type RlooTrainerOptions,
+} from "../../rl/train/prompts/grpo-trainer.js";
 export * from "../sweeps/index.js";

@@ -242,7 +242,8 @@ const DEFAULT_EPISODES = 5000;
  */
 export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
-  const lengthDefaults = given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
+  const lengthDefaults =
+    given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
   const [runOptions, algorithmOptions]: [Partial<Settings<typeof runSettings>>, AlgorithmSettings] = splitSettings(
     "A run",
     runSettings,
@@ -253,7 +254,12 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   // A reply's length has two names: that of generation, and TRL's.
   const { maxCompletionLength } = algorithmOptions;
   const completionLength = maxCompletionLength === undefined ? {} : { maxNewTokens: maxCompletionLength };
-  const runConfig = resolveSettings("A run", runSettings, { ...lengthDefaults, ...modelDefaults, ...completionLength, ...runOptions });
+  const runConfig = resolveSettings("A run", runSettings, {
+    ...lengthDefaults,
+    ...modelDefaults,
+    ...completionLength,
+    ...runOptions,
+  });
   checkConflicts(runConfig, maxCompletionLength);
   checkActionRegex(runConfig);
   const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {
@@ -274,10 +280,14 @@ function checkConflicts(run: Settings<typeof runSettings>, maxCompletionLength: 
   const isChanged = (name: keyof typeof runSettings) => run[name] !== runSettings[name].default;
   const headSetting = (["valueHead", "valueHeadDropout"] as const).find(isChanged);
   if (headSetting !== undefined && !algorithms[algorithm].hasCritic)
-    throw invalidArgument(`${headSetting} is for algorithms with a value head, and ${algorithm} has none. Leave it out.`);
+    throw invalidArgument(
+      `${headSetting} is for algorithms with a value head, and ${algorithm} has none. Leave it out.`,
+    );
   const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isChanged);
   if (adapterSetting !== undefined && train === "all")
-    throw invalidArgument(`${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`);
+    throw invalidArgument(
+      `${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`,
+    );
   checkFrozenWeights(run);
 }
 
@@ -290,7 +300,9 @@ export function checkFrozenWeights({
 }: Pick<Settings<typeof runSettings>, "device" | "train" | "quantise" | "backward">): void {
   checkBackwardPrecision({ device, quantise: parseQuantizeBits(quantise), backward });
   if (backward === "int8" && train === "all")
-    throw invalidArgument('backward "int8" is for frozen weights, and train "all" freezes none. Leave one of them out.');
+    throw invalidArgument(
+      'backward "int8" is for frozen weights, and train "all" freezes none. Leave one of them out.',
+    );
 }
 
 /** What the setting `quantise` asks of a model. */
@@ -311,6 +323,7 @@ function getAlgorithmDefaults(
     };
   const embeddedDefaults = isEmbedded ? getEmbeddedPpoDefaults({ replies }) : undefined;
   const { batchSize } = given;
-  const smallBatch = batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, embeddedDefaults?.miniBatchSize ?? 16) };
+  const smallBatch =
+    batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, embeddedDefaults?.miniBatchSize ?? 16) };
   return { ...embeddedDefaults, ...smallBatch };
 }

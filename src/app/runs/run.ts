@@ -211,7 +211,8 @@ async function openModel(config: TrainConfig, onProgress: RunOptions["onDownload
   const { algorithm, model, adapter, device, threads, quantise, backward, train, r, loraAlpha, loraDropout, seed } =
     config;
   const { targetModules } = config;
-  const targetNames = targetModules === "all-linear" ? targetModules : targetModules.split(",").map((name) => name.trim());
+  const targetNames =
+    targetModules === "all-linear" ? targetModules : targetModules.split(",").map((name) => name.trim());
   return openTrainable(model, {
     adapter,
     device,

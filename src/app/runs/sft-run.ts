@@ -91,7 +91,11 @@ async function openRun(
   const model = await openModel(config, onDownload);
   try {
     const { examples, evalExamples, invalidLines } = await readData(config, model);
-    const trainer = await SftTrainer.create(model, { ...getSftConfig(config), train: examples, evaluation: evalExamples });
+    const trainer = await SftTrainer.create(model, {
+      ...getSftConfig(config),
+      train: examples,
+      evaluation: evalExamples,
+    });
     if (isResumed) await restoreCheckpoint(trainer, join(folder, CHECKPOINTS_FOLDER));
     await mkdir(folder, { recursive: true }).catch((error: unknown) => {
       throw new LlamaGymError("FILE_WRITE_FAILED", `The run folder ${folder} cannot be made: ${String(error)}`);
@@ -108,7 +112,8 @@ async function openRun(
       trainer,
       resumedAt,
       invalidLines,
-      train: async (callbacks) => trainAndKeep({ trainer, folder, config, tracker, hasKept: evalExamples.length > 0 }, callbacks),
+      train: async (callbacks) =>
+        trainAndKeep({ trainer, folder, config, tracker, hasKept: evalExamples.length > 0 }, callbacks),
       saveResult: async () => {
         const path = join(folder, RESULT_FOLDER);
         await model.savePretrained(path);
