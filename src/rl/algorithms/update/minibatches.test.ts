@@ -1,28 +1,35 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { makeTurn } from "../../../../test/support/turns.js";
-import type { Trajectory } from "../../rollout/trajectory.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
+import type { Trajectory } from "../../rollout/trajectory.js";
 import { shuffleIntoMinibatches } from "./minibatches.js";
 
-/** Segments by the lengths of their chains: in a chain each prompt goes on from the turn before. */
-function segmentsOf(chains: readonly (readonly number[])[]): { segments: Trajectory[]; chainOf: number[] } {
+/** Trajectories by the lengths of their chains, and each turn's chain: in a chain each prompt extends the previous turn. */
+function trajectoriesOf(chains: readonly (readonly number[])[]): { trajectories: Trajectory[]; chainOf: number[] } {
   const chainOf: number[] = [];
   let chain = 0;
-  const segments = chains.map((lengths, segment): Trajectory => {
+  const trajectories = chains.map((lengths, trajectory): Trajectory => {
     const turns = lengths.flatMap((length, start) => {
-      let prompt = [1000 * segment + start + 1];
-      const number = chain++;
+      let prompt = [1000 * trajectory + start + 1];
+      const index = chain++;
       return Array.from({ length }, (_, i) => {
         const turn = makeTurn({ prompt, tokens: [i] });
         prompt = [...turn.prompt, ...turn.tokens, 7];
-        chainOf.push(number);
+        chainOf.push(index);
         return turn;
       });
     });
     return { turns, end: "terminated", bootstrapPrompt: undefined };
   });
-  return { segments, chainOf };
+  return { trajectories, chainOf };
+}
+
+/** Single turns, of which many have the same prompt. */
+function singleTurns(count: number, prompts: number): Trajectory[] {
+  return Array.from({ length: count }, (_, i) => {
+    return { turns: [makeTurn({ prompt: [i % prompts], tokens: [i] })], end: "terminated", bootstrapPrompt: undefined };
+  });
 }
 
 const chains = fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), {
@@ -30,36 +37,54 @@ const chains = fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1,
   maxLength: 6,
 });
 
-describe("shuffledMinibatches", () => {
-  it("has every turn once, in minibatches of at least the size, the last one maybe smaller", () => {
+const sizes = (minibatches: readonly number[][]) => minibatches.map(({ length }) => length);
+
+describe("shuffleIntoMinibatches", () => {
+  it("puts every turn into one minibatch, with sizes that differ by at most one turn", () => {
     fc.assert(
       fc.property(chains, fc.integer({ min: 1, max: 10 }), fc.nat(), (lengths, size, seed) => {
-        const { segments, chainOf } = segmentsOf(lengths);
-        const minibatches = shuffleIntoMinibatches(segments, size, new RandomStream(seed));
+        const { trajectories, chainOf } = trajectoriesOf(lengths);
+        const minibatches = shuffleIntoMinibatches(trajectories, size, new RandomStream(seed));
         expect(minibatches.flat().sort((a, b) => a - b)).toEqual(chainOf.map((_, i) => i));
-        for (const minibatch of minibatches.slice(0, -1)) expect(minibatch.length).toBeGreaterThanOrEqual(size);
-        expect(minibatches.every(({ length }) => length > 0)).toBe(true);
+        expect(minibatches).toHaveLength(Math.max(1, Math.round(chainOf.length / size)));
+        expect(Math.max(...sizes(minibatches)) - Math.min(...sizes(minibatches))).toBeLessThanOrEqual(1);
       }),
     );
   });
 
-  it("keeps the turns of one sequence together, in order, and no others with them that the size did not ask for", () => {
+  it("keeps the requested size where prompts repeat", () => {
+    const draw = (count: number, prompts: number, size: number) =>
+      sizes(shuffleIntoMinibatches(singleTurns(count, prompts), size, new RandomStream(1)));
+    expect(draw(1024, 16, 256)).toEqual([256, 256, 256, 256]);
+    expect(draw(8, 1, 2)).toEqual([2, 2, 2, 2]);
+    expect(draw(1032, 16, 256)).toEqual([258, 258, 258, 258]);
+    expect(draw(8, 1, Infinity)).toEqual([8]);
+  });
+
+  it("splits turns with the same prompt only where a minibatch ends", () => {
+    const trajectories = singleTurns(1024, 16);
+    const minibatches = shuffleIntoMinibatches(trajectories, 256, new RandomStream(1));
+    const promptsPerMinibatch = minibatches.map((minibatch) => new Set(minibatch.map((turn) => turn % 16)).size);
+    expect(promptsPerMinibatch.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(16 + 3);
+  });
+
+  it("keeps the turns of one chain together and in order, except where a minibatch ends", () => {
     fc.assert(
-      fc.property(chains, fc.nat(), (lengths, seed) => {
-        const { segments, chainOf } = segmentsOf(lengths);
-        for (const minibatch of shuffleIntoMinibatches(segments, 1, new RandomStream(seed))) {
-          const numbers = chainOf.flatMap((chain, i) => (chain === chainOf[minibatch[0]] ? [i] : []));
-          expect(minibatch).toEqual(numbers);
-        }
+      fc.property(chains, fc.integer({ min: 1, max: 10 }), fc.nat(), (lengths, size, seed) => {
+        const { trajectories, chainOf } = trajectoriesOf(lengths);
+        const turns = shuffleIntoMinibatches(trajectories, size, new RandomStream(seed)).flat();
+        const chainsInOrder = turns.map((turn) => chainOf[turn]).filter((chain, i, all) => chain !== all[i - 1]);
+        const inOrder = chainsInOrder.flatMap((chain) => chainOf.flatMap((each, i) => (each === chain ? [i] : [])));
+        expect(turns).toEqual(inOrder);
       }),
     );
   });
 
-  it("shuffles anew at each call, the same for the same seed", () => {
-    const { segments } = segmentsOf(Array.from({ length: 20 }, () => [1]));
+  it("shuffles anew at each call, equally for equal seeds", () => {
+    const { trajectories } = trajectoriesOf(Array.from({ length: 20 }, () => [1]));
     const draw = () => {
       const random = new RandomStream(3);
-      return [shuffleIntoMinibatches(segments, 5, random), shuffleIntoMinibatches(segments, 5, random)];
+      return [shuffleIntoMinibatches(trajectories, 5, random), shuffleIntoMinibatches(trajectories, 5, random)];
     };
     const [first, second] = draw();
     expect(first).not.toEqual(second);

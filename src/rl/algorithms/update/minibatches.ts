@@ -1,58 +1,51 @@
-import type { Trajectory } from "../../rollout/trajectory.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
+import type { Trajectory } from "../../rollout/trajectory.js";
 
 /**
- * Numbers of the segments' turns, counted through all segments, in random minibatches of at least `size` turns (the last one
- * may be smaller). Turns that stand in one sequence stay together, and so do those that answer the same prompt, so that what they
- * have in common is computed once.
+ * Splits the turns, numbered across all trajectories, into random minibatches. Their number is that of the turns divided by
+ * `size`, rounded, and their sizes differ by at most one turn. Turns of one conversation and turns with the same prompt stay
+ * together, except where a minibatch ends, because tokens that they share are computed once per minibatch.
  */
 export function shuffleIntoMinibatches(
   trajectories: readonly Trajectory[],
-  minSize: number,
+  size: number,
   random: RandomStream,
 ): number[][] {
-  const chains = turnChains(trajectories);
-  const minibatches: number[][] = [];
-  let current: number[] = [];
-  for (const i of random.permutation(chains.length)) {
-    current.push(...chains[i]);
-    if (current.length < minSize) continue;
-    minibatches.push(current);
-    current = [];
-  }
-  if (current.length > 0) minibatches.push(current);
-  return minibatches;
+  const shuffle = <Item>(items: readonly Item[]) => random.permutation(items.length).map((i) => items[i]);
+  const chains = shuffle(turnChains(trajectories));
+  // Groups are shuffled again: in the order of their first turns, frequent prompts would come first.
+  const turnIndices = shuffle(mergeSamePrompts(chains, trajectories)).flat();
+  const count = Math.max(1, Math.round(turnIndices.length / size));
+  const boundary = (i: number) => Math.floor((i * turnIndices.length) / count);
+  return Array.from({ length: count }, (_, i) => turnIndices.slice(boundary(i), boundary(i + 1)));
 }
 
-/** Turns in chains, each turn's prompt beginning with the prompt and the reply of the one before. */
+/** Groups the turns whose prompts each begin with the previous turn's prompt and completion. */
 function turnChains(trajectories: readonly Trajectory[]): number[][] {
   const chains: number[][] = [];
   let turnIndex = 0;
   for (const { turns } of trajectories) {
     turns.forEach((turn, i) => {
-      const previous = turns.at(i - 1);
-      const continuesChain =
-        i > 0 && previous !== undefined && startsWithTokens(turn.prompt, [previous.prompt, previous.tokens]);
-      if (continuesChain) chains.at(-1)!.push(turnIndex);
+      const previous = turns[i - 1];
+      if (i > 0 && startsWithTokens(turn.prompt, [previous.prompt, previous.tokens])) chains.at(-1)!.push(turnIndex);
       else chains.push([turnIndex]);
       turnIndex++;
     });
   }
-  return mergeSamePrompts(chains, trajectories);
+  return chains;
 }
 
-/** Chains of one turn with the same prompt as one. */
-function mergeSamePrompts(chains: readonly number[][], trajectories: readonly Trajectory[]): number[][] {
+/** Merges chains of a single turn that have the same prompt. */
+function mergeSamePrompts(chains: readonly (readonly number[])[], trajectories: readonly Trajectory[]): number[][] {
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-  const byPrompt = new Map<string, number[]>();
-  return chains.filter((chain) => {
-    if (chain.length > 1) return true;
-    const prompt = turns[chain[0]].prompt.join();
-    const existing = byPrompt.get(prompt);
-    if (existing === undefined) byPrompt.set(prompt, chain);
-    else existing.push(...chain);
-    return existing === undefined;
-  });
+  const groups = new Map<string, number[]>();
+  for (const chain of chains) {
+    const key = chain.length > 1 ? `chain ${chain[0]}` : turns[chain[0]].prompt.join();
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [...chain]);
+    else group.push(...chain);
+  }
+  return [...groups.values()];
 }
 
 function startsWithTokens(sequence: readonly number[], parts: readonly (readonly number[])[]): boolean {
