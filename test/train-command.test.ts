@@ -191,7 +191,7 @@ describe("llamagym train", () => {
     [["blackjack", "--replies", "pattern"], 1, /there is none: give replyPattern/],
     [["blackjack", "--replies", "pattern", "--reply-pattern", "a\\b"], 1, /word boundaries \(\\b\) are not supported/],
     [["blackjack", "--replies", "pattern", "--reply-pattern", "[a-z]{90}"], 1, /needs room for \d+ tokens.*Raise max/],
-    [["blackjack", "--wandb-mode", "offline"], 1, /W&B is to run offline, but has no project/],
+    [["blackjack", "--wandb-mode", "offline"], 1, /The W&B mode is "offline", but there is no project/],
     [["blackjack", "-o", "nonsense=1"], 1, /Blackjack has no option "nonsense"/],
     [["blackjack", "taxi"], 2, /"taxi" is not expected here/],
     [["blackjack", "--config", "nowhere.json"], 1, /FILE_NOT_FOUND.*nowhere\.json/],

@@ -4,8 +4,8 @@ import { LlamaGymError } from "../../core/errors.js";
 import { getSystemErrorCode, toWriteError } from "../../models/files/file-errors.js";
 
 /**
- * A file that grows at its end. What was appended is with the system when the call returns, so that it outlives the
- * process, however that ends. Every method throws FILE_WRITE_FAILED.
+ * An append-only file. A call returns after the operating system has accepted the data, so it survives a killed process.
+ * Every method throws FILE_WRITE_FAILED.
  */
 export class AppendFile {
   private descriptor: number | undefined;
@@ -26,12 +26,12 @@ export class AppendFile {
     }
   }
 
-  /** Makes a file and its folder. Throws INVALID_STATE where there is one already. */
+  /** Creates a file and its folder. @throws INVALID_STATE if the file exists. */
   static create(path: string): AppendFile {
     return new AppendFile(path, "ax");
   }
 
-  /** Goes on behind what the file holds; makes it when it is not there. */
+  /** Opens a file at its end; creates it if it does not exist. */
   static open(path: string): AppendFile {
     return new AppendFile(path, "a");
   }
@@ -44,7 +44,7 @@ export class AppendFile {
     this.write((descriptor) => appendFileSync(descriptor, data));
   }
 
-  /** Takes away what the file holds beyond `size` bytes. */
+  /** Truncates the file to `size` bytes. */
   truncate(size: number): void {
     this.write((descriptor) => ftruncateSync(descriptor, size));
   }
@@ -71,6 +71,6 @@ export class AppendFile {
 function createExistsError(path: string): LlamaGymError {
   return new LlamaGymError(
     "INVALID_STATE",
-    `${path} is there already: it belongs to another run. Choose another folder, or resume that run.`,
+    `${path} already exists: it belongs to another run. Choose another folder, or resume that run.`,
   );
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { combineTrackers } from "./combine-trackers.js";
 import type { Tracker } from "./tracker.js";
 
-/** A tracker that notes its calls, and throws at those named in `failing`. */
-function noting(failing: readonly string[] = []) {
+/** A tracker that records its calls and throws in those named in `failing`. */
+function recordingTracker(failing: readonly string[] = []) {
   const calls: string[] = [];
   const note = (call: string): void => {
     calls.push(call);
@@ -21,8 +21,8 @@ function noting(failing: readonly string[] = []) {
 const row = { prompt: "p", completion: "c", reward: 1 };
 
 describe("combineTrackers", () => {
-  it("passes everything on, in order, awaited or not", async () => {
-    const [first, second] = [noting(), noting()];
+  it("forwards calls in order, awaited or not", async () => {
+    const [first, second] = [recordingTracker(), recordingTracker()];
     const warnings: string[] = [];
     const all = combineTrackers([first.tracker, async () => second.tracker], {
       onWarning: (text) => warnings.push(text),
@@ -38,9 +38,9 @@ describe("combineTrackers", () => {
   });
 
   it.each(["log", "samples", "config", "close"])(
-    "says once that %s fails and goes on with the others",
+    "reports a failing %s once and continues with the other trackers",
     async (call) => {
-      const [broken, whole] = [noting([call]), noting()];
+      const [broken, whole] = [recordingTracker([call]), recordingTracker()];
       const warnings: string[] = [];
       const all = combineTrackers([broken.tracker, whole.tracker], { onWarning: (text) => warnings.push(text) });
       for (let step = 1; step <= 3; step++) {
@@ -50,25 +50,25 @@ describe("combineTrackers", () => {
       }
       await all.close();
       expect(warnings).toHaveLength(1);
-      expect(warnings[0]).toMatch(new RegExp(`^no ${call} .*Training goes on`));
+      expect(warnings[0]).toMatch(new RegExp(`^no ${call} .*Training continues`));
       expect(whole.calls).toHaveLength(10);
       expect(broken.calls.filter((name) => name.startsWith(call))).toHaveLength(call === "close" ? 2 : 1);
     },
   );
 
-  it("says that a tracker cannot be opened", async () => {
-    const whole = noting();
+  it("reports a tracker that fails to open", async () => {
+    const whole = recordingTracker();
     const warnings: string[] = [];
     const refused = (): Tracker => {
-      throw new Error("The folder is not ours.");
+      throw new Error("Permission denied.");
     };
     const all = combineTrackers([refused, whole.tracker], { onWarning: (text) => warnings.push(text) });
     await all.log(1, { reward: 0 });
-    expect(warnings).toEqual(["The folder is not ours. Training goes on without this record."]);
+    expect(warnings).toEqual(["Permission denied. Training continues without this tracker."]);
     expect(whole.calls).toEqual(["log 1 0"]);
   });
 
-  it("needs no more of a tracker than log", async () => {
+  it("accepts a tracker with log only", async () => {
     const steps: number[] = [];
     const warnings: string[] = [];
     const all = combineTrackers([{ log: (step) => void steps.push(step) }], {

@@ -1,17 +1,17 @@
 import type { JsonObject } from "../../models/files/index.js";
 import type { MetricRecord, RunOutcome, CompletionRow, Tracker } from "./tracker.js";
 
-/** A tracker, or how to open one. */
+/** A tracker, or a function that opens one. */
 export type TrackerSource = Tracker | (() => Tracker | Promise<Tracker>);
 
 export interface CombineTrackersOptions {
-  /** Is told, once for each tracker that fails, what went wrong. */
+  /** Receives one warning for each tracker that fails. */
   readonly onWarning: (message: string) => void;
 }
 
 /**
- * One tracker in place of several. It never throws: a tracker that cannot be opened, or that fails at a call, is said
- * once and left out from then on, and the others go on. Calls are carried out in their order, whether or not they are awaited.
+ * Combines trackers into one that never throws: a tracker that fails to open or in a call is reported once and dropped. Calls
+ * run in order, whether or not they are awaited.
  */
 export function combineTrackers(
   sources: readonly TrackerSource[],
@@ -75,7 +75,7 @@ class CombinedTracker implements Required<Tracker> {
       return false;
     } catch (error) {
       this.reportFailure(error);
-      // It has said what is wrong with it; that it cannot be closed either is no news.
+      // The failure is already reported; a second one from close adds nothing.
       await Promise.resolve()
         .then(() => tracker.close?.("failed"))
         .catch(() => undefined);
@@ -85,6 +85,6 @@ class CombinedTracker implements Required<Tracker> {
 
   private reportFailure(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    this.onWarning(`${message} Training goes on without this record.`);
+    this.onWarning(`${message} Training continues without this tracker.`);
   }
 }

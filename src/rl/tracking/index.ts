@@ -1,8 +1,6 @@
-export { PhaseClock, type Clock } from "../../core/clock.js";
 export { combineTrackers, type CombineTrackersOptions, type TrackerSource } from "./combine-trackers.js";
 export { readMetrics } from "./jsonl/read-metrics.js";
 export { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
-export { exponentialMeans, WindowMean } from "./window-mean.js";
 export { openRunTrackers, type RunTrackersOptions } from "./open-run-trackers.js";
 export { openTensorBoardTracker, type TensorBoardOptions } from "./tensorboard/tensorboard-tracker.js";
 export type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "./tracker.js";

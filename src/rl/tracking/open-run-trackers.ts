@@ -5,17 +5,17 @@ import { openTensorBoardTracker } from "./tensorboard/tensorboard-tracker.js";
 import type { ResumePoint, Tracker } from "./tracker.js";
 
 export interface RunTrackersOptions extends ResumePoint {
-  /** Also write TensorBoard's event files, to FOLDER/tensorboard. Default: true. */
+  /** Also write TensorBoard event files to FOLDER/tensorboard. Default true. */
   readonly tensorboard?: boolean;
-  /** Trackers of one's own. */
+  /** Additional trackers. */
   readonly trackers?: readonly TrackerSource[];
-  /** Is told, once for each, which tracker fails and why. */
+  /** Receives one warning for each tracker that fails. */
   readonly onWarning: (message: string) => void;
 }
 
 /**
- * All that keeps a run, as one tracker: FOLDER/metrics.jsonl and samples.jsonl, TensorBoard's files, W&B's, and the
- * caller's own. It never throws: what fails is said once and left out (`combineTrackers`).
+ * Opens the trackers of a run folder and combines them: metrics.jsonl and completions.jsonl, TensorBoard event files, and
+ * additional ones. Never throws; a tracker that fails is reported once and dropped.
  */
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {
   const { tensorboard = true, trackers = [], onWarning, resumeFromStep } = options;

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../models/files/index.js";
 
-/** Numbers by the field's names (docs/metrics.md): "reward", "objective/kl", "time/rollout". */
+/** Metrics by name (docs/metrics.md), such as "reward", "objective/kl", "time/rollout". */
 export type MetricRecord = Readonly<Record<string, number>>;
 
-/** A prompt, what the model wrote, what that was worth, and whatever else is worth a column. */
+/** A sampled completion with its prompt and reward, and any further columns. */
 export interface CompletionRow {
   readonly prompt: string;
   readonly completion: string;
@@ -11,29 +11,25 @@ export interface CompletionRow {
   readonly [column: string]: string | number | boolean | null | undefined;
 }
 
-/** How a run ended, for services that show it. */
+/** How a run ended. */
 export type RunOutcome = "finished" | "failed";
 
 /**
- * What watches or keeps a run. Only `log` must be there. Steps are whole numbers that do not fall; several records may
- * have the same step. A call that throws or rejects ends this tracker's part in the run, not the run (`combineTrackers`).
+ * Records a run. Only `log` is required. Steps are integers that do not decrease; several records may share a step. A call that
+ * throws or rejects ends tracking by this tracker, not the run (`combineTrackers`).
  */
 export interface Tracker {
-  /** Takes the numbers of one step. A number that is not finite is kept as far as the form allows. */
+  /** Records the metrics of a step. Values may be NaN or infinite. */
   log(step: number, record: MetricRecord): void | Promise<void>;
-  /** Takes some of the completions of a step. */
+  /** Records some of the completions of a step. */
   logCompletions?(step: number, rows: readonly CompletionRow[]): void | Promise<void>;
-  /** Takes the run's settings, as resolved, before the first step. */
+  /** Records the run's resolved settings, before the first step. */
   logConfig?(settings: JsonObject): void | Promise<void>;
-  /** Writes what waits and frees files and connections. */
+  /** Flushes pending records and releases files and connections. Can be called more than once. */
   close?(outcome?: RunOutcome): void | Promise<void>;
 }
 
-/** Where a tracker of a run stands when it opens. */
 export interface ResumePoint {
-  /**
-   * The last step of the checkpoint that the run continues from: what was recorded after it is taken away, so that no
-   * step is there twice. Left out for a new run.
-   */
+  /** Last step of the checkpoint that the run resumes from; later records are removed. Omitted for a new run. */
   readonly resumeFromStep?: number;
 }

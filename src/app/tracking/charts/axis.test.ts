@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createExactAxis, createRoundedAxis, formatTickLabels } from "./axis.js";
 
 describe("ticks", () => {
-  it("are round and within an exact axis", () => {
+  it("are round and inside an exact axis", () => {
     expect(createExactAxis({ low: 0, high: 100 }, 5).ticks).toEqual([0, 20, 40, 60, 80, 100]);
     expect(createExactAxis({ low: -0.394, high: -0.043 }, 5).ticks).toEqual([-0.3, -0.2, -0.1]);
     expect(createExactAxis({ low: 3, high: 17_000 }, 6).ticks).toEqual([5000, 10_000, 15_000]);
@@ -19,7 +19,7 @@ describe("ticks", () => {
     });
   });
 
-  it("number no more than asked and lie evenly, whatever the range", () => {
+  it("are evenly spaced and at most the requested number, for any range", () => {
     const value = fc.double({ min: -1e7, max: 1e7, noNaN: true });
     const size = fc.double({ min: 1e-6, max: 10, noNaN: true });
     fc.assert(
@@ -43,12 +43,12 @@ describe("ticks", () => {
     );
   });
 
-  it("have room around a single value", () => {
+  it("surround a single value", () => {
     expect(createExactAxis({ low: 0, high: 0 }, 4)).toMatchObject({ low: -1, high: 1 });
     expect(createRoundedAxis({ low: 500, high: 500 }, 5)).toMatchObject({ low: 200, high: 800 });
   });
 
-  it("are written alike", () => {
+  it("have the same number of decimals", () => {
     expect(formatTickLabels([-0.4, -0.05, 0])).toEqual(["\u22120.40", "\u22120.05", "0"]);
     expect(formatTickLabels([0, 500, 1000])).toEqual(["0", "500", "1000"]);
     expect(formatTickLabels([0, 5000, 10_000])).toEqual(["0", "5k", "10k"]);

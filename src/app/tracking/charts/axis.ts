@@ -1,13 +1,12 @@
-/** A stretch of an axis. */
 export interface AxisRange {
   readonly low: number;
   readonly high: number;
 }
 
-/** Steps of round numbers: 1, 2 or 5 times a power of ten. */
+/** Tick distances are 1, 2 or 5 times a power of ten. */
 const ROUND_STEPS = [1, 2, 5, 10];
 
-/** The round step that cuts `range` into at most `count` pieces. */
+/** Returns the tick distance that splits `range` into at most `count` intervals. */
 function chooseRoundStep({ low, high }: AxisRange, count: number): number {
   const minStep = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(minStep));
@@ -15,18 +14,18 @@ function chooseRoundStep({ low, high }: AxisRange, count: number): number {
   return factor * power;
 }
 
-/** A stretch and the round numbers in it, evenly spaced. */
+/** A range and its evenly spaced ticks. */
 export interface Axis extends AxisRange {
   readonly ticks: readonly number[];
 }
 
-/** An axis that is exactly `range`, with at most `count` + 1 ticks. */
+/** Creates an axis that covers exactly `range`, with at most `count` + 1 ticks. */
 export function createExactAxis(range: AxisRange, count: number): Axis {
   const wide = widenRange(range);
   return { ...wide, ticks: listMultiples(wide, chooseRoundStep(wide, count)) };
 }
 
-/** An axis that holds `range` and ends at ticks, of which there are at most `count` + 2. */
+/** Creates an axis that contains `range` and ends at ticks, of which there are at most `count` + 2. */
 export function createRoundedAxis(range: AxisRange, count: number): Axis {
   const wide = widenRange(range);
   const step = chooseRoundStep(wide, count);
@@ -39,18 +38,18 @@ function listMultiples({ low, high }: AxisRange, step: number): number[] {
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);
   const decimals = Math.max(0, -Math.floor(Math.log10(step)));
-  // Adding 0 makes 0 of -0.
+  // Adding 0 turns -0 into 0.
   return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toFixed(decimals)) + 0);
 }
 
-/** A range of one value gets room on both sides. */
+/** Widens a range of a single value. */
 function widenRange({ low, high }: AxisRange): AxisRange {
   if (high > low) return { low, high };
   const room = low === 0 ? 1 : Math.abs(low) / 2;
   return { low: low - room, high: low + room };
 }
 
-/** A tick as text: 0.05, 20, 5k, 1.5M; all ticks of an axis with as many decimals. */
+/** Formats ticks (0.05, 20, 5k, 1.5M), all with the same number of decimals. */
 export function formatTickLabels(ticks: readonly number[]): string[] {
   const largest = Math.max(...ticks.map(Math.abs));
   const [unit, suffix] = largest >= 1e6 ? [1e6, "M"] : largest >= 1e4 ? [1e3, "k"] : [1, ""];
@@ -63,7 +62,7 @@ function countDecimals(value: number): number {
   return Number(value.toPrecision(10)).toString().split(/[.e]/)[1]?.length ?? 0;
 }
 
-/** The minus sign is as wide as the digits, and does not look like a hyphen. */
+/** Uses the minus sign, which is as wide as the digits, not the hyphen. */
 function replaceHyphen(text: string): string {
   return text.replace("-", "\u2212");
 }

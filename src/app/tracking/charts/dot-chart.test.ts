@@ -21,8 +21,8 @@ function attributesOf(svg: string, kind: string): Record<string, string>[] {
   );
 }
 
-describe("dotChartSvg", () => {
-  it("puts dots side by side at the height that the axis says, with their error and their values", () => {
+describe("renderDotChart", () => {
+  it("places dots side by side with error bars and values", () => {
     const svg = renderDotChart(chart);
     const [first, second] = [PLOT.left + (PLOT.right - PLOT.left) / 4, PLOT.left + (3 * (PLOT.right - PLOT.left)) / 4];
     // The axis goes from -0.4 to -0.1.
@@ -41,7 +41,7 @@ describe("dotChartSvg", () => {
     expect(svg).toContain(">stopped</text>");
   });
 
-  it("writes as many labels as there is room for", () => {
+  it("writes as many labels as fit", () => {
     const dots = Array.from({ length: 100 }, (_, i) => ({ label: `t${i}`, y: i }));
     const svg = renderDotChart({ ...chart, series: [{ name: "trials", dots }] });
     expect(attributesOf(svg, "dot")).toHaveLength(100);
@@ -49,7 +49,7 @@ describe("dotChartSvg", () => {
     expect(svg.match(/>t\d+</g)).toEqual(Array.from({ length: 25 }, (_, i) => `>t${4 * i}<`));
   });
 
-  it("refuses to draw nothing", () => {
+  it("rejects a chart without values", () => {
     expect(() => renderDotChart({ ...chart, series: [] })).toThrow("no value is a finite number");
   });
 });

@@ -14,20 +14,20 @@ import {
 } from "./svg-chart.js";
 import { createRoundedAxis } from "./axis.js";
 
-/** A mean, with what it is the mean of. */
+/** A mean and the values behind it. */
 export interface Dot {
-  /** What stands below it. */
+  /** Label below the dot. */
   readonly label: string;
   readonly y: number;
-  /** How far the line through it goes up and down. */
+  /** Half the length of the error bar. */
   readonly error?: number;
-  /** Drawn smaller, at the same place. */
+  /** Drawn as smaller dots at the same position. */
   readonly values?: readonly number[];
-  /** Shown where a pointer rests on it. */
+  /** Tooltip. */
   readonly tooltip?: string;
 }
 
-/** Dots of a colour. */
+/** Dots of one color. */
 export interface DotSeries {
   readonly name: string;
   readonly dots: readonly Dot[];
@@ -42,12 +42,12 @@ export interface DotChart {
 
 const Y_TICKS = 6;
 const RIGHT = WIDTH - 24;
-/** Units that a label needs. */
+/** Width of a label in SVG units. */
 const LABEL_WIDTH = 24;
 
 /**
- * Dots side by side in their order, series after series, as an SVG picture, legible on light and dark pages. The same data give
- * the same text. Throws INVALID_ARGUMENT where there is nothing to draw.
+ * Renders dots side by side, series after series, as an SVG for light and dark pages. Deterministic.
+ * @throws INVALID_ARGUMENT without a finite value.
  */
 export function renderDotChart({ title, xLabel, yLabel, series }: DotChart): string {
   const dots = series.flatMap((dotSeries, index) =>
@@ -57,7 +57,7 @@ export function renderDotChart({ title, xLabel, yLabel, series }: DotChart): str
   const axis = createRoundedAxis(findRange(yValues), Y_TICKS);
   const yScale = createScale(axis, BOTTOM, TOP);
   const width = (RIGHT - LEFT) / dots.length;
-  // Of many labels, as many as there is room for.
+  // Only as many labels as fit.
   const labelStride = Math.ceil(LABEL_WIDTH / width);
   const plot = [
     ...renderYTicks(axis, yScale, RIGHT),

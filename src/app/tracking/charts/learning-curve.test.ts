@@ -15,8 +15,8 @@ function linesOf(svg: string, kind: string): string[] {
   return svg.split("\n").filter((line) => line.includes(`class="${kind}"`));
 }
 
-describe("learningCurveSvg", () => {
-  it("puts values where the axes say", () => {
+describe("renderLearningCurve", () => {
+  it("places values according to the axes", () => {
     const svg = renderLearningCurve(curve);
     const middle = (PLOT.left + PLOT.right) / 2;
     const half = (PLOT.top + PLOT.bottom) / 2;
@@ -32,7 +32,7 @@ describe("learningCurveSvg", () => {
     expect(linesOf(svg, "grid")).toHaveLength(5);
   });
 
-  it("draws references as lines at their height, their names apart", () => {
+  it("draws reference lines and separates their labels", () => {
     const references = [
       { name: "random", y: -0.4 },
       { name: "best", y: -0.04 },
@@ -50,7 +50,7 @@ describe("learningCurveSvg", () => {
     expect(names[1] - names[0]).toBeGreaterThanOrEqual(13.9);
   });
 
-  it("makes the axes wide enough for bands and references", () => {
+  it("extends the axes to bands and references", () => {
     const band = { name: "mean", x: [0, 100], y: [0, 1], low: [-3, 0], high: [0, 4] };
     const svg = renderLearningCurve({ ...curve, series: [band], references: [{ name: "far", y: 9.5 }] });
     expect(svg).toContain(">\u22125</text>");
@@ -58,7 +58,7 @@ describe("learningCurveSvg", () => {
     expect(linesOf(svg, "band")).toHaveLength(1);
   });
 
-  it("gives each series a colour and a name, in as many rows as the names need", () => {
+  it("gives each series a color and a legend entry, in as many rows as needed", () => {
     const series = Array.from({ length: 10 }, (_, index) => ({
       ...curve.series[0],
       name: `a rather long name ${index}`,
@@ -70,7 +70,7 @@ describe("learningCurveSvg", () => {
     expect(svg).toContain('viewBox="0 0 720 448"');
   });
 
-  it("leaves a gap where a value is missing, and does not widen the axes for it", () => {
+  it("leaves a gap where a value is missing and does not extend the axes to it", () => {
     const series = [{ name: "holes", x: [0, 1, 2, 3, 1000], y: [0, 1, NaN, 1, NaN] }];
     const svg = renderLearningCurve({ ...curve, series });
     expect(/ d="([^"]*)"/.exec(linesOf(svg, "series")[0])?.[1].match(/M/g)).toHaveLength(2);
@@ -79,7 +79,7 @@ describe("learningCurveSvg", () => {
     );
   });
 
-  it("begins at 0 where a run is first measured soon after that", () => {
+  it("starts the axis at 0 if the curve starts close to it", () => {
     const from = (first: number) =>
       renderLearningCurve({ ...curve, series: [{ name: "run", x: [first, 1000], y: [0, 1] }] });
     const start = (svg: string) => / d="M([\d.]+) /.exec(linesOf(svg, "series")[0])?.[1];
@@ -87,13 +87,13 @@ describe("learningCurveSvg", () => {
     expect(start(from(500))).toBe(String(PLOT.left));
   });
 
-  it("writes any title as it is", () => {
+  it("escapes the title", () => {
     const svg = renderLearningCurve({ ...curve, title: '<script>"&"' });
     expect(svg).toContain(">&lt;script&gt;&quot;&amp;&quot;</text>");
     expect(svg).not.toContain("<script>");
   });
 
-  it("writes a long title in smaller letters", () => {
+  it("shrinks a long title", () => {
     const size = (title: string) =>
       Number(/<g style="font-size: ([\d.]+)px">/.exec(renderLearningCurve({ ...curve, title }))?.[1]);
     expect(size("Blackjack")).toBe(16);
@@ -101,7 +101,7 @@ describe("learningCurveSvg", () => {
     expect(size("b".repeat(120))).toBeCloseTo(7.8, 5);
   });
 
-  it("refuses lists of different length and curves of nothing", () => {
+  it("rejects lists of different lengths and curves without values", () => {
     const uneven = { name: "uneven", x: [0, 1], y: [0, 1], low: [0], high: [1, 2] };
     expect(() => renderLearningCurve({ ...curve, series: [uneven] })).toThrow('"uneven" has 2, 2, 1, 2 values');
     expect(() => renderLearningCurve({ ...curve, series: [] })).toThrow("no curve to draw");

@@ -17,7 +17,7 @@ import {
 } from "./svg-chart.js";
 import { createRoundedAxis, createExactAxis, formatTickLabels, type Axis, type AxisRange } from "./axis.js";
 
-/** A line of a chart; `low` and `high` draw a band around it. Values that are not finite leave a gap. */
+/** A line with an optional band from `low` to `high`. Non-finite values leave gaps. */
 export interface CurveSeries {
   readonly name: string;
   readonly x: readonly number[];
@@ -26,7 +26,7 @@ export interface CurveSeries {
   readonly high?: readonly number[];
 }
 
-/** A value to compare with: random, best known. */
+/** A value to compare with, such as the random policy's return. */
 export interface CurveReference {
   readonly name: string;
   readonly y: number;
@@ -44,8 +44,8 @@ const X_TICKS = 6;
 const Y_TICKS = 6;
 
 /**
- * Learning curves as an SVG picture, legible on light and dark pages (it follows prefers-color-scheme on a ground of its own).
- * The same data give the same text. Throws INVALID_ARGUMENT where lists of a series differ in length, or nothing can be drawn.
+ * Renders learning curves as an SVG for light and dark pages (prefers-color-scheme). Deterministic.
+ * @throws INVALID_ARGUMENT if the lists of a series differ in length, and without a finite value.
  */
 export function renderLearningCurve({ title, xLabel, yLabel, series, references = [] }: LearningCurve): string {
   series.forEach(checkLengths);
@@ -70,11 +70,11 @@ function checkLengths({ name, x, y, low = y, high = y }: CurveSeries): void {
   if (lengths.every((length) => length === x.length)) return;
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `The curve "${name}" has ${lengths.join(", ")} values of x, y, low and high; there must be as many of each.`,
+    `The curve "${name}" has ${lengths.join(", ")} values of x, y, low and high; their numbers must be equal.`,
   );
 }
 
-/** A run that is first measured soon after its beginning is shown from its beginning. */
+/** Extends a range to 0 if it starts in the first tenth. */
 function extendToZero({ low, high }: AxisRange): AxisRange {
   return { low: low > 0 && low < high / 10 ? 0 : low, high };
 }
@@ -94,7 +94,7 @@ function renderXTicks({ ticks }: Axis, x: Scale, right: number): string[] {
   ];
 }
 
-/** Dashed lines with their names at the right, moved apart where they would lie on one another. */
+/** Renders dashed lines with labels on the right, which are moved apart where they would overlap. */
 function renderReferenceLines(references: readonly CurveReference[], y: Scale, right: number): string[] {
   const sorted = [...references].sort((a, b) => b.y - a.y);
   let labelY = -Infinity;

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import type { SeedCurve } from "./seed-band.js";
 import { readMetrics } from "../../../rl/tracking/jsonl/read-metrics.js";
 
-/** The mean return while a run trains, as metrics.jsonl names it. */
+/** The metric of the mean return during training. */
 export const MEAN_RETURN = "rollout/ep_rew_mean";
 
-/** A metric of a run over its turns, episodes or updates, of the updates that have one. Throws what readMetrics throws. */
+/** Reads a run's metric over its turns, episodes or updates, skipping updates without it. @throws what readMetrics throws. */
 export async function readMetricCurve(
   runFolder: string,
   metric: string = MEAN_RETURN,

@@ -1,13 +1,12 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { CurveSeries } from "./learning-curve.js";
 
-/** A run's curve; x rises. */
+/** The curve of a run; x increases. */
 export type SeedCurve = Pick<CurveSeries, "x" | "y">;
 
 /**
- * The mean of several seeds' curves, with a band from the lowest to the highest. It stands at `points` places, evenly
- * over the stretch of x that all curves cover; between its points a curve is taken as straight.
- * Throws INVALID_ARGUMENT where there is no such stretch.
+ * Computes the mean of several seeds' curves, with a band from the lowest to the highest, at `points` evenly spaced x in the range
+ * that all curves cover. Curves are interpolated linearly. @throws INVALID_ARGUMENT if the ranges do not overlap.
  */
 export function computeSeedBand(name: string, curves: readonly SeedCurve[], points = 100): CurveSeries {
   const start = Math.max(...curves.map(({ x }) => x[0] ?? Infinity));
@@ -15,7 +14,7 @@ export function computeSeedBand(name: string, curves: readonly SeedCurve[], poin
   if (curves.length === 0 || !(start < end)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `The ${curves.length} curves of "${name}" have no stretch of x in common; each needs two points or more.`,
+      `The x ranges of the ${curves.length} curves of "${name}" do not overlap; each curve needs at least two points.`,
     );
   }
   const x = Array.from({ length: points }, (_, index) => start + ((end - start) * index) / (points - 1));

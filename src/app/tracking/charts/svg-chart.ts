@@ -1,20 +1,20 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import { formatTickLabels, type Axis, type AxisRange } from "./axis.js";
 
-/** Of a picture, in its units. */
+/** Size of a chart in SVG units. */
 export const WIDTH = 720;
-/** Of the title and one row of names, the plot, and what stands below it. */
+/** Heights of the title with one row of names, the plot, and the labels below it. */
 const HEIGHT = 400;
-/** Where the plot lies, without further rows of names. */
+/** Edges of the plot with one row of names. */
 export const TOP = 72;
 export const BOTTOM = 340;
 export const LEFT = 72;
 const TITLE_SIZE = 16;
 const LEGEND_ROW_HEIGHT = 16;
-/** About how wide a character is. */
+/** Approximate width of a character. */
 export const CHARACTER_WIDTH = 7;
 
-/** After Okabe and Ito's palette for colour-blind readers, in tones that stand out on light and dark ground alike. */
+/** Okabe and Ito's color-blind palette, adjusted for light and dark backgrounds. */
 export const COLORS = ["#0a7cc1", "#e07b00", "#009e73", "#cc5fa0", "#8c72d8", "#b08d00", "#3aa5d8", "#d55e00"];
 
 const STYLE = `
@@ -30,7 +30,7 @@ const STYLE = `
   .band { stroke: none; fill-opacity: 0.18; }
   .reference { stroke-width: 1.5; stroke-dasharray: 5 4; }`;
 
-/** What is drawn with a name above the plot. */
+/** A series named above the plot. */
 interface NamedSeries {
   readonly name: string;
 }
@@ -39,15 +39,15 @@ export interface SvgChart {
   readonly title: string;
   readonly xLabel: string;
   readonly yLabel: string;
-  /** Named above the plot in the colours of `COLOURS`, in order. */
+  /** Named above the plot in the order of `COLORS`. */
   readonly series: readonly NamedSeries[];
-  /** Where the plot ends. */
+  /** Right edge of the plot. */
   readonly right: number;
-  /** What is in the plot, axes included. */
+  /** SVG elements of the plot, including axes. */
   readonly plot: readonly string[];
 }
 
-/** A plot with its title, names and labels as an SVG picture. */
+/** Renders a plot with its title, names and labels as an SVG. */
 export function renderSvgChart({ title, xLabel, yLabel, series, right, plot }: SvgChart): string {
   const names = renderLegend(series);
   const height = HEIGHT + LEGEND_ROW_HEIGHT * (names.rows - 1);
@@ -67,13 +67,13 @@ export function renderSvgChart({ title, xLabel, yLabel, series, right, plot }: S
   ].join("\n");
 }
 
-/** The title, in smaller letters where it would be cut off: one is at most 0.7 as wide as it is high. */
+/** Renders the title, in a smaller font if it would not fit; a character is at most 0.7 times as wide as high. */
 function renderTitle(title: string): string {
   const size = Math.min(TITLE_SIZE, (1.45 * (WIDTH - LEFT)) / title.length);
   return `<g style="font-size: ${roundCoordinate(size)}px">${renderText(LEFT, 30, title, "text title")}</g>`;
 }
 
-/** The names of the series above the plot, each behind a piece of its line, in as many rows as they need. */
+/** Renders the legend above the plot, in as many rows as needed. */
 function renderLegend(series: readonly NamedSeries[]): { readonly parts: readonly string[]; readonly rows: number } {
   let [left, rows] = [LEFT, 1];
   const parts = series.flatMap(({ name }, index) => {
@@ -89,14 +89,14 @@ function renderLegend(series: readonly NamedSeries[]): { readonly parts: readonl
   return { parts, rows };
 }
 
-/** Where a value lies in the picture. */
+/** Maps a value to its coordinate. */
 export type Scale = (value: number) => number;
 
 export function createScale({ low, high }: AxisRange, from: number, to: number): Scale {
   return (value) => from + ((value - low) / (high - low)) * (to - from);
 }
 
-/** From the least to the largest of the values that are finite. Throws INVALID_ARGUMENT where there are none. */
+/** Returns the range of the finite values. @throws INVALID_ARGUMENT if there are none. */
 export function findRange(values: readonly number[]): AxisRange {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -109,7 +109,7 @@ export function findRange(values: readonly number[]): AxisRange {
   return { low, high };
 }
 
-/** Lines across the plot at the ticks, with their values at the left. */
+/** Renders grid lines at the ticks, with their labels on the left. */
 export function renderYTicks({ ticks }: Axis, y: Scale, right: number): string[] {
   const labels = formatTickLabels(ticks);
   return ticks.flatMap((tick, index) => {
@@ -121,7 +121,7 @@ export function renderYTicks({ ticks }: Axis, y: Scale, right: number): string[]
   });
 }
 
-/** A text whose start, middle or end is at a place. */
+/** Renders a text anchored at its start, middle or end. */
 export function renderText(
   x: number,
   y: number,
@@ -134,12 +134,12 @@ export function renderText(
   return `<text class="${kind}" ${position} text-anchor="${anchor}">${escapeXml(content)}</text>`;
 }
 
-/** A coordinate, to tenths. */
+/** Rounds a coordinate to tenths. */
 export function roundCoordinate(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** A text as it stands in XML. */
+/** Escapes a text for XML. */
 export function escapeXml(content: string): string {
   return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { buildBandPath, buildLinePath, type Point } from "./svg-paths.js";
 
-describe("linePath", () => {
-  it("goes through the points, in tenths", () => {
+describe("buildLinePath", () => {
+  it("connects the points, rounded to tenths", () => {
     expect(
       buildLinePath([
         [0, 10],
@@ -12,7 +12,7 @@ describe("linePath", () => {
     ).toBe("M0 10L5 2.3L9 0");
   });
 
-  it("leaves gaps, and draws a point alone as a dot", () => {
+  it("leaves gaps and draws isolated points as dots", () => {
     expect(
       buildLinePath([
         [0, 1],
@@ -26,7 +26,7 @@ describe("linePath", () => {
     expect(buildLinePath([])).toBe("");
   });
 
-  it("keeps the first, the extremes and the last of a column", () => {
+  it("keeps the first, extreme and last points of a pixel column", () => {
     const column: Point[] = [5, 9, 2, 4, 7, 6].map((y, index) => [3 + index / 10, y]);
     expect(buildLinePath([...column, [4, 0]])).toBe("M3 5L3.1 9L3.2 2L3.5 6L4 0");
     const many: Point[] = Array.from({ length: 100_000 }, (_, index) => [index / 200, Math.sin(index)]);
@@ -34,8 +34,8 @@ describe("linePath", () => {
   });
 });
 
-describe("bandPath", () => {
-  it("goes forth above and back below, with gaps where either lacks", () => {
+describe("buildBandPath", () => {
+  it("encloses the area, with gaps where either line has none", () => {
     const low: Point[] = [
       [0, 5],
       [1, 6],

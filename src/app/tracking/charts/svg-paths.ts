@@ -1,7 +1,7 @@
-/** A place in the picture, in its units. */
+/** A position in the chart, in SVG units. */
 export type Point = readonly [x: number, y: number];
 
-/** A line through points, as SVG path data; a point that is not finite leaves a gap, a point alone is a dot. */
+/** Builds the SVG path data of a line through points. Non-finite points leave gaps; isolated points become dots. */
 export function buildLinePath(points: readonly Point[]): string {
   return splitAtGaps(points)
     .map((piece) => {
@@ -11,7 +11,7 @@ export function buildLinePath(points: readonly Point[]): string {
     .join("");
 }
 
-/** The area between two lines over the same x; where either is not finite it has a gap. */
+/** Builds the SVG path data of the area between two lines over the same x. Non-finite points leave gaps. */
 export function buildBandPath(low: readonly Point[], high: readonly Point[]): string {
   const pairs = high.map((top, index) =>
     isFinitePoint(top) && isFinitePoint(low[index]) ? top : ([NaN, NaN] as const),
@@ -40,7 +40,7 @@ function isFinitePoint([x, y]: Point): boolean {
   return Number.isFinite(x) && Number.isFinite(y);
 }
 
-/** Of the points that share a column of the picture, the first, the lowest, the highest and the last: it looks the same. */
+/** Keeps the first, lowest, highest and last point of each pixel column, which does not change the picture. */
 function decimate(points: readonly Point[]): readonly Point[] {
   const columns = new Map<number, Point[]>();
   for (const point of points) {

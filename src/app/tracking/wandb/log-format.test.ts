@@ -14,17 +14,17 @@ function fileOf(records: readonly Uint8Array[]): { bytes: Uint8Array; ends: numb
 
 const filled = (length: number): Uint8Array => Uint8Array.from({ length }, (_, index) => index * 7);
 
-describe("the frame of run files", () => {
-  it("begins as W&B's own files do", () => {
+describe("run file format", () => {
+  it("starts with the header of W&B's files", () => {
     expect(Buffer.from(getFileHeader()).toString("hex")).toBe("3a572642e1be00");
   });
 
-  it("holds a short record in one piece", () => {
+  it("writes a short record as one chunk", () => {
     // CRC-32 of 01 61 62 63 by an independent implementation (Python's zlib).
     expect(Buffer.from(frameRecord(new TextEncoder().encode("abc"), 7)).toString("hex")).toBe("a9209d53030001616263");
   });
 
-  it("breaks records at blocks and fills what is too short for a head with zeros", () => {
+  it("splits records at block ends and pads with zeros where a header does not fit", () => {
     const { bytes } = fileOf([filled(32_768 - 14 - 3), filled(5)]);
     expect([...bytes.subarray(32_765, 32_768)]).toEqual([0, 0, 0]);
     expect(bytes[32_768 + 6]).toBe(1);
@@ -32,7 +32,7 @@ describe("the frame of run files", () => {
     expect([long[6], long[32_761 + 6], long[32_761 + 32_768 + 6]]).toEqual([2, 3, 4]);
   });
 
-  it("gives back what was written, whatever the lengths", () => {
+  it("reads back records of any length", () => {
     const length = fc.oneof(
       fc.integer({ min: 0, max: 100 }),
       fc.integer({ min: 32_700, max: 32_800 }),
@@ -51,7 +51,7 @@ describe("the frame of run files", () => {
     );
   });
 
-  it("ends at the first fault", () => {
+  it("stops at the first incomplete record", () => {
     const { bytes, ends } = fileOf([filled(10), filled(40_000), filled(10)]);
     const count = (file: Uint8Array): number => [...readRecords(file)].length;
     expect(count(bytes.subarray(0, ends[2] - 1))).toBe(2);

@@ -1,9 +1,9 @@
 import { crc32 } from "node:zlib";
 
 /*
- * The frame of a run file is LevelDB's log format: blocks of 32 KiB, in which records lie in pieces of [checksum:
- * uint32, length: uint16, kind: uint8, data]. The checksum is the plain CRC-32 of kind and data. A block's last bytes
- * are zeros where not even a piece's head fits. Before all that stand seven bytes that name the format.
+ * Run files use LevelDB's log format: blocks of 32 KiB with records in chunks of [checksum: uint32, length: uint16, kind: uint8,
+ * data]. The checksum is the plain CRC-32 of kind and data. A block ends with zeros where a chunk header does not fit. A header of
+ * seven bytes precedes the first block.
  */
 const FRAGMENT_HEADER_BYTES = 7;
 const BLOCK_BYTES = 32_768;
@@ -14,12 +14,12 @@ const FIRST = 2;
 const MIDDLE = 3;
 const LAST = 4;
 
-/** What stands at the beginning of a run file. */
+/** Returns the header of a run file. */
 export function getFileHeader(): Uint8Array {
   return FILE_HEADER.slice();
 }
 
-/** The bytes by which a file of `size` bytes grows when `data` is appended to it as one record. */
+/** Encodes `data` as a record to append to a file of `size` bytes. */
 export function frameRecord(data: Uint8Array, size: number): Uint8Array {
   const fragments: Uint8Array[] = [];
   let remaining = BLOCK_BYTES - (size % BLOCK_BYTES);
@@ -34,7 +34,7 @@ export function frameRecord(data: Uint8Array, size: number): Uint8Array {
     const isLast = end === data.length;
     fragments.push(encodeFragment(data.subarray(start, end), getFragmentKind(isFirst, isLast)));
     start = end;
-    // A piece may be empty: a head just fits before the block's end.
+    // A chunk may be empty, when only its header fits into the block.
     isFirst = false;
     remaining = BLOCK_BYTES;
   } while (start < data.length);
@@ -58,17 +58,17 @@ function encodeFragment(data: Uint8Array, kind: number): Uint8Array {
 
 function computeChecksum(data: Uint8Array, kind: number): number {
   const start = crc32(Uint8Array.of(kind));
-  // zlib forgets the start where an empty array has no memory at all.
+  // zlib ignores the starting value for an empty array without a buffer.
   return data.length === 0 ? start : crc32(data, start);
 }
 
-/** A record and where in its file it ends. */
+/** A record and the offset of its end. */
 export interface FramedRecord {
   readonly data: Uint8Array;
   readonly end: number;
 }
 
-/** The records of a run file, up to the first fault: what a process that was killed has written of its last one. */
+/** Reads the records of a run file up to the first incomplete one, which a killed process may leave. */
 export function* readRecords(bytes: Uint8Array): Generator<FramedRecord> {
   if (Buffer.compare(bytes.subarray(0, FRAGMENT_HEADER_BYTES), FILE_HEADER) !== 0) return;
   let parts: Uint8Array[] = [];

@@ -13,22 +13,21 @@ export interface OnlineRunOptions {
   readonly client: WandbClient;
   readonly settings: WandbConfig;
   readonly runId: string;
-  /** Where the files that rows speak of lie. */
+  /** Folder of the files that rows refer to. */
   readonly filesFolder: string;
-  /** What a resumed run has logged before; sent as far as the server lacks it. */
+  /** Rows that a resumed run logged before; those that the server lacks are sent. */
   readonly previousRows: readonly HistoryRow[];
-  /** How many milliseconds rows wait for others to be sent with. */
+  /** Milliseconds to collect rows before a request. */
   readonly flushIntervalMs: number;
-  /** Is told the run, as the server knows it, once it does. */
+  /** Called with the server's record of the run once it exists. */
   readonly onConnect: (run: RemoteRun) => void;
 }
 
-/** How many rows one request carries at most. */
 const MAX_ROWS_PER_REQUEST = 1000;
 
 /**
- * Sends a run to a W&B server behind the training's back: nothing here waits for the network except `close`. When the
- * server does not take it, the next call throws TRACKING_FAILED.
+ * Sends a run to a W&B server in the background; only `close` waits for the network. After a failed request, the next call throws
+ * TRACKING_FAILED.
  */
 export class OnlineRun {
   private config: JsonObject | undefined;
@@ -46,7 +45,7 @@ export class OnlineRun {
     this.schedule(0);
   }
 
-  /** Goes out with the run's first request when it comes in the same turn as the run; else with one of its own. */
+  /** Sets the run's settings; sent with the first request if set in the same tick as the constructor, otherwise separately. */
   setConfig(config: JsonObject): void {
     this.throwIfFailed();
     this.config = config;
@@ -61,7 +60,7 @@ export class OnlineRun {
     this.schedule(this.options.flushIntervalMs);
   }
 
-  /** Sends what waits and notes the end. Throws TRACKING_FAILED. `runtime` is in seconds. */
+  /** Sends pending rows and the exit code. `runtime` is in seconds. @throws TRACKING_FAILED */
   async close(outcome: RunOutcome, runtime: number): Promise<void> {
     clearTimeout(this.timer);
     this.options.client.abortRetries();
@@ -95,7 +94,7 @@ export class OnlineRun {
     });
   }
 
-  /** Sends all but the newest `back` rows: to the newest one more may be added. */
+  /** Sends all but the newest `keepNewest` rows; later cells may still be merged into the newest row. */
   private async sendRows(keepNewest: number): Promise<void> {
     const run = await this.ensureConnected();
     while (this.pendingRows.length > keepNewest) {
@@ -115,7 +114,7 @@ export class OnlineRun {
     }
   }
 
-  /** A resumed run is deterministic: what the server has of its steps is what would be sent again. */
+  /** Registers the run once. Resumed runs are deterministic, so steps that the server has are not sent again. */
   private async ensureConnected(): Promise<RemoteRun> {
     if (this.run !== undefined) return this.run;
     const run = await this.upsert();
@@ -126,7 +125,7 @@ export class OnlineRun {
     return run;
   }
 
-  /** The newest value of each key, which is what the server shows in its table of runs. */
+  /** Keeps the newest value of each key, which the server shows in its table of runs. */
   private updateSummary(rows: readonly HistoryRow[]): void {
     for (const { cells } of rows) for (const [key, json] of cells) this.summary.set(key, json);
   }

@@ -17,16 +17,16 @@ mutation CreateFiles($entity: String!, $project: String!, $run: String!, $files:
   }
 }`;
 
-/** A run as the server has it. */
+/** The server's record of a run. */
 export interface RemoteRun {
   readonly entity: string;
   readonly project: string;
   readonly runId: string;
-  /** What the server calls it. */
+  /** The display name. */
   readonly displayName: string;
-  /** How many lines of history are there. */
+  /** Number of history lines. */
   readonly historyLines: number;
-  /** The last step that is there; -1 for none. */
+  /** The last step; -1 for none. */
   readonly lastStep: number;
 }
 
@@ -41,7 +41,7 @@ interface UpsertResponse {
   };
 }
 
-/** Makes a run known to the server, or finds it there. Throws TRACKING_FAILED. */
+/** Creates a run on the server, or returns the existing one. @throws TRACKING_FAILED */
 export async function upsertRun(
   client: WandbClient,
   runId: string,
@@ -70,7 +70,7 @@ export async function upsertRun(
   };
 }
 
-/** The server keeps a value for each setting, with room for more to be said of it. */
+/** Wraps each setting in an object, as the server stores it. */
 function serializeConfig(config: JsonObject): string {
   return JSON.stringify(Object.fromEntries(Object.entries(config).map(([key, value]) => [key, { value }])));
 }
@@ -88,7 +88,7 @@ interface CreateFilesResponse {
   };
 }
 
-/** Where a file of a run is to be stored. Throws TRACKING_FAILED. */
+/** Requests an upload URL for a file of a run. @throws TRACKING_FAILED */
 export async function createUpload(
   client: WandbClient,
   { entity, project, runId }: RemoteRun,

@@ -9,13 +9,13 @@ import type { HistoryRow } from "./history-rows.js";
 
 type RecordInit = MessageInitShape<typeof RecordSchema>["recordType"];
 
-/** A place between two records. */
+/** A position between two records. */
 export interface FileMark {
   readonly size: number;
   readonly records: number;
 }
 
-/** A run file (run-ID.wandb), which grows record by record. Each is with the system when `write` returns. */
+/** An append-only run file (run-ID.wandb). `write` returns after the operating system has accepted the record. */
 export class RunFile {
   private constructor(
     private readonly file: AppendFile,
@@ -23,7 +23,7 @@ export class RunFile {
     private records: number,
   ) {}
 
-  /** Begins a file. Throws FILE_WRITE_FAILED, and INVALID_STATE where there is one. */
+  /** Creates a file. @throws FILE_WRITE_FAILED, and INVALID_STATE if it exists. */
   static create(path: string): RunFile {
     const file = AppendFile.create(path);
     const header = getFileHeader();
@@ -31,7 +31,7 @@ export class RunFile {
     return new RunFile(file, header.length, 0);
   }
 
-  /** Goes on behind `end`; the file must end there. */
+  /** Opens a file that ends at `end`. */
   static open(path: string, { size, records }: FileMark): RunFile {
     return new RunFile(AppendFile.open(path), size, records);
   }
@@ -44,7 +44,7 @@ export class RunFile {
     return { size: this.size, records: this.records };
   }
 
-  /** Takes back the records behind `mark`. */
+  /** Removes the records after a mark. */
   rewind({ size, records }: FileMark): void {
     this.file.truncate(size);
     this.size = size;
@@ -63,18 +63,18 @@ export class RunFile {
   }
 }
 
-/** What a run file held up to a step. */
+/** The contents of a run file up to a step. */
 export interface StoredRun {
   readonly runId: string;
   readonly rows: readonly HistoryRow[];
-  /** Where the last row begins. */
+  /** Start of the last row. */
   readonly lastRow: FileMark;
   readonly end: FileMark;
 }
 
 /**
- * Cuts a run file where the first row of a step above `lastStep` begins, or the run's end is noted, or a record is
- * broken. Throws FILE_READ_FAILED, FILE_WRITE_FAILED, and FILE_CORRUPT when the file does not say which run it is.
+ * Truncates a run file at the first row of a step above `lastStep`, the exit record, or the first incomplete record.
+ * @throws FILE_READ_FAILED, FILE_WRITE_FAILED, and FILE_CORRUPT for a file without a run id.
  */
 export async function truncateAfterStep(path: string, lastStep: number): Promise<StoredRun> {
   const bytes = await readFile(path).catch((error: unknown) => {
@@ -82,7 +82,7 @@ export async function truncateAfterStep(path: string, lastStep: number): Promise
   });
   const stored = readStoredRun(bytes, lastStep);
   if (stored === undefined) {
-    throw new LlamaGymError("FILE_CORRUPT", `${path} is damaged: it does not say which run it is. Remove its folder.`);
+    throw new LlamaGymError("FILE_CORRUPT", `${path} is damaged: it contains no run id. Delete its folder.`);
   }
   if (stored.end.size < bytes.length) {
     await truncate(path, stored.end.size).catch((error: unknown) => {
@@ -104,7 +104,7 @@ function readStoredRun(bytes: Uint8Array, lastStep: number): StoredRun | undefin
     if (recordType.case === "exit") break;
     records++;
     if (recordType.case === "run") runId = recordType.value.runId;
-    // A row's files and summary stand before it, and go with it.
+    // The files and summary of a row precede it and are removed with it.
     if (recordType.case === "files") files.push(...recordType.value.files.map(({ path }) => path));
     if (recordType.case === "files" || recordType.case === "summary") continue;
     if (recordType.case === "history") {

@@ -7,12 +7,12 @@ import { mergeRows, type HistoryRow } from "./history-rows.js";
 import type { StoredRun, FileMark, RunFile } from "./run-file.js";
 import type { WandbConfig } from "./wandb-config.js";
 
-/** Says in W&B's records what happens in a run. */
+/** Writes the events of a run as W&B records. */
 export class RunWriter {
-  /** The last row, and where it begins. */
+  /** The last row and its start. */
   private last: { readonly row: HistoryRow; readonly start: FileMark } | undefined;
 
-  /** `kept` is what a file that goes on held before. */
+  /** `stored` is the previous content of a resumed file. */
   constructor(
     private readonly file: RunFile,
     stored?: StoredRun,
@@ -21,9 +21,9 @@ export class RunWriter {
     if (stored !== undefined && row !== undefined) this.last = { row, start: stored.lastRow };
   }
 
-  /** The records that a file begins with. `startMs` is in milliseconds since 1970. */
+  /** Writes the first records of a file. `startMs` is in milliseconds since 1970. */
   writeStart(runId: string, { project, entity, name, group, tags }: WandbConfig, startMs: number): void {
-    // A consumer older than this version of W&B's client does not know what is written here.
+    // Older W&B clients do not support these records.
     this.file.write({ case: "header", value: { versionInfo: { producer: "llamagym", minConsumer: "0.15.0" } } });
     this.file.write({
       case: "run",
@@ -45,8 +45,8 @@ export class RunWriter {
     this.file.write({ case: "config", value: { update } });
   }
 
-  /** A row of the history; the run's summary holds the newest value of each key. A second row of a step joins the first. */
-  row(added: HistoryRow): void {
+  /** Writes a history row and updates the run's summary. A second row of a step is merged into the first. */
+  writeRow(added: HistoryRow): void {
     const row = this.last?.row.step === added.step ? mergeRows(this.last.row, added) : added;
     if (this.last !== undefined && row !== added) this.file.rewind(this.last.start);
     this.last = { row, start: this.file.end };
@@ -59,7 +59,7 @@ export class RunWriter {
     this.file.write({ case: "history", value: { item: items, step: { num: BigInt(row.step) } } });
   }
 
-  /** `runtime` is in seconds. */
+  /** Writes the exit record. `runtime` is in seconds. */
   finish(outcome: RunOutcome, runtime: number): void {
     if (this.file.closed) return;
     const exitCode = outcome === "finished" ? 0 : 1;

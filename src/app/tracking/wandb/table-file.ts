@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { writeFileAtomic } from "../../../models/files/index.js";
 import type { CompletionRow } from "../../../rl/tracking/tracker.js";
 
-/** A table of completions as a file, and what a row of the history says of it. */
+/** A file with a table of completions, and its entry in the history row. */
 export interface TableFile {
-  /** Below the run's files/. */
+  /** Path relative to the run's files/. */
   readonly path: string;
   readonly value: object;
 }
 
-/** Writes completions as a table in the form of W&B's `Table`. Throws FILE_WRITE_FAILED. */
+/** Writes completions in the format of W&B's `Table`. @throws FILE_WRITE_FAILED */
 export async function writeTable(
   filesFolder: string,
   key: string,

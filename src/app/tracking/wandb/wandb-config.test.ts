@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { resolveWandbConfig } from "./wandb-config.js";
 
-describe("wandbSettings", () => {
-  it("is off unless a project is named", () => {
+describe("resolveWandbConfig", () => {
+  it("is disabled without a project", () => {
     expect(resolveWandbConfig({}, {})).toBeUndefined();
     expect(resolveWandbConfig({}, { WANDB_API_KEY: "k", WANDB_MODE: "online" })).toBeUndefined();
     expect(resolveWandbConfig({ mode: "disabled" }, { WANDB_PROJECT: "p" })).toBeUndefined();
     expect(resolveWandbConfig({ project: "p" }, { WANDB_MODE: "disabled" })).toBeUndefined();
-    expect(() => resolveWandbConfig({ mode: "offline" }, {})).toThrow("has no project");
+    expect(() => resolveWandbConfig({ mode: "offline" }, {})).toThrow("there is no project");
   });
 
-  it("reads W&B's variables, and options before them", () => {
+  it("reads W&B's environment variables; options take precedence", () => {
     const env = {
       WANDB_PROJECT: "p",
       WANDB_MODE: "dryrun",
@@ -37,11 +37,11 @@ describe("wandbSettings", () => {
     expect(resolveWandbConfig({ project: "p" }, {})).toMatchObject({ mode: "online", baseUrl: "https://api.wandb.ai" });
   });
 
-  it("refuses what cannot be", () => {
+  it("rejects invalid values", () => {
     expect(() => resolveWandbConfig({}, { WANDB_PROJECT: "p", WANDB_MODE: "sometimes" })).toThrow(
       "online, offline, disabled",
     );
-    expect(() => resolveWandbConfig({ project: "team/p" }, {})).toThrow("cannot name a W&B project");
+    expect(() => resolveWandbConfig({ project: "team/p" }, {})).toThrow("is not a valid W&B project name");
     expect(() => resolveWandbConfig({ project: "p" }, { WANDB_BASE_URL: "localhost:8080" })).toThrow("WANDB_BASE_URL");
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { toReadError, getSystemErrorCode } from "../../../models/files/file-errors.js";
 import type { WandbConfig } from "./wandb-config.js";
 
-/** Where a run's W&B files lie: FOLDER/run-ID.wandb and FOLDER/files. */
+/** The folder of a run's W&B files: FOLDER/run-ID.wandb and FOLDER/files. */
 export interface WandbRunFolder {
   readonly runId: string;
   readonly path: string;
@@ -12,7 +12,7 @@ export interface WandbRunFolder {
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** A new folder below `parent`/wandb, called as W&B's client calls it; `wandb sync` looks for that name. */
+/** Names a new folder below `parent`/wandb in the pattern of W&B's client, which `wandb sync` expects. */
 export function nameRunFolder(parent: string, mode: WandbConfig["mode"], date: Date): WandbRunFolder {
   const runId = Array.from(randomBytes(8), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
   const pad = (value: number): string => String(value).padStart(2, "0");
@@ -22,7 +22,7 @@ export function nameRunFolder(parent: string, mode: WandbConfig["mode"], date: D
   return { runId, path: join(parent, "wandb", `${prefix}-${day}_${time}-${runId}`) };
 }
 
-/** The newest run below `parent`/wandb, or undefined. Throws FILE_READ_FAILED. */
+/** Finds the newest run below `parent`/wandb. @throws FILE_READ_FAILED */
 export async function findLatestRunFolder(parent: string): Promise<WandbRunFolder | undefined> {
   const folder = join(parent, "wandb");
   const names = await readdir(folder).catch((error: unknown) => {

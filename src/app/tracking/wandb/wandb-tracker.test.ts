@@ -52,8 +52,8 @@ function parsed(json: string): unknown {
   return /^-?(NaN|Infinity)$/.test(json) ? json : JSON.parse(json);
 }
 
-describe("a run kept for W&B", () => {
-  it("says which run it is, its settings, its rows and its end, each row with the summary of it", async () => {
+describe("openWandbTracker offline", () => {
+  it("writes the run, its settings, its rows with their summaries, and its exit", async () => {
     let time = 1_700_000_000_000;
     const tracker = await openWandbTracker(folder, offline, { ...quiet, now: () => time });
     await tracker.logConfig({ ppo: { lr: 0.001 } });
@@ -78,7 +78,7 @@ describe("a run kept for W&B", () => {
     expect((await readdir(join(folder, "wandb")))[0]).toMatch(/^offline-run-20231114_\d{6}-[a-z0-9]{8}$/);
   });
 
-  it("keeps completions as a table", async () => {
+  it("writes completions as a table", async () => {
     const tracker = await openWandbTracker(folder, offline, quiet);
     await tracker.logCompletions(3, [row, { ...row, kind: "json" }]);
     await tracker.close("failed");
@@ -96,7 +96,7 @@ describe("a run kept for W&B", () => {
     expect((await records()).at(-1)?.recordType.value).toMatchObject({ exitCode: 1 });
   });
 
-  it("has one row a step, whatever the number of calls", async () => {
+  it("writes one row per step for any number of calls", async () => {
     const tracker = await openWandbTracker(folder, offline, quiet);
     await tracker.log(1, { reward: 1 });
     await tracker.log(2, { reward: 2, loss: 5 });
@@ -110,7 +110,7 @@ describe("a run kept for W&B", () => {
     expect((await records()).map(({ num }) => Number(num))).toEqual((await records()).map((_, index) => index + 1));
   });
 
-  it("goes on from a checkpoint as if nothing had come after it", async () => {
+  it("resumes from a checkpoint and discards later rows", async () => {
     const first = await openWandbTracker(folder, offline, { ...quiet, now: () => 1_700_000_000_000 });
     for (let step = 1; step <= 5; step++) await first.log(step, { reward: step, early: 1 });
     await first.logCompletions(5, [row]);
@@ -135,7 +135,7 @@ describe("a run kept for W&B", () => {
     expect(kinds.filter((kind) => kind === "exit" || kind === "files" || kind === "run")).toEqual(["run", "exit"]);
   });
 
-  it.each([1, 30, 200])("goes on after a process that ended %i bytes before it had written all", async (missing) => {
+  it.each([1, 30, 200])("resumes a file that lacks its last %i bytes", async (missing) => {
     const first = await openWandbTracker(folder, offline, quiet);
     for (let step = 1; step <= 300; step++) await first.log(step, { reward: step, text: 1 / 3 });
     const file = await runFile();
@@ -146,7 +146,7 @@ describe("a run kept for W&B", () => {
     expect((await rows()).map(({ _step }) => _step)).toEqual(Array.from({ length: 300 }, (_, index) => index + 1));
   });
 
-  it("says that a run file is not one", async () => {
+  it("reports a damaged run file", async () => {
     const first = await openWandbTracker(folder, offline, quiet);
     await first.close();
     await truncate(await runFile(), 0);
@@ -155,7 +155,7 @@ describe("a run kept for W&B", () => {
     await expect(second).rejects.toMatchObject({ code: "FILE_CORRUPT" });
   });
 
-  it("says how the run is sent", async () => {
+  it("reports how to upload the run", async () => {
     const notes: string[] = [];
     const tracker = await openWandbTracker(folder, offline, { ...quiet, onInfo: (text) => notes.push(text) });
     await tracker.close();
@@ -163,7 +163,7 @@ describe("a run kept for W&B", () => {
   });
 });
 
-describe("a run sent to W&B", () => {
+describe("openWandbTracker online", () => {
   let server: FakeWandb;
   let online: WandbConfig;
   beforeEach(async () => {
@@ -172,11 +172,11 @@ describe("a run sent to W&B", () => {
   });
   afterEach(async () => server.close());
 
-  const fast = { interval: 0, retryDelays: [0, 0, 0] };
+  const fast = { flushIntervalMs: 0, retryDelaysMs: [0, 0, 0] };
   const sent = (): Record<string, unknown>[] =>
     server.history.map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  it("comes with its settings, rows, tables and end", async () => {
+  it("sends the settings, rows, tables and exit code", async () => {
     const notes: string[] = [];
     const tracker = await openWandbTracker(folder, online, { ...quiet, ...fast, onInfo: (text) => notes.push(text) });
     await tracker.logConfig({ lr: 0.001 });
@@ -194,11 +194,11 @@ describe("a run sent to W&B", () => {
     expect([...server.uploads.keys()]).toEqual([expect.stringMatching(/^media\/table\/samples_4_/)]);
     expect([...server.authorizationHeaders]).toEqual([`Basic ${Buffer.from("api:secret").toString("base64")}`]);
     expect(server.exits).toEqual([0]);
-    expect(notes).toEqual([expect.stringMatching(`^W&B shows the run "brave-sea-1" at ${server.url}/me/cards/runs/`)]);
+    expect(notes).toEqual([expect.stringMatching(`^W&B run "brave-sea-1": ${server.url}/me/cards/runs/`)]);
     expect(await rows()).toHaveLength(4);
   });
 
-  it("is tried again while the server is in trouble", async () => {
+  it("retries while the server fails", async () => {
     server.failureStatuses.push(503, 429, 500);
     const tracker = await openWandbTracker(folder, online, { ...quiet, ...fast });
     await tracker.log(1, { reward: 1 });
@@ -208,10 +208,10 @@ describe("a run sent to W&B", () => {
   });
 
   it.each([
-    [401, "refuses the key in WANDB_API_KEY"],
+    [401, "rejects the key in WANDB_API_KEY"],
     [500, "status 500"],
     [404, "status 404"],
-  ])("is kept, and that said once, when the server answers %i", async (status, reason) => {
+  ])("keeps the run file and warns once when the server responds with %i", async (status, reason) => {
     server.failureStatuses.push(...Array<number>(50).fill(status));
     const warnings: string[] = [];
     const tracker = await openWandbTracker(folder, online, { ...fast, onWarning: (text) => warnings.push(text) });
@@ -224,7 +224,7 @@ describe("a run sent to W&B", () => {
     expect((await rows()).map(({ _step }) => _step)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("is kept when nobody answers, or there is no key", async () => {
+  it("keeps the run file when the server is unreachable or there is no key", async () => {
     await server.close();
     const warnings: string[] = [];
     const options = { ...fast, onWarning: (text: string) => warnings.push(text) };
@@ -234,13 +234,10 @@ describe("a run sent to W&B", () => {
     const keyless = await openWandbTracker(join(folder, "keyless"), { ...online, apiKey: undefined }, options);
     await keyless.log(1, { reward: 1 });
     await keyless.close();
-    expect(warnings).toEqual([
-      expect.stringContaining("does not answer"),
-      expect.stringContaining("set WANDB_API_KEY"),
-    ]);
+    expect(warnings).toEqual([expect.stringContaining("no response"), expect.stringContaining("set WANDB_API_KEY")]);
   });
 
-  it("gets what it lacks when the run is resumed", async () => {
+  it("sends the missing rows of a resumed run", async () => {
     const before = await openWandbTracker(folder, offline, quiet);
     await before.logConfig({ lr: 1 });
     for (let step = 1; step <= 3; step++) await before.log(step, { reward: step, early: step });

@@ -16,24 +16,24 @@ import type { WandbConfig } from "./wandb-config.js";
 import { writeTable } from "./table-file.js";
 
 export interface WandbTrackerOptions extends ResumePoint {
-  /** Is told, once, that the server does not take the run. */
+  /** Receives one warning if the server rejects the run or is unreachable. */
   readonly onWarning: (message: string) => void;
-  /** Is told where the run can be seen, or how it is sent later. */
+  /** Receives the run's URL, or the command that uploads it later. */
   readonly onInfo?: (message: string) => void;
-  /** Milliseconds since 1970. Default: Date.now. */
+  /** Returns milliseconds since 1970. Default Date.now. */
   readonly now?: () => number;
-  /** How many milliseconds rows wait to be sent together. Default: 10,000. */
+  /** Milliseconds to collect rows before a request. Default 10,000. */
   readonly flushIntervalMs?: number;
-  /** Milliseconds to wait before each further try of a request. Default: 1, 2, 4, 8 and 8 seconds. */
+  /** Milliseconds before each retry of a request. Default 1, 2, 4, 8 and 8 seconds. */
   readonly retryDelaysMs?: readonly number[];
 }
 
 /**
- * Keeps a run for W&B. The run file below `folder`/wandb is written in both modes, in the form that `wandb sync` reads;
- * with mode "online" the rows also go to the server, in the background. A server that is away or refuses is said once,
- * and the file goes on. With `resumeFrom` the newest run of the folder continues under its id, and steps after it
- * are taken back; the server gets what it does not have.
- * Throws FILE_WRITE_FAILED, FILE_READ_FAILED, FILE_CORRUPT.
+ * Tracks a run in Weights & Biases. Writes the run file below `folder`/wandb in both modes, in the format of `wandb sync`; in mode
+ * "online" it also sends rows to the server in the background. If the server is unreachable or rejects the run, it warns once and
+ * keeps writing the file. With `resumeFromStep`, it continues the newest run of the folder under its id, removes later steps, and
+ * sends the rows that the server lacks.
+ * @throws FILE_WRITE_FAILED, FILE_READ_FAILED, FILE_CORRUPT
  */
 export async function openWandbTracker(
   folder: string,
@@ -95,7 +95,7 @@ class WandbTracker implements Required<Tracker> {
   }
 
   private writeRow(added: HistoryRow): void {
-    this.writer.row(added);
+    this.writer.writeRow(added);
     this.forward((online) => online.addRow(added));
   }
 
@@ -108,7 +108,7 @@ class WandbTracker implements Required<Tracker> {
     const { mode, apiKey, baseUrl } = this.settings;
     if (mode === "offline") return undefined;
     if (apiKey === undefined) {
-      this.options.onWarning(`W&B needs a key to take a run: set WANDB_API_KEY. ${this.describeSync()}`);
+      this.options.onWarning(`W&B needs an API key: set WANDB_API_KEY. ${this.describeSync()}`);
       return undefined;
     }
     const retryDelaysMs = this.options.retryDelaysMs ?? [1000, 2000, 4000, 8000, 8000];
@@ -121,7 +121,7 @@ class WandbTracker implements Required<Tracker> {
       flushIntervalMs: this.options.flushIntervalMs ?? 10_000,
       onConnect: ({ entity, project, runId, displayName }) => {
         const path = [entity, project, "runs", runId].map(encodeURIComponent).join("/");
-        this.options.onInfo?.(`W&B shows the run "${displayName}" at ${getWebUrl(baseUrl)}/${path}`);
+        this.options.onInfo?.(`W&B run "${displayName}": ${getWebUrl(baseUrl)}/${path}`);
       },
     });
   }
@@ -141,7 +141,7 @@ class WandbTracker implements Required<Tracker> {
   }
 
   private describeSync(): string {
-    return `The run is kept in ${this.runFolder.path}; send it with: wandb sync ${this.runFolder.path}`;
+    return `The run is stored in ${this.runFolder.path}; upload it with: wandb sync ${this.runFolder.path}`;
   }
 }
 
@@ -149,7 +149,7 @@ function getRuntime(row: HistoryRow | undefined): number {
   return Number(row?.cells.find(([key]) => key === "_runtime")?.[1] ?? 0);
 }
 
-/** W&B's own service shows runs elsewhere than where it takes them; a server of one's own does both in one place. */
+/** Returns the address of the web interface: wandb.ai for W&B's service, the same address for a self-hosted server. */
 function getWebUrl(baseUrl: string): string {
   return baseUrl === "https://api.wandb.ai" ? "https://wandb.ai" : baseUrl;
 }

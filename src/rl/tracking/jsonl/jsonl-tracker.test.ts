@@ -22,7 +22,7 @@ async function writeRun(steps: number): Promise<void> {
 }
 
 describe("openJsonlTracker", () => {
-  it("writes a flat record a line and a sample a line", async () => {
+  it("writes one metric record and one completion per line", async () => {
     await writeRun(2);
     expect(await read("metrics.jsonl")).toBe(
       '{"step":1,"reward":0.5,"objective/kl":0.1}\n{"step":2,"reward":1,"objective/kl":0.1}\n',
@@ -33,7 +33,7 @@ describe("openJsonlTracker", () => {
     );
   });
 
-  it("writes each record before the call returns, and numbers that are not finite as null", async () => {
+  it("writes each record before the call returns, with null for NaN and infinite values", async () => {
     const tracker = await openJsonlTracker(join(folder, "deeper"));
     void tracker.log(7, { kl: NaN, loss: -Infinity, step: 3 });
     expect(await read("deeper/metrics.jsonl")).toBe('{"step":7,"kl":null,"loss":null}\n');
@@ -41,7 +41,7 @@ describe("openJsonlTracker", () => {
     expect(() => tracker.log(8, {})).toThrow("is closed");
   });
 
-  it("goes on from a checkpoint as if nothing had come after it", async () => {
+  it("resumes from a checkpoint and discards later lines", async () => {
     await writeRun(9);
     const whole = [await read("metrics.jsonl"), await read("samples.jsonl")];
     await appendFile(join(folder, "metrics.jsonl"), '{"step":10,"rew');
@@ -55,7 +55,7 @@ describe("openJsonlTracker", () => {
     expect((await readdir(folder)).sort()).toEqual(["metrics.jsonl", "samples.jsonl"]);
   });
 
-  it("keeps good lines around broken ones", async () => {
+  it("keeps complete lines around incomplete ones", async () => {
     const lines = [
       '{"step":1,"reward":1}',
       "\u0000\u0000",
@@ -71,20 +71,20 @@ describe("openJsonlTracker", () => {
     await tracker.close();
   });
 
-  it("begins the files that a resumed run lacks", async () => {
+  it("creates files that a resumed run lacks", async () => {
     const tracker = await openJsonlTracker(folder, { resumeFromStep: 5 });
     await tracker.log(6, { reward: 1 });
     await tracker.close();
     expect(await read("metrics.jsonl")).toBe('{"step":6,"reward":1}\n');
   });
 
-  it("does not write over another run", async () => {
+  it("does not overwrite another run", async () => {
     await writeRun(1);
     await expect(openJsonlTracker(folder)).rejects.toMatchObject({ code: "INVALID_STATE" });
     expect(await read("metrics.jsonl")).toContain('"step":1');
   });
 
-  it("says what is wrong with a folder", async () => {
+  it("reports a folder that is a file", async () => {
     await writeFile(join(folder, "file"), "");
     await expect(openJsonlTracker(join(folder, "file"))).rejects.toMatchObject({ code: "FILE_WRITE_FAILED" });
     await mkdir(join(folder, "samples.jsonl"));

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(async () => rm(folder, { recursive: true, force: true }));
 
-it("gives back what was logged, without what is broken", async () => {
+it("reads what was logged and skips incomplete lines", async () => {
   const path = join(folder, "metrics.jsonl");
   const tracker = await openJsonlTracker(folder);
   await tracker.log(1, { reward: 0.1 + 0.2, kl: NaN });
@@ -25,6 +25,6 @@ it("gives back what was logged, without what is broken", async () => {
   await tracker.close();
 });
 
-it("says that there is no such file", async () => {
+it("reports a missing file", async () => {
   await expect(readMetrics(join(folder, "none.jsonl"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
 });

@@ -5,8 +5,8 @@ import { isJsonObject } from "../../../models/files/json-file.js";
 import type { MetricRecord } from "../tracker.js";
 
 /**
- * The records of a metrics.jsonl, "step" among their numbers; null becomes NaN. A broken line, such as the last one of
- * a run that is being written, is passed over. Throws FILE_NOT_FOUND, FILE_READ_FAILED.
+ * Reads the records of a metrics.jsonl, including "step"; null becomes NaN. Skips incomplete lines, such as the last one of a
+ * running run. @throws FILE_NOT_FOUND, FILE_READ_FAILED
  */
 export async function readMetrics(path: string): Promise<MetricRecord[]> {
   const records: MetricRecord[] = [];

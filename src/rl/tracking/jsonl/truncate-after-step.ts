@@ -6,9 +6,9 @@ import { isJsonObject } from "../../../models/files/json-file.js";
 const NEWLINE = 0x0a;
 
 /**
- * Takes from a JSONL file the lines whose "step" is above `lastStep`, and those that are broken: a process that ended
- * while it wrote leaves half a line. The file is replaced as a whole, or not at all when nothing must go.
- * A file that is not there is left so. Throws FILE_READ_FAILED and FILE_WRITE_FAILED.
+ * Removes the lines of a JSONL file whose "step" is above `lastStep`, and incomplete lines, which a killed process may leave.
+ * Replaces the file atomically, and only if a line is removed. Does nothing if the file does not exist.
+ * @throws FILE_READ_FAILED, FILE_WRITE_FAILED
  */
 export async function truncateAfterStep(path: string, lastStep: number): Promise<void> {
   let bytes: Buffer;
@@ -23,7 +23,7 @@ export async function truncateAfterStep(path: string, lastStep: number): Promise
   if (size < bytes.length) await writeFileAtomic(path, Buffer.concat(kept));
 }
 
-/** The lines that end in a newline, each with it. */
+/** Splits a text into its complete lines, including their newlines. */
 function splitLines(bytes: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   let start = 0;

@@ -9,8 +9,8 @@ import { EventSchema } from "./event_pb.js";
 export type EventInit = Omit<MessageInitShape<typeof EventSchema>, "wallTime" | "step" | "$typeName">;
 
 /**
- * A TensorBoard event file: TFRecords (length, its checksum, data, its checksum) of Event messages. Each event is with
- * the system when `write` returns.
+ * A TensorBoard event file: TFRecords (length, its checksum, data, its checksum) of Event messages. `write` returns after the
+ * operating system has accepted the event.
  */
 export class EventFile {
   private constructor(
@@ -19,8 +19,8 @@ export class EventFile {
   ) {}
 
   /**
-   * Begins a file in `folder` beside those that are there: TensorBoard reads all of them, in the order of their
-   * names, as one run. `now` gives milliseconds since 1970. Throws FILE_WRITE_FAILED.
+   * Creates a new file in `folder`; TensorBoard reads all event files there, in the order of their names, as one run.
+   * `now` returns milliseconds since 1970. @throws FILE_WRITE_FAILED
    */
   static create(folder: string, now: () => number): EventFile {
     const seconds = Math.floor(now() / 1000).toFixed(0);
@@ -44,7 +44,7 @@ export class EventFile {
   }
 }
 
-/** One TFRecord. */
+/** Encodes a TFRecord. */
 function frameRecord(data: Uint8Array): Uint8Array {
   const record = new Uint8Array(data.length + 16);
   const view = new DataView(record.buffer);
@@ -55,7 +55,7 @@ function frameRecord(data: Uint8Array): Uint8Array {
   return record;
 }
 
-/** The first of STEM.0, STEM.1, ... that is not there: a process may open several files in one second. */
+/** Creates the first free name of STEM.0, STEM.1, ...; a process may open several files within one second. */
 function findFreeName(stem: string): string {
   let number = 0;
   while (existsSync(`${stem}.${number}`)) number++;

@@ -9,12 +9,12 @@ type SummaryInit = MessageInitShape<typeof SummarySchema>;
 
 const utf8 = new TextEncoder();
 
-/** A scalar for each number; TensorBoard groups names by what stands before the first slash. */
+/** Creates a scalar per number; TensorBoard groups names by the part before the first slash. */
 export function createScalarSummary(record: MetricRecord): SummaryInit {
   return { value: Object.entries(record).map(([tag, simpleValue]) => ({ tag, simpleValue })) };
 }
 
-/** Completions as a table of texts, a row each. */
+/** Creates a text table with one row per completion. */
 export function createCompletionTable(tag: string, rows: readonly CompletionRow[]): SummaryInit {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const cells = rows.flatMap((row) => columns.map((column) => formatCell(row[column])));
@@ -25,7 +25,7 @@ export function createCompletionTable(tag: string, rows: readonly CompletionRow[
   );
 }
 
-/** A text, shown as Markdown. */
+/** Creates a text, which TensorBoard renders as Markdown. */
 export function createTextSummary(tag: string, markdown: string): SummaryInit {
   return createTextTensor(tag, [], [markdown]);
 }
@@ -46,7 +46,7 @@ function createTextTensor(tag: string, shape: readonly number[], strings: readon
   };
 }
 
-/** A text as it is, line breaks and angle brackets included, needs a fence longer than any within it. */
+/** Quotes a text verbatim: its code fence is longer than any fence inside it. */
 export function fenceCode(content: string, language = ""): string {
   const longestFence = Math.max(2, ...[...content.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longestFence + 1);
@@ -58,7 +58,7 @@ function formatCell(value: CompletionRow[string]): string {
   return typeof value === "string" ? fenceCode(value) : String(value);
 }
 
-/** A run's settings for the tab HPARAMS: one flat list, inner names joined by dots. */
+/** Creates the HPARAMS entry of a run's settings: a flat list, nested names joined by dots. */
 export function createSessionStart(settings: JsonObject, seconds: number): SummaryInit {
   const hparams = Object.fromEntries(flattenSettings(settings, ""));
   return createHparamsSummary("_hparams_/session_start_info", {
@@ -77,7 +77,7 @@ function createHparamsSummary(tag: string, data: MessageInitShape<typeof HParams
     value: [
       {
         tag,
-        // What counts is the metadata; the value is an empty list, as TensorBoard itself writes it.
+        // The plugin reads only the metadata; TensorBoard also writes an empty list as the value.
         tensor: { dtype: DataType.DT_FLOAT, tensorShape: { dim: [{ size: 0n }] } },
         metadata: { pluginData: { pluginName: "hparams", content }, dataClass: DataClass.TENSOR },
       },
@@ -94,7 +94,7 @@ function flattenSettings(settings: JsonObject, prefix: string): [string, JsonPro
   });
 }
 
-/** The plugin knows numbers, texts and booleans; a list is shown as its JSON. */
+/** Converts a value to a type of the plugin (number, string, boolean); lists become JSON. */
 function toProtoValue(value: Exclude<JsonValue, null | JsonObject>): JsonProto {
   if (typeof value === "number") return create(ValueSchema, { kind: { case: "numberValue", value } });
   if (typeof value === "boolean") return create(ValueSchema, { kind: { case: "boolValue", value } });

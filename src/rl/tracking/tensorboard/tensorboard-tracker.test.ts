@@ -33,7 +33,7 @@ async function eventsOf(path: string): Promise<Event[]> {
 }
 
 describe("openTensorBoardTracker", () => {
-  it("writes the bytes that TensorBoard's own messages and writer give for the same run", async () => {
+  it("writes the same bytes as TensorBoard's writer", async () => {
     const tracker = openTensorBoardTracker(folder, { now });
     await tracker.logConfig({ lr: 0.001 });
     await tracker.log(1, { reward: 0.5, "objective/kl": 0 });
@@ -46,7 +46,7 @@ describe("openTensorBoardTracker", () => {
     expect(name).toMatch(/^events\.out\.tfevents\.1700000000\./);
   });
 
-  it("keeps a number that is not finite", async () => {
+  it("writes NaN and infinite values", async () => {
     const tracker = openTensorBoardTracker(folder, { now });
     await tracker.log(1, { kl: NaN, loss: Infinity });
     const [, { summary }] = await eventsOf(folder);
@@ -54,7 +54,7 @@ describe("openTensorBoardTracker", () => {
     await tracker.close();
   });
 
-  it("goes on in a file of its own, which takes back the steps after the checkpoint", async () => {
+  it("resumes in a new file that discards the steps after the checkpoint", async () => {
     const first = openTensorBoardTracker(folder, { now });
     for (let step = 1; step <= 4; step++) await first.log(step, { reward: step });
     await first.close();
@@ -71,7 +71,7 @@ describe("openTensorBoardTracker", () => {
     await second.close();
   });
 
-  it("fences a text that has fences itself, and gives rows all their columns", async () => {
+  it("quotes completions that contain code fences and writes every column", async () => {
     const tracker = openTensorBoardTracker(folder, { now });
     await tracker.logCompletions(1, [
       { prompt: "a\nb", completion: "```js\n1\n```", reward: 1 },
@@ -88,7 +88,7 @@ describe("openTensorBoardTracker", () => {
     await tracker.close();
   });
 
-  it("lists the settings flat", async () => {
+  it("flattens nested settings", async () => {
     const tracker = openTensorBoardTracker(folder, { now });
     await tracker.logConfig({ ppo: { lr: 1e-3, whiten: true, none: null }, model: "tiny", layers: [1, 2] });
     await tracker.close("failed");

@@ -12,14 +12,14 @@ import {
 } from "./summaries.js";
 
 export interface TensorBoardOptions extends ResumePoint {
-  /** Milliseconds since 1970; the time of events. Default: Date.now. */
+  /** Returns the time of events in milliseconds since 1970. Default Date.now. */
   readonly now?: () => number;
 }
 
 /**
- * Writes a run for `tensorboard --logdir FOLDER`: numbers under SCALARS, completions and the settings under TEXT, the
- * settings as a row of HPARAMS. With `resumeFrom`, a new file tells TensorBoard to forget what older files hold of later steps.
- * Throws FILE_WRITE_FAILED.
+ * Writes a run for `tensorboard --logdir FOLDER`: metrics under SCALARS, completions and settings under TEXT, and settings as a
+ * row of HPARAMS. With `resumeFromStep`, a new file makes TensorBoard discard later steps of older files.
+ * @throws FILE_WRITE_FAILED
  */
 export function openTensorBoardTracker(folder: string, options: TensorBoardOptions = {}): Required<Tracker> {
   return new TensorBoardTracker(folder, options);
