@@ -9,8 +9,10 @@ import {
   mul,
   neg,
   pick,
+  reduceMax,
   reduceSum,
   dim,
+  stopGradient,
   tanh,
   tokenLogProbs,
   where,
@@ -27,6 +29,8 @@ export interface PolicyNodes {
   readonly selected: Dim;
   /** Log-probability of each chosen token given the tokens before it: [selected]. */
   readonly logProbs: Node;
+  /** Largest log-probability in the distribution that each selected token came from: [selected], without a gradient. */
+  readonly maxLogProbs: Node;
   /** Entropy in nats of the distribution that each chosen token came from: [selected]; undefined unless asked for. */
   readonly entropy: Node | undefined;
   /** Final hidden state that predicts each chosen token: [selected, width]. */
@@ -106,6 +110,7 @@ export function policyNodes(
     hidden,
     values,
     logProbs: pick(allLogProbs, targets),
+    maxLogProbs: stopGradient(reduceMax(allLogProbs, [1])),
     entropy: entropy === "none" ? undefined : neg(reduceSum(mul(exp(allLogProbs), allLogProbs), [1])),
   };
 }

@@ -41,6 +41,8 @@ export interface LossResult {
 
 export interface GraphOptions {
   readonly entropy?: EntropyMode;
+  /** Whether a scoring graph also returns the largest log-probability of each distribution. */
+  readonly withMaxLogProbs?: boolean;
   /** Batches come with shared prefixes; without, the graph is shorter. */
   readonly withPrefix?: boolean;
   /** Batches come with tokens that were chosen among some (`SelectedToken.among`); without, the graph is shorter. */
@@ -112,7 +114,9 @@ function getTokenAt(groups: readonly PrefixGroup[], { group, row, index }: Selec
 /** What a batch's chosen tokens score, in their order. */
 export interface TokenScores {
   readonly logProbs: Float32Array;
-  /** Where it was asked for. */
+  /** Largest log-probability in each token's distribution; undefined unless requested. */
+  readonly maxLogProbs: Float32Array | undefined;
+  /** Undefined unless requested. */
   readonly entropy: Float32Array | undefined;
   /** Where the model has a value head. */
   readonly values: Float32Array | undefined;
@@ -128,7 +132,14 @@ export class ScoringGraph {
 
   static async create(
     model: CausalLM,
-    { entropy = "none", withPrefix = true, withAllowedTokens = false, adapterMode, profile }: GraphOptions = {},
+    {
+      entropy = "none",
+      withMaxLogProbs = false,
+      withPrefix = true,
+      withAllowedTokens = false,
+      adapterMode,
+      profile,
+    }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
     const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
@@ -140,6 +151,7 @@ export class ScoringGraph {
     });
     const graph = compile({
       logProbs: policy.logProbs,
+      ...(withMaxLogProbs ? { maxLogProbs: policy.maxLogProbs } : {}),
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
       ...(policy.values === undefined ? {} : { values: policy.values }),
     });
@@ -152,11 +164,11 @@ export class ScoringGraph {
   /** One entry for each selected token; `adapter: false` gives the reference policy's. */
   async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<TokenScores> {
     const { graph } = this.session;
-    const { logProbs, entropy, values } = await this.session.run({
+    const { logProbs, maxLogProbs, entropy, values } = await this.session.run({
       ...batchFeeds(this.model, batch, this.features),
       ...this.model.getParameterViews(graph, { adapter }),
     });
-    return { logProbs: logProbs.data, entropy: entropy?.data, values: values?.data };
+    return { logProbs: logProbs.data, maxLogProbs: maxLogProbs?.data, entropy: entropy?.data, values: values?.data };
   }
 
   async release(): Promise<void> {

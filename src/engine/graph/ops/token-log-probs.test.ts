@@ -40,7 +40,7 @@ function expectedRow(
       inverseTemperature: inverseTemperature.data[0],
       softcap: SOFTCAP,
     });
-    return { logProb: logProbs[target], entropy: referenceEntropy(logProbs) };
+    return { logProb: logProbs[target], maxLogProb: Math.max(...logProbs), entropy: referenceEntropy(logProbs) };
   };
   const vector = hidden.data.slice(row * WIDTH, (row + 1) * WIDTH);
   const loss = (moved: readonly number[]) => weights[0] * at(moved).logProb + weights[1] * at(moved).entropy;
@@ -68,7 +68,7 @@ describe("tokenLogProbs", () => {
     const loss = add(weighted("logProbWeights", result.logProbs), weighted("entropyWeights", result.entropy!));
     const [slopes] = gradient(loss, [hidden]);
     const session = await runtime.createSession(
-      compile({ logProbs: result.logProbs, entropy: result.entropy!, slopes }),
+      compile({ logProbs: result.logProbs, maxLogProbs: result.maxLogProbs, entropy: result.entropy!, slopes }),
     );
 
     for (const count of [0, 1, 255, 256, 257, 511, 512, 513, 770]) {
@@ -92,6 +92,7 @@ describe("tokenLogProbs", () => {
       );
       const perRow = (data: number[]): PlainArray => ({ shape: [count], data });
       expect(findDifferences(results.logProbs, perRow(expected.map(({ logProb }) => logProb)))).toEqual([]);
+      expect(findDifferences(results.maxLogProbs, perRow(expected.map(({ maxLogProb }) => maxLogProb)))).toEqual([]);
       expect(findDifferences(results.entropy, perRow(expected.map(({ entropy }) => entropy)))).toEqual([]);
       const wanted = { shape: [count, WIDTH], data: expected.flatMap((row) => row.slopes) };
       expect(findDifferences(results.slopes, wanted)).toEqual([]);

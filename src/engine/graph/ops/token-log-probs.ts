@@ -25,7 +25,8 @@ const CHUNK_ROWS = 256;
  * Log-probabilities of chosen tokens under softmax(inverseTemperature * head(hidden)), without ever holding all logits:
  * inputs hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias [vocabulary]?,
  * sets [sets, vocabulary]? (true for the tokens that are in a set) and setOf [rows]? (the set that the row is a softmax over).
- * Outputs: logProbs [rows], d logProb / d hidden [rows, width], and as asked entropy [rows] and d entropy / d hidden.
+ * Outputs: logProbs [rows], d logProb / d hidden [rows, width], the largest log-probability of each row [rows], and as asked
+ * entropy [rows] and d entropy / d hidden.
  * The forward pass computes the gradients' directions, so the backward pass only scales them by row.
  */
 export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
@@ -51,7 +52,7 @@ export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
     const perRow = { dtype: hidden.dtype, shape: [hidden.shape[0]] };
     const direction = { dtype: hidden.dtype, shape: hidden.shape };
     const extra = { none: [], value: [perRow], gradient: [perRow, direction] }[entropy];
-    return [perRow, direction, ...extra];
+    return [perRow, direction, perRow, ...extra];
   },
   gradient: ({ node, inputs: [hidden], attributes: { entropy }, upstreams }) => {
     const scaleByRow = (index: number, direction: number) => {
@@ -59,7 +60,7 @@ export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
       return upstream && mul(reshape(upstream, [hidden.shape[0], 1]), output(node, direction));
     };
     const logProbsGradient = scaleByRow(0, 1);
-    const entropyGradient = entropy === "gradient" ? scaleByRow(2, 3) : undefined;
+    const entropyGradient = entropy === "gradient" ? scaleByRow(3, 4) : undefined;
     return [
       logProbsGradient && entropyGradient
         ? add(logProbsGradient, entropyGradient)
@@ -169,6 +170,7 @@ function buildChunkBody(
     return e.emit("Mul", [e.emit("MatMul", [uncapped, head]), inverseTemperature]);
   };
   const targetLogProbs = () => e.emit("Squeeze", [atTarget(logProbs), last]);
+  const maxLogProbs = () => e.emit("ReduceMax", [logProbs, e.ints([1])], { attributes: { keepdims: 0 } });
   const logProbDirection = () => {
     const row = e.emit("Gather", [head, targets], { attributes: { axis: 0 } });
     const targetRow = tanhLogits === undefined ? row : e.emit("Mul", [row, atTarget(capDerivative(tanhLogits))]);
@@ -187,6 +189,7 @@ function buildChunkBody(
   const outputs = [
     { value: targetLogProbs, shape: [size] },
     { value: logProbDirection, shape: [size, width] },
+    { value: maxLogProbs, shape: [size] },
     { value: entropy, shape: [size] },
     { value: entropyDirection, shape: [size, width] },
   ];
@@ -244,7 +247,10 @@ export interface LmHeadInputs {
   readonly entropy?: LmHeadAttributes["entropy"];
 }
 
-/** Log-probability of each row's target, and the entropy [rows] where asked for; nothing of size [rows, vocabulary] is kept. */
+/**
+ * Log-probability of each row's target, the row's largest log-probability (without a gradient), and the entropy where asked for, each
+ * [rows]; nothing of size [rows, vocabulary] is kept.
+ */
 export function tokenLogProbs({
   hidden,
   head,
@@ -256,6 +262,7 @@ export function tokenLogProbs({
   entropy = "none",
 }: LmHeadInputs): {
   logProbs: Node;
+  maxLogProbs: Node;
   entropy: Node | undefined;
 } {
   const others = [
@@ -264,5 +271,9 @@ export function tokenLogProbs({
   ];
   const attributes = { softcap, hasBias: bias !== undefined, hasSets: allowedTokens !== undefined, entropy };
   const node = apply(tokenLogProbsOperation, [hidden, head, targets, inverseTemperature, ...others], attributes);
-  return { logProbs: node, entropy: entropy === "none" ? undefined : output(node, 2) };
+  return {
+    logProbs: node,
+    maxLogProbs: output(node, 2),
+    entropy: entropy === "none" ? undefined : output(node, 3),
+  };
 }

@@ -1,20 +1,18 @@
-import { add, cast, input, less, mul, neg, reduceSum } from "../../../engine/graph/index.js";
+import { add, cast, input, lessEqual, mul, neg, reduceSum } from "../../../engine/graph/index.js";
 import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
 import type { LossResult } from "../../../models/graphs/training-graph.js";
 
-/** A token with a higher log-probability has more than half of the probability: it is surely the model's first choice. */
-export const CONFIDENT_LOG_PROB = Math.log(0.5);
-
 /**
- * Cross-entropy as a loss to minimise: -sum(weights * logProbs) over the learnt tokens [selected]. With weights of 1 / n,
- * n the learnt tokens of an update, it is their mean in nats, and parts of an update add up.
+ * Returns the cross-entropy -sum(weights * logProbs) over the loss tokens [selected]. With weights of 1 / n, n the loss tokens of
+ * an update, it is their mean in nats, and the losses of micro-batches add up. The statistic `correct` counts the tokens that
+ * are the argmax of their distribution, as TRL's `mean_token_accuracy` does.
  */
-export function crossEntropyLoss({ logProbs, selected, values }: PolicyNodes): LossResult {
+export function crossEntropyLoss({ logProbs, maxLogProbs, selected, values }: PolicyNodes): LossResult {
   const weights = input("weights", "float32", [selected]);
   const loss = neg(reduceSum(mul(weights, logProbs)));
   return {
-    // Every trained parameter must have a gradient; a value head's is 0, and it stays as it is.
+    // Every trainable parameter needs a gradient; a value head's is 0.
     loss: values === undefined ? loss : add(loss, mul(0, reduceSum(values))),
-    statistics: { confident: reduceSum(cast(less(CONFIDENT_LOG_PROB, logProbs), "float32")) },
+    statistics: { correct: reduceSum(cast(lessEqual(maxLogProbs, logProbs), "float32")) },
   };
 }

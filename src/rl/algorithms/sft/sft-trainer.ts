@@ -9,7 +9,7 @@ import { BatchSchedule } from "./batch-schedule.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
 import { encodeDataset, type EncodedDataset } from "../../data/encode-dataset.js";
 import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "../../data/sft-example.js";
-import { CONFIDENT_LOG_PROB, crossEntropyLoss } from "./loss.js";
+import { crossEntropyLoss } from "./loss.js";
 import { packExamples, type MicroBatch } from "./pack-examples.js";
 
 /** What an update did, by names that the field knows. */
@@ -20,7 +20,7 @@ export interface SftMetrics {
   readonly epoch?: number;
   /** Mean cross-entropy of the learnt tokens in nats, before the update. */
   readonly loss: number;
-  /** Share of the learnt tokens that had more than half of the probability: greedy decoding gets at least these right. */
+  /** Share of the loss tokens that are the argmax of their distribution. */
   readonly token_accuracy: number;
   /** Norm of the gradient before clipping. */
   readonly grad_norm: number;
@@ -142,11 +142,11 @@ export class SftTrainer {
     let correct = 0;
     let count = 0;
     for (const microBatch of this.toMicroBatches(encoded)) {
-      const { logProbs } = await (await this.scorer(microBatch.withPrefix)).run(microBatch);
-      for (const logProb of logProbs) {
+      const { logProbs, maxLogProbs } = await (await this.scorer(microBatch.withPrefix)).run(microBatch);
+      logProbs.forEach((logProb, i) => {
         sum -= logProb;
-        if (logProb > CONFIDENT_LOG_PROB) correct++;
-      }
+        if (logProb >= maxLogProbs![i]) correct++;
+      });
       count += logProbs.length;
     }
     return { eval_loss: sum / count, eval_token_accuracy: correct / count };
@@ -182,7 +182,7 @@ export class SftTrainer {
       const graph = await this.graph(microBatch.withPrefix);
       const outputs = await graph.run(microBatch, { weights }, { accumulate, random });
       loss += outputs.loss.data[0];
-      correct += outputs.confident.data[0];
+      correct += outputs.correct.data[0];
       accumulate = true;
     }
     const { gradNorm, learningRate, skipped } = await this.optimizer.update({
@@ -226,7 +226,9 @@ export class SftTrainer {
   }
 
   private async scorer(withPrefix: boolean): Promise<ScoringGraph> {
-    return getOrCreate(this.scorers, withPrefix, async () => ScoringGraph.create(this.model.causalLM, { withPrefix }));
+    return getOrCreate(this.scorers, withPrefix, async () =>
+      ScoringGraph.create(this.model.causalLM, { withPrefix, withMaxLogProbs: true }),
+    );
   }
 
   private countSkippedUpdates(skipped: boolean): void {

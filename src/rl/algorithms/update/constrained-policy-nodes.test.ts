@@ -14,12 +14,13 @@ const selected = dim("selected");
 const policy: PolicyNodes & { entropy: Node; values: Node } = {
   selected,
   logProbs: input("logProbs", "float32", [selected]),
+  maxLogProbs: input("maxLogProbs", "float32", [selected]),
   entropy: input("entropy", "float32", [selected]),
   values: input("values", "float32", [selected]),
   hidden: input("hidden", "float32", [selected, 2]),
 };
 
-/** Three tokens (the second was chosen), a free token, two actions of two tokens and of one (the first was chosen). */
+/** Three tokens (the second is chosen), an unconstrained token, and two actions of two tokens and one (the first is chosen). */
 const alternatives: Alternative[][] = [
   [0, 1, 2].map((token) => ({ tokens: [token], weight: 1 })),
   [{ tokens: [3], weight: 1 }],
@@ -31,15 +32,17 @@ const alternatives: Alternative[][] = [
 const chosen = [1, 0, 0];
 const isUnconstrained = [false, true, false];
 const logProbs = [-1, -2, -0.5, -1.5, -3, -1, -2.5];
+const maxLogProbs = [0, 0, 0, -0.3, 0, 0, 0];
 const entropy = [9, 9, 9, 0.7, 9, 9, 9];
 const values = [10, 11, 12, 13, 14, 15, 16];
 
-/** The same by plain arithmetic. */
+/** Reference values in plain arithmetic. */
 const expected = alternatives.map((all, i) => {
   const scores = all.map(({ tokens, weight }) => weight * tokens.reduce((sum, token) => sum + logProbs[token], 0));
   const mass = scores.reduce((sum, score) => sum + Math.exp(score), 0);
   const shares = scores.map((score) => Math.exp(score) / mass);
   return {
+    maxLogProb: isUnconstrained[i] ? maxLogProbs[all[0].tokens[0]] : Math.log(Math.max(...shares)),
     logProb: isUnconstrained[i] ? scores[0] : Math.log(shares[chosen[i]]),
     entropy: isUnconstrained[i]
       ? entropy[all[0].tokens[0]]
@@ -48,7 +51,7 @@ const expected = alternatives.map((all, i) => {
   };
 });
 
-/** A slope by each alternative's score as slopes by the log-probabilities of its tokens. */
+/** Converts derivatives with respect to alternatives' scores into derivatives with respect to their tokens' log-probabilities. */
 function byTokens(slopes: readonly (readonly number[])[]): number[] {
   return alternatives.flatMap((all, i) =>
     all.flatMap(({ tokens, weight }, j) => tokens.map(() => weight * slopes[i][j])),
@@ -62,6 +65,7 @@ async function evaluate(weights: { logProb: readonly number[]; entropy: readonly
     loss: add(weigh(decided.logProbs, "logProbWeights"), weigh(decided.entropy!, "entropyWeights")),
     statistics: {
       logProbs: decided.logProbs,
+      maxLogProbs: decided.maxLogProbs,
       entropy: decided.entropy!,
       values: decided.values!,
       hidden: decided.hidden,
@@ -76,6 +80,7 @@ async function evaluate(weights: { logProb: readonly number[]; entropy: readonly
       logProbWeights: float32(weights.logProb),
       entropyWeights: float32(weights.entropy),
       logProbs: float32(logProbs),
+      maxLogProbs: float32(maxLogProbs),
       entropy: float32(entropy),
       values: float32(values),
       hidden: tensor(
@@ -87,22 +92,23 @@ async function evaluate(weights: { logProb: readonly number[]; entropy: readonly
   );
 }
 
-describe("decisionNodes", () => {
-  it("gives each decision its log-probability and entropy among its alternatives", async () => {
+describe("constrainedPolicyNodes", () => {
+  it("computes each decision's log-probability and entropy among its alternatives", async () => {
     const { statistics } = await evaluate({ logProb: [1, 1, 1], entropy: [1, 1, 1] });
-    expected.forEach(({ logProb, entropy: own }, i) => {
+    expected.forEach(({ logProb, maxLogProb, entropy: own }, i) => {
+      expect(statistics.maxLogProbs[i]).toBeCloseTo(maxLogProb, 5);
       expect(statistics.logProbs[i]).toBeCloseTo(logProb, 5);
       expect(statistics.entropy[i]).toBeCloseTo(own, 5);
     });
   });
 
-  it("reads values and hidden states once for each decision", async () => {
+  it("reads values and hidden states once per decision", async () => {
     const { statistics } = await evaluate({ logProb: [1, 1, 1], entropy: [1, 1, 1] });
     expect([...statistics.values]).toEqual([10, 13, 14]);
     expect([...statistics.hidden]).toEqual([0, 1, 6, 7, 8, 9]);
   });
 
-  it("raises the chosen alternative at the expense of the others, and a free token alone", async () => {
+  it("raises the chosen alternative relative to the others, and an unconstrained token on its own", async () => {
     const weights = [1, 2, 3];
     const { gradients } = await evaluate({ logProb: weights, entropy: [0, 0, 0] });
     // d log p(chosen) / d log p(i) = 1{i chosen} - p(i)
@@ -112,7 +118,7 @@ describe("decisionNodes", () => {
     byTokens(slopes).forEach((slope, i) => expect(gradients.logProbs[i]).toBeCloseTo(slope, 5));
   });
 
-  it("raises the entropy of a choice by levelling it", async () => {
+  it("raises the entropy of a choice by flattening its distribution", async () => {
     const { gradients } = await evaluate({ logProb: [0, 0, 0], entropy: [1, 0, 2] });
     // d H / d log p(i) = -p(i) (log p(i) + H)
     const slopes = expected.map(({ shares, entropy: own }, i) =>

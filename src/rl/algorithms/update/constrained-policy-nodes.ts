@@ -8,6 +8,7 @@ import {
   mulDims,
   neg,
   pick,
+  reduceMax,
   reduceSum,
   reshape,
   sub,
@@ -39,6 +40,10 @@ export function constrainedPolicyNodes(policy: PolicyNodes): PolicyNodes {
   return {
     selected: decisions,
     logProbs: add(mul(isConstrained, pick(choiceLogProbs, chosen)), mul(isUnconstrained, pick(scores, chosen))),
+    maxLogProbs: add(
+      mul(isConstrained, reduceMax(choiceLogProbs, [1])),
+      mul(isUnconstrained, gatherRows(policy.maxLogProbs, first)),
+    ),
     entropy:
       policy.entropy && add(mul(isConstrained, choiceEntropy), mul(isUnconstrained, gatherRows(policy.entropy, first))),
     hidden: gatherRows(policy.hidden, first),
