@@ -48,7 +48,7 @@ export class EnvWorker {
       this.pending.set(callId, { resolve, reject, timer });
       this.worker.ref();
       try {
-        this.worker.postMessage({ number: callId, call });
+        this.worker.postMessage({ id: callId, call });
       } catch (error) {
         this.handleResponse({
           id: callId,

@@ -75,7 +75,7 @@ parentPort?.on("message", (request: EnvWorkerRequest) => {
     } catch (error) {
       // An observation or info with functions in it cannot be sent.
       const text = `what ${request.call.method}() gave cannot be sent between threads: ${String(error)}`;
-      parentPort?.postMessage({ number: message.id, error: { code: "ENV_INVALID", message: text } });
+      parentPort?.postMessage({ id: message.id, error: { code: "ENV_INVALID", message: text } });
     }
   });
 });
