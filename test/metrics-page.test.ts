@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Where trainers and what they call name their metrics. */
-const FOLDERS = ["rl", "app"];
+const FOLDERS = ["rl", "app/runs"];
 const GROUPS = "rollout|completions|objective|ppo|policy|clip_ratio|vespo|time|sft|replay|extraction|rewards|eval";
 
 async function findMetricNames(folder: string): Promise<string[]> {

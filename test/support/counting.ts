@@ -56,12 +56,12 @@ export class CountingEnv extends Env<number, number> {
   protected override saveState(): JsonValue {
     if (this.options.isSaved === false) return super.saveState();
     const { steps, current, length } = this;
-    return { steps, shown: current, length };
+    return { steps, current, length };
   }
 
   protected override loadState(state: JsonValue): void {
     const { steps, current, length } = state as { steps: number; current: number; length: number };
-    Object.assign(this, { steps, shown: current, length });
+    Object.assign(this, { steps, current, length });
   }
 
   private nextObservation(): number {

@@ -87,8 +87,8 @@ describe("successive halving", () => {
     expect(whole.told).toEqual([]);
     const { trials } = await readJson(path("whole/results.json"));
     const runs = (
-      trials as unknown as { trial: number; runs: { measures: { rung: number; turns: number }[] }[] }[]
-    ).map(({ trial, runs: [{ measures }] }) => [trial, measures.map(({ turns }) => turns)]);
+      trials as unknown as { trial: number; runs: { rungResults: { rung: number; turns: number }[] }[] }[]
+    ).map(({ trial, runs: [{ rungResults }] }) => [trial, rungResults.map(({ turns }) => turns)]);
     const others = [1, 2, 3].filter((trial) => trial !== best);
     expect(runs[0]).toEqual([best, [24, 72]]);
     expect(runs.slice(1)).toEqual(expect.arrayContaining(others.map((trial) => [trial, [24]])));

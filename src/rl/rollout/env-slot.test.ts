@@ -56,7 +56,7 @@ describe("turns", () => {
     const [rest] = (await collector.collectTurns(2)).trajectories;
     expect(cut.bootstrapPrompt).toEqual(rest.turns[0].prompt);
     const [end] = (await collector.collectTurns(1)).trajectories;
-    expect(end).toMatchObject({ end: "terminated", nextPrompt: undefined });
+    expect(end).toMatchObject({ end: "terminated", bootstrapPrompt: undefined });
   });
 
   it("have the environment's rewards, and episodes their sum", async () => {
@@ -105,8 +105,8 @@ describe("turns", () => {
 describe("episodes", () => {
   it("are played once for each task, whoever is free, and given in the tasks' order", async () => {
     const tasks = [5, 2, 9, 1, 7].map((seed, i) => ({ seed, group: i % 2 }));
-    const lengthOf = (seed: number) => 1 + (seed % 4);
-    const { trajectories, finishedEpisodes } = await new RolloutCollector(createSlots(2, { lengthOf })).collectEpisodes(
+    const lengthForSeed = (seed: number) => 1 + (seed % 4);
+    const { trajectories, finishedEpisodes } = await new RolloutCollector(createSlots(2, { lengthForSeed })).collectEpisodes(
       tasks,
     );
     expect(finishedEpisodes.map(({ turns }) => turns)).toEqual(tasks.map(({ seed }) => 1 + (seed % 4)));

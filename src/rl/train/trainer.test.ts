@@ -239,7 +239,7 @@ describe("Trainer", () => {
     const setup = await setUp({ turns: 36 });
     const tracker = {
       log: () => {},
-      samples: (step: number, rows: readonly CompletionRow[]) => void samples.push([step, rows]),
+      logCompletions: (step: number, rows: readonly CompletionRow[]) => void samples.push([step, rows]),
     };
     await run(setup, { onProgress: (event) => events.push(event), tracker, sampleEvery: 2 });
     expect(events.map(({ state }) => state.turns)).toEqual([4, 8, 12, 12, 16, 20, 24, 24, 28, 32, 36, 36]);
