@@ -106,9 +106,9 @@ describe("episodes", () => {
   it("are played once for each task, whoever is free, and given in the tasks' order", async () => {
     const tasks = [5, 2, 9, 1, 7].map((seed, i) => ({ seed, group: i % 2 }));
     const lengthForSeed = (seed: number) => 1 + (seed % 4);
-    const { trajectories, finishedEpisodes } = await new RolloutCollector(createSlots(2, { lengthForSeed })).collectEpisodes(
-      tasks,
-    );
+    const { trajectories, finishedEpisodes } = await new RolloutCollector(
+      createSlots(2, { lengthForSeed }),
+    ).collectEpisodes(tasks);
     expect(finishedEpisodes.map(({ turns }) => turns)).toEqual(tasks.map(({ seed }) => 1 + (seed % 4)));
     expect(trajectories.map(({ group }) => group)).toEqual([0, 1, 0, 1, 0]);
     expect(trajectories.map(({ turns }) => turns.length)).toEqual(finishedEpisodes.map(({ turns }) => turns));
