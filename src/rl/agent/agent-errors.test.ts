@@ -75,7 +75,7 @@ describe("options", () => {
     [{ rloo: { batchSize: 9, numGenerations: 4 } }, /RLOO's batchSize is 9, which groups of 4/],
     [{ reinforce: { numGeneration: 4 } }, /Did you mean numGenerations\?/],
     [{ ppo: { batchSize: 0 } }, /batchSize must be a whole number/],
-    [{ ppo: {}, grpo: {} }, /there are options for ppo and grpo/],
+    [{ ppo: {}, grpo: {} }, /options for ppo and grpo were given/],
   ])("refuses %j", (options, message) => {
     expect(() => new ScriptedAgent(model, undefined, options as never)).toThrow(message);
   });

@@ -279,13 +279,15 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** The algorithm at work; its graphs are built at the first call. */
   async getLearner(): Promise<Learner> {
-    const { ppo, grpo, rloo, reinforce, maxTokens } = this.options;
+    const { algorithm, ppo, grpo, rloo, reinforce, maxTokens } = this.options;
     this.learning ??= createLearner(this.model.causalLM, {
+      algorithm,
       ppo,
-      grpo: grpo && { maxCompletionLength: this.settings.completion.maxNewTokens, ...grpo },
+      grpo,
       rloo,
       reinforce,
       maxTokens,
+      maxCompletionLength: this.settings.completion.maxNewTokens,
       temperature: this.settings.completion.sampling.temperature,
       isTruncatedSampling: isTruncated(this.settings.completion.sampling),
       random: new RandomStream(this.options.seed ?? 0, [1]),

@@ -1,8 +1,9 @@
 import { invalidArgument } from "../../core/settings.js";
-import { algorithms, checkOneAlgorithm, type AlgorithmName } from "../algorithms/algorithms.js";
+import { selectAlgorithm } from "../algorithms/algorithms.js";
 import { suggestNames } from "../../core/suggest.js";
 import { checkNumber, type NumberRule } from "../../core/check-number.js";
 import { ACTION_SCORINGS, type InvalidActionPolicy } from "../rollout/rollout-settings.js";
+import type { ConfiguredAlgorithm } from "../algorithms/define-algorithm.js";
 import type { AgentOptions } from "./agent-options.js";
 import { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 
@@ -17,10 +18,6 @@ const validateNumber = (rule: Omit<NumberRule, "description">) => (value: unknow
 
 const validateInteger = (min: number) => validateNumber({ integer: true, min });
 
-/** An algorithm's options are decided when its learner is made; what cannot be is said at once. */
-const validateAlgorithm = (algorithm: AlgorithmName) => (value: unknown) =>
-  void algorithms[algorithm].resolve(value as never);
-
 const optionValidators: Validators<AgentOptions> = {
   generation: checkedOnUse,
   evalTemperature: validateNumber({ min: 0 }),
@@ -34,10 +31,14 @@ const optionValidators: Validators<AgentOptions> = {
   invalidReply: (value) =>
     checkOptions("option of invalidReply", value as object, invalidActionValidators, "invalidReply."),
   shareSparseRewards: validateOneOf(true, false),
-  ppo: validateAlgorithm("ppo"),
-  grpo: validateAlgorithm("grpo"),
-  rloo: validateAlgorithm("rloo"),
-  reinforce: validateAlgorithm("reinforce"),
+  algorithm: (value) => {
+    if (typeof (value as Partial<ConfiguredAlgorithm>).create !== "function")
+      throw invalidArgument("algorithm must be a configured algorithm, such as ppo({ batchSize: 16 }).");
+  },
+  ppo: checkedOnUse,
+  grpo: checkedOnUse,
+  rloo: checkedOnUse,
+  reinforce: checkedOnUse,
   maxTokens: validateInteger(1),
   seed: validateInteger(0),
   sftWarmStart: (value, name) => {
@@ -69,7 +70,7 @@ const invalidActionValidators: Validators<InvalidActionPolicy> = {
  */
 export function checkAgentOptions<Observation, Action>(options: AgentOptions<Observation, Action>): void {
   checkOptions("agent option", options, optionValidators);
-  checkOneAlgorithm(options);
+  selectAlgorithm(options);
 }
 
 function checkOptions(

@@ -1,103 +1,159 @@
-import type { EntropyMode, PolicyNodes } from "../../models/graphs/policy-nodes.js";
+import type { SettingTable } from "../../core/settings.js";
+import type { ScheduleName } from "../../engine/optim/schedule.js";
+import type { Tensor } from "../../engine/tensor/tensor.js";
+import type { EntropyMode } from "../../models/graphs/policy-nodes.js";
 import type { LossResult } from "../../models/graphs/training-graph.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
-import type { Tensor } from "../../engine/tensor/tensor.js";
-import type { Metrics } from "./learner.js";
-import type { ScheduleName } from "../../engine/optim/schedule.js";
+import type { GroupSpec, Metrics } from "./learner.js";
+import type { LossNodes } from "./shared/loss-nodes.js";
 import type { NumberArray } from "./shared/statistics.js";
 
-/** What all algorithms without a critic are set by. */
-export interface PolicyLearnerConfig {
-  readonly numGenerations: number;
-  readonly batchSize: number;
-  readonly minTurns: number;
-  readonly miniBatchSize: number | undefined;
-  readonly numIterations: number;
+/** Settings that the learner reads, where an algorithm has them. */
+export interface UpdateConfig {
   readonly learningRate: number;
-  readonly lrSchedulerType: ScheduleName;
-  readonly maxGradNorm: number;
+  /** Default "constant". */
+  readonly lrSchedulerType?: ScheduleName;
+  /** Default no clipping. */
+  readonly maxGradNorm?: number | undefined;
+  /** Turns of an optimizer step; all turns of the update by default. */
+  readonly miniBatchSize?: number | undefined;
+  /** Epochs over the turns of an update. Default 1. */
+  readonly numIterations?: number;
+  readonly entropyCoef?: number;
   readonly entropySchedulerType?: ScheduleName;
-  readonly filterGroups: boolean;
-  readonly maxRefills: number;
-  readonly maskTruncatedCompletions: boolean;
-  readonly maskTruncatedEpisodes: boolean;
+  readonly maskTruncatedCompletions?: boolean;
+  readonly maskTruncatedEpisodes?: boolean;
+  /** Drops groups without signal from the update. */
+  readonly filterGroups?: boolean;
 }
 
-/** A turn as it was played; arrays have one entry for each of its decisions. */
+/** A sampled turn with its scores; arrays have one entry per decision. */
 export interface ScoredTurn {
   readonly turn: Turn;
   /** Log-probabilities when it was sampled. */
   readonly oldLogProbs: Float64Array;
-  /** Under the reference policy, where the algorithm compares with it and they were computed. */
+  /** Values of the states when it was sampled; undefined without a critic. */
+  readonly oldValues: Float64Array | undefined;
+  /** Log-probabilities under the reference policy; undefined unless the algorithm's `klSetting` is above 0. */
   readonly refLogProbs: Float64Array | undefined;
-  /** Where the algorithm asks for them. */
+  /** Entropies when it was sampled; undefined unless the algorithm requests them. */
   readonly entropies: Float64Array | undefined;
 }
 
 export interface ScoredTrajectory {
   readonly turns: readonly ScoredTurn[];
-  /** Episodes of one group are compared with one another. */
+  /** Index of the group whose members started alike. */
   readonly group: number;
-  /** Why it ended. */
   readonly end: Trajectory["end"];
-  /** Rewards by several functions, of a single reply; NaN where one gave none. */
-  readonly scores: readonly number[] | undefined;
+  /** Value of the state after the last turn; 0 where the episode ended. */
+  readonly bootstrapValue: number;
+  /** Rewards of a single completion by several reward functions; NaN where a function returned none. */
+  readonly rewardsPerFunction: readonly number[] | undefined;
 }
 
-/** A turn as a loss sees it: one sequence. */
+/** A turn as the loss receives it. */
 export interface TurnSample extends ScoredTurn {
-  /** Of each decision. */
   readonly advantages: NumberArray;
+  readonly returns: NumberArray | undefined;
   /** 1 for decisions that train the policy; undefined for all. */
   readonly policyMask: NumberArray | undefined;
 }
 
-/** How large an optimiser step is, of which a pass may hold but a part. */
+/** Size of an optimizer step, which may be split into micro-batches. */
 export interface MinibatchTotals {
-  /** Turns, also those that do not train because they are masked. */
+  /** Turns, masked ones included. */
   readonly sequences: number;
-  /** Decisions that train. */
+  /** Trained decisions. */
   readonly tokens: number;
-  /** The same on average over the steps of a pass through the update. */
-  readonly meanTokens: number;
-  /** Decisions that a policy mask lets through. */
-  readonly entropyTokens: number;
-  /** How much of the entropy bonus is left at this time of the run. */
-  readonly entropyFactor: number;
+  /** Mean of `tokens` over the steps of an epoch. Default `tokens`. */
+  readonly meanTokens?: number;
+  /** Decisions selected by the policy masks. Default `tokens`. */
+  readonly entropyTokens?: number;
+  /** Scheduled factor of the entropy bonus. Default 1. */
+  readonly entropyFactor?: number;
 }
 
-/** The loss's statistics of all steps, turn after turn. */
-export interface LossStatistics {
-  readonly means: Readonly<Partial<Record<string, number>>>;
-  readonly perToken: Readonly<Partial<Record<string, Float64Array>>>;
-}
-
-export interface AdvantageResult {
-  /** Of each episode, each turn, each decision. */
+export interface AdvantageResult<State = unknown> {
+  /** Advantages by trajectory, turn and decision. */
   readonly advantages: readonly (readonly NumberArray[])[];
-  /** What is to be told of them. */
-  readonly metrics: Metrics;
+  /** Targets of the value loss, in the same layout. */
+  readonly returns?: readonly (readonly NumberArray[])[];
+  readonly metrics?: Metrics;
+  /** Replaces the algorithm's state before the update. */
+  readonly state?: State;
 }
 
-/** What makes an algorithm without a critic the algorithm that it is. */
-export interface AlgorithmDefinition {
+/** Statistics of all optimizer steps of an update. */
+export interface LossStatistics {
+  /** Means of the scalar statistics over steps. */
+  readonly means: Readonly<Partial<Record<string, number>>>;
+  /** Concatenated per-token (or per-turn) statistics. */
+  readonly perToken: Readonly<Partial<Record<string, Float64Array>>>;
+  /** Turns of all steps, in the order of `perToken`. */
+  readonly steppedTurns: readonly TurnSample[];
+}
+
+/** The rollout of an update: at least `turns` turns, or groups of complete episodes. */
+export type RolloutRequest =
+  | { readonly kind: "turns"; readonly turns: number }
+  | (Pick<GroupSpec, "groups" | "groupSize"> & { readonly kind: "groups" } & Partial<
+        Pick<GroupSpec, "minTurns" | "maxResamples">
+      >);
+
+/** Decides which optimizer steps are taken; `statistics` are sums over the minibatch, `loss` among them. */
+export interface Stepping<Config, State> {
+  /** Epochs over the turns of an update. Default `numIterations`. */
+  readonly epochs?: (config: Config) => number;
+  /** Discards a step by returning false. */
+  readonly shouldStep?: (statistics: Readonly<Record<string, number>>, config: Config) => boolean;
+  /** Discards a step and ends the update by returning true. */
+  readonly shouldStop?: (statistics: Readonly<Record<string, number>>, config: Config) => boolean;
+  /** Selects the parameters to train by name; undefined trains all. */
+  readonly trainableFilter?: (config: Config, state: State) => ((parameter: string) => boolean) | undefined;
+}
+
+/** Everything specific to one algorithm; `PolicyLearner` does the rest. */
+export interface AlgorithmDefinition<Table extends SettingTable, Options extends object, Config, State> {
+  /** Name in the CLI and in config.json, such as "ppo". */
   readonly name: string;
-  readonly config: PolicyLearnerConfig;
-  /** False where all episodes of an update are one group, each with a start of its own. */
-  readonly sharesStart: boolean;
-  /** Whether a group teaches nothing when its episodes earned all the same, whatever others did. */
-  readonly isGroupRelative: boolean;
-  readonly loss: (policy: PolicyNodes) => LossResult;
-  readonly entropy: EntropyMode;
-  /** The setting that weighs the divergence from the reference policy, where it is above 0. */
-  readonly klSetting: string | undefined;
-  readonly needsEntropy: boolean;
-  /** Whether the loss acts on turns without an advantage too: an entropy bonus, a divergence. */
-  readonly hasRegularizer: boolean;
-  advantages(trajectories: readonly ScoredTrajectory[]): AdvantageResult;
-  /** Which decisions of an update train; undefined where all do. */
-  policyMasks?(turns: readonly ScoredTurn[]): readonly NumberArray[];
-  /** The objective's inputs for a pass over these turns. */
-  inputs(turns: readonly TurnSample[], totals: MinibatchTotals): Readonly<Record<string, Tensor>>;
-  metrics(statistics: LossStatistics, turns: readonly TurnSample[]): Metrics;
+  /** Name in messages. Default `name`. */
+  readonly title?: string;
+  readonly settings: Table;
+  /** Validates options and resolves defaults that depend on each other. By default `resolveSettings` with the table. */
+  readonly resolve?: (options: Options) => Config;
+  /** Trains a value head: turns have `oldValues`, partial trajectories a bootstrap value. Default false. */
+  readonly critic?: boolean;
+  readonly rollout: (config: Config) => RolloutRequest;
+  /** The setting that weighs the KL to the reference policy; above 0 it adds `refLogProbs`. */
+  readonly klSetting?: string & keyof Config;
+  /** Entropy in the loss. By default "gradient" where `entropyCoef` is above 0, and "value" otherwise. */
+  readonly entropy?: (config: Config) => EntropyMode;
+  /** Adds `entropies` to scored turns. Default false. */
+  readonly scoresEntropy?: (config: Config) => boolean;
+  /** Whether the loss has a gradient at zero advantage. By default where `entropyCoef` is above 0. */
+  readonly hasRegularizer?: (config: Config) => boolean;
+  /** Computes advantages. Also called without scores, to find groups without signal; must not mutate `state`. */
+  readonly advantages: (
+    trajectories: readonly ScoredTrajectory[],
+    config: Config,
+    state: State,
+  ) => AdvantageResult<State>;
+  /** Masks decisions that do not train the policy. */
+  readonly policyMasks?: (turns: readonly ScoredTurn[], config: Config) => readonly NumberArray[] | undefined;
+  /** Builds the loss, a sum over decisions weighted by the input "weights". */
+  readonly loss: (nodes: LossNodes, config: Config) => LossResult;
+  /** Inputs of a micro-batch in addition to (or in place of) `tokenInputs`. */
+  readonly inputs?: (
+    turns: readonly TurnSample[],
+    totals: MinibatchTotals,
+    config: Config,
+  ) => Readonly<Record<string, Tensor>>;
+  readonly metrics?: (statistics: LossStatistics, turns: readonly TurnSample[], config: Config) => Metrics;
+  /** State between updates; JSON, saved in checkpoints. */
+  readonly state?: {
+    readonly initial: (config: Config) => State;
+    /** Returns the state after an update on `turns` turns. */
+    readonly update?: (state: State, metrics: Metrics, turns: number, config: Config) => State;
+  };
+  readonly stepping?: Stepping<Config, State>;
 }

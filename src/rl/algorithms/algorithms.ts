@@ -1,33 +1,39 @@
-import { grpoSettings, resolveGrpoConfig, type GrpoOptions } from "./grpo/settings.js";
-import { ppoSettings, resolvePpoConfig, type PpoOptions } from "./ppo/settings.js";
-import { reinforceSettings, resolveReinforceConfig, type ReinforceOptions } from "./reinforce/settings.js";
-import { resolveRlooConfig, rlooSettings, type RlooOptions } from "./rloo/settings.js";
 import { invalidArgument } from "../../core/settings.js";
+import type { ConfiguredAlgorithm } from "./define-algorithm.js";
+import { grpo } from "./grpo/grpo.js";
+import type { GrpoOptions } from "./grpo/settings.js";
+import { ppo } from "./ppo/ppo.js";
+import type { PpoOptions } from "./ppo/settings.js";
+import { reinforce } from "./reinforce/reinforce.js";
+import type { ReinforceOptions } from "./reinforce/settings.js";
+import { rloo } from "./rloo/rloo.js";
+import type { RlooOptions } from "./rloo/settings.js";
 
-/** The algorithms by which an agent can learn: their settings, how they are decided, and whether they train a value head. */
-export const algorithms = {
-  ppo: { settings: ppoSettings, resolve: resolvePpoConfig, hasCritic: true },
-  grpo: { settings: grpoSettings, resolve: resolveGrpoConfig, hasCritic: false },
-  rloo: { settings: rlooSettings, resolve: resolveRlooConfig, hasCritic: false },
-  reinforce: { settings: reinforceSettings, resolve: resolveReinforceConfig, hasCritic: false },
-} as const;
+/** The built-in algorithms. */
+export const algorithms = { ppo, grpo, rloo, reinforce } as const;
 
 export type AlgorithmName = keyof typeof algorithms;
 export const ALGORITHM_NAMES = Object.keys(algorithms) as readonly AlgorithmName[];
 
-/** An algorithm's options under its name; PPO with its defaults where there are none. */
+/** The algorithm of an agent: a configured one, or the options of a built-in one by its name. Default PPO. */
 export interface AlgorithmOptions {
+  /** `ppo({ ... })`, or one defined with `defineAlgorithm`. */
+  readonly algorithm?: ConfiguredAlgorithm;
   readonly ppo?: PpoOptions;
   readonly grpo?: GrpoOptions;
   readonly rloo?: RlooOptions;
   readonly reinforce?: ReinforceOptions;
 }
 
-/** Throws INVALID_ARGUMENT for options of several algorithms. */
-export function checkOneAlgorithm(options: AlgorithmOptions): void {
-  const given = ALGORITHM_NAMES.filter((name) => options[name] !== undefined);
-  if (given.length <= 1) return;
-  throw invalidArgument(
-    `An agent learns by one algorithm, but there are options for ${given.join(" and ")}; leave out all but one.`,
-  );
+/** @throws INVALID_ARGUMENT for options of several algorithms, or out of range. */
+export function selectAlgorithm(options: AlgorithmOptions): ConfiguredAlgorithm {
+  const given = (["algorithm", ...ALGORITHM_NAMES] as const).filter((name) => options[name] !== undefined);
+  if (given.length > 1)
+    throw invalidArgument(`An agent has one algorithm, but options for ${given.join(" and ")} were given; keep one.`);
+  const { algorithm, ppo: ppoOptions, grpo: grpoOptions, rloo: rlooOptions, reinforce: reinforceOptions } = options;
+  if (algorithm !== undefined) return algorithm;
+  if (grpoOptions !== undefined) return grpo(grpoOptions);
+  if (rlooOptions !== undefined) return rloo(rlooOptions);
+  if (reinforceOptions !== undefined) return reinforce(reinforceOptions);
+  return ppo(ppoOptions);
 }

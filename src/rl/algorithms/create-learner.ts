@@ -1,34 +1,28 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/settings.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
-import { createGrpoLearner } from "./grpo/grpo.js";
+import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";
 import type { Learner, LearnerContext } from "./learner.js";
-import { PpoLearner } from "./ppo/ppo-learner.js";
-import { createReinforceLearner } from "./reinforce/reinforce.js";
-import { createRlooLearner } from "./rloo/rloo.js";
-import { checkOneAlgorithm, type AlgorithmOptions } from "./algorithms.js";
 
 export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "maxTokens"> {
-  /** Tokens of one forward and backward pass. By default what a pass of some hundred megabytes takes. */
+  /** Token budget of a micro-batch. By default what fits into a few hundred megabytes. */
   readonly maxTokens?: number;
 }
 
 /**
- * The algorithm that an agent asks for, at work on its model. Throws INVALID_ARGUMENT for options of several algorithms and for a
- * temperature of 0, and what the algorithm throws.
+ * Creates the learner of an agent's algorithm on its model.
+ *
+ * @throws INVALID_ARGUMENT for options of several algorithms or out of range, and for a temperature of 0.
+ * @throws INVALID_STATE for a model that the algorithm cannot train.
  */
 export async function createLearner(model: CausalLM, options: LearnerOptions): Promise<Learner> {
-  const { temperature, isTruncatedSampling, random, maxTokens = defaultMicroBatchTokens(model.config) } = options;
-  checkOneAlgorithm(options);
+  const { temperature, isTruncatedSampling, maxCompletionLength, random } = options;
+  const { maxTokens = defaultMicroBatchTokens(model.config) } = options;
   if (!(temperature > 0)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      "Training needs replies drawn at a temperature above 0: greedy ones try nothing out.",
+    throw invalidArgument(
+      `Training needs completions sampled at a temperature above 0, got ${temperature}: greedy completions do not explore.`,
     );
   }
-  const context: LearnerContext = { temperature, isTruncatedSampling, random, maxTokens };
-  if (options.grpo !== undefined) return createGrpoLearner(model, options.grpo, context);
-  if (options.rloo !== undefined) return createRlooLearner(model, options.rloo, context);
-  if (options.reinforce !== undefined) return createReinforceLearner(model, options.reinforce, context);
-  return PpoLearner.create(model, options.ppo ?? {}, context);
+  const algorithm = selectAlgorithm(options);
+  return algorithm.create(model, { temperature, isTruncatedSampling, maxTokens, maxCompletionLength, random });
 }

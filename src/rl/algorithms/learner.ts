@@ -2,55 +2,57 @@ import type { OptimizerState } from "../../engine/optim/index.js";
 import type { Trajectory } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 
-/** Numbers of one update by name; docs/metrics.md says what each means. */
+/** Metrics of one update by name; see docs/metrics.md. */
 export type Metrics = Readonly<Record<string, number>>;
 
-/** What a learner wants to be played for an update. */
+/** The rollout a learner needs for one update. */
 export type RolloutSpec =
-  /** At least so many turns; episodes may be cut and go on after the update. */
+  /** At least `turns` turns; unfinished episodes continue after the update. */
   { readonly kind: "turns"; readonly turns: number } | GroupSpec;
 
-/** So many groups of episodes that start alike. */
+/** Groups of complete episodes that start alike. */
 export interface GroupSpec {
   readonly kind: "groups";
   readonly groups: number;
   readonly groupSize: number;
-  /** As many groups again are played until there are so many turns. */
+  /** Repeats the collection until there are at least this many turns. */
   readonly minTurns: number;
-  /** Times that other groups may be played in place of those that teach nothing. */
+  /** Times that groups without signal are replaced by others. */
   readonly maxResamples: number;
-  /** Whether anything is to be learnt from the episodes of a group. */
+  /** Whether a group has advantages other than 0. */
   readonly hasSignal: (group: readonly Trajectory[]) => boolean;
 }
 
-/** What a learner must know of the policy besides its parameters. */
+/** How a policy samples and how its updates run. */
 export interface LearnerContext {
-  /** Temperature at which replies are drawn. */
+  /** Sampling temperature. */
   readonly temperature: number;
-  /** Whether tokens are drawn from less than the model's own distribution (top-p and the like). */
+  /** Whether tokens are sampled from a truncated distribution (top-p and the like). */
   readonly isTruncatedSampling: boolean;
-  /** Tokens of one forward and backward pass; larger minibatches take several. */
+  /** Maximum length of a completion in tokens: default of an algorithm's setting of this name. */
+  readonly maxCompletionLength?: number | undefined;
+  /** Token budget of a micro-batch. */
   readonly maxTokens: number;
-  /** Shuffles minibatches and decides dropout. */
+  /** Shuffles minibatches and seeds dropout. */
   readonly random: RandomStream;
 }
 
-/** Everything that a resumed run needs of a learner besides the trained parameters. */
+/** State of a learner besides the trained parameters. */
 export interface LearnerState {
   readonly optimizer: OptimizerState;
-  /** Whatever else; JSON. */
+  /** JSON. */
   readonly state: unknown;
 }
 
 export interface UpdateOptions {
-  /** How much of the run is done, 0 to 1, for schedules. Default 0. */
+  /** Fraction of the run that is done, 0 to 1, for schedules. Default 0. */
   readonly progress?: number;
 }
 
-/** An algorithm at work on a model: it is given what was played and updates the trained parameters. */
+/** Updates the trained parameters of a model from trajectories. */
 export interface Learner {
   readonly rolloutSpec: RolloutSpec;
-  /** One update. Throws INVALID_ARGUMENT for experience that cannot be trained, TRAINING_DIVERGED. */
+  /** @throws INVALID_ARGUMENT for trajectories that cannot be trained; TRAINING_DIVERGED. */
   update(trajectories: readonly Trajectory[], options?: UpdateOptions): Promise<Metrics>;
   getState(): Promise<LearnerState>;
   setState(state: LearnerState): Promise<void>;

@@ -10,9 +10,10 @@ import { LOSS_TYPES, resolveGrpoConfig, type GrpoOptions } from "./grpo/settings
 import { grpoInputs } from "./grpo/loss-inputs.js";
 import { grpoLoss } from "./grpo/loss.js";
 import { resolvePpoConfig } from "./ppo/settings.js";
-import { ppoInputs, ppoLoss } from "./ppo/loss.js";
+import { ppoLoss } from "./ppo/loss.js";
 import { resolveReinforceConfig } from "./reinforce/settings.js";
-import { reinforceInputs, reinforceLoss } from "./reinforce/loss.js";
+import { reinforceLoss } from "./reinforce/loss.js";
+import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { resolveRlooConfig } from "./rloo/settings.js";
 import { rlooInputs, rlooLoss } from "./rloo/loss.js";
 
@@ -48,23 +49,27 @@ interface Algorithm {
 const RETURN = 10;
 
 const ppo: Algorithm = {
-  objective: (policy) => ppoLoss(policy, resolvePpoConfig({ entropyCoef: 0.001, vfCoef: 1 })),
+  objective: (policy) => ppoLoss(lossNodes(policy), resolvePpoConfig({ entropyCoef: 0.001, vfCoef: 1 })),
   inputs: ({ logProbs, values }, advantages) =>
-    ppoInputs(
-      {
-        oldLogProbs: logProbs,
-        oldValues: values,
-        advantages: spread(advantages),
-        returns: values.map(() => RETURN),
-      },
-      { entropyFactor: 1 },
+    tokenInputs(
+      [
+        {
+          oldLogProbs: Float64Array.from(logProbs),
+          oldValues: Float64Array.from(values),
+          advantages: spread(advantages),
+          returns: values.map(() => RETURN),
+        },
+      ],
+      { tokens: logProbs.length },
     ),
 };
 
 const reinforce: Algorithm = {
-  objective: (policy) => reinforceLoss(policy, resolveReinforceConfig({ entropyCoef: 0.001 })),
+  objective: (policy) => reinforceLoss(lossNodes(policy), resolveReinforceConfig({ entropyCoef: 0.001 })),
   inputs: ({ logProbs }, advantages) =>
-    reinforceInputs({ oldLogProbs: logProbs, advantages: spread(advantages) }, { entropyFactor: 1 }),
+    tokenInputs([{ oldLogProbs: Float64Array.from(logProbs), advantages: spread(advantages) }], {
+      tokens: logProbs.length,
+    }),
 };
 
 const rloo: Algorithm = {

@@ -1,4 +1,4 @@
-import { AdaptiveKlController } from "../../../src/rl/algorithms/shared/kl-controller.js";
+import { nextKlCoef } from "../../../src/rl/algorithms/shared/kl-controller.js";
 import { mean, variance, whiten } from "../../../src/rl/algorithms/shared/statistics.js";
 import { maxRelativeError, type ParityReport } from "../parity-report.js";
 import type { AdaptiveKlCase, MaskedStatistics } from "./ppo-fixture.js";
@@ -28,11 +28,8 @@ export function compareMaskedStatistics(fixture: MaskedStatistics, name: string,
 /** The KL coefficient after each update. */
 export function compareAdaptiveKl(fixture: AdaptiveKlCase, name: string, report: ParityReport): void {
   const { init_kl_coef: initKlCoef, target, horizon, n_steps: samples, current, values } = fixture;
-  const controller = new AdaptiveKlController({ initKlCoef, target, horizon });
-  const ours = [controller.value];
-  for (const kl of current) {
-    controller.update(kl, samples);
-    ours.push(controller.value);
-  }
+  const config = { adaptiveKl: true, klTarget: target, klHorizon: horizon };
+  const ours = [initKlCoef];
+  for (const kl of current) ours.push(nextKlCoef(ours.at(-1)!, kl, samples, config));
   report.checkWithin(`rl/ppo ${name}`, maxRelativeError(ours, values), TOLERANCE);
 }

@@ -1,4 +1,5 @@
-import { ppoInputs, ppoLoss, type PpoTokens } from "../../../src/rl/algorithms/ppo/loss.js";
+import { ppoLoss, type PpoTokens } from "../../../src/rl/algorithms/ppo/loss.js";
+import { lossNodes, tokenInputs } from "../../../src/rl/algorithms/shared/loss-nodes.js";
 import { exceedsRatioThreshold, type PpoStatistics } from "../../../src/rl/algorithms/ppo/metrics.js";
 import { exp, input, logSoftmax, mul, neg, pick, reduceSum, dim, type Node } from "../../../src/engine/graph/index.js";
 import type { PolicyNodes } from "../../../src/models/graphs/policy-nodes.js";
@@ -59,10 +60,12 @@ export async function runPpoLoss(
   const vocabulary = inputs.logits[0][0].length;
   const policy = buildPolicyNodes(vocabulary);
   const values = input("values", "float32", [policy.selected]);
-  const objective = ppoLoss(
-    { ...policy, values },
-    { cliprange: config.cliprange, cliprangeValue: config.cliprange_value, vfCoef: config.vf_coef, entropyCoef: 0 },
-  );
+  const objective = ppoLoss(lossNodes({ ...policy, values }), {
+    cliprange: config.cliprange,
+    cliprangeValue: config.cliprange_value,
+    vfCoef: config.vf_coef,
+    entropyCoef: 0,
+  });
   const { loss, statistics, gradients } = await evaluateLoss(
     runtime,
     objective,
@@ -70,7 +73,7 @@ export async function runPpoLoss(
     {
       ...logitFeeds(selection.select(inputs.logits), selection.select(inputs.labels)),
       values: float32(selection.select(inputs.vpreds)),
-      ...ppoInputs(tokens),
+      ...tokenInputs([tokens], { tokens: tokens.oldLogProbs.length }),
     },
   );
   const sums: PpoStatistics = {

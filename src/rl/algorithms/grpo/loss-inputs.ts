@@ -1,4 +1,5 @@
 import type { FloatTensor, Tensor } from "../../../engine/tensor/tensor.js";
+import type { MinibatchTotals } from "../algorithm-definition.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, sequenceInputs, floatVector } from "../shared/sequence-nodes.js";
 import { invalidArgument } from "../../../core/settings.js";
@@ -15,20 +16,6 @@ export interface GrpoSequence {
   readonly refLogProbs?: NumberArray;
   /** 1 for tokens that train the policy (highEntropyMask over the update); needed with topEntropyQuantile. */
   readonly policyMask?: NumberArray;
-}
-
-/** What an optimiser step trains on in all; a run of it may hold but a part of the sequences. */
-export interface MinibatchTotals {
-  /** Sequences, also those without tokens because they are masked. */
-  readonly sequences: number;
-  /** Trained tokens. */
-  readonly tokens: number;
-  /** Trained tokens of a step on average over all that was sampled together: what dapo, cispo and vespo divide by. `tokens` by default. */
-  readonly meanTokens?: number;
-  /** Trained tokens that the entropy bonus is the mean over; `tokens` by default, fewer with a policyMask. */
-  readonly entropyTokens?: number;
-  /** Multiplies the entropy bonus, which may fall over a run. Default 1. */
-  readonly entropyFactor?: number;
 }
 
 type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;

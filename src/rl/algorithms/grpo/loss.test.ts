@@ -5,7 +5,8 @@ import { Runtime } from "../../../engine/runtime/runtime.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
 import { LOSS_TYPES, resolveGrpoConfig, type GrpoOptions } from "./settings.js";
 import { highEntropyMask } from "../shared/entropy-mask.js";
-import { grpoInputs, minibatchTotals, type GrpoSequence, type MinibatchTotals } from "./loss-inputs.js";
+import type { MinibatchTotals } from "../algorithm-definition.js";
+import { grpoInputs, minibatchTotals, type GrpoSequence } from "./loss-inputs.js";
 import { grpoLoss } from "./loss.js";
 import { grpoMetrics } from "./metrics.js";
 

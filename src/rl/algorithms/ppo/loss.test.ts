@@ -4,7 +4,8 @@ import { evaluateLoss, type LossEvaluation } from "../../../../test/parity/rl/ev
 import { Runtime } from "../../../engine/runtime/runtime.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
 import { resolvePpoConfig, type PpoOptions } from "./settings.js";
-import { ppoInputs, ppoLoss, type PpoTokens } from "./loss.js";
+import { ppoLoss, type PpoTokens } from "./loss.js";
+import { lossNodes, tokenInputs } from "../shared/loss-nodes.js";
 import { exceedsRatioThreshold, ppoMetrics } from "./metrics.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
@@ -31,11 +32,11 @@ const batch: Tokens = {
 };
 
 function run(tokens: Tokens, options: PpoOptions = {}, total = tokens.logProbs.length): Promise<LossEvaluation> {
-  return evaluateLoss(runtime, ppoLoss(policy, resolvePpoConfig(options)), leavesOf(options), {
+  return evaluateLoss(runtime, ppoLoss(lossNodes(policy), resolvePpoConfig(options)), leavesOf(options), {
     logProbs: float32(tokens.logProbs),
     values: float32(tokens.values),
     entropy: float32(tokens.entropy),
-    ...ppoInputs(tokens, { total, entropyFactor: options.entropyCoef === undefined ? undefined : 1 }),
+    ...tokenInputs([tokens], { tokens: total }),
   });
 }
 
@@ -97,11 +98,11 @@ describe("ppoLoss", () => {
 
   it("needs a value head, and entropies where they count", () => {
     const config = resolvePpoConfig({ entropyCoef: 0.1 });
-    expect(() => ppoLoss({ ...policy, values: undefined }, config)).toThrow("value head");
-    expect(() => ppoLoss({ ...policy, entropy: undefined }, config)).toThrow("entropyCoef is 0.1");
-    expect(Object.keys(ppoLoss({ ...policy, entropy: undefined }, resolvePpoConfig()).statistics!)).not.toContain(
-      "entropy",
-    );
+    expect(() => ppoLoss(lossNodes({ ...policy, values: undefined }), config)).toThrow("value head");
+    expect(() => ppoLoss(lossNodes({ ...policy, entropy: undefined }), config)).toThrow("entropyCoef is 0.1");
+    expect(
+      Object.keys(ppoLoss(lossNodes({ ...policy, entropy: undefined }), resolvePpoConfig()).statistics!),
+    ).not.toContain("entropy");
   });
 });
 

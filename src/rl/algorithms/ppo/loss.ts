@@ -1,9 +1,7 @@
-import { add, cast, clip, input, less, maximum, mul, square, sub, type Node } from "../../../engine/graph/index.js";
-import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+import { add, cast, clip, less, maximum, mul, square, sub, type Node } from "../../../engine/graph/index.js";
 import type { LossResult } from "../../../models/graphs/training-graph.js";
-import type { FloatTensor } from "../../../engine/tensor/tensor.js";
-import { checkEntropy, entropyFactorInput, entropyWeight } from "../shared/entropy-bonus.js";
-import { floatVector } from "../shared/sequence-nodes.js";
+import { checkEntropy } from "../shared/entropy-bonus.js";
+import type { LossNodes } from "../shared/loss-nodes.js";
 import { invalidArgument } from "../../../core/settings.js";
 import type { NumberArray } from "../shared/statistics.js";
 import { clippedSurrogate, probabilityRatio, weightedSum } from "../shared/clipped-surrogate.js";
@@ -19,28 +17,23 @@ export interface PpoTokens {
   readonly returns: NumberArray;
 }
 
-export type PpoInputs = Readonly<Record<keyof PpoTokens | "weights", FloatTensor>> & {
-  readonly entropyFactor?: FloatTensor;
-};
-
 type LossConfig = Pick<PpoConfig, "cliprange" | "cliprangeValue" | "vfCoef" | "entropyCoef">;
 
 /**
- * PPO's loss (Schulman et al. 2017, eq. 9): clipped surrogate + vfCoef * clipped value loss - entropyCoef * entropy, as TRL
- * 0.7's PPOTrainer.loss, with sums of weights[t] * x[t] for means: weights of 1 / (tokens of the minibatch) make several runs add
- * up to the whole. The value loss is 0.5 * max((v - R)^2, (clip(v) - R)^2). Throws INVALID_ARGUMENT without a value head, or
- * without entropies where they are weighted.
+ * Builds PPO's loss (Schulman et al. 2017, eq. 9), clipped surrogate + vfCoef * clipped value loss - entropyCoef * entropy, as TRL
+ * 0.7's PPOTrainer.loss. The value loss is 0.5 * max((v - R)^2, (clip(v) - R)^2).
+ *
+ * @throws INVALID_ARGUMENT without a value head, or without entropies where they are weighted.
  */
 export function ppoLoss(
-  { selected, logProbs, values, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "values" | "entropy">,
+  { logProbs, values, entropy, perToken, weights, entropyFactor }: LossNodes,
   { cliprange, cliprangeValue, vfCoef, entropyCoef }: LossConfig,
 ): LossResult {
   if (values === undefined)
     throw invalidArgument("PPO needs a model with a value head: add one with { valueHead: true }.");
   checkEntropy("PPO", entropyCoef, entropy);
-  const perToken = (name: keyof PpoTokens | "weights") => input(name, "float32", [selected]);
   const [oldLogProbs, oldValues] = [perToken("oldLogProbs"), perToken("oldValues")];
-  const [advantages, returns, weights] = [perToken("advantages"), perToken("returns"), perToken("weights")];
+  const [advantages, returns] = [perToken("advantages"), perToken("returns")];
   const mean = (x: Node) => weightedSum(x, weights);
   const fraction = (condition: Node) => mean(cast(condition, "float32"));
 
@@ -54,7 +47,7 @@ export function ppoLoss(
 
   const withoutBonus = add(policyLoss, mul(valueLoss, vfCoef));
   const meanEntropy = entropy === undefined ? undefined : mean(entropy);
-  const loss = entropyCoef === 0 ? withoutBonus : sub(withoutBonus, mul(meanEntropy!, entropyWeight(entropyCoef)));
+  const loss = entropyCoef === 0 ? withoutBonus : sub(withoutBonus, mul(meanEntropy!, mul(entropyFactor, entropyCoef)));
 
   const logRatio = sub(logProbs, oldLogProbs);
   return {
@@ -71,23 +64,5 @@ export function ppoLoss(
       valueError: mean(error),
       valueClipFraction: fraction(less(error, clippedError)),
     },
-  };
-}
-
-/**
- * The inputs of ppoLoss for a run that has `tokens` of the `total` tokens of its minibatch. `entropyFactor` is wanted where there is
- * an entropy bonus.
- */
-export function ppoInputs(
-  tokens: PpoTokens,
-  { total = tokens.oldLogProbs.length, entropyFactor }: { total?: number; entropyFactor?: number } = {},
-): PpoInputs {
-  return {
-    oldLogProbs: floatVector(tokens.oldLogProbs),
-    oldValues: floatVector(tokens.oldValues),
-    advantages: floatVector(tokens.advantages),
-    returns: floatVector(tokens.returns),
-    weights: floatVector(new Float32Array(tokens.oldLogProbs.length).fill(1 / total)),
-    ...entropyFactorInput(entropyFactor),
   };
 }

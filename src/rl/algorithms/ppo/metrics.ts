@@ -62,7 +62,7 @@ export interface SampleStatistics {
 export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: number): Record<string, number> {
   const scores = samples.map(({ score }) => score);
   return {
-    "objective/kl": mean(samples.map(({ kls }) => sum(kls))),
+    ...(klCoef === 0 ? {} : { "objective/kl": mean(samples.map(({ kls }) => sum(kls))) }),
     "objective/kl_coef": klCoef,
     "objective/entropy": mean(samples.map(({ oldLogProbs }) => -sum(oldLogProbs))),
     "ppo/mean_non_score_reward": mean(concatenate(samples.map(({ nonScoreRewards }) => nonScoreRewards))),

@@ -15,7 +15,7 @@ export interface RewardSequence {
   readonly bootstrap: number;
 }
 
-const INITIAL_STATE: RewardScaleState = { count: 0, squares: 0 };
+export const INITIAL_REWARD_SCALE: RewardScaleState = { count: 0, squares: 0 };
 
 /**
  * What rewards are divided by before they train: the root mean square of all discounted returns so far, so that values stay about
@@ -25,7 +25,7 @@ const INITIAL_STATE: RewardScaleState = { count: 0, squares: 0 };
 export class RewardScaler {
   constructor(
     private readonly config: Pick<PpoConfig, "gamma" | "rewardScaling" | "rewardClip">,
-    private statistics: RewardScaleState = INITIAL_STATE,
+    private statistics: RewardScaleState = INITIAL_REWARD_SCALE,
   ) {}
 
   /** The divisor. */

@@ -6,7 +6,8 @@ import { float32 } from "../../../engine/tensor/tensor.js";
 import { mean, variance } from "../shared/statistics.js";
 import { reinforceAdvantages, type ReinforceSample } from "./advantages.js";
 import { reinforceSettings, resolveReinforceConfig } from "./settings.js";
-import { reinforceInputs, reinforceLoss } from "./loss.js";
+import { lossNodes, tokenInputs } from "../shared/loss-nodes.js";
+import { reinforceLoss } from "./loss.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
 afterAll(() => runtime.close());
@@ -68,17 +69,17 @@ describe("reinforceLoss", () => {
   };
   const batch = { logProbs: [-1, -2, -0.5], oldLogProbs: [-1, -2, -1.5], advantages: [1, -2, 3], entropy: [1, 2, 3] };
 
-  const run = (from: number, to: number, total?: number) =>
+  const run = (from: number, to: number, total = to - from) =>
     evaluateLoss(
       runtime,
-      reinforceLoss(nodes, { epsilon: 0.2, entropyCoef: 0.1 }),
+      reinforceLoss(lossNodes(nodes), { epsilon: 0.2, entropyCoef: 0.1 }),
       { logProbs: nodes.logProbs, entropy: nodes.entropy },
       {
         logProbs: float32(batch.logProbs.slice(from, to)),
         entropy: float32(batch.entropy.slice(from, to)),
-        ...reinforceInputs(
-          { oldLogProbs: batch.oldLogProbs.slice(from, to), advantages: batch.advantages.slice(from, to) },
-          { total, entropyFactor: 1 },
+        ...tokenInputs(
+          [{ oldLogProbs: batch.oldLogProbs.slice(from, to), advantages: batch.advantages.slice(from, to) }],
+          { tokens: total },
         ),
       },
     );
@@ -101,6 +102,8 @@ describe("reinforceLoss", () => {
 
   it("needs entropies where they count", () => {
     const config = { epsilon: 0.2, entropyCoef: 0.1 };
-    expect(() => reinforceLoss({ ...nodes, entropy: undefined }, config)).toThrow("REINFORCE++'s entropyCoef is 0.1");
+    expect(() => reinforceLoss(lossNodes({ ...nodes, entropy: undefined }), config)).toThrow(
+      "REINFORCE++'s entropyCoef is 0.1",
+    );
   });
 });

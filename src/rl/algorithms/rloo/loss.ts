@@ -2,6 +2,7 @@ import { exp, input, mul, scatterAddRows, sub, dim } from "../../../engine/graph
 import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
 import type { LossResult } from "../../../models/graphs/training-graph.js";
 import { int32, type FloatTensor, type Tensor } from "../../../engine/tensor/tensor.js";
+import type { MinibatchTotals } from "../algorithm-definition.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, floatVector } from "../shared/sequence-nodes.js";
 import { checkEntropy } from "../shared/entropy-bonus.js";
@@ -20,15 +21,6 @@ export interface RlooSequence {
 }
 
 type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<RlooConfig, "entropyCoef">>;
-
-/** What an optimiser step trains on in all; a run of it may hold but a part. */
-export interface MinibatchTotals {
-  readonly sequences: number;
-  /** Tokens that the entropy bonus is the mean over. */
-  readonly tokens: number;
-  /** Multiplies the entropy bonus, which may fall over a run. Default 1. */
-  readonly entropyFactor?: number;
-}
 
 /**
  * RLOO's loss as in TRL 1.16: PPO's clipped surrogate with the ratio of whole sequences, sum of weights[s] * loss[s] with weights

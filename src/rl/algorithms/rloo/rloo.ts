@@ -1,50 +1,31 @@
-import type { CausalLM } from "../../../models/causal-lm.js";
-import type { LearnerContext } from "../learner.js";
-import type {
-  AdvantageResult,
-  AlgorithmDefinition,
-  ScoredTrajectory,
-  ScoredTurn,
-  TurnSample,
-} from "../algorithm-definition.js";
-import { PolicyLearner } from "../policy-learner.js";
+import type { AdvantageResult, ScoredTrajectory, ScoredTurn, TurnSample } from "../algorithm-definition.js";
+import { defineAlgorithm } from "../define-algorithm.js";
 import { sum } from "../shared/arrays.js";
+import { groupRollout } from "../shared/group-rollout.js";
 import { turnReturns } from "../shared/returns.js";
 import { mean, type NumberArray } from "../shared/statistics.js";
-import { clipReward, scaleAdvantages, leaveOneOutAdvantages } from "./advantages.js";
-import { resolveRlooConfig, type RlooConfig, type RlooOptions } from "./settings.js";
+import { clipReward, leaveOneOutAdvantages, scaleAdvantages } from "./advantages.js";
 import { rlooInputs, rlooLoss, rlooMetrics, type RlooSequence } from "./loss.js";
+import { resolveRlooConfig, rlooSettings, type RlooConfig } from "./settings.js";
 
 /**
- * REINFORCE leave-one-out (Ahmadian et al. 2024) on turns of whole episodes: a turn's credit is compared with those of the other
- * episodes of its group at the same step. Throws INVALID_ARGUMENT for settings that cannot be, INVALID_STATE for a model that cannot
- * be trained so.
+ * REINFORCE leave-one-out (Ahmadian et al. 2024) on the turns of complete episodes: the baseline of a turn is the mean return of the
+ * other episodes of its group at the same step.
  */
-export async function createRlooLearner(
-  model: CausalLM,
-  options: RlooOptions,
-  context: LearnerContext,
-): Promise<PolicyLearner> {
-  return PolicyLearner.create(model, rlooDefinition(resolveRlooConfig(options)), context);
-}
-
-function rlooDefinition(config: RlooConfig): AlgorithmDefinition {
-  return {
-    name: "RLOO",
-    config,
-    sharesStart: true,
-    isGroupRelative: !config.normalizeAdvantages,
-    loss: (nodes) => rlooLoss(nodes, config),
-    entropy: config.entropyCoef === 0 ? "value" : "gradient",
-    klSetting: config.beta > 0 ? "beta" : undefined,
-    needsEntropy: false,
-    hasRegularizer: config.entropyCoef > 0,
-    advantages: (trajectories) => computeAdvantages(trajectories, config),
-    inputs: (turns, totals) => rlooInputs(turns.map(toRlooSequence), totals, config),
-    metrics: ({ perToken }, turns) =>
-      rlooMetrics({ ratio: perToken.ratio!, entropy: perToken.entropy }, turns.map(toRlooSequence), config),
-  };
-}
+export const rloo = defineAlgorithm({
+  name: "rloo",
+  title: "RLOO",
+  settings: rlooSettings,
+  resolve: resolveRlooConfig,
+  klSetting: "beta",
+  rollout: (config) =>
+    groupRollout(config, { groupSize: config.numGenerations, isGroupRelative: !config.normalizeAdvantages }),
+  advantages: computeAdvantages,
+  loss: rlooLoss,
+  inputs: (turns, totals, config) => rlooInputs(turns.map(toRlooSequence), totals, config),
+  metrics: ({ perToken, steppedTurns }, _, config) =>
+    rlooMetrics({ ratio: perToken.ratio!, entropy: perToken.entropy }, steppedTurns.map(toRlooSequence), config),
+});
 
 function toRlooSequence({ oldLogProbs, advantages }: TurnSample): RlooSequence {
   return { length: oldLogProbs.length, oldLogProb: sum(oldLogProbs), advantage: advantages[0] };
@@ -73,7 +54,7 @@ function computeAdvantages(trajectories: readonly ScoredTrajectory[], config: Rl
   };
 }
 
-/** log pi - log pi_ref of a turn's decisions together; 0 where the reference was not computed. */
+/** Returns log pi - log pi_ref summed over a turn's decisions; 0 where the reference was not scored. */
 function turnKl({ oldLogProbs, refLogProbs }: ScoredTurn): number {
   return refLogProbs === undefined ? 0 : sum(oldLogProbs) - sum(refLogProbs);
 }

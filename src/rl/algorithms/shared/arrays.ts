@@ -4,6 +4,12 @@ export function concatenate(parts: readonly NumberArray[]): Float64Array {
   return Float64Array.from(parts.flatMap((part) => Array.from(part)));
 }
 
+/** Splits an array into consecutive parts of these lengths. */
+export function splitByLength(values: Float64Array, lengths: readonly number[]): Float64Array[] {
+  let start = 0;
+  return lengths.map((length) => values.subarray(start, (start += length)));
+}
+
 export function sum(values: NumberArray): number {
   return Array.from(values).reduce((total, value) => total + value, 0);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fullKl, perTokenKl, tokenRewards, approximateKl } from "./kl.js";
-import { AdaptiveKlController, createKlController } from "./kl-controller.js";
+import { nextKlCoef } from "./kl-controller.js";
 
 describe("perTokenKl", () => {
   it("is the log-ratio, its size or half its square", () => {
@@ -32,34 +32,17 @@ describe("tokenRewards", () => {
   });
 });
 
-const SETTINGS = { adaptiveKl: true, initKlCoef: 0.2, klTarget: 6, klHorizon: 10_000 };
+describe("nextKlCoef", () => {
+  const settings = { adaptiveKl: true, klTarget: 6, klHorizon: 100 };
 
-describe("KL controllers", () => {
-  it("raise the coefficient above the target and lower it below, by a fifth at most", () => {
-    const controller = new AdaptiveKlController({ initKlCoef: 1, target: 6, horizon: 100 });
-    controller.update(600, 50);
-    expect(controller.value).toBeCloseTo(1.1, 12);
-    controller.update(-5, 50);
-    expect(controller.value).toBeCloseTo(1.1 * 0.9, 12);
-    controller.update(6, 50);
-    expect(controller.value).toBeCloseTo(1.1 * 0.9, 12);
+  it("raises the coefficient above the target and lowers it below, by a fifth per horizon at most", () => {
+    expect(nextKlCoef(1, 600, 50, settings)).toBeCloseTo(1.1, 12);
+    expect(nextKlCoef(1.1, -5, 50, settings)).toBeCloseTo(1.1 * 0.9, 12);
+    expect(nextKlCoef(0.99, 6, 50, settings)).toBe(0.99);
   });
 
-  it("go on from a saved state", () => {
-    const first = createKlController(SETTINGS);
-    first.update(9, 64);
-    const second = createKlController(SETTINGS, first.getState());
-    expect(second.value).toBe(first.value);
-    first.update(3, 64);
-    second.update(3, 64);
-    expect(second.value).toBe(first.value);
-  });
-
-  it("stay where they are when they are fixed", () => {
-    const controller = createKlController({ ...SETTINGS, adaptiveKl: false });
-    controller.update(100, 1000);
-    expect(controller.value).toBe(0.2);
-    expect(controller.getState()).toEqual({ value: 0.2 });
+  it("keeps the coefficient when it is not adaptive", () => {
+    expect(nextKlCoef(0.2, 100, 1000, { ...settings, adaptiveKl: false })).toBe(0.2);
   });
 });
 

@@ -1,0 +1,33 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { CausalLM } from "../../models/causal-lm.js";
+
+interface AlgorithmTraits<Config> {
+  readonly name: string;
+  readonly title?: string;
+  readonly critic?: boolean;
+  readonly klSetting?: string & keyof Config;
+}
+
+/** Whether the algorithm compares with the reference policy. */
+export function usesReference<Config>({ klSetting }: { readonly klSetting?: keyof Config }, config: Config): boolean {
+  return klSetting !== undefined && Number(config[klSetting]) > 0;
+}
+
+/** @throws INVALID_STATE for a model that the algorithm cannot train. */
+export function checkModel<Config>(model: CausalLM, algorithm: AlgorithmTraits<Config>, config: Config): void {
+  const { name, title = name, critic = false, klSetting } = algorithm;
+  const openHint = critic
+    ? "Open it with AutoModelForCausalLMWithValueHead.fromPretrained"
+    : "Open it with AutoModelForCausalLM.fromPretrained and add an adapter with getPeftModel";
+  const problem = !model.isTrainable
+    ? `it has no trainable parameters. ${openHint}`
+    : critic && model.valueHead === undefined
+      ? `it has no value head. ${openHint}`
+      : !critic && model.valueHead !== undefined
+        ? `it has a value head, which the algorithm would not train. ${openHint}`
+        : usesReference(algorithm, config) && model.adapter === undefined
+          ? `${klSetting} weighs the KL to the model without its adapter, but it has no adapter. Set ${klSetting} to 0, or train an adapter`
+          : undefined;
+  if (problem !== undefined)
+    throw new LlamaGymError("INVALID_STATE", `The model cannot be trained by ${title}: ${problem}.`);
+}

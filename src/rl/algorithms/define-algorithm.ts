@@ -1,0 +1,79 @@
+import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
+import type { CausalLM } from "../../models/causal-lm.js";
+import type { AlgorithmDefinition, UpdateConfig } from "./algorithm-definition.js";
+import type { Learner, LearnerContext } from "./learner.js";
+import { PolicyLearner } from "./policy-learner.js";
+
+/** An algorithm with its options, ready to be created on a model. */
+export interface ConfiguredAlgorithm {
+  readonly name: string;
+  readonly hasCritic: boolean;
+  /** @throws INVALID_STATE for a model that the algorithm cannot train. */
+  create(model: CausalLM, context: LearnerContext): Promise<Learner>;
+}
+
+/** An algorithm: a function of its options, with the table of its settings. */
+export interface Algorithm<
+  Options extends object = never,
+  Config = unknown,
+  Table extends SettingTable = SettingTable,
+> {
+  /** @throws INVALID_ARGUMENT for options out of range. */
+  (options?: Options): ConfiguredAlgorithm;
+  readonly algorithmName: string;
+  /** Name in messages. */
+  readonly title: string;
+  readonly settings: Table;
+  /** Whether it trains a value head. */
+  readonly hasCritic: boolean;
+  /** Returns the complete configuration. @throws INVALID_ARGUMENT for options out of range. */
+  readonly resolve: (options?: Options) => Config;
+}
+
+/** An algorithm with an update of its own: implements `Learner` instead of being run by `PolicyLearner`. */
+export interface CustomAlgorithm<Table extends SettingTable, Options extends object, Config> extends Pick<
+  AlgorithmDefinition<Table, Options, Config, unknown>,
+  "name" | "title" | "settings" | "resolve" | "critic"
+> {
+  readonly create: (model: CausalLM, config: Config, context: LearnerContext) => Promise<Learner>;
+}
+
+/**
+ * Defines an algorithm for `new Agent(model, tokenizer, { algorithm: myAlgorithm({ ... }) })` and
+ * `llamagym train --algorithm ./my-algorithm.js`. docs/algorithms/writing-your-own.md walks through an example.
+ */
+export function defineAlgorithm<
+  const Table extends SettingTable,
+  Options extends object = Partial<Settings<Table>>,
+  Config extends UpdateConfig = Settings<Table> & UpdateConfig,
+  State = undefined,
+>(definition: AlgorithmDefinition<Table, Options, Config, State>): Algorithm<Options, Config, Table>;
+export function defineAlgorithm<
+  const Table extends SettingTable,
+  Options extends object = Partial<Settings<Table>>,
+  Config = Settings<Table>,
+>(definition: CustomAlgorithm<Table, Options, Config>): Algorithm<Options, Config, Table>;
+export function defineAlgorithm<Table extends SettingTable, Options extends object, Config extends UpdateConfig, State>(
+  definition: AlgorithmDefinition<Table, Options, Config, State> | CustomAlgorithm<Table, Options, Config>,
+): Algorithm<Options, Config, Table> {
+  const { name, title = name, settings, critic: hasCritic = false } = definition;
+  const resolveDefaults = (options: Options) => resolveSettings(title, settings, options) as unknown as Config;
+  const resolve = (options = {} as Options) => (definition.resolve ?? resolveDefaults)(options);
+  const create = async (model: CausalLM, config: Config, context: LearnerContext): Promise<Learner> =>
+    "create" in definition
+      ? definition.create(model, config, context)
+      : PolicyLearner.create(model, definition, config, context);
+  const configure = (options = {} as Options): ConfiguredAlgorithm => {
+    resolve(options);
+    return {
+      name,
+      hasCritic,
+      create: async (model, context) => {
+        const { maxCompletionLength } = context;
+        const isDefault = maxCompletionLength !== undefined && Object.hasOwn(settings, "maxCompletionLength");
+        return create(model, resolve(isDefault ? { maxCompletionLength, ...options } : options), context);
+      },
+    };
+  };
+  return Object.assign(configure, { algorithmName: name, title, settings, hasCritic, resolve });
+}

@@ -1,0 +1,110 @@
+import { isValueHeadParameter } from "../../../engine/nn/value-head.js";
+import type { AdvantageResult, ScoredTrajectory } from "../algorithm-definition.js";
+import { defineAlgorithm } from "../define-algorithm.js";
+import { concatenate, splitByLength } from "../shared/arrays.js";
+import { perTokenKl } from "../shared/kl.js";
+import { nextKlCoef } from "../shared/kl-controller.js";
+import { ppoAdvantages } from "./advantages.js";
+import { ppoLoss } from "./loss.js";
+import { exceedsRatioThreshold, exceedsTargetKl, ppoBatchMetrics, ppoMetrics } from "./metrics.js";
+import { RewardScaler, INITIAL_REWARD_SCALE, type RewardScaleState } from "./reward-scaler.js";
+import { ppoSettings, resolvePpoConfig, type PpoConfig } from "./settings.js";
+
+/** State of PPO between updates. */
+interface PpoState {
+  /** Coefficient of the KL penalty. */
+  readonly klCoef: number;
+  readonly rewardScale: RewardScaleState;
+  readonly updates: number;
+}
+
+/**
+ * Proximal policy optimization (Schulman et al. 2017) with a value head and a KL penalty to the reference policy in the reward
+ * (Ziegler et al. 2019), as in TRL 0.7's PPOTrainer.
+ */
+export const ppo = defineAlgorithm({
+  name: "ppo",
+  title: "PPO",
+  settings: ppoSettings,
+  resolve: resolvePpoConfig,
+  critic: true,
+  klSetting: "initKlCoef",
+  rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),
+  state: {
+    initial: ({ initKlCoef }): PpoState => ({
+      klCoef: initKlCoef,
+      rewardScale: INITIAL_REWARD_SCALE,
+      updates: 0,
+    }),
+    update: ({ klCoef, rewardScale, updates }, metrics, turns, config) => ({
+      klCoef: klCoef > 0 ? nextKlCoef(klCoef, metrics["objective/kl"], turns, config) : klCoef,
+      rewardScale,
+      updates: updates + 1,
+    }),
+  },
+  advantages: computeAdvantages,
+  loss: (nodes, config) => ppoLoss(nodes, config),
+  metrics: ({ means }, turns) =>
+    ppoMetrics(means, {
+      advantages: concatenate(turns.map(({ advantages }) => advantages)),
+      returns: concatenate(turns.map(({ returns }) => returns!)),
+      oldValues: concatenate(turns.map(({ oldValues }) => oldValues!)),
+    }),
+  stepping: {
+    epochs: ({ numPpoEpochs }) => numPpoEpochs,
+    shouldStep: (statistics, config) => !exceedsRatioThreshold(statistics, config),
+    shouldStop: exceedsTargetKl,
+    trainableFilter: ({ valueWarmup }, { updates }) => (updates < valueWarmup ? isValueHeadParameter : undefined),
+  },
+});
+
+/** Scales rewards, subtracts KL penalties and runs GAE. */
+function computeAdvantages(
+  trajectories: readonly ScoredTrajectory[],
+  config: PpoConfig,
+  state: PpoState,
+): AdvantageResult<PpoState> {
+  const { klCoef } = state;
+  const rewards = new RewardScaler(config, state.rewardScale);
+  rewards.observe(
+    trajectories.map(({ turns, bootstrapValue }) => ({
+      rewards: turns.map(({ turn }) => turn.reward),
+      bootstrap: bootstrapValue,
+    })),
+  );
+  const kls = trajectories.map(({ turns }) =>
+    turns.map(({ oldLogProbs, refLogProbs = oldLogProbs }) => perTokenKl(config.klPenalty, oldLogProbs, refLogProbs)),
+  );
+  const samples = trajectories.map(({ turns, bootstrapValue }, i) => {
+    let end = 0;
+    return {
+      kls: concatenate(kls[i]),
+      values: concatenate(turns.map(({ oldValues }) => oldValues!)),
+      turns: turns.map(({ turn, oldLogProbs }) => ({
+        end: (end += oldLogProbs.length),
+        reward: rewards.apply(turn.reward),
+      })),
+      bootstrap: bootstrapValue,
+    };
+  });
+  const results = ppoAdvantages(samples, { ...config, klCoef });
+  const lengths = trajectories.map(({ turns }) => turns.map(({ oldLogProbs }) => oldLogProbs.length));
+  const turnStatistics = trajectories.flatMap(({ turns }, i) => {
+    const penalties = splitByLength(results[i].nonScoreRewards, lengths[i]);
+    return turns.map(({ turn, oldLogProbs }, t) => ({
+      kls: kls[i][t],
+      oldLogProbs,
+      nonScoreRewards: penalties[t],
+      score: turn.reward,
+    }));
+  });
+  return {
+    advantages: results.map(({ advantages }, i) => splitByLength(advantages, lengths[i])),
+    returns: results.map(({ returns }, i) => splitByLength(returns, lengths[i])),
+    state: { ...state, rewardScale: rewards.getState() },
+    metrics: {
+      ...ppoBatchMetrics(turnStatistics, klCoef),
+      ...(config.rewardScaling ? { "ppo/reward_scale": rewards.scale } : {}),
+    },
+  };
+}

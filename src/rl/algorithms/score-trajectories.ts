@@ -1,0 +1,116 @@
+import type { Trajectory, Turn } from "../rollout/trajectory.js";
+import type { ScoredTrajectory, ScoredTurn } from "./algorithm-definition.js";
+import type { LearnerContext } from "./learner.js";
+import type { LogProbScorer, TurnScores } from "./update/log-prob-scorer.js";
+import { decisionIndices } from "./update/turn-batch.js";
+
+export interface ScoreRequest extends Pick<LearnerContext, "temperature" | "isTruncatedSampling"> {
+  /** Adds log-probabilities under the reference policy. */
+  readonly reference: boolean;
+  readonly entropies: boolean;
+  /** Adds values, and bootstrap values of trajectories that did not end. */
+  readonly values: boolean;
+  /** Episodes of a group; a trajectory without a group forms one with its neighbors. */
+  readonly groupSize: number;
+}
+
+/** Scores of turns by turn, and bootstrap values by trajectory. */
+interface PolicyScores {
+  readonly scores: TurnScores;
+  readonly indices: ReadonlyMap<Turn, number>;
+  readonly bootstrapValues: ReadonlyMap<Trajectory, number>;
+  /** Whether sampling recorded log-probabilities of a truncated distribution, which is not the trained one. */
+  readonly replacesLogProbs: boolean;
+}
+
+/**
+ * Adds what the policy and the reference policy assign to trajectories before an update. Turns are scored again only where
+ * sampling did not record what is needed: values, entropies, or log-probabilities before truncation (top-p and the like).
+ */
+export async function scoreTrajectories(
+  trajectories: readonly Trajectory[],
+  scorer: LogProbScorer | undefined,
+  request: ScoreRequest,
+): Promise<ScoredTrajectory[]> {
+  if (scorer === undefined) return recordedScores(trajectories, request);
+  const { temperature, reference } = request;
+  const policy = await scorePolicy(trajectories, scorer, request);
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const refScores = reference ? await scorer.score(turns, { temperature, adapter: false }) : undefined;
+  return assembleScores(trajectories, request, policy, refScores);
+}
+
+/** Returns trajectories with the scores recorded during sampling alone. */
+export function recordedScores(
+  trajectories: readonly Trajectory[],
+  request: Pick<ScoreRequest, "values" | "groupSize">,
+): ScoredTrajectory[] {
+  return assembleScores(trajectories, request);
+}
+
+function assembleScores(
+  trajectories: readonly Trajectory[],
+  { values, groupSize }: Pick<ScoreRequest, "values" | "groupSize">,
+  policy?: PolicyScores,
+  refScores?: TurnScores,
+): ScoredTrajectory[] {
+  let turnIndex = 0;
+  return trajectories.map((trajectory, i) => ({
+    end: trajectory.end,
+    rewardsPerFunction: trajectory.rewardsPerFunction,
+    group: groupSize > 1 ? (trajectory.group ?? Math.floor(i / groupSize)) : 0,
+    bootstrapValue: policy?.bootstrapValues.get(trajectory) ?? 0,
+    turns: trajectory.turns.map((turn) => scoreTurn(turn, values, policy, refScores?.logProbs[turnIndex++])),
+  }));
+}
+
+async function scorePolicy(
+  trajectories: readonly Trajectory[],
+  scorer: LogProbScorer,
+  { temperature, isTruncatedSampling, entropies, values }: ScoreRequest,
+): Promise<PolicyScores | undefined> {
+  const rescored = trajectories
+    .flatMap(({ turns }) => turns)
+    .filter((turn) => isTruncatedSampling || entropies || (values && !hasSampledValues(turn)));
+  const partial = values ? trajectories.filter(({ bootstrapPrompt }) => bootstrapPrompt !== undefined) : [];
+  if (rescored.length + partial.length === 0) return undefined;
+  const states = partial.map(({ bootstrapPrompt }) => ({
+    prompt: bootstrapPrompt!,
+    tokens: [],
+    allowedTokens: undefined,
+  }));
+  const scores = await scorer.score([...rescored, ...states], { temperature });
+  return {
+    scores,
+    replacesLogProbs: isTruncatedSampling,
+    indices: new Map(rescored.map((turn, index) => [turn, index])),
+    bootstrapValues: new Map(
+      partial.map((trajectory, i) => [trajectory, scores.values![rescored.length + i][0]] as const),
+    ),
+  };
+}
+
+function scoreTurn(
+  turn: Turn,
+  values: boolean,
+  policy: PolicyScores | undefined,
+  refLogProbs: Float64Array | undefined,
+): ScoredTurn {
+  const decisions = decisionIndices(turn);
+  const atDecisions = (numbers: readonly number[]) => Float64Array.from(decisions, (token) => numbers[token]);
+  const index = policy?.indices.get(turn);
+  const rescored = index === undefined ? undefined : policy!.scores;
+  return {
+    turn,
+    oldLogProbs: policy?.replacesLogProbs === true ? rescored!.logProbs[index!] : atDecisions(turn.logProbs),
+    oldValues: values ? (rescored?.values?.[index!] ?? atDecisions(turn.values!)) : undefined,
+    refLogProbs,
+    entropies: rescored?.entropies?.[index!],
+  };
+}
+
+/** Whether the values of a turn's decisions were recorded during sampling. */
+function hasSampledValues(turn: Turn): boolean {
+  const { values } = turn;
+  return values !== undefined && decisionIndices(turn).every((token) => !Number.isNaN(values[token]));
+}
