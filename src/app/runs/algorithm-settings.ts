@@ -35,7 +35,7 @@ export function resolveAlgorithmSettings(algorithm: AlgorithmName, given: Algori
       `${name} is a setting of ${owners.join(", ")}, and the algorithm is ${algorithm}. Leave it out.`,
     );
   }
-  return algorithms[algorithm].resolve(given as never);
+  return algorithms[algorithm].resolve(given);
 }
 
 /** A run's settings as its agent takes them: under the algorithm's name. */
