@@ -4,7 +4,7 @@ const areas = {
   engine: ["core"],
   models: ["core", "engine"],
   generation: ["core", "engine", "models"],
-  envs: ["core", "text-world"],
+  envs: ["core"],
   "text-world": ["core", "envs"],
   rl: ["core", "engine", "models", "generation", "envs"],
   app: ["core", "engine", "models", "generation", "envs", "text-world", "rl"],

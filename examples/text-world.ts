@@ -3,6 +3,7 @@
  * The whole episode stays in sight, replies are held to the commands that are possible, and an episode that is stopped at the step
  * limit says so.
  */
+import "llamagym/text-world";
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
 
 type Info = Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { knownReturns } from "../src/envs/index.js";
+import { findSpec } from "../src/envs/index.js";
 import { LlamaGymError } from "../src/core/errors.js";
 import { readJson, writeFileAtomic, writeJson, type JsonObject } from "../src/models/files/index.js";
 import {
@@ -92,7 +92,7 @@ if (name === undefined || !recipeNames.includes(name)) {
 }
 const folder = join(recipes, name);
 const recipe = (await readJson(join(folder, "config.json"))) as unknown as Recipe;
-const { random, best } = knownReturns[recipe.train.env] ?? {};
+const { random, best } = findSpec(recipe.train.env)?.knownReturns ?? {};
 /** Returns to compare with, by name. */
 const references: Readonly<Record<string, number>> = {
   ...(random === undefined ? {} : { "random actions": random }),

@@ -1,7 +1,7 @@
 export * from "./rl/agent/index.js";
 export type { Learner, Metrics } from "./rl/algorithms/learner.js";
 export type { PpoConfig, PpoOptions } from "./rl/algorithms/ppo/settings.js";
-export { Env, make, makeAsync, register, type StepResult } from "./envs/index.js";
+export { Env, make, openEnv, register, type StepResult } from "./envs/index.js";
 export { LlamaGymError, type ErrorCode } from "./core/errors.js";
 export * from "./rl/algorithms/sft/index.js";
 export type { DownloadProgress } from "./models/files/index.js";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { getChoices, knownReturns, make, type Env } from "../src/envs/index.js";
+import { getChoices, make, registry, type Env } from "../src/envs/index.js";
 import { AutoModelForCausalLM, RandomStream, type LanguageModel } from "../src/index.js";
 
 const folder = fileURLToPath(new URL("../models/llamagym-1m", import.meta.url));
@@ -138,6 +138,8 @@ describe("the embedded model", () => {
     );
     const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
     const variance = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (returns.length - 1);
-    expect(Math.abs(mean - knownReturns["Blackjack-v1"].random)).toBeLessThan(4 * Math.sqrt(variance / returns.length));
+    expect(Math.abs(mean - registry.spec("Blackjack-v1").knownReturns!.random)).toBeLessThan(
+      4 * Math.sqrt(variance / returns.length),
+    );
   });
 });

@@ -2,6 +2,7 @@ import { LlamaGymError } from "../core/errors.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
+import type { Policy } from "./policy.js";
 import type { MaybePromise } from "../core/maybe-promise.js";
 import { createSeededStream } from "./seeded-stream.js";
 import { formatValue, type Space } from "./spaces/space.js";
@@ -52,23 +53,43 @@ export type EnvOptions = Readonly<Record<string, unknown>>;
 /** Makes an environment; a class is given as `(options) => new MyEnv(options)`. */
 export type EnvFactory = (options: EnvOptions) => Env;
 
-/** What the registry knows of an environment. */
+/** Mean returns to compare a learning curve with, for the options and step limit of a registered id. */
+export interface KnownReturns {
+  /** Mean return of random actions. */
+  readonly random: number;
+  /** Best known mean return. */
+  readonly best: number;
+  /**
+   * "exact": computed from the rules. "measured": mean over 1000 episodes, seeds 1000 to 1999, where the registered
+   * expert gives `best`. "page": taken from the environment's page in docs/environments, without an expert.
+   */
+  readonly basis: "exact" | "measured" | "page";
+}
+
+/** A registered environment. */
 export interface EnvSpec {
-  /** namespace/Name-v0; namespace and version may be missing. */
+  /** namespace/Name-v0; namespace and version are optional. */
   readonly id: string;
   readonly entryPoint: EnvFactory;
-  /** Options that are always given to the entry point, unless the caller says otherwise. */
+  /** Default options of the entry point. */
   readonly options: EnvOptions;
-  /** Steps after which an episode is truncated. */
-  readonly maxEpisodeSteps: number | undefined;
+  /** Number of steps after which an episode is truncated. */
+  readonly maxEpisodeSteps?: number;
   /** Mean return at which the task counts as solved. */
-  readonly rewardThreshold: number | undefined;
-  /** Whether it may differ from run to run with one seed. */
+  readonly rewardThreshold?: number;
+  /** Whether episodes may differ for the same seed. */
   readonly nondeterministic: boolean;
   /** Whether a step before the first reset is an error. */
   readonly orderEnforce: boolean;
-  /** Whether the first reset and step go unchecked. */
+  /** Whether to skip the check of the first reset and step. */
   readonly disableEnvChecker: boolean;
+  /** The task in a few words. */
+  readonly summary?: string;
+  readonly knownReturns?: KnownReturns;
+  /** Returns a strong policy for an environment made from this spec. */
+  readonly expert?: (env: Env) => Policy;
+  /** URL of the module that registers the id when imported; worker threads import it first. */
+  readonly module?: string;
 }
 
 /** Everything that an environment's future depends on besides the actions to come. */

@@ -7,6 +7,7 @@ export {
   type EnvOptions,
   type EnvSpec,
   type EnvState,
+  type KnownReturns,
   type RenderFrame,
   type RenderMode,
   type ResetOptions,
@@ -18,6 +19,7 @@ export type { Info } from "./info.js";
 export type { JsonValue } from "../core/json.js";
 export { andThen, type MaybePromise } from "../core/maybe-promise.js";
 export { make, register, registry, type MakeOptions } from "./registry/make.js";
+export { findSpec, openEnv, registerOpener, type EnvOpener } from "./registry/open-env.js";
 export { EnvRegistry, type Registration } from "./registry/env-registry.js";
 export { getChoices, type Choices, type TextInterface } from "./text-interface.js";
 export { PassThroughWrapper, Wrapper } from "./wrapper.js";
@@ -38,10 +40,8 @@ export { FROZEN_LAKE_MAPS, generateRandomMap } from "./toy-text/frozen-lake-map.
 export { TabularEnv, type Transition, type TransitionTable } from "./toy-text/tabular-env.js";
 export { TaxiEnv, type TaxiOptions } from "./toy-text/taxi.js";
 export { findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
-export * from "../text-world/index.js";
 export { checkEnv, type CheckEnvOptions } from "./check/check-env.js";
-export { experts, type Policy } from "./solvers/experts.js";
-export { knownReturns, type KnownReturns } from "./solvers/known-returns.js";
+export type { Policy } from "./policy.js";
 export { flattenSpace } from "./spaces/flatten-space.js";
 export { spaceFromJson, spaceToJson, type SpaceDescription } from "./spaces/space-json.js";
 export { createZeroValue } from "./spaces/zero-value.js";

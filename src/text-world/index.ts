@@ -1,3 +1,5 @@
+import "./register.js";
+
 export { Game, type EntityInfo } from "./game.js";
 export { parseGame } from "./parse-game.js";
 export { HouseGame } from "./house/house-game.js";

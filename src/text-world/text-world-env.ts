@@ -57,7 +57,7 @@ export class TextWorldEnv extends Env<string, string> {
   readonly actionSpace = new Text(MAX_COMMAND_LENGTH, { charset: COMMAND_CHARACTERS });
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 1 };
   override readonly text: TextInterface<string, string> = textWorldText;
-  private readonly infos: ReadonlySet<InfoName>;
+  private infos: ReadonlySet<InfoName>;
   private readonly reward: "score" | "intermediate";
   private readonly house: HouseOptions;
   private readonly gameSeed: number | undefined;
@@ -107,6 +107,12 @@ export class TextWorldEnv extends Env<string, string> {
   /** The commands that win the present game from its start; undefined where the game states none. */
   get walkthrough(): readonly string[] | undefined {
     return this.currentGame.game.walkthrough;
+  }
+
+  /** Adds an entry to the info. Call it before `reset()`. */
+  requestInfo(name: InfoName): void {
+    this.infos = new Set([...this.infos, name]);
+    this.games.clear();
   }
 
   protected override saveState(): JsonValue {

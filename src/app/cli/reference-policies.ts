@@ -1,5 +1,5 @@
 import { computeBlackjackReturn } from "../../envs/solvers/blackjack-solver.js";
-import { knownReturns } from "../../envs/index.js";
+import { findSpec } from "../../envs/index.js";
 import { formatTable } from "./display/output.js";
 
 /** A policy whose mean return is known, or was measured with a standard error. */
@@ -17,11 +17,11 @@ export function listReferencePolicies(
 ): readonly PolicyReturn[] {
   if (env === "Blackjack-v1" && maxSteps === undefined) return listBlackjackPolicies(envOptions);
   const isAsRegistered = Object.keys(envOptions).length === 0 && maxSteps === undefined;
-  if (!isAsRegistered || !Object.hasOwn(knownReturns, env)) return [];
-  const { random, best } = knownReturns[env];
+  const known = findSpec(env)?.knownReturns;
+  if (!isAsRegistered || known === undefined) return [];
   return [
-    { policy: "random actions", meanReturn: random },
-    { policy: "best known", meanReturn: best },
+    { policy: "random actions", meanReturn: known.random },
+    { policy: "best known", meanReturn: known.best },
   ];
 }
 

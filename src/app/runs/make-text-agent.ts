@@ -2,7 +2,8 @@ import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/de
 import { resolveOnlineSft } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { randomAction } from "../../rl/agent/random-action.js";
 import { TextAgent } from "../../rl/agent/text-agent.js";
-import { makeAsync } from "../../envs/bridges/make-async.js";
+import { openEnv } from "../../envs/index.js";
+import "../../text-world/index.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { TextInterface } from "../../envs/text-interface.js";
@@ -23,7 +24,7 @@ export function createEnvFactory({
   maxSteps,
 }: Pick<TrainConfig, "env" | "envOptions" | "maxSteps">): () => Promise<Env> {
   const stepLimit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
-  return async () => makeAsync(env, { ...envOptions, ...stepLimit });
+  return async () => openEnv(env, { ...envOptions, ...stepLimit });
 }
 
 /** Makes an environment to look at it. Throws as `readable` does. */

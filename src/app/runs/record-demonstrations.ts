@@ -1,8 +1,7 @@
 import type { Demonstration, DemonstrationTurn } from "../../rl/data/read-demonstrations.js";
 import type { Env } from "../../envs/env.js";
-import { experts } from "../../envs/solvers/experts.js";
+import { registry } from "../../envs/index.js";
 import type { Info } from "../../envs/info.js";
-import { DEFAULT_INFOS } from "../../text-world/text-world-env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { LlamaGymError } from "../../core/errors.js";
@@ -38,10 +37,6 @@ export type RecordedEpisode = Demonstration & { readonly return: number };
 
 /** Decides starts and draws; children of the seed. */
 const DEMONSTRATION_STREAM = 6;
-
-const TEXT_WORLD = "TextWorld-v0";
-/** TextWorld's info that tells the commands from here to the quest's end. */
-const POLICY_COMMANDS = "policyCommands";
 
 /**
  * Plays whole episodes as demonstrations. The same seed gives the same demonstrations, however many are played at once.
@@ -92,44 +87,21 @@ async function recordEpisode(env: Env, policy: EpisodePolicy, seed: number): Pro
   return { systemPrompt: text.systemPrompt, turns, return: totalReward };
 }
 
-/** The scripted expert of an environment. Throws ENV_INVALID where there is none. */
+/** Plays as the expert that the environment is registered with. Throws ENV_INVALID where there is none. */
 export const expertPolicy: PolicyFactory = (env) => {
-  const id = env.spec?.id ?? "";
-  if (id === TEXT_WORLD) return policyCommandPolicy;
-  if (!Object.hasOwn(experts, id)) {
+  const expert = env.spec?.expert?.(env);
+  if (expert === undefined) {
+    const ids = registry.all().flatMap(({ id, expert }) => (expert === undefined ? [] : [id]));
     throw new LlamaGymError(
       "ENV_INVALID",
-      `There is no expert for ${env.toString()}. There is one for ${[...Object.keys(experts), TEXT_WORLD].join(", ")}; give demonstrations as a JSONL file.`,
+      `There is no expert for ${env.toString()}. These have one: ${ids.join(", ")}. Register one, or give demonstrations as a JSONL file.`,
     );
   }
-  const expert = experts[id](env);
   const text = getTextInterface(env);
   return () => (observation, info) => {
     const action = expert(observation, info);
     return { action, completion: text.formatAction(action) };
   };
-};
-
-/** Options with which an expert plays an environment: TextWorld's reads the winning commands from the info. */
-export function expertEnvOptions(
-  id: string,
-  options: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  if (id !== TEXT_WORLD) return options;
-  const infos = Array.isArray(options.infos) ? (options.infos as readonly string[]) : DEFAULT_INFOS;
-  return { ...options, infos: [...new Set([...infos, POLICY_COMMANDS])] };
-}
-
-const policyCommandPolicy = (): EpisodePolicy => (_observation, info) => {
-  const commands = info[POLICY_COMMANDS];
-  if (!Array.isArray(commands)) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `The expert of ${TEXT_WORLD} reads ${POLICY_COMMANDS} from the info; ask for it by the environment's option infos.`,
-    );
-  }
-  const [command = "look"] = commands as readonly string[];
-  return { action: command, completion: command };
 };
 
 /** Draws among the replies that the environment lists, or from its action space. */

@@ -1,5 +1,5 @@
 import type { AgentDemonstrationOptions } from "../../rl/agent/demonstrations/demonstration-trainer.js";
-import { recordDemonstrations, expertEnvOptions, expertPolicy } from "./record-demonstrations.js";
+import { recordDemonstrations, expertPolicy } from "./record-demonstrations.js";
 import { createEnvFactory } from "./make-text-agent.js";
 import type { TrainConfig } from "./run-settings.js";
 
@@ -15,6 +15,6 @@ export async function resolveWarmStart({
   seed,
 }: TrainConfig): Promise<AgentDemonstrationOptions["sftWarmStart"]> {
   if (given === undefined || !/^\d+$/.test(given)) return given;
-  const makeEnv = createEnvFactory({ env, envOptions: expertEnvOptions(env, envOptions), maxSteps });
+  const makeEnv = createEnvFactory({ env, envOptions, maxSteps });
   return recordDemonstrations(makeEnv, expertPolicy, { episodes: Number(given), seed });
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { knownReturns } from "../../envs/index.js";
+import { findSpec } from "../../envs/index.js";
 import { writeFileAtomic } from "../../models/files/index.js";
 import {
   renderDotChart,
@@ -38,7 +38,7 @@ export async function writeCharts(folder: string, config: SweepConfig, trials: r
   const curves = await readBestCurves(folder, compared);
   if (curves.length === 0) return;
   const { env, envOptions } = config;
-  const { random, best } = Object.keys(envOptions).length === 0 ? (knownReturns[env] ?? {}) : {};
+  const { random, best } = Object.keys(envOptions).length === 0 ? (findSpec(env)?.knownReturns ?? {}) : {};
   const references = [
     ...(random === undefined ? [] : [{ name: "random actions", y: random }]),
     ...(best === undefined ? [] : [{ name: "best known", y: best }]),

@@ -4,7 +4,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { make, makeVector } from "../index.js";
 import { HttpEnv } from "./http/http-env.js";
 import { JsonSpace } from "./json-space.js";
-import { makeAsync } from "./make-async.js";
+import { openEnv } from "../registry/open-env.js";
+import "./register-openers.js";
 import { OpenEnvClient } from "./open-env/open-env-client.js";
 import { type EnvServer, serveEnv, type ServeOptions } from "./open-env/open-env-server.js";
 
@@ -203,7 +204,7 @@ describe("an HTTP server of the user's", () => {
 
   it("is played by its actions' names, a session for each client", async () => {
     const url = await counting();
-    const [env, other] = [await makeAsync(url), await HttpEnv.connect(url)];
+    const [env, other] = [await openEnv(url), await HttpEnv.connect(url)];
     await env.reset();
     await other.reset();
     expect(await env.step(env.text?.parseAction("go"))).toMatchObject({ observation: Float32Array.of(1), reward: 1 });

@@ -18,6 +18,8 @@ import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
 import { toFloat32Array } from "./to-float32-array.js";
 import { readResetBounds } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
+import type { Registration } from "../registry/env-registry.js";
+import type { Policy } from "../policy.js";
 
 const TIME_STEP = 0.2;
 const LINK_LENGTH = 1;
@@ -147,3 +149,21 @@ function wrapAngle(angle: number): number {
   while (wrapped < -Math.PI) wrapped += 2 * Math.PI;
   return wrapped;
 }
+
+/** Applies torque with the second link's swing and the first link's lean; the weights come from a random search. */
+const createAcrobotExpert = (): Policy => (observation) => {
+  const [, sine1, , sine2, , velocity2] = observation as Float32Array;
+  return 0.6 * velocity2 + 1.7 * sine1 + 0.1 * sine2 > 0 ? 2 : 0;
+};
+
+export const acrobotEnvs: readonly Registration[] = [
+  {
+    id: "Acrobot-v1",
+    entryPoint: (options) => new AcrobotEnv(options),
+    maxEpisodeSteps: 500,
+    rewardThreshold: -100,
+    summary: "swing a two-link robot up",
+    knownReturns: { random: -498.5, best: -75.8, basis: "measured" },
+    expert: createAcrobotExpert,
+  },
+];

@@ -16,6 +16,8 @@ import { drawCartPole } from "./drawings.js";
 import { toFloat32Array } from "./to-float32-array.js";
 import { readResetBounds } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
+import type { Registration } from "../registry/env-registry.js";
+import type { Policy } from "../policy.js";
 
 const GRAVITY = 9.8;
 const CART_MASS = 1;
@@ -106,3 +108,32 @@ export class CartPoleEnv extends Env<Float32Array, number> {
     this.state = (state as readonly number[] | null) ?? undefined;
   }
 }
+
+/** Pushes the cart under the pole, slightly ahead of its motion, and back to the center. */
+const createCartPoleExpert = (): Policy => (observation) => {
+  const [position, velocity, angle, angularVelocity] = observation as Float32Array;
+  return angle + 0.5 * angularVelocity + 0.1 * velocity + 0.02 * position > 0 ? 1 : 0;
+};
+
+const createCartPole = (options: object) => new CartPoleEnv(options);
+
+export const cartPoleEnvs: readonly Registration[] = [
+  {
+    id: "CartPole-v0",
+    entryPoint: createCartPole,
+    maxEpisodeSteps: 200,
+    rewardThreshold: 195,
+    summary: "balance a pole for 200 steps",
+    knownReturns: { random: 22.6, best: 200, basis: "measured" },
+    expert: createCartPoleExpert,
+  },
+  {
+    id: "CartPole-v1",
+    entryPoint: createCartPole,
+    maxEpisodeSteps: 500,
+    rewardThreshold: 475,
+    summary: "balance a pole for 500 steps",
+    knownReturns: { random: 22.1, best: 500, basis: "measured" },
+    expert: createCartPoleExpert,
+  },
+];

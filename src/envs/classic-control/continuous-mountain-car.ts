@@ -17,6 +17,9 @@ import { continuousMountainCarText } from "./mountain-car-text.js";
 import { toFloat32Array } from "./to-float32-array.js";
 import { readResetBounds } from "./reset-bounds.js";
 import { cos } from "./trigonometry.js";
+import type { Registration } from "../registry/env-registry.js";
+import type { Policy } from "../policy.js";
+import { GridPolicy, listForces, makeSolverEnv } from "../solvers/grid-solver.js";
 
 const GOAL_POSITION = 0.45;
 const POWER = 0.0015;
@@ -98,3 +101,31 @@ function computeAcceleration(force: number, angle: number): number {
   if (Math.abs(force) > 1) return Math.sign(force) * POWER - weight;
   return Math.fround(Math.fround(force * Math.fround(POWER)) - Math.fround(weight));
 }
+
+function createContinuousMountainCarExpert(env: Env): Policy {
+  const policy = new GridPolicy<Float32Array, Float32Array>({
+    env: makeSolverEnv(env),
+    axes: [
+      { low: MIN_POSITION, high: MAX_POSITION, points: 121 },
+      { low: -MAX_SPEED, high: MAX_SPEED, points: 101 },
+    ],
+    actions: listForces(1, 9),
+    discount: 0.9999,
+    sweeps: 400,
+    stateAt: (position, velocity) => ({ state: [position, velocity], isFirstStep: false }),
+    coordinates: ([position, velocity]) => [position, velocity],
+  });
+  return (observation) => policy.act(observation as Float32Array);
+}
+
+export const continuousMountainCarEnvs: readonly Registration[] = [
+  {
+    id: "MountainCarContinuous-v0",
+    entryPoint: (options) => new ContinuousMountainCarEnv(options),
+    maxEpisodeSteps: 999,
+    rewardThreshold: 90,
+    summary: "rock a car up a hill with a continuous force",
+    knownReturns: { random: -32.9, best: 98.2, basis: "measured" },
+    expert: createContinuousMountainCarExpert,
+  },
+];

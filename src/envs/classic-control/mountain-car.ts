@@ -16,6 +16,9 @@ import { mountainCarText } from "./mountain-car-text.js";
 import { toFloat32Array } from "./to-float32-array.js";
 import { readResetBounds } from "./reset-bounds.js";
 import { cos } from "./trigonometry.js";
+import type { Registration } from "../registry/env-registry.js";
+import type { Policy } from "../policy.js";
+import { GridPolicy, makeSolverEnv } from "../solvers/grid-solver.js";
 
 export const MIN_POSITION = -1.2;
 export const MAX_POSITION = 0.6;
@@ -81,3 +84,31 @@ export class MountainCarEnv extends Env<Float32Array, number> {
     this.state = (state as readonly [number, number] | null) ?? undefined;
   }
 }
+
+function createMountainCarExpert(env: Env): Policy {
+  const policy = new GridPolicy<Float32Array, number>({
+    env: makeSolverEnv(env),
+    axes: [
+      { low: MIN_POSITION, high: MAX_POSITION, points: 121 },
+      { low: -MAX_SPEED, high: MAX_SPEED, points: 101 },
+    ],
+    actions: [0, 1, 2],
+    discount: 0.9999,
+    sweeps: 150,
+    stateAt: (position, velocity) => [position, velocity],
+    coordinates: ([position, velocity]) => [position, velocity],
+  });
+  return (observation) => policy.act(observation as Float32Array);
+}
+
+export const mountainCarEnvs: readonly Registration[] = [
+  {
+    id: "MountainCar-v0",
+    entryPoint: (options) => new MountainCarEnv(options),
+    maxEpisodeSteps: 200,
+    rewardThreshold: -110,
+    summary: "rock a car up a hill",
+    knownReturns: { random: -200, best: -99.1, basis: "measured" },
+    expert: createMountainCarExpert,
+  },
+];

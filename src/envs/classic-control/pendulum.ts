@@ -16,6 +16,9 @@ import { checkForce } from "./check-force.js";
 import { pendulumText } from "./pendulum-text.js";
 import { readNumberOption } from "./reset-bounds.js";
 import { cos, sin } from "./trigonometry.js";
+import type { Registration } from "../registry/env-registry.js";
+import type { Policy } from "../policy.js";
+import { GridPolicy, listForces, makeSolverEnv } from "../solvers/grid-solver.js";
 
 const MAX_SPEED = 8;
 const MAX_TORQUE = 2;
@@ -97,3 +100,30 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
     this.lastTorque = lastTorque;
   }
 }
+
+function createPendulumExpert(env: Env): Policy {
+  const policy = new GridPolicy<Float32Array, Float32Array>({
+    env: makeSolverEnv(env),
+    axes: [
+      { low: -Math.PI, high: Math.PI, points: 121 },
+      { low: -8, high: 8, points: 101 },
+    ],
+    actions: listForces(2, 9),
+    discount: 0.99,
+    sweeps: 200,
+    stateAt: (angle, velocity) => ({ state: [angle, velocity], lastTorque: 0 }),
+    coordinates: ([cosine, sine, velocity]) => [Math.atan2(sine, cosine), velocity],
+  });
+  return (observation) => policy.act(observation as Float32Array);
+}
+
+export const pendulumEnvs: readonly Registration[] = [
+  {
+    id: "Pendulum-v1",
+    entryPoint: (options) => new PendulumEnv(options),
+    maxEpisodeSteps: 200,
+    summary: "swing a pendulum up and hold it",
+    knownReturns: { random: -1232, best: -140.7, basis: "measured" },
+    expert: createPendulumExpert,
+  },
+];

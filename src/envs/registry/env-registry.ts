@@ -1,19 +1,13 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { formatEnvId, parseEnvId, type EnvId } from "./env-id.js";
 import { findNearestName } from "../../core/suggest.js";
-import type { EnvFactory, EnvOptions, EnvSpec } from "../env.js";
+import type { EnvSpec } from "../env.js";
 
-/** What `register` is told; everything but id and entryPoint has a default. */
-export interface Registration {
-  readonly id: string;
-  readonly entryPoint: EnvFactory;
-  readonly options?: EnvOptions;
-  readonly maxEpisodeSteps?: number;
-  readonly rewardThreshold?: number;
-  readonly nondeterministic?: boolean;
-  readonly orderEnforce?: boolean;
-  readonly disableEnvChecker?: boolean;
-}
+/** Arguments of `register`: everything but `id` and `entryPoint` is optional. */
+export type Registration = Partial<EnvSpec> & Pick<EnvSpec, "id" | "entryPoint">;
+
+/** Packages that register an id when they are imported. */
+const REGISTERING_MODULES: Readonly<Record<string, string>> = { TextWorld: "llamagym/text-world" };
 
 /** Environments by id. */
 export class EnvRegistry {
@@ -25,7 +19,7 @@ export class EnvRegistry {
 
   /** Adds an environment; an id that is there already is replaced. */
   register(registration: Registration): EnvSpec {
-    const { id, maxEpisodeSteps, rewardThreshold } = registration;
+    const { id } = registration;
     this.checkVersioning(parseEnvId(id));
     if (typeof registration.entryPoint !== "function") {
       throw new LlamaGymError(
@@ -34,11 +28,8 @@ export class EnvRegistry {
       );
     }
     const spec: EnvSpec = {
-      id,
-      entryPoint: registration.entryPoint,
+      ...registration,
       options: registration.options ?? {},
-      maxEpisodeSteps,
-      rewardThreshold,
       nondeterministic: registration.nondeterministic ?? false,
       orderEnforce: registration.orderEnforce ?? true,
       disableEnvChecker: registration.disableEnvChecker ?? false,
@@ -88,10 +79,14 @@ export class EnvRegistry {
       return `Namespace ${namespace} not found. ${hint}`;
     }
     if (versions.length === 0) {
+      if (namespace === undefined && Object.hasOwn(REGISTERING_MODULES, name)) {
+        const module = REGISTERING_MODULES[name];
+        return `Environment \`${name}\` is registered by ${module}. Import it first: import "${module}".`;
+      }
       const names = entries.filter(({ id }) => id.namespace === namespace).map(({ id }) => id.name);
       const near = findNearestName(name, names);
       const namespaceNote = namespace === undefined ? "" : ` in namespace ${namespace}`;
-      const hint = near === undefined ? "`llamagym envs` lists those that do." : `Did you mean: \`${near}\`?`;
+      const hint = near === undefined ? "`llamagym envs` lists the registered ones." : `Did you mean: \`${near}\`?`;
       return `Environment \`${name}\` doesn't exist${namespaceNote}. ${hint}`;
     }
     const full = formatEnvId({ ...requested, version: undefined });

@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { solveLinear } from "../../../test/support/solve-linear.js";
-import type { Env } from "../env.js";
+import type { Env, KnownReturns } from "../env.js";
+import type { Policy } from "../policy.js";
 import { make, registry } from "../registry/make.js";
 import { CliffWalkingEnv } from "../toy-text/cliff-walking.js";
 import type { TabularEnv } from "../toy-text/tabular-env.js";
 import { chooseBestAction, computeBlackjackReturn } from "./blackjack-solver.js";
-import { experts, type Policy } from "./experts.js";
-import { knownReturns } from "./known-returns.js";
 import { computeExpectedReturn, computePolicyReturn, solveTabular } from "./tabular-solver.js";
+
+const getReturns = (id: string): KnownReturns => registry.spec(id).knownReturns!;
+const createExpert = (env: Env): Policy => env.spec!.expert!(env);
 
 const sab = { sab: true, natural: false };
 
@@ -45,7 +47,7 @@ describe("Blackjack's exact returns", () => {
   it("come out of the environment too", async () => {
     const env = make("Blackjack-v1", { disableEnvChecker: true });
     // The standard error of 5000 games is below 0.014.
-    expect(Math.abs((await meanReturn(env, experts["Blackjack-v1"](env), 5000)) + 0.0431)).toBeLessThan(0.055);
+    expect(Math.abs((await meanReturn(env, createExpert(env), 5000)) + 0.0431)).toBeLessThan(0.055);
   });
 });
 
@@ -53,8 +55,8 @@ describe("exact returns of tables", () => {
   it.each(["FrozenLake-v1", "FrozenLake8x8-v1", "Taxi-v4"])("are the known ones: %s", (id) => {
     const env = make(id).unwrapped as TabularEnv;
     const limit = registry.spec(id).maxEpisodeSteps;
-    expect(computeExpectedReturn(env, "random", limit)).toBeCloseTo(knownReturns[id].random, 2);
-    expect(computeExpectedReturn(env, "best", limit)).toBeCloseTo(knownReturns[id].best, 2);
+    expect(computeExpectedReturn(env, "random", limit)).toBeCloseTo(getReturns(id).random, 2);
+    expect(computeExpectedReturn(env, "best", limit)).toBeCloseTo(getReturns(id).best, 2);
   });
 
   it("give FrozenLake 14/17 without a step limit, and 0.74 to a policy that does not count steps within 100", () => {
@@ -77,15 +79,16 @@ describe("exact returns of tables", () => {
         if (!terminated) a[state][next] -= probability / actions.length;
       }
     });
-    expect(solveLinear(a, b)[36]).toBeCloseTo(knownReturns[id].random, 1);
-    expect(computeExpectedReturn(new CliffWalkingEnv({ isSlippery }), "best")).toBeCloseTo(knownReturns[id].best, 2);
+    expect(solveLinear(a, b)[36]).toBeCloseTo(getReturns(id).random, 1);
+    expect(computeExpectedReturn(new CliffWalkingEnv({ isSlippery }), "best")).toBeCloseTo(getReturns(id).best, 2);
   });
 });
 
 describe("experts", () => {
   it("are there for every environment whose best return they played, and for no other", () => {
-    const played = Object.entries(knownReturns).filter(([, { basis }]) => basis !== "page");
-    expect(Object.keys(experts)).toEqual(played.map(([id]) => id));
+    const registered = registry.all().filter(({ expert }) => expert !== undefined);
+    const played = registry.all().filter(({ knownReturns }) => knownReturns?.basis !== "page");
+    expect(registered).toEqual(played);
   });
 
   it.each<[string, number, number]>([
@@ -102,12 +105,12 @@ describe("experts", () => {
     ["Pendulum-v1", 10, 80],
   ])("play %s as well as is known", async (id, episodes, margin) => {
     const env = make(id);
-    const mean = await meanReturn(env, experts[id](env), episodes);
-    expect(Math.abs(mean - knownReturns[id].best)).toBeLessThanOrEqual(margin);
+    const mean = await meanReturn(env, createExpert(env), episodes);
+    expect(Math.abs(mean - getReturns(id).best)).toBeLessThanOrEqual(margin);
   });
 
   it("know the map and the rules of the environment at hand", async () => {
     const dry = make("FrozenLake-v1", { isSlippery: false, desc: ["SFF", "HHF", "GFF"] });
-    expect(await meanReturn(dry, experts["FrozenLake-v1"](dry), 1)).toBe(1);
+    expect(await meanReturn(dry, createExpert(dry), 1)).toBe(1);
   });
 });

@@ -110,3 +110,14 @@ export class GridPolicy<Observation, Action> {
     return near + alongFirst * (far - near);
   }
 }
+
+/** Makes a second instance of a registered environment, without wrappers, to be stepped from grid points. */
+export function makeSolverEnv<Observation, Action>({ spec }: Env): Env<Observation, Action> {
+  if (spec === undefined) throw new TypeError("A grid policy needs an environment from make().");
+  return spec.entryPoint(spec.options).unwrapped as Env<Observation, Action>;
+}
+
+/** Lists `count` forces spread evenly over [-limit, limit]. */
+export function listForces(limit: number, count: number): Float32Array[] {
+  return Array.from({ length: count }, (_, i) => Float32Array.of(limit * ((2 * i) / (count - 1) - 1)));
+}

@@ -1,3 +1,5 @@
+import type { Env } from "../env.js";
+import type { Policy } from "../policy.js";
 import type { TabularEnv, Transition } from "../toy-text/tabular-env.js";
 
 const CONVERGENCE_THRESHOLD = 1e-12;
@@ -74,4 +76,11 @@ export function computePolicyReturn(env: TabularEnv, policy: Int32Array, steps: 
 
 function computeStartValue(env: TabularEnv, values: Float64Array): number {
   return env.initialDistribution.reduce((sum, probability, state) => sum + probability * values[state], 0);
+}
+
+/** Returns the optimal policy by value iteration; a step limit becomes a discount, which prefers short paths. */
+export function createTabularExpert(env: Env): Policy {
+  const limit = env.spec?.maxEpisodeSteps;
+  const { policy } = solveTabular(env.unwrapped as TabularEnv, limit === undefined ? 1 : 1 - 1 / limit);
+  return (state) => policy[state as number];
 }

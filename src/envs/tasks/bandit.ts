@@ -5,6 +5,7 @@ import { Discrete } from "../spaces/discrete.js";
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 /** From the best sounding to the worst. */
 const NAMES = [
@@ -115,3 +116,12 @@ function createBanditText(names: readonly string[], pulls: number): TextInterfac
     choices: names,
   };
 }
+
+export const banditEnvs: readonly Registration[] = [
+  {
+    id: "Bandit-v0",
+    entryPoint: (options) => new BanditEnv(options),
+    summary: "choose between arms with misleading names",
+    knownReturns: { random: 5, best: 8, basis: "page" },
+  },
+];

@@ -4,6 +4,7 @@ import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 const NUM_DIGITS = 4;
 /** "1234: 1 bulls, 2 cows" */
@@ -80,3 +81,12 @@ function createBullsAndCowsText(limit: number): TextInterface<string, Int32Array
     formatAction: (digits) => Array.from(digits).join(""),
   };
 }
+
+export const bullsAndCowsEnvs: readonly Registration[] = [
+  {
+    id: "BullsAndCows-v0",
+    entryPoint: (options) => new BullsAndCowsEnv(options),
+    summary: "find a number from hints",
+    knownReturns: { random: 0.001, best: 1, basis: "page" },
+  },
+];

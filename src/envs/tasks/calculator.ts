@@ -6,6 +6,7 @@ import { parseLastNumber } from "../text-parsing.js";
 import { calculate } from "./calculate.js";
 import { COMMAND_CHARSET, parseCommand } from "./parse-command.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 const MAX_COMMAND = 100;
 const MAX_OBSERVATION = 8192;
@@ -102,3 +103,12 @@ const calculatorText: TextInterface<string, string> = {
     parseCommand(completion, { verbs: ["calculate", "answer"], charset: COMMAND_CHARSET, maxLength: MAX_COMMAND }),
   formatAction: (command) => command,
 };
+
+export const calculatorEnvs: readonly Registration[] = [
+  {
+    id: "Calculator-v0",
+    entryPoint: (options) => new CalculatorEnv(options),
+    summary: "compute with a tool",
+    knownReturns: { random: 0, best: 1, basis: "page" },
+  },
+];

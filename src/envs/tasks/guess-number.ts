@@ -5,6 +5,7 @@ import { Discrete } from "../spaces/discrete.js";
 import type { TextInterface } from "../text-interface.js";
 import { parseLastNumber } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 export interface GuessNumberOptions {
   /** The number is one of 1 ... highest. */
@@ -73,3 +74,12 @@ function createGuessNumberText(highest: number): TextInterface<Int32Array, numbe
     formatAction: String,
   };
 }
+
+export const guessNumberEnvs: readonly Registration[] = [
+  {
+    id: "GuessNumber-v0",
+    entryPoint: (options) => new GuessNumberEnv(options),
+    summary: "find a number by halving",
+    knownReturns: { random: 0.07, best: 1, basis: "page" },
+  },
+];

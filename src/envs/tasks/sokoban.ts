@@ -7,6 +7,7 @@ import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";
 import { generateLevel, type Level, getMoveOffsets } from "./sokoban-level.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 const MOVES = ["up", "down", "left", "right"];
 /** Wall, floor, target, box, box on a target, player, player on a target, as people write them. */
@@ -104,3 +105,13 @@ function createSokobanText(size: number): TextInterface<Uint8Array, number> {
     choices: MOVES,
   };
 }
+
+export const sokobanEnvs: readonly Registration[] = [
+  {
+    id: "Sokoban-v0",
+    entryPoint: (options) => new SokobanEnv(options),
+    maxEpisodeSteps: 100,
+    summary: "push boxes onto targets",
+    knownReturns: { random: -6.1, best: 10.2, basis: "page" },
+  },
+];

@@ -5,6 +5,7 @@ import type { Info } from "../info.js";
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 const SIZE = 4;
 const CELLS = SIZE * SIZE;
@@ -102,3 +103,13 @@ const twentyFortyEightText: TextInterface<Uint8Array, number> = {
   formatAction: (action) => MOVES[action],
   choices: (board) => listLegalMoves(Array.from(board)).map((move) => MOVES[move]),
 };
+
+export const twentyFortyEightEnvs: readonly Registration[] = [
+  {
+    id: "TwentyFortyEight-v0",
+    entryPoint: (options) => new TwentyFortyEightEnv(options),
+    maxEpisodeSteps: 10_000,
+    summary: "merge tiles",
+    knownReturns: { random: 1111, best: 600_000, basis: "page" },
+  },
+];

@@ -6,6 +6,7 @@ import type { TextInterface } from "../text-interface.js";
 import { COMMAND_CHARSET, parseCommand } from "./parse-command.js";
 import { generateShop, goalScore, type Product, type ShoppingGoal } from "./shop-catalog.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
+import type { Registration } from "../registry/env-registry.js";
 
 const MAX_COMMAND = 100;
 const MAX_OBSERVATION = 4096;
@@ -161,3 +162,12 @@ const webShopText: TextInterface<string, string> = {
   formatAction: (command) => command,
   choices: (_observation, info) => (Array.isArray(info["commands"]) ? (info["commands"] as readonly string[]) : []),
 };
+
+export const webShopEnvs: readonly Registration[] = [
+  {
+    id: "WebShop-v0",
+    entryPoint: (options) => new WebShopEnv(options),
+    summary: "find and buy a product",
+    knownReturns: { random: 0.31, best: 1, basis: "page" },
+  },
+];

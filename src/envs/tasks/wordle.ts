@@ -5,6 +5,7 @@ import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
 import { WORDLE_WORDS } from "./wordle-words.js";
+import type { Registration } from "../registry/env-registry.js";
 
 const WORD_LENGTH = 5;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
@@ -88,3 +89,12 @@ function createWordleText(limit: number): TextInterface<string, Int32Array> {
     formatAction: decodeWord,
   };
 }
+
+export const wordleEnvs: readonly Registration[] = [
+  {
+    id: "Wordle-v0",
+    entryPoint: (options) => new WordleEnv(options),
+    summary: "find a word of five letters",
+    knownReturns: { random: 0, best: 1, basis: "page" },
+  },
+];

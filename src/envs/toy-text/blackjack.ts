@@ -14,6 +14,8 @@ import { Discrete } from "../spaces/discrete.js";
 import { Tuple } from "../spaces/tuple.js";
 import { blackjackText, type BlackjackObservation } from "./blackjack-text.js";
 import { drawBlackjack } from "./drawings.js";
+import type { Registration } from "../registry/env-registry.js";
+import { chooseBestAction } from "../solvers/blackjack-solver.js";
 
 /** Ace, 2 to 10, jack, queen and king; cards are put back after each draw. */
 const DECK = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10];
@@ -124,3 +126,17 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
 function drawCard(random: RandomStream): number {
   return random.choice(DECK);
 }
+
+export const blackjackEnvs: readonly Registration[] = [
+  {
+    id: "Blackjack-v1",
+    entryPoint: (options) => new BlackjackEnv(options),
+    options: { sab: true, natural: false },
+    summary: "beat the dealer at cards",
+    knownReturns: { random: -0.3942, best: -0.0431, basis: "exact" },
+    expert: () => (observation) => {
+      const [sum, dealerCard, ace] = observation as BlackjackObservation;
+      return chooseBestAction(sum, dealerCard, ace === 1);
+    },
+  },
+];

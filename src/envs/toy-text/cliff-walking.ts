@@ -6,6 +6,8 @@ import { createCliffWalkingText } from "./cliff-walking-text.js";
 import { drawCliffWalking } from "./drawings.js";
 import { moveWithin, tabulate, type Move } from "./grid.js";
 import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
+import type { Registration } from "../registry/env-registry.js";
+import { createTabularExpert } from "../solvers/tabular-solver.js";
 
 const NUM_STATES = CLIFF_ROWS * CLIFF_COLUMNS;
 /** Up, right, down, left: the actions in their order. */
@@ -65,3 +67,23 @@ function buildTransitions(isSlippery: boolean): TransitionTable {
     }),
   );
 }
+
+const createCliffWalking = (options: object) => new CliffWalkingEnv(options);
+
+export const cliffWalkingEnvs: readonly Registration[] = [
+  {
+    id: "CliffWalking-v1",
+    entryPoint: createCliffWalking,
+    summary: "walk along a cliff",
+    knownReturns: { random: -65375.13, best: -13, basis: "exact" },
+    expert: createTabularExpert,
+  },
+  {
+    id: "CliffWalkingSlippery-v1",
+    entryPoint: createCliffWalking,
+    options: { isSlippery: true },
+    summary: "walk along a slippery cliff",
+    knownReturns: { random: -65375.13, best: -64.71, basis: "exact" },
+    expert: createTabularExpert,
+  },
+];

@@ -8,6 +8,8 @@ import { checkMap, FROZEN_LAKE_MAPS, generateRandomMap } from "./frozen-lake-map
 import { createFrozenLakeText } from "./frozen-lake-text.js";
 import { moveWithin, tabulate, type Move } from "./grid.js";
 import { TabularEnv, type Transition, type TransitionTable } from "./tabular-env.js";
+import type { Registration } from "../registry/env-registry.js";
+import { createTabularExpert } from "../solvers/tabular-solver.js";
 
 /** Left, down, right, up: the actions in their order. */
 const MOVES: readonly Move[] = [
@@ -106,3 +108,28 @@ function buildTransitions(
     });
   });
 }
+
+const createFrozenLake = (options: object) => new FrozenLakeEnv(options);
+
+export const frozenLakeEnvs: readonly Registration[] = [
+  {
+    id: "FrozenLake-v1",
+    entryPoint: createFrozenLake,
+    options: { mapName: "4x4" },
+    maxEpisodeSteps: 100,
+    rewardThreshold: 0.7,
+    summary: "cross slippery ice to the goal",
+    knownReturns: { random: 0.0139, best: 0.7442, basis: "exact" },
+    expert: createTabularExpert,
+  },
+  {
+    id: "FrozenLake8x8-v1",
+    entryPoint: createFrozenLake,
+    options: { mapName: "8x8" },
+    maxEpisodeSteps: 200,
+    rewardThreshold: 0.85,
+    summary: "cross a larger lake",
+    knownReturns: { random: 0.0019, best: 0.9132, basis: "exact" },
+    expert: createTabularExpert,
+  },
+];

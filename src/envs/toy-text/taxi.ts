@@ -21,6 +21,8 @@ import {
   type TaxiState,
 } from "./taxi-grid.js";
 import { taxiText } from "./taxi-text.js";
+import type { Registration } from "../registry/env-registry.js";
+import { createTabularExpert } from "../solvers/tabular-solver.js";
 
 const NUM_ACTIONS = 6;
 /** The moves to the left and the right of each heading, as the driver sees them. */
@@ -154,3 +156,15 @@ function dropOff(taxi: TaxiState): Transition {
     terminated: isRight,
   };
 }
+
+export const taxiEnvs: readonly Registration[] = [
+  {
+    id: "Taxi-v4",
+    entryPoint: (options) => new TaxiEnv(options),
+    maxEpisodeSteps: 200,
+    rewardThreshold: 8,
+    summary: "pick up a passenger and drop them off",
+    knownReturns: { random: -771.09, best: 7.93, basis: "exact" },
+    expert: createTabularExpert,
+  },
+];

@@ -6,7 +6,7 @@ import type { SftMetrics } from "../algorithms/sft/sft-trainer.js";
 import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { makeAsync } from "../../envs/bridges/make-async.js";
+import { openEnv } from "../../envs/registry/open-env.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { checkNumber } from "../../core/check-number.js";
 import { RolloutCollector, type Rollout } from "../rollout/rollout-collector.js";
@@ -305,7 +305,7 @@ export class Trainer {
     }
     if (this.collector !== undefined) return this.collector;
     const { agent, env, numEnvs = DEFAULT_NUM_ENVS, seed = 0 } = this.options;
-    const createEnv = typeof env === "string" ? async () => makeAsync(env) : env;
+    const createEnv = typeof env === "string" ? async () => openEnv(env) : env;
     try {
       for (let i = 0; i < numEnvs; i++) this.envs.push(await createEnv());
     } catch (error) {

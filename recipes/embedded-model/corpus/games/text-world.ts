@@ -1,3 +1,4 @@
+import "../../../../src/text-world/index.js";
 import { make } from "../../../../src/envs/index.js";
 import type { RandomStream } from "../../../../src/core/random/random-stream.js";
 import { yesOrNo, type ScenarioSampler, type Fact } from "./game.js";

@@ -1,7 +1,6 @@
 import {
   agentPolicy,
   recordDemonstrations,
-  expertEnvOptions,
   expertPolicy,
   randomPolicy,
   type RecordedEpisode,
@@ -10,7 +9,7 @@ import {
 import { asTextEnv } from "../../runs/make-text-agent.js";
 import { randomAction } from "../../../rl/agent/random-action.js";
 import { TextAgent } from "../../../rl/agent/text-agent.js";
-import { makeAsync, type Env } from "../../../envs/index.js";
+import { openEnv, type Env } from "../../../envs/index.js";
 import type { Info } from "../../../envs/info.js";
 import { writeFileAtomic } from "../../../models/files/index.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
@@ -50,14 +49,11 @@ export const demosCommand = buildPositionalCommand(
   async (args, [name]) => {
     const { policy = "expert", episodes = 100, seed = 0, output = `demos-${toFileName(name)}.jsonl` } = args;
     checkPolicyOptions(args);
-    const id = resolveEnvId(name);
+    const id = await resolveEnvId(name, args);
     const envOptionValues = parseEnvOptions(args.option);
     const stepLimit = args["max-steps"] === undefined ? {} : { maxEpisodeSteps: args["max-steps"] };
-    const makeOptions = {
-      ...(policy === "expert" ? expertEnvOptions(id, envOptionValues) : envOptionValues),
-      ...stepLimit,
-    };
-    const makeEnv = async () => makeAsync(id, makeOptions);
+    const makeOptions = { ...envOptionValues, ...stepLimit };
+    const makeEnv = async () => openEnv(id, makeOptions);
     const env = await makeEnv();
     await env.close();
     asTextEnv(env, name);

@@ -1,6 +1,5 @@
 import { getChoices, make, registry, serveEnv, spaceToJson, type Env } from "../../../envs/index.js";
-import { resolveEnvId, envOptions, openEnv } from "../options/env-options.js";
-import { getEnvSummary } from "../env-summaries.js";
+import { resolveEnvId, envOptions, openNamedEnv } from "../options/env-options.js";
 import { print, formatTable } from "../display/output.js";
 import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
 import { buildPositionalCommand } from "../options/build-positional-command.js";
@@ -51,20 +50,19 @@ export const envsCommand = buildPositionalCommand(
 function listEnvs(json: boolean): void {
   const envs = registry.all().map((spec) => {
     const env = make(spec);
-    const { what, random, best } = getEnvSummary(spec.id);
     return {
       id: spec.id,
-      what,
+      summary: spec.summary ?? "",
       actionSpace: formatActionSpace(env),
       maxEpisodeSteps: spec.maxEpisodeSteps ?? null,
-      random,
-      best,
+      random: spec.knownReturns?.random,
+      best: spec.knownReturns?.best,
     };
   });
   if (json) return print(JSON.stringify({ environments: envs }));
-  const rows = envs.map(({ id, what, actionSpace, random, best }) => [
+  const rows = envs.map(({ id, summary, actionSpace, random, best }) => [
     id,
-    what,
+    summary,
     actionSpace,
     formatNumber(random),
     formatNumber(best),
@@ -75,12 +73,12 @@ function listEnvs(json: boolean): void {
 }
 
 async function describeEnv(name: string, args: Args): Promise<void> {
-  const env = await openEnv(name, args);
+  const env = await openNamedEnv(name, args);
   try {
     const { observation, info } = await env.reset({ seed: 1 });
     const { text, spec } = env;
     const id = spec?.id ?? name;
-    const { what, random, best } = getEnvSummary(id);
+    const { summary = "", knownReturns: { random, best } = {} } = spec ?? {};
     const choices = text === undefined ? undefined : getChoices(text, observation, info);
     const example = text?.formatObservation(observation, info);
     if (args.json) {
@@ -88,12 +86,12 @@ async function describeEnv(name: string, args: Args): Promise<void> {
         observationSpace: spaceToJsonOrText(env.observationSpace),
         actionSpace: spaceToJsonOrText(env.actionSpace),
       };
-      const summary = { id, what, random, best, ...spaces, maxEpisodeSteps: spec?.maxEpisodeSteps ?? null };
-      return print(JSON.stringify({ ...summary, systemPrompt: text?.systemPrompt, example, choices }));
+      const facts = { id, summary, random, best, ...spaces, maxEpisodeSteps: spec?.maxEpisodeSteps ?? null };
+      return print(JSON.stringify({ ...facts, systemPrompt: text?.systemPrompt, example, choices }));
     }
     const rows = [
       ["id", id],
-      ["task", what],
+      ["task", summary],
       ["actions", truncateText(env.actionSpace.toString())],
       ["observations", truncateText(env.observationSpace.toString())],
       ["step limit", String(spec?.maxEpisodeSteps ?? "none")],
@@ -114,10 +112,11 @@ async function describeEnv(name: string, args: Args): Promise<void> {
 
 async function runEnvServer(name: string | undefined, args: Args): Promise<number> {
   if (name === undefined) throw new UsageError("ID is missing: llamagym envs serve ID says which environment.");
-  const server = await serveEnv(() => openEnv(name, args), { port: args.port, host: args.host });
+  const server = await serveEnv(() => openNamedEnv(name, args), { port: args.port, host: args.host });
   const { url } = server;
-  if (args.json) print(JSON.stringify({ id: resolveEnvId(name), url, port: server.port }));
-  else print(`${resolveEnvId(name)} is served at ${url} (OpenEnv: WebSocket /ws, HTTP /reset, /step). Ctrl-C ends.`);
+  const id = await resolveEnvId(name, args);
+  if (args.json) print(JSON.stringify({ id, url, port: server.port }));
+  else print(`${id} is served at ${url} (OpenEnv: WebSocket /ws, HTTP /reset, /step). Ctrl-C ends.`);
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
   });

@@ -3,7 +3,7 @@ import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
 import { requireTextEnv } from "../../runs/make-text-agent.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { agentOptionGroups, agentOptions, openAgent, type AgentArgs } from "../options/agent-options.js";
-import { resolveEnvId, envOptions, openEnv, parseEnvOptions } from "../options/env-options.js";
+import { resolveEnvId, envOptions, openNamedEnv, parseEnvOptions } from "../options/env-options.js";
 import { EpisodeCounter } from "../display/episode-counter.js";
 import { InterruptHandler, SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { print } from "../display/output.js";
@@ -36,12 +36,12 @@ export const evalCommand = buildPositionalCommand(
   "Play many episodes with a model and tell its mean return, beside those that are known",
   [{ name: "ENV", description: "an environment, such as blackjack", required: true }],
   options,
-  async (args, [name]) => evaluateModel(args as unknown as Args, resolveEnvId(name)),
+  async (args, [name]) => evaluateModel(args as unknown as Args, await resolveEnvId(name, args)),
   { Evaluation: Object.keys(commandOptions), Environment: Object.keys(envOptions), ...agentOptionGroups },
 );
 
 async function evaluateModel(args: Args, env: string): Promise<number> {
-  const makeEnv = () => openEnv(env, args);
+  const makeEnv = () => openNamedEnv(env, args);
   const { agent, config } = await openAgent(args, env, await requireTextEnv(makeEnv, env));
   const interrupt = new InterruptHandler("Ending with what has been played. Once more quits at once.");
   const { episodes = DEFAULT_EPISODES, "num-envs": numEnvs, seed, sample } = args;

@@ -3,7 +3,7 @@ import { TimeLimit, type Env } from "../../../envs/index.js";
 import { asTextEnv } from "../../runs/make-text-agent.js";
 import { agentOptionGroups, agentOptions, openAgent, type AgentArgs } from "../options/agent-options.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
-import { resolveEnvId, envOptions, openEnv } from "../options/env-options.js";
+import { resolveEnvId, envOptions, openNamedEnv } from "../options/env-options.js";
 import { samplingOptions } from "../options/generation-options.js";
 import { print } from "../display/output.js";
 import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
@@ -51,9 +51,9 @@ export const playCommand = buildPositionalCommand(
   async (parsed, [name]) => {
     const args = parsed as unknown as Args;
     checkAgentOptions(args);
-    const env = await openEnv(name, args);
+    const env = await openNamedEnv(name, args);
     try {
-      if (args.agent) await playWithAgent(env, resolveEnvId(name), args);
+      if (args.agent) await playWithAgent(env, await resolveEnvId(name, args), args);
       else await playAtKeyboard(env, args);
     } finally {
       await env.close();

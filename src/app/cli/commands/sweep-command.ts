@@ -43,6 +43,7 @@ const commandOptions = {
     description: "each trial is trained with so many seeds (3), or with these (1,2,5); 1 by default",
   },
   option: envOptions.option,
+  "env-module": envOptions["env-module"],
 } as const satisfies OptionTable;
 
 const options = { ...optionsFromSettings(fixedSettings), ...commandOptions, ...optionsFromSettings(sweepSettings) };
@@ -106,7 +107,7 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Sw
     ...rest,
     ...explicitSettings(sweepSettings, args),
     ...(args.seeds === undefined ? {} : { seeds: parseSeeds(args.seeds) }),
-    env: resolveEnvId(env),
+    env: await resolveEnvId(env, args),
     envOptions: { ...(fileEnvOptions as object | undefined), ...parseEnvOptions(args.option) },
     train: { ...normalizeKeysIfObject("train", train), ...explicitSettings(fixedSettings, args) },
     search: { ...normalizeKeysIfObject("search", search), ...parseSearch(args.search) },

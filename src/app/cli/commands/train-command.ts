@@ -17,6 +17,7 @@ import { TrainingDisplay } from "../display/training-display.js";
 
 const commandOptions = {
   option: envOptions.option,
+  "env-module": envOptions["env-module"],
   config: {
     type: "text",
     alias: "c",
@@ -175,7 +176,7 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Tr
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE with one.");
   const envOptions = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(args.option) };
-  return { ...fromFile, ...readSettings(args), env: resolveEnvId(env), envOptions };
+  return { ...fromFile, ...readSettings(args), env: await resolveEnvId(env, args), envOptions };
 }
 
 /** The settings that options give; --load-in-8bit and --load-in-4bit are other names of one. */

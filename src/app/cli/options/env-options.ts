@@ -1,4 +1,5 @@
-import { makeAsync, type Env, registry } from "../../../envs/index.js";
+import { loadEnvModule, openEnv, registry, resolveReference, type Env } from "../../../envs/index.js";
+import "../../../text-world/index.js";
 import { UsageError, type OptionTable } from "./parse-args.js";
 
 /** How an environment is made, for every command that makes one. */
@@ -10,36 +11,57 @@ export const envOptions = {
     repeated: true,
     description: "an option of the environment, such as isSlippery=false; may be given several times",
   },
+  "env-module": {
+    type: "text",
+    hint: "file",
+    description: "a JavaScript file or package to import first, which registers ENV",
+  },
   "max-steps": { type: "number", integer: true, min: 1, description: "another step limit than the registered one" },
 } as const satisfies OptionTable;
 
-/**
- * The environment that a name means: an id, an id in whatever spelling (text-world is TextWorld-v0), or what `makeAsync`
- * opens (python:CarRacing-v3).
- */
-export async function openEnv(
-  name: string,
-  { option = [], "max-steps": maxEpisodeSteps }: { readonly option?: readonly string[]; readonly "max-steps"?: number },
-): Promise<Env> {
-  return makeAsync(resolveEnvId(name), {
+interface EnvArgs {
+  readonly option?: readonly string[];
+  readonly "env-module"?: string;
+  readonly "max-steps"?: number;
+}
+
+/** Opens the environment that a command's arguments name. */
+export async function openNamedEnv(name: string, args: EnvArgs): Promise<Env> {
+  const { option = [], "max-steps": maxEpisodeSteps } = args;
+  return openEnv(await resolveEnvId(name, args), {
     ...parseEnvOptions(option),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
   });
 }
 
-/** The id that a name means; the name itself where none does. */
-export function resolveEnvId(name: string): string {
+/**
+ * Resolves a name to what `openEnv` takes: an id in any spelling (text-world is TextWorld-v0), the absolute path of a file, or
+ * MODULE:ID for an id that --env-module registers. Other names are returned unchanged.
+ */
+export async function resolveEnvId(
+  name: string,
+  { "env-module": given }: Pick<EnvArgs, "env-module">,
+): Promise<string> {
+  if (given === undefined) return findId(name) ?? resolveReference(name);
+  const module = resolveReference(given);
+  const ids = await loadEnvModule(module);
+  const id = findId(name) ?? name;
+  return ids.includes(id) ? `${module}:${id}` : id;
+}
+
+function findId(name: string): string | undefined {
   if (registry.has(name)) return name;
   const normalized = normalizeName(name);
   const ids = registry.all().map(({ id }) => id);
   const exactMatch = ids.find((id) => normalizeName(id) === normalized);
   // Of several versions the latest is registered last.
-  return exactMatch ?? ids.findLast((id) => normalizeName(id.replace(/-v\d+$/, "")) === normalized) ?? name;
+  return exactMatch ?? ids.findLast((id) => normalizeName(id.replace(/-v\d+$/, "")) === normalized);
 }
 
-/** An environment's name as a part of a file's: "CartPole-v1" is "cartpole-v1". */
+/** Returns an environment's name for use in a file name: "CartPole-v1" is "cartpole-v1", "./my-env.js" is "my-env". */
 export function toFileName(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const [baseName] = /[^\\/]+(?=\.[cm]?[jt]s(?:[#:]|$))/.exec(name) ?? [name];
+  return baseName.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 }
 
 const normalizeName = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");

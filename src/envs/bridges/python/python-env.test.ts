@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { checkEnv, make } from "../../index.js";
-import { makeAsync } from "../make-async.js";
+import { openEnv } from "../../registry/open-env.js";
+import "../register-openers.js";
 import { PythonEnv, type PythonEnvOptions } from "./python-env.js";
 
 /** Answers as the Python script does, but is none, so that these tests need no Python. */
@@ -114,7 +115,7 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
   });
 
   it("opens by make's id, with options of the environment and a step limit", async () => {
-    const env = await makeAsync("python:FrozenLake-v1", {
+    const env = await openEnv("python:FrozenLake-v1", {
       ...options,
       options: { is_slippery: false },
       maxEpisodeSteps: 2,

@@ -1,0 +1,134 @@
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { LlamaGymError } from "../../core/errors.js";
+import { Env, type EnvFactory, type EnvOptions, type EnvSpec } from "../env.js";
+import type { Registration } from "../registry/env-registry.js";
+import { register, registry } from "../registry/make.js";
+import { findSpec, recordLoadedSpec } from "../registry/open-env.js";
+
+const FILE_REFERENCE = /^(?<module>.+\.[cm]?[jt]s)(?:#(?<exportName>.+))?$/;
+const ID_REFERENCE = /^(?<module>.+):(?<id>[^:]+)$/;
+/** A file, `FILE#export`, or Gymnasium's `module:Id`. */
+export const MODULE_REFERENCE = /\.[cm]?[jt]s(?:#.+)?$|^.+:[^:/\\]/;
+
+type EnvClass = new (options: EnvOptions) => Env;
+
+interface LoadedModule {
+  readonly exports: Readonly<Record<string, unknown>>;
+  /** Ids that the module registered when it was imported. */
+  readonly ids: readonly string[];
+}
+
+const loadedModules = new Map<string, Promise<LoadedModule>>();
+
+/** Returns a reference with the path of its file made absolute. */
+export function resolveReference(reference: string): string {
+  const { module } = FILE_REFERENCE.exec(reference)?.groups ?? ID_REFERENCE.exec(reference)?.groups ?? {};
+  return module !== undefined && isPath(module) ? resolve(module) + reference.slice(module.length) : reference;
+}
+
+/** Imports a module once. Returns the environment ids that it registered. @throws ENV_INVALID when importing it fails. */
+export async function loadEnvModule(module: string): Promise<readonly string[]> {
+  return (await importOnce(module)).ids;
+}
+
+/**
+ * Loads the environment of a file (`./my-env.js`), one of its exports (`./my-env.js#MyEnv`) or a registered id of a module
+ * (`module:Id`). An export is an Env class, a function that returns an Env, or a `Registration`. Without an export's name, the
+ * id that the file registers, its default export, or its only environment is loaded.
+ * @throws ENV_INVALID when the module cannot be imported or has no such environment.
+ */
+export async function loadEnvSpec(reference: string): Promise<EnvSpec> {
+  const known = findSpec(reference);
+  if (known !== undefined) return known;
+  const spec = await loadSpec(reference);
+  recordLoadedSpec(reference, spec);
+  return spec;
+}
+
+async function loadSpec(reference: string): Promise<EnvSpec> {
+  const { module, exportName } = FILE_REFERENCE.exec(reference)?.groups ?? {};
+  if (module === undefined) {
+    const { module: registering, id } = ID_REFERENCE.exec(reference)!.groups!;
+    await loadEnvModule(registering);
+    return registry.spec(id);
+  }
+  const { exports, ids } = await importOnce(module);
+  if (exportName === undefined && ids.length === 1) return registry.spec(ids[0]);
+  const name = exportName ?? findEnvExport(module, exports, ids);
+  return toSpec(reference, name, exports[name]);
+}
+
+function findEnvExport(module: string, exports: LoadedModule["exports"], ids: readonly string[]): string {
+  if (exports.default !== undefined) return "default";
+  const names = Object.keys(exports).filter((name) => isEnvClass(exports[name]) || isRegistration(exports[name]));
+  if (names.length === 1) return names[0];
+  const candidates = [...ids.map((id) => `${module}:${id}`), ...names.map((name) => `${module}#${name}`)];
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    candidates.length === 0
+      ? `${module} exports no environment. Export a class that extends llamagym's Env, or call register() in it. If it does, it ` +
+          "imports another copy of llamagym than this program."
+      : `${module} has several environments. Choose one: ${candidates.join(", ")}.`,
+  );
+}
+
+function toSpec(reference: string, name: string, value: unknown): EnvSpec {
+  if (isRegistration(value)) return registry.has(value.id) ? registry.spec(value.id) : register(value);
+  if (typeof value !== "function") {
+    throw new LlamaGymError(
+      "ENV_INVALID",
+      `${reference}: the export "${name}" is not an environment. Export an Env class, a function that returns an Env, or a registration.`,
+    );
+  }
+  const entryPoint: EnvFactory = isEnvClass(value) ? (options) => new value(options) : (value as EnvFactory);
+  return {
+    id: reference,
+    entryPoint,
+    options: {},
+    nondeterministic: false,
+    orderEnforce: true,
+    disableEnvChecker: false,
+  };
+}
+
+const isEnvClass = (value: unknown): value is EnvClass => typeof value === "function" && value.prototype instanceof Env;
+
+const isRegistration = (value: unknown): value is Registration =>
+  typeof value === "object" && value !== null && "id" in value && "entryPoint" in value;
+
+const isPath = (module: string) =>
+  /^(?:\.{0,2}[\\/]|[A-Za-z]:[\\/])|\.[cm]?[jt]s$/.test(module) && !module.startsWith("file:");
+
+function importOnce(module: string): Promise<LoadedModule> {
+  const url = locate(module);
+  let loaded = loadedModules.get(url);
+  if (loaded === undefined) {
+    loaded = importModule(module, url);
+    loadedModules.set(url, loaded);
+  }
+  return loaded;
+}
+
+async function importModule(module: string, url: string): Promise<LoadedModule> {
+  const before = new Set(registry.all());
+  try {
+    const exports = (await import(url)) as LoadedModule["exports"];
+    const ids = registry.all().flatMap((spec) => (before.has(spec) ? [] : [spec.id]));
+    return { exports, ids };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new LlamaGymError("ENV_INVALID", `${module} failed to import: ${message}`, { cause: error });
+  }
+}
+
+/** Returns the URL of a file, or of a package as resolved from the working directory. */
+function locate(module: string): string {
+  if (isPath(module)) return pathToFileURL(resolve(module)).href;
+  try {
+    return pathToFileURL(createRequire(join(process.cwd(), "index.js")).resolve(module)).href;
+  } catch {
+    return module;
+  }
+}
