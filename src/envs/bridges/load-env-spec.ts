@@ -118,7 +118,7 @@ async function importModule(module: string, url: string): Promise<LoadedModule> 
     const ids = registry.all().flatMap((spec) => (before.has(spec) ? [] : [spec.id]));
     return { exports, ids };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = (error instanceof Error ? error.message : String(error)).replace(/ imported from .*/, "");
     throw new LlamaGymError("ENV_INVALID", `${module} failed to import: ${message}`, { cause: error });
   }
 }
