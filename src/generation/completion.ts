@@ -1,32 +1,28 @@
 import type { GenerationOptions } from "./generation-options.js";
-import type { SampleOutput, TokenConstraint } from "./sampling/sample-request.js";
+import type { SampleOutput } from "./sampling/sample-request.js";
 
-/** A reply, with its text. */
+/** A sampled completion and its text. */
 export interface Completion extends SampleOutput {
-  /** Without special tokens, and up to a stop string; empty where the model has no tokenizer. */
+  /** Without special tokens and stop strings; empty if the model has no tokenizer. */
   readonly text: string;
-  /** The prompt as the model saw it. */
   readonly promptTokens: readonly number[];
-  /** Which of the `choices` it is; undefined without choices, or when aborted. */
+  /** Index among the `choices`; undefined without choices, or if aborted. */
   readonly choice: number | undefined;
-  /** What held it: says for each place which tokens were allowed there. Undefined for a free reply. */
-  readonly constraint: TokenConstraint | undefined;
 }
 
-/** Options of a batch: prompt i draws with `seed + i`, or with its own of `seeds`. */
+/** Options of a batch: prompt i is sampled with `seed + i`, or with its own seed of `seeds`. */
 export interface BatchOptions extends GenerationOptions {
   readonly seeds?: readonly number[];
 }
 
-/** How likely a continuation is under the model at temperature 1; natural logarithms. */
+/** Natural log-probability of a continuation under the model at temperature 1. */
 export interface ContinuationScore {
-  /** The sum over its tokens. */
+  /** Sum over the tokens. */
   readonly logProb: number;
   readonly tokenLogProbs: readonly number[];
   readonly tokens: readonly number[];
 }
 
-/** What a score or a choice is computed with. */
 export interface ScoreOptions extends Pick<
   GenerationOptions,
   "adapter" | "overflow" | "tools" | "chatTemplate" | "variables"
@@ -41,8 +37,8 @@ export interface ChooseOptions extends ScoreOptions {
 export interface ChoiceResult {
   readonly choice: string;
   readonly index: number;
-  /** Of the choice taken, among the choices. */
+  /** Log-probability of the sampled choice among the choices. */
   readonly logProb: number;
-  /** Of each choice, in their order; they sum to 1. */
+  /** Probability of each choice, in their order; they sum to 1. */
   readonly probabilities: readonly number[];
 }

@@ -7,6 +7,7 @@ export {
   type TrainablePretrainedOptions,
 } from "./auto-model.js";
 export { ChoiceConstraint } from "./constraints/choice-constraint.js";
+export type { CompiledConstraint, ConstraintCursor, TokenConstraint } from "./constraints/compiled-constraint.js";
 export type { JsonSchema } from "./constraints/json-schema/keywords.js";
 export type { TextPattern } from "./constraints/text-pattern.js";
 export { PatternConstraint, type PatternConstraintOptions } from "./constraints/pattern-constraint.js";
@@ -21,5 +22,5 @@ export type {
   Completion,
   ScoreOptions,
 } from "./completion.js";
-export type { FinishReason, SampleOutput, SampleRequest, TokenConstraint } from "./sampling/sample-request.js";
+export type { FinishReason, SampleOutput, SampleRequest } from "./sampling/sample-request.js";
 export { Sampler, type SamplerOptions } from "./sampling/sampler.js";

@@ -162,7 +162,7 @@ describe("replyBatch", () => {
       expect(given[i].tokens).toEqual((await model.generate(prompt, { seed: 23 - i, maxNewTokens: 9 })).tokens);
     }
     await expect(model.generateBatch(prompts, { seeds: [1] })).rejects.toEqual(
-      refusal("INVALID_ARGUMENT", /1 seeds for 4 prompts/),
+      refusal("INVALID_ARGUMENT", /one entry per prompt \(4\), got 1/),
     );
   });
 });

@@ -3,13 +3,22 @@ import type { CausalLM } from "../models/causal-lm.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { RandomStream } from "../core/random/random-stream.js";
+import { sampleIndex } from "../core/random/sample-index.js";
 import type { Tokenizer } from "../models/text/index.js";
-import { type TextPattern, readPattern } from "./constraints/text-pattern.js";
+import { Completer } from "./completer.js";
+import type { CompiledConstraint } from "./constraints/compiled-constraint.js";
+import { readPattern, type TextPattern } from "./constraints/text-pattern.js";
 import type { PatternConstraint, PatternConstraintOptions } from "./constraints/pattern-constraint.js";
-import { ConstraintCompiler } from "./constraints/constraint-compiler.js";
-import { resolveOptions, type GenerationOptions, type ContextOverflow } from "./generation-options.js";
-import { fitToContext, encodePrompt, type EncodedPrompt, type PromptInput } from "./prompt/encode-prompt.js";
-import { IncrementalDetokenizer } from "./incremental-detokenizer.js";
+import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
+import type { OutputConstraint } from "./constraints/output-constraint.js";
+import { resolveOptions, type GenerationOptions } from "./generation-options.js";
+import {
+  fitToContext,
+  encodePrompt,
+  type ContextBudget,
+  type EncodedPrompt,
+  type PromptInput,
+} from "./prompt/encode-prompt.js";
 import type {
   BatchOptions,
   ChoiceResult,
@@ -21,24 +30,23 @@ import type {
 import { Sampler } from "./sampling/sampler.js";
 import { TextStream } from "./text-stream.js";
 
-/** What a LanguageModel is made with. */
 export interface LanguageModelOptions {
-  /** Replies that are computed at once; more wait. Default 64. */
+  /** Maximum number of sequences in a batch; more wait. Default 64. */
   readonly maxNumSequences?: number;
-  /** What adapters saved from it call their base model: the path or hub id that it was opened by. */
+  /** Path or hub id of the model, which saved adapters name as their base model. */
   readonly name?: string;
 }
 
 /**
- * A language model that replies, scores and chooses. All calls may run at the same time: they share batches, prompts' common
- * beginnings are computed once, and what was read is kept for the next turn while the parameters stand.
+ * A language model that generates, scores and chooses. Calls may run concurrently: they share batches, common prefixes of prompts
+ * are computed once, and keys and values are reused by later prompts until the parameters change.
  */
 export class LanguageModel {
   private readonly samplers = new Map<boolean, Promise<Sampler>>();
   private readonly constraintCompiler: ConstraintCompiler;
   private closed = false;
 
-  /** `AutoModelForCausalLM.fromPretrained` makes one from a path or hub id. */
+  /** `AutoModelForCausalLM.fromPretrained` opens one from a path or hub id. */
   constructor(
     /** Weights, parameters and runtime, for training. */
     readonly causalLM: CausalLM,
@@ -52,12 +60,12 @@ export class LanguageModel {
     });
   }
 
-  /** Throws INVALID_STATE for a model that came without tokenizer files. */
+  /** @throws INVALID_STATE if the model was opened without tokenizer files. */
   get tokenizer(): Tokenizer {
     if (this.textTokenizer !== undefined) return this.textTokenizer;
     throw new LlamaGymError(
       "INVALID_STATE",
-      `${this.causalLM.source.path} has no tokenizer.json, so prompts must be token ids. Give fromPretrained a tokenizer to use text.`,
+      `${this.causalLM.source.path} has no tokenizer.json, so prompts must be token ids. Pass fromPretrained a tokenizer to use text.`,
     );
   }
 
@@ -65,32 +73,35 @@ export class LanguageModel {
     return this.textTokenizer !== undefined;
   }
 
-  /** The tokens that end a reply. */
+  /** The tokens that end a completion. */
   get endTokenIds(): readonly number[] {
     return [...new Set([...this.causalLM.eosTokenIds, ...(this.textTokenizer?.eosTokenIds ?? [])])];
   }
 
-  /** The same tokenizer and options over another form of the model; for getPeftModel. */
+  /** Returns a model with the same tokenizer and options, for getPeftModel. */
   withCausalLM(causalLM: CausalLM): LanguageModel {
     return new LanguageModel(causalLM, this.textTokenizer, this.options);
   }
 
-  /** The same model with another tokenizer. */
+  /** Returns the same model with another tokenizer. */
   withTokenizer(tokenizer: Tokenizer): LanguageModel {
     return tokenizer === this.textTokenizer ? this : new LanguageModel(this.causalLM, tokenizer, this.options);
   }
 
   /**
-   * Streams a reply: gives its text in pieces as they become certain, and returns the whole reply at the end. Leaving the loop
-   * early ends the reply. Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
+   * Streams a completion: yields its text in pieces as soon as they are certain, and returns the completion. Leaving the loop early
+   * aborts it.
+   *
+   * @throws INVALID_ARGUMENT for an invalid prompt or option, CONTEXT_OVERFLOW for a prompt that is too long, TEMPLATE_FAILED for
+   * messages that the chat template rejects.
    */
   async *stream(input: PromptInput, options: GenerationOptions = {}): AsyncGenerator<string, Completion> {
     const textStream = new TextStream();
     const earlyExit = new AbortController();
     const signal =
       options.signal === undefined ? earlyExit.signal : AbortSignal.any([options.signal, earlyExit.signal]);
-    const completion = this.draw(input, { ...options, signal }, (piece) => textStream.write(piece));
-    // The error reaches the reader below; here it only ends the stream.
+    const completion = this.complete(input, { ...options, signal }, (piece) => textStream.write(piece));
+    // The `await` below reports the error; here it only ends the stream.
     completion.catch(() => {}).finally(() => textStream.end());
     try {
       yield* textStream.read();
@@ -100,18 +111,21 @@ export class LanguageModel {
     }
   }
 
-  /** One reply. Throws as `generate` does. */
+  /** Generates a completion. Throws as `stream` does. */
   async generate(input: PromptInput, options: GenerationOptions = {}): Promise<Completion> {
-    return this.draw(input, options, () => {});
+    return this.complete(input, options);
   }
 
-  /** Replies to many prompts at once; each is what `reply` gives for its prompt and seed alone. Throws as `generate` does. */
+  /** Generates completions of many prompts in one batch, each equal to `generate` with its seed. Throws as `stream` does. */
   async generateBatch(
     inputs: readonly PromptInput[],
     { seeds, ...options }: BatchOptions = {},
   ): Promise<readonly Completion[]> {
     if (seeds !== undefined && seeds.length !== inputs.length) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `There are ${seeds.length} seeds for ${inputs.length} prompts.`);
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `\`seeds\` must have one entry per prompt (${inputs.length}), got ${seeds.length}.`,
+      );
     }
     const { seed } = options;
     return Promise.all(
@@ -123,9 +137,8 @@ export class LanguageModel {
   }
 
   /**
-   * How likely each continuation is after a prompt: the log-probabilities of its tokens under the model. Texts are tokenised
-   * as they follow the prompt; give one its leading space where the prompt ends without.
-   * Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
+   * Computes the log-probability of each continuation of a prompt, in one batch. Texts are tokenized as they follow the prompt, so
+   * include a leading space where the prompt ends without one. Throws as `stream` does.
    */
   async score(
     input: PromptInput,
@@ -140,7 +153,7 @@ export class LanguageModel {
           ? this.tokenizer.encodeContinuation(continuation, previousToken)
           : continuation;
       if (tokens.length > 0) return tokens;
-      throw new LlamaGymError("INVALID_ARGUMENT", `Continuation ${i} is empty; give it at least one token.`);
+      throw new LlamaGymError("INVALID_ARGUMENT", `Continuation ${i} is empty; it must have at least one token.`);
     });
     const scores = await this.scoreTokens(prompt, continuationTokens, options);
     return scores.map((tokenLogProbs, i) => ({
@@ -151,9 +164,8 @@ export class LanguageModel {
   }
 
   /**
-   * Draws one of several texts, from the same distribution as `generate` with `choices`, but with all choices read at once:
-   * one pass instead of one for each token, and every choice's probability. See ChoiceConstraint.
-   * Throws INVALID_ARGUMENT, CONTEXT_OVERFLOW and TEMPLATE_FAILED.
+   * Samples one of several texts from the same distribution as `generate` with `choices`, but scores all choices in one pass and
+   * returns their probabilities. See ChoiceConstraint. Throws as `stream` does.
    */
   async choose(input: PromptInput, choices: readonly string[], options: ChooseOptions = {}): Promise<ChoiceResult> {
     const { temperature = 1, seed, ...scoreOptions } = options;
@@ -171,36 +183,45 @@ export class LanguageModel {
   }
 
   /**
-   * What holds a reply to a pattern, for a sampler and for a trainer that computes probabilities under it: `generate` makes the
-   * same of `regex` and `jsonSchema`. What a pattern compiles to is kept. Throws INVALID_ARGUMENT for a pattern that is not
-   * supported or does not fit into `maxTokens`, TOKENIZER_UNSUPPORTED for a tokenizer that puts text between tokens.
+   * Compiles a pattern to a constraint for a Sampler, as `generate` does with `regex` and `jsonSchema`. Compiled patterns are
+   * cached.
+   *
+   * @throws INVALID_ARGUMENT for a pattern that is unsupported or does not fit into `maxNewTokens`.
+   * @throws TOKENIZER_UNSUPPORTED if the tokenizer inserts text between tokens.
    */
   compilePattern(pattern: TextPattern, options: PatternConstraintOptions = {}): PatternConstraint {
     return this.constraintCompiler.compilePattern(pattern, options);
   }
 
+  /** Compiles choices or a pattern. Throws as `compilePattern` does, and INVALID_ARGUMENT for choices with equal tokens. */
+  compileConstraint(constraint: OutputConstraint, options: CompileOptions): CompiledConstraint {
+    return this.constraintCompiler.compile(constraint, options);
+  }
+
   /**
-   * Saves the model and its tokenizer: of an adapted model the adapter as PEFT does, else a folder that Transformers opens.
-   * `mergeAndUnload` first saves an adapted model whole. Throws FILE_WRITE_FAILED.
+   * Saves the model and its tokenizer: the adapter of an adapted model in PEFT's format, otherwise a folder that Transformers
+   * opens. To save an adapted model as a whole, call `mergeAndUnload` first.
+   *
+   * @throws FILE_WRITE_FAILED
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
     await saveModel(this.causalLM, folder, { baseModelName: this.options.name, ...options });
     await this.textTokenizer?.save(folder);
   }
 
-  /** Takes back the trained values that `savePretrained` wrote for this form of the model. Throws as `restoreTrained` does. */
+  /** Loads the trained values that `savePretrained` wrote for a model of the same form. */
   async loadTrainedValues(folder: string): Promise<void> {
     await loadTrainedValues(this.causalLM, folder);
   }
 
-  /** The model with its adapter merged into its weights; it shares the runtime with this one. */
+  /** Returns the model with its adapter merged into its weights, in the same runtime. */
   async mergeAndUnload(): Promise<LanguageModel> {
     return this.withCausalLM(await mergeAdapter(this.causalLM));
   }
 
-  /** The sampler behind all calls, for rollouts of many conversations. `adapter: false` replies as the reference policy. */
+  /** Returns the sampler behind all calls; with `adapter: false` that of the model without its adapter (the reference policy). */
   async sampler({ adapter = true }: { adapter?: boolean } = {}): Promise<Sampler> {
-    if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model was closed.");
+    if (this.closed) throw new LlamaGymError("INVALID_STATE", "This model is closed.");
     const usesAdapter = adapter || this.causalLM.adapter === undefined;
     let sampler = this.samplers.get(usesAdapter);
     if (sampler === undefined) {
@@ -214,60 +235,48 @@ export class LanguageModel {
     return sampler;
   }
 
-  /** Ends the runtime and closes the files, of this model and of all that share its weights. */
+  /** Returns a completer over `sampler`. */
+  async completer(options: { adapter?: boolean } = {}): Promise<Completer> {
+    return new Completer(await this.sampler(options), this.textTokenizer);
+  }
+
+  /** Closes the runtime and the files of this model and of all models that share its weights. */
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
     await this.causalLM.close();
   }
 
-  private async draw(
+  private async complete(
     input: PromptInput,
     options: GenerationOptions,
-    onText: (piece: string) => void,
+    onText?: (piece: string) => void,
   ): Promise<Completion> {
+    const { choices, overflow, adapter, seed, signal } = options;
     const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
+    const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
     const prompt = this.encodePrompt(input, options);
-    const choices =
-      options.choices === undefined
-        ? undefined
-        : this.constraintCompiler.compileChoices(options.choices, prompt.tokens.at(-1));
+    const choiceConstraint = choices && this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     const requestedLength =
-      choices === undefined ? length : { maxNewTokens: choices.maxLength, isLengthExplicit: true };
-    const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, overflow: options.overflow });
+      choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
+    const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, overflow });
     const pattern = readPattern(options);
-    const start = prompt.isContinuation ? "continued" : "fresh";
-    const compiled = choices ?? (pattern && this.compilePattern(pattern, { start, maxNewTokens }));
-    // A constraint says itself where a reply ends; a token that it contains must not cut it off.
-    const endTokens = compiled === undefined && options.ignoreEos !== true ? this.endTokenIds : [];
-    const stopTokens = new Set([...endTokens, ...(options.stopTokenIds ?? [])]);
-    const skippedTokens = compiled === undefined ? stopTokens : new Set(this.endTokenIds);
-    const previousToken = prompt.isContinuation ? tokens.at(-1) : undefined;
-    const text =
-      this.hasTokenizer || stop.length > 0
-        ? new IncrementalDetokenizer(this.tokenizer, { stop, stopTokens: skippedTokens, previousToken })
-        : undefined;
-    const random = new RandomStream(options.seed);
-    const sampler = await this.sampler({ adapter: options.adapter });
-    const output = await sampler.sample({
+    const { isContinuation } = prompt;
+    const start = isContinuation ? "continuation" : "start";
+    const constraint = choiceConstraint ?? (pattern && this.compilePattern(pattern, { start, maxNewTokens }));
+    const endTokens = constraint === undefined && options.ignoreEos === true ? [] : this.endTokenIds;
+    const completer = new Completer(await this.sampler({ adapter }), tokenizer);
+    return completer.complete({
       prompt: tokens,
       sampling,
       maxNewTokens,
-      random: () => random.random(),
-      stopTokens,
-      shouldStop: () => text?.hasMatchedStopString === true,
-      constraint: compiled,
-      onToken: (token) => onText(text?.push(token) ?? ""),
-      signal: options.signal,
+      random: new RandomStream(seed),
+      stop: { tokens: new Set([...endTokens, ...(options.stopTokenIds ?? [])]), strings: stop },
+      constraint,
+      isContinuation,
+      onText,
+      signal,
     });
-    onText(text?.flush() ?? "");
-    return {
-      ...output,
-      text: text?.text ?? "",
-      promptTokens: tokens,
-      choice: choices?.findChoice(output.tokens),
-      constraint: compiled,
-    };
   }
 
   private encodePrompt(input: PromptInput, options: ScoreOptions): EncodedPrompt {
@@ -279,28 +288,17 @@ export class LanguageModel {
     return encodePrompt(input, encoder, options);
   }
 
-  private fit(
-    prompt: EncodedPrompt,
-    request: { overflow: ContextOverflow | undefined; maxNewTokens: number; isLengthExplicit: boolean },
-  ) {
-    return fitToContext(prompt, { ...request, maxPositions: this.causalLM.config.maxPositions });
+  private fit(prompt: EncodedPrompt, budget: Omit<ContextBudget, "maxPositions">) {
+    return fitToContext(prompt, { ...budget, maxPositions: this.causalLM.config.maxPositions });
   }
 
   private async scoreTokens(
     prompt: EncodedPrompt,
     continuations: readonly (readonly number[])[],
     { adapter, overflow }: ScoreOptions,
-  ): Promise<number[][]> {
+  ): Promise<(readonly number[])[]> {
     const maxNewTokens = Math.max(1, ...continuations.map(({ length }) => length));
     const { tokens } = this.fit(prompt, { overflow, maxNewTokens, isLengthExplicit: true });
-    const sampler = await this.sampler({ adapter });
-    return Promise.all(continuations.map((continuation) => sampler.score(tokens, continuation)));
+    return (await this.completer({ adapter })).score(tokens, continuations);
   }
-}
-
-/** The index at which the running sum of probabilities passes a uniform number. */
-function sampleIndex(probabilities: readonly number[], uniform: number): number {
-  let remaining = uniform;
-  const index = probabilities.findIndex((probability) => (remaining -= probability) < 0);
-  return index === -1 ? probabilities.findLastIndex((probability) => probability > 0) : index;
 }

@@ -1,5 +1,5 @@
 import { IncrementalDetokenizer } from "../../src/generation/incremental-detokenizer.js";
-import type { TokenConstraint } from "../../src/generation/sampling/sample-request.js";
+import type { ConstraintCursor, TokenConstraint } from "../../src/generation/constraints/compiled-constraint.js";
 import { type TextPattern, compileToByteAutomaton } from "../../src/generation/constraints/text-pattern.js";
 import {
   PatternConstraint,
@@ -24,14 +24,42 @@ export function createPatternConstraint(
   return new PatternConstraint(new TokenAutomaton(compileToByteAutomaton(pattern), vocabulary), options);
 }
 
-/** The tokens of a reply of a model that finds all allowed tokens equally likely. */
+/** Returns a constraint's cursor after the given tokens. */
+export function cursorAfter(constraint: TokenConstraint, tokens: readonly number[]): ConstraintCursor {
+  const cursor = constraint.cursor();
+  for (const token of tokens) cursor.advance(token);
+  return cursor;
+}
+
+/** Creates a constraint from the tokens allowed after the tokens so far. */
+export function constraintOf(allowedAfter: (tokens: readonly number[]) => Iterable<number>): TokenConstraint {
+  return {
+    cursor: () => {
+      const tokens: number[] = [];
+      return {
+        get allowedTokens() {
+          return Int32Array.from(allowedAfter(tokens));
+        },
+        get isComplete() {
+          return this.allowedTokens.length === 0;
+        },
+        advance: (token) => void tokens.push(token),
+      };
+    },
+  };
+}
+
+/** Samples a completion with all allowed tokens equally likely. */
 export function sampleRandomTokens(constraint: TokenConstraint, random: RandomStream): number[] {
   const tokens: number[] = [];
-  for (;;) {
-    const allowed = constraint.allowedTokens(tokens);
-    if (allowed === undefined || allowed.length === 0) return tokens;
-    tokens.push(allowed[random.integers(0, allowed.length)]);
+  const cursor = constraint.cursor();
+  while (!cursor.isComplete) {
+    const { allowedTokens } = cursor;
+    const token = allowedTokens[random.integers(0, allowedTokens.length)];
+    tokens.push(token);
+    cursor.advance(token);
   }
+  return tokens;
 }
 
 /** A reply's text as a LanguageModel gives it: of its own, or behind the tokens of a prompt that it goes on with. */

@@ -1,71 +1,71 @@
 import { sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { TokenConstraint } from "../constraints/compiled-constraint.js";
+import { RunningSequence } from "../sampling/running-sequence.js";
+import type { SampleOutput, SampleRequest } from "../sampling/sample-request.js";
+import type { Sampler } from "../sampling/sampler.js";
+import { LruCache } from "./lru-cache.js";
 
-/** Distributions that are kept at most. */
-const MAX_CACHED = 16_384;
+const MAX_CACHED_DISTRIBUTIONS = 16_384;
 
-/** A reply on its way. */
-export interface PartialCompletion {
-  readonly tokens: number[];
-  readonly logProbs: number[];
-  /** Of the states before the tokens. */
-  readonly values: number[];
-}
-
-/** What is known of a place in a reply. */
 interface CachedDistribution {
   readonly distribution: TokenDistribution;
   readonly value: number;
 }
 
 /**
- * What the model was found to say after prompts that came before. In small tasks the same observation comes back often: its
- * next reply is then drawn from the known distributions, with the same random numbers and so with the same tokens.
+ * Next-token distributions of prompts that recur. In small tasks the same observation is frequent: its next completion is then
+ * sampled from the cached distributions, with the same random numbers and thus the same tokens.
  */
 export class DistributionCache {
-  private readonly cache = new Map<string, CachedDistribution>();
-  /** What is being computed, by the prompt and the tokens before it. */
+  private readonly distributions = new LruCache<CachedDistribution>(MAX_CACHED_DISTRIBUTIONS);
+  /** Completions that the sampler is computing, by their first token's key. */
   private readonly pending = new Map<string, Promise<unknown>>();
+  private readonly constraintIds = new WeakMap<TokenConstraint, number>();
+  private constraintCount = 0;
 
   clear(): void {
-    this.cache.clear();
-  }
-
-  /** Keeps what a token was drawn from, and its state's value, behind a prompt and the reply's tokens before it. */
-  add(prompt: string, tokens: readonly number[], distribution: TokenDistribution, value: number): void {
-    if (this.cache.size >= MAX_CACHED) this.clear();
-    this.cache.set(cacheKey(prompt, tokens), { distribution, value });
+    this.distributions.clear();
   }
 
   /**
-   * Completes a reply: draws its tokens from what is known until `isOver`, and has `compute` draw the rest. What others are
-   * computing behind the same tokens is waited for.
+   * Samples a completion at a temperature above 0, from cached distributions as far as they are known and with the sampler from
+   * there on. Requests for a distribution that is being computed wait for it.
    */
-  async complete(
-    prompt: string,
-    draft: PartialCompletion,
-    { random, isFinished, compute }: { random: () => number; isFinished: () => boolean; compute: () => Promise<void> },
-  ): Promise<void> {
-    while (!isFinished()) {
-      const key = cacheKey(prompt, draft.tokens);
-      const cached = this.cache.get(key);
+  async sample(request: SampleRequest, sampler: Sampler): Promise<SampleOutput> {
+    const promptKey = `${this.constraintId(request.constraint)};${request.prompt.join()}`;
+    const sequence = RunningSequence.forSampling({
+      ...request,
+      onDistribution: (distribution, value) =>
+        this.distributions.set(distributionKey(promptKey, sequence.tokens), { distribution, value }),
+    });
+    for (;;) {
+      const { finishReason } = sequence;
+      if (finishReason !== undefined) return sequence.toOutput(finishReason);
+      const key = distributionKey(promptKey, sequence.tokens);
+      const cached = this.distributions.get(key);
       const pending = this.pending.get(key);
       if (cached !== undefined) {
-        const { token, logProb } = sampleFromDistribution(cached.distribution, random());
-        draft.tokens.push(token);
-        draft.logProbs.push(logProb);
-        draft.values.push(cached.value);
+        const sampled = sampleFromDistribution(cached.distribution, request.random());
+        sequence.appendToken({ ...sampled, rawLogProb: NaN, value: cached.value, distribution: undefined });
       } else if (pending !== undefined) {
-        // Its error is told to the one who asked for it.
+        // Its error is reported by the request that computes it.
         await pending.catch(() => {});
       } else {
-        const computation = compute();
-        this.pending.set(key, computation);
-        return computation.finally(() => this.pending.delete(key));
+        const output = sampler.resume(sequence);
+        this.pending.set(key, output);
+        return output.finally(() => this.pending.delete(key));
       }
     }
   }
+
+  private constraintId(constraint: TokenConstraint | undefined): number {
+    if (constraint === undefined) return 0;
+    const id = this.constraintIds.get(constraint) ?? ++this.constraintCount;
+    this.constraintIds.set(constraint, id);
+    return id;
+  }
 }
 
-function cacheKey(prompt: string, tokens: readonly number[]): string {
-  return tokens.length === 0 ? prompt : `${prompt};${tokens.join()}`;
+function distributionKey(promptKey: string, tokens: readonly number[]): string {
+  return tokens.length === 0 ? promptKey : `${promptKey};${tokens.join()}`;
 }

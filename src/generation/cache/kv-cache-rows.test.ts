@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CausalLM } from "../../models/causal-lm.js";
-import type { RunningSequence } from "../sampling/running-sequence.js";
+import { RunningSequence } from "../sampling/running-sequence.js";
 import { KvCacheRows, type CacheRow } from "./kv-cache-rows.js";
 
 let model: CausalLM;
@@ -12,11 +12,9 @@ beforeAll(async () => {
 afterAll(() => model.close());
 
 function sequenceFor(prompt: readonly number[]): RunningSequence {
-  const nothing = () => {};
-  const lists = { unprocessedTokens: [], scoredTokens: [], tokens: [], logProbs: [], rawLogProbs: [], values: [] };
-  const request = { prompt, maxNewTokens: 1, random: () => 0, stopTokens: new Set<number>() };
   const sampling = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
-  return { prompt, request: { ...request, sampling }, ...lists, finish: nothing, reject: nothing };
+  const request = { prompt, sampling, maxNewTokens: 1, random: () => 0, stopTokens: new Set<number>() };
+  return RunningSequence.forSampling(request);
 }
 
 const rowOf = (rows: KvCacheRows, sequence: RunningSequence): CacheRow =>

@@ -1,12 +1,7 @@
 import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { getRopeRegime } from "../../engine/nn/rope.js";
-import {
-  tokensToPrefill,
-  reusablePrefixLength,
-  sequenceLength,
-  type RunningSequence,
-} from "../sampling/running-sequence.js";
+import type { RunningSequence } from "../sampling/running-sequence.js";
 import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "./kv-cache.js";
 
 /** Tokens whose keys and values are held, behind the prefix. */
@@ -68,7 +63,7 @@ export class KvCacheRows {
   async admit(sequences: readonly RunningSequence[], prefixLength: number): Promise<void> {
     if (sequences.length === 0) return;
     const tokensBehindPrefix = new Map(
-      sequences.map((sequence) => [sequence, tokensToPrefill(sequence).slice(prefixLength)]),
+      sequences.map((sequence) => [sequence, sequence.tokensToPrefill.slice(prefixLength)]),
     );
     const maxLength = Math.max(...[...tokensBehindPrefix.values()].map(({ length }) => length), this.maxActiveLength);
     const count = this.activeCount + sequences.length;
@@ -123,8 +118,8 @@ export class KvCacheRows {
   ): { sequence: RunningSequence; candidate: CacheRow | StashedRow; length: number }[] {
     const free = [...this.rows.filter(({ sequence }) => sequence === undefined), ...this.stashed];
     const candidates = [...tokensBehindPrefix].flatMap(([sequence, tokens]) => {
-      const regime = this.regime(sequenceLength(sequence));
-      const maxReusable = tokens.length - (sequence.prompt.length - reusablePrefixLength(sequence));
+      const regime = this.regime(sequence.length);
+      const maxReusable = tokens.length - sequence.recomputedLength;
       return free.flatMap((candidate) => {
         const length =
           candidate.regime === regime ? Math.min(maxReusable, sharedPrefixLength(candidate.tokens, tokens)) : 0;
@@ -149,7 +144,7 @@ export class KvCacheRows {
     cachedLength: number,
   ): void {
     row.tokens.length = cachedLength;
-    row.regime = this.regime(sequenceLength(sequence));
+    row.regime = this.regime(sequence.length);
     row.sequence = sequence;
     row.lastUsed = this.clock++;
     sequence.unprocessedTokens = tokensBehindPrefix.slice(cachedLength);

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
+import { cursorAfter } from "../../../test/support/constrained-replies.js";
 import { AutoModelForCausalLM } from "../auto-model.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
 import type { LanguageModel } from "../language-model.js";
 
-const allowedAfter = (constraint: ChoiceConstraint, tokens: readonly number[]) => [...constraint.allowedTokens(tokens)];
+const allowedAfter = (constraint: ChoiceConstraint, tokens: readonly number[]) => [
+  ...cursorAfter(constraint, tokens).allowedTokens,
+];
 
 describe("ChoiceConstraint", () => {
   it("allows the tokens that lead to a choice, and an end token where a choice begins others", () => {
@@ -37,8 +40,8 @@ describe("ChoiceConstraint", () => {
   it.each([
     [[], 2, "The list of choices is empty"],
     [[[1], []], 2, 'The choice "" has no tokens'],
-    [[[1, 2], [3], [1, 2]], 2, 'The choices "1 2" and "1 2" are the same tokens'],
-    [[[1], [1, 3]], undefined, 'The choice "1" begins another, and this model has no end token'],
+    [[[1, 2], [3], [1, 2]], 2, 'The choices "1 2" and "1 2" have the same tokens'],
+    [[[1], [1, 3]], undefined, 'The choice "1" is a prefix of another, and this model has no end token'],
     [[[1], [1, 2]], 2, 'The choice "1 2" is "1" with an end token'],
   ])("refuses %j with end token %s", (choices, endToken, message) => {
     expect(() => new ChoiceConstraint(choices, endToken)).toThrowError(
@@ -144,7 +147,7 @@ describe("choices of a model", () => {
   it("are refused when there are none, or two the same", async () => {
     await expect(model.choose(messages, [])).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(model.generate(messages, { choices: ["a", "a"] })).rejects.toThrowError(
-      /"a" and "a" are the same tokens/,
+      /"a" and "a" have the same tokens/,
     );
     await expect(model.generate(messages, { choices: ["a", ""] })).rejects.toThrowError(/The choice "" has no tokens/);
   });

@@ -1,52 +1,55 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
-import type { TokenConstraint } from "../sampling/sample-request.js";
+import type { CompiledConstraint, ConstraintCursor } from "./compiled-constraint.js";
 
 interface TrieNode {
   readonly children: Map<number, TrieNode>;
-  /** The number of the choice that is complete here. */
+  /** Index of the choice that ends here. */
   choice: number | undefined;
   /** Token ids of the children, in ascending order. */
   allowedTokens: Int32Array;
 }
 
 /**
- * Holds a reply to a list of choices, each a list of tokens: a trie says which tokens lead to one. A choice ends where nothing
- * may follow; one that others begin with ends with the end token. Among the allowed tokens the model's own probabilities
- * decide, so a choice's probability is the product, over its tokens, of p(token) / sum of p over the tokens allowed there.
+ * Constrains a completion to a list of choices, each a sequence of tokens in a trie. A choice ends where nothing may follow; one
+ * that is a prefix of another ends with the end token. The probability of a choice is the product, over its tokens, of
+ * p(token) / sum of p over the tokens allowed there.
  */
-export class ChoiceConstraint implements TokenConstraint {
+export class ChoiceConstraint implements CompiledConstraint {
   /** The tokens of each choice, with the end token where it is needed. */
   readonly sequences: readonly (readonly number[])[];
+  /** Length of the longest choice. */
+  readonly maxLength: number;
   private readonly root = createNode();
 
   /**
-   * `names` are the choices' texts, for messages. Throws INVALID_ARGUMENT for an empty list, an empty choice, two choices with
-   * equal tokens, and choices that need an end token where none is known.
+   * @param texts of the choices, for `encode` and messages.
+   * @throws INVALID_ARGUMENT for an empty list, an empty choice, two choices with equal tokens, and a choice that needs an end
+   * token if the model has none.
    */
   constructor(
     choices: readonly (readonly number[])[],
     endToken: number | undefined,
-    names: readonly string[] = choices.map((tokens) => tokens.join(" ")),
+    private readonly texts: readonly string[] = choices.map((tokens) => tokens.join(" ")),
   ) {
-    if (choices.length === 0) throw invalid("The list of choices is empty; give at least one.");
-    const name = (index: number) => JSON.stringify(names[index]);
+    if (choices.length === 0) throw invalidArgument("The list of choices is empty; pass at least one.");
+    const name = (index: number) => JSON.stringify(texts[index]);
     choices.forEach((tokens, index) => {
-      if (tokens.length === 0) throw invalid(`The choice ${name(index)} has no tokens.`);
+      if (tokens.length === 0) throw invalidArgument(`The choice ${name(index)} has no tokens.`);
       const other = this.insert(tokens, index);
       if (other !== undefined)
-        throw invalid(`The choices ${name(other)} and ${name(index)} are the same tokens; leave one out.`);
+        throw invalidArgument(`The choices ${name(other)} and ${name(index)} have the same tokens; remove one.`);
     });
     this.sequences = choices.map((tokens, index) => {
       const node = this.findNode(tokens)!;
       if (node.children.size === 0) return tokens;
       if (endToken === undefined) {
-        throw invalid(`The choice ${name(index)} begins another, and this model has no end token to tell them apart.`);
+        throw invalidArgument(`The choice ${name(index)} is a prefix of another, and this model has no end token.`);
       }
       const withEndToken = [...tokens, endToken];
       const other = this.findNode(withEndToken)?.choice;
       if (other !== undefined)
-        throw invalid(`The choice ${name(other)} is ${name(index)} with an end token; leave one out.`);
+        throw invalidArgument(`The choice ${name(other)} is ${name(index)} with an end token; remove one.`);
       return withEndToken;
     });
     this.sequences.forEach((tokens, index) => {
@@ -55,12 +58,10 @@ export class ChoiceConstraint implements TokenConstraint {
       this.insert(tokens, index);
     });
     sortAllowedTokens(this.root);
+    this.maxLength = Math.max(...this.sequences.map(({ length }) => length));
   }
 
-  /**
-   * Choices as a tokenizer writes them behind other tokens, the last of which is `previousToken`.
-   * Throws INVALID_ARGUMENT as the constructor does.
-   */
+  /** Tokenizes choices that follow `previousToken`. Throws as the constructor does. */
   static fromTexts(
     tokenizer: Tokenizer,
     choices: readonly string[],
@@ -70,24 +71,21 @@ export class ChoiceConstraint implements TokenConstraint {
     return new ChoiceConstraint(tokens, endToken, choices);
   }
 
-  /** Tokens of the longest choice. */
-  get maxLength(): number {
-    return Math.max(...this.sequences.map(({ length }) => length));
+  cursor(): ConstraintCursor {
+    return new ChoiceCursor(this.root);
   }
 
-  allowedTokens(tokens: readonly number[]): Int32Array {
-    return this.findNode(tokens)?.allowedTokens ?? new Int32Array(0);
+  encode(text: string): readonly number[] | undefined {
+    const index = this.texts.indexOf(text);
+    return index === -1 ? undefined : this.sequences[index];
   }
 
-  /** The number of the choice that these tokens are, undefined while they are none. */
+  /** Returns the index of the choice with these tokens; undefined if there is none. */
   findChoice(tokens: readonly number[]): number | undefined {
     return this.findNode(tokens)?.choice;
   }
 
-  /**
-   * The logarithm of each choice's probability under the constraint, from the model's log-probabilities of the tokens of
-   * `sequences`.
-   */
+  /** Returns each choice's log-probability under the constraint, given the model's for the tokens of `sequences`. */
   logProbs(tokenLogProbs: readonly (readonly number[])[], temperature = 1): number[] {
     const edges = new Map<TrieNode, number>();
     this.forEachEdge((sequence, i, child) => edges.set(child, tokenLogProbs[sequence][i] / temperature));
@@ -110,7 +108,7 @@ export class ChoiceConstraint implements TokenConstraint {
     });
   }
 
-  /** Adds a path; gives the choice that stands at its end already. */
+  /** Adds a path and returns the choice that already ended there, if any. */
   private insert(tokens: readonly number[], choice: number): number | undefined {
     let node = this.root;
     for (const token of tokens) {
@@ -130,6 +128,22 @@ export class ChoiceConstraint implements TokenConstraint {
   }
 }
 
+class ChoiceCursor implements ConstraintCursor {
+  constructor(private node: TrieNode) {}
+
+  get allowedTokens(): Int32Array {
+    return this.node.allowedTokens;
+  }
+
+  get isComplete(): boolean {
+    return this.node.choice !== undefined;
+  }
+
+  advance(token: number): void {
+    this.node = this.node.children.get(token) ?? createNode();
+  }
+}
+
 /** log(sum of exp(values)). */
 function logSumExp(values: readonly number[]): number {
   const max = Math.max(...values);
@@ -144,8 +158,4 @@ function createNode(): TrieNode {
 function sortAllowedTokens(node: TrieNode): void {
   node.allowedTokens = Int32Array.from(node.children.keys()).sort();
   for (const child of node.children.values()) sortAllowedTokens(child);
-}
-
-function invalid(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
+import { cursorAfter } from "../../../test/support/constrained-replies.js";
 import { AutoModelForCausalLM } from "../auto-model.js";
 import type { LanguageModel } from "../language-model.js";
 import type { GenerationOptions } from "../generation-options.js";
@@ -61,7 +62,7 @@ describe("a model that is held to a pattern", () => {
     const [reply] = await many(1, { regex: "(up|down) \\d+[.!?]", maxNewTokens: 12, temperature: 0.7 });
     for (const [i, token] of reply.tokens.entries()) {
       const before = reply.tokens.slice(0, i);
-      const allowed = [...reply.constraint!.allowedTokens(before)!];
+      const allowed = [...reply.allowedTokens![i]];
       expect(allowed).toContain(token);
       const scores = await model.score(
         [...reply.promptTokens, ...before],
@@ -76,11 +77,13 @@ describe("a model that is held to a pattern", () => {
   });
 
   it("replies as often with each text as its probability says", async () => {
-    const replies = await many(3_000, { regex: "(go|up)!?", maxNewTokens: 4 });
-    const { constraint, promptTokens } = replies[0];
+    const [regex, maxNewTokens] = ["(go|up)!?", 4];
+    const replies = await many(3_000, { regex, maxNewTokens });
+    const [{ promptTokens }] = replies;
+    const constraint = model.compilePattern({ regex }, { maxNewTokens });
     const probabilities = new Map<string, number>();
     const visit = async (tokens: readonly number[], probability: number): Promise<void> => {
-      const allowed = [...constraint!.allowedTokens(tokens)!];
+      const allowed = [...cursorAfter(constraint, tokens).allowedTokens];
       if (allowed.length === 0) {
         const text = model.tokenizer.decode(tokens, { skipSpecialTokens: true });
         probabilities.set(text, (probabilities.get(text) ?? 0) + probability);
@@ -118,7 +121,7 @@ describe("a model that is held to a pattern", () => {
     [{ regex: "[]" }, /allows no text at all, so a reply could never end/],
     [
       { regex: "[a-z]{40}", maxNewTokens: 4 },
-      /"\[a-z\]\{40\}" needs room for \d+ tokens, and this reply has room for 4/,
+      /"\[a-z\]\{40\}" needs up to \d+ tokens, but the completion is limited to 4/,
     ],
     [{ jsonSchema: { type: "string", format: "date" } }, /"format" is not supported/],
   ])("refuses %j", async (options, message) => {

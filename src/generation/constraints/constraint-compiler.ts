@@ -1,60 +1,84 @@
 import type { Tokenizer } from "../../models/text/index.js";
+import { LruCache } from "../cache/lru-cache.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
+import type { CompiledConstraint } from "./compiled-constraint.js";
+import type { OutputConstraint } from "./output-constraint.js";
 import { type TextPattern, compileToByteAutomaton, patternKey } from "./text-pattern.js";
 import { PatternConstraint, type PatternConstraintOptions } from "./pattern-constraint.js";
 import { TokenAutomaton } from "./token-automaton.js";
 import { Vocabulary } from "./vocabulary.js";
 
-/** Patterns that are kept compiled. */
+/** Maximum number of cached lists of choices. */
+const MAX_CACHED_CHOICES = 8192;
+
+/** Maximum number of cached patterns; their automata can be large. */
 const MAX_CACHED_PATTERNS = 16;
 
 export interface ConstraintCompilerOptions {
-  /** Throws where the model has none. */
+  /** Returns the model's tokenizer, or throws if the model has none. */
   readonly tokenizer: () => Tokenizer;
   /** Rows of the model's embedding. */
   readonly vocabSize: number;
-  /** All tokens that end a reply. */
+  /** Returns all tokens that end a completion. */
   readonly endTokens: () => readonly number[];
 }
 
-/** Makes what holds a model's replies; what a pattern compiles to is kept for the next reply. */
+export interface CompileOptions extends PatternConstraintOptions {
+  /** Maximum length of a completion that matches a pattern; choices are not limited. */
+  readonly maxNewTokens: number;
+}
+
+/** Compiles and caches the constraints on a model's completions. */
 export class ConstraintCompiler {
-  private readonly compiled = new Map<string, TokenAutomaton>();
+  private readonly choiceConstraints = new LruCache<ChoiceConstraint>(MAX_CACHED_CHOICES);
+  private readonly patternConstraints = new LruCache<PatternConstraint>(MAX_CACHED_PATTERNS);
+  private readonly automata = new LruCache<TokenAutomaton>(MAX_CACHED_PATTERNS);
   private vocabulary: Vocabulary | undefined;
 
   constructor(private readonly options: ConstraintCompilerOptions) {}
 
-  /** Throws as ChoiceConstraint does. `previousToken` is the prompt's last. */
-  compileChoices(texts: readonly string[], previousToken: number | undefined): ChoiceConstraint {
-    return ChoiceConstraint.fromTexts(this.options.tokenizer(), texts, { previousToken, endToken: this.endToken() });
-  }
-
   /**
-   * Throws INVALID_ARGUMENT for a pattern that is not supported or cannot be met within the options, TOKENIZER_UNSUPPORTED for a
-   * tokenizer that puts text between tokens.
+   * Compiles choices or a pattern.
+   *
+   * @throws INVALID_ARGUMENT for choices with equal tokens, and for a pattern that is unsupported, matches no text or needs more
+   * than `maxNewTokens`.
+   * @throws TOKENIZER_UNSUPPORTED for a pattern if the tokenizer inserts text between tokens.
    */
-  compilePattern(textPattern: TextPattern, options: PatternConstraintOptions): PatternConstraint {
-    return new PatternConstraint(this.automaton(textPattern), options);
+  compile(constraint: OutputConstraint, options: CompileOptions): CompiledConstraint {
+    return "choices" in constraint
+      ? this.compileChoices(constraint.choices, options.previousToken)
+      : this.compilePattern(constraint, options);
   }
 
-  private automaton(textPattern: TextPattern): TokenAutomaton {
-    const key = patternKey(textPattern);
-    const automaton = this.compiled.get(key) ?? this.compile(textPattern);
-    this.compiled.delete(key);
-    this.compiled.set(key, automaton);
-    for (const oldest of this.compiled.keys())
-      if (this.compiled.size > MAX_CACHED_PATTERNS) this.compiled.delete(oldest);
-    return automaton;
+  /** Compiles choices that follow `previousToken`. Throws as ChoiceConstraint does. */
+  compileChoices(texts: readonly string[], previousToken: number | undefined): ChoiceConstraint {
+    return this.choiceConstraints.getOrCreate(`${previousToken};${texts.join("\u0000")}`, () =>
+      ChoiceConstraint.fromTexts(this.options.tokenizer(), texts, { previousToken, endToken: this.endToken() }),
+    );
   }
 
-  private compile(textPattern: TextPattern): TokenAutomaton {
-    const automaton = compileToByteAutomaton(textPattern);
+  /** Compiles a pattern. Throws as `compile` does. */
+  compilePattern(pattern: TextPattern, options: PatternConstraintOptions): PatternConstraint {
+    const { start, previousToken, maxNewTokens } = options;
+    const key = patternKey(pattern);
+    return this.patternConstraints.getOrCreate(
+      `${start};${previousToken};${maxNewTokens};${key}`,
+      () =>
+        new PatternConstraint(
+          this.automata.getOrCreate(key, () => this.compileAutomaton(pattern)),
+          options,
+        ),
+    );
+  }
+
+  private compileAutomaton(pattern: TextPattern): TokenAutomaton {
+    const automaton = compileToByteAutomaton(pattern);
     const { tokenizer, vocabSize, endTokens } = this.options;
     this.vocabulary ??= new Vocabulary(tokenizer(), { vocabSize, endToken: this.endToken(), endTokens: endTokens() });
     return new TokenAutomaton(automaton, this.vocabulary);
   }
 
-  /** The token that ends a reply which could go on. */
+  /** The token that ends a completion that could continue. */
   private endToken(): number | undefined {
     const { tokenizer, endTokens } = this.options;
     return tokenizer().eosTokenId ?? endTokens().at(0);

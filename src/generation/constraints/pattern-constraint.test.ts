@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   createPatternConstraint,
+  cursorAfter,
   sampleRandomTokens,
   detokenize,
   createVocabulary,
@@ -38,14 +39,14 @@ describe.each(Object.keys(pythonTokenizers))("a pattern with a tokenizer of the 
     const random = new RandomStream(3);
     const prompt = tokenizer.encode("go on", { addSpecialTokens: false });
     for (const regex of kind === "unigram" ? writable : regexes) {
-      for (const start of ["fresh", "continued"] as const) {
+      for (const start of ["start", "continuation"] as const) {
         const constraint = createPatternConstraint(vocabulary, { regex }, { start, maxNewTokens: 24 });
         for (let i = 0; i < 20; i++) {
           const tokens = sampleRandomTokens(constraint, random);
-          const text = detokenize(tokenizer, tokens, start === "continued" ? prompt.at(-1) : undefined);
+          const text = detokenize(tokenizer, tokens, start === "continuation" ? prompt.at(-1) : undefined);
           expect([tokens, text]).toEqual([tokens, expect.stringMatching(new RegExp(`^(?:${regex})$`, "u"))]);
           expect(tokens.length).toBeLessThanOrEqual(24);
-          expect(constraint.isComplete(tokens)).toBe(true);
+          expect(cursorAfter(constraint, tokens).isComplete).toBe(true);
         }
       }
     }
@@ -58,7 +59,7 @@ describe("PatternConstraint", () => {
   const end = tokenizer.eosTokenId!;
   const encode = (text: string) => tokenizer.encode(text, { addSpecialTokens: false });
   const allowedTexts = (constraint: PatternConstraint, tokens: readonly number[]) =>
-    Array.from(constraint.allowedTokens(tokens), (token) => tokenizer.decode([token])).sort();
+    Array.from(cursorAfter(constraint, tokens).allowedTokens, (token) => tokenizer.decode([token])).sort();
 
   it("allows the tokens whose bytes can go on to a match, and no others", () => {
     const regex = "(the|a) (quick|quiet)? ?[d-f]{2}";
@@ -77,29 +78,31 @@ describe("PatternConstraint", () => {
         const longer = tokenizer.decode([...tokens, token]);
         return matches.some((match) => match.startsWith(longer));
       });
-      expect([...constraint.allowedTokens(tokens)]).toEqual([...expected].sort((a, b) => a - b));
+      expect([...cursorAfter(constraint, tokens).allowedTokens]).toEqual([...expected].sort((a, b) => a - b));
     }
   });
 
   it("allows the end token where the text so far is a match that could go on", () => {
     const constraint = createPatternConstraint(vocabulary, { regex: "ab?c?" });
     const [a, b, c] = ["a", "b", "c"].map((text) => encode(text)[0]);
-    expect([...constraint.allowedTokens([a])]).toContain(end);
-    expect([...constraint.allowedTokens([a, b])].sort((x, y) => x - y)).toEqual([end, c].sort((x, y) => x - y));
-    expect([...constraint.allowedTokens([])]).not.toContain(end);
+    expect([...cursorAfter(constraint, [a]).allowedTokens]).toContain(end);
+    expect([...cursorAfter(constraint, [a, b]).allowedTokens].sort((x, y) => x - y)).toEqual(
+      [end, c].sort((x, y) => x - y),
+    );
+    expect([...cursorAfter(constraint, []).allowedTokens]).not.toContain(end);
     for (const over of [
       [a, end],
       [a, c],
       [a, b, c],
     ]) {
-      expect([...constraint.allowedTokens(over)]).toEqual([]);
-      expect(constraint.isComplete(over)).toBe(true);
+      expect([...cursorAfter(constraint, over).allowedTokens]).toEqual([]);
+      expect(cursorAfter(constraint, over).isComplete).toBe(true);
     }
     for (const none of [[end], [b], [a, a], [a, c, end], [a, end, end], [tokenizer.bosTokenId!]]) {
-      expect([...constraint.allowedTokens(none)]).toEqual([]);
-      expect(constraint.isComplete(none)).toBe(false);
+      expect([...cursorAfter(constraint, none).allowedTokens]).toEqual([]);
+      expect(cursorAfter(constraint, none).isComplete).toBe(false);
     }
-    expect(constraint.isComplete([a])).toBe(false);
+    expect(cursorAfter(constraint, [a]).isComplete).toBe(false);
   });
 
   it("allows what can still end within the reply's length", () => {
@@ -108,7 +111,7 @@ describe("PatternConstraint", () => {
     expect(allowedTexts(at(3), [])).toEqual(["(", "x"]);
     expect(allowedTexts(at(3), encode("x"))).toEqual(["("]);
     expect(allowedTexts(at(3), encode("("))).toEqual([")", "x"]);
-    expect(() => at(1)).toThrowError(/needs room for 2 tokens, and this reply has room for 1/);
+    expect(() => at(1)).toThrowError(/needs up to 2 tokens, but the completion is limited to 1/);
   });
 
   /** Logits of a model that does not look at what it has said. */
@@ -143,10 +146,14 @@ describe("PatternConstraint", () => {
     const invalid: string[] = [];
     for (let i = 0; i < 10_000; i++) {
       const tokens: number[] = [];
-      for (let allowed = constraint.allowedTokens([]); allowed.length > 0; allowed = constraint.allowedTokens(tokens))
-        tokens.push(draw(models[random.integers(0, 40)], random, allowed).token);
+      const cursor = constraint.cursor();
+      while (cursor.allowedTokens.length > 0) {
+        const { token } = draw(models[random.integers(0, 40)], random, cursor.allowedTokens);
+        tokens.push(token);
+        cursor.advance(token);
+      }
       const text = tokenizer.decode(tokens, { skipSpecialTokens: true });
-      if (!constraint.isComplete(tokens) || !isValid(text)) invalid.push(text);
+      if (!cursor.isComplete || !isValid(text)) invalid.push(text);
     }
     expect(invalid).toEqual([]);
   });
@@ -155,12 +162,15 @@ describe("PatternConstraint", () => {
     const constraint = createPatternConstraint(vocabulary, { regex: "[a-z ]{1,20}\\." });
     const random = new RandomStream(6);
     const tokens: number[] = [];
-    for (let allowed = constraint.allowedTokens([]); allowed.length > 0; allowed = constraint.allowedTokens(tokens)) {
+    const cursor = constraint.cursor();
+    while (!cursor.isComplete) {
+      const allowed = cursor.allowedTokens;
       const logits = logitsOf(random);
       const { token, logProb } = draw(logits, random, allowed);
       const mass = allowed.reduce((sum, id) => sum + Math.exp(logits[id]), 0);
       expect(logProb).toBeCloseTo(logits[token] - Math.log(mass), 5);
       tokens.push(token);
+      cursor.advance(token);
     }
     expect(tokens.length).toBeGreaterThan(2);
   });
@@ -175,7 +185,7 @@ describe("PatternConstraint", () => {
     const random = new RandomStream(9);
     const replies: (readonly number[])[] = [];
     const total = (tokens: readonly number[]): number => {
-      const allowed = constraint.allowedTokens(tokens);
+      const allowed = cursorAfter(constraint, tokens).allowedTokens;
       if (allowed.length === 0) {
         replies.push(tokens);
         return 1;
@@ -190,7 +200,7 @@ describe("PatternConstraint", () => {
     };
     expect(total([])).toBeCloseTo(1, 5);
     expect(replies.length).toBeGreaterThan(3);
-    expect(replies.filter((tokens) => !constraint.isComplete(tokens))).toEqual([]);
+    expect(replies.filter((tokens) => !cursorAfter(constraint, tokens).isComplete)).toEqual([]);
   });
 
   it("never leads where the tokens have no way on, also without tokens for single bytes", () => {
@@ -205,27 +215,28 @@ describe("PatternConstraint", () => {
     const tokenizer = new Tokenizer({ tokenizerJson: json, tokenizerConfig: { eos_token: "</s>" } }, "words");
     const own = createVocabulary(tokenizer);
     const allowed = (regex: string, tokens: number[], options = {}) => [
-      ...createPatternConstraint(own, { regex }, { start: "continued", ...options }).allowedTokens(tokens),
+      ...cursorAfter(createPatternConstraint(own, { regex }, { start: "continuation", ...options }), tokens)
+        .allowedTokens,
     ];
     // No token writes a d; after "a" there is no way on.
     expect(allowed("ad|ab|bd", [])).toEqual([0, 2]);
     expect(allowed("(a|é)+", [])).toEqual([0, 5]);
     expect(allowed("abba|b{3}|éé", [], { maxNewTokens: 3 })).toEqual([1, 2, 5, 6]);
     expect(allowed("abba|b{3}|éé", [], { maxNewTokens: 1 })).toEqual([6]);
-    expect(() => allowed("d|bd", [])).toThrowError(/allows no text that this model's tokens can write/);
+    expect(() => allowed("d|bd", [])).toThrowError(/matches no text that this model's tokens can write/);
     // The mark for a space writes nothing at the start of a text.
-    expect(allowed("cc?", [], { start: "fresh" })).toEqual([3]);
-    expect(() => allowed("cc", [], { start: "fresh" })).toThrowError(/no text that this model's tokens can write/);
+    expect(allowed("cc?", [], { start: "start" })).toEqual([3]);
+    expect(() => allowed("cc", [], { start: "start" })).toThrowError(/no text that this model's tokens can write/);
     expect(() => allowed("c", [])).toThrowError(/no text that this model's tokens can write/);
   });
 
   it("needs an end token where a match begins another", () => {
     const endless = new Vocabulary(tokenizer, { vocabSize: tokenizer.vocabSize, endToken: undefined, endTokens: [] });
     expect(() => createPatternConstraint(endless, { regex: "ab?" })).toThrowError(
-      /allows texts that go on where another ends, and this model has no end token/,
+      /matches texts that begin with another match, and this model has no end token/,
     );
     const constraint = createPatternConstraint(endless, { regex: "a(b|c)" });
-    expect(constraint.isComplete(encode("a").concat(encode("b")))).toBe(true);
+    expect(cursorAfter(constraint, encode("a").concat(encode("b"))).isComplete).toBe(true);
   });
 
   it("is refused for a tokenizer that puts text between its tokens", () => {

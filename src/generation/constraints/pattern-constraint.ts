@@ -1,65 +1,98 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { TokenConstraint } from "../sampling/sample-request.js";
+import { LruCache } from "../cache/lru-cache.js";
+import type { CompiledConstraint, ConstraintCursor } from "./compiled-constraint.js";
 import type { TokenAutomaton } from "./token-automaton.js";
 import type { TextStart } from "./vocabulary.js";
 
 export interface PatternConstraintOptions {
-  /** Whether the reply is a text of its own (the default), or goes on with its prompt's. */
+  /**
+   * Whether the completion starts a text or continues the prompt's. By default it continues the text of a `previousToken` that
+   * is not special.
+   */
   readonly start?: TextStart;
-  /** The reply has at most this many tokens; each is chosen so that it can still end. Unlimited by default. */
+  /** Last token of the prompt; texts are tokenized as they follow it. */
+  readonly previousToken?: number;
+  /** Maximum number of tokens of the completion; each is chosen so that it can still end in time. Unlimited by default. */
   readonly maxNewTokens?: number;
 }
 
 const NO_TOKENS = new Int32Array(0);
 
-/** Lists that were cut to what still fits and are kept, so that equal ones are one. */
+/** Maximum number of cached lists that were filtered by length; equal lists are one object. */
 const MAX_CACHED_LISTS = 256;
 
 /**
- * Holds a reply to the texts of an expression. The tokens allowed next are those behind which the reply can still become such a
- * text, within `maxTokens`; the end token is one of them where the text so far is such a text and may go on. Where it may
- * not go on, nothing is allowed and the reply is over. Every way of cutting a text into tokens is allowed. Among the allowed
- * tokens the model's own probabilities decide, so a reply's probability is the product, over its tokens, of
- * p(token) / sum of p over the tokens allowed there.
+ * Constrains a completion to the texts of a pattern. The allowed tokens are those after which the text can still match within
+ * `maxNewTokens`; the end token is one of them where the text so far matches and could continue. A match that cannot continue ends
+ * the completion. All tokenizations of a text are allowed. The probability of a completion is the product, over its tokens, of
+ * p(token) / sum of p over the allowed tokens.
  */
-export class PatternConstraint implements TokenConstraint {
-  private readonly start: number;
-  private readonly maxNewTokens: number;
-  /** By the state and the tokens that may follow. */
-  private readonly affordableTokens = new Map<string, Int32Array>();
+export class PatternConstraint implements CompiledConstraint {
+  readonly maxLength: number;
+  private readonly startState: number;
+  private readonly previousToken: number | undefined;
+  /** By the state and the number of tokens that may follow. */
+  private readonly affordableTokens = new LruCache<Int32Array>(MAX_CACHED_LISTS);
 
-  /** Throws INVALID_ARGUMENT when no text of the expression fits into `maxTokens`. */
+  /** @throws INVALID_ARGUMENT if no text of the pattern fits into `maxNewTokens`. */
   constructor(
     private readonly automaton: TokenAutomaton,
-    { start = "fresh", maxNewTokens = Infinity }: PatternConstraintOptions = {},
+    { start, previousToken, maxNewTokens = Infinity }: PatternConstraintOptions = {},
   ) {
-    const { state, cost } = automaton.start(start);
+    const { state, cost } = automaton.start(start ?? automaton.textStartAfter(previousToken));
     if (cost > maxNewTokens) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `${automaton.name} needs room for ${cost} tokens, and this reply has room for ${maxNewTokens}. Raise maxNewTokens.`,
+        `${automaton.name} needs up to ${cost} tokens, but the completion is limited to ${maxNewTokens}. Raise maxNewTokens.`,
       );
     }
-    this.start = state;
-    this.maxNewTokens = maxNewTokens;
+    this.startState = state;
+    this.previousToken = previousToken;
+    this.maxLength = maxNewTokens;
   }
 
-  allowedTokens(tokens: readonly number[]): Int32Array {
-    const state = this.automaton.follow(this.start, tokens);
+  cursor(): ConstraintCursor {
+    return new PatternCursor(this.automaton, this.startState, (state, length) => this.allowedTokens(state, length));
+  }
+
+  encode(text: string): readonly number[] | undefined {
+    return this.automaton.encode(text, { state: this.startState, previousToken: this.previousToken });
+  }
+
+  /** Returns the tokens allowed in a state, after `length` tokens. */
+  private allowedTokens(state: number | undefined, length: number): Int32Array {
     if (state === undefined) return NO_TOKENS;
-    const { tokens: possible, costs, maxCost } = this.automaton.allowedNext(state);
-    const remaining = this.maxNewTokens - tokens.length - 1;
-    if (maxCost <= remaining) return possible;
-    const key = `${state};${remaining}`;
-    const affordable = this.affordableTokens.get(key) ?? possible.filter((_, i) => costs[i] <= remaining);
-    if (this.affordableTokens.size >= MAX_CACHED_LISTS) this.affordableTokens.clear();
-    this.affordableTokens.set(key, affordable);
-    return affordable;
+    const { tokens, costs, maxCost } = this.automaton.allowedNext(state);
+    const remaining = this.maxLength - length - 1;
+    if (maxCost <= remaining) return tokens;
+    return this.affordableTokens.getOrCreate(`${state};${remaining}`, () =>
+      tokens.filter((_, i) => costs[i] <= remaining),
+    );
+  }
+}
+
+class PatternCursor implements ConstraintCursor {
+  private length = 0;
+  private cachedTokens: Int32Array | undefined;
+
+  constructor(
+    private readonly automaton: TokenAutomaton,
+    /** Undefined after a token that is not allowed. */
+    private state: number | undefined,
+    private readonly findAllowedTokens: (state: number | undefined, length: number) => Int32Array,
+  ) {}
+
+  get allowedTokens(): Int32Array {
+    return (this.cachedTokens ??= this.findAllowedTokens(this.state, this.length));
   }
 
-  /** Whether these tokens are a whole reply: one of the texts, and its end token where it could go on. */
-  isComplete(tokens: readonly number[]): boolean {
-    const state = this.automaton.follow(this.start, tokens);
-    return state !== undefined && this.automaton.isComplete(state);
+  get isComplete(): boolean {
+    return this.state !== undefined && this.automaton.isComplete(this.state);
+  }
+
+  advance(token: number): void {
+    if (this.state !== undefined) this.state = this.automaton.next(this.state, token);
+    this.length++;
+    this.cachedTokens = undefined;
   }
 }

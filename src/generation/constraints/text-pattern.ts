@@ -2,37 +2,39 @@ import { ByteAutomaton } from "./automaton/byte-automaton.js";
 import { type JsonSchema, schemaToExpression } from "./json-schema/schema-to-expression.js";
 import { parseRegex } from "./regex/parse-regex.js";
 
-/** What a reply is to match as a whole. */
+/** A pattern that a whole completion matches. */
 export type TextPattern = { readonly regex: string | RegExp } | { readonly jsonSchema: JsonSchema };
 
-/** Where a reply's pattern is given. */
+/** Options that constrain a completion to a pattern. */
 export interface PatternOptions {
   readonly regex?: string | RegExp;
   readonly jsonSchema?: JsonSchema;
 }
 
-/** The pattern that generation options hold a reply to. */
+/** Returns the pattern that options constrain a completion to, if any. */
 export function readPattern({ regex, jsonSchema }: PatternOptions): TextPattern | undefined {
   if (regex !== undefined) return { regex };
   return jsonSchema === undefined ? undefined : { jsonSchema };
 }
 
 /**
- * The texts that a pattern allows, as an automaton over bytes. Throws INVALID_ARGUMENT for what is not supported, allows no
- * text or only the empty one, or is too large.
+ * Compiles a pattern to an automaton over bytes.
+ *
+ * @throws INVALID_ARGUMENT for a pattern that is unsupported or too large, or that matches no text but the empty one.
  */
 export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
   if ("jsonSchema" in pattern) return new ByteAutomaton(schemaToExpression(pattern.jsonSchema), "The JSON schema");
   return new ByteAutomaton(parseRegex(pattern.regex), `The regular expression ${describeRegex(pattern.regex)}`);
 }
 
-/** Equal for patterns that allow the same texts, though not for all such. */
+/** Cache key: equal keys imply equivalent patterns, not vice versa. */
 export function patternKey(pattern: TextPattern): string {
   return "jsonSchema" in pattern
     ? `schema ${JSON.stringify(pattern.jsonSchema)}`
     : `regex ${describeRegex(pattern.regex)}`;
 }
 
-function describeRegex(regex: string | RegExp): string {
+/** Formats a regular expression for messages and keys. */
+export function describeRegex(regex: string | RegExp): string {
   return typeof regex === "string" ? JSON.stringify(regex) : String(regex);
 }

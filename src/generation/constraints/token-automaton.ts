@@ -4,33 +4,33 @@ import { computeCompletionCosts } from "./completion-costs.js";
 import type { TextStart, Vocabulary } from "./vocabulary.js";
 import { walkTokens } from "./walk-tokens.js";
 
-/** The tokens that lead on from a state. */
+/** The tokens that can follow a state. */
 export interface AllowedNext {
   /** In ascending order. */
   readonly tokens: Int32Array;
-  /** For each of them how many more tokens the reply needs behind it, at most. */
+  /** For each token, an upper bound of the tokens still needed after it. */
   readonly costs: Float32Array;
   readonly maxCost: number;
 }
 
-/** Tokens in the lists that are kept, 8 bytes each; beyond, the lists that were not used for longest are made anew. */
+/** Maximum number of tokens in cached lists, 8 bytes each; the least recently used lists are dropped first. */
 const MAX_CACHED_TOKENS = 4_000_000;
 
 /**
- * The texts of an automaton as tokens of a vocabulary: which tokens may follow in a state, and where they lead. The states are
- * its own, over bytes, one for the start of a fresh text, and one behind the end token. The tokens of a state are
- * found when they are asked for, and kept.
+ * The texts of a byte automaton as tokens of a vocabulary: the tokens that may follow a state, and the states they lead to. The
+ * states are those of the byte automaton, one for the start of a text, and one after the end token. The tokens allowed in a state
+ * are computed on first use and cached.
  */
 export class TokenAutomaton {
-  /** [states]: how many tokens a reply still needs, at most; Infinity where no tokens lead to its end. */
+  /** [states]: upper bound of the tokens still needed; Infinity if no tokens lead to a complete text. */
   private readonly costs: Float64Array;
   private readonly cachedNext = new Map<number, AllowedNext>();
   private cachedTokenCount = 0;
-  /** The start, where a token may write something else than later. */
+  /** The start of a text, where a token may have other bytes than later. */
   private readonly startState: number;
   private readonly endState: number;
 
-  /** Throws INVALID_ARGUMENT where a text begins another and the model has no end token. */
+  /** @throws INVALID_ARGUMENT if one text is a prefix of another and the model has no end token. */
   constructor(
     private readonly byteAutomaton: ByteAutomaton,
     private readonly vocabulary: Vocabulary,
@@ -44,34 +44,54 @@ export class TokenAutomaton {
     return this.byteAutomaton.name;
   }
 
+  /** Returns whether a completion after a token starts a text or continues one. */
+  textStartAfter(previousToken: number | undefined): TextStart {
+    return this.vocabulary.textStartAfter(previousToken);
+  }
+
   /**
-   * The state before the first token, and how many tokens a reply needs at most. Throws INVALID_ARGUMENT when the model's tokens
-   * can write none of the texts.
+   * Returns the state before the first token, and an upper bound of the tokens needed from it.
+   *
+   * @throws INVALID_ARGUMENT if the model's tokens can write none of the texts.
    */
   start(textStart: TextStart): { readonly state: number; readonly cost: number } {
     const { byteAutomaton, costs, vocabulary } = this;
     const state = vocabulary.firstTokenBytes(textStart) === vocabulary.tokenBytes ? 0 : this.startState;
     const cost =
       state === 0 || byteAutomaton.accepting[0] === 1 ? costs[0] : 1 + minimum(this.allowedNext(state).costs);
-    if (cost === Infinity) throw this.invalid("allows no text that this model's tokens can write");
+    if (cost === Infinity) throw this.invalid("matches no text that this model's tokens can write");
     return { state, cost };
   }
 
-  /** The state behind tokens; undefined where they lead nowhere. */
-  follow(start: number, tokens: readonly number[]): number | undefined {
-    let state = start;
-    for (const token of tokens) {
-      state = this.step(state, token);
-      if (state === DEAD_STATE) return undefined;
-    }
-    return state;
+  /** Returns the state after a token; undefined if the token is not allowed. */
+  next(state: number, token: number): number | undefined {
+    if (state === this.endState) return undefined;
+    const byteState = this.toByteState(state);
+    if (token === this.vocabulary.endToken) return this.needsEndToken(byteState) ? this.endState : undefined;
+    const bytes = this.tokenBytesAt(state).bytes(token);
+    const next = bytes === undefined ? DEAD_STATE : this.byteAutomaton.walk(byteState, bytes);
+    return next === DEAD_STATE ? undefined : next;
   }
 
-  /** The tokens that may follow in a state; none where the reply is over. */
+  /** Tokenizes a text that starts in a state, with the end token where it needs one; undefined if the text does not match. */
+  encode(
+    text: string,
+    { state, previousToken }: { readonly state: number; readonly previousToken: number | undefined },
+  ): readonly number[] | undefined {
+    const { endToken } = this.vocabulary;
+    const tokens = this.vocabulary.encode(text, previousToken);
+    let current: number | undefined = state;
+    for (const token of tokens) if (current !== undefined) current = this.next(current, token);
+    if (current === undefined) return undefined;
+    if (this.isComplete(current)) return tokens;
+    return endToken !== undefined && this.next(current, endToken) !== undefined ? [...tokens, endToken] : undefined;
+  }
+
+  /** Returns the tokens allowed in a state; none where the completion is complete. */
   allowedNext(state: number): AllowedNext {
     const cached = this.cachedNext.get(state);
     const result = cached ?? this.computeAllowedNext(state);
-    // A map keeps the order of insertion: its first are those that were not used for longest.
+    // A Map iterates in insertion order: the first entries are the least recently used.
     this.cachedNext.delete(state);
     this.cachedNext.set(state, result);
     if (cached === undefined) this.cachedTokenCount += result.tokens.length;
@@ -83,22 +103,11 @@ export class TokenAutomaton {
     return result;
   }
 
-  /** Whether a reply is over in a state: nothing may follow, and it is one of the expression's texts. */
+  /** Returns whether a state is the end of a complete text that nothing may follow. */
   isComplete(state: number): boolean {
     if (state === this.endState) return true;
     const byteState = this.toByteState(state);
     return this.byteAutomaton.accepting[byteState] === 1 && !this.byteAutomaton.canContinue(byteState);
-  }
-
-  private step(state: number, token: number): number {
-    if (state === this.endState) return DEAD_STATE;
-    const byteState = this.toByteState(state);
-    if (token === this.vocabulary.endToken)
-      return this.byteAutomaton.accepting[byteState] === 1 && this.byteAutomaton.canContinue(byteState)
-        ? this.endState
-        : DEAD_STATE;
-    const writtenBytes = this.tokenBytesAt(state).bytes(token);
-    return writtenBytes === undefined ? DEAD_STATE : this.byteAutomaton.walk(byteState, writtenBytes);
   }
 
   private computeAllowedNext(state: number): AllowedNext {
@@ -111,10 +120,13 @@ export class TokenAutomaton {
         costByToken[token] = costs[to];
       });
       for (const token of emptyTokens) costByToken[token] = costs[byteState];
-      if (byteAutomaton.accepting[byteState] === 1 && byteAutomaton.canContinue(byteState))
-        costByToken[vocabulary.endToken!] = 0;
+      if (this.needsEndToken(byteState)) costByToken[vocabulary.endToken!] = 0;
     }
     return toAllowedNext(costByToken);
+  }
+
+  private needsEndToken(byteState: number): boolean {
+    return this.byteAutomaton.accepting[byteState] === 1 && this.byteAutomaton.canContinue(byteState);
   }
 
   private toByteState(state: number): number {
@@ -122,19 +134,17 @@ export class TokenAutomaton {
   }
 
   private tokenBytesAt(state: number) {
-    return state === this.startState ? this.vocabulary.firstTokenBytes("fresh") : this.vocabulary.tokenBytes;
+    return state === this.startState ? this.vocabulary.firstTokenBytes("start") : this.vocabulary.tokenBytes;
   }
 
-  /** A reply ends by itself where nothing may follow, and elsewhere by the end token. */
+  /** A completion ends by itself where nothing may follow, and with the end token elsewhere. */
   private endingCosts(): Float64Array {
     const { byteAutomaton, vocabulary } = this;
     return Float64Array.from(byteAutomaton.accepting, (accepting, state) => {
       if (accepting === 0) return Infinity;
       if (!byteAutomaton.canContinue(state)) return 0;
       if (vocabulary.endToken !== undefined) return 1;
-      throw this.invalid(
-        "allows texts that go on where another ends, and this model has no end token to tell them apart",
-      );
+      throw this.invalid("matches texts that begin with another match, and this model has no end token to end those");
     });
   }
 

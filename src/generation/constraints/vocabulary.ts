@@ -2,22 +2,22 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { type VocabularyToken, TokenTrie } from "./token-trie.js";
 
-/** Whether a reply starts a text of its own, or goes on with its prompt's. */
-export type TextStart = "fresh" | "continued";
+/** Whether a completion starts a text or continues the prompt's. */
+export type TextStart = "start" | "continuation";
 
 export interface VocabularyOptions {
-  /** Rows of the model's embedding: it may have more than the tokenizer has tokens, or fewer. */
+  /** Rows of the model's embedding, which may be more or fewer than the tokenizer's tokens. */
   readonly vocabSize: number;
-  /** The token that ends a constrained reply; undefined where the model has none. */
+  /** The token that ends a constrained completion; undefined if the model has none. */
   readonly endToken: number | undefined;
-  /** All tokens that end a reply; they write nothing. */
+  /** All tokens that end a completion; they have no text. */
   readonly endTokens: readonly number[];
 }
 
-/** What tokens write. */
+/** The bytes of each token. */
 export class TokenBytes {
   readonly trie: TokenTrie;
-  /** Tokens that write nothing. */
+  /** Tokens without bytes. */
   readonly emptyTokens: readonly number[];
   private readonly bytesById: (Uint8Array | undefined)[] = [];
 
@@ -27,13 +27,13 @@ export class TokenBytes {
     this.emptyTokens = tokens.filter(({ bytes }) => bytes.length === 0).map(({ id }) => id);
   }
 
-  /** The bytes that a token writes; undefined for one that is no text. */
+  /** Returns the bytes of a token; undefined for a token that is not text. */
   bytes(id: number): Uint8Array | undefined {
     return this.bytesById[id];
   }
 }
 
-/** What a model's tokens write, for constraints on text. Special tokens are no text. */
+/** The bytes of a model's tokens, for constraints on text. Special tokens have none. */
 export class Vocabulary {
   readonly tokenBytes: TokenBytes;
   readonly endToken: number | undefined;
@@ -41,7 +41,7 @@ export class Vocabulary {
   private readonly tokens: VocabularyToken[] = [];
   private startTokenBytes: TokenBytes | undefined;
 
-  /** Throws TOKENIZER_UNSUPPORTED for a tokenizer whose text is not its tokens' bytes, joined. */
+  /** @throws TOKENIZER_UNSUPPORTED if the text of tokens is not the concatenation of their bytes. */
   constructor(
     private readonly tokenizer: Tokenizer,
     { vocabSize, endToken, endTokens }: VocabularyOptions,
@@ -57,16 +57,26 @@ export class Vocabulary {
     this.tokenBytes = new TokenBytes(this.tokens);
   }
 
-  /** What a reply's first token writes: some tokenizers drop a space at the start of a text. */
+  /** Returns whether a completion after a token starts a text: after a special token, as in a chat, or without a prompt. */
+  textStartAfter(previousToken: number | undefined): TextStart {
+    return previousToken === undefined || this.tokenizer.isSpecial(previousToken) ? "start" : "continuation";
+  }
+
+  /** Tokenizes a text that follows a token. */
+  encode(text: string, previousToken: number | undefined): number[] {
+    return this.tokenizer.encodeContinuation(text, previousToken);
+  }
+
+  /** Returns the bytes that tokens have at the start of a completion; some tokenizers drop a space at the start of a text. */
   firstTokenBytes(start: TextStart): TokenBytes {
-    return start === "continued" ? this.tokenBytes : (this.startTokenBytes ??= this.computeStartTokenBytes());
+    return start === "continuation" ? this.tokenBytes : (this.startTokenBytes ??= this.computeStartTokenBytes());
   }
 
   private computeStartTokenBytes(): TokenBytes {
     const { tokenizer, tokens } = this;
     const spacedToken = tokens.find(({ bytes }) => /^ [a-z]+$/i.test(toLatin1(bytes)));
     if (spacedToken === undefined || tokenizer.decode([spacedToken.id]).startsWith(" ")) return this.tokenBytes;
-    // Only tokens with a space can lose one; the others include pieces of characters, which have no text.
+    // Only tokens with a space can lose one; the others include parts of characters, which cannot be decoded alone.
     const startTokens = tokens.map(({ id, bytes }) => ({
       id,
       bytes: bytes.includes(SPACE) ? Buffer.from(tokenizer.decode([id])) : bytes,
@@ -85,6 +95,6 @@ function checkConcatenable(tokenizer: Tokenizer, tokens: readonly VocabularyToke
   if (tokenizer.decode([a.id, b.id]) === toLatin1(a.bytes) + toLatin1(b.bytes)) return;
   throw new LlamaGymError(
     "TOKENIZER_UNSUPPORTED",
-    `The tokenizer ${tokenizer.name} puts text between its tokens, so a reply cannot be held to an expression. Use choices.`,
+    `The tokenizer ${tokenizer.name} inserts text between tokens, which patterns do not support. Use choices.`,
   );
 }

@@ -2,7 +2,7 @@ import type { CausalLM } from "../../models/causal-lm.js";
 import type { SampleResult } from "../../engine/runtime/kernels/run-kernel.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
 import type { DecodeSession, RowInput } from "../cache/decode-session.js";
-import { appendToken, appendForcedTokens, sequenceLength, type RunningSequence } from "./running-sequence.js";
+import type { RunningSequence } from "./running-sequence.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache, type CacheWrite } from "../cache/kv-cache.js";
 import type { PrefixCache } from "../cache/prefix-cache.js";
 import type { CacheRow } from "../cache/kv-cache-rows.js";
@@ -47,7 +47,7 @@ export class DecodeStep {
       tokens: chunk,
       cacheRow: usesTemporaryCache ? i : rowIndex,
       cachedLength: row.tokens.length,
-      sequenceLength: sequenceLength(sequence),
+      sequenceLength: sequence.length,
     }));
 
     const outputPlan = this.planOutputs(chunks, starts);
@@ -132,9 +132,7 @@ export class DecodeStep {
       const chunk = chunks[i];
       const { row, sequence } = each;
       const key =
-        chunk.length > PREFILL_THRESHOLD
-          ? `${sequenceLength(sequence)}:${row.tokens.join()}:${chunk.join()}`
-          : `row ${i}`;
+        chunk.length > PREFILL_THRESHOLD ? `${sequence.length}:${row.tokens.join()}:${chunk.join()}` : `row ${i}`;
       const start = known.get(key) ?? flatIndex;
       if (known.has(key)) return start;
       known.set(key, start);
@@ -183,20 +181,20 @@ export class DecodeStep {
   ): void {
     samples.forEach(({ sequence }, i) => {
       const [token, logProb, rawLogProb, distribution] = [tokens[i], logProbs[i], rawLogProbs[i], distributions[i]];
-      appendToken(sequence, { token, logProb, rawLogProb, value: values?.[i] ?? NaN, distribution });
-      appendForcedTokens(sequence);
+      sequence.appendToken({ token, logProb, rawLogProb, value: values?.[i] ?? NaN, distribution });
+      sequence.appendForcedTokens();
     });
   }
 }
 
-function samplingRow({ request, prompt, tokens }: RunningSequence) {
-  const { sampling, random, constraint: compiled } = request!;
+function samplingRow({ request, prompt, tokens, allowedTokens }: RunningSequence) {
+  const { sampling, random } = request!;
   const isPenalized = sampling.repetitionPenalty !== 1;
   return {
     sampling,
     uniform: sampling.temperature === 0 ? 0 : random(),
     seenTokens: isPenalized ? Int32Array.from([...prompt, ...tokens]) : new Int32Array(0),
-    allowedTokens: compiled?.allowedTokens(tokens),
+    allowedTokens,
     returnsDistribution: request!.onDistribution !== undefined,
   };
 }

@@ -1,91 +1,147 @@
 import type { SampledToken, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
-import type { FinishReason, SampleRequest } from "./sample-request.js";
+import type { ConstraintCursor } from "../constraints/compiled-constraint.js";
+import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
 
-/** Something that runs in a row: a reply to be drawn, or a continuation to be scored. */
-export interface RunningSequence {
-  readonly prompt: readonly number[];
-  /** Tokens not yet read. */
-  unprocessedTokens: number[];
-  readonly request: SampleRequest | undefined;
-  /** The continuation to score. */
-  readonly scoredTokens: readonly number[];
-  readonly tokens: number[];
-  readonly logProbs: number[];
-  readonly rawLogProbs: number[];
-  readonly values: number[];
-  readonly finish: (reason: FinishReason) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** How many of a job's first tokens may have been read by others: from the first whose scores are wanted on, it reads itself. */
-export function reusablePrefixLength({ prompt, scoredTokens }: RunningSequence): number {
-  return prompt.length - Math.max(1, scoredTokens.length);
-}
-
-/** What a job's row reads before its first draw: forced tokens may stand behind the prompt. */
-export function tokensToPrefill({ prompt, tokens }: RunningSequence): readonly number[] {
-  return [...prompt, ...tokens];
-}
-
-/**
- * A token drawn, what it was drawn from where that was asked for, its log-probability under the model itself, and the value of the
- * state before it.
- */
+/** A sampled token with the state it was sampled in. */
 export interface SampledTokenWithState extends SampledToken {
+  /** Log-probability under the model at temperature 1. */
   readonly rawLogProb: number;
   readonly value: number;
+  /** Only if the request has `onDistribution`. */
   readonly distribution: TokenDistribution | undefined;
 }
 
-/** Puts a token behind a reply. */
-export function appendToken(
-  sequence: RunningSequence,
-  { token, logProb, rawLogProb, value, distribution }: SampledTokenWithState,
-): void {
-  sequence.tokens.push(token);
-  sequence.logProbs.push(logProb);
-  sequence.rawLogProbs.push(rawLogProb);
-  sequence.values.push(value);
-  sequence.unprocessedTokens.push(token);
-  if (distribution !== undefined) sequence.request!.onDistribution!(distribution, value);
-  sequence.request!.onToken?.(token);
-}
+/** A sequence in the continuous batch: a completion to sample, or a continuation to score. */
+export class RunningSequence {
+  readonly tokens: number[] = [];
+  readonly logProbs: number[] = [];
+  readonly rawLogProbs: number[] = [];
+  readonly values: number[] = [];
+  /** The tokens whose keys and values are not in the cache yet. */
+  unprocessedTokens: number[] = [];
+  private readonly cursor: ConstraintCursor | undefined;
+  private readonly allowedTokenLists: Int32Array[] = [];
+  private initialTokenCount = 0;
+  private settle: { resolve: (output: SampleOutput) => void; reject: (error: Error) => void } | undefined;
 
-/** Puts those tokens behind a reply that must come next, where it wants them without the model. */
-export function appendForcedTokens(sequence: RunningSequence): void {
-  const { request } = sequence;
-  if (request?.skipForcedTokens !== true) return;
-  for (;;) {
-    const allowedTokens = request.constraint?.allowedTokens(sequence.tokens);
-    if (allowedTokens?.length !== 1 || finishReason(sequence) !== undefined) return;
-    const isSampled = request.sampling.temperature > 0;
-    // The number that another token would have been drawn by, so that what follows does not depend on who is asked.
-    if (isSampled) request.random();
-    const distribution =
-      isSampled && request.onDistribution !== undefined
-        ? { ids: allowedTokens, probabilities: Float64Array.of(1), count: 1 }
-        : undefined;
-    appendToken(sequence, { token: allowedTokens[0], logProb: 0, rawLogProb: NaN, value: NaN, distribution });
+  private constructor(
+    readonly prompt: readonly number[],
+    /** Undefined for a continuation to score. */
+    readonly request: SampleRequest | undefined,
+    /** The continuation to score. */
+    readonly scoredTokens: readonly number[],
+  ) {
+    this.cursor = request?.constraint?.cursor();
   }
-}
 
-/** A job's tokens as far as they are known. */
-export function sequenceLength({ prompt, tokens, request }: RunningSequence): number {
-  return prompt.length + (request === undefined ? 1 : tokens.length);
-}
+  /** Creates a completion to sample. */
+  static forSampling(request: SampleRequest): RunningSequence {
+    return new RunningSequence(request.prompt, request, []);
+  }
 
-/** Why a job is over, undefined while it is not. */
-export function finishReason({
-  request,
-  tokens,
-  rawLogProbs,
-  scoredTokens,
-}: RunningSequence): FinishReason | undefined {
-  if (request === undefined) return rawLogProbs.length === scoredTokens.length ? "length" : undefined;
-  const { stopTokens, shouldStop, maxNewTokens, constraint: compiled } = request;
-  const last = tokens.at(-1);
-  if (last === undefined) return undefined;
-  if (stopTokens.has(last) || compiled?.allowedTokens(tokens)?.length === 0) return "stop";
-  if (shouldStop?.(tokens) === true) return "stop_string";
-  return tokens.length >= maxNewTokens ? "length" : undefined;
+  /** Creates a continuation of at least one token to score. */
+  static forScoring(prompt: readonly number[], continuation: readonly number[]): RunningSequence {
+    return new RunningSequence([...prompt, ...continuation.slice(0, -1)], undefined, continuation);
+  }
+
+  /** Number of known tokens, including the one that is scored last. */
+  get length(): number {
+    return this.prompt.length + (this.request === undefined ? 1 : this.tokens.length);
+  }
+
+  /** Number of tokens that the sequence may grow to. */
+  get maxLength(): number {
+    return this.prompt.length + (this.request?.maxNewTokens ?? 1);
+  }
+
+  /** The tokens that may be sampled next; undefined for any. */
+  get allowedTokens(): Int32Array | undefined {
+    return this.cursor?.allowedTokens;
+  }
+
+  /** The prompt and the tokens that were sampled before the sequence was started. */
+  get context(): readonly number[] {
+    const { prompt, tokens, initialTokenCount } = this;
+    return initialTokenCount === 0 ? prompt : [...prompt, ...tokens.slice(0, initialTokenCount)];
+  }
+
+  /** Number of tokens at the end of `context` that are always processed, because their outputs are needed. */
+  get recomputedLength(): number {
+    return Math.max(1, this.scoredTokens.length);
+  }
+
+  /** The tokens to process before the first sampling step: forced tokens may follow the prompt. */
+  get tokensToPrefill(): readonly number[] {
+    return [...this.prompt, ...this.tokens];
+  }
+
+  /** The reason why the sequence is finished; undefined while it is not. */
+  get finishReason(): FinishReason | undefined {
+    const { request, tokens } = this;
+    if (request === undefined) return this.rawLogProbs.length === this.scoredTokens.length ? "length" : undefined;
+    const lastToken = tokens.at(-1);
+    if (lastToken === undefined) return undefined;
+    if (request.stopTokens.has(lastToken) || this.cursor?.isComplete === true) return "stop";
+    if (request.shouldStop?.(tokens) === true) return "stop_string";
+    return tokens.length >= request.maxNewTokens ? "length" : undefined;
+  }
+
+  /** Makes the tokens so far part of the context, and appends the forced ones. */
+  start(): void {
+    this.initialTokenCount = this.tokens.length;
+    this.appendForcedTokens();
+  }
+
+  appendToken({ token, logProb, rawLogProb, value, distribution }: SampledTokenWithState): void {
+    const { request, cursor } = this;
+    if (distribution !== undefined) request!.onDistribution!(distribution, value);
+    if (cursor !== undefined) {
+      this.allowedTokenLists.push(cursor.allowedTokens);
+      cursor.advance(token);
+    }
+    this.tokens.push(token);
+    this.logProbs.push(logProb);
+    this.rawLogProbs.push(rawLogProb);
+    this.values.push(value);
+    this.unprocessedTokens.push(token);
+    request!.onToken?.(token);
+  }
+
+  /** Appends tokens without running the model while exactly one is allowed, if the request asks for it. */
+  appendForcedTokens(): void {
+    const { request, cursor } = this;
+    if (cursor === undefined || request?.skipForcedTokens !== true) return;
+    while (this.finishReason === undefined && cursor.allowedTokens.length === 1) {
+      const { allowedTokens } = cursor;
+      const isSampled = request.sampling.temperature > 0;
+      // Sampling would consume one random number, and later tokens must not depend on whether the model was run.
+      if (isSampled) request.random();
+      const distribution =
+        isSampled && request.onDistribution !== undefined
+          ? { ids: allowedTokens, probabilities: Float64Array.of(1), count: 1 }
+          : undefined;
+      this.appendToken({ token: allowedTokens[0], logProb: 0, rawLogProb: NaN, value: NaN, distribution });
+    }
+  }
+
+  /** Returns a promise of the output, which `finish` or `reject` settles. */
+  waitForOutput(): Promise<SampleOutput> {
+    return new Promise((resolve, reject) => {
+      this.settle = { resolve, reject };
+    });
+  }
+
+  finish(finishReason: FinishReason): void {
+    this.settle?.resolve(this.toOutput(finishReason));
+  }
+
+  reject(error: Error): void {
+    this.settle?.reject(error);
+  }
+
+  toOutput(finishReason: FinishReason): SampleOutput {
+    const { tokens, logProbs, rawLogProbs, values, cursor, allowedTokenLists } = this;
+    const allowedTokens = cursor === undefined ? undefined : allowedTokenLists;
+    return { tokens, logProbs, rawLogProbs, values, allowedTokens, finishReason };
+  }
 }

@@ -1,35 +1,32 @@
 import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 
-/** What a reply may be made of: asked before each token. */
-export interface TokenConstraint {
-  /**
-   * The tokens that may come next after those given; undefined for any. An empty list ends the reply.
-   */
-  allowedTokens(tokens: readonly number[]): Int32Array | undefined;
-}
-
-/** A reply that is wanted. */
+/** A request for one completion, in tokens. */
 export interface SampleRequest {
-  /** Token ids of everything before the reply. */
+  /** Token ids of everything before the completion. */
   readonly prompt: readonly number[];
   readonly sampling: SamplingParams;
   readonly maxNewTokens: number;
-  /** Uniform numbers in [0, 1), one for each token; a reply depends on nothing else that is random. */
+  /** Returns uniform numbers in [0, 1), one for each token; the completion depends on no other source of randomness. */
   readonly random: () => number;
-  /** Tokens that end the reply (and are part of it). */
+  /** Tokens that end the completion and are part of it. */
   readonly stopTokens: ReadonlySet<number>;
-  /** Asked after each token; true ends the reply (for stop strings). */
+  /** Called after each token; returning true ends the completion with "stop_string". */
   readonly shouldStop?: (tokens: readonly number[]) => boolean;
   readonly constraint?: TokenConstraint;
   /**
-   * Whether tokens that the constraint leaves no choice about are taken without asking the model, which takes less time. Their
-   * plainLogProbs and values are NaN then.
+   * Appends tokens that are the only ones allowed without running the model, which is faster. Their `rawLogProbs` and `values` are
+   * NaN.
    */
   readonly skipForcedTokens?: boolean;
-  /** Called with what each token is drawn from and the value of its state, before the token; not at temperature 0. */
+  /**
+   * Called before each token with the distribution that it is sampled from and the value of its state; not called at temperature
+   * 0.
+   */
   readonly onDistribution?: (distribution: TokenDistribution, value: number) => void;
-  /** Called with each token as it is drawn. */
+  /** Called with each token as it is sampled. */
   readonly onToken?: (token: number) => void;
+  /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;
 }
 
@@ -37,11 +34,13 @@ export type FinishReason = "stop" | "stop_string" | "length" | "aborted";
 
 export interface SampleOutput {
   readonly tokens: readonly number[];
-  /** Of each token, under the distribution that it was drawn from (temperature, top-p, constraint and all). */
+  /** Log-probability of each token under the distribution it was sampled from, after temperature, filters and constraint. */
   readonly logProbs: readonly number[];
-  /** Of each token, under the model itself at temperature 1; NaN where the model was not asked (see skipsForced). */
+  /** Log-probability of each token under the model at temperature 1; NaN where the model was not run for the token. */
   readonly rawLogProbs: readonly number[];
-  /** Of the state before each token, as the value head reads it; NaN without one, and where the model was not asked. */
+  /** Value of the state before each token; NaN without a value head, and where the model was not run for the token. */
   readonly values: readonly number[];
+  /** The tokens among which each token was sampled; undefined for an unconstrained completion. */
+  readonly allowedTokens: readonly Int32Array[] | undefined;
   readonly finishReason: FinishReason;
 }

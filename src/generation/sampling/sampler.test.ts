@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { constraintOf } from "../../../test/support/constrained-replies.js";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import { getPeftModel } from "../../models/adapters/get-peft-model.js";
@@ -263,10 +264,8 @@ describe("a sampler", () => {
     const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
     // Two tokens are forced, two free, three forced, one of two, and a forced end.
     const places = [[7], [8], undefined, undefined, [9], [10], [11], [3, 4], [0]];
-    const constraint = {
-      allowedTokens: ({ length }: readonly number[]) =>
-        length < places.length ? places[length] && Int32Array.from(places[length]) : new Int32Array(0),
-    };
+    const allTokens = Array.from({ length: model.config.vocabSize }, (_, token) => token);
+    const constraint = constraintOf(({ length }) => (length < places.length ? (places[length] ?? allTokens) : []));
     const asked = { constraint, maxNewTokens: 20 };
     const forced = places.map((place) => place?.length === 1);
     const draw = async (skipForcedTokens: boolean) => {
@@ -298,15 +297,14 @@ describe("a sampler", () => {
 
   it("replies at once where all is forced", async () => {
     const sampler = await Sampler.create(model);
-    const compiled = {
-      allowedTokens: ({ length }: readonly number[]) => Int32Array.from(length < 3 ? [5 + length] : []),
-    };
-    const reply = await sampler.sample(request(prompt(2, 5), 1, { constraint: compiled, skipForcedTokens: true }));
+    const constraint = constraintOf(({ length }) => (length < 3 ? [5 + length] : []));
+    const reply = await sampler.sample(request(prompt(2, 5), 1, { constraint, skipForcedTokens: true }));
     expect(reply).toEqual({
       tokens: [5, 6, 7],
       logProbs: [0, 0, 0],
       rawLogProbs: [NaN, NaN, NaN],
       values: [NaN, NaN, NaN],
+      allowedTokens: [5, 6, 7].map((token) => Int32Array.of(token)),
       finishReason: "stop",
     });
     await sampler.release();

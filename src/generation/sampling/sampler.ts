@@ -3,13 +3,7 @@ import { checkTokens, sharedPrefixLength } from "../../models/graphs/sequence-ba
 import type { CausalLM } from "../../models/causal-lm.js";
 import { fixedFrequencyLength } from "../../engine/nn/rope.js";
 import { DecodeSession } from "../cache/decode-session.js";
-import {
-  appendForcedTokens,
-  finishReason,
-  reusablePrefixLength,
-  type RunningSequence,
-  sequenceLength,
-} from "./running-sequence.js";
+import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
 import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
@@ -63,52 +57,26 @@ export class Sampler {
     return new Sampler(this.model, this.session, this.sessionUsers, options);
   }
 
-  /** Draws a reply; calls made in the same turn of the event loop run as one batch. */
+  /** Samples a completion; calls made in the same turn of the event loop run as one batch. */
   async sample(request: SampleRequest): Promise<SampleOutput> {
-    this.checkPrompt(request.prompt, request.maxNewTokens);
-    return new Promise((resolve, reject) => {
-      const sequence: RunningSequence = {
-        prompt: request.prompt,
-        unprocessedTokens: [],
-        request,
-        scoredTokens: [],
-        tokens: [],
-        logProbs: [],
-        rawLogProbs: [],
-        values: [],
-        finish: (finishReason) => {
-          const { tokens, logProbs, rawLogProbs, values } = sequence;
-          resolve({ tokens, logProbs, rawLogProbs, values, finishReason });
-        },
-        reject,
-      };
-      appendForcedTokens(sequence);
-      const reason = finishReason(sequence);
-      if (reason === undefined) this.enqueue(sequence);
-      else sequence.finish(reason);
-    });
+    return this.resume(RunningSequence.forSampling(request));
   }
 
-  /** Log-probability of each token of a continuation, under the model at temperature 1. */
-  async score(prompt: readonly number[], continuation: readonly number[]): Promise<number[]> {
+  /** Samples the rest of a completion whose first tokens are known already. */
+  async resume(sequence: RunningSequence): Promise<SampleOutput> {
+    this.checkPrompt(sequence.prompt, sequence.request!.maxNewTokens);
+    sequence.start();
+    const { finishReason } = sequence;
+    return finishReason === undefined ? this.enqueue(sequence) : sequence.toOutput(finishReason);
+  }
+
+  /** Computes the log-probability of each token of a continuation, under the model at temperature 1. */
+  async score(prompt: readonly number[], continuation: readonly number[]): Promise<readonly number[]> {
     if (continuation.length === 0) return [];
     checkTokens(this.model.config, continuation);
     this.checkPrompt(prompt, continuation.length);
-    return new Promise((resolve, reject) => {
-      const rawLogProbs: number[] = [];
-      this.enqueue({
-        prompt: [...prompt, ...continuation.slice(0, -1)],
-        unprocessedTokens: [],
-        request: undefined,
-        scoredTokens: continuation,
-        tokens: [],
-        logProbs: [],
-        rawLogProbs,
-        values: [],
-        finish: () => resolve(rawLogProbs),
-        reject,
-      });
-    });
+    const { rawLogProbs } = await this.enqueue(RunningSequence.forScoring(prompt, continuation));
+    return rawLogProbs;
   }
 
   async release(): Promise<void> {
@@ -129,12 +97,13 @@ export class Sampler {
     }
   }
 
-  private enqueue(sequence: RunningSequence): void {
+  private async enqueue(sequence: RunningSequence): Promise<SampleOutput> {
     this.waiting.push(sequence);
     this.activeLoop ??= new Promise<void>((resolve) => {
-      // Waits a turn, so that all calls made now become one batch.
+      // Starts in the next turn of the event loop, so that all calls made in this one become one batch.
       setImmediate(() => void this.run().then(resolve));
     });
+    return sequence.waitForOutput();
   }
 
   private async run(): Promise<void> {
@@ -177,25 +146,25 @@ export class Sampler {
       const prompts = this.waiting
         .slice(0, this.maxNumSequences)
         .map((sequence) =>
-          this.canSharePrefix(sequence) ? sequence.prompt.slice(0, reusablePrefixLength(sequence)) : [],
+          this.canSharePrefix(sequence) ? sequence.context.slice(0, -sequence.recomputedLength) : [],
         );
       if (await this.prefixCache.update(prompts)) this.cacheRows.invalidate();
     }
     const { tokens: prefix } = this.prefixCache;
     const admitted: RunningSequence[] = [];
     for (let i = 0; i < this.waiting.length && activeCount + admitted.length < this.maxNumSequences;) {
-      const { prompt } = this.waiting[i];
+      const { context } = this.waiting[i];
       const fits = prefix.length === 0 || this.canSharePrefix(this.waiting[i]);
-      // The prompt's last token is always read anew: its scores are what comes next.
-      if (fits && sharedPrefixLength(prefix, prompt) === prefix.length && prompt.length > prefix.length)
+      // The last token is always processed: its logits are those of the next token.
+      if (fits && sharedPrefixLength(prefix, context) === prefix.length && context.length > prefix.length)
         admitted.push(...this.waiting.splice(i, 1));
       else i++;
     }
     await this.cacheRows.admit(admitted, prefix.length);
   }
 
-  private canSharePrefix({ prompt, request }: RunningSequence): boolean {
-    return prompt.length + (request?.maxNewTokens ?? 1) <= this.maxSharedLength;
+  private canSharePrefix({ maxLength }: RunningSequence): boolean {
+    return maxLength <= this.maxSharedLength;
   }
 
   /** One run for rows that have much to read, or else for every running row. */
@@ -221,7 +190,7 @@ export class Sampler {
       selectedRows,
       this.adapter,
     ).run();
-    for (const { row, sequence } of selectedRows) this.finish(row, finishReason(sequence));
+    for (const { row, sequence } of selectedRows) this.finish(row, sequence.finishReason);
   }
 
   /** Jobs that were aborted before they had a row. */
@@ -235,7 +204,7 @@ export class Sampler {
 
   /** A sequence that has grown into other rotary frequencies is read again from its start. */
   private recomputeIfStale(row: CacheRow, sequence: RunningSequence): void {
-    const regime = this.cacheRows.regime(sequenceLength(sequence));
+    const regime = this.cacheRows.regime(sequence.length);
     if (row.regime === regime) return;
     sequence.unprocessedTokens = [...row.tokens, ...sequence.unprocessedTokens];
     row.tokens = [];

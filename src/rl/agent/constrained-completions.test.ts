@@ -85,7 +85,7 @@ describe("replies that are held to a pattern", () => {
     [
       "one that is too long",
       { replies: "pattern", replyPattern: "[a-z]{80}" },
-      /"\[a-z\]\{80\}" needs room for \d+ tokens, and this reply has room for 24. Raise maxNewTokens/,
+      /"\[a-z\]\{80\}" needs up to \d+ tokens, but the completion is limited to 24. Raise maxNewTokens/,
     ],
     [
       "stop strings beside it",
@@ -156,7 +156,7 @@ describe("an agent that says what its replies are held to", () => {
     ["a schema that is none", { schema: [] as never }, "AGENT_FAILED", /getSchema must give a JSON schema/],
     ["a pattern that is none", { pattern: 3 as never }, "AGENT_FAILED", /getPattern must give a regular expression/],
     ["a pattern that can never end", { pattern: "[]" }, "INVALID_ARGUMENT", /never end/],
-    ["a pattern that is too long", { pattern: "x{99}" }, "INVALID_ARGUMENT", /needs room for .* Raise maxNewTokens/],
+    ["a pattern that is too long", { pattern: "x{99}" }, "INVALID_ARGUMENT", /needs up to .* Raise maxNewTokens/],
     ["two ways at once", { pattern: "a", choices: ["a"] }, "AGENT_FAILED", /getChoices and getPattern both say how/],
   ])("is told by the first act of %s", async (_, given, code, message) => {
     await expect(agent(given).act("one")).rejects.toMatchObject({

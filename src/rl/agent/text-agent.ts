@@ -61,7 +61,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
       throw invalidArgument("A reply ends where its replyPattern lets it; it cannot go with stop or ignoreEos.");
     model.compilePattern(
       { regex: replyPattern },
-      { start: "continued", maxNewTokens: this.settings.completion.maxNewTokens },
+      { start: "continuation", maxNewTokens: this.settings.completion.maxNewTokens },
     );
   }
 

@@ -14,8 +14,8 @@ import { add, reduceSum } from "../../engine/graph/index.js";
 import type { PolicyNodes } from "../../models/graphs/policy-nodes.js";
 import { TrainingGraph } from "../../models/graphs/training-graph.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { CompletionSampler, type Completion } from "../rollout/completion-sampler.js";
-import type { OutputConstraint } from "../../generation/output-constraint.js";
+import { CompletionSampler, type TurnCompletion } from "../rollout/completion-sampler.js";
+import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import { Agent } from "./agent.js";
 import type { AgentOptions } from "./agent-options.js";
@@ -69,7 +69,7 @@ const schema = {
 interface SampledEpisodes {
   readonly model: LanguageModel;
   readonly trajectories: readonly Trajectory[];
-  readonly completions: readonly Completion[];
+  readonly completions: readonly TurnCompletion[];
 }
 
 /** Plays episodes of four turns; gives the replies as they were sampled, and what the learner was given to train. */
@@ -90,7 +90,7 @@ async function sampleEpisodes(
     }
     await agent.terminateEpisode();
   }
-  const completions = await Promise.all(sampleSpy.mock.results.map(({ value }) => value as Promise<Completion>));
+  const completions = await Promise.all(sampleSpy.mock.results.map(({ value }) => value as Promise<TurnCompletion>));
   sampleSpy.mockRestore();
   expect(update).toHaveBeenCalledOnce();
   return { model, trajectories: update.mock.calls[0][0], completions };

@@ -1,6 +1,6 @@
 import type { Info } from "../../envs/info.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { OutputConstraint } from "../../generation/output-constraint.js";
+import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
 
 /** What each of an agent's methods must give. */

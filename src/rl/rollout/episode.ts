@@ -4,8 +4,8 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 import { PromptBuilder, type PromptBuilderState } from "./prompt-builder.js";
 import { toExtraction, type Extraction } from "./extraction.js";
 import type { PromptRenderer } from "./prompt-renderer.js";
-import type { CompletionSampler, Completion } from "./completion-sampler.js";
-import type { OutputConstraint } from "../../generation/output-constraint.js";
+import type { CompletionSampler, TurnCompletion } from "./completion-sampler.js";
+import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
 import { agentError, constraintFor, callAgent } from "./call-agent.js";
 import type { RolloutSettings } from "./rollout-settings.js";
@@ -87,7 +87,7 @@ export class Episode<Observation = unknown, Action = unknown> {
     const { constraint } = pending;
     const prompt = this.buildPrompt();
     let attempts = 0;
-    let completion: Completion;
+    let completion: TurnCompletion;
     let extraction: Extraction<Action>;
     do {
       completion = await this.sampler.sample({ prompt, constraint, random: this.random, signal });

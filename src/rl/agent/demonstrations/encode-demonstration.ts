@@ -3,7 +3,7 @@ import { PromptBuilder } from "../../rollout/prompt-builder.js";
 import { toExtraction } from "../../rollout/extraction.js";
 import type { PromptRenderer } from "../../rollout/prompt-renderer.js";
 import type { CompletionSampler } from "../../rollout/completion-sampler.js";
-import { describeViolation } from "../../../generation/output-constraint.js";
+import { describeViolation } from "../../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "../../rollout/agent-interface.js";
 import { constraintFor } from "../../rollout/call-agent.js";
 import type { PromptSettings } from "../../rollout/rollout-settings.js";

@@ -1,6 +1,6 @@
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { Rollout, EpisodeSpec } from "../../rollout/rollout-collector.js";
-import { CompletionSampler, type Completion } from "../../rollout/completion-sampler.js";
+import { CompletionSampler, type TurnCompletion } from "../../rollout/completion-sampler.js";
 import type { CompletionSettings } from "../../rollout/rollout-settings.js";
 import type { EpisodeSummary, Trajectory } from "../../rollout/trajectory.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
@@ -118,7 +118,7 @@ export class PromptRollout {
   }
 
   /** Each completion has a stream of its own, so that nothing but their number must be kept. */
-  private async complete(prompt: readonly number[]): Promise<Completion> {
+  private async complete(prompt: readonly number[]): Promise<TurnCompletion> {
     const random = new RandomStream(this.options.seed, [COMPLETION_STREAM, this.completions++]);
     return this.completionSampler.sample({ prompt, random });
   }
@@ -126,7 +126,7 @@ export class PromptRollout {
 
 function toTrajectory(
   { tokens: prompt }: EncodedRow,
-  { tokens, logProbs, allowedTokens, text, finishReason }: Completion,
+  { tokens, logProbs, allowedTokens, text, finishReason }: TurnCompletion,
   { group, reward, rewardsPerFunction }: Pick<Trajectory, "group" | "rewardsPerFunction"> & { readonly reward: number },
 ): Trajectory {
   const turn = {
