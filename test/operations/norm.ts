@@ -116,9 +116,9 @@ function lmHeadCase(
   ): PlainArray => ({
     shape: inputs.targets.shape,
     data: mapLastAxis((hidden, row) => {
-      const { head, bias, setOf } = inputs;
+      const { head, bias, setIndices } = inputs;
       const inverseTemperature = inputs.inverseTemperature.data[0];
-      const isAllowed = withSets ? (token: number) => ALLOWED_SETS[setOf.data[row]][token] === 1 : undefined;
+      const isAllowed = withSets ? (token: number) => ALLOWED_SETS[setIndices.data[row]][token] === 1 : undefined;
       return f(referenceLogProbs({ hidden, head, bias, inverseTemperature, softcap, isAllowed }), row);
     }, inputs.hidden).data,
   });
@@ -134,11 +134,11 @@ function lmHeadCase(
       inverseTemperature: between([], 0.5, 2),
       ...(withBias ? { bias: float([7]) } : {}),
       ...(withSets
-        ? { sets: { ...integers([3, 7], "bool", 0, 1), values: () => ALLOWED_SETS.flat() }, setOf: ids([rows], 3) }
+        ? { sets: { ...integers([3, 7], "bool", 0, 1), values: () => ALLOWED_SETS.flat() }, setIndices: ids([rows], 3) }
         : {}),
     }),
-    build: ({ hidden, head, targets, inverseTemperature, bias, sets, setOf }) => {
-      const allowedTokens = withSets ? { sets, setOf } : undefined;
+    build: ({ hidden, head, targets, inverseTemperature, bias, sets, setIndices }) => {
+      const allowedTokens = withSets ? { sets, setIndices } : undefined;
       const result = tokenLogProbs({
         hidden,
         head,

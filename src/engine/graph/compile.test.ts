@@ -88,7 +88,7 @@ describe("compile", () => {
     expect(operators({ a: x(), b: exp(neg(x())), c: neg(x()) })).toEqual({ Neg: 1, Exp: 1, Identity: 1 });
   });
 
-  it("keeps apart what differs in an attribute only", () => {
+  it("keeps nodes apart that differ only in an attribute", () => {
     const norm = (epsilon: number) => rmsNorm(x(), input("w", "float32", [5]), epsilon);
     expect(operators({ y: add(norm(1e-5), norm(1e-6)) }).SimplifiedLayerNormalization).toBe(2);
     const y = input("y", "float32", [rows, 5]);
@@ -103,14 +103,14 @@ describe("compile", () => {
     expect(operators({ a: cut[0], b: cut[1], c: neg(x()), d: neg(giver) }).Slice).toBe(2);
   });
 
-  it("writes equal small constants once, and large ones by what array they are", () => {
+  it("merges equal small constants, and large ones by identity", () => {
     const large = new Float32Array(100);
     const twice = [large, large, new Float32Array(100)].map((data) => constant("float32", [100], data));
     const { graph } = parse(compile({ y: twice.reduce(add), z: add(add(x(), 0.5), scalar(0.5)) }));
     expect(graph!.initializer.map(({ dims }) => dims.join())).toEqual(["100", "100", ""]);
   });
 
-  it("says what shape each operation's value has, equal dimensions by equal names", () => {
+  it("declares each value's shape, with equal names for equal dimensions", () => {
     const long = reshape(x(), [mulDims(rows, 5)]);
     const { graph } = parse(compile({ y: reduceSum(mul(long, exp(long))), z: matmul(x(), x(), { transposeB: true }) }));
     const maker = new Map(graph!.node.map(({ opType, output: [name] }) => [name, opType]));
@@ -130,7 +130,7 @@ describe("compile", () => {
     expect(new Set(described.map(({ name }) => name)).size).toBe(described.length);
   });
 
-  it("leaves out what no output is computed from", () => {
+  it("omits nodes that no output depends on", () => {
     const used = exp(x());
     const merged = withGradientOf(used, mul(input("gradient only", "float32", [rows, 5]), 3));
     gradient(reduceSum(merged), [x()]);
@@ -154,28 +154,26 @@ describe("compile", () => {
     expect(operators({ y: head.logProbs, slope }).MatMul).toBe(1);
   });
 
-  it("refuses one name for two things", () => {
+  it("rejects a name used twice", () => {
     const one = input("same", "float32", [3]);
     expect(() => compile({ y: add(one, input("same", "float32", [1])) })).toThrow(
-      '"same" stands for both float32[3] and float32[1].',
+      '"same" is declared both as float32[3] and as float32[1].',
     );
     expect(() => compile({ y: add(one, cast(input("same", "int32", [3]), "float32")) })).toThrow(
       expect.objectContaining({ code: "SHAPE_MISMATCH" }),
     );
-    expect(() => compile({ y: add(one, weight("same", "float32", [3])) })).toThrow('"same" names two things');
-    expect(() => compile({ same: neg(one) })).toThrow('"same" names two things');
-    expect(() => compile({ same: weight("same", "float32", [3]) })).toThrow('"same" names two things');
+    expect(() => compile({ y: add(one, weight("same", "float32", [3])) })).toThrow('"same" is used twice');
+    expect(() => compile({ same: neg(one) })).toThrow('"same" is used twice');
+    expect(() => compile({ same: weight("same", "float32", [3]) })).toThrow('"same" is used twice');
     expect(compile({ y: add(one, input("same", "float32", [3])) }).inputs).toHaveLength(1);
   });
 
-  it("says which dimension no input gives", () => {
+  it("names a dimension that no input determines", () => {
     const doubled = input("doubled", "float32", [mulDims(2, rows)]);
-    expect(() => compile({ y: mul(doubled, dimValue(rows)) })).toThrow(
-      'No input of the graph gives the size of dimension "rows".',
-    );
+    expect(() => compile({ y: mul(doubled, dimValue(rows)) })).toThrow('No graph input determines dimension "rows".');
   });
 
-  it("is written as often as asked, and for the device that will run it", () => {
+  it("serializes repeatedly and for any device", () => {
     const logits = matmul(x(), weight("w", "float32", [7, 5]), { transposeB: true });
     const graph = compile({ y: logits, n: logSoftmax(matmul(logits, logits, { transposeA: true, alpha: 2 })) });
     const written = (device?: "cpu" | "webgpu") =>
@@ -191,7 +189,7 @@ describe("compile", () => {
     expect(operatorsOf(forWebgpu).filter((name) => ["FusedMatMul", "LogSoftmax"].includes(name))).toEqual([]);
   });
 
-  it("tells types, weights and the operator sets", () => {
+  it("declares types, weights and operator sets", () => {
     const graph = compile({ y: add(x(), weight("w", "float32", [5])), rows: dimValue(rows) });
     expect(graph.inputs).toEqual([{ name: "x", dtype: "float32", shape: [rows, 5] }]);
     expect(graph.outputs.map(({ name }) => name)).toEqual(["y", "rows"]);
@@ -213,7 +211,7 @@ describe("compile", () => {
 });
 
 describe("named dimensions", () => {
-  it("take their values from the inputs of each run, sums and products too", async () => {
+  it("take their values from the inputs of each run, including sums and products", async () => {
     const both = input("both", "float32", [addDims(mulDims(2, rows, tokens), rows)]);
     const giver = input("giver", "int32", [tokens, rows]);
     const length = addDims(mulDims(rows, tokens), rows);
@@ -242,7 +240,7 @@ describe("named dimensions", () => {
       expect(results.size.data[0]).toBe((r * t + r) ** 2 - t);
     }
     await expect(session.run({ both: float32([1, 2, 3]), giver: int32([0, 0], [2, 1]) })).rejects.toThrow(
-      'Input "both" must be float32[rows+2*rows*tokens], but is float32[3]',
+      'Input "both" must be float32[rows+2*rows*tokens], got float32[3]',
     );
     await session.release();
   });

@@ -15,16 +15,16 @@ export interface NamedTensorType {
   readonly shape: Shape;
 }
 
-/** A graph ready to be written as ONNX: what it takes, what it gives, and which frozen weights it reads. */
+/** A graph ready for serialization: its inputs, outputs and frozen weights. */
 export interface CompiledGraph {
   readonly inputs: readonly NamedTensorType[];
   readonly outputs: readonly NamedTensorType[];
   readonly weights: readonly NamedTensorType[];
-  /** The ONNX file's bytes, for a device (the processor by default); `locate` says where each weight's data lies. */
+  /** Serializes the graph as ONNX for a device (default "cpu"); `locate` gives each weight's location. */
   serialize(locate: (weight: NamedTensorType) => WeightLocation, device?: GraphDevice): Uint8Array;
 }
 
-/** Bytes of a weight inside an external file (or a buffer given under that name). */
+/** Byte range of a weight in an external file or in a buffer of that name. */
 export interface WeightLocation {
   readonly file: string;
   readonly offset: number;
@@ -35,8 +35,8 @@ const IR_VERSION = 10n;
 const ONNX_OPSET = 21n;
 
 /**
- * Compiles the nodes that the outputs need into one ONNX graph; equal subexpressions are computed once.
- * Throws SHAPE_MISMATCH when one input name stands for two types.
+ * Compiles the nodes that the outputs depend on into one ONNX graph, merging common subexpressions.
+ * @throws SHAPE_MISMATCH when one input name is declared with two types.
  */
 export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph {
   const roots = Object.values(outputs);
@@ -52,7 +52,7 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
     if (existing !== undefined && (existing.dtype !== type.dtype || !sameShape(existing.shape, type.shape))) {
       throw new LlamaGymError(
         "SHAPE_MISMATCH",
-        `"${type.name}" stands for both ${existing.dtype}${formatShape(existing.shape)} and ${type.dtype}${formatShape(type.shape)}.`,
+        `"${type.name}" is declared both as ${existing.dtype}${formatShape(existing.shape)} and as ${type.dtype}${formatShape(type.shape)}.`,
       );
     }
     declared.set(type.name, { name: type.name, dtype: type.dtype, shape: type.shape });
@@ -60,8 +60,8 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
   const clash = [...inputs.keys()].find((name) => weights.has(name) || name in outputs);
   const clashing = clash ?? [...weights.keys()].find((name) => name in outputs);
   if (clashing !== undefined) {
-    const expected = "inputs, weights and outputs of one graph need different names";
-    throw new LlamaGymError("INVALID_ARGUMENT", `"${clashing}" names two things; ${expected}.`);
+    const expected = "Names of inputs, weights and outputs of a graph must differ";
+    throw new LlamaGymError("INVALID_ARGUMENT", `"${clashing}" is used twice. ${expected}.`);
   }
   const merged = mergeEqualNodes(order, roots);
   const types = {
@@ -69,7 +69,7 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
     outputs: Object.entries(outputs).map(([name, { dtype, shape }]) => ({ name, dtype, shape })),
     weights: [...weights.values()],
   };
-  // Written for the processor at once, so that what cannot be written is refused here.
+  // Emitting for the CPU right away reports unsupported graphs at compile time.
   const cpuEmitter = emitGraph("cpu", merged, types.inputs, outputs);
   return {
     ...types,
@@ -90,7 +90,7 @@ function emitGraph(
   for (const { name, shape } of inputs) emitter.registerDimSources(name, shape);
   const names: (readonly string[])[] = [];
   for (const { node, operands, readOutputs } of distinct) {
-    // An `output` node needs all names of its operation, not only the first.
+    // An `output` node receives the names of all outputs of its operation, not only the first.
     const operandNames =
       node.operation === outputOperation ? names[operands[0]] : operands.map((number) => names[number][0]);
     const { attributes } = node;
@@ -109,7 +109,7 @@ function emitGraph(
   const publicNames = new Map<string, string>();
   for (const [name, node] of Object.entries(outputs)) {
     const [inner] = names[nodeIndices.get(node)!];
-    // What is given under two names, or as it came, takes a copy.
+    // Graph inputs and values with two output names are copied.
     const canRename = computed.has(inner) && !publicNames.has(inner);
     publicNames.set(canRename ? inner : emitter.emit("Identity", [inner]), name);
   }
@@ -117,23 +117,23 @@ function emitGraph(
   return emitter;
 }
 
-/** What a node's value is computed from: all inputs but those that matter to the gradient only. */
+/** Returns the inputs that determine the node's value, without those only its gradient reads. */
 function getValueInputs({ operation, inputs }: Node): readonly Node[] {
   return inputs.slice(0, operation.valueInputCount ?? inputs.length);
 }
 
 interface DistinctNode {
   readonly node: Node;
-  /** Numbers of the nodes that it is computed from. */
+  /** Indices of the nodes it is computed from. */
   readonly operands: readonly number[];
-  /** Its outputs that other nodes or the graph's outputs read. */
+  /** Indices of its outputs read by other nodes or returned by the graph. */
   readonly readOutputs: Set<number>;
 }
 
 interface MergedNodes {
-  /** One of each set of equal nodes, each after those that it is computed from. */
+  /** One node per set of equal nodes, in topological order. */
   readonly distinct: readonly DistinctNode[];
-  /** For every node, the number of the one that stands for it. */
+  /** Index of the node that replaces each node. */
   readonly nodeIndices: ReadonlyMap<Node, number>;
 }
 
@@ -144,7 +144,7 @@ function mergeEqualNodes(order: readonly Node[], roots: readonly Node[]): Merged
   const dataIdentity = new Map<object, number>();
   for (const node of order) {
     const operands = getValueInputs(node).map((input) => nodeIndices.get(input)!);
-    const key = `${node.isRecomputed === true ? "again " : ""}${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
+    const key = `${node.isRecomputed === true ? "recomputed " : ""}${node.operation.name}(${operands.join(",")})${attributeKey(node.attributes, dataIdentity)}`;
     const known = indexByKey.get(key);
     nodeIndices.set(node, known ?? distinct.length);
     if (known !== undefined) continue;
@@ -157,7 +157,7 @@ function mergeEqualNodes(order: readonly Node[], roots: readonly Node[]): Merged
   return { distinct, nodeIndices };
 }
 
-/** A text that is equal for equal attributes; large data counts as equal only to itself. */
+/** Returns a key that is equal for equal attributes. Arrays above 64 bytes are compared by identity. */
 function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): string {
   return JSON.stringify(attributes, (_, value: unknown) => {
     if (ArrayBuffer.isView(value)) {
@@ -165,7 +165,7 @@ function attributeKey(attributes: unknown, dataIdentity: Map<object, number>): s
       if (!dataIdentity.has(value)) dataIdentity.set(value, dataIdentity.size);
       return `data ${dataIdentity.get(value)}`;
     }
-    // JSON knows neither infinities nor -0.
+    // JSON has neither infinities nor -0.
     if (typeof value === "number" && !Number.isFinite(value)) return `number ${value}`;
     if (Object.is(value, -0)) return "number -0";
     return value instanceof Object && "key" in value ? (value as { key: string }).key : value;

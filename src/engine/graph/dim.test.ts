@@ -42,7 +42,7 @@ const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
 const dims = sample.map((made) => made.dim);
 
 describe("dimensions", () => {
-  it("have the value of the arithmetic that made them", () => {
+  it("evaluate to the arithmetic they were built by", () => {
     // + 0 makes -0 a 0.
     fc.assert(
       fc.property(sample, sizes, (made, at) => {
@@ -84,7 +84,7 @@ describe("dimensions", () => {
     );
   });
 
-  it("are plain numbers when no name is left", () => {
+  it("simplify to numbers when no name is left", () => {
     const [batch, tokens] = [dim("batch"), dim("tokens")];
     expect(subDims(addDims(batch, 3), batch)).toBe(3);
     expect(mulDims()).toBe(1);
@@ -92,18 +92,18 @@ describe("dimensions", () => {
     expect(subDims(mulDims(batch, tokens), mulDims(tokens, batch))).toBe(0);
   });
 
-  it("are shown in one form", () => {
+  it("have one text form", () => {
     const [batch, tokens, prefix] = [dim("batch"), dim("tokens"), dim("prefix")];
     expect(String(addDims(mulDims(tokens, 2, batch), prefix))).toBe("2*batch*tokens+prefix");
     expect(formatShape([addDims(prefix, 1), 3, mulDims(prefix, prefix)])).toBe("[1+prefix, 3, prefix*prefix]");
     expect(collectDimNames([addDims(mulDims(tokens, 2, batch), 4), 7])).toEqual(new Set(["batch", "tokens"]));
   });
 
-  it("need every name's size", () => {
+  it("require a size for every name", () => {
     expect(() => evaluateDim(addDims(dim("batch"), dim("tokens")), new Map([["batch", 2]]))).toThrow('"tokens"');
   });
 
-  it("have names without signs, which would make two dimensions look alike", () => {
+  it("reject names with operators, which would be ambiguous", () => {
     for (const name of ["", "a*b", "a+b", "2", "3a"]) expect(() => dim(name)).toThrow(/name/);
   });
 });

@@ -1,11 +1,12 @@
 import { LlamaGymError } from "../../core/errors.js";
 
 /**
- * A dimension that is known only when the graph runs: a polynomial with integer coefficients in named sizes,
- * such as "2*batch*tokens + prefix". Kept in a canonical form, so that equal dimensions have equal keys.
+ * A dimension whose value is known only at run time: a polynomial with integer coefficients in
+ * named sizes, such as "2*batch*tokens+prefix". Stored in canonical form, so equal dimensions have
+ * equal keys.
  */
 export class SymbolicDim {
-  /** Monomial (names joined by "*", "" for the constant) to coefficient; no zero coefficients. */
+  /** Coefficients by monomial (names joined by "*", "" for the constant); none is zero. */
   readonly terms: ReadonlyMap<string, number>;
   readonly key: string;
 
@@ -23,15 +24,15 @@ export class SymbolicDim {
 export type Dim = number | SymbolicDim;
 export type Shape = readonly Dim[];
 
-/** Ends the names of dimensions that are never 0. */
+/** Suffix of the names of dimensions that are never 0. */
 const POSITIVE_SUFFIX = " (at least 1)";
 
-/** A dimension by name that is never 0, which spares graphs what they do for empty values. */
+/** Creates a named dimension that is never 0, which saves graphs the handling of empty values. */
 export function positiveDim(name: string): SymbolicDim {
   return dim(`${name}${POSITIVE_SUFFIX}`);
 }
 
-/** Whether a dimension may turn out to be 0 when the graph runs. */
+/** Whether a dimension may be 0 at run time. */
 export function canBeEmpty(dim: Dim): boolean {
   if (typeof dim === "number") return dim === 0;
   const isPositive = (monomial: string) =>
@@ -40,11 +41,14 @@ export function canBeEmpty(dim: Dim): boolean {
   return terms.some(([, coefficient]) => coefficient < 0) || !terms.some(([monomial]) => isPositive(monomial));
 }
 
-/** A dimension by name, given its value by the inputs of each run. A named dimension may be 0, but never broadcasts. */
+/**
+ * Creates a named dimension, whose value comes from the inputs of each run. It may be 0 and never
+ * broadcasts. @throws INVALID_ARGUMENT for an invalid name.
+ */
 export function dim(name: string): SymbolicDim {
   if (!/^[^\d*+][^*+]*$/.test(name)) {
-    const expected = 'expected no "*" or "+" in it and no digit at its start';
-    throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is no name for a dimension; ${expected}.`);
+    const expected = 'it may not contain "*" or "+" or start with a digit';
+    throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is not a valid dimension name: ${expected}.`);
   }
   return new SymbolicDim(new Map([[name, 1]]));
 }
@@ -101,7 +105,7 @@ export function formatShape(shape: Shape): string {
   return `[${shape.map(String).join(", ")}]`;
 }
 
-/** NumPy's broadcasting; a size-1 dimension stretches, a named one does not. */
+/** Broadcasts shapes as NumPy does. Dimensions of size 1 stretch; named dimensions do not. */
 export function broadcastShapes(a: Shape, b: Shape): Shape {
   const rank = Math.max(a.length, b.length);
   const result: Dim[] = [];
@@ -120,7 +124,7 @@ export function broadcastShapes(a: Shape, b: Shape): Shape {
   return result;
 }
 
-/** The names that a shape's dimensions depend on. */
+/** Returns the names of the sizes that a shape depends on. */
 export function collectDimNames(shape: Shape): Set<string> {
   const names = new Set<string>();
   for (const dim of shape) {
@@ -130,7 +134,7 @@ export function collectDimNames(shape: Shape): Set<string> {
   return names;
 }
 
-/** The value of a dimension when the named sizes are known. */
+/** Evaluates a dimension for given sizes. */
 export function evaluateDim(dim: Dim, sizes: ReadonlyMap<string, number>): number {
   if (typeof dim === "number") return dim;
   let total = 0;
@@ -139,8 +143,7 @@ export function evaluateDim(dim: Dim, sizes: ReadonlyMap<string, number>): numbe
     for (const name of monomial.split("*")) {
       if (name === "") continue;
       const size = sizes.get(name);
-      if (size === undefined)
-        throw new LlamaGymError("INVALID_ARGUMENT", `The size of dimension "${name}" is not known.`);
+      if (size === undefined) throw new LlamaGymError("INVALID_ARGUMENT", `Dimension "${name}" has no value.`);
       product *= size;
     }
     total += product;

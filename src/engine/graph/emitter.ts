@@ -16,7 +16,7 @@ import {
   ValueInfoProtoSchema,
 } from "./onnx/onnx_pb.js";
 
-/** Attribute values; integers and floats are told apart by wrapping floats, as ONNX types its attributes. */
+/** Attribute values. Floats are wrapped, as ONNX attributes distinguish them from integers. */
 type AttributeValue = number | readonly number[] | string | { readonly float: number } | GraphProto;
 
 export const MS_DOMAIN = "com.microsoft";
@@ -53,10 +53,10 @@ export function createValueInfo(name: string, dtype: DType, shape: Shape): Value
   });
 }
 
-/** Where a graph will run: some operators have forms that only some devices compute, or compute well. */
+/** Target device of a graph. Some operators need a different ONNX form on some devices. */
 export type GraphDevice = "cpu" | "webgpu" | "cuda";
 
-/** Collects the ONNX nodes and constants of one graph (or of a subgraph, whose names continue its parent's). */
+/** Collects the ONNX nodes and constants of a graph or of a subgraph, which shares its parent's naming. */
 export class Emitter {
   readonly device: GraphDevice;
   readonly nodes: NodeProto[] = [];
@@ -64,24 +64,24 @@ export class Emitter {
   private readonly declaredTypes = new Map<string, ValueInfoProto>();
   private readonly constants = new Map<string, string>();
   private readonly memos = new Map<string, string>();
-  /** For each dimension, a one-element int64 value that holds it. */
+  /** One-element int64 value of each dimension, by key. */
   private readonly dimValues = new Map<string, string>();
-  /** For each size name, a graph input and the axis on which it shows. */
+  /** Graph input and axis from which each named size is read. */
   private readonly dimSources = new Map<string, { readonly input: string; readonly axis: number }>();
   private readonly counter: { next: number };
 
-  /** @param from the device of a whole graph, or the graph that a subgraph belongs to. */
+  /** @param from the device of a graph, or the parent of a subgraph. */
   constructor(from: GraphDevice | Emitter) {
     this.device = from instanceof Emitter ? from.device : from;
     this.counter = from instanceof Emitter ? from.counter : { next: 0 };
   }
 
-  /** A new name; the mark keeps it apart from the names of inputs, weights and outputs. */
+  /** Returns an unused name; "#" keeps it distinct from inputs, weights and outputs. */
   newName(prefix: string): string {
     return `${prefix}#${this.counter.next++}`;
   }
 
-  /** Adds a node; gives the names of its outputs. */
+  /** Adds a node and returns the names of its outputs. */
   emitAll(
     opType: string,
     inputs: readonly string[],
@@ -104,12 +104,12 @@ export class Emitter {
     return names;
   }
 
-  /** Adds a node of one output; gives that output's name. */
+  /** Adds a node with one output and returns its name. */
   emit(opType: string, inputs: readonly string[], options: EmitOptions = {}): string {
     return this.emitAll(opType, inputs, { ...options, outputs: 1 })[0];
   }
 
-  /** Gives values that nodes compute other names, wherever they are read. */
+  /** Renames computed values wherever they appear. */
   rename(names: ReadonlyMap<string, string>): void {
     const renameIn = (nodes: readonly NodeProto[]) => {
       for (const node of nodes) {
@@ -122,7 +122,7 @@ export class Emitter {
     for (const name of names.keys()) this.declaredTypes.delete(name);
   }
 
-  /** A constant inside the graph; equal small constants are written once. */
+  /** Adds a constant; equal small constants are shared. */
   constant(dtype: DType, shape: readonly number[], data: TypedArray): string {
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const key = bytes.length <= 64 ? `${dtype}:${shape.join(",")}:${bytes.join(",")}` : undefined;
@@ -141,7 +141,7 @@ export class Emitter {
     return name;
   }
 
-  /** A value that is emitted once for each key: for what many nodes of a graph need alike. */
+  /** Emits a value once per key. */
   emitOnce(key: string, emit: () => string): string {
     const known = this.memos.get(key) ?? emit();
     this.memos.set(key, known);
@@ -156,7 +156,7 @@ export class Emitter {
     return this.constant("int64", [values.length], BigInt64Array.from(values.map(BigInt)));
   }
 
-  /** Lets a graph input give values to the size names that it shows. */
+  /** Registers a graph input as the source of the named sizes in its shape. */
   registerDimSources(input: string, shape: Shape): void {
     shape.forEach((dim, axis) => {
       if (typeof dim === "number" || this.dimSources.has(dim.key) || dim.terms.get(dim.key) !== 1) return;
@@ -164,22 +164,22 @@ export class Emitter {
     });
   }
 
-  /** Says what a value is, which the runtime plans memory by (docs/decisions/declared-shapes.md). */
+  /** Declares a value's type, which ONNX Runtime's memory planner uses (docs/decisions/declared-shapes.md). */
   declareType(name: string, dtype: DType, shape: Shape): void {
     this.declaredTypes.set(name, createValueInfo(name, dtype, shape));
   }
 
-  /** The size of a name, read from a graph input. */
+  /** Emits the value of a named size. */
   private namedDim(name: string): string {
     return this.emitOnce(`size ${name}`, () => {
       const source = this.dimSources.get(name);
       if (source === undefined)
-        throw new LlamaGymError("INVALID_ARGUMENT", `No input of the graph gives the size of dimension "${name}".`);
+        throw new LlamaGymError("INVALID_ARGUMENT", `No graph input determines dimension "${name}".`);
       return this.emit("Shape", [source.input], { attributes: { start: source.axis, end: source.axis + 1 } });
     });
   }
 
-  /** A one-element int64 value that holds a dimension. */
+  /** Emits a dimension as a one-element int64 value. */
   dim(dim: Dim): string {
     if (typeof dim === "number") return this.ints([dim]);
     const known = this.dimValues.get(dim.key);
@@ -198,7 +198,7 @@ export class Emitter {
     return sum!;
   }
 
-  /** An int64 vector that holds a shape. */
+  /** Emits a shape as an int64 vector. */
   shape(shape: Shape): string {
     if (shape.every((dim) => typeof dim === "number")) return this.ints(shape);
     return this.emitOnce(`shape ${formatShape(shape)}`, () =>
@@ -210,13 +210,13 @@ export class Emitter {
     );
   }
 
-  /** Zeros of a type and shape. */
+  /** Emits zeros of a type and shape. */
   zeros(dtype: DType, shape: Shape): string {
     const zero = this.constant(dtype, [], new Uint8Array(byteLength(dtype, 1)));
     return this.emit("Expand", [zero, this.shape(shape)]);
   }
 
-  /** A scalar float32 that holds a dimension. */
+  /** Emits a dimension as a float32 scalar. */
   floatDim(dim: Dim): string {
     return this.emitOnce(`float ${dim.toString()}`, () => {
       const scalar = this.emit("Squeeze", [this.dim(dim)]);
@@ -231,7 +231,7 @@ export class Emitter {
     return this.emit("Reshape", [value, target], { attributes: { allowzero: 1 } });
   }
 
-  /** value[..., start:end, ...] along an axis; the bounds may be symbolic. */
+  /** Emits value[..., start : start + length, ...] along an axis; the bounds may be symbolic. */
   slice(value: string, axis: number, start: Dim, length: Dim): string {
     return this.emit("Slice", [value, this.dim(start), this.dim(addDims(start, length)), this.ints([axis])]);
   }

@@ -1,4 +1,4 @@
-/** What a model or a loss is written with. */
+/** Graph functions for models and losses. */
 export { constant, dimValue, input, intScalar, scalar, weight } from "./ops/leaves.js";
 export {
   abs,

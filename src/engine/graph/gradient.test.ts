@@ -50,12 +50,12 @@ const near = (expected: readonly number[]): unknown[] => expected.map((value) =>
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 describe("gradient", () => {
-  it("refuses a loss that is not a scalar", () => {
-    expect(() => gradient(x, [x])).toThrow("Only a scalar can be differentiated; the loss has shape [3].");
+  it("rejects a loss that is not a scalar", () => {
+    expect(() => gradient(x, [x])).toThrow("The loss must be a scalar, got shape [3].");
     expect(() => gradient(reduceSum(x, [0], true), [x])).toThrow(/scalar.*\[1\]/);
   });
 
-  it("refuses a parameter that the loss does not depend on, and names it", () => {
+  it("rejects and names a parameter that the loss does not depend on", () => {
     const unrelated = input("unrelated weights", "float32", [2]);
     const loss = reduceSum(mul(x, x));
     for (const parameters of [[unrelated], [x, unrelated]]) {
@@ -71,13 +71,13 @@ describe("gradient", () => {
     expect(() => gradient(reduceSum(cast(argMax(x), "float32")), [x])).toThrow("does not depend");
   });
 
-  it("gives the loss itself slope 1", async () => {
+  it("is 1 with respect to the loss itself", async () => {
     const loss = input("z", "float32", []);
     const [slope] = gradient(loss, [loss]);
     expect((await evaluate([slope]))[0]).toEqual([1]);
   });
 
-  it("adds up what flows from every use of a value", async () => {
+  it("sums over all uses of a parameter", async () => {
     // f = sum(x y + x x + tanh(x) x - y): three uses of x as a factor, one inside a function.
     const shared = mul(x, x);
     const loss = reduceSum(sub(add(add(mul(x, y), shared), mul(tanh(x), x)), y));
@@ -88,7 +88,7 @@ describe("gradient", () => {
     expect(dy).toEqual(near(VALUES.x.map((value) => value - 1)));
   });
 
-  it("adds up the gradients of an intermediate value that is used twice", async () => {
+  it("sums over both uses of an intermediate value", async () => {
     const square = mul(x, x);
     const loss = reduceSum(add(exp(neg(square)), mul(square, square)));
     const [dx, dSquare] = await evaluate(gradient(loss, [x, square]));
@@ -96,7 +96,7 @@ describe("gradient", () => {
     expect(dSquare).toEqual(near(VALUES.x.map((v) => 2 * v * v - Math.exp(-v * v))));
   });
 
-  it("takes inputs of one name for one value", async () => {
+  it("treats inputs of the same name as one value", async () => {
     const again = input("x", "float32", [3]);
     const loss = reduceSum(mul(x, mul(again, again)));
     for (const parameter of [x, again, input("x", "float32", [3])]) {
@@ -105,7 +105,7 @@ describe("gradient", () => {
     }
   });
 
-  it("flows through operations of several outputs, those before and those after", async () => {
+  it("flows through operations with several outputs", async () => {
     const [first, rest] = split(mul(x, y), 0, [1, 2]);
     const weight = input("y", "float32", [3]);
     const normal = layerNorm(add(x, y), weight, y, 0.1);
@@ -132,7 +132,7 @@ describe("gradient", () => {
     expect((await evaluate([ddx]))[0]).toEqual(near(VALUES.x.map((v, i) => 6 * v * VALUES.y[i])));
   });
 
-  it("points uphill: a step along it raises the loss, a step against it lowers the loss", async () => {
+  it("points uphill: a step along it raises the loss and a step against it lowers the loss", async () => {
     const loss = (at: Node) => reduceSum(exp(mul(at, y)));
     const [dx] = gradient(loss(x), [x]);
     const step = mul(dx, 0.01);
@@ -141,7 +141,7 @@ describe("gradient", () => {
     expect(down).toBeLessThan(before);
   });
 
-  it("goes through long chains without recursion", async () => {
+  it("handles long chains without recursion", async () => {
     let value = x;
     for (let i = 0; i < 20_000; i++) value = add(value, scalar(0));
     const gradients = gradient(reduceSum(value), [x]);

@@ -6,7 +6,7 @@ import { add } from "./ops/elementwise.js";
 import { expand } from "./ops/layout.js";
 import { outputOperation } from "./ops/norm.js";
 
-/** The nodes that the given ones are computed from, each before those that use it; `inputsOf` says what a node uses. */
+/** Returns the roots and all nodes they depend on through `getInputs`, inputs first. */
 export function topologicalSort(
   roots: readonly Node[],
   getInputs: (node: Node) => readonly Node[] = ({ inputs }) => inputs,
@@ -36,15 +36,12 @@ export function topologicalSort(
 }
 
 /**
- * Reverse-mode derivative of a scalar: d loss / d each of `parameters`, each of its parameter's shape.
- * Throws INVALID_ARGUMENT when the loss is not a scalar or does not depend on a parameter.
+ * Returns d loss / d parameter for each parameter by reverse-mode differentiation.
+ * @throws INVALID_ARGUMENT when the loss is not a scalar or does not depend on a parameter.
  */
 export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
   if (loss.shape.length !== 0) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `Only a scalar can be differentiated; the loss has shape ${formatShape(loss.shape)}.`,
-    );
+    throw new LlamaGymError("INVALID_ARGUMENT", `The loss must be a scalar, got shape ${formatShape(loss.shape)}.`);
   }
   const order = topologicalSort([loss]);
   const canonicalize = createCanonicalizer();
@@ -94,26 +91,26 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
 }
 
 /**
- * What gradients read in place of a forward value: cheap ones computed again from what is kept anyway, so that they need not
- * live from the forward pass to the backward pass.
+ * Replaces cheap forward values read by gradients with recomputed ones, so that they need not stay
+ * in memory until the backward pass.
  */
 function createRecomputer(): (node: Node) => Node {
   const copies = new Map<Node, Node>();
-  const again = (node: Node): Node => {
+  const recomputeNode = (node: Node): Node => {
     const known = copies.get(node);
     if (known !== undefined) return known;
     const { recompute } = node.operation;
-    const inputs = recompute === undefined ? node.inputs : node.inputs.map(again);
+    const inputs = recompute === undefined ? node.inputs : node.inputs.map(recomputeNode);
     const changed = inputs.some((input, i) => input !== node.inputs[i]);
     const copy =
       recompute === "cheap" || (recompute === "alias" && changed) ? { ...node, inputs, isRecomputed: true } : node;
     copies.set(node, copy);
     return copy;
   };
-  return again;
+  return recomputeNode;
 }
 
-/** Inputs and weights of one name are one value, so each name gets the first node that bears it. */
+/** Maps inputs and weights of the same name, which are the same value, to the first such node. */
 function createCanonicalizer(): (node: Node) => Node {
   const firstNodes = new Map<string, Node>();
   return (node) => {

@@ -9,16 +9,16 @@ export interface TensorType {
 }
 
 /**
- * A value in a symbolic graph: an operation applied to other values. Immutable; equal nodes are merged when the graph
- * is written, so building one twice costs nothing.
+ * A value in a symbolic graph: an operation applied to other values. Immutable. Compilation merges
+ * equal nodes, so building one twice is free.
  */
 export interface Node<A = unknown> extends TensorType {
   readonly operation: Operation<A>;
   readonly inputs: readonly Node[];
   readonly attributes: A;
-  /** The types of all outputs; `dtype` and `shape` are those of the first. */
+  /** Types of all outputs; `dtype` and `shape` are those of the first. */
   readonly outputs: readonly TensorType[];
-  /** A second computation of an equal node, which is cheaper than keeping the first one's value until it is needed again. */
+  /** Marks a copy that recomputes the value instead of keeping the original's in memory. */
   readonly isRecomputed?: boolean;
 }
 
@@ -26,9 +26,9 @@ export interface GradientContext<A> {
   readonly node: Node<A>;
   readonly inputs: readonly Node[];
   readonly attributes: A;
-  /** The operation's own (first) output. */
+  /** The operation's first output. */
   readonly output: Node;
-  /** d loss / d output, of the output's shape; for an operation of several outputs, that of the first. */
+  /** d loss / d (first) output. */
   readonly upstream: Node;
   /** d loss / d each output; undefined where the loss does not depend on it. */
   readonly upstreams: readonly (Node | undefined)[];
@@ -36,29 +36,29 @@ export interface GradientContext<A> {
 
 interface OnnxContext<A> {
   readonly node: Node<A>;
-  /** Names of the inputs; for `output`, of all outputs of the operation it belongs to. */
+  /** Names of the inputs; for `output`, of all outputs of its operation. */
   readonly inputs: readonly string[];
   readonly attributes: A;
   readonly emitter: Emitter;
-  /** Whether anything in the graph reads output number `index`; one that nothing reads may be left out, with any name. */
+  /** Whether output `index` is read. An unread output may be left out under any name. */
   readonly isRead: (index: number) => boolean;
 }
 
-/** An operation's rules, side by side: shape, gradient and ONNX form are all required. */
+/** An operation of the graph: type inference, gradient and ONNX form. */
 export interface Operation<A> {
   readonly name: string;
-  /** How many of the inputs, the first ones, the value is computed from; all by default. The gradient may use the others. */
+  /** Number of leading inputs that determine the value (default all); the rest only serve the gradient. */
   readonly valueInputCount?: number;
   /**
-   * Gradients compute this operation's value again instead of keeping it from the forward pass ("cheap"), or do so where its
-   * input is computed again ("alias": the value is its input's).
+   * "cheap": gradients recompute the value instead of keeping it from the forward pass. "alias":
+   * they do so where the input is recomputed (the value is the input's).
    */
   readonly recompute?: "cheap" | "alias";
-  /** Types of the outputs from those of the inputs; throws SHAPE_MISMATCH when they do not fit. */
+  /** Infers the output types. @throws SHAPE_MISMATCH when the inputs do not fit. */
   shape(inputs: readonly Node[], attributes: A): TensorType | readonly TensorType[];
-  /** d loss / d input for each input, each of its input's shape; undefined where none flows. */
+  /** Returns d loss / d each input, in the input's shape; undefined where no gradient flows. */
   gradient(context: GradientContext<A>): readonly (Node | undefined)[];
-  /** Emits ONNX nodes; returns the names of the outputs. */
+  /** Emits ONNX nodes and returns the names of the outputs. */
   onnx(context: OnnxContext<A>): string | readonly string[];
 }
 
@@ -68,10 +68,10 @@ export function apply<A>(operation: Operation<A>, inputs: readonly Node[], attri
   return { operation, inputs, attributes, outputs, dtype: outputs[0].dtype, shape: outputs[0].shape };
 }
 
-/** For operations through which no gradient flows. */
+/** Gradient of operations that block it. */
 export const noGradient = (): readonly undefined[] => [];
 
 export function shapeError(operation: string, inputs: readonly Node[], expected: string): LlamaGymError {
   const shapes = inputs.map((input) => `${input.dtype}${formatShape(input.shape)}`).join(", ");
-  return new LlamaGymError("SHAPE_MISMATCH", `${operation} was given ${shapes}; expected ${expected}.`);
+  return new LlamaGymError("SHAPE_MISMATCH", `${operation} got ${shapes}; expected ${expected}.`);
 }

@@ -22,15 +22,16 @@ export interface AttentionShape {
   readonly softcap: number | undefined;
 }
 
-/** What a layer's attention is computed with. */
+/** Returns the attention parameters of a layer. */
 export function getAttentionShape(config: DecoderConfig, layer: LayerConfig): AttentionShape {
   const { heads, keyValueHeads, headDim, attentionScale, attentionSoftcap } = config;
   return { heads, keyValueHeads, headDim, scale: layer.attentionScale ?? attentionScale, softcap: attentionSoftcap };
 }
 
 /**
- * Queries in slots: [groups, keyValueHeads, rows, heads per keyValueHead, tokens, headDim] as a flat list of head vectors.
- * Every group of rows shares a prefix; heads that share keys lie together, so that keys are never repeated.
+ * Padded layout of queries: [groups, keyValueHeads, rows, heads per keyValueHead, tokens, headDim]
+ * as a flat list of head vectors. Rows of a group share a prefix; heads that share keys are
+ * adjacent, so keys are not repeated.
  */
 export interface PaddedShape {
   readonly groups: Dim;
@@ -38,33 +39,36 @@ export interface PaddedShape {
   readonly tokens: Dim;
 }
 
-/** Keys and values that the queries may see: one set for all rows of a group, or one for each row. */
+/** Keys and values, shared by all rows of a group or per row. */
 export interface KeyValueBlock {
-  /** Shared: [groups, keyValueHeads, length, headDim]; own: [groups, keyValueHeads, rows, length, headDim]. */
+  /**
+   * Shared: [groups, keyValueHeads, length, headDim]; per row: [groups, keyValueHeads, rows,
+   * length, headDim].
+   */
   readonly keys: Node;
   readonly values: Node;
   readonly isShared: boolean;
 }
 
-/** Where head vectors go, and how to find them again (see routeRows). */
+/** Indices into and out of the padded layout; see gatherRowsWithInverse. */
 export interface PadIndex {
   readonly indices: Node;
   readonly inverse: Node;
 }
 
-/** x [tokens, heads * headDim] as head vectors in slots [slots, headDim]. */
+/** Moves the head vectors of x [tokens, heads * headDim] into padded slots [slots, headDim]. */
 export function padHeads(x: Node, heads: number, headDim: number, { indices, inverse }: PadIndex): Node {
   return gatherRowsWithInverse(reshape(x, [mulDims(x.shape[0], heads), headDim]), indices, inverse);
 }
 
-/** Head vectors in slots back to [tokens, heads * headDim]. */
+/** Moves padded head vectors back to [tokens, heads * headDim]. */
 export function unpadHeads(x: Node, heads: number, headDim: number, tokens: Dim, { indices, inverse }: PadIndex): Node {
   return reshape(gatherRowsWithInverse(x, inverse, indices), [tokens, heads * headDim]);
 }
 
 /**
- * Attention of queries [slots, headDim] over segments, with an additive bias
- * [groups, 1, rows, 1, tokens, all keys]: gives [slots, headDim].
+ * Computes attention of queries [slots, headDim] over key/value blocks with an additive bias
+ * [groups, 1, rows, 1, tokens, all keys]; returns [slots, headDim].
  */
 export function attend(
   queries: Node,

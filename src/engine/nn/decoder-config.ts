@@ -1,7 +1,7 @@
-/** Frequencies of a rotary embedding, as the model's files give them. */
+/** Rotary embedding parameters of a model. */
 export interface RopeConfig {
   readonly theta: number;
-  /** Dimensions of a head that turn; the rest stay. */
+  /** Rotated dimensions of a head; the rest are unchanged. */
   readonly rotaryDim: number;
   readonly scaling: RopeScaling;
 }
@@ -17,7 +17,7 @@ export type RopeScaling =
       readonly betaFast: number;
       readonly betaSlow: number;
       readonly attentionFactor: number;
-      /** Whether the corrected range is rounded to whole dimensions. */
+      /** Whether the correction range is rounded to whole dimensions. */
       readonly truncate: boolean;
     }
   | {
@@ -35,23 +35,23 @@ export type RopeScaling =
       readonly originalLength: number;
     };
 
-/** Names of one layer's modules and parameters in the model's files; a missing one is not part of the architecture. */
+/** Names of a layer's modules and parameters in the checkpoint; undefined for parts the architecture lacks. */
 export interface LayerNames {
   readonly attentionNorm: string;
-  /** After attention, before the residual is added (Gemma). */
+  /** After attention, before the residual addition (Gemma). */
   readonly postAttentionNorm?: string;
-  /** Before the feed-forward part; absent where it reads the same norm as attention (Phi). */
+  /** Before the feed-forward block; undefined where it shares attention's norm (Phi). */
   readonly feedForwardNorm?: string;
   readonly postFeedForwardNorm?: string;
   readonly queryNorm?: string;
   readonly keyNorm?: string;
-  /** Either three modules or one whose output holds query, key and value in this order. */
+  /** Either three modules or one that outputs query, key and value in this order. */
   readonly query?: string;
   readonly key?: string;
   readonly value?: string;
   readonly queryKeyValue?: string;
   readonly attentionOutput: string;
-  /** Gated: gate and up, or one module whose output holds both. Plain: up alone. */
+  /** Gated: `gate` and `up`, or one module that outputs both. Not gated: `up` only. */
   readonly gate?: string;
   readonly up?: string;
   readonly gateUp?: string;
@@ -60,22 +60,22 @@ export interface LayerNames {
 
 export interface LayerConfig {
   readonly names: LayerNames;
-  /** Which rope of the model turns queries and keys; undefined for a layer without positions. */
+  /** Index of the rope applied to queries and keys; undefined for a layer without positions. */
   readonly rope: number | undefined;
-  /** A token sees itself and this many tokens before, less one; undefined for all. */
+  /** Sliding window: a token attends to itself and the `window` - 1 tokens before it; undefined for all. */
   readonly window: number | undefined;
-  /** Factor on q k of this layer, in place of the model's. */
+  /** Overrides the model's attention scale. */
   readonly attentionScale?: number;
 }
 
-/** Which linear modules of a layer add a bias. */
+/** Which linear modules of a layer have a bias. */
 export interface LinearBiases {
   readonly queryKeyValue: boolean;
   readonly attentionOutput: boolean;
   readonly feedForward: boolean;
 }
 
-/** A decoder-only transformer, in enough words to build every architecture that this library knows. */
+/** A decoder-only transformer, in enough detail to build every supported architecture. */
 export interface DecoderConfig {
   readonly modelType: string;
   readonly vocabSize: number;
@@ -90,25 +90,25 @@ export interface DecoderConfig {
   readonly norm: {
     readonly kind: "rms" | "layer";
     readonly epsilon: number;
-    /** Added to the stored weight (Gemma: 1). */ readonly offset: number;
+    /** Added to the stored weight (1 for Gemma). */ readonly offset: number;
   };
   readonly activation: "silu" | "gelu" | "geluTanh" | "relu";
-  /** Attention and feed-forward read the same input and are added together (Phi). */
+  /** Attention and feed-forward read the same input and their outputs are summed (Phi). */
   readonly parallelResidual: boolean;
-  /** Factor on q k. */
+  /** Factor applied to q k. */
   readonly attentionScale: number;
-  /** cap * tanh(score / cap) on attention scores. */
+  /** Cap of attention scores: cap * tanh(score / cap). */
   readonly attentionSoftcap: number | undefined;
   readonly logitSoftcap: number | undefined;
   readonly embeddingScale: number;
-  /** A token whose embedding is not trained where it is read, as PyTorch's padding_idx. */
+  /** Token whose embedding receives no gradient when read, as PyTorch's padding_idx. */
   readonly paddingToken: number | undefined;
   readonly biases: LinearBiases;
   readonly names: {
     readonly embedding: string;
     readonly positions?: string;
     readonly finalNorm: string;
-    /** The output matrix; that of the embedding where they are tied. */
+    /** The output matrix; the embedding's name where they are tied. */
     readonly head: string;
     readonly headBias?: string;
   };

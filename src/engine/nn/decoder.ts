@@ -23,31 +23,33 @@ import {
 import type { DecoderConfig, LayerConfig } from "./decoder-config.js";
 import type { ParameterScope } from "./parameter-scope.js";
 
-/** Positions of the tokens: for the tables that turn queries and keys, and for learned positions. */
+/** Position inputs for rotary and learned embeddings. */
 export interface PositionInputs {
-  /** cos and sin [tokens, rotaryDim / 2] for each rope of the model. */
+  /** cos and sin [tokens, rotaryDim / 2] of each of the model's ropes. */
   readonly ropes: readonly { readonly cos: Node; readonly sin: Node }[];
-  /** [tokens] int32; needed by models with learned positions only. */
+  /** [tokens] int32; only for models with learned positions. */
   readonly ids: Node | undefined;
 }
 
-/** Attention of one layer: q [tokens, heads * headDim], k and v [tokens, keyValueHeads * headDim] to [tokens, heads * headDim]. */
+/**
+ * Computes a layer's attention from q [tokens, heads * headDim] and k, v [tokens, keyValueHeads *
+ * headDim] to [tokens, heads * headDim].
+ */
 export type AttentionFunction = (query: Node, key: Node, value: Node, layer: LayerConfig, index: number) => Node;
 
-/** The tokens whose final states are wanted, where they are not all. */
+/** A subset of the tokens whose final states are computed. */
 export interface TokenSelection {
-  /** x [tokens, ...] of these tokens alone, [reads, ...]. */
+  /** Maps x [tokens, ...] to [selected, ...]. */
   readonly select: (x: Node) => Node;
-  /** Their positions. */
   readonly positions: PositionInputs;
 }
 
 const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
 
 /**
- * The final hidden states [tokens, width] of a decoder over flat tokens [tokens], after the last norm. With `reads` those of some
- * tokens, [reads, width]: the last layer then computes keys and values of all tokens but the rest for these alone, and its
- * attention gets their queries [reads, ...].
+ * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width]
+ * after the last norm. With `selection` it returns [selected, width]: the last layer computes keys
+ * and values of all tokens but queries and everything after them for the selected tokens only.
  */
 export function decoder(
   config: DecoderConfig,
@@ -164,7 +166,7 @@ function applyNorm({ norm }: DecoderConfig, scope: ParameterScope, name: string,
     : layerNorm(x, weight, scope.tensor(`${name}.bias`), norm.epsilon);
 }
 
-/** The norm of each head's vector by itself. */
+/** Applies a norm to each head's vector. */
 function applyHeadNorm(config: DecoderConfig, scope: ParameterScope, name: string, x: Node, heads: number): Node {
   const [tokens, width] = x.shape;
   const headVectors = reshape(x, [mulDims(tokens, heads), (width as number) / heads]);

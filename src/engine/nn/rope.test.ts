@@ -20,14 +20,14 @@ const cases = JSON.parse(
   readFileSync(new URL("../../../test/fixtures/models/rope.json", import.meta.url), "utf8"),
 ) as RopeCase[];
 
-describe("ropeTables", () => {
-  it.each(cases)("gives Transformers' cos and sin: $name", ({ config, positions, sequence_length, cos, sin }) => {
+describe("computeRopeTables", () => {
+  it.each(cases)("matches Transformers' cos and sin: $name", ({ config, positions, sequence_length, cos, sin }) => {
     const tables = computeRopeTables(parseModelConfig(config, "config.json").ropes[0], positions, sequence_length);
     expect(maxRelativeError(tables.cos, cos)).toBeLessThan(1e-6);
     expect(maxRelativeError(tables.sin, sin)).toBeLessThan(1e-6);
   });
 
-  it("gives each position the same angles whatever was asked for before", () => {
+  it("is independent of earlier calls", () => {
     const rope = (): RopeConfig => ({ theta: 10_000, rotaryDim: 8, scaling: { kind: "default" } });
     const grown = rope();
     computeRopeTables(grown, [3], 4);
@@ -52,14 +52,14 @@ describe("ropeTables", () => {
     }
   });
 
-  it("gives nothing for no positions", () => {
+  it("returns empty tables for no positions", () => {
     const tables = computeRopeTables({ theta: 10_000, rotaryDim: 8, scaling: { kind: "default" } }, [], 0);
     expect(tables.cos).toHaveLength(0);
   });
 });
 
-describe("ropeFrequencies", () => {
-  it("turns LongRoPE to its long factors beyond the original length, and back", () => {
+describe("computeRopeFrequencies", () => {
+  it("switches LongRoPE to its long factors beyond the original length and back", () => {
     const scaling = {
       kind: "longrope",
       shortFactor: [1, 2],
@@ -76,7 +76,7 @@ describe("ropeFrequencies", () => {
     expect(short[0]).toBeCloseTo(1.5 * Math.cos(1), 6);
   });
 
-  it("leaves dynamic scaling alone up to the original length", () => {
+  it("does not scale dynamically up to the original length", () => {
     const plain: RopeConfig = { theta: 10_000, rotaryDim: 8, scaling: { kind: "default" } };
     const dynamic: RopeConfig = { ...plain, scaling: { kind: "dynamic", factor: 4, originalLength: 32 } };
     expect(computeRopeFrequencies(dynamic, 32)).toEqual(computeRopeFrequencies(plain, 32));

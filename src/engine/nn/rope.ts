@@ -1,23 +1,23 @@
 import type { RopeConfig } from "./decoder-config.js";
 
-/** Positions beyond this are computed anew at every call instead of being looked up. */
+/** Positions beyond this are not cached. */
 const MAX_TABLE_LENGTH = 32_768;
 
-/** cos and sin of every position from 0 on, [positions, rotaryDim / 2]. */
+/** cos and sin of positions from 0 on, [positions, rotaryDim / 2]. */
 interface RopeTable {
   readonly length: number;
   readonly cos: Float32Array;
   readonly sin: Float32Array;
 }
 
-/** The tables of each rope by regime. */
+/** Tables of each rope by regime. */
 const tableCaches = new WeakMap<RopeConfig, Map<number, RopeTable>>();
 
 /**
- * The angles that rotary embeddings (Su et al. 2021) turn queries and keys by, as cos and sin [positions, rotaryDim / 2],
- * times the attention factor of yarn and longrope. `lengths` says how long the sequence is that each position belongs to
- * (a number: all of them), by which dynamic and longrope choose their frequencies.
- * Computed in float32 step by step, as PyTorch does, so that long positions agree too.
+ * Computes the rotary embedding's (Su et al. 2021) cos and sin [positions, rotaryDim / 2], scaled
+ * by the attention factor of YaRN and LongRoPE. `lengths` is the length of each position's sequence
+ * (or of all), which determines the frequencies of dynamic and LongRoPE scaling. Rounds to float32
+ * at every step as PyTorch does, so that long positions agree.
  */
 export function computeRopeTables(
   rope: RopeConfig,
@@ -39,8 +39,8 @@ export function computeRopeTables(
 }
 
 /**
- * Sequence lengths with the same frequencies have the same regime: 0 for all up to the original length, 1 for longer ones
- * under longrope, and each longer one its own under dynamic.
+ * Returns an id shared by lengths with equal frequencies: 0 up to the original length; beyond it 1
+ * under LongRoPE and the length itself under dynamic scaling.
  */
 function getRegime({ scaling }: RopeConfig, length: number): number {
   if ((scaling.kind !== "longrope" && scaling.kind !== "dynamic") || length <= scaling.originalLength) return 0;
@@ -48,14 +48,14 @@ function getRegime({ scaling }: RopeConfig, length: number): number {
 }
 
 /**
- * A number that changes when a growing sequence gets other frequencies: keys that were turned before no longer fit then.
- * 0 up to `steadyLength`.
+ * Returns a number that changes when a growing sequence changes its frequencies, which invalidates
+ * cached keys. 0 up to `fixedFrequencyLength`.
  */
 export function getRopeRegime(ropes: readonly RopeConfig[], length: number): number {
   return ropes.reduce((sum, rope) => sum + getRegime(rope, length), 0);
 }
 
-/** The longest sequence whose frequencies are those of all shorter ones; Infinity unless longrope or dynamic. */
+/** Returns the length up to which frequencies are constant; Infinity unless LongRoPE or dynamic. */
 export function fixedFrequencyLength(ropes: readonly RopeConfig[]): number {
   return Math.min(
     ...ropes.map(({ scaling }) =>
@@ -64,7 +64,7 @@ export function fixedFrequencyLength(ropes: readonly RopeConfig[]): number {
   );
 }
 
-/** Writes the tables of positions [start, end), which share a regime. */
+/** Writes cos and sin of positions [start, end), which share a regime. */
 function writeTables(
   rope: RopeConfig,
   regime: number,
@@ -101,7 +101,7 @@ function getFrequencies(rope: RopeConfig, regime: number): Float32Array {
   );
 }
 
-/** Radians that each pair of dimensions turns by from one position to the next, [rotaryDim / 2]. */
+/** Returns the rotation in radians per position of each pair of dimensions, [rotaryDim / 2]. */
 export function computeRopeFrequencies(rope: RopeConfig, sequenceLength: number): Float32Array {
   const { scaling, rotaryDim, theta } = rope;
   switch (scaling.kind) {
@@ -129,7 +129,7 @@ function getAttentionFactor({ scaling }: RopeConfig): number {
   return scaling.kind === "yarn" || scaling.kind === "longrope" ? scaling.attentionFactor : 1;
 }
 
-/** The kept table of a regime, grown to hold `length` positions. */
+/** Returns the cached table of a regime, grown to at least `length` positions. */
 function getTable(rope: RopeConfig, regime: number, length: number): RopeTable {
   let tables = tableCaches.get(rope);
   if (tables === undefined) {
@@ -158,7 +158,6 @@ function getTable(rope: RopeConfig, regime: number, length: number): RopeTable {
   return table;
 }
 
-/** Writes one position's cos and sin. */
 function writeRotation(
   cos: Float32Array,
   sin: Float32Array,
@@ -177,7 +176,7 @@ function writeRotation(
 
 const f32 = Math.fround;
 
-/** theta ^ (2 i / dim) for each pair of dimensions: its wavelength over 2 pi. */
+/** Returns theta ^ (2 i / dim) for each pair of dimensions: its wavelength / 2 pi. */
 function computeWavelengths(theta: number, dim: number): Float32Array {
   return Float32Array.from({ length: dim / 2 }, (_, i) => f32(theta) ** f32((2 * i) / dim));
 }
@@ -186,7 +185,7 @@ function computeBaseFrequencies(theta: number, dim: number): Float32Array {
   return computeWavelengths(theta, dim).map((wavelength) => 1 / wavelength);
 }
 
-/** NTK scaling with a base that grows with the sequence (bloc97 and emozilla, 2023). */
+/** NTK scaling with a base that grows with the sequence length (bloc97 and emozilla 2023). */
 function computeDynamicTheta(
   { theta, rotaryDim }: RopeConfig,
   factor: number,
@@ -197,7 +196,7 @@ function computeDynamicTheta(
   return f32(f32(theta) * f32(growth ** f32(rotaryDim / (rotaryDim - 2))));
 }
 
-/** YaRN (Peng et al. 2023): slow dimensions are interpolated, fast ones kept, those between mixed. */
+/** YaRN (Peng et al. 2023): interpolates low frequencies, keeps high ones, blends between. */
 function computeYarnFrequencies(
   { theta, rotaryDim }: RopeConfig,
   { factor, originalLength, betaFast, betaSlow, truncate }: Extract<RopeConfig["scaling"], { kind: "yarn" }>,
@@ -216,7 +215,7 @@ function computeYarnFrequencies(
   });
 }
 
-/** Llama 3.1's scaling: long wavelengths are divided by the factor, short ones kept, those between smoothed. */
+/** Llama 3.1's scaling: divides low frequencies by the factor, keeps high ones, blends between. */
 function computeLlama3Frequencies(
   { theta, rotaryDim }: RopeConfig,
   scaling: Extract<RopeConfig["scaling"], { kind: "llama3" }>,

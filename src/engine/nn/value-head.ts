@@ -1,12 +1,12 @@
 import { add, matmul, reshape, sigmoid, type Node } from "../graph/index.js";
 
 /**
- * How a state's value is read from its hidden state: "linear" is dropout and one layer (TRL), "mlp" three layers with
- * sigmoids between, hidden-1024-1024-1 (Lamorel).
+ * Architecture of the value head: "linear" is dropout and one layer (TRL); "mlp" is three layers
+ * with sigmoids between, hidden-1024-1024-1 (Lamorel).
  */
 export interface ValueHeadConfig {
   readonly kind: "linear" | "mlp";
-  /** Probability of dropping a hidden value during training. */
+  /** Dropout probability of the hidden state during training. */
   readonly dropout: number;
 }
 
@@ -20,19 +20,22 @@ interface ValueLayer {
   readonly outFeatures: number;
 }
 
-/** The linear layers of a value head, by the names that TRL gives them ("v_head.summary"). */
+/** Returns the linear layers of a value head under TRL's names ("v_head.summary"). */
 export function getValueHeadLayers({ kind }: ValueHeadConfig, hiddenSize: number): ValueLayer[] {
   if (kind === "linear") return [{ name: "v_head.summary", inFeatures: hiddenSize, outFeatures: 1 }];
   const widths = [hiddenSize, MLP_WIDTH, MLP_WIDTH, 1];
   return widths.slice(1).map((outFeatures, i) => ({ name: `v_head.${i}`, inFeatures: widths[i], outFeatures }));
 }
 
-/** Whether a parameter of this name is one of a value head's. */
+/** Whether a parameter belongs to a value head. */
 export function isValueHeadParameter(parameter: string): boolean {
   return parameter.startsWith("v_head.");
 }
 
-/** Values [rows] of hidden states [rows, width]; `parameter` gives a layer's weight [out, in] and bias [out] by name. */
+/**
+ * Computes values [rows] of hidden states [rows, width]; `parameter` returns a layer's weight [out,
+ * in] or bias [out] by name.
+ */
 export function valueHead(
   config: ValueHeadConfig,
   hidden: Node,

@@ -2,22 +2,20 @@ import { LlamaGymError } from "../../core/errors.js";
 
 export interface ScheduleOptions {
   readonly kind: "constant" | "linear" | "cosine";
-  /** Steps over which the rate rises linearly from 0. */
+  /** Number of steps of linear warmup from 0. */
   readonly warmupSteps?: number;
-  /** All steps, warm-up included; needed by the schedules that fall to 0 at their end. */
+  /** Total number of steps including warmup; required by "linear" and "cosine". */
   readonly totalSteps?: number;
 }
 
 /**
- * The factor on the learning rate at a step (0 for the first), as Transformers' schedules of the same names.
- * Throws INVALID_ARGUMENT when a falling schedule is given no end.
+ * Returns the learning-rate factor at a step (from 0), as Transformers' schedules of the same
+ * names.
+ * @throws INVALID_ARGUMENT when a decaying schedule has no `totalSteps`.
  */
 export function warmupScheduleFactor({ kind, warmupSteps = 0, totalSteps }: ScheduleOptions, step: number): number {
   if (kind !== "constant" && totalSteps === undefined) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `A ${kind} schedule needs totalSteps, the number of steps until it ends.`,
-    );
+    throw new LlamaGymError("INVALID_ARGUMENT", `A ${kind} schedule requires \`totalSteps\`.`);
   }
   if (step < warmupSteps) return step / Math.max(1, warmupSteps);
   if (kind === "constant") return 1;

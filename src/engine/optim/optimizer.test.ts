@@ -42,7 +42,7 @@ describe("Optimizer, against PyTorch 2.13", () => {
     expectClose(norms, [0.3741657734, 4.723610878, 0.0547722578]);
   });
 
-  it("AdamW under a cosine schedule with one step of warm-up", async () => {
+  it("AdamW with a cosine schedule and one warmup step", async () => {
     const { values } = await steps({
       learningRate: 0.01,
       maxGradNorm: Infinity,
@@ -62,7 +62,7 @@ describe("Optimizer, against PyTorch 2.13", () => {
     expectClose(values, [0.343771875, -1.002796412, 1.843350172, -0.310220152]);
   });
 
-  it("takes the mean of accumulated gradients as one large batch", async () => {
+  it("averages accumulated gradients like one large batch", async () => {
     const whole = await trainable();
     const parts = await trainable();
     const one = new Optimizer(whole, { learningRate: 0.1 });
@@ -85,7 +85,7 @@ describe("Optimizer", () => {
     expect((await runtime.read(target.values)).data).toEqual(Float32Array.from(START));
   });
 
-  it("goes on from a saved state bit for bit", async () => {
+  it("resumes bit for bit from a saved state", async () => {
     const options: OptimizerOptions = { learningRate: 0.05, weightDecay: 0.01 };
     const straight = await trainable();
     const resumed = await trainable();
@@ -108,28 +108,28 @@ describe("Optimizer", () => {
     expect((await runtime.read(resumed.values)).data).toEqual((await runtime.read(straight.values)).data);
   });
 
-  it("refuses a state of another optimiser, and values out of range", async () => {
+  it("rejects another optimizer's state and options out of range", async () => {
     const target = await trainable();
     const sgd = new Optimizer(target, { kind: "sgd" });
     await expect(new Optimizer(target, {}).setState(await sgd.getState())).rejects.toThrow(/does not fit/);
-    expect(() => new Optimizer(target, { learningRate: -1 })).toThrow(/learningRate cannot be -1/);
-    expect(() => new Optimizer(target, { beta2: 1 })).toThrow(/beta2 cannot be 1/);
+    expect(() => new Optimizer(target, { learningRate: -1 })).toThrow(/learningRate is out of range: -1/);
+    expect(() => new Optimizer(target, { beta2: 1 })).toThrow(/beta2 is out of range: 1/);
     expect(() => new Optimizer(target, { schedule: { kind: "linear" } })).toThrow(/totalSteps/);
   });
 });
 
-describe("scheduleFactor, against Transformers 5.23", () => {
+describe("warmupScheduleFactor, against Transformers 5.23", () => {
   const factors = (kind: "linear" | "cosine") =>
     Array.from({ length: 11 }, (_, step) => warmupScheduleFactor({ kind, warmupSteps: 3, totalSteps: 10 }, step));
 
-  it("linear with warm-up", () => {
+  it("linear with warmup", () => {
     expectClose(
       factors("linear"),
       [0, 0.3333333, 0.6666667, 1, 0.8571429, 0.7142857, 0.5714286, 0.4285714, 0.2857143, 0.1428571, 0],
     );
   });
 
-  it("cosine with warm-up", () => {
+  it("cosine with warmup", () => {
     expectClose(
       factors("cosine"),
       [0, 0.3333333, 0.6666667, 1, 0.9504844, 0.8117449, 0.6112605, 0.3887395, 0.1882551, 0.0495156, 0],

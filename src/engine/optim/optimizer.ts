@@ -3,7 +3,7 @@ import type { BufferView } from "../runtime/buffer-view.js";
 import type { Runtime } from "../runtime/runtime.js";
 import { warmupScheduleFactor, type ScheduleOptions } from "./learning-rate-schedule.js";
 
-/** What an optimiser updates: values and their gradients, each one flat vector where graphs run. */
+/** Parameters and their gradients, each one flat vector in the runtime's memory. */
 export interface TrainableParameters {
   readonly runtime: Runtime;
   /** [count] */
@@ -16,7 +16,7 @@ export interface TrainableParameters {
 interface CommonOptions {
   readonly learningRate?: number;
   readonly weightDecay?: number;
-  /** Gradients are scaled down to this global norm where theirs is larger; Infinity leaves them. */
+  /** Gradients above this global norm are scaled down to it; Infinity disables clipping. */
   readonly maxGradNorm?: number;
   readonly schedule?: ScheduleOptions;
 }
@@ -35,44 +35,44 @@ export interface SgdOptions extends CommonOptions {
 
 export type OptimizerOptions = AdamWOptions | SgdOptions;
 
-/** PyTorch's values, except that no weight decay is the habit with adapters and 1.0 the usual norm to clip at. */
+/** PyTorch's defaults, except no weight decay (usual for adapters) and clipping at norm 1. */
 const DEFAULTS = {
   adamw: { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0, maxGradNorm: 1 },
   sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
 } as const;
 
 export interface OptimizerStepOptions {
-  /** Multiplies the gradients first: 1 / n where n batches were accumulated as sums of means. */
+  /** Factor applied to the gradients first: 1 / n after accumulating n micro-batches. */
   readonly gradientScale?: number;
-  /** Multiplies the learning rate, for schedules that do not count optimiser steps. */
+  /** Factor applied to the learning rate, for schedules that do not count optimizer steps. */
   readonly learningRateFactor?: number;
 }
 
 export interface OptimizerStepResult {
-  /** Global norm of the gradient before clipping. */
+  /** Global gradient norm before clipping. */
   readonly gradNorm: number;
   readonly learningRate: number;
-  /** True when the gradient was not finite and nothing was changed. */
+  /** True when the gradient was not finite and nothing was updated. */
   readonly skipped: boolean;
 }
 
-/** Everything that a resumed run needs to go on exactly as if it had not stopped. */
+/** State from which a run resumes exactly. */
 export interface OptimizerState {
   readonly kind: "adamw" | "sgd";
-  /** Updates made so far. */
+  /** Number of updates so far. */
   readonly step: number;
-  /** Running averages, in the order in which the optimiser keeps them; each [count]. */
+  /** Moment estimates, each [count]. */
   readonly moments: readonly Float32Array[];
 }
 
-/** Updates parameters in place from their gradients, with clipping by global norm and a learning-rate schedule. */
+/** Updates parameters in place, with clipping by global norm and a learning-rate schedule. */
 export class Optimizer {
   private updates = 0;
   private readonly moments: readonly BufferView[];
   private readonly options;
   private readonly schedule: ScheduleOptions;
 
-  /** Throws INVALID_ARGUMENT for values out of range. */
+  /** @throws INVALID_ARGUMENT when an option is out of range. */
   constructor(
     private readonly parameters: TrainableParameters,
     options: OptimizerOptions = {},
@@ -87,19 +87,17 @@ export class Optimizer {
     this.moments = Array.from({ length: count }, () => parameters.runtime.allocate("float32", [parameters.count]));
   }
 
-  /** Updates made so far. */
+  /** Number of updates so far. */
   get step(): number {
     return this.updates;
   }
 
-  /** The learning rate of the next update. */
+  /** Learning rate of the next update. */
   get learningRate(): number {
     return this.options.learningRate * warmupScheduleFactor(this.schedule, this.updates);
   }
 
-  /**
-   * One update. A gradient that is not finite changes nothing and is told in the result.
-   */
+  /** Performs one update. A gradient that is not finite changes nothing and sets `skipped`. */
   async update({ gradientScale = 1, learningRateFactor = 1 }: OptimizerStepOptions = {}): Promise<OptimizerStepResult> {
     const { runtime, values, gradients } = this.parameters;
     const learningRate = this.learningRate * learningRateFactor;
@@ -137,7 +135,10 @@ export class Optimizer {
     return { kind: this.options.kind, step: this.updates, moments };
   }
 
-  /** Goes on from a saved state; throws INVALID_ARGUMENT when it belongs to another optimiser or other parameters. */
+  /**
+   * Restores a saved state. @throws INVALID_ARGUMENT when it belongs to another optimizer or other
+   * parameters.
+   */
   async setState({ kind, step, moments }: OptimizerState): Promise<void> {
     const matches =
       kind === this.options.kind &&
@@ -146,7 +147,7 @@ export class Optimizer {
     if (!matches) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `The saved optimiser state (${kind}, ${moments.length} moments of ${moments[0]?.length ?? 0}) does not fit this optimiser ` +
+        `The saved optimizer state (${kind}, ${moments.length} moments of ${moments[0]?.length ?? 0}) does not fit this optimizer ` +
           `(${this.options.kind}, ${this.moments.length} of ${this.parameters.count}).`,
       );
     }
@@ -172,6 +173,7 @@ function checkOptions(options: Readonly<Record<string, unknown>>): void {
         : nonNegative.includes(name)
           ? value >= 0 && value < Infinity
           : value > 0);
-    if (!isValid) throw new LlamaGymError("INVALID_ARGUMENT", `The optimiser's ${name} cannot be ${String(value)}.`);
+    if (!isValid)
+      throw new LlamaGymError("INVALID_ARGUMENT", `The optimizer's ${name} is out of range: ${String(value)}.`);
   }
 }

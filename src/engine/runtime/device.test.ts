@@ -5,14 +5,14 @@ import { Runtime } from "./runtime.js";
 const known = ["cpu", "webgpu", "cuda"] as const;
 
 describe("devices", () => {
-  it("always include the processor, which every other falls back to", () => {
+  it("always include the CPU, which every other device falls back to", () => {
     expect(listInstalledDevices()).toContain("cpu");
     expect(resolveProviders("cpu")).toEqual({ device: "cpu", providers: ["cpu"] });
     for (const device of listInstalledDevices().filter((name) => name !== "cpu"))
       expect(resolveProviders(device)).toEqual({ device, providers: [device, "cpu"] });
   });
 
-  it("are chosen by auto: cuda where it is installed, else the processor", () => {
+  it("resolve auto to CUDA where it is installed, else to the CPU", () => {
     const expected = listInstalledDevices().includes("cuda") ? "cuda" : "cpu";
     expect(resolveProviders("auto").device).toBe(expected);
     const runtime = new Runtime();
@@ -20,18 +20,18 @@ describe("devices", () => {
     return runtime.close();
   });
 
-  it("say how to get one that is not there", () => {
+  it("report how to install a missing one", () => {
     const missing = [...known.filter((device) => !listInstalledDevices().includes(device)), "quantum" as Device];
     for (const device of missing) {
       const refusal = expect.objectContaining({
         code: "DEVICE_UNAVAILABLE",
         message: expect.stringMatching(
-          new RegExp(`^Device "${device}" is not available here; available: .*cpu\\. \\w`),
+          new RegExp(`^Device "${device}" is not available. Available devices: .*cpu\\. \\w`),
         ) as string,
       }) as Error;
       expect(() => resolveProviders(device)).toThrow(refusal);
       expect(() => new Runtime({ device })).toThrow(refusal);
     }
-    expect(() => resolveProviders("quantum" as Device)).toThrow("Devices are: auto, cpu, webgpu, cuda.");
+    expect(() => resolveProviders("quantum" as Device)).toThrow("Expected one of auto, cpu, webgpu, cuda.");
   });
 });

@@ -15,19 +15,22 @@ const INSTALL_HINTS: Readonly<Record<Exclude<Device, "auto">, string>> = {
   cuda: "Install its files with `npm rebuild onnxruntime-node --onnxruntime-node-install=cuda12` on Linux x64 with CUDA 12 and cuDNN 9.",
 };
 
-/** ONNX Runtime names cuda wherever it could be had; its files are a separate download beside the binding. */
+/** ONNX Runtime lists CUDA wherever it is supported; its libraries are a separate download. */
 function isCudaInstalled(): boolean {
   const root = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"));
   const library = process.platform === "win32" ? "onnxruntime_providers_cuda.dll" : "libonnxruntime_providers_cuda.so";
   return existsSync(join(root, "bin", "napi-v6", process.platform, process.arch, library));
 }
 
-/** The version of ONNX Runtime's package. */
+/** Returns the version of the onnxruntime-node package. */
 export function getRuntimeVersion(): string {
   return (createRequire(import.meta.url)("onnxruntime-node/package.json") as { version: string }).version;
 }
 
-/** Devices whose files are installed; whether a graphics card answers shows only when a session is made on it. */
+/**
+ * Lists devices whose libraries are installed; whether a GPU is usable is known only when a session
+ * is created.
+ */
 export function listInstalledDevices(): Exclude<Device, "auto">[] {
   const names = new Set(
     listSupportedBackends().flatMap(({ name }) => (name !== "cuda" || isCudaInstalled() ? [name] : [])),
@@ -36,19 +39,21 @@ export function listInstalledDevices(): Exclude<Device, "auto">[] {
 }
 
 /**
- * The execution providers for a device: the one place where they are chosen. "auto" is cuda where its files are installed,
- * else cpu: on small models a processor beats an integrated graphics card, so webgpu is taken only when asked for.
- * Throws DEVICE_UNAVAILABLE.
+ * Resolves a device to execution providers. "auto" is "cuda" if installed, else "cpu": for small
+ * models a CPU outperforms an integrated GPU, so "webgpu" is opt-in.
+ * @throws DEVICE_UNAVAILABLE when the device is not installed.
  */
 export function resolveProviders(device: Device): { device: Exclude<Device, "auto">; providers: readonly string[] } {
   const installed = listInstalledDevices();
   const chosen = device === "auto" ? (installed.includes("cuda") ? "cuda" : "cpu") : device;
   if (!installed.includes(chosen)) {
     const hint =
-      chosen in INSTALL_HINTS ? INSTALL_HINTS[chosen] : `Devices are: auto, ${Object.keys(INSTALL_HINTS).join(", ")}.`;
+      chosen in INSTALL_HINTS
+        ? INSTALL_HINTS[chosen]
+        : `Expected one of auto, ${Object.keys(INSTALL_HINTS).join(", ")}.`;
     throw new LlamaGymError(
       "DEVICE_UNAVAILABLE",
-      `Device "${chosen}" is not available here; available: ${installed.join(", ")}. ${hint}`,
+      `Device "${chosen}" is not available. Available devices: ${installed.join(", ")}. ${hint}`,
     );
   }
   return { device: chosen, providers: chosen === "cpu" ? ["cpu"] : [chosen, "cpu"] };

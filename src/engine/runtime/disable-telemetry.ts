@@ -1,5 +1,6 @@
 /**
- * Imported before ONNX Runtime, whose builds for Linux and Windows report their use to its makers, and leave a file in the temporary
- * folder for each process, unless this is set when they are loaded. Whoever wants that sets ORT_DISABLE_TELEMETRY=0.
+ * Disables telemetry unless ORT_DISABLE_TELEMETRY=0 is set. Must be imported before ONNX Runtime,
+ * whose Linux and Windows builds otherwise report usage and leave a file per process in the
+ * temporary folder.
  */
 process.env.ORT_DISABLE_TELEMETRY ??= "1";

@@ -13,7 +13,7 @@ const script = `
   setTimeout(() => process.exit(7), 30);
 `;
 
-it("lets a process end with its own status while the worker computes", async () => {
+it("preserves the exit status of a process that exits while the worker computes", async () => {
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
     stdio: ["ignore", "ignore", "pipe"],
   });

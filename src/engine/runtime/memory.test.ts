@@ -5,7 +5,7 @@ import { Runtime } from "./runtime.js";
 
 const MEGABYTE = 2 ** 20;
 
-it("does not grow in a run of 1,000 steps that allocate, bind and free", async () => {
+it("memory does not grow over 1,000 steps that allocate, bind and free", async () => {
   const rows = dim("rows");
   const state = input("state", "float32", [rows, 256]);
   const runtime = new Runtime({ device: "cpu", threads: 1 });

@@ -1,6 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 
-/** Frees memory at once rather than when it is collected, by handing it to nobody: it may be larger than all else. */
+/** Frees memory immediately instead of at the next garbage collection, by transferring it to a closed port. */
 export function releaseMemory(memory: readonly ArrayBufferLike[]): void {
   const { port1, port2 } = new MessageChannel();
   const transferable = [...new Set(memory)].filter((buffer) => buffer instanceof ArrayBuffer);

@@ -14,22 +14,28 @@ import type { WorkerRequest, WorkerResponse, WorkerResult } from "./worker-proto
 import { Session } from "./session.js";
 
 export interface RuntimeOptions {
-  /** Where graphs run; "auto" takes the best that is there. */
+  /** Device that graphs run on; default "auto". */
   readonly device?: Device;
-  /** Threads of one operation; all cores by default. */
+  /** Threads per operation; default all cores. */
   readonly threads?: number;
 }
 
 export interface SessionOptions {
-  /** Says where the data of each frozen weight lies. */
+  /** Returns the location of each frozen weight's data. */
   readonly locate?: (weight: NamedTensorType) => WeightLocation;
-  /** Folder of the weights' files. */
+  /** Folder of the weight files. */
   readonly folder?: string;
-  /** Weights' files that are in memory; an ArrayBuffer is handed over and freed, a SharedArrayBuffer stays the caller's. */
+  /**
+   * In-memory weight files. An ArrayBuffer is transferred and freed; a SharedArrayBuffer remains
+   * the caller's.
+   */
   readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
-  /** Keeps frozen matrices in the form that products want: twice as fast for few rows, for as much memory again (default). */
+  /**
+   * Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again.
+   * Default true.
+   */
   readonly packWeights?: boolean;
-  /** Prefix of a file to which each operation's time is written. */
+  /** File prefix of a per-operation profile. */
   readonly profile?: string;
 }
 
@@ -39,8 +45,8 @@ interface PendingRequest {
 }
 
 /**
- * Runs compiled graphs in a worker thread, one call after another; the caller's event loop stays free.
- * Close it when done: that releases the sessions and buffers.
+ * Runs compiled graphs in a worker thread, one call after another, without blocking the event loop.
+ * `close()` releases its sessions and buffers.
  */
 export class Runtime {
   readonly device: Exclude<Device, "auto">;
@@ -53,26 +59,26 @@ export class Runtime {
   private readonly guard = createExitGuard();
   private readonly removeExitHandler: () => void;
 
-  /** Throws DEVICE_UNAVAILABLE when the device is not there. */
+  /** @throws DEVICE_UNAVAILABLE when the device is not available. */
   constructor({ device = "auto", threads = availableParallelism() }: RuntimeOptions = {}) {
     const resolved = resolveProviders(device);
     this.device = resolved.device;
     this.providers = resolved.providers;
     this.threads = threads;
-    // The worker is always the built file: Node 20 runs no TypeScript, so tests build first.
-    // Flags of the process (--input-type, --expose-gc) are not for the worker, which refuses some.
+    // The worker is always the built file, as Node.js 20 runs no TypeScript. Flags of the process
+    // (--input-type, --expose-gc) are not passed on, as workers reject some.
     this.worker = new Worker(createRequire(import.meta.url).resolve("#runtime-worker"), {
       execArgv: [],
       workerData: this.guard,
     });
     this.removeExitHandler = waitAtExit(this.guard);
     this.worker.on("message", (response: WorkerResponse) => this.handleResponse(response));
-    this.worker.on("error", (error) => this.fail(`The computation was cut off: ${error.message}.`, error));
+    this.worker.on("error", (error) => this.fail(`The compute worker failed: ${error.message}.`, error));
     this.worker.on("exit", () => this.fail("The runtime was closed."));
     this.worker.unref();
   }
 
-  /** Loads a graph; throws RUNTIME_FAILED when ONNX Runtime refuses it. */
+  /** Loads a graph. @throws RUNTIME_FAILED when ONNX Runtime rejects it. */
   async createSession(
     graph: CompiledGraph,
     { locate = missingWeight, folder, buffers = [], packWeights = true, profile }: SessionOptions = {},
@@ -88,14 +94,14 @@ export class Runtime {
     return new Session(graph, session, (request) => this.request(request));
   }
 
-  /** Memory where graphs run, filled with zeros; free it when done. */
+  /** Allocates zeros in the worker; release them with `free`. */
   allocate(dtype: DType, shape: readonly number[]): BufferView {
     const buffer = this.nextId++;
     this.request({ kind: "allocate", buffer, bytes: byteLength(dtype, countElements(shape)) }).catch(() => {});
     return { dtype, shape, buffer, offset: 0 };
   }
 
-  /** Gives back the whole buffer that a view is part of. */
+  /** Frees the buffer that a view belongs to. */
   free({ buffer }: BufferView): void {
     this.request({ kind: "free", buffer }).catch(() => {});
   }
@@ -104,7 +110,7 @@ export class Runtime {
     if (data.length !== countElements(view.shape)) {
       throw new LlamaGymError(
         "SHAPE_MISMATCH",
-        `${data.length} elements do not fill a view of shape [${view.shape.join(", ")}].`,
+        `A view of shape [${view.shape.join(", ")}] requires ${countElements(view.shape)} elements, got ${data.length}.`,
       );
     }
     await this.request({ kind: "write", view, data });
@@ -114,12 +120,12 @@ export class Runtime {
     return (await this.request({ kind: "read", view })) as Tensor;
   }
 
-  /** Runs one of the worker's own kernels; gives its result, where it has one. */
+  /** Runs a kernel and returns its result, if it has one. */
   async kernel(call: KernelCall): Promise<KernelResult> {
     return (await this.request({ kind: "kernel", call })) as KernelResult;
   }
 
-  /** Keeps a set of inputs and outputs of runs ready in the worker, for loops that use the same buffers again and again. */
+  /** Binds inputs and outputs in the worker, for loops that reuse the same buffers. */
   bind({
     feeds = {},
     fetches = {},
@@ -138,12 +144,15 @@ export class Runtime {
     this.request({ kind: "unbind", binding: id }).catch(() => {});
   }
 
-  /** Runs requests one after another with a single message; gives the last one's result. */
+  /** Runs requests in order with a single message and returns the last one's result. */
   async sequence(requests: readonly WorkerRequest[]): Promise<WorkerResult> {
     return this.request({ kind: "sequence", requests });
   }
 
-  /** Ends the worker when it has done what it was asked for: stopping it inside ONNX Runtime would end the process too. */
+  /**
+   * Stops the worker after its pending requests: terminating it inside ONNX Runtime would crash the
+   * process.
+   */
   async close(): Promise<void> {
     const last =
       this.failure === undefined ? this.request({ kind: "sequence", requests: [] }).catch(() => {}) : undefined;
@@ -179,5 +188,5 @@ export class Runtime {
 }
 
 function missingWeight({ name }: NamedTensorType): never {
-  throw new LlamaGymError("INVALID_ARGUMENT", `The graph reads weight "${name}", but was not told where it lies.`);
+  throw new LlamaGymError("INVALID_ARGUMENT", `No location for weight "${name}". Pass \`locate\`.`);
 }

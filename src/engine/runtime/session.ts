@@ -7,19 +7,19 @@ import { countElements } from "../../core/count-elements.js";
 import type { IoBinding, BufferView } from "./buffer-view.js";
 import type { WorkerRequest, WorkerResult, RunRequest } from "./worker-protocol.js";
 
-/** Inputs by name: tensors, which are copied over, or views of buffers, which are used in place. */
+/** Inputs by name: tensors, which are copied, or buffer views, which are used in place. */
 export type Feeds = Readonly<Record<string, Tensor | BufferView>>;
 
 export interface RunOptions {
-  /** Where outputs are written; may be views of inputs. */
+  /** Views that receive outputs; may be views of inputs. */
   readonly fetches?: Readonly<Record<string, BufferView>>;
-  /** Inputs and outputs bound before (Runtime.bind). */
+  /** Inputs and outputs bound by Runtime.bind. */
   readonly bindings?: readonly IoBinding[];
-  /** The outputs that are wanted; all by default. */
+  /** Outputs to compute; default all. */
   readonly outputs?: readonly string[];
 }
 
-/** A graph that is loaded and ready to run, for inputs of any size that its named dimensions allow. */
+/** A loaded graph, which runs for inputs of any size that its named dimensions allow. */
 export class Session {
   constructor(
     readonly graph: CompiledGraph,
@@ -28,15 +28,16 @@ export class Session {
   ) {}
 
   /**
-   * Computes the outputs (all by default). An output in `fetches` is written into the view given there, which may be that
-   * of an input of the same run; the others are returned by value.
-   * Throws SHAPE_MISMATCH for a missing or ill-shaped input, RUNTIME_FAILED when the computation fails.
+   * Computes the outputs. An output in `fetches` is written to that view, which may be a view of an
+   * input of the same run; the others are returned by value.
+   * @throws SHAPE_MISMATCH for a missing or ill-shaped input, RUNTIME_FAILED when the computation
+   * fails.
    */
   async run(feeds: Feeds, options: RunOptions = {}): Promise<Record<string, Tensor<"float32">>> {
     return (await this.send(this.request(feeds, options))) as Record<string, Tensor<"float32">>;
   }
 
-  /** The same run as a request, to be sent with others by Runtime.sequence. */
+  /** Builds a run request for Runtime.sequence. */
   request(feeds: Feeds, { fetches = {}, bindings = [], outputs }: RunOptions = {}): RunRequest {
     const bound = Object.assign({}, ...bindings.map((binding) => binding.feeds)) as Record<string, BufferView>;
     const written = Object.assign({}, ...bindings.map((binding) => binding.fetches)) as Record<string, BufferView>;
@@ -44,7 +45,7 @@ export class Session {
     const known = this.graph.outputs.map(({ name }) => name);
     const unknown = [...(outputs ?? []), ...Object.keys(fetches)].find((name) => !known.includes(name));
     if (unknown !== undefined) {
-      const expected = `it has ${known.map((name) => `"${name}"`).join(", ")}`;
+      const expected = `its outputs are ${known.map((name) => `"${name}"`).join(", ")}`;
       throw new LlamaGymError("INVALID_ARGUMENT", `The graph has no output "${unknown}"; ${expected}.`);
     }
     const names = outputs ?? known;
@@ -62,7 +63,10 @@ export class Session {
   }
 }
 
-/** Every input there, of its type, and all named dimensions of one size throughout; bound ones are taken at their word. */
+/**
+ * Checks that every input is present and typed, with consistent named dimensions; bound inputs are
+ * not checked again.
+ */
 function checkFeeds(
   inputs: readonly NamedTensorType[],
   feeds: Feeds,
@@ -71,8 +75,7 @@ function checkFeeds(
   const sizes = new Map<string, number>();
   for (const type of inputs) {
     const value = bound[type.name] ?? feeds[type.name];
-    if (value === undefined)
-      throw new LlamaGymError("SHAPE_MISMATCH", `Input "${type.name}" of the graph was not given.`);
+    if (value === undefined) throw new LlamaGymError("SHAPE_MISMATCH", `Input "${type.name}" is missing.`);
     if (value.dtype !== type.dtype || value.shape.length !== type.shape.length) throw shapeMismatch(type, value);
     for (let axis = 0; axis < type.shape.length; axis++) {
       const dim = type.shape[axis];
@@ -92,6 +95,6 @@ function shapeMismatch({ name, dtype, shape }: NamedTensorType, value: Tensor | 
   const size = "data" in value ? ` with ${value.data.length} elements` : "";
   return new LlamaGymError(
     "SHAPE_MISMATCH",
-    `Input "${name}" must be ${dtype}${formatShape(shape)}, but is ${value.dtype}${formatShape(value.shape)}${size}.`,
+    `Input "${name}" must be ${dtype}${formatShape(shape)}, got ${value.dtype}${formatShape(value.shape)}${size}.`,
   );
 }

@@ -4,15 +4,15 @@ import type { BufferView } from "./buffer-view.js";
 import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
 
 export interface SessionConfig {
-  /** Execution providers in ONNX Runtime's names, best first. */
+  /** Execution providers by ONNX Runtime's names, in order of preference. */
   readonly providers: readonly string[];
   readonly threads: number;
-  /** The folder in which the weights' files lie, by the names that the graph uses. */
+  /** Folder of the weight files named in the graph. */
   readonly folder: string | undefined;
-  /** Weights' files that are in memory, by the names that the graph uses. */
+  /** In-memory weight files, by the names in the graph. */
   readonly buffers: readonly { readonly name: string; readonly data: Uint8Array }[];
   readonly packWeights: boolean;
-  /** Where to write a profile of each operation, for finding out where the time goes. */
+  /** File prefix of a per-operation profile. */
   readonly profile: string | undefined;
 }
 
@@ -21,10 +21,10 @@ type NamedValues<T> = readonly (readonly [name: string, value: T])[];
 export interface RunRequest {
   readonly kind: "run";
   readonly session: number;
-  /** Sets of inputs and outputs that were bound before; what is given here comes on top. */
+  /** Ids of bindings; `feeds` and `fetches` are added to them. */
   readonly bindings: readonly number[];
   readonly feeds: NamedValues<Tensor | BufferView>;
-  /** Outputs and where they are written; `undefined` returns one by value. */
+  /** Outputs and the views that receive them; undefined returns an output by value. */
   readonly fetches: NamedValues<BufferView | undefined>;
 }
 
@@ -49,7 +49,7 @@ export type WorkerRequest =
   | { readonly kind: "write"; readonly view: BufferView; readonly data: TypedArray }
   | { readonly kind: "read"; readonly view: BufferView }
   | { readonly kind: "kernel"; readonly call: KernelCall }
-  /** Several in a row; gives the last one's result. */
+  /** Runs requests in order and returns the last one's result. */
   | { readonly kind: "sequence"; readonly requests: readonly WorkerRequest[] };
 
 export interface WorkerMessage {
@@ -57,7 +57,7 @@ export interface WorkerMessage {
   readonly request: WorkerRequest;
 }
 
-/** What a request gives back: outputs by name, one tensor, a kernel's result or nothing. */
+/** Result of a request: outputs by name, one tensor, a kernel's result or nothing. */
 export type WorkerResult = Record<string, Tensor> | Tensor | KernelResult;
 
 export type WorkerResponse =

@@ -19,7 +19,7 @@ import type {
 const port = parentPort!;
 const guard = workerData as ExitGuard;
 const sessions = new Map<number, InferenceSession>();
-/** Memory, or what went wrong when it was asked for: told to whoever uses it. */
+/** Allocated memory, or the allocation error, which is thrown on use. */
 const buffers = new Map<number, ArrayBuffer | Error>();
 const bindings = new Map<
   number,
@@ -39,35 +39,35 @@ function sessionOptions({
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     graphOptimizationLevel: "all",
-    // A plan made for one shape costs more memory than it saves: 4.7 against 2.8 GB in a training step.
+    // A plan per shape costs more memory than it saves: 4.7 against 2.8 GB in a training step.
     enableMemPattern: false,
-    // Errors are thrown; they need not be printed as well.
+    // Errors are thrown, so logging them would be redundant.
     logSeverityLevel: 4,
     ...(profile === undefined ? {} : { enableProfiling: true, profileFilePrefix: profile }),
     ...(files.length === 0 ? {} : { externalData: files.map(({ name, data }) => ({ path: name, data })) }),
     extra: {
       session: {
         ...(folder === undefined ? {} : { model_external_initializers_file_folder_path: folder }),
-        // Weights that were packed are given back to the system, not kept by the arena.
+        // Returns the memory of packed weights to the system instead of keeping it in the arena.
         use_device_allocator_for_initializers: "1",
-        // On processors without VNNI, products in 8 bits that saturate give way to somewhat slower ones that do not.
+        // On CPUs without VNNI, use slower 8-bit kernels that do not saturate.
         x64quantprecision: "1",
         ...(packWeights ? {} : { disable_prepacking: "1" }),
       },
-      // Graphs come without repetitions, but for those that are cheaper to compute again than to keep.
+      // Graphs contain no common subexpressions except those that are cheaper to recompute than to keep.
       optimization: { disable_specified_optimizers: "CommonSubexpressionElimination" },
     },
   };
 }
 
-/** What a number stands for; throws when that is gone, or when making it failed. */
+/** Returns the value with an id, or throws when it is missing or its creation failed. */
 function getOrThrow<T>(values: ReadonlyMap<number, T | Error>, id: number, message: string): T {
   const value = values.get(id) ?? new Error(message);
   if (value instanceof Error) throw value;
   return value;
 }
 
-/** A thing, or the error that making it gave, for things that nobody waits for. */
+/** Returns the created value or the error, for requests whose result is not awaited. */
 function tryCreate<T>(create: () => T): T | Error {
   try {
     return create();
@@ -81,13 +81,13 @@ function isBufferView(value: HostTensor | BufferView): value is BufferView {
 }
 
 function viewData({ dtype, shape, buffer, offset }: BufferView): TypedArray {
-  const memory = getOrThrow(buffers, buffer, "a buffer was used after it was freed");
+  const memory = getOrThrow(buffers, buffer, "buffer used after it was freed");
   const { arrayType, bytes } = dtypes[dtype];
   return new arrayType(memory, offset * bytes, countElements(shape));
 }
 
 function float32Data(view: BufferView): Float32Array {
-  if (view.dtype !== "float32") throw new Error(`a kernel works on float32, not on ${view.dtype}`);
+  if (view.dtype !== "float32") throw new Error(`kernels require float32, got ${view.dtype}`);
   return viewData(view) as Float32Array;
 }
 
@@ -105,14 +105,11 @@ async function run({ session, bindings: boundIds, feeds, fetches }: RunRequest):
   const allFetches: Record<string, Tensor | null> = {};
   for (const [name, view] of fetches) allFetches[name] = view === undefined ? null : toOrtTensor(view);
   for (const id of boundIds) {
-    const binding = getOrThrow(bindings, id, "a binding was used after it was undone");
+    const binding = getOrThrow(bindings, id, "binding used after unbind");
     Object.assign(allFeeds, binding.feeds);
     Object.assign(allFetches, binding.fetches);
   }
-  const results = await getOrThrow(sessions, session, "a session was used after it was released").run(
-    allFeeds,
-    allFetches,
-  );
+  const results = await getOrThrow(sessions, session, "session used after it was released").run(allFeeds, allFetches);
   const returned = fetches.filter(([, view]) => view === undefined);
   return Object.fromEntries(
     returned.map(([name]) => {
@@ -169,15 +166,15 @@ async function handle(request: WorkerRequest): Promise<WorkerResult> {
   }
 }
 
-/** Memory of results, handed over to the caller's thread without a copy. */
+/** Lists buffers of a result that are transferred instead of copied. */
 function listTransferables(result: WorkerResult): ArrayBuffer[] {
   if (typeof result !== "object" || ArrayBuffer.isView(result)) return [];
-  // One tensor or several by name: the names are the graph's, and may be anything.
+  // One tensor, or several under arbitrary names.
   const data = [result, ...Object.values(result)].map((value) => (value as Partial<HostTensor> | undefined)?.data);
   return [...new Set(data.flatMap((each) => (ArrayBuffer.isView(each) ? [each.buffer as ArrayBuffer] : [])))];
 }
 
-// One request after another: a kernel must see what the run before it wrote.
+// Requests are serialized: a kernel must see what the preceding run wrote.
 let queue: Promise<void> = Promise.resolve();
 port.on("message", ({ id, request }: WorkerMessage) => {
   queue = queue.then(async () => {

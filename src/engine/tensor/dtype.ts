@@ -1,4 +1,4 @@
-/** Element types that the graph and the runtime know; the names are ONNX Runtime's. */
+/** Element types of tensors, by ONNX Runtime's names. */
 export type DType =
   | "float32"
   | "float16"
@@ -14,9 +14,9 @@ export type DType =
 export type TypedArray = Float32Array | Uint16Array | BigInt64Array | Int32Array | Int8Array | Uint8Array;
 
 interface DTypeInfo {
-  /** Bytes of one element; half a byte for the four-bit types, which are packed two to a byte. */
+  /** Bytes per element: 0.5 for 4-bit types, which are packed two per byte. */
   readonly bytes: number;
-  /** TensorProto.DataType of the ONNX format. */
+  /** TensorProto.DataType in ONNX. */
   readonly onnx: number;
   readonly arrayType: new (buffer: ArrayBufferLike, byteOffset: number, length: number) => TypedArray;
 }
@@ -34,7 +34,7 @@ export const dtypes: { readonly [K in DType]: DTypeInfo } = {
   int4: { bytes: 0.5, onnx: 22, arrayType: Uint8Array },
 };
 
-/** Bytes that `count` elements take, whole bytes. */
+/** Returns the bytes of `count` elements, rounded up. */
 export function byteLength(dtype: DType, count: number): number {
   return Math.ceil(dtypes[dtype].bytes * count);
 }

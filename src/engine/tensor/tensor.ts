@@ -2,7 +2,7 @@ import { countElements } from "../../core/count-elements.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { byteLength, dtypes, type DType, type TypedArray } from "./dtype.js";
 
-/** A typed array with a shape; row-major, dense. */
+/** A dense, row-major typed array with a shape. */
 export interface Tensor<D extends DType = DType> {
   readonly dtype: D;
   readonly shape: readonly number[];
@@ -11,19 +11,19 @@ export interface Tensor<D extends DType = DType> {
 
 export type FloatTensor = Tensor<"float32">;
 
-/** Wraps data in a shape; throws SHAPE_MISMATCH when the lengths disagree. */
+/** Creates a tensor from data and a shape. @throws SHAPE_MISMATCH when the lengths differ. */
 export function tensor<D extends DType>(dtype: D, shape: readonly number[], data: Tensor<D>["data"]): Tensor<D> {
   const expected = dtypes[dtype].bytes < 1 ? byteLength(dtype, countElements(shape)) : countElements(shape);
   if (data.length !== expected) {
     throw new LlamaGymError(
       "SHAPE_MISMATCH",
-      `A ${dtype} tensor of shape [${shape.join(", ")}] needs ${expected} elements, but ${data.length} were given.`,
+      `A ${dtype} tensor of shape [${shape.join(", ")}] needs ${expected} elements, got ${data.length}.`,
     );
   }
   return { dtype, shape, data };
 }
 
-/** A tensor of zeros. */
+/** Creates a tensor of zeros. */
 export function zeros<D extends DType>(dtype: D, shape: readonly number[]): Tensor<D> {
   const count = countElements(shape);
   const { arrayType, bytes } = dtypes[dtype];
@@ -32,7 +32,7 @@ export function zeros<D extends DType>(dtype: D, shape: readonly number[]): Tens
   return { dtype, shape, data: data as Tensor<D>["data"] };
 }
 
-/** A scalar or small tensor from plain numbers. */
+/** Creates a float32 tensor from numbers. */
 export function float32(values: readonly number[], shape: readonly number[] = [values.length]): FloatTensor {
   return tensor("float32", shape, Float32Array.from(values));
 }

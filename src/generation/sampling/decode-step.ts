@@ -83,7 +83,7 @@ export class DecodeStep {
       requests.push({
         kind: "kernel",
         call: {
-          name: "pickLogProbs",
+          name: "gatherLogProbs",
           logits: rowRange(outputs.logits, samples.length, scores.length),
           rawProbabilities: rowRange(outputs.rawProbabilities, samples.length, scores.length),
           tokens,

@@ -45,7 +45,7 @@ export interface PolicyOptions {
   readonly entropy: EntropyMode;
   /** Whether the output matrix or an adapter of it is trained; then all logits are kept for the gradient. */
   readonly isHeadTrained: boolean;
-  /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_of"; default false. */
+  /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_indices"; default false. */
   readonly withAllowedTokens?: boolean;
   /** The value head, where the model has one. */
   readonly valueHead?: (hidden: Node) => Node | undefined;
@@ -81,7 +81,7 @@ export function policyNodes(
   const allowedTokens: AllowedTokenSets | undefined = withAllowedTokens
     ? {
         sets: input("token_sets", "bool", [dim("token_sets"), config.vocabSize]),
-        setOf: input("set_of", "int32", [selected]),
+        setIndices: input("set_indices", "int32", [selected]),
       }
     : undefined;
   const { head, headBias } = config.names;
@@ -103,7 +103,7 @@ export function policyNodes(
   const allLogProbs = logSoftmax(
     allowedTokens === undefined
       ? logits
-      : where(gatherRows(allowedTokens.sets, allowedTokens.setOf), logits, MASKED_LOGIT),
+      : where(gatherRows(allowedTokens.sets, allowedTokens.setIndices), logits, MASKED_LOGIT),
   );
   return {
     selected,

@@ -101,7 +101,7 @@ function allowedTokenFeeds(selected: readonly SelectedToken[], vocabSize: number
   }
   return {
     token_sets: tensor("bool", [setIndices.size, vocabSize], mask),
-    set_of: int32(selected.map(({ allowedTokens }) => setIndices.get(allowedTokens)!)),
+    set_indices: int32(selected.map(({ allowedTokens }) => setIndices.get(allowedTokens)!)),
   };
 }
 

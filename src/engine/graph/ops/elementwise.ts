@@ -12,7 +12,7 @@ const toNode = (value: Operand): Node => (typeof value === "number" ? scalar(val
 interface BinaryRules {
   readonly recompute?: "cheap";
   readonly onnx: string;
-  /** d loss / d left and d right before the sum over broadcast dimensions. */
+  /** d loss / d left and d right, before the sum over broadcast dimensions. */
   readonly gradient: (context: GradientContext<object>) => readonly [Node, Node];
 }
 
@@ -22,7 +22,7 @@ function defineBinary(name: string, { onnx, gradient, recompute }: BinaryRules):
     recompute,
     shape: (inputs) => {
       const [a, b] = inputs;
-      if (a.dtype !== b.dtype) throw shapeError(name, inputs, "two values of one element type");
+      if (a.dtype !== b.dtype) throw shapeError(name, inputs, "two values of the same element type");
       return { dtype: a.dtype, shape: broadcastShapes(a.shape, b.shape) };
     },
     gradient: (context) => {
@@ -50,14 +50,14 @@ function defineUnary(name: string, { onnx, gradient, recompute }: UnaryRules): O
   };
 }
 
-/** A comparison of two values of one element type, or (with `dtype` "bool") a connective of two truth values. */
+/** Defines a comparison or, with `dtype` "bool", a logical connective. */
 function definePredicate(name: string, onnx: string, dtype?: DType): Operation<object> {
   return {
     name,
     shape: (inputs) => {
       const [a, b] = inputs;
       if (a.dtype !== b.dtype || (dtype ?? a.dtype) !== a.dtype)
-        throw shapeError(name, inputs, `two values of ${dtype ?? "one element type"}`);
+        throw shapeError(name, inputs, `two values of ${dtype ?? "the same element type"}`);
       return { dtype: "bool", shape: broadcastShapes(a.shape, b.shape) };
     },
     gradient: noGradient,
@@ -80,7 +80,7 @@ export const divOperation = defineBinary("div", {
   gradient: ({ inputs: [, b], output, upstream }) => [div(upstream, b), neg(div(mul(upstream, output), b))],
 });
 
-/** Where both are equal, the gradient goes to the first. */
+/** Ties send the gradient to the first input. */
 export const minimumOperation = defineBinary("minimum", {
   onnx: "Min",
   gradient: ({ inputs: [a, b], upstream }) => [
@@ -89,7 +89,7 @@ export const minimumOperation = defineBinary("minimum", {
   ],
 });
 
-/** Where both are equal, the gradient goes to the first. */
+/** Ties send the gradient to the first input. */
 export const maximumOperation = defineBinary("maximum", {
   onnx: "Max",
   gradient: ({ inputs: [a, b], upstream }) => [
@@ -157,7 +157,7 @@ export const geluOperation = defineUnary("gelu", {
 const TANH_SCALE = Math.sqrt(2 / Math.PI);
 const TANH_CUBIC = 0.044715;
 
-/** GELU by its tanh approximation ("gelu_new", "gelu_pytorch_tanh"). */
+/** GELU, tanh approximation ("gelu_new", "gelu_pytorch_tanh"). */
 export const geluTanhOperation = defineUnary("geluTanh", {
   recompute: "cheap",
   onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "tanh" } }),
@@ -193,7 +193,7 @@ export const whereOperation: Operation<object> = {
   shape: (inputs) => {
     const [condition, a, b] = inputs;
     if (condition.dtype !== "bool" || a.dtype !== b.dtype) {
-      throw shapeError("where", inputs, "a bool condition and two values of one element type");
+      throw shapeError("where", inputs, "a bool condition and two values of the same element type");
     }
     return { dtype: a.dtype, shape: broadcastShapes(condition.shape, broadcastShapes(a.shape, b.shape)) };
   },
@@ -213,7 +213,7 @@ export const castOperation: Operation<{ readonly to: DType }> = {
     emitter.emit("Cast", inputs, { attributes: { to: dtypes[to].onnx } }),
 };
 
-/** The value itself, through which no gradient flows. */
+/** The input's value; blocks the gradient. */
 export const stopGradientOperation: Operation<object> = {
   name: "stopGradient",
   recompute: "alias",
@@ -223,8 +223,8 @@ export const stopGradientOperation: Operation<object> = {
 };
 
 /**
- * The first input's value; the gradient flows to both inputs as if the value were their sum.
- * Lets a value computed in a cheaper way (a merged weight) be differentiated in parts.
+ * The first input's value, differentiated as if it were the sum of both inputs. Lets a value
+ * computed another way (a merged weight) be differentiated in parts.
  */
 export const withGradientOfOperation: Operation<object> = {
   name: "withGradientOf",
@@ -232,7 +232,7 @@ export const withGradientOfOperation: Operation<object> = {
   shape: (inputs) => {
     const [x, differentiable] = inputs;
     if (x.dtype !== differentiable.dtype || !sameShape(x.shape, differentiable.shape))
-      throw shapeError("withGradientOf", inputs, "two values of one type and shape");
+      throw shapeError("withGradientOf", inputs, "two values of the same type and shape");
     return { dtype: x.dtype, shape: x.shape };
   },
   gradient: ({ upstream }) => [upstream, upstream],

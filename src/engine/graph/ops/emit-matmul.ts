@@ -6,31 +6,30 @@ import { ifNonEmpty } from "./if-non-empty.js";
 
 export interface MatmulContext {
   readonly node: Node<MatmulAttributes>;
-  /** Names of the factors. */
   readonly inputs: readonly string[];
-  /** The dimension that is summed over. */
+  /** The contracted dimension. */
   readonly inner: Dim;
   readonly emitter: Emitter;
 }
 
 /**
- * The ONNX form of a matrix product. A dimension with a name may turn out to be 0 (no shared prefix, an empty cache), which
- * the runtime's kernels do not all bear: see the two forms.
+ * Emits a matrix product. Named dimensions may be 0 at run time (no shared prefix, an empty cache),
+ * which not all of ONNX Runtime's kernels support.
  */
 export function emitMatmul(context: MatmulContext): string {
   const { node, inner, emitter } = context;
   if (inner === 0) return emitter.zeros(node.dtype, node.shape);
   const [a, b] = node.inputs.map(({ shape }) => shape.slice(0, -2));
-  // An empty result of stretched factors comes out in the shape of the unstretched one.
+  // An empty product of broadcast factors has the shape of the factor that was not broadcast.
   const restoreShape = (value: string) => (sameShape(a, b) ? value : emitter.reshape(value, node.shape));
   if (emitter.device === "webgpu") return restoreShape(emitForWebgpu(context));
-  // A plain matrix on the right takes the batch of the left as rows.
+  // An unbatched right factor treats the left factor's batch as rows.
   const hasUnbatchedRight = b.length === 0 && (a.length === 0 || !node.attributes.transposeA);
   if (hasUnbatchedRight) return emitForCpu(context);
   return !canBeEmpty(inner) ? restoreShape(emitForCpu(context)) : emitForCpuFlattened(context);
 }
 
-/** Also for cuda: FusedMatMul reads factors transposed and scales, at no cost. */
+/** Also for CUDA: FusedMatMul transposes and scales for free. */
 function emitForCpu({ node, inputs, emitter }: MatmulContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;
   if (!transposeA && !transposeB && alpha === 1) return emitter.emit("MatMul", inputs);
@@ -41,15 +40,16 @@ function emitForCpu({ node, inputs, emitter }: MatmulContext): string {
 }
 
 /**
- * ONNX Runtime clears only the first matrix of a batch when the inner dimension turns out to be 0, and leaves the others
- * as they were in memory. So an empty product is done as one matrix, with the batch in its rows: reshapes that cost nothing.
+ * When the inner dimension is 0, ONNX Runtime zeroes only the first matrix of a batch and leaves
+ * the others uninitialized. The batch is therefore moved into the rows of a single matrix by free
+ * reshapes.
  */
 function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): string {
   const { shape, attributes } = node;
   const { transposeA, transposeB } = attributes;
   const [a, b] = node.inputs;
   const [rows, columns] = shape.slice(-2);
-  const isNonEmpty = emitter.emitOnce(`filled ${inner.toString()}`, () =>
+  const isNonEmpty = emitter.emitOnce(`nonEmpty ${inner.toString()}`, () =>
     emitter.emit("Min", [emitter.dim(inner), emitter.ints([1])]),
   );
   const isEmpty = emitter.emitOnce(`empty ${inner.toString()}`, () =>
@@ -58,7 +58,7 @@ function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): s
   const select = (dim: Dim, other: Dim) =>
     sameDim(dim, other)
       ? emitter.dim(dim)
-      : emitter.emitOnce(`${dim.toString()} if filled by ${inner.toString()} else ${other.toString()}`, () =>
+      : emitter.emitOnce(`${inner.toString()} ? ${dim.toString()} : ${other.toString()}`, () =>
           emitter.emit("Add", [
             emitter.emit("Mul", [isNonEmpty, emitter.dim(dim)]),
             emitter.emit("Mul", [isEmpty, emitter.dim(other)]),
@@ -84,8 +84,8 @@ function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): s
 }
 
 /**
- * WebGPU has no FusedMatMul (it would run on the processor, with the factors copied there and back), and its MatMul brings
- * the process down when there is nothing to sum over.
+ * WebGPU has no FusedMatMul (ONNX Runtime would fall back to the CPU), and its MatMul crashes the
+ * process when the inner dimension is 0.
  */
 function emitForWebgpu({ node, inputs, inner, emitter }: MatmulContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;

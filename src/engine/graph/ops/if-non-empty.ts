@@ -4,8 +4,8 @@ import { Emitter, createValueInfo } from "../emitter.js";
 import type { TensorType } from "../node.js";
 
 /**
- * Emits a value that is zeros where the product of the dimensions is 0, for kernels that do not bear empty values: some of
- * WebGPU's bring the whole process down. On other devices `emit` stands by itself.
+ * Emits a value, or zeros where the product of `dims` is 0. On WebGPU some kernels crash the
+ * process on empty values; on other devices `emit` is used unconditionally.
  */
 export function ifNonEmpty(
   dims: Shape,
@@ -16,11 +16,11 @@ export function ifNonEmpty(
   const size = mulDims(...dims);
   if (emitter.device !== "webgpu" || !dims.some(canBeEmpty)) return emit(emitter);
   if (size === 0) return emitter.zeros(dtype, shape);
-  const isNonEmpty = emitter.emitOnce(`is ${size.toString()} filled`, () =>
+  const isNonEmpty = emitter.emitOnce(`isNonEmpty ${size.toString()}`, () =>
     emitter.emit("Squeeze", [emitter.emit("Greater", [emitter.dim(size), emitter.ints([0])])]),
   );
   const [thenBranch, elseBranch] = [new Emitter(emitter), new Emitter(emitter)];
-  // The sizes are computed outside: only the graph itself knows its inputs.
+  // Sizes are computed outside the branches, which have no access to the graph's inputs.
   const target = emitter.shape(shape);
   const zero = elseBranch.constant(dtype, [], new Uint8Array(byteLength(dtype, 1)));
   const branch = (into: Emitter, name: string) => into.toGraph("branch", [], [createValueInfo(name, dtype, shape)]);

@@ -3,26 +3,26 @@ import { apply, shapeError, type Node, type Operation } from "../node.js";
 
 const isIndex = ({ dtype }: Node): boolean => dtype === "int32" || dtype === "int64";
 
-/** Rows of a table by their numbers: [rows, ...] and int [n] give [n, ...]. */
+/** Gathers rows by index: [rows, ...] and int [n] to [n, ...]. */
 export const gatherRowsOperation: Operation<object> = {
   name: "gatherRows",
   shape: (inputs) => {
     const [table, ids] = inputs;
     if (ids.shape.length !== 1 || !isIndex(ids) || table.shape.length === 0)
-      throw shapeError("gatherRows", inputs, "a table and a vector of row numbers");
+      throw shapeError("gatherRows", inputs, "a table and a vector of row indices");
     return { dtype: table.dtype, shape: [ids.shape[0], ...table.shape.slice(1)] };
   },
   gradient: ({ inputs: [table, ids], upstream }) => [scatterAddRows(upstream, ids, table.shape[0]), undefined],
   onnx: ({ inputs, emitter }) => emitter.emit("Gather", inputs, { attributes: { axis: 0 } }),
 };
 
-/** Zeros [rows, ...] to which each row of the values is added at its number; repeated numbers add up. */
+/** Adds each row of the values to zeros [rows, ...] at its index; repeated indices accumulate. */
 export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
   name: "scatterAddRows",
   shape: (inputs, { rows }) => {
     const [values, ids] = inputs;
     if (ids.shape.length !== 1 || !isIndex(ids) || values.shape.length === 0 || !sameDim(ids.shape[0], values.shape[0]))
-      throw shapeError("scatterAddRows", inputs, "values and a row number for each");
+      throw shapeError("scatterAddRows", inputs, "values and a row index for each");
     return { dtype: values.dtype, shape: [rows, ...values.shape.slice(1)] };
   },
   gradient: ({ inputs: [, ids], upstream }) => [gatherRows(upstream, ids), undefined],
@@ -35,20 +35,20 @@ export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
 };
 
 /**
- * Rows moved to slots by number, as gatherRows, where the way back is known: inverse[row] is the slot of that row.
- * Slots beyond (a row given twice, as filler) must receive no gradient; then the gradient is a gather too, not a sum.
+ * Gathers rows with a known inverse: inverse[row] is a slot that holds the row. Slots that repeat a
+ * row as padding must receive no gradient; the gradient is then a gather instead of a scatter-add.
  */
 export const gatherRowsWithInverseOperation: Operation<object> = {
-  name: "routeRows",
+  name: "gatherRowsWithInverse",
   valueInputCount: 2,
   shape: (inputs) => {
     const [x, ids, inverse] = inputs;
     const fits = x.shape.length === 2 && [ids, inverse].every((list) => list.shape.length === 1 && isIndex(list));
     if (!fits || !sameDim(inverse.shape[0], x.shape[0])) {
       throw shapeError(
-        "routeRows",
+        "gatherRowsWithInverse",
         inputs,
-        "rows [rows, width], a row number for each slot and a slot number for each row",
+        "x [rows, width], a row index per slot and a slot index per row",
       );
     }
     return { dtype: x.dtype, shape: [ids.shape[0], x.shape[1]] };
@@ -61,13 +61,13 @@ export const gatherRowsWithInverseOperation: Operation<object> = {
   onnx: ({ inputs: [x, ids], emitter }) => emitter.emit("Gather", [x, ids], { attributes: { axis: 0 } }),
 };
 
-/** One element of each last-axis vector: [..., n] and int [...] give [...]. */
+/** Picks one element per last-axis vector: [..., n] and int [...] to [...]. */
 export const pickOperation: Operation<object> = {
   name: "pick",
   shape: (inputs) => {
     const [x, ids] = inputs;
     if (x.shape.length === 0 || !isIndex(ids) || !sameShape(x.shape.slice(0, -1), ids.shape))
-      throw shapeError("pick", inputs, "vectors and an index for each");
+      throw shapeError("pick", inputs, "vectors and an index for each vector");
     return { dtype: x.dtype, shape: ids.shape };
   },
   gradient: ({ inputs: [x, ids], upstream }) => [place(upstream, ids, x.shape[x.shape.length - 1]), undefined],
@@ -80,7 +80,7 @@ export const pickOperation: Operation<object> = {
   },
 };
 
-/** Zero vectors of a length, each with one value at its index: [...] and int [...] give [..., length]. */
+/** Places each value at its index in a zero vector: [...] and int [...] to [..., length]. */
 export const placeOperation: Operation<{ readonly length: Dim }> = {
   name: "place",
   shape: (inputs, { length }) => {
@@ -97,7 +97,7 @@ export const placeOperation: Operation<{ readonly length: Dim }> = {
   },
 };
 
-/** Rows of `table` at the numbers `ids` ([n], int32 or int64). */
+/** Returns rows of `table` at `ids` ([n], int32 or int64). */
 export function gatherRows(table: Node, ids: Node): Node {
   return apply(gatherRowsOperation, [table, ids], {});
 }
@@ -106,12 +106,15 @@ export function scatterAddRows(values: Node, ids: Node, rows: Dim): Node {
   return apply(scatterAddRowsOperation, [values, ids], { rows });
 }
 
-/** x [rows, width] to [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that holds it. */
+/**
+ * Gathers x [rows, width] into [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that
+ * holds the row.
+ */
 export function gatherRowsWithInverse(x: Node, ids: Node, inverse: Node): Node {
   return apply(gatherRowsWithInverseOperation, [x, ids, inverse], {});
 }
 
-/** x[..., ids[...]]. */
+/** Returns x[..., ids[...]]. */
 export function pick(x: Node, ids: Node): Node {
   return apply(pickOperation, [x, ids], {});
 }

@@ -4,23 +4,23 @@ import { apply, noGradient, shapeError, type Node, type Operation } from "../nod
 import { transpose } from "./layout.js";
 import { matmul } from "./matmul.js";
 
-/** The largest code: symmetric, so that zero is exact. */
+/** Largest code. The range is symmetric, so that 0 is exact. */
 const MAX_CODE = 127;
 
-/** Keeps rows and columns of zeros from dividing by zero. */
+/** Avoids division by zero for all-zero rows and columns. */
 const MIN_ABS_MAX = 1e-30;
 
 /**
- * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale for each row, b with one for each column. b is
- * frozen, and rounded once, when the session is made: of constant codes only, the runtime makes products that never saturate. An
- * approximation, for gradients that need no more.
+ * a [rows, inner] times b [inner, columns], both rounded to 8 bits: a with a scale per row, b with
+ * a scale per column. b must be frozen: it is rounded once, at session creation, and ONNX Runtime's
+ * products with constant codes do not saturate. An approximation for gradients.
  */
 export const int8MatmulOperation: Operation<object> = {
   name: "int8Matmul",
   shape: (inputs) => {
     const [a, b] = inputs;
     if (a.shape.length !== 2 || b.shape.length !== 2 || !sameDim(a.shape[1], b.shape[0])) {
-      throw shapeError("int8Matmul", inputs, "matrices whose inner dimensions agree");
+      throw shapeError("int8Matmul", inputs, "matrices with equal inner dimensions");
     }
     return { dtype: a.dtype, shape: [a.shape[0], b.shape[1]] };
   },
@@ -46,11 +46,11 @@ export const int8MatmulOperation: Operation<object> = {
 };
 
 export interface Int8GradientAttributes {
-  /** The weight is stored [out, in], else [in, out]. */
+  /** Whether the weight is stored [out, in] rather than [in, out]. */
   readonly transposeB: boolean;
 }
 
-/** x [rows, in] through a frozen weight, exact; its gradient to x is computed in 8 bits. */
+/** Multiplies x [rows, in] by a frozen weight exactly; the gradient with respect to x is computed in 8 bits. */
 export const int8GradientMatmulOperation: Operation<Int8GradientAttributes> = {
   name: "int8GradientMatmul",
   shape: ([x, weight], attributes) => matmul(x, weight, attributes),
@@ -62,12 +62,12 @@ export const int8GradientMatmulOperation: Operation<Int8GradientAttributes> = {
     emitter.emit("FusedMatMul", inputs, { domain: MS_DOMAIN, attributes: { transB: transposeB ? 1 : 0 } }),
 };
 
-/** a [rows, inner] times b [inner, columns], which is frozen, both rounded to 8 bits. */
+/** Multiplies a [rows, inner] by a frozen b [inner, columns], both rounded to 8 bits. */
 export function int8Matmul(a: Node, b: Node): Node {
   return apply(int8MatmulOperation, [a, b], {});
 }
 
-/** x [rows, in] through a frozen weight, with a gradient rounded to 8 bits. */
+/** Multiplies x [rows, in] by a frozen weight, with a gradient rounded to 8 bits. */
 export function int8GradientMatmul(x: Node, weight: Node, attributes: Int8GradientAttributes): Node {
   return apply(int8GradientMatmulOperation, [x, weight], attributes);
 }

@@ -36,7 +36,11 @@ export const transposeOperation: Operation<{ readonly permutation: readonly numb
   shape: (inputs, { permutation }) => {
     const [x] = inputs;
     if ([...permutation].sort((a, b) => a - b).some((axis, i) => axis !== i) || permutation.length !== x.shape.length) {
-      throw shapeError("transpose", inputs, `a value whose axes [${permutation.join(", ")}] permutes`);
+      throw shapeError(
+        "transpose",
+        inputs,
+        `a value of rank ${permutation.length} and a permutation of its axes, not [${permutation.join(", ")}]`,
+      );
     }
     return { dtype: x.dtype, shape: permutation.map((axis) => x.shape[axis]) };
   },
@@ -50,13 +54,13 @@ export const transposeOperation: Operation<{ readonly permutation: readonly numb
     emitter.emit("Transpose", inputs, { attributes: { perm: permutation } }),
 };
 
-/** Stretches size-1 and missing leading dimensions. */
+/** Broadcasts size-1 and missing leading dimensions. */
 export const expandOperation: Operation<{ readonly shape: Shape }> = {
   name: "expand",
   shape: (inputs, { shape }) => {
     const [x] = inputs;
     if (!sameShape(broadcastShapes(x.shape, shape), shape))
-      throw shapeError("expand", inputs, `a value that stretches to ${formatShape(shape)}`);
+      throw shapeError("expand", inputs, `a value that broadcasts to ${formatShape(shape)}`);
     return { dtype: x.dtype, shape };
   },
   gradient: ({ inputs: [x], upstream }) => [sumToShape(upstream, x.shape)],
@@ -74,7 +78,7 @@ export const concatOperation: Operation<{ readonly axis: number }> = {
         x.shape.length === first.shape.length &&
         x.shape.every((dim, i) => i === axis || sameDim(dim, first.shape[i])),
     );
-    if (!fits) throw shapeError("concat", inputs, `values that differ along axis ${axis} only`);
+    if (!fits) throw shapeError("concat", inputs, `values of one type whose shapes differ only along axis ${axis}`);
     return {
       dtype: first.dtype,
       shape: first.shape.map((dim, i) => (i === axis ? addDims(...inputs.map((x) => x.shape[axis])) : dim)),
@@ -101,7 +105,7 @@ export const sliceOperation: Operation<SliceAttributes> = {
   name: "slice",
   shape: (inputs, { axis, start, length }) => {
     const [x] = inputs;
-    // Where the three are known; named ones are the caller's promise.
+    // Checked only when all three are static; symbolic bounds are the caller's responsibility.
     const areStatic = [x.shape[axis], start, length].every((dim) => typeof dim === "number");
     const [size, from, count] = [x.shape[axis], start, length] as number[];
     if (axis >= x.shape.length || (areStatic && (from < 0 || count < 0 || from + count > size)))
@@ -124,18 +128,18 @@ export interface PadAttributes {
   readonly after: Dim;
 }
 
-/** Zeros before and after, along one axis. */
+/** Pads with zeros along one axis. */
 export const padOperation: Operation<PadAttributes> = {
   name: "pad",
   shape: (inputs, { axis, before, after }) => {
     const [x] = inputs;
     if (axis >= x.shape.length || [before, after].some((count) => typeof count === "number" && count < 0))
-      throw shapeError("pad", inputs, `a value with axis ${axis}, and no negative padding`);
+      throw shapeError("pad", inputs, `a value with axis ${axis} and non-negative padding`);
     return { dtype: x.dtype, shape: x.shape.map((dim, i) => (i === axis ? addDims(before, dim, after) : dim)) };
   },
   gradient: ({ inputs: [x], attributes: { axis, before }, upstream }) => [slice(upstream, axis, before, x.shape[axis])],
   onnx: ({ node, inputs, attributes: { axis, before, after }, emitter }) => {
-    // Concat rather than Pad: ONNX Runtime's Pad refuses empty dimensions.
+    // Concat, as ONNX Runtime's Pad rejects empty dimensions.
     const zerosLike = (length: Dim) =>
       emitter.zeros(
         node.dtype,
@@ -146,7 +150,7 @@ export const padOperation: Operation<PadAttributes> = {
   },
 };
 
-/** Parts of given lengths along an axis: one output each. */
+/** Splits along an axis into parts of given lengths, one output each. */
 export const splitOperation: Operation<{ readonly axis: number; readonly lengths: readonly Dim[] }> = {
   name: "split",
   shape: (inputs, { axis, lengths }) => {
@@ -165,12 +169,12 @@ export const splitOperation: Operation<{ readonly axis: number; readonly lengths
     emitter.emitAll("Split", [inputs[0], emitter.shape(lengths)], { attributes: { axis }, outputs: lengths.length }),
 };
 
-/** The same elements in order, in another shape. */
+/** Reshapes x; the elements keep their order. */
 export function reshape(x: Node, shape: Shape): Node {
   return sameShape(x.shape, shape) ? x : apply(reshapeOperation, [x], { shape });
 }
 
-/** Axis i of the result is axis permutation[i] of x. */
+/** Permutes axes: axis i of the result is axis permutation[i] of x. */
 export function transpose(x: Node, permutation: readonly number[]): Node {
   return permutation.every((axis, i) => axis === i) ? x : apply(transposeOperation, [x], { permutation });
 }
@@ -184,7 +188,7 @@ export function concat(values: readonly Node[], axis: number): Node {
   return values.length === 1 ? values[0] : apply(concatOperation, values, { axis: positiveAxis });
 }
 
-/** x[..., start:start+length, ...] along an axis. */
+/** Returns x[..., start : start + length, ...] along an axis. */
 export function slice(x: Node, axis: number, start: Dim, length: Dim): Node {
   const positiveAxis = axis < 0 ? axis + x.shape.length : axis;
   return start === 0 && sameDim(length, x.shape[positiveAxis])
@@ -192,7 +196,7 @@ export function slice(x: Node, axis: number, start: Dim, length: Dim): Node {
     : apply(sliceOperation, [x], { axis: positiveAxis, start, length });
 }
 
-/** Consecutive parts along an axis, whose lengths add up to it. */
+/** Splits x into consecutive parts whose lengths add up to the axis. */
 export function split(x: Node, axis: number, lengths: readonly Dim[]): Node[] {
   if (lengths.length === 1) return [x];
   const parts = apply(splitOperation, [x], { axis: axis < 0 ? axis + x.shape.length : axis, lengths });

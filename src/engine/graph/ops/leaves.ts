@@ -8,7 +8,7 @@ export interface ConstantAttributes {
   readonly data: TypedArray;
 }
 
-/** A small value written into the graph. */
+/** A small value stored in the graph. */
 export const constantOperation: Operation<ConstantAttributes> = {
   name: "constant",
   shape: (_, { dtype, shape }) => ({ dtype, shape }),
@@ -28,7 +28,7 @@ export function intScalar(value: number): Node {
   return constant("int32", [], Int32Array.of(value));
 }
 
-/** A value given at each run. */
+/** A value fed at each run. */
 export const inputOperation: Operation<{ readonly name: string; readonly dtype: DType; readonly shape: Shape }> = {
   name: "input",
   shape: (_, { dtype, shape }) => ({ dtype, shape }),
@@ -36,12 +36,12 @@ export const inputOperation: Operation<{ readonly name: string; readonly dtype: 
   onnx: ({ attributes: { name } }) => name,
 };
 
-/** A named input of the graph; its symbolic dimensions take their values from what is fed. */
+/** Creates a named graph input; its symbolic dimensions take their values from what is fed. */
 export function input(name: string, dtype: DType, shape: Shape): Node {
   return apply(inputOperation, [], { name, dtype, shape });
 }
 
-/** A frozen value that lies outside the graph, in memory or in a file; the name is how the runtime finds it. */
+/** A frozen value stored outside the graph, in memory or in a file, found by name. */
 export const weightOperation: Operation<{
   readonly name: string;
   readonly dtype: DType;
@@ -57,9 +57,9 @@ export function weight(name: string, dtype: DType, shape: readonly number[]): No
   return apply(weightOperation, [], { name, dtype, shape });
 }
 
-/** A dimension as a float32 scalar, for means over sizes known only when the graph runs. */
+/** A dimension as a float32 scalar, for means over sizes known only at run time. */
 export const dimValueOperation: Operation<{ readonly dim: Dim }> = {
-  name: "extent",
+  name: "dimValue",
   shape: () => ({ dtype: "float32", shape: [] }),
   gradient: noGradient,
   onnx: ({ attributes: { dim }, emitter }) => (typeof dim === "number" ? emitter.float(dim) : emitter.floatDim(dim)),

@@ -9,7 +9,7 @@ export interface MatmulAttributes {
   readonly alpha: number;
 }
 
-/** [rows, inner] and [inner, columns] as the product sees them. */
+/** Returns the matrix dimensions after transposition. */
 function getMatrixDims(
   a: Shape,
   b: Shape,
@@ -25,15 +25,15 @@ function getMatrixDims(
   };
 }
 
-/** alpha * op(a) op(b) over broadcast leading dimensions. */
+/** alpha * op(a) op(b), with broadcast leading dimensions. */
 export const matmulOperation: Operation<MatmulAttributes> = {
   name: "matmul",
   shape: (inputs, attributes) => {
     const [a, b] = inputs;
     if (a.shape.length < 2 || b.shape.length < 2 || a.dtype !== b.dtype)
-      throw shapeError("matmul", inputs, "two values of one element type and at least two dimensions");
+      throw shapeError("matmul", inputs, "two values of the same element type and rank >= 2");
     const { rows, innerA, innerB, columns } = getMatrixDims(a.shape, b.shape, attributes);
-    if (!sameDim(innerA, innerB)) throw shapeError("matmul", inputs, "matrices whose inner dimensions agree");
+    if (!sameDim(innerA, innerB)) throw shapeError("matmul", inputs, "matrices with equal inner dimensions");
     return { dtype: a.dtype, shape: [...broadcastShapes(a.shape.slice(0, -2), b.shape.slice(0, -2)), rows, columns] };
   },
   gradient: ({ inputs: [a, b], attributes: { transposeA, transposeB, alpha }, upstream: g }) => {
@@ -62,7 +62,7 @@ export const addMatmulOperation: Operation<MatmulAttributes> = {
       sameDim(innerA, innerB) &&
       sameDim(c.shape[0], rows) &&
       sameDim(c.shape[1], columns);
-    if (!fits) throw shapeError("addMatmul", inputs, "a matrix and two factors of its shape");
+    if (!fits) throw shapeError("addMatmul", inputs, "a matrix and two factors whose product has its shape");
     return { dtype: c.dtype, shape: c.shape };
   },
   gradient: ({ inputs: [, a, b], attributes, upstream }) => {
@@ -83,7 +83,7 @@ export const addMatmulOperation: Operation<MatmulAttributes> = {
     }),
 };
 
-/** alpha * op(a) op(b); leading dimensions broadcast. [..., m, k] x [..., k, n] gives [..., m, n]. */
+/** Returns alpha * op(a) op(b): [..., m, k] x [..., k, n] to [..., m, n] with broadcast leading dimensions. */
 export function matmul(
   a: Node,
   b: Node,
@@ -92,7 +92,7 @@ export function matmul(
   return apply(matmulOperation, [a, b], { transposeA, transposeB, alpha });
 }
 
-/** c + alpha * op(a) op(b), all matrices. */
+/** Returns c + alpha * op(a) op(b) for matrices. */
 export function addMatmul(
   c: Node,
   a: Node,

@@ -29,10 +29,10 @@ export const logSoftmaxOperation: Operation<object> = {
     ifNonEmpty(node.shape, node, emitter, (into) => emitLogSoftmax(x, node.shape.length, into)),
 };
 
-/** Along the last axis of a value with so many axes. */
+/** Emits log-softmax along the last axis of a value of the given rank. */
 export function emitLogSoftmax(x: string, rank: number, emitter: Emitter): string {
   if (emitter.device !== "webgpu") return emitter.emit("LogSoftmax", [x], { attributes: { axis: -1 } });
-  // WebGPU has no LogSoftmax; it would run on the processor.
+  // WebGPU has no LogSoftmax; ONNX Runtime would fall back to the CPU.
   const reduce = (opType: string, value: string) =>
     emitter.emit(opType, [value, emitter.ints([rank - 1])], { attributes: { keepdims: 1 } });
   const shifted = emitter.emit("Sub", [x, reduce("ReduceMax", x)]);
@@ -78,7 +78,7 @@ export const rmsNormOperation: Operation<NormAttributes> = {
       attributes: { axis: -1, epsilon: { float: epsilon } },
       outputs: 2,
     });
-    // On WebGPU the kernel leaves its second output as it was in memory.
+    // The WebGPU kernel does not write its second output.
     return emitter.device === "webgpu" && isRead(1)
       ? [names[0], emitInverseRms(node, inputs[0], epsilon, emitter)]
       : names;
@@ -121,7 +121,10 @@ export const layerNormOperation: Operation<NormAttributes> = {
     }),
 };
 
-/** A later output of an operation that has several; its gradient goes to that operation's rule, as one of `upstreams`. */
+/**
+ * Output `index` of an operation with several; its gradient reaches that operation's rule as one of
+ * `upstreams`.
+ */
 export const outputOperation: Operation<{ readonly index: number }> = {
   name: "output",
   shape: ([x], { index }) => x.outputs[index],
@@ -129,7 +132,7 @@ export const outputOperation: Operation<{ readonly index: number }> = {
   onnx: ({ inputs, attributes: { index } }) => inputs[index],
 };
 
-/** Output number `index` of an operation of several. */
+/** Returns output `index` of an operation with several outputs. */
 export function output(node: Node, index: number): Node {
   return apply(outputOperation, [node], { index });
 }

@@ -4,13 +4,13 @@ import { apply, noGradient, shapeError, type Node, type Operation } from "../nod
 import { matmul } from "./matmul.js";
 
 export interface BlockAttributes {
-  /** Elements along the last axis that share a scale. */
+  /** Elements along the last axis per scale. */
   readonly blockSize: number;
 }
 
 /**
- * Block-quantised weights to float32: codes [rows, columns] (int8, uint8, int4 or uint4), scales [rows, columns / blockSize],
- * and zero points like the scales: (code - zero) * scale.
+ * Dequantizes block-quantized weights: (code - zero point) * scale for codes [rows, columns] (int8,
+ * uint8, int4 or uint4), scales and zero points [rows, columns / blockSize].
  */
 export const dequantizeOperation: Operation<BlockAttributes> = {
   name: "dequantize",
@@ -23,7 +23,7 @@ export const dequantizeOperation: Operation<BlockAttributes> = {
       [scales, zeroPoints].every(({ shape }) => sameShape(shape, perBlock)) &&
       zeroPoints.dtype === codes.dtype;
     if (!fits) {
-      const expected = `codes [rows, columns], and a scale and a zero point of the codes' type for each ${blockSize} columns`;
+      const expected = `codes [rows, columns] with a scale and a zero point of the codes' type per ${blockSize} columns`;
       throw shapeError("dequantize", inputs, expected);
     }
     return { dtype: "float32", shape: codes.shape };
@@ -38,12 +38,13 @@ export interface QuantizedMatmulAttributes extends BlockAttributes {
 }
 
 /**
- * x [rows, in] times the transpose of block-quantised weights [out, in], which are never widened whole: inputs x, the codes as
- * bytes [out, in / blockSize, blockSize * bits / 8], scales [out, in / blockSize], and for the gradient the same codes by
- * element [out, in] with their zero points (the middle code).
+ * Multiplies x [rows, in] by the transpose of block-quantized weights [out, in] without
+ * dequantizing them as a whole. Inputs: x, the codes as bytes [out, in / blockSize, blockSize *
+ * bits / 8], scales [out, in / blockSize], and for the gradient the same codes by element [out, in]
+ * and their zero points (the middle code).
  */
 export const quantizedMatmulOperation: Operation<QuantizedMatmulAttributes> = {
-  name: "quantisedMatmul",
+  name: "quantizedMatmul",
   valueInputCount: 3,
   shape: (inputs, { bits, blockSize }) => {
     const [x, bytes, scales, codes] = inputs;
@@ -54,7 +55,7 @@ export const quantizedMatmulOperation: Operation<QuantizedMatmulAttributes> = {
       blockBytes === (blockSize * bits) / 8 &&
       scales.shape[1] === blocks &&
       codes.shape[1] === width;
-    if (!fits) throw shapeError("quantisedMatmul", inputs, `x [rows, in] and weights in blocks of ${blockSize}`);
+    if (!fits) throw shapeError("quantizedMatmul", inputs, `x [rows, in] and weights in blocks of ${blockSize}`);
     return { dtype: x.dtype, shape: [rows, outFeatures] };
   },
   gradient: ({ inputs: [, , scales, codes, zeroPoints], attributes: { blockSize }, upstream }) => [
@@ -68,13 +69,13 @@ export const quantizedMatmulOperation: Operation<QuantizedMatmulAttributes> = {
         N: node.shape[1] as number,
         bits,
         block_size: blockSize,
-        // Products in float32: rounding the activations too would part the sampler from the trainer.
+        // Multiply in float32: rounding activations would make the sampler's and the trainer's values differ.
         accuracy_level: 1,
       },
     }),
 };
 
-/** (codes - zeroPoints) * scales, one scale and zero point for each block of columns. */
+/** Returns (codes - zeroPoints) * scales, with one scale and zero point per block of columns. */
 export function dequantize(codes: Node, scales: Node, zeroPoints: Node, blockSize: number): Node {
   return apply(dequantizeOperation, [codes, scales, zeroPoints], { blockSize });
 }
@@ -86,7 +87,7 @@ export interface QuantizedWeight {
   readonly zeroPoints: Node;
 }
 
-/** x [rows, in] to [rows, out] through block-quantised weights. */
+/** Multiplies x [rows, in] by block-quantized weights to [rows, out]. */
 export function quantizedMatmul(
   x: Node,
   { bytes, codes, scales, zeroPoints }: QuantizedWeight,

@@ -14,7 +14,7 @@ function reduceShape(shape: Shape, { axes, keepDims }: ReduceAttributes): Shape 
   return keepDims ? shape.map((dim, i) => (axes.includes(i) ? 1 : dim)) : shape.filter((_, i) => !axes.includes(i));
 }
 
-/** A reduced value with its reduced axes back as size 1. */
+/** Restores the reduced axes with size 1. */
 function restoreAxes(value: Node, original: Node, { axes }: ReduceAttributes): Node {
   return reshape(value, reduceShape(original.shape, { axes, keepDims: true }));
 }
@@ -28,12 +28,12 @@ const defineReduction = (
   shape: (inputs, attributes) => {
     const [x] = inputs;
     if (attributes.axes.some((axis, i) => axis < 0 || axis >= x.shape.length || axis === attributes.axes[i - 1]))
-      throw shapeError(name, inputs, `a value with axes ${attributes.axes.join(", ")}, each named once`);
+      throw shapeError(name, inputs, `a value with distinct axes ${attributes.axes.join(", ")}`);
     return { dtype: x.dtype, shape: reduceShape(x.shape, attributes) };
   },
   gradient,
   onnx: ({ node, inputs, attributes: { axes, keepDims }, emitter }) =>
-    // Sums bear empty values everywhere.
+    // ReduceSum accepts empty inputs on every execution provider.
     ifNonEmpty(onnx === "ReduceSum" ? [] : node.inputs[0].shape, node, emitter, (into) =>
       into.emit(onnx, [...inputs, into.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),
     ),
@@ -43,7 +43,7 @@ export const reduceSumOperation = defineReduction("reduceSum", "ReduceSum", ({ i
   expand(restoreAxes(upstream, x, attributes), x.shape),
 ]);
 
-/** The gradient is shared equally between elements that tie for the maximum. */
+/** Ties for the maximum share the gradient equally. */
 export const reduceMaxOperation = defineReduction(
   "reduceMax",
   "ReduceMax",
@@ -54,12 +54,12 @@ export const reduceMaxOperation = defineReduction(
   },
 );
 
-/** Position of the largest element along the last axis; the first of several. */
+/** Index of the largest element along the last axis (the first of several). */
 export const argMaxOperation: Operation<object> = {
   name: "argMax",
   shape: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
   gradient: noGradient,
-  // Not axis -1: for empty inputs ONNX Runtime overlooks a negative axis and gives the input's shape.
+  // Not axis -1: for empty inputs ONNX Runtime ignores a negative axis and returns the input's shape.
   onnx: ({ node, inputs, emitter }) =>
     emitter.emit("ArgMax", inputs, { attributes: { axis: node.shape.length, keepdims: 0 } }),
 };
@@ -70,7 +70,7 @@ function normalizeAxes(x: Node, axes: readonly number[] | undefined): readonly n
     .sort((a, b) => a - b);
 }
 
-/** Sum over the axes (all by default). */
+/** Sums over the axes (default all). */
 export function reduceSum(x: Node, axes?: readonly number[], keepDims = false): Node {
   const list = normalizeAxes(x, axes);
   return list.length === 0 ? x : apply(reduceSumOperation, [x], { axes: list, keepDims });
@@ -81,7 +81,7 @@ export function reduceMax(x: Node, axes?: readonly number[], keepDims = false): 
   return list.length === 0 ? x : apply(reduceMaxOperation, [x], { axes: list, keepDims });
 }
 
-/** Mean over the axes (all by default). */
+/** Averages over the axes (default all). */
 export function reduceMean(x: Node, axes?: readonly number[], keepDims = false): Node {
   const list = normalizeAxes(x, axes);
   const count: Dim = mulDims(...list.map((axis) => x.shape[axis]));
@@ -92,7 +92,7 @@ export function argMax(x: Node): Node {
   return apply(argMaxOperation, [x], {});
 }
 
-/** Sums what broadcasting spread: the gradient of a value that was stretched to x's shape. */
+/** Sums over the axes along which `shape` was broadcast to x's shape: the gradient of broadcasting. */
 export function sumToShape(x: Node, shape: Shape): Node {
   if (sameShape(x.shape, shape)) return x;
   const lead = x.shape.length - shape.length;

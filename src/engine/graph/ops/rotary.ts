@@ -9,8 +9,9 @@ export interface RotaryAttributes {
 }
 
 /**
- * Rotary position embedding (Su et al. 2021), first half rotated against second half: x [tokens, heads * headDim] by
- * tables cos and sin [tokens, rotaryDim / 2]. The first rotaryDim of each head turn, the rest stay.
+ * Rotary position embedding (Su et al. 2021) that rotates the first half of the rotated dimensions
+ * against the second: x [tokens, heads * headDim] by cos and sin [tokens, rotaryDim / 2]. The first
+ * rotaryDim dimensions of each head are rotated.
  */
 export const rotaryOperation: Operation<RotaryAttributes> = {
   name: "rotary",
@@ -22,7 +23,7 @@ export const rotaryOperation: Operation<RotaryAttributes> = {
     const isStatic = typeof width === "number" && typeof half === "number";
     const fits = x.shape.length === 2 && tables && isStatic && width % heads === 0 && 2 * half <= width / heads;
     if (!fits) {
-      const expected = `x [tokens, ${heads} * headDim] and tables [tokens, rotaryDim / 2], rotaryDim at most headDim`;
+      const expected = `x [tokens, ${heads} * headDim] and tables [tokens, rotaryDim / 2] with rotaryDim <= headDim`;
       throw shapeError("rotary", inputs, expected);
     }
     return { dtype: x.dtype, shape: x.shape };
@@ -48,7 +49,10 @@ export const rotaryOperation: Operation<RotaryAttributes> = {
   },
 };
 
-/** Turns x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens, rotaryDim / 2]. */
+/**
+ * Rotates x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens,
+ * rotaryDim / 2].
+ */
 export function rotary(x: Node, cos: Node, sin: Node, heads: number): Node {
   return apply(rotaryOperation, [x, cos, sin], { heads });
 }

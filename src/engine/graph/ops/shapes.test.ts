@@ -17,23 +17,23 @@ const mismatches: Readonly<Record<string, readonly (readonly [build: () => unkno
     [() => ops.add(float(3), ints(3)), /float32\[3\], int32\[3\]/],
     [() => ops.add(float(3), float(5)), /\[3\] and \[5\]/],
     [() => ops.add(float(rows), float(5)), /\[rows\] and \[5\]/],
-    [() => ops.add(ints(3), 1), /one element type/],
+    [() => ops.add(ints(3), 1), /same element type/],
   ],
-  less: [[() => ops.less(float(3), ints(3)), /one element type/]],
-  equal: [[() => ops.equal(ints(3), 0), /one element type/]],
+  less: [[() => ops.less(float(3), ints(3)), /same element type/]],
+  equal: [[() => ops.equal(ints(3), 0), /same element type/]],
   and: [[() => ops.and(float(3), bools(3)), /bool/]],
   or: [[() => ops.or(ints(3), ints(3)), /bool/]],
   not: [[() => ops.not(float(3)), /bool/]],
   where: [
     [() => ops.where(float(3), float(3), float(3)), /bool condition/],
-    [() => ops.where(bools(3), float(3), ints(3)), /one element type/],
+    [() => ops.where(bools(3), float(3), ints(3)), /same element type/],
     [() => ops.where(bools(4), float(3), 0), /\[4\]|\[3\]/],
   ],
   withGradientOf: [[() => ops.withGradientOf(float(3, 5), float(5, 3)), /float32\[3, 5\], float32\[5, 3\]/]],
   reduceSum: [
     [() => ops.reduceSum(float(3, 5), [2]), /axes 2/],
     [() => ops.reduceSum(float(3, 5), [-3]), /axes -1/],
-    [() => ops.reduceSum(float(3, 5), [1, -1]), /once/],
+    [() => ops.reduceSum(float(3, 5), [1, -1]), /distinct axes/],
   ],
   reduceMax: [[() => ops.reduceMax(float(3), [1]), /axes 1/]],
   reshape: [
@@ -46,8 +46,8 @@ const mismatches: Readonly<Record<string, readonly (readonly [build: () => unkno
   ],
   expand: [
     [() => ops.expand(float(3), [5]), /\[3\] and \[5\]/],
-    [() => ops.expand(float(3, 5), [5]), /stretches to \[5\]/],
-    [() => ops.expand(float(rows), [1]), /stretches to \[1\]/],
+    [() => ops.expand(float(3, 5), [5]), /broadcasts to \[5\]/],
+    [() => ops.expand(float(rows), [1]), /broadcasts to \[1\]/],
   ],
   concat: [
     [() => ops.concat([float(3, 5), float(3, 4)], 0), /along axis 0/],
@@ -66,8 +66,8 @@ const mismatches: Readonly<Record<string, readonly (readonly [build: () => unkno
   pad: [[() => ops.pad(float(5), 1, 1, 0), /axis 1/]],
   matmul: [
     [() => ops.matmul(float(3, 5), float(3, 5)), /inner dimensions/],
-    [() => ops.matmul(float(3, 5), float(5)), /two dimensions/],
-    [() => ops.matmul(float(3, 5), ints(5, 3)), /one element type/],
+    [() => ops.matmul(float(3, 5), float(5)), /rank >= 2/],
+    [() => ops.matmul(float(3, 5), ints(5, 3)), /same element type/],
     [() => ops.matmul(float(2, 3, 5), float(3, 5, 3)), /\[2\] and \[3\]/],
   ],
   addMatmul: [
@@ -75,13 +75,13 @@ const mismatches: Readonly<Record<string, readonly (readonly [build: () => unkno
     [() => ops.addMatmul(float(3, 3), float(3, 5), float(5, 4)), /a matrix and two factors/],
   ],
   gatherRows: [
-    [() => ops.gatherRows(float(3, 5), float(2)), /row numbers/],
-    [() => ops.gatherRows(float(3, 5), ints(2, 1)), /row numbers/],
+    [() => ops.gatherRows(float(3, 5), float(2)), /row indices/],
+    [() => ops.gatherRows(float(3, 5), ints(2, 1)), /row indices/],
   ],
-  scatterAddRows: [[() => ops.scatterAddRows(float(3, 5), ints(2), 7), /row number for each/]],
+  scatterAddRows: [[() => ops.scatterAddRows(float(3, 5), ints(2), 7), /row index for each/]],
   gatherRowsWithInverse: [
-    [() => ops.gatherRowsWithInverse(float(3, 5), ints(7), ints(2)), /slot number for each row/],
-    [() => ops.gatherRowsWithInverse(float(3), ints(7), ints(3)), /slot number for each row/],
+    [() => ops.gatherRowsWithInverse(float(3, 5), ints(7), ints(2)), /slot index per row/],
+    [() => ops.gatherRowsWithInverse(float(3), ints(7), ints(3)), /slot index per row/],
   ],
   pick: [
     [() => ops.pick(float(3, 5), ints(5)), /index for each/],
@@ -92,11 +92,11 @@ const mismatches: Readonly<Record<string, readonly (readonly [build: () => unkno
   layerNorm: [[() => ops.layerNorm(float(3, 5), float(5), float(1, 5), 1e-6), /width/]],
   rotary: [
     [() => ops.rotary(float(3, 8), float(3, 2), float(2, 2), 2), /rotaryDim/],
-    [() => ops.rotary(float(3, 8), float(3, 3), float(3, 3), 2), /at most headDim/],
+    [() => ops.rotary(float(3, 8), float(3, 3), float(3, 3), 2), /rotaryDim <= headDim/],
     [() => ops.rotary(float(3, 9), float(3, 2), float(3, 2), 2), /heads|headDim/],
   ],
   dequantize: [
-    [() => ops.dequantize(codes(3, 32), float(3, 1), codes(3, 1), 16), /each 16 columns/],
+    [() => ops.dequantize(codes(3, 32), float(3, 1), codes(3, 1), 16), /per 16 columns/],
     [() => ops.dequantize(codes(3, 32), float(3, 2), ints(3, 2), 16), /codes' type/],
   ],
 };
@@ -120,7 +120,7 @@ describe("inputs that do not fit", () => {
       targets: ints(rows),
       inverseTemperature: ops.scalar(1),
       bias: float(7),
-      allowedTokens: { sets: bools(2, 7), setOf: ints(rows) },
+      allowedTokens: { sets: bools(2, 7), setIndices: ints(rows) },
     };
     expect(ops.tokenLogProbs(fitting).logProbs.shape).toEqual([rows]);
     const wrong = {
@@ -129,17 +129,15 @@ describe("inputs that do not fit", () => {
       targets: ints(3),
       inverseTemperature: float(1),
       bias: float(5),
-      allowedTokens: { sets: bools(2, 6), setOf: ints(rows) },
+      allowedTokens: { sets: bools(2, 6), setIndices: ints(rows) },
     };
     for (const [name, value] of Object.entries(wrong)) {
-      expect(() => ops.tokenLogProbs({ ...fitting, [name]: value })).toThrow(
-        /tokenLogProbs was given .* expected hidden/,
-      );
+      expect(() => ops.tokenLogProbs({ ...fitting, [name]: value })).toThrow(/tokenLogProbs got .* expected hidden/);
     }
   });
 });
 
-describe("shapes by rule", () => {
+describe("shape inference", () => {
   it("keeps named dimensions through operations", () => {
     const own = dim("own");
     const joined = ops.concat([float(rows, 3), float(own, 3), float(2, 3)], 0);
@@ -150,7 +148,7 @@ describe("shapes by rule", () => {
     expect(output(ops.layerNorm(float(own, 5), float(5), float(5), 1e-5), 1).shape.map(String)).toEqual(["own", "1"]);
   });
 
-  it("leaves out what changes nothing", () => {
+  it("returns the input where an operation changes nothing", () => {
     const x = float(rows, 5);
     for (const same of [
       ops.reshape(x, [rows, 5]),

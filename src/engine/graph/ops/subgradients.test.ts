@@ -22,8 +22,8 @@ async function slopes(value: Node, parameters: readonly Node[]): Promise<number[
   return results.map((_, i) => [...values[`slope${i}`].data]);
 }
 
-describe("where a derivative is a convention", () => {
-  it("gives the gradient of equal values to the first of maximum and minimum", async () => {
+describe("subgradients", () => {
+  it("send the gradient of a tie to the first input of maximum and minimum", async () => {
     expect(await slopes(maximum(x, y), [x, y])).toEqual([
       [10, 0, 30, 40],
       [0, 20, 0, 0],
@@ -34,7 +34,7 @@ describe("where a derivative is a convention", () => {
     ]);
   });
 
-  it("shares the gradient of a maximum between the elements that tie for it", async () => {
+  it("share the gradient of a reduced maximum between ties", async () => {
     const top = reduceMax(mul(y, mul(y, input("x", "float32", [4]))), [0], true);
     // y y x = [1, 18, 0, 12]: no tie; min(x, 1) = [1, 1, 0, 1]: three.
     expect(await slopes(top, [x])).toEqual([[0, 900, 0, 0]]);
@@ -42,7 +42,7 @@ describe("where a derivative is a convention", () => {
     expect(capped[0].map((slope) => Math.round(slope * 1000) / 1000)).toEqual([33.333, 0, 0, 0]);
   });
 
-  it("takes the slope of the absolute value at 0 for 1", async () => {
+  it("take 1 as the slope of the absolute value at 0", async () => {
     expect(await slopes(abs(x), [x])).toEqual([[10, 20, 30, 40]]);
   });
 });

@@ -52,7 +52,7 @@ function expectedRow(
 }
 
 describe("tokenLogProbs", () => {
-  it("takes any number of rows: none, one, a full chunk, one more, several chunks with a remainder", async () => {
+  it("accepts any number of rows: none, one, a full chunk, one more, several chunks with a remainder", async () => {
     const rows = dim("rows");
     const hidden = input("hidden", "float32", [rows, WIDTH]);
     const result = tokenLogProbs({

@@ -6,34 +6,35 @@ import { emitLogSoftmax, output } from "./norm.js";
 import { reshape } from "./layout.js";
 
 export interface LmHeadAttributes {
-  /** logits become cap * tanh(logits / cap) when given. */
+  /** If set, logits become cap * tanh(logits / cap). */
   readonly softcap: number | undefined;
   readonly hasBias: boolean;
-  /** Whether each row's distribution is over some tokens alone. */
+  /** Whether each row's softmax is restricted to a set of tokens. */
   readonly hasSets: boolean;
-  /** Whether the entropy is wanted, and whether gradients flow through it. */
+  /** Whether to compute the entropy, and whether gradients flow through it. */
   readonly entropy: "none" | "value" | "gradient";
 }
 
-/** Added to the logits of tokens that cannot be chosen: far below any real one, and finite, so that 0 * it is 0. */
+/** Logit of disallowed tokens: far below any real logit, and finite, so that 0 * it is 0. */
 export const MASKED_LOGIT = -1e9;
 
-/** Rows whose logits exist at one time; the rest wait, so that [rows, vocabulary] is never held whole. */
+/** Rows whose logits are in memory at once; [rows, vocabulary] never exists as a whole. */
 const CHUNK_ROWS = 256;
 
 /**
- * Log-probabilities of chosen tokens under softmax(inverseTemperature * head(hidden)), without ever holding all logits:
- * inputs hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias [vocabulary]?,
- * sets [sets, vocabulary]? (true for the tokens that are in a set) and setOf [rows]? (the set that the row is a softmax over).
- * Outputs: logProbs [rows], d logProb / d hidden [rows, width], the largest log-probability of each row [rows], and as asked
- * entropy [rows] and d entropy / d hidden.
- * The forward pass computes the gradients' directions, so the backward pass only scales them by row.
+ * Log-probabilities of the targets under softmax(inverseTemperature * head(hidden)), computed in
+ * chunks of rows. Inputs: hidden [rows, width], head [vocabulary, width] (frozen), targets [rows],
+ * inverseTemperature [], bias [vocabulary]?, sets [sets, vocabulary]? (true for tokens in a set)
+ * and setIndices [rows]? (the set of each row).
+ * Outputs: logProbs [rows], d logProb / d hidden [rows, width] and, as requested, entropy [rows]
+ * and d entropy / d hidden [rows, width]. The forward pass computes the gradients' directions; the
+ * backward pass only scales them by row.
  */
 export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
   name: "tokenLogProbs",
   shape: (inputs, attributes) => {
     const { entropy } = attributes;
-    const { hidden, head, targets, inverseTemperature, bias, sets, setOf } = nameInputs(inputs, attributes);
+    const { hidden, head, targets, inverseTemperature, bias, sets, setIndices } = nameInputs(inputs, attributes);
     const [rows, width] = hidden.shape;
     const [vocabulary] = head.shape;
     const fits =
@@ -43,10 +44,10 @@ export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
       inverseTemperature.shape.length === 0 &&
       (bias === undefined || sameShape(bias.shape, [vocabulary])) &&
       (sets === undefined || (sets.dtype === "bool" && sameShape(sets.shape, [sets.shape[0], vocabulary]))) &&
-      (setOf === undefined || sameShape(setOf.shape, [rows]));
+      (setIndices === undefined || sameShape(setIndices.shape, [rows]));
     if (!fits) {
       const expected =
-        "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, bias [vocabulary]?, sets [sets, vocabulary]?, setOf [rows]?";
+        "hidden [rows, width], head [vocabulary, width], targets [rows], a scalar, bias [vocabulary]?, sets [sets, vocabulary]?, setIndices [rows]?";
       throw shapeError("tokenLogProbs", inputs, expected);
     }
     const perRow = { dtype: hidden.dtype, shape: [hidden.shape[0]] };
@@ -68,10 +69,10 @@ export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
     ];
   },
   onnx: ({ node, inputs, attributes, emitter, isRead }) => {
-    const { hidden, head, targets, inverseTemperature, bias, sets, setOf } = nameInputs(inputs, attributes);
+    const { hidden, head, targets, inverseTemperature, bias, sets, setIndices } = nameInputs(inputs, attributes);
     const [rows, width] = node.inputs[0].shape;
     const one = emitter.ints([1]);
-    // Rows are spread evenly over ceil(rows / CHUNK_ROWS) chunks, and the last is filled up with copies of nothing.
+    // Rows are spread evenly over ceil(rows / CHUNK_ROWS) chunks; the last is padded.
     const count = emitter.dim(rows);
     const rounded = emitter.emit("Add", [count, emitter.ints([CHUNK_ROWS - 1])]);
     const chunks = emitter.emit("Max", [emitter.emit("Div", [rounded, emitter.ints([CHUNK_ROWS])]), one]);
@@ -100,9 +101,9 @@ export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
     const scanInputs = [
       splitIntoChunks(hidden, emitter.float(0), [widthName]),
       chunkIndices(targets),
-      ...(setOf === undefined ? [] : [chunkIndices(setOf)]),
+      ...(setIndices === undefined ? [] : [chunkIndices(setIndices)]),
     ];
-    // Without a gradient, the directions would cost as much again as the logits.
+    // Without a gradient, the directions would double the cost.
     const requestedOutputs = node.outputs.flatMap((_, index) => (isRead(index) ? [index] : []));
     const body = buildChunkBody(emitter, { head, bias, inverseTemperature, width, sets }, attributes, requestedOutputs);
     const stacked = emitter.emitAll("Scan", scanInputs, {
@@ -129,7 +130,10 @@ interface ChunkContext {
   readonly sets: string | undefined;
 }
 
-/** The scan's body: one chunk of hidden states [size, width], targets [size] and sets' numbers [size]?; gives the outputs of the numbers `wanted`. */
+/**
+ * Builds the scan's body, which maps a chunk of hidden states [size, width], targets [size] and set
+ * indices [size]? to the requested outputs.
+ */
 function buildChunkBody(
   parent: Emitter,
   { head, bias, inverseTemperature, width, sets }: ChunkContext,
@@ -139,9 +143,9 @@ function buildChunkBody(
   const e = new Emitter(parent);
   const hidden = e.newName("hidden");
   const targets = e.newName("targets");
-  const setOf = e.newName("set_of");
+  const setIndices = e.newName("set_indices");
   const last = e.ints([-1]);
-  // WebGPU has no FusedMatMul; it would run on the processor.
+  // WebGPU has no FusedMatMul; ONNX Runtime would fall back to the CPU.
   const matmulOp =
     e.device === "webgpu" ? { opType: "Gemm", domain: "" } : { opType: "FusedMatMul", domain: MS_DOMAIN };
   let logits = e.emit(matmulOp.opType, [hidden, head], { domain: matmulOp.domain, attributes: { transB: 1 } });
@@ -153,18 +157,18 @@ function buildChunkBody(
   }
   const scaledLogits = e.emit("Mul", [logits, inverseTemperature]);
   const logProbs = emitLogSoftmax(
-    sets === undefined ? scaledLogits : maskLogits(scaledLogits, { sets, setOf }, e),
+    sets === undefined ? scaledLogits : maskLogits(scaledLogits, { sets, setIndices }, e),
     2,
     e,
   );
-  // What only some of the outputs need is emitted when the first of them asks for it.
+  // Values needed by some outputs only are emitted on first use.
   const probs = () => e.emitOnce("probs", () => e.emit("Exp", [logProbs]));
   const index = () => e.emitOnce("index", () => e.emit("Unsqueeze", [targets, last]));
   const atTarget = (value: string) => e.emit("GatherElements", [value, index()], { attributes: { axis: -1 } });
-  /** d capped logits / d logits. */
+  /** d softcapped logits / d logits. */
   const capDerivative = (capped: string) =>
     e.emitOnce("slope", () => e.emit("Sub", [e.float(1), e.emit("Mul", [capped, capped])]));
-  /** (d value / d logits) through the cap and the head, to [size, width]. */
+  /** Backpropagates d value / d logits through the cap and the head to [size, width]. */
   const backpropThroughHead = (gradient: string) => {
     const uncapped = tanhLogits === undefined ? gradient : e.emit("Mul", [gradient, capDerivative(tanhLogits)]);
     return e.emit("Mul", [e.emit("MatMul", [uncapped, head]), inverseTemperature]);
@@ -198,36 +202,36 @@ function buildChunkBody(
     [
       createValueInfo(hidden, "float32", [size, width]),
       createValueInfo(targets, "int64", [size]),
-      ...(sets === undefined ? [] : [createValueInfo(setOf, "int64", [size])]),
+      ...(sets === undefined ? [] : [createValueInfo(setIndices, "int64", [size])]),
     ],
     requestedOutputs.map((index) => createValueInfo(outputs[index].value(), "float32", outputs[index].shape)),
   );
 }
 
-/** Logits [size, vocabulary] of which those outside a row's set count for nothing. */
+/** Masks the logits [size, vocabulary] of tokens outside each row's set. */
 function maskLogits(
   logits: string,
-  { sets, setOf }: { readonly sets: string; readonly setOf: string },
+  { sets, setIndices }: { readonly sets: string; readonly setIndices: string },
   e: Emitter,
 ): string {
-  const inSet = e.emit("Gather", [sets, setOf], { attributes: { axis: 0 } });
+  const inSet = e.emit("Gather", [sets, setIndices], { attributes: { axis: 0 } });
   return e.emit("Where", [inSet, logits, e.float(MASKED_LOGIT)]);
 }
 
-/** The operation's inputs; those that it was not given are undefined. */
+/** Names the inputs; absent ones are undefined. */
 function nameInputs<Value>(inputs: readonly Value[], { hasBias, hasSets }: LmHeadAttributes) {
   const [hidden, head, targets, inverseTemperature, ...others] = inputs;
   const bias = hasBias ? others[0] : undefined;
-  const [sets, setOf] = hasSets ? others.slice(-2) : [undefined, undefined];
-  return { hidden, head, targets, inverseTemperature, bias, sets, setOf };
+  const [sets, setIndices] = hasSets ? others.slice(-2) : [undefined, undefined];
+  return { hidden, head, targets, inverseTemperature, bias, sets, setIndices };
 }
 
-/** Sets of tokens, and which of them each row is a softmax over. */
+/** Sets of allowed tokens, and the set of each row. */
 export interface AllowedTokenSets {
   /** [sets, vocabulary], bool. */
   readonly sets: Node;
   /** [rows] */
-  readonly setOf: Node;
+  readonly setIndices: Node;
 }
 
 export interface LmHeadInputs {
@@ -242,14 +246,14 @@ export interface LmHeadInputs {
   /** Scalar; 1 / temperature. */
   readonly inverseTemperature: Node;
   readonly softcap?: number;
-  /** Without them, each row is a softmax over the whole vocabulary. A row's target must be in its set. */
+  /** Restricts each row's softmax to a set, which must contain its target; default the whole vocabulary. */
   readonly allowedTokens?: AllowedTokenSets;
   readonly entropy?: LmHeadAttributes["entropy"];
 }
 
 /**
- * Log-probability of each row's target, the row's largest log-probability (without a gradient), and the entropy where asked for, each
- * [rows]; nothing of size [rows, vocabulary] is kept.
+ * Returns the log-probability of each row's target and, if requested, the entropy, both [rows],
+ * without keeping anything of size [rows, vocabulary].
  */
 export function tokenLogProbs({
   hidden,
@@ -267,7 +271,7 @@ export function tokenLogProbs({
 } {
   const others = [
     ...(bias === undefined ? [] : [bias]),
-    ...(allowedTokens === undefined ? [] : [allowedTokens.sets, allowedTokens.setOf]),
+    ...(allowedTokens === undefined ? [] : [allowedTokens.sets, allowedTokens.setIndices]),
   ];
   const attributes = { softcap, hasBias: bias !== undefined, hasSets: allowedTokens !== undefined, entropy };
   const node = apply(tokenLogProbsOperation, [hidden, head, targets, inverseTemperature, ...others], attributes);

@@ -1,4 +1,4 @@
-/** One-pass updates of flat float32 vectors: cheaper than the same arithmetic as a graph, which reads memory once an operation. */
+/** One-pass updates of flat float32 vectors: cheaper than as a graph, which reads memory once per operation. */
 
 export interface AdamwStep {
   readonly learningRate: number;
@@ -6,9 +6,9 @@ export interface AdamwStep {
   readonly beta2: number;
   readonly epsilon: number;
   readonly weightDecay: number;
-  /** 1 for the first step. */
+  /** Counts from 1. */
   readonly step: number;
-  /** Factor on the gradient before anything else, for clipping and averaging. */
+  /** Factor applied to the gradient first, for clipping and averaging. */
   readonly gradientScale: number;
 }
 
@@ -19,7 +19,7 @@ export interface SgdStep {
   readonly gradientScale: number;
 }
 
-/** Decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2), in PyTorch's order of operations; in place. */
+/** AdamW (Loshchilov and Hutter 2019, algorithm 2) in PyTorch's order of operations, in place. */
 export function adamw(
   parameters: Float32Array,
   gradients: Float32Array,
@@ -40,7 +40,7 @@ export function adamw(
   }
 }
 
-/** With momentum, the velocity is a running sum of gradients, as in PyTorch (dampening 0); in place. */
+/** SGD with optional momentum as in PyTorch (dampening 0), in place. */
 export function sgd(
   parameters: Float32Array,
   gradients: Float32Array,
@@ -62,7 +62,7 @@ export function addScaled(target: Float32Array, source: Float32Array, scale: num
   for (let i = 0; i < target.length; i++) target[i] += scale * source[i];
 }
 
-/** The sum of squares; not finite when an element is not. */
+/** Returns the sum of squares; not finite when an element is not. */
 export function sumSquares(source: Float32Array): number {
   let sum = 0;
   for (let i = 0; i < source.length; i++) sum += source[i] * source[i];

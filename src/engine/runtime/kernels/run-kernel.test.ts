@@ -67,7 +67,7 @@ describe("adamw", () => {
 });
 
 describe("sgd", () => {
-  it("takes PyTorch's steps with momentum and weight decay", async () => {
+  it("matches PyTorch with momentum and weight decay", async () => {
     const [parameters, gradients, velocity] = [
       await stored(PARAMETERS),
       await stored([0, 0, 0, 0, 0]),
@@ -87,7 +87,7 @@ describe("sgd", () => {
     expect(await read(velocity)).toEqual(near([-0.015348895, -0.7503177125, -0.33401568, -0.000101, -2.8456809e-5]));
   });
 
-  it("takes plain steps without a velocity, the gradient scaled first", async () => {
+  it("applies plain SGD steps to the scaled gradient without a velocity", async () => {
     const [parameters, gradients] = [await stored(PARAMETERS), await stored([0, 0, 0, 0, 0])];
     for (const values of GRADIENTS) {
       await runtime.write(gradients, Float32Array.from(values));
@@ -99,7 +99,7 @@ describe("sgd", () => {
 });
 
 describe("vectors", () => {
-  it("are filled, added and measured, in part of a buffer too", async () => {
+  it("are filled, added and summed, also in part of a buffer", async () => {
     const [target, source] = [await stored([1, 2, 3, 4, 5]), await stored([10, -20, 30])];
     await runtime.kernel({ name: "addScaled", target: subview(target, 1, [3]), source, scale: 0.5 });
     expect(await read(target)).toEqual([1, 7, -7, 19, 5]);
@@ -109,7 +109,7 @@ describe("vectors", () => {
     expect(await runtime.kernel({ name: "sumSquares", source: subview(target, 0, [0]) })).toBe(0);
   });
 
-  it("sum squares in float64, and show what is not finite", async () => {
+  it("sum squares in float64 and propagate non-finite values", async () => {
     const many = runtime.allocate("float32", [100_000]);
     await runtime.kernel({ name: "fill", target: many, value: 0.1 });
     expect(await runtime.kernel({ name: "sumSquares", source: many })).toBeCloseTo(1e5 * Math.fround(0.1) ** 2, 8);
@@ -131,7 +131,7 @@ describe("copyBlocks", () => {
     expect(await read(target)).toEqual([2, 3, 0, 0, 4, 6, 7, 0, 0, 8]);
   });
 
-  it("copies short blocks and long ones alike", async () => {
+  it("copies short and long blocks", async () => {
     for (const length of [1, 128, 129, 1000]) {
       const source = await stored(Array.from({ length: 1001 }, (_, i) => i));
       const target = await stored(Array.from({ length: 1003 }, () => -1));
@@ -144,7 +144,7 @@ describe("copyBlocks", () => {
     }
   });
 
-  it("refuses a block that leaves its view", async () => {
+  it("rejects a block out of bounds", async () => {
     const [source, target] = [await stored([1, 2, 3]), await stored([0, 0, 0])];
     for (const plan of [
       [2, 0, 2],
@@ -154,15 +154,15 @@ describe("copyBlocks", () => {
       [0, 0, 1000],
     ]) {
       const call = { sections: 1, sourceStride: 3, targetStride: 3, plan: Int32Array.from(plan) };
-      await expect(runtime.kernel({ name: "copyBlocks", source, target, ...call })).rejects.toThrow("does not fit");
+      await expect(runtime.kernel({ name: "copyBlocks", source, target, ...call })).rejects.toThrow("out of bounds");
     }
     const twice = { sections: 2, sourceStride: 3, targetStride: 0, plan: Int32Array.of(0, 0, 1) };
-    await expect(runtime.kernel({ name: "copyBlocks", source, target, ...twice })).rejects.toThrow("does not fit");
+    await expect(runtime.kernel({ name: "copyBlocks", source, target, ...twice })).rejects.toThrow("out of bounds");
   });
 });
 
 describe("kernels", () => {
-  it("refuse vectors of different lengths and of other types", async () => {
+  it("reject vectors of different lengths or other types", async () => {
     const [long, short] = [await stored([1, 2, 3]), await stored([1, 2])];
     const settings = { learningRate: 1, momentum: 0, weightDecay: 0, gradientScale: 1 };
     const adam = { ...settings, beta1: 0.9, beta2: 0.9, epsilon: 1, step: 1 };
@@ -175,7 +175,9 @@ describe("kernels", () => {
       await expect(runtime.kernel(call)).rejects.toThrow("3 and 2 elements");
     }
     const integers = runtime.allocate("int32", [2]);
-    await expect(runtime.kernel({ name: "fill", target: integers, value: 1 })).rejects.toThrow("float32, not on int32");
+    await expect(runtime.kernel({ name: "fill", target: integers, value: 1 })).rejects.toThrow(
+      "require float32, got int32",
+    );
     expect(await read(long)).toEqual([1, 2, 3]);
   });
 });

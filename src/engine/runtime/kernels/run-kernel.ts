@@ -3,31 +3,31 @@ import { rawLogProb, sampleToken, tokenDistribution, type SamplingParams, type T
 import { countElements } from "../../../core/count-elements.js";
 import type { BufferView } from "../buffer-view.js";
 
-/** How the next token of one row is drawn. */
+/** Sampling request for one row. */
 export interface SamplingRow {
   readonly sampling: SamplingParams;
   /** In [0, 1). */
   readonly uniform: number;
-  /** Tokens that the repetition penalty counts as seen. */
+  /** Tokens subject to the repetition penalty. */
   readonly seenTokens: Int32Array;
-  /** The only tokens that may be drawn, where the reply is constrained. */
+  /** Tokens that may be drawn under a constraint; undefined for all. */
   readonly allowedTokens: Int32Array | undefined;
-  /** Gives what the token was drawn from, too. */
+  /** Whether to return the distribution as well. */
   readonly returnsDistribution: boolean;
 }
 
-/** Work on buffers that is cheaper outside a graph; each runs in the worker, next to the buffers. */
+/** Operations on buffers that are cheaper outside a graph; they run in the worker, which owns the buffers. */
 export type KernelCall =
   /**
-   * Copies blocks of elements within each of several sections that source and target are made of: plan holds source offset,
-   * target offset and length in turn, the same for every section.
+   * Copies blocks of elements within each of several sections of source and target. `plan` holds
+   * triples of source offset, target offset and length, applied to every section.
    */
   | {
       readonly name: "copyBlocks";
       readonly source: BufferView;
       readonly target: BufferView;
       readonly sections: number;
-      /** Elements from one section's start to the next's. */
+      /** Elements between the starts of consecutive sections. */
       readonly sourceStride: number;
       readonly targetStride: number;
       readonly plan: Int32Array;
@@ -35,7 +35,7 @@ export type KernelCall =
   | { readonly name: "fill"; readonly target: BufferView; readonly value: number }
   /** target += scale * source */
   | { readonly name: "addScaled"; readonly target: BufferView; readonly source: BufferView; readonly scale: number }
-  /** Gives the sum of squares; not finite when an element is not. */
+  /** Returns the sum of squares; not finite when an element is not. */
   | { readonly name: "sumSquares"; readonly source: BufferView }
   | ({
       readonly name: "adamw";
@@ -50,7 +50,10 @@ export type KernelCall =
       readonly gradients: BufferView;
       readonly velocity: BufferView | undefined;
     } & SgdStep)
-  /** Draws a token for each row of logits, plain and tempered probabilities, each [rows, vocabulary]; gives values [rows] along. */
+  /**
+   * Samples a token per row from logits, raw and tempered probabilities, each [rows, vocabulary];
+   * passes values [rows] through.
+   */
   | {
       readonly name: "sample";
       readonly logits: BufferView;
@@ -59,28 +62,34 @@ export type KernelCall =
       readonly values?: BufferView;
       readonly rows: readonly SamplingRow[];
     }
-  /** Log-probability of a token for each row of logits and plain probabilities, each [rows, vocabulary]. */
+  /**
+   * Returns the log-probability of one token per row of logits and raw probabilities, each [rows,
+   * vocabulary].
+   */
   | {
-      readonly name: "pickLogProbs";
+      readonly name: "gatherLogProbs";
       readonly logits: BufferView;
       readonly rawProbabilities: BufferView;
       readonly tokens: Int32Array;
     };
 
-/** Tokens drawn, by row; logProbs under the distribution drawn from, plainLogProbs under the model's own at temperature 1. */
+/**
+ * Sampled tokens by row. `logProbs` are under the distribution sampled from, `rawLogProbs` under
+ * the model's at temperature 1.
+ */
 export interface SampleResult {
   readonly tokens: Int32Array;
   readonly logProbs: Float64Array;
   readonly rawLogProbs: Float64Array;
-  /** Of the states before the tokens; undefined for a model without a value head. */
+  /** Values of the states before the tokens; undefined without a value head. */
   readonly values: Float32Array | undefined;
-  /** Of the rows that asked for it. */
+  /** Distributions of the rows that requested them. */
   readonly distributions: (TokenDistribution | undefined)[];
 }
 
 export type KernelResult = number | SampleResult | Float64Array | undefined;
 
-/** Throws when views have different sizes or a block lies outside of its view. */
+/** Runs a kernel. @throws Error when views differ in size or a block exceeds its view. */
 export function runKernel(call: KernelCall, floats: (view: BufferView) => Float32Array): KernelResult {
   switch (call.name) {
     case "copyBlocks":
@@ -105,7 +114,7 @@ export function runKernel(call: KernelCall, floats: (view: BufferView) => Float3
       return undefined;
     case "sample":
       return sample(call, floats);
-    case "pickLogProbs": {
+    case "gatherLogProbs": {
       const { logits, rawProbabilities, tokens } = call;
       return Float64Array.from(tokens, (token, row) =>
         rawLogProb(rowView(logits, row, floats), rowView(rawProbabilities, row, floats), token),
@@ -117,7 +126,7 @@ export function runKernel(call: KernelCall, floats: (view: BufferView) => Float3
 function checkSameSize(first: BufferView, ...others: readonly BufferView[]): void {
   const size = countElements(first.shape);
   const other = others.find(({ shape }) => countElements(shape) !== size);
-  if (other !== undefined) throw new Error(`a kernel was given ${size} and ${countElements(other.shape)} elements`);
+  if (other !== undefined) throw new Error(`kernel operands have ${size} and ${countElements(other.shape)} elements`);
 }
 
 function copyBlocks(
@@ -132,16 +141,16 @@ function copyBlocks(
       const length = plan[i + 2];
       if (Math.min(from, to, length) < 0 || from + length > source.length || to + length > target.length)
         throw new Error(
-          `a block of ${length} from ${from} of ${source.length} to ${to} of ${target.length} does not fit`,
+          `block of ${length} elements from ${from} of ${source.length} to ${to} of ${target.length} is out of bounds`,
         );
-      // A loop beats a view of a view for the short blocks of a head's vector.
+      // For the short blocks of a head's vector a loop is faster than a subarray.
       if (length <= 128) for (let j = 0; j < length; j++) target[to + j] = source[from + j];
       else target.set(source.subarray(from, from + length), to);
     }
   }
 }
 
-/** One row of a matrix [rows, columns]. */
+/** Returns one row of a matrix [rows, columns]. */
 function rowView(view: BufferView, row: number, floats: (view: BufferView) => Float32Array): Float32Array {
   const columns = view.shape[1];
   return floats({ ...view, shape: [columns], offset: view.offset + row * columns });

@@ -15,8 +15,8 @@ function softmax(logits: readonly number[]): Float32Array {
 
 const scores = (logits: readonly number[]) => ({ logits: Float32Array.from(logits), probabilities: softmax(logits) });
 
-describe("distribution", () => {
-  it("is Transformers', for every setting alone and for all together", async () => {
+describe("tokenProbabilities", () => {
+  it("match Transformers for each parameter alone and for all together", async () => {
     const lines: string[] = [];
     const report = new ParityReport((line) => lines.push(line));
     await runSamplingParity(fileURLToPath(new URL("../../../../test/fixtures/sampling", import.meta.url)), report, {});
@@ -24,7 +24,7 @@ describe("distribution", () => {
     expect(report.passed).toBe(40);
   });
 
-  it("keeps to the allowed tokens, also where their common probability has underflowed", () => {
+  it("are restricted to the allowed tokens, even where their probabilities underflow", () => {
     const logits = [300, 0, Math.log(3), 0];
     const ours = tokenProbabilities(scores(logits), PLAIN, [], Int32Array.of(1, 2));
     expect([...ours]).toEqual([0, expect.closeTo(0.25, 6), expect.closeTo(0.75, 6), 0]);
@@ -53,7 +53,7 @@ describe("sampleToken", () => {
     counts.forEach((share, token) => expect(Math.abs(share - expected[token])).toBeLessThan(1e-3));
   });
 
-  it("takes the best token at temperature 0, the first of equals, after the repetition penalty", () => {
+  it("selects the first best token after the repetition penalty at temperature 0", () => {
     const greedy = { ...PLAIN, temperature: 0 };
     expect(sampleToken(scores(logits), greedy, [], 0.99)).toEqual({ token: 1, logProb: 0 });
     expect(sampleToken(scores(logits), { ...greedy, repetitionPenalty: 2 }, [1], 0).token).toBe(2);
@@ -61,7 +61,7 @@ describe("sampleToken", () => {
     expect(argMax(Float32Array.of(2, 2))).toBe(0);
   });
 
-  it("says so when the scores are not finite", () => {
+  it("rejects logits that are not finite", () => {
     const broken = { logits: Float32Array.of(NaN, NaN), probabilities: Float32Array.of(NaN, NaN) };
     expect(() => sampleToken(broken, PLAIN, [], 0.5)).toThrowError(/not finite/);
     expect(() => sampleToken(broken, { ...PLAIN, topP: 0.5 }, [], 0.5)).toThrowError(/not finite/);
@@ -69,8 +69,8 @@ describe("sampleToken", () => {
   });
 });
 
-describe("plainLogProb", () => {
-  it("is the log-softmax, also below the smallest float32", () => {
+describe("rawLogProb", () => {
+  it("equals the log-softmax, even below the smallest float32", () => {
     const logits = [250, 249, 10, -200];
     const sum = 250 + Math.log(1 + Math.exp(-1));
     logits.forEach((logit, token) =>

@@ -1,43 +1,43 @@
 import { LlamaGymError } from "../../../core/errors.js";
 
-/** How a token is chosen from a distribution; the names and the order of effect are Transformers'. */
+/** Sampling parameters, with Transformers' names and order of application. */
 export interface SamplingParams {
-  /** 0 takes the most probable token. */
+  /** 0 selects the most probable token. */
   readonly temperature: number;
-  /** Keeps the k most probable tokens (and all that tie with the last); 0 keeps all. */
+  /** Keeps the k most probable tokens (and ties with the last); 0 keeps all. */
   readonly topK: number;
   /** Keeps the most probable tokens until their mass reaches topP; 1 keeps all. */
   readonly topP: number;
-  /** Keeps tokens at least minP times as probable as the most probable; 0 keeps all. */
+  /** Keeps tokens at least minP times as probable as the most probable one; 0 keeps all. */
   readonly minP: number;
-  /** Divides (or multiplies, where negative) the logits of tokens seen before; 1 leaves them. */
+  /** Divides (multiplies, if negative) the logits of tokens seen before; 1 disables it. */
   readonly repetitionPenalty: number;
 }
 
 export interface RowLogits {
   /** [vocabulary] */
   readonly logits: Float32Array;
-  /** softmax(logits / temperature), computed by the graph; ignored where logits must be changed first. */
+  /** softmax(logits / temperature) [vocabulary]; unused where the logits must be changed first. */
   readonly probabilities: Float32Array;
 }
 
 export interface SampledToken {
   readonly token: number;
-  /** Natural logarithm of the token's probability under the distribution that it was drawn from. */
+  /** Natural log-probability of the token under the distribution it was drawn from. */
   readonly logProb: number;
 }
 
-/** The tokens that can be drawn and their probabilities, up to a common factor. */
+/** Candidate tokens with unnormalized probabilities. */
 interface Candidates {
   ids: Int32Array;
   probabilities: Float64Array;
   count: number;
 }
 
-/** What a token is drawn from: some tokens with their probabilities up to a common factor, or the whole vocabulary in order. */
+/** A distribution to draw from: candidates, or probabilities of the whole vocabulary. */
 export type TokenDistribution = Readonly<Candidates> | Float32Array;
 
-/** The distribution [vocabulary] that `sampleToken` draws from; for tests and for reading. */
+/** Returns the distribution [vocabulary] that `sampleToken` draws from; for tests and inspection. */
 export function tokenProbabilities(
   row: RowLogits,
   params: SamplingParams,
@@ -52,8 +52,9 @@ export function tokenProbabilities(
 }
 
 /**
- * Draws a token by a uniform number in [0, 1), from the most probable tokens that the settings keep, or from `allowed` only.
- * Throws INVALID_ARGUMENT when the scores are not finite.
+ * Draws a token with a uniform number in [0, 1) from the tokens that the parameters keep, or only
+ * from `allowedTokens`.
+ * @throws RUNTIME_FAILED when the logits are not finite.
  */
 export function sampleToken(
   row: RowLogits,
@@ -67,7 +68,7 @@ export function sampleToken(
   return sampleFromDistribution(tokenDistribution(row, params, seenTokens, allowedTokens), uniform);
 }
 
-/** What `sampleToken` draws from at a temperature above 0. */
+/** Returns what `sampleToken` draws from at a temperature above 0. */
 export function tokenDistribution(
   row: RowLogits,
   params: SamplingParams,
@@ -80,7 +81,7 @@ export function tokenDistribution(
     : filterCandidates(row, params, seenTokens, allowedTokens);
 }
 
-/** Draws by a uniform number in [0, 1). Throws RUNTIME_FAILED when no token has a probability. */
+/** Draws a token with a uniform number in [0, 1). @throws RUNTIME_FAILED when no token has a probability. */
 export function sampleFromDistribution(distribution: TokenDistribution, uniform: number): SampledToken {
   if (distribution instanceof Float32Array) return sampleCumulative(distribution, uniform);
   const { ids, probabilities, count } = distribution;
@@ -97,17 +98,20 @@ export function sampleFromDistribution(distribution: TokenDistribution, uniform:
   return { token: ids[last], logProb: Math.log(probabilities[last] / mass) };
 }
 
-/** Below this a float32 probability has lost digits, or is zero. */
+/** Below this, a float32 probability has lost precision or is zero. */
 const MIN_EXACT_PROBABILITY = 1e-30;
 
-/** A token's log-probability, from the logits [vocabulary] and their softmax; also where that has underflowed. */
+/**
+ * Returns a token's log-probability from the logits [vocabulary] and their softmax, also where the
+ * latter underflowed.
+ */
 export function rawLogProb(logits: Float32Array, rawProbabilities: Float32Array, token: number): number {
   if (rawProbabilities[token] >= MIN_EXACT_PROBABILITY) return Math.log(rawProbabilities[token]);
   const best = argMax(logits);
   return logits[token] - logits[best] + Math.log(rawProbabilities[best]);
 }
 
-/** The inverse of the cumulative distribution over the whole vocabulary. */
+/** Draws from the whole vocabulary by inverse transform sampling. */
 function sampleCumulative(probabilities: Float32Array, uniform: number): SampledToken {
   let remaining = uniform;
   let last = -1;
@@ -124,11 +128,11 @@ function sampleCumulative(probabilities: Float32Array, uniform: number): Sampled
 function notFiniteError(): LlamaGymError {
   return new LlamaGymError(
     "RUNTIME_FAILED",
-    "The model's scores are not finite, so no token can be drawn; its weights are broken or training diverged.",
+    "The model's logits are not finite, so no token can be sampled. Its weights are corrupt or training diverged.",
   );
 }
 
-/** The first of the largest; among `allowed` where given. */
+/** Returns the first index of the largest logit, among `allowedTokens` if given. */
 export function argMax(logits: Float32Array, allowedTokens?: Int32Array): number {
   let best = -1;
   let value = -Infinity;
@@ -158,7 +162,7 @@ function applyRepetitionPenalty(
   return result;
 }
 
-/** exp((logit - largest) / temperature), not normalised. */
+/** Returns softmax(logits / temperature). */
 function applyTemperature(logits: Float32Array, temperature: number): Float32Array {
   let maxLogit = -Infinity;
   for (let i = 0; i < logits.length; i++) if (logits[i] > maxLogit) maxLogit = logits[i];
@@ -181,7 +185,7 @@ function filterCandidates(
     ? applyTemperature(applyRepetitionPenalty(row.logits, params, seenTokens), temperature)
     : row.probabilities;
   if (allowedTokens !== undefined) {
-    // Among few tokens the common normaliser may have swallowed them all: start again from their logits.
+    // Probabilities of the allowed tokens may have underflowed in the full softmax, so start from their logits.
     const logits = applyRepetitionPenalty(row.logits, params, seenTokens);
     weights = applyTemperature(
       Float32Array.from(allowedTokens, (id) => logits[id]),
@@ -197,7 +201,7 @@ function filterCandidates(
   return kept;
 }
 
-/** The k-th largest value, by a heap of the k largest seen so far. */
+/** Returns the k-th largest value, using a heap of the k largest so far. */
 function kthLargest(weights: Float32Array, k: number): number {
   const heap = weights.slice(0, k).sort();
   for (let i = k; i < weights.length; i++) {
@@ -217,7 +221,7 @@ function kthLargest(weights: Float32Array, k: number): number {
   return heap[0];
 }
 
-/** The tokens of positive probability that is at least the floor, in the order of their ids. */
+/** Keeps tokens of positive probability >= threshold, in order of their ids. */
 function filterThreshold(weights: Float32Array, threshold: number): Candidates {
   let count = 0;
   for (let i = 0; i < weights.length; i++) if (weights[i] >= threshold && weights[i] > 0) count++;
@@ -232,13 +236,13 @@ function filterThreshold(weights: Float32Array, threshold: number): Candidates {
   return { ids, probabilities, count };
 }
 
-/** Positive floats sort as their bits do; the exponent and four bits of the mantissa make 4,096 classes of like size. */
+/** Positive floats sort like their bits; the exponent and four bits of the mantissa form 4,096 buckets. */
 const BUCKET_SHIFT = 19;
 const BUCKETS = 2 ** (31 - BUCKET_SHIFT);
 
 /**
- * The fewest most probable tokens whose mass reaches topP. Only those of the class at the edge are sorted: sorting the
- * vocabulary costs more than all the rest of sampling.
+ * Keeps the fewest most probable tokens whose mass reaches topP. Only the bucket at the edge is
+ * sorted, as sorting the vocabulary would dominate the cost of sampling.
  */
 function filterTopP(weights: Float32Array, topP: number): Candidates {
   const bits = new Uint32Array(weights.buffer, weights.byteOffset, weights.length);
@@ -274,7 +278,7 @@ function filterTopP(weights: Float32Array, topP: number): Candidates {
   return { ids: kept.ids, probabilities: kept.probabilities, count };
 }
 
-/** The same among tokens that top-k left: their own mass counts as all. */
+/** Applies top-p among the tokens kept by top-k, relative to their mass. */
 function filterTopPAmong({ ids, probabilities, count }: Candidates, topP: number): Candidates {
   const order = Uint32Array.from({ length: count }, (_, i) => i).sort(
     (a, b) => probabilities[b] - probabilities[a] || ids[a] - ids[b],
