@@ -1,64 +1,74 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sharedPrefixLength } from "./sequence-batch.js";
-import { compareTokens, packSharedPrefixes } from "./prefix-packing.js";
+import { tokensThatFit } from "../weights/micro-batch-memory.js";
+import { estimatePaddingCost, packedSize } from "./prefix-layout.js";
+import { packSharedPrefixes, type MicroBatch } from "./prefix-packing.js";
 
-/** Few tokens, so that sequences begin alike. */
-const sequence = fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 8 });
-const sequences = fc.array(sequence, { minLength: 1, maxLength: 12 });
+const sequence = fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 10 });
+/** Items of one sequence, or of several behind the same beginning. */
+const item = fc
+  .tuple(sequence, fc.array(sequence, { minLength: 1, maxLength: 3 }))
+  .map(([beginning, ends]) => ends.map((end) => [...beginning, ...end]));
+const items = fc.array(item, { minLength: 1, maxLength: 20 });
 
-describe("layRows", () => {
-  it("finds each sequence again at the beginning of its row", () => {
+/** So wide that attention hardly costs anything. */
+const wide = { hiddenSize: 2 ** 20, heads: 1 };
+const narrow = { hiddenSize: 128, heads: 4 };
+
+/** Sequences that share nothing, one per item. */
+const rows = (lengths: readonly number[]) =>
+  lengths.map((length, i) => [Array.from({ length }, (_, position) => position + 10_000 * i)]);
+
+const sizes = (microBatches: readonly MicroBatch[]) => microBatches.map(({ indices }) => indices.length);
+
+describe("packSharedPrefixes", () => {
+  it("packs every item into one micro-batch within the token budget, unless it is alone", () => {
     fc.assert(
-      fc.property(sequences, fc.constantFrom(1, 4, 64), (given, hiddenSize) => {
-        const { groups, positions } = packSharedPrefixes(given, hiddenSize);
-        const found = positions.map(({ group, row, prefix }, i) => {
-          expect(prefix).toBe(groups[group].prefix.length);
-          return [...groups[group].prefix, ...groups[group].rows[row]].slice(0, given[i].length);
-        });
-        expect(found).toEqual(given);
-      }),
+      fc.property(
+        items,
+        fc.integer({ min: 1, max: 60 }),
+        fc.constantFrom(wide, narrow, { hiddenSize: 1, heads: 4 }),
+        fc.boolean(),
+        (given, microBatchTokens, config, sharePrefixes) => {
+          const microBatches = packSharedPrefixes(given, { microBatchTokens, config, sharePrefixes });
+          expect(microBatches.flatMap(({ indices }) => indices).sort((a, b) => a - b)).toEqual(given.map((_, i) => i));
+          for (const { indices, groups, positions } of microBatches) {
+            const found = positions.map(({ group, row }) => [...groups[group].prefix, ...groups[group].rows[row]]);
+            const expected = indices.flatMap((i) => given[i]);
+            expect(found.map((tokens, i) => tokens.slice(0, expected[i].length))).toEqual(expected);
+            const size = tokensThatFit(packedSize(groups), config);
+            expect(indices.length === 1 || size <= microBatchTokens).toBe(true);
+          }
+        },
+      ),
     );
   });
 
-  it("has no row that is another one's beginning, and none that nobody asked for", () => {
-    fc.assert(
-      fc.property(sequences, (given) => {
-        const rows = packSharedPrefixes(given, 16).groups.flatMap(({ prefix, rows }) =>
-          rows.map((row) => [...prefix, ...row]),
-        );
-        for (const row of rows) expect(given).toContainEqual(row);
-        for (const [i, row] of rows.entries())
-          for (const other of rows.slice(i + 1))
-            expect(sharedPrefixLength(row, other)).toBeLessThan(Math.min(row.length, other.length));
-      }),
-    );
+  it("counts shared tokens once", () => {
+    const prompt = Array.from({ length: 100 }, (_, i) => i);
+    const turns = [1, 2, 3, 4].map((token) => [[...prompt, token]]);
+    expect(packSharedPrefixes(turns, { microBatchTokens: 105, config: wide })).toHaveLength(1);
+    expect(packSharedPrefixes(turns, { microBatchTokens: 103, config: wide })).toHaveLength(2);
   });
 
-  it("computes a long beginning that many share once", () => {
-    const prompt = Array.from({ length: 50 }, (_, i) => i);
-    const { groups } = packSharedPrefixes(
-      [0, 1, 2, 3].map((token) => [...prompt, token]),
-      64,
-    );
-    expect(groups).toEqual([{ prefix: prompt, rows: [[3], [2], [1], [0]] }]);
+  it("packs fewer long rows than short ones, because attention pairs take memory", () => {
+    const options = { microBatchTokens: 8000, config: narrow };
+    expect(packSharedPrefixes(rows(Array(80).fill(100)), options)).toHaveLength(2);
+    expect(packSharedPrefixes(rows(Array(8).fill(1000)), options)).toHaveLength(8);
   });
 
-  it("lays the turns of one conversation out as one row", () => {
-    const whole = Array.from({ length: 20 }, (_, i) => i);
-    const { groups, positions } = packSharedPrefixes([whole.slice(0, 5), whole.slice(0, 12), whole], 64);
-    expect(groups).toEqual([{ prefix: [], rows: [whole] }]);
-    expect(new Set(positions.map(({ row }) => row))).toEqual(new Set([0]));
+  it("separates long rows from many short ones, whose attention would be padded", () => {
+    const options = { microBatchTokens: Infinity, config: narrow };
+    const lengths = [...Array<number>(25).fill(20), 1000, 900, ...Array<number>(25).fill(20)];
+    expect(sizes(packSharedPrefixes(rows(lengths), options)).sort((a, b) => a - b)).toEqual([2, 50]);
+    expect(packSharedPrefixes(rows(Array(52).fill(20)), options)).toHaveLength(1);
   });
-});
 
-describe("compare", () => {
-  it("orders as words are ordered", () => {
-    const ordered = [[], [0], [0, 5], [1], [1, 0], [1, 0, 0], [2]];
-    fc.assert(
-      fc.property(fc.shuffledSubarray(ordered, { minLength: ordered.length }), (shuffled) => {
-        expect([...shuffled].sort(compareTokens)).toEqual(ordered);
-      }),
-    );
+  it("bounds the padding of rows whose lengths differ evenly", () => {
+    const lengths = Array.from({ length: 60 }, (_, i) => 10 + 15 * ((37 * i) % 60));
+    const microBatches = packSharedPrefixes(rows(lengths), { microBatchTokens: 1e6, config: narrow });
+    const padding = microBatches.map(({ groups }) => estimatePaddingCost(groups, narrow.hiddenSize));
+    expect(microBatches.length).toBeGreaterThan(2);
+    expect(padding.reduce((sum, cost) => sum + cost, 0)).toBeLessThan(6000);
   });
 });

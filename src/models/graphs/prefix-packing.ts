@@ -1,94 +1,144 @@
-import { sharedPrefixLength, commonPrefixLength, type PrefixGroup } from "./sequence-batch.js";
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { tokensThatFit } from "../weights/micro-batch-memory.js";
+import { sharedPrefixLength } from "./sequence-batch.js";
+import {
+  compareTokens,
+  estimateCost,
+  estimatePaddingCost,
+  layOutSequences,
+  packedSize,
+  type PrefixLayout,
+  type TokenSequence,
+} from "./prefix-layout.js";
 
-/** Token sequences laid out for one forward pass: each distinct beginning is computed as few times as it pays. */
-export interface PackedSequences {
-  readonly groups: readonly PrefixGroup[];
-  /** Where each given sequence is found; it may be the beginning of a longer one. */
-  readonly positions: readonly { readonly group: number; readonly row: number; readonly prefix: number }[];
+/** Items, such as turns or examples, that go through the model in one forward and backward pass. */
+export interface MicroBatch extends PrefixLayout {
+  /** Indices of the items; `positions` are those of their sequences, in this order. */
+  readonly indices: readonly number[];
 }
 
-/** Different splits into groups that are looked at; more would only cost time. */
-const MAX_SPLITS = 16;
+export interface PackingOptions {
+  /** Memory of a micro-batch, in tokens of short rows. An item that needs more gets a micro-batch of its own. */
+  readonly microBatchTokens: number;
+  readonly config: Pick<DecoderConfig, "hiddenSize" | "heads">;
+  /** Whether tokens that sequences begin with are computed once; default true. */
+  readonly sharePrefixes?: boolean;
+}
+
+/** Fixed cost of a forward and backward pass, in tokens. */
+const MICRO_BATCH_COST = 256;
+/** Cuts of each kind (at the largest differences in length, evenly spaced) that are tried to split a micro-batch. */
+const MAX_CUTS = 4;
 
 /**
- * Lays sequences out in groups of rows behind a shared prefix. A sequence that is the beginning of another is part of that row;
- * the number of groups is what needs the least work for a model of this hidden size.
+ * Packs items, each of one sequence or of several that begin alike, into micro-batches in which shared prefixes are computed once.
+ * Attention pads rows to the longest in the micro-batch: where that costs more than further micro-batches, items are ordered by
+ * length and micro-batches are split.
  */
-export function packSharedPrefixes(sequences: readonly (readonly number[])[], hiddenSize: number): PackedSequences {
-  const order = sequences.map((_, i) => i).sort((a, b) => compareTokens(sequences[a], sequences[b]));
-  const rows: (readonly number[])[] = [];
-  const rowIndices: number[] = [];
-  // From the end of the order on, whatever begins a row stands directly behind it.
-  for (let i = order.length - 1; i >= 0; i--) {
-    const sequence = sequences[order[i]];
-    const last = rows.at(-1);
-    if (last === undefined || sharedPrefixLength(sequence, last) < sequence.length) rows.push(sequence);
-    rowIndices[order[i]] = rows.length - 1;
-  }
-  const commonLengths = rows.slice(1).map((row, i) => sharedPrefixLength(rows[i], row));
-  const splits = [...new Set(commonLengths)].sort((a, b) => a - b);
-  const step = Math.max(1, Math.ceil(splits.length / MAX_SPLITS));
-  const candidates = [0, ...splits.filter((_, i) => i % step === 0).map((length) => length + 1)];
-  const layouts = candidates.map((minShared) => splitIntoGroups(rows, commonLengths, minShared));
-  const costs = layouts.map((layout) => estimateCost(layout, hiddenSize));
-  const bestGroups = layouts[costs.indexOf(Math.min(...costs))];
-
-  const rowPositions = bestGroups.flatMap(({ prefix, rows: groupRows }, group) =>
-    groupRows.map((_, row) => ({ group, row, prefix: prefix.length })),
+export function packSharedPrefixes(
+  items: readonly (readonly TokenSequence[])[],
+  options: PackingOptions,
+): readonly MicroBatch[] {
+  const { hiddenSize } = options.config;
+  const order = items.map((_, i) => i).sort((a, b) => compareTokens(items[a][0], items[b][0]));
+  const microBatches = packInOrder(items, order, options);
+  const padding = microBatches.reduce((sum, { groups }) => sum + estimatePaddingCost(groups, hiddenSize), 0);
+  if (padding <= MICRO_BATCH_COST) return microBatches;
+  const byLength = packInOrder(items, orderByLength(items, order, options), options);
+  const [first, second] = [microBatches, byLength].map((candidate) =>
+    candidate.flatMap((microBatch) => splitPadded(items, microBatch, options)),
   );
-  return { groups: bestGroups, positions: rowIndices.map((row) => rowPositions[row]) };
+  return totalCost(second, hiddenSize) < totalCost(first, hiddenSize) ? second : first;
 }
 
-/** Rows in groups: neighbours with at least `shortest` tokens in common stay together. */
-function splitIntoGroups(
-  rows: readonly (readonly number[])[],
-  commonLengths: readonly number[],
-  minShared: number,
-): PrefixGroup[] {
-  const groups: PrefixGroup[] = [];
-  /** What all rows begin with, where there are several. */
-  const commonTokens = commonLengths.length === 0 ? 0 : Math.min(...commonLengths);
-  let start = 0;
-  let sharedLength = Infinity;
-  for (let i = 1; i <= rows.length; i++) {
-    if (i < rows.length && commonLengths[i - 1] >= minShared) {
-      sharedLength = Math.min(sharedLength, commonLengths[i - 1]);
-      continue;
+/** Packs items in an order; each micro-batch takes as many as fit. */
+function packInOrder(
+  items: readonly (readonly TokenSequence[])[],
+  order: readonly number[],
+  options: PackingOptions,
+): MicroBatch[] {
+  const { config, microBatchTokens } = options;
+  const fits = ({ groups }: MicroBatch) => tokensThatFit(packedSize(groups), config) <= microBatchTokens;
+  const pack = (start: number, count: number) => packItems(items, order.slice(start, start + count), options);
+  const microBatches: MicroBatch[] = [];
+  for (let start = 0; start < order.length; start += microBatches.at(-1)!.indices.length) {
+    // Micro-batches are of similar size, so a limit close to the last one's bounds the layouts that are discarded.
+    const maxCount = Math.min(order.length - start, 2 * (microBatches.at(-1)?.indices.length ?? Infinity));
+    let microBatch = pack(start, maxCount);
+    if (maxCount > 1 && !fits(microBatch)) {
+      microBatch = pack(start, 1);
+      // The largest number of items that fits is in [low, high).
+      for (let [low, high] = [1, maxCount]; high - low > 1;) {
+        const middle = Math.floor((low + high) / 2);
+        const candidate = pack(start, middle);
+        if (fits(candidate)) [low, microBatch] = [middle, candidate];
+        else high = middle;
+      }
     }
-    const members = rows.slice(start, i);
-    const length = members.length > 1 ? sharedLength : commonTokens;
-    groups.push({ prefix: members[0].slice(0, length), rows: members.map((row) => row.slice(length)) });
-    start = i;
-    sharedLength = Infinity;
+    microBatches.push(microBatch);
   }
-  return groups;
+  return microBatches;
 }
 
-/** Work in units of a token's matrix products (24 width^2); a pair of attention slots takes 4 width. */
-function estimateCost(groups: readonly PrefixGroup[], hiddenSize: number): number {
-  const { tokens, pairs } = packedSize(groups);
-  return tokens + pairs / (6 * hiddenSize);
+function packItems(
+  items: readonly (readonly TokenSequence[])[],
+  indices: readonly number[],
+  { config: { hiddenSize }, sharePrefixes }: PackingOptions,
+): MicroBatch {
+  const sequences = indices.flatMap((i) => items[i]);
+  return { indices, ...layOutSequences(sequences, { hiddenSize, sharePrefixes }) };
 }
 
-/** How many tokens groups hold, and how many pairs of slots each head compares, padding among them. */
-export function packedSize(groups: readonly PrefixGroup[]): { readonly tokens: number; readonly pairs: number } {
-  const commonTokens = commonPrefixLength(groups);
-  const prefix = Math.max(...groups.map((group) => group.prefix.length));
-  const rowCount = Math.max(...groups.map((group) => group.rows.length));
-  const rowLength = Math.max(...groups.flatMap((group) => group.rows.map((row) => row.length)));
-  const tokens = groups.reduce(
-    (sum, group) =>
-      sum + group.prefix.length - commonTokens + group.rows.reduce((rowTokens, row) => rowTokens + row.length, 0),
-    commonTokens,
-  );
-  const pairs =
-    commonTokens * commonTokens +
-    groups.length * ((prefix - commonTokens) * prefix + rowCount * rowLength * (prefix + rowLength));
-  return { tokens, pairs };
+/** Splits a micro-batch as long as the parts cost less than the whole. */
+function splitPadded(
+  items: readonly (readonly TokenSequence[])[],
+  microBatch: MicroBatch,
+  options: PackingOptions,
+): MicroBatch[] {
+  const { hiddenSize } = options.config;
+  if (estimatePaddingCost(microBatch.groups, hiddenSize) <= MICRO_BATCH_COST) return [microBatch];
+  let best: readonly MicroBatch[] = [microBatch];
+  for (const cut of cutsToTry(microBatch.indices.map((i) => maxLength(items[i])))) {
+    const parts = [microBatch.indices.slice(0, cut), microBatch.indices.slice(cut)];
+    const candidate = parts.map((indices) => packItems(items, indices, options));
+    if (totalCost(candidate, hiddenSize) < totalCost(best, hiddenSize)) best = candidate;
+  }
+  return best.length === 1 ? [microBatch] : best.flatMap((part) => splitPadded(items, part, options));
 }
 
-/** Lexicographic order; the beginning of a sequence comes before it. */
-export function compareTokens(a: readonly number[], b: readonly number[]): number {
-  const length = sharedPrefixLength(a, b);
-  return (a[length] ?? -1) - (b[length] ?? -1);
+function cutsToTry(lengths: readonly number[]): Set<number> {
+  const difference = (cut: number) => Math.abs(lengths[cut] - lengths[cut - 1]);
+  const cuts = lengths.slice(1).map((_, i) => i + 1);
+  const largest = [...cuts].sort((a, b) => difference(b) - difference(a)).slice(0, MAX_CUTS);
+  const step = Math.ceil(lengths.length / (MAX_CUTS + 1));
+  return new Set([...largest, ...cuts.filter((cut) => cut % step === 0)]);
+}
+
+/**
+ * Orders families of items by their number of items, then by length, because attention pads groups to the largest, too. A
+ * family's items share at least half of their tokens.
+ */
+function orderByLength(
+  items: readonly (readonly TokenSequence[])[],
+  order: readonly number[],
+  { sharePrefixes = true }: PackingOptions,
+): number[] {
+  const areRelated = ([a]: readonly TokenSequence[], [b]: readonly TokenSequence[]) =>
+    sharePrefixes && 2 * sharedPrefixLength(a, b) >= Math.max(a.length, b.length);
+  const families: number[][] = [];
+  for (const i of order) {
+    const last = families.at(-1);
+    if (last !== undefined && areRelated(items[last.at(-1)!], items[i])) last.push(i);
+    else families.push([i]);
+  }
+  const longest = (family: readonly number[]) => Math.max(...family.map((i) => maxLength(items[i])));
+  return families.sort((a, b) => a.length - b.length || longest(b) - longest(a)).flat();
+}
+
+function maxLength(sequences: readonly TokenSequence[]): number {
+  return Math.max(...sequences.map(({ length }) => length));
+}
+
+function totalCost(microBatches: readonly MicroBatch[], hiddenSize: number): number {
+  return microBatches.reduce((sum, { groups }) => sum + MICRO_BATCH_COST + estimateCost(groups, hiddenSize), 0);
 }

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { setTrainedValues, TrainableModels } from "../../../test/support/trainable.js";
 import { constrainedPolicyNodes } from "../algorithms/update/constrained-policy-nodes.js";
 import { LogProbScorer } from "../algorithms/update/log-prob-scorer.js";
-import { packSharedPrefixes } from "../../models/graphs/prefix-packing.js";
+import { layOutSequences } from "../../models/graphs/prefix-layout.js";
 import {
   constraintFeeds,
   decisionIndices,
@@ -24,7 +24,7 @@ const models = new TrainableModels();
 afterAll(() => models.close());
 
 const packTurns = (turns: readonly Turn[], { hiddenSize }: DecoderConfig) =>
-  packSharedPrefixes(turns.flatMap(decisionSequences), hiddenSize);
+  layOutSequences(turns.flatMap(decisionSequences), { hiddenSize });
 
 /** Says anything, or what it is held to. */
 class Walker extends Agent<number, string> {

@@ -70,7 +70,7 @@ describe("SftTrainer", () => {
     let count = 0;
     let correct = 0;
     const given: TokenExample[] = [];
-    for (const [i, { tokens, lossMask }] of examples(7).entries()) {
+    for (const [i, { tokens, lossMask }] of examples(4).entries()) {
       const sequence = [...tokens];
       for (let t = Array.from(lossMask).indexOf(1); t < sequence.length; t++) {
         const logProbs = await scoreAll(sequence.slice(0, t));

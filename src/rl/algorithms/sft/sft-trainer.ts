@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
-import { ScoringGraph, TrainingGraph } from "../../../models/graphs/training-graph.js";
+import { ScoringGraph, TrainingGraph, type TokenBatch } from "../../../models/graphs/training-graph.js";
 import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
@@ -10,7 +10,7 @@ import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js
 import { encodeDataset, type EncodedDataset } from "../../data/encode-dataset.js";
 import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "../../data/sft-example.js";
 import { crossEntropyLoss } from "./loss.js";
-import { packExamples, type MicroBatch } from "./pack-examples.js";
+import { packExamples } from "./micro-batches.js";
 
 /** What an update did, by names that the field knows. */
 export interface SftMetrics {
@@ -142,7 +142,7 @@ export class SftTrainer {
     let correct = 0;
     let count = 0;
     for (const microBatch of this.toMicroBatches(encoded)) {
-      const { logProbs, maxLogProbs } = await (await this.scorer(microBatch.withPrefix)).run(microBatch);
+      const { logProbs, maxLogProbs } = await (await this.scorer(hasPrefix(microBatch))).run(microBatch);
       logProbs.forEach((logProb, i) => {
         sum -= logProb;
         if (logProb >= maxLogProbs![i]) correct++;
@@ -179,7 +179,7 @@ export class SftTrainer {
     let accumulate = false;
     for (const microBatch of this.toMicroBatches(examples)) {
       const weights = float32(microBatch.selected.map(() => 1 / lossTokens));
-      const graph = await this.graph(microBatch.withPrefix);
+      const graph = await this.graph(hasPrefix(microBatch));
       const outputs = await graph.run(microBatch, { weights }, { accumulate, random });
       loss += outputs.loss.data[0];
       correct += outputs.correct.data[0];
@@ -212,9 +212,10 @@ export class SftTrainer {
     return warmupScheduleFactor({ kind, warmupSteps, totalSteps }, this.step);
   }
 
-  private toMicroBatches(examples: readonly TokenExample[]): readonly MicroBatch[] {
-    const { sharePrefixes, maxTokens = defaultMicroBatchTokens(this.model.causalLM.config) } = this.config;
-    return packExamples(examples, { sharePrefixes, maxTokens, network: this.model.causalLM.config });
+  private toMicroBatches(examples: readonly TokenExample[]): readonly TokenBatch[] {
+    const { config } = this.model.causalLM;
+    const { sharePrefixes, maxTokens = defaultMicroBatchTokens(config) } = this.config;
+    return packExamples(examples, { sharePrefixes, microBatchTokens: maxTokens, config });
   }
 
   /** Groups without prefixes have a graph of their own, which is shorter. */
@@ -240,6 +241,10 @@ export class SftTrainer {
         "Lower the learning rate.",
     );
   }
+}
+
+function hasPrefix({ groups }: TokenBatch): boolean {
+  return groups.some(({ prefix }) => prefix.length > 0);
 }
 
 async function getOrCreate<Key, Value>(

@@ -1,7 +1,14 @@
 import type { CausalLM } from "../../../models/causal-lm.js";
+import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
 import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
-import { splitIntoMicroBatches } from "./micro-batches.js";
-import { decisionsByTurn, buildTurnBatch, type Alternative, type TurnBatch, type TurnTokens } from "./turn-batch.js";
+import {
+  buildTurnBatch,
+  decisionsByTurn,
+  decisionSequences,
+  type Alternative,
+  type TurnBatch,
+  type TurnTokens,
+} from "./turn-batch.js";
 
 /** What the policy makes of turns: arrays with one entry for each decision, by turns. */
 export interface TurnScores {
@@ -41,9 +48,11 @@ export class LogProbScorer {
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
     const entropies: Float64Array[] = [];
-    for (const { turnIndices, packed } of splitIntoMicroBatches(turns, this.maxTokens, config)) {
+    const packingOptions = { microBatchTokens: this.maxTokens, config };
+    for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
+      const { indices: turnIndices } = microBatch;
       const batchTurns = turnIndices.map((i) => turns[i]);
-      const batch = buildTurnBatch(batchTurns, packed, temperature);
+      const batch = buildTurnBatch(batchTurns, microBatch, temperature);
       const graph = batch.hasAllowedTokens ? await this.maskedGraph() : this.graph;
       const scores = await graph.run(batch.tokens, { adapter });
       const chosenLogProbs = decisionLogProbs(batch, scores.logProbs);

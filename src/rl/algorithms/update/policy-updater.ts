@@ -1,13 +1,20 @@
 import type { CausalLM } from "../../../models/causal-lm.js";
 import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nodes.js";
+import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
 import { TrainingGraph, type LossResult } from "../../../models/graphs/training-graph.js";
 import { Optimizer, type OptimizerOptions, type OptimizerState } from "../../../engine/optim/index.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Tensor } from "../../../engine/tensor/tensor.js";
-import { splitIntoMicroBatches } from "./micro-batches.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
-import { constraintFeeds, decisionsByTurn, buildTurnBatch, type TurnBatch, type TurnTokens } from "./turn-batch.js";
+import {
+  buildTurnBatch,
+  constraintFeeds,
+  decisionsByTurn,
+  decisionSequences,
+  type TurnBatch,
+  type TurnTokens,
+} from "./turn-batch.js";
 
 export interface PolicyUpdaterOptions {
   /** The loss, with weights that make it a sum over decisions, so that parts of a minibatch add up. */
@@ -73,9 +80,11 @@ export class PolicyUpdater {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
     let accumulate = false;
-    for (const { turnIndices, packed } of splitIntoMicroBatches(turns, this.options.maxTokens, this.model.config)) {
+    const packingOptions = { microBatchTokens: this.options.maxTokens, config: this.model.config };
+    for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
+      const { indices: turnIndices } = microBatch;
       const batchTurns = turnIndices.map((i) => turns[i]);
-      const batch = buildTurnBatch(batchTurns, packed, temperature);
+      const batch = buildTurnBatch(batchTurns, microBatch, temperature);
       const isConstrained = batchTurns.some(
         ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
       );

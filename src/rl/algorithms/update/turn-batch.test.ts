@@ -6,9 +6,9 @@ import { commonPrefixLength } from "../../../models/graphs/sequence-batch.js";
 import { CausalLM } from "../../../models/causal-lm.js";
 import { TrainingGraph, type TokenBatch } from "../../../models/graphs/training-graph.js";
 import { tensor } from "../../../engine/tensor/tensor.js";
-import { splitIntoMicroBatches } from "./micro-batches.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
-import { packedSize, packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
+import { layOutSequences, packedSize } from "../../../models/graphs/prefix-layout.js";
+import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
 import { LogProbScorer } from "./log-prob-scorer.js";
 import { constraintFeeds, decisionsByTurn, buildTurnBatch, decisionSequences, type TurnTokens } from "./turn-batch.js";
 
@@ -111,7 +111,7 @@ async function decide(batches: readonly { tokens: TokenBatch; feeds: Record<stri
 }
 
 const rowsOf = (turns: readonly TurnTokens[], hiddenSize: number) =>
-  packSharedPrefixes(turns.flatMap(decisionSequences), hiddenSize);
+  layOutSequences(turns.flatMap(decisionSequences), { hiddenSize });
 
 const laid = (turns: readonly TurnTokens[]) => {
   const batch = buildTurnBatch(turns, rowsOf(turns, model.config.hiddenSize), temperature);
@@ -159,7 +159,8 @@ describe("layTurns", () => {
 
   it("gives the same gradient in several passes as in one", async () => {
     const turns = [...free, ...held];
-    const order = splitIntoMicroBatches(turns, 45, model.config).map(({ turnIndices }) => turnIndices);
+    const packingOptions = { microBatchTokens: 45, config: model.config };
+    const order = packSharedPrefixes(turns.map(decisionSequences), packingOptions).map(({ indices }) => indices);
     expect(order.length).toBeGreaterThan(2);
     const inOrder = order.flat().map((i) => turns[i]);
     expectSame(await decide(order.map((numbers) => laid(numbers.map((i) => turns[i])))), await decide([laid(inOrder)]));

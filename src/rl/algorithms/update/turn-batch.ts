@@ -2,7 +2,7 @@ import { MASKED_LOGIT } from "../../../engine/graph/index.js";
 import type { SelectedToken, TokenBatch } from "../../../models/graphs/training-graph.js";
 import type { Turn } from "../../rollout/trajectory.js";
 import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
-import type { PackedSequences } from "../../../models/graphs/prefix-packing.js";
+import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
 
 /** What of a turn a batch needs. A prompt without a reply asks only for the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "actionCandidates">;
@@ -64,15 +64,15 @@ export function decisionSequences(turn: TurnTokens): number[][] {
   return [[...prompt, ...tokens.slice(0, decisionIndices(turn).at(-1) ?? 0)]];
 }
 
-/** Lays turns out, their sequences as `laid` says; each token that turns have in common is computed once. */
-export function buildTurnBatch(turns: readonly TurnTokens[], packed: PackedSequences, temperature = 1): TurnBatch {
+/** Builds the batch of turns whose decision sequences have been laid out. */
+export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayout, temperature = 1): TurnBatch {
   const sequences = turns.map(decisionSequences);
   const tokens = new SelectedTokenList();
   const batch = { decisions: [] as Decision[], alternatives: [] as Alternative[][], chosen: [] as number[] };
   const isUnconstrained: boolean[] = [];
   let start = 0;
   turns.forEach((turn, turnIndex) => {
-    const positions = packed.positions.slice(start, (start += sequences[turnIndex].length));
+    const positions = layout.positions.slice(start, (start += sequences[turnIndex].length));
     const { prompt, actionCandidates } = turn;
     const locate = (sequence: number, token: number) => ({
       ...positions[sequence],
@@ -118,7 +118,7 @@ export function buildTurnBatch(turns: readonly TurnTokens[], packed: PackedSeque
     ...batch,
     isUnconstrained,
     hasAllowedTokens: tokens.list.some(({ allowedTokens }) => allowedTokens !== undefined),
-    tokens: { groups: packed.groups, selected: tokens.list, temperature: batchTemperature },
+    tokens: { groups: layout.groups, selected: tokens.list, temperature: batchTemperature },
   };
 }
 
