@@ -7,14 +7,14 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { resolveHubConfig, type HubConfig } from "../../models/files/index.js";
 import { listInstalledDevices, resolveProviders, getRuntimeVersion, type Device } from "../../engine/runtime/device.js";
-import { formatBytes } from "./display/output.js";
+import { formatBytes } from "./display/format-table.js";
 
-/** Something about this machine: good, worth knowing, missing for some uses, or broken for all. */
+/** A property of this machine: good, worth a note, missing for some uses, or broken for all. */
 export interface Diagnostic {
   readonly state: "ok" | "note" | "missing" | "broken";
   readonly name: string;
   readonly value: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly advice?: string;
 }
 
@@ -23,7 +23,7 @@ const LOW_DISK_BYTES = 2e9;
 const LOW_MEMORY_BYTES = 2e9;
 const NETWORK_TIMEOUT_MS = 4000;
 
-/** Looks at everything that the library depends on. */
+/** Checks everything that the library depends on. */
 export async function diagnostics(): Promise<readonly Diagnostic[]> {
   const settings = await resolveHubConfig();
   return [
@@ -61,14 +61,12 @@ function checkMachine(): Diagnostic[] {
       state: free < LOW_MEMORY_BYTES ? "missing" : "ok",
       name: "memory",
       value: `${formatBytes(free)} free of ${formatBytes(totalmem())}`,
-      ...(free < LOW_MEMORY_BYTES
-        ? { advice: "Close other programs, or take a smaller model (llamagym models)." }
-        : {}),
+      ...(free < LOW_MEMORY_BYTES ? { advice: "Close other programs or use a smaller model (llamagym models)." } : {}),
     },
   ];
 }
 
-/** A device is there when a small graph runs on it. */
+/** Reports a device as available if a small graph runs on it. */
 async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
   const label = `device ${name}`;
   try {
@@ -83,11 +81,11 @@ async function checkDevice(name: Exclude<Device, "auto">): Promise<Diagnostic> {
   }
   const outcome = await probeDevice(name);
   if (outcome === "ok")
-    return { state: "ok", name: label, value: name === resolveAutoDevice() ? "works, taken by auto" : "works" };
+    return { state: "ok", name: label, value: name === resolveAutoDevice() ? "works, used by auto" : "works" };
   return {
     state: name === "cpu" ? "broken" : "note",
     name: label,
-    value: "installed, but does not answer",
+    value: "installed, but not working",
     advice: `${outcome.replaceAll("\n", " ").trim()} ${DRIVER_HINTS[name] ?? ""}`.trim(),
   };
 }
@@ -105,7 +103,7 @@ function probeDevice(name: string): Promise<string> {
   const script = fileURLToPath(new URL("./probe-device.js", import.meta.url));
   return new Promise((resolve) => {
     execFile(process.execPath, [script, name], { timeout: 30_000 }, (error, stdout) => {
-      resolve(stdout === "" ? `The test ended without an answer (${error?.message ?? "no output"}).` : stdout);
+      resolve(stdout === "" ? `The test ended without output (${error?.message ?? "no error"}).` : stdout);
     });
   });
 }
@@ -113,10 +111,10 @@ function probeDevice(name: string): Promise<string> {
 async function checkCache({ cacheDir }: HubConfig): Promise<Diagnostic> {
   const name = "cache";
   let folder = cacheDir;
-  // The folder is made at the first download; until then the one above says whether that can be.
+  // The folder is created at the first download. Until then, check the closest existing parent.
   while (!(await canAccess(folder, constants.F_OK)) && dirname(folder) !== folder) folder = dirname(folder);
   if (!(await canAccess(folder, constants.W_OK))) {
-    const advice = `${folder} cannot be written: set HF_HOME or HF_HUB_CACHE to a folder that can.`;
+    const advice = `${folder} is not writable. Set HF_HOME or HF_HUB_CACHE to a writable folder.`;
     return { state: "missing", name, value: cacheDir, advice };
   }
   const { bavail, bsize } = await statfs(folder);
@@ -126,7 +124,7 @@ async function checkCache({ cacheDir }: HubConfig): Promise<Diagnostic> {
     name,
     value: `${cacheDir} (${formatBytes(free)} free)`,
     ...(free < LOW_DISK_BYTES
-      ? { advice: "There is little room for models: free some space, or set HF_HOME to another disk." }
+      ? { advice: "Disk space for models is low. Free some space, or set HF_HOME to another disk." }
       : {}),
   };
 }
@@ -150,7 +148,8 @@ function checkEnvironment({ token }: HubConfig): Diagnostic[] {
           state: "note",
           name: "hub token",
           value: "none",
-          advice: "Needed for gated models only: make one at https://huggingface.co/settings/tokens and set HF_TOKEN.",
+          advice:
+            "Needed for gated models only. Create one at https://huggingface.co/settings/tokens and set HF_TOKEN.",
         }
       : { state: "ok", name: "hub token", value: "found" },
   ];
@@ -158,14 +157,14 @@ function checkEnvironment({ token }: HubConfig): Diagnostic[] {
 
 async function checkNetwork({ endpoint, offline }: HubConfig): Promise<Diagnostic> {
   const name = "hub";
-  if (offline) return { state: "note", name, value: "not used: HF_HUB_OFFLINE is set" };
+  if (offline) return { state: "note", name, value: "not used (HF_HUB_OFFLINE is set)" };
   try {
     await fetch(endpoint, { method: "HEAD", signal: AbortSignal.timeout(NETWORK_TIMEOUT_MS) });
-    return { state: "ok", name, value: `${endpoint} answers` };
+    return { state: "ok", name, value: `${endpoint} is reachable` };
   } catch {
     const advice =
-      "Models that are not in the cache cannot be fetched. Check the network and its proxy, or set HF_ENDPOINT to a mirror; " +
-      "local folders and GGUF files work without.";
-    return { state: "missing", name, value: `${endpoint} does not answer`, advice };
+      "Models outside the cache cannot be downloaded. Check the network and its proxy, or set HF_ENDPOINT to a mirror. " +
+      "Local folders and GGUF files work offline.";
+    return { state: "missing", name, value: `${endpoint} is unreachable`, advice };
   }
 }

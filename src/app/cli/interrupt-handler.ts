@@ -1,33 +1,37 @@
-/** Calls the first Ctrl-C (or SIGTERM) a wish to end, which the signal tells, and the second one an end at once. */
+/** Exit status after Ctrl-C: 128 plus the number of SIGINT, as in shells. */
+export const SIGINT_EXIT_CODE = 130;
+
+/** Turns the first Ctrl-C or SIGTERM into an abort signal and exits immediately at the second. */
 export class InterruptHandler {
-  private readonly controller = new AbortController();
+  private readonly command = new AbortController();
+  private task: AbortController | undefined;
 
-  /** `message` is said at the first one. */
-  constructor(private readonly message: string) {
-    process.on("SIGINT", this.onSignal);
-    process.on("SIGTERM", this.onSignal);
+  /** `onInterrupt` is called when the command's signal is aborted. */
+  constructor(private readonly onInterrupt: () => void) {
+    process.on("SIGINT", this.interrupt);
+    process.on("SIGTERM", this.interrupt);
   }
 
+  /** Aborted by an interrupt outside `runTask`. */
   get signal(): AbortSignal {
-    return this.controller.signal;
+    return this.command.signal;
   }
 
-  get isInterrupted(): boolean {
-    return this.signal.aborted;
+  /** Runs a task with a signal of its own, which an interrupt aborts instead of the command's. */
+  async runTask(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    this.task = new AbortController();
+    try {
+      await run(this.task.signal);
+    } finally {
+      this.task = undefined;
+    }
   }
 
-  /** Leaves both to Node.js again. */
-  release(): void {
-    process.off("SIGINT", this.onSignal);
-    process.off("SIGTERM", this.onSignal);
-  }
-
-  private readonly onSignal = (): void => {
-    if (this.isInterrupted) process.exit(SIGINT_EXIT_CODE);
-    this.controller.abort();
-    process.stderr.write(`\n${this.message}\n`);
+  readonly interrupt = (): void => {
+    const { signal } = this.task ?? this.command;
+    if (signal.aborted) process.exit(SIGINT_EXIT_CODE);
+    if (this.task !== undefined) return this.task.abort();
+    this.onInterrupt();
+    this.command.abort();
   };
 }
-
-/** The exit status of a command that Ctrl-C ended: 128 and the signal's number, as shells count. */
-export const SIGINT_EXIT_CODE = 130;

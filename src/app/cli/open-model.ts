@@ -1,28 +1,30 @@
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { modelOptions } from "./options/generation-options.js";
-import type { OptionValues } from "./options/parse-args.js";
-import { DownloadProgressBar } from "./display/download-progress-bar.js";
+import type { OptionValues } from "./options/option-table.js";
+import { reportDownloads } from "./display/report-downloads.js";
+import type { Reporter } from "./reporter.js";
 
-/** Opens the model that a command was given, with bars for what is downloaded. */
+/** Opens a model and shows the progress of its download. */
 export async function openModel(
   model: string,
   { adapter, revision, device, threads }: OptionValues<typeof modelOptions>,
+  reporter: Reporter,
 ): Promise<LanguageModel> {
-  const progressBar = new DownloadProgressBar();
+  const downloads = reportDownloads(reporter);
   try {
     const opened = await AutoModelForCausalLM.fromPretrained(model, {
       adapter,
       revision,
       device,
       threads,
-      onProgress: progressBar.update,
+      onProgress: downloads.update,
     });
-    // The first reply then waits no longer for the session.
+    // Creates the session in the background, before the first completion needs it.
     void opened.sampler().catch(() => {});
     return opened;
   } finally {
-    progressBar.clear();
+    downloads.end();
   }
 }
 

@@ -4,8 +4,8 @@ import { Runtime } from "../../engine/runtime/runtime.js";
 import { tensor } from "../../engine/tensor/tensor.js";
 
 /**
- * Adds two numbers on the device that the first argument names and prints "ok", or what went wrong. A process of its own:
- * graphics drivers write what they like to standard error, and may take the process down.
+ * Adds two tensors on a device and returns "ok" or the failure. Runs in its own process, because graphics drivers write to
+ * standard error and may crash.
  */
 async function probeDevice(device: Device): Promise<string> {
   try {
@@ -14,7 +14,7 @@ async function probeDevice(device: Device): Promise<string> {
     const session = await runtime.createSession(compile({ sum: add(x, x) }));
     const { sum } = await session.run({ x: tensor("float32", [2], Float32Array.of(1, 2)) });
     await runtime.close();
-    return sum.data[1] === 4 ? "ok" : `1 + 1 and 2 + 2 gave ${sum.data.join(", ")}`;
+    return sum.data[1] === 4 ? "ok" : `1 + 1 and 2 + 2 gave ${sum.data.join(", ")}.`;
   } catch (error) {
     return (error as Error).message;
   }

@@ -1,15 +1,15 @@
 import { computeBlackjackReturn } from "../../envs/solvers/blackjack-solver.js";
 import { findSpec } from "../../envs/index.js";
-import { formatTable } from "./display/output.js";
+import { formatTable } from "./display/format-table.js";
 
-/** A policy whose mean return is known, or was measured with a standard error. */
+/** The mean return of a policy: known, or measured with a standard error. */
 export interface PolicyReturn {
   readonly policy: string;
   readonly meanReturn: number;
   readonly standardError?: number;
 }
 
-/** What is known of an environment as it is made with these options, from the worst to the best; nothing of most variants. */
+/** Lists the known policies of an environment with these options, worst first; empty for most variants. */
 export function listReferencePolicies(
   env: string,
   envOptions: Readonly<Record<string, unknown>> = {},
@@ -36,7 +36,7 @@ function listBlackjackPolicies({ natural = false, sab = true }: Readonly<Record<
   ];
 }
 
-/** A table of policies with their mean returns, those without one left out. */
+/** Formats policies with their mean returns as a table; those without a mean return are left out. */
 export function formatReturnsTable(policies: readonly PolicyReturn[]): string {
   const rows = policies
     .filter(({ meanReturn }) => !Number.isNaN(meanReturn))
@@ -48,7 +48,7 @@ export function formatReturnsTable(policies: readonly PolicyReturn[]): string {
   return formatTable([["POLICY", "MEAN RETURN", ""], ...rows], [1]);
 }
 
-/** Four digits after the point for returns of about one, fewer for larger ones. */
+/** Formats a return with four decimals, fewer for large ones. */
 function formatMeanReturn(value: number): string {
   const magnitude = Math.abs(value);
   return value.toFixed(magnitude < 10 ? 4 : magnitude < 1000 ? 2 : 0);

@@ -5,7 +5,7 @@ import { registeredModels } from "../../models/registry/index.js";
 
 const NOT_FOUND_CODES: readonly ErrorCode[] = ["FILE_NOT_FOUND", "HUB_NOT_FOUND", "HUB_UNREACHABLE", "HUB_OFFLINE"];
 
-/** Opens a model; where none of that name is found, the error tells the nearest name that is known. */
+/** Opens a model; the error for a name that is not found suggests the nearest known one. */
 export async function withModelAdvice<Opened>(name: string, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open();
@@ -18,7 +18,7 @@ export async function withModelAdvice<Opened>(name: string, open: () => Promise<
   }
 }
 
-/** The known model whose name is most like this one, with or without its owner. */
+/** Returns the known model with the most similar name, with or without its owner. */
 function findNearestModel(name: string): string | undefined {
   const ids = [EMBEDDED_MODEL, ...registeredModels().map(({ id }) => id)];
   const withoutOwner = (id: string) => id.slice(id.indexOf("/") + 1);

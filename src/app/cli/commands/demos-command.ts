@@ -1,116 +1,144 @@
-import {
-  agentPolicy,
-  recordDemonstrations,
-  expertPolicy,
-  randomPolicy,
-  type RecordedEpisode,
-  type PolicyFactory,
-} from "../../runs/record-demonstrations.js";
-import { asTextEnv } from "../../runs/make-text-agent.js";
-import { randomAction } from "../../../rl/agent/random-action.js";
-import { TextAgent } from "../../../rl/agent/text-agent.js";
 import { openEnv, type Env } from "../../../envs/index.js";
 import type { Info } from "../../../envs/info.js";
 import { writeFileAtomic } from "../../../models/files/index.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import { findModel } from "../../../models/registry/index.js";
-import { resolveEnvId, envOptions, toFileName, parseEnvOptions } from "../options/env-options.js";
-import { modelOptions } from "../options/generation-options.js";
-import { openModel } from "../open-model.js";
-import { print, formatTable } from "../display/output.js";
-import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
-import { buildPositionalCommand } from "../options/build-positional-command.js";
+import {
+  agentPolicy,
+  expertPolicy,
+  randomPolicy,
+  recordDemonstrations,
+  type PolicyFactory,
+  type RecordedEpisode,
+} from "../../runs/record-demonstrations.js";
+import { asTextEnv } from "../../runs/make-text-agent.js";
+import { formatTable } from "../display/format-table.js";
+import {
+  agentOptionGroups,
+  agentOptions,
+  describeAgentDefaults,
+  openAgent,
+  type AgentArgs,
+} from "../options/agent-options.js";
+import { toFileName } from "../options/default-output.js";
+import { defineCommand } from "../options/define-command.js";
+import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { samplingOptions } from "../options/generation-options.js";
+import type { OptionTable, OptionValues } from "../options/option-table.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 
-const options = {
+/** Episodes that an agent plays in parallel. */
+const AGENT_NUM_ENVS = 16;
+/** Rows of the table of completions. */
+const MAX_TABLE_ROWS = 12;
+
+const commandOptions = {
   policy: {
     type: "choice",
     choices: ["expert", "random", "agent"],
-    description: "who plays: the environment's scripted expert (the default), random actions, or a language model",
+    default: "expert",
+    description: "What acts: the environment's scripted expert, random actions, or a language model.",
   },
-  episodes: { type: "number", integer: true, min: 1, description: "episodes; 100 by default" },
-  output: { type: "text", hint: "file", description: "the JSONL file that is written; demos-ENV.jsonl by default" },
-  "min-return": { type: "number", description: "leave out episodes that brought less" },
-  seed: { type: "number", integer: true, min: 0, description: "the same seed gives the same file; 0 by default" },
-  ...envOptions,
-  model: { type: "text", hint: "path or id", description: "the model of the policy agent; embedded by default" },
-  ...modelOptions,
-  replies: { type: "choice", choices: ["free", "choices"], description: "hold the agent's replies to the listed ones" },
-  temperature: { type: "number", min: 0, description: "of the agent's replies; 1 by default, 0 is greedy" },
-  "max-new-tokens": { type: "number", integer: true, min: 1, description: "tokens of a reply; 32 by default" },
+  episodes: { type: "number", integer: true, min: 1, default: 100, description: "Number of episodes to record." },
+  output: {
+    type: "text",
+    valueName: "file",
+    default: "demos-ENV.jsonl",
+    description: "JSONL file to write.",
+  },
+  "min-return": { type: "number", description: "Leave out episodes with a lower return." },
+  seed: { type: "number", integer: true, min: 0, default: 0, description: "Seed; the same seed gives the same file." },
 } as const satisfies OptionTable;
 
-type Args = OptionValues<typeof options>;
-
-export const demosCommand = buildPositionalCommand(
-  "demos",
-  "Play episodes and keep them as demonstrations, for llamagym train --sft-warm-start and llamagym sft",
-  [{ name: "ENV", description: "an environment, such as blackjack or FrozenLake-v1", required: true }],
-  options,
-  async (args, [name]) => {
-    const { policy = "expert", episodes = 100, seed = 0, output = `demos-${toFileName(name)}.jsonl` } = args;
-    checkPolicyOptions(args);
-    const id = await resolveEnvId(name, args);
-    const envOptionValues = parseEnvOptions(args.option);
-    const stepLimit = args["max-steps"] === undefined ? {} : { maxEpisodeSteps: args["max-steps"] };
-    const makeOptions = { ...envOptionValues, ...stepLimit };
-    const makeEnv = async () => openEnv(id, makeOptions);
-    const env = await makeEnv();
-    await env.close();
-    asTextEnv(env, name);
-    const record = async (policyFactory: PolicyFactory, numEnvs: number) =>
-      recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs });
-    const recorded =
-      policy === "agent"
-        ? await withAgent(env, args, async (agent) => record(agentPolicy(agent, samplingMode(args)), 16))
-        : await record(policy === "expert" ? expertPolicy : randomPolicy, 1);
-    const { "min-return": minReturn = -Infinity } = args;
-    const kept = recorded.filter((episode) => episode.return >= minReturn);
-    if (kept.length === 0) {
-      process.stderr.write(`None of the ${recorded.length} episodes brought ${minReturn}; nothing was written.\n`);
-      return 1;
-    }
-    await writeFileAtomic(
-      output,
-      kept.map((episode) => `${JSON.stringify(toDemonstrationLine(env, episode))}\n`).join(""),
-    );
-    printReport(recorded, kept, output);
-    return 0;
+/** Options of --policy agent. */
+const agentOnlyOptions = {
+  temperature: {
+    ...samplingOptions.temperature,
+    default: 1,
+    description: "Sampling temperature of the agent's completions; 0 is greedy.",
   },
-);
+  ...agentOptions,
+} as const satisfies OptionTable;
 
-function checkPolicyOptions(args: Args): void {
-  if (args.policy === "agent") return;
-  const misplaced = (["model", "adapter", "replies", "temperature", "max-new-tokens"] as const).find(
-    (name) => args[name] !== undefined,
+const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
+
+type Args = AgentArgs &
+  OptionValues<typeof commandOptions> &
+  OptionValues<typeof envOptions> & { readonly temperature?: number };
+
+export const demosCommand = defineCommand({
+  name: "demos",
+  description: "Records episodes as demonstrations, for llamagym train --sft-warm-start and llamagym sft --data.",
+  examples: [
+    { description: "Record the environment's expert", args: "demos blackjack --episodes 500" },
+    {
+      description: "Record the best episodes of a trained agent",
+      args: "demos blackjack --policy agent --adapter runs/blackjack/adapter --min-return 1",
+    },
+  ],
+  positionals: [{ name: "ENV", description: "Environment, such as blackjack or FrozenLake-v1.", required: true }],
+  options,
+  groups: {
+    Demonstrations: Object.keys(commandOptions),
+    Environment: Object.keys(envOptions),
+    "With --policy agent": ["temperature"],
+    ...agentOptionGroups,
+  },
+  commonOptions: [...Object.keys(commandOptions), ...Object.keys(envOptions), "model", "adapter", "temperature"],
+  describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
+  run: async (args, reporter, [name]) => recordToFile(args as unknown as Args, name, reporter),
+});
+
+async function recordToFile(args: Args, name: string, reporter: Reporter): Promise<number> {
+  checkPolicyOptions(args);
+  const { output = `demos-${toFileName(name)}.jsonl`, "min-return": minReturn = -Infinity } = args;
+  const { env, recorded } = await record(args, await resolveEnvId(name, args), reporter);
+  const kept = recorded.filter((episode) => episode.return >= minReturn);
+  if (kept.length === 0) {
+    reporter.warn(`No file written: none of the ${recorded.length} episodes has a return >= ${minReturn}.`);
+    return 1;
+  }
+  await writeFileAtomic(
+    output,
+    kept.map((episode) => `${JSON.stringify(toDemonstrationLine(env, episode))}\n`).join(""),
   );
-  if (misplaced !== undefined) throw new UsageError(`--${misplaced} belongs to --policy agent.`);
+  reporter.print(formatReport(recorded, kept, output));
+  return 0;
 }
 
-const samplingMode = ({ temperature }: Args) => (temperature === 0 ? "eval" : "train");
-
-async function withAgent(
-  { text, actionSpace }: Env,
+async function record(
   args: Args,
-  record: (agent: TextAgent) => Promise<RecordedEpisode[]>,
-): Promise<RecordedEpisode[]> {
-  const { model: name = "embedded", replies, temperature = 1, "max-new-tokens": maxNewTokens, seed } = args;
-  const model: LanguageModel = await openModel(name, args);
+  id: string,
+  reporter: Reporter,
+): Promise<{ readonly env: Env; readonly recorded: readonly RecordedEpisode[] }> {
+  const { policy = "expert", episodes = 100, seed = 0, "max-steps": maxEpisodeSteps } = args;
+  const makeOptions = {
+    ...parseEnvOptions(args.option),
+    ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
+  };
+  const makeEnv = async () => openEnv(id, makeOptions);
+  const env = await makeEnv();
+  await env.close();
+  const textEnv = asTextEnv(env, id);
+  const run = async (policyFactory: PolicyFactory, numEnvs: number) =>
+    recordDemonstrations(makeEnv, policyFactory, { episodes, seed, numEnvs });
+  if (policy !== "agent") return { env, recorded: await run(policy === "expert" ? expertPolicy : randomPolicy, 1) };
+  const { temperature = 1 } = args;
+  const isGreedy = temperature === 0;
+  const { agent } = await openAgent(args, id, textEnv, reporter, { seed, temperature: isGreedy ? 1 : temperature });
   try {
-    const agent = new TextAgent(model, text!, {
-      generation: { maxNewTokens, temperature: temperature === 0 ? 1 : temperature },
-      replies,
-      historyTurns: 0,
-      replyPrefix: findModel(name)?.model.defaults.replyPrefix,
-      seed,
-      invalidReply: { fallback: randomAction({ text, actionSpace }) },
-    });
-    return await record(agent);
+    return { env, recorded: await run(agentPolicy(agent, isGreedy ? "eval" : "train"), AGENT_NUM_ENVS) };
   } finally {
-    await model.close();
+    await agent.model.close();
   }
 }
 
-/** An episode as a conversation; the environment's info is kept where a reply's meaning may depend on it. */
+function checkPolicyOptions(args: Args): void {
+  if (args.policy === "agent") return;
+  const misplaced = Object.keys(agentOnlyOptions).find((name) => args[name] !== undefined);
+  if (misplaced !== undefined) throw new UsageError(`--${misplaced} requires --policy agent.`);
+}
+
+/** Converts an episode to a conversation, with the environment's info where its action choices may depend on it. */
 function toDemonstrationLine(
   env: Env,
   { systemPrompt, turns, return: value }: RecordedEpisode,
@@ -127,25 +155,26 @@ function toDemonstrationLine(
   return { env: env.spec?.id, return: value, messages, ...(hasInfo ? { infos } : {}) };
 }
 
-/** What only the expert sees is no part of a demonstration. */
+/** Removes the info that only the expert may read. */
 function withoutSolution(info: Info): Info {
   return Object.fromEntries(Object.entries(info).filter(([name]) => name !== "policyCommands"));
 }
 
-function printReport(recorded: readonly RecordedEpisode[], kept: readonly RecordedEpisode[], output: string): void {
+function formatReport(recorded: readonly RecordedEpisode[], kept: readonly RecordedEpisode[], output: string): string {
   const turns = kept.flatMap((episode) => episode.turns);
-  const meanReturn = (episodes: readonly RecordedEpisode[]) =>
-    (episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length).toFixed(3);
-  const outOf = recorded.length === kept.length ? "" : ` of ${recorded.length} (mean return ${meanReturn(recorded)})`;
-  print(`${output}: ${kept.length} episodes${outOf}, ${turns.length} turns, mean return ${meanReturn(kept)}.`);
+  const total = recorded.length === kept.length ? "" : ` of ${recorded.length} (mean return ${meanReturn(recorded)})`;
   const counts = new Map<string, number>();
   for (const { completion } of turns) counts.set(completion, (counts.get(completion) ?? 0) + 1);
-  const rows = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 12);
-  const percent = (count: number) => `${((100 * count) / turns.length).toFixed(1)}%`;
-  print(
-    formatTable(
-      [["REPLY", "TURNS", ""], ...rows.map(([reply, count]) => [reply, String(count), percent(count)])],
-      [1, 2],
-    ),
-  );
+  const rows = [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, MAX_TABLE_ROWS)
+    .map(([completion, count]) => [completion, String(count), `${((100 * count) / turns.length).toFixed(1)}%`]);
+  return [
+    `Saved ${output}: ${kept.length} episodes${total}, ${turns.length} turns, mean return ${meanReturn(kept)}.`,
+    formatTable([["COMPLETION", "TURNS", ""], ...rows], [1, 2]),
+  ].join("\n");
+}
+
+function meanReturn(episodes: readonly RecordedEpisode[]): string {
+  return (episodes.reduce((sum, episode) => sum + episode.return, 0) / episodes.length).toFixed(3);
 }

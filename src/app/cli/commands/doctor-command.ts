@@ -1,30 +1,25 @@
-import { buildCommand } from "../options/build-command.js";
 import { diagnostics, type Diagnostic } from "../diagnostics.js";
-import { print, formatTable } from "../display/output.js";
-import type { OptionTable } from "../options/parse-args.js";
+import { formatTable } from "../display/format-table.js";
+import { defineCommand } from "../options/define-command.js";
 
-const options = {
-  json: { type: "flag", description: "print one JSON object" },
-} as const satisfies OptionTable;
-
-export const doctorCommand = buildCommand(
-  "doctor",
-  "Check this machine: devices, memory, cache, network, versions",
-  options,
-  async ({ json }) => {
+export const doctorCommand = defineCommand({
+  name: "doctor",
+  description:
+    "Checks devices, memory, cache, network and versions of this machine. Fails if llamagym cannot run on it.",
+  options: { json: { type: "boolean", description: "Print one JSON object." } },
+  run: async ({ json }, reporter) => {
     const results = await diagnostics();
-    if (json) print(JSON.stringify({ findings: results }));
-    else printDiagnostics(results);
-    // What is missing is told; only what makes the library useless is a failure.
+    reporter.print(json === true ? JSON.stringify({ findings: results }) : formatDiagnostics(results));
     return results.some(({ state }) => state === "broken") ? 1 : 0;
   },
-);
+});
 
 const STATE_LABELS = { ok: "ok", note: "-", missing: "missing", broken: "BROKEN" } as const;
 
-function printDiagnostics(results: readonly Diagnostic[]): void {
-  print(formatTable(results.map(({ state, name, value }) => [STATE_LABELS[state], name, value])));
-  const advice = results.filter(({ advice }) => advice !== undefined);
-  if (advice.length > 0) print("");
-  for (const { name, advice: text } of advice) print(`${name}: ${text}`);
+function formatDiagnostics(results: readonly Diagnostic[]): string {
+  const advice = results.flatMap(({ name, advice }) => (advice === undefined ? [] : [`${name}: ${advice}`]));
+  return [
+    formatTable(results.map(({ state, name, value }) => [STATE_LABELS[state], name, value])),
+    ...(advice.length > 0 ? ["", ...advice] : []),
+  ].join("\n");
 }

@@ -1,10 +1,14 @@
+import { once } from "node:events";
 import { getChoices, make, registry, serveEnv, spaceToJson, type Env } from "../../../envs/index.js";
-import { resolveEnvId, envOptions, openNamedEnv } from "../options/env-options.js";
-import { print, formatTable } from "../display/output.js";
-import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
-import { buildPositionalCommand } from "../options/build-positional-command.js";
+import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
+import { formatCommandLine } from "../command-line.js";
+import { formatTable } from "../display/format-table.js";
+import { defineCommand } from "../options/define-command.js";
+import type { OptionTable, OptionValues } from "../options/option-table.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 
-/** More choices than this are told by their number. */
+/** Longer lists of choices are only counted. */
 const MAX_LISTED_CHOICES = 20;
 
 const options = {
@@ -14,40 +18,44 @@ const options = {
     integer: true,
     min: 0,
     max: 65535,
-    description: "with serve: where to listen; 8000 by default",
+    default: 8000,
+    description: "With serve: port to listen on.",
   },
   host: {
     type: "text",
-    hint: "address",
-    description: "with serve: the address to listen at; this machine only by default",
+    valueName: "address",
+    default: "this machine only",
+    description: "With serve: address to listen on.",
   },
-  json: { type: "flag", description: "print one JSON object" },
+  json: { type: "boolean", description: "Print one JSON object." },
 } as const satisfies OptionTable;
 
 type Args = OptionValues<typeof options>;
 
-export const envsCommand = buildPositionalCommand(
-  "envs",
-  "List the environments, describe one (envs ID), or serve one to OpenEnv clients (envs serve ID)",
-  [
-    { name: "ID", description: "an environment, or the word serve before one", required: false },
-    { name: "SERVED", description: "the environment to serve", required: false },
+export const envsCommand = defineCommand({
+  name: "envs",
+  description: "Lists the environments, describes one (envs ID), or serves one to OpenEnv clients (envs serve ID).",
+  examples: [
+    { description: "Show the prompt, actions and returns of an environment", args: "envs frozen-lake" },
+    { description: "Serve an environment over HTTP and WebSocket", args: "envs serve blackjack --port 8000" },
+  ],
+  positionals: [
+    { name: "ID", description: "Environment, or the word serve.", required: false },
+    { name: "SERVED", description: "Environment to serve.", required: false },
   ],
   options,
-  async (args, [first, second]) => {
-    if (first === "serve") return runEnvServer(second, args);
-    if (second !== undefined)
-      throw new UsageError(`"${second}" is not expected here; two words are for: envs serve ID.`);
-    if (args.port !== undefined || args.host !== undefined) {
-      throw new UsageError("--port and --host are for serving: llamagym envs serve ID.");
-    }
-    if (first === undefined) listEnvs(args.json);
-    else await describeEnv(first, args);
+  run: async (args, reporter, [first, second]) => {
+    if (first === "serve") return runEnvServer(second, args, reporter);
+    if (second !== undefined) throw new UsageError(`Unexpected argument "${second}". Serve with: envs serve ID.`);
+    if (args.port !== undefined || args.host !== undefined)
+      throw new UsageError("--port and --host require serve: envs serve ID.");
+    if (first === undefined) reporter.print(listEnvs(args.json === true));
+    else reporter.print(await describeEnv(first, args));
     return 0;
   },
-);
+});
 
-function listEnvs(json: boolean): void {
+function listEnvs(json: boolean): string {
   const envs = registry.all().map((spec) => {
     const env = make(spec);
     return {
@@ -59,7 +67,7 @@ function listEnvs(json: boolean): void {
       best: spec.knownReturns?.best,
     };
   });
-  if (json) return print(JSON.stringify({ environments: envs }));
+  if (json) return JSON.stringify({ environments: envs });
   const rows = envs.map(({ id, summary, actionSpace, random, best }) => [
     id,
     summary,
@@ -67,12 +75,16 @@ function listEnvs(json: boolean): void {
     formatNumber(random),
     formatNumber(best),
   ]);
-  print(formatTable([["ID", "TASK", "ACTIONS", "RANDOM", "BEST"], ...rows], [3, 4]));
-  print("\nRANDOM and BEST are mean returns of random actions and the best known ones. llamagym envs ID tells more,");
-  print("llamagym play ID plays one. python:ID, openenv:URL and http://HOST:PORT are environments elsewhere.");
+  return [
+    formatTable([["ID", "TASK", "ACTIONS", "RANDOM", "BEST"], ...rows], [3, 4]),
+    "",
+    "RANDOM, BEST: mean returns of random actions and of the best known policy.",
+    `Describe one: ${formatCommandLine("envs ID")}. Play one: ${formatCommandLine("play ID")}.`,
+    "Environments outside this package: python:ID, openenv:URL and http://HOST:PORT.",
+  ].join("\n");
 }
 
-async function describeEnv(name: string, args: Args): Promise<void> {
+async function describeEnv(name: string, args: Args): Promise<string> {
   const env = await openNamedEnv(name, args);
   try {
     const { observation, info } = await env.reset({ seed: 1 });
@@ -81,13 +93,13 @@ async function describeEnv(name: string, args: Args): Promise<void> {
     const { summary = "", knownReturns: { random, best } = {} } = spec ?? {};
     const choices = text === undefined ? undefined : getChoices(text, observation, info);
     const example = text?.formatObservation(observation, info);
-    if (args.json) {
+    if (args.json === true) {
       const spaces = {
         observationSpace: spaceToJsonOrText(env.observationSpace),
         actionSpace: spaceToJsonOrText(env.actionSpace),
       };
       const facts = { id, summary, random, best, ...spaces, maxEpisodeSteps: spec?.maxEpisodeSteps ?? null };
-      return print(JSON.stringify({ ...facts, systemPrompt: text?.systemPrompt, example, choices }));
+      return JSON.stringify({ ...facts, systemPrompt: text?.systemPrompt, example, choices });
     }
     const rows = [
       ["id", id],
@@ -100,26 +112,29 @@ async function describeEnv(name: string, args: Args): Promise<void> {
       ["best return", formatNumber(best)],
       ["renders", env.metadata.renderModes.join(", ") || "-"],
     ];
-    print(formatTable(rows.filter(([, value]) => value !== "" && value !== "-")));
-    if (text === undefined) return print("\nIt has no text form.");
-    print(`\nPrompt:\n${text.systemPrompt}\n\nObservation (seed 1):\n${example}`);
-    if (choices === undefined || choices.length === 0) return;
-    print(`\nReplies: ${choices.length > MAX_LISTED_CHOICES ? `${choices.length} choices` : choices.join(", ")}`);
+    const table = formatTable(rows.filter(([, value]) => value !== "" && value !== "-"));
+    if (text === undefined) return `${table}\n\nIt has no text interface.`;
+    const description = `${table}\n\nPrompt:\n${text.systemPrompt}\n\nObservation (seed 1):\n${example}`;
+    if (choices === undefined || choices.length === 0) return description;
+    const list = choices.length > MAX_LISTED_CHOICES ? `${choices.length} choices` : choices.join(", ");
+    return `${description}\n\nActions: ${list}`;
   } finally {
     await env.close();
   }
 }
 
-async function runEnvServer(name: string | undefined, args: Args): Promise<number> {
-  if (name === undefined) throw new UsageError("ID is missing: llamagym envs serve ID says which environment.");
+async function runEnvServer(name: string | undefined, args: Args, reporter: Reporter): Promise<number> {
+  if (name === undefined) throw new UsageError("ID is missing: envs serve ID.");
   const server = await serveEnv(() => openNamedEnv(name, args), { port: args.port, host: args.host });
-  const { url } = server;
+  const { url, port } = server;
   const id = await resolveEnvId(name, args);
-  if (args.json) print(JSON.stringify({ id, url, port: server.port }));
-  else print(`${id} is served at ${url} (OpenEnv: WebSocket /ws, HTTP /reset, /step). Ctrl-C ends.`);
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
-  });
+  const { signal } = reporter.handleInterrupts();
+  reporter.print(
+    args.json === true
+      ? JSON.stringify({ id, url, port })
+      : `Serving ${id} at ${url} (OpenEnv: WebSocket /ws, HTTP /reset and /step). Press Ctrl-C to stop.`,
+  );
+  await once(signal, "abort");
   await server.close();
   return 0;
 }

@@ -2,14 +2,20 @@ import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
 import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
 import { requireTextEnv } from "../../runs/make-text-agent.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
-import { agentOptionGroups, agentOptions, openAgent, type AgentArgs } from "../options/agent-options.js";
-import { resolveEnvId, envOptions, openNamedEnv, parseEnvOptions } from "../options/env-options.js";
-import { EpisodeCounter } from "../display/episode-counter.js";
-import { InterruptHandler, SIGINT_EXIT_CODE } from "../interrupt-handler.js";
-import { print } from "../display/output.js";
-import type { OptionTable, OptionValues } from "../options/parse-args.js";
-import { buildPositionalCommand } from "../options/build-positional-command.js";
-import { listReferencePolicies, formatReturnsTable, type PolicyReturn } from "../reference-policies.js";
+import { reportEpisodes } from "../display/report-episodes.js";
+import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import {
+  agentOptionGroups,
+  agentOptions,
+  describeAgentDefaults,
+  openAgent,
+  type AgentArgs,
+} from "../options/agent-options.js";
+import { defineCommand } from "../options/define-command.js";
+import { envOptions, openNamedEnv, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import type { OptionTable, OptionValues } from "../options/option-table.js";
+import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
+import type { Reporter } from "../reporter.js";
 
 const DEFAULT_EPISODES = 1000;
 
@@ -18,57 +24,81 @@ const commandOptions = {
     type: "number",
     integer: true,
     min: 1,
-    alias: "n",
-    description: `episodes to play; ${DEFAULT_EPISODES} by default`,
+    short: "n",
+    default: DEFAULT_EPISODES,
+    description: "Number of episodes.",
   },
-  "num-envs": { type: "number", integer: true, min: 1, description: "games played at once; 64 by default" },
-  seed: { type: "number", integer: true, min: 0, description: "the same seed gives the same episodes; 0 by default" },
-  sample: { type: "flag", description: "draw replies as in training, rather than the most probable ones" },
-  json: { type: "flag", description: "print one JSON object" },
+  "num-envs": {
+    type: "number",
+    integer: true,
+    min: 1,
+    default: 64,
+    description: "Number of environments stepped in parallel.",
+  },
+  seed: {
+    type: "number",
+    integer: true,
+    min: 0,
+    default: 0,
+    description: "Seed; the same seed gives the same episodes.",
+  },
+  sample: { type: "boolean", description: "Sample completions as in training instead of decoding greedily." },
+  json: { type: "boolean", description: "Print one JSON object." },
 } as const satisfies OptionTable;
 
 const options = { ...commandOptions, ...envOptions, ...agentOptions };
 
 type Args = AgentArgs & OptionValues<typeof commandOptions> & OptionValues<typeof envOptions>;
 
-export const evalCommand = buildPositionalCommand(
-  "eval",
-  "Play many episodes with a model and tell its mean return, beside those that are known",
-  [{ name: "ENV", description: "an environment, such as blackjack", required: true }],
+export const evalCommand = defineCommand({
+  name: "eval",
+  description: "Measures the mean return of a model in an environment and compares it with known policies.",
+  examples: [
+    { description: "Evaluate the adapter of a run", args: "eval blackjack --adapter runs/blackjack/adapter" },
+    { description: "Evaluate a model before training", args: "eval blackjack --model embedded --replies choices" },
+  ],
+  positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
   options,
-  async (args, [name]) => evaluateModel(args as unknown as Args, await resolveEnvId(name, args)),
-  { Evaluation: Object.keys(commandOptions), Environment: Object.keys(envOptions), ...agentOptionGroups },
-);
+  groups: { Evaluation: Object.keys(commandOptions), Environment: Object.keys(envOptions), ...agentOptionGroups },
+  commonOptions: [...Object.keys(commandOptions), ...Object.keys(envOptions), "model", "adapter", "device", "replies"],
+  describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
+  run: async (args, reporter, [name]) =>
+    evaluateModel(args as unknown as Args, await resolveEnvId(name, args), reporter),
+});
 
-async function evaluateModel(args: Args, env: string): Promise<number> {
+async function evaluateModel(args: Args, env: string, reporter: Reporter): Promise<number> {
   const makeEnv = () => openNamedEnv(env, args);
-  const { agent, config } = await openAgent(args, env, await requireTextEnv(makeEnv, env));
-  const interrupt = new InterruptHandler("Ending with what has been played. Once more quits at once.");
-  const { episodes = DEFAULT_EPISODES, "num-envs": numEnvs, seed, sample } = args;
-  const counter = new EpisodeCounter(episodes);
+  const { agent, config } = await openAgent(args, env, await requireTextEnv(makeEnv, env), reporter);
+  reporter.handleInterrupts("Stopping; the finished episodes are evaluated. Press Ctrl-C again to quit now.");
+  const { signal } = reporter;
+  const { episodes = DEFAULT_EPISODES, "num-envs": numEnvs, seed, sample = false } = args;
+  const progress = reportEpisodes(reporter, episodes);
   try {
     const result = await evaluate(agent, makeEnv, {
       episodes,
       numEnvs,
       seed,
       mode: sample ? "train" : "eval",
-      signal: interrupt.signal,
-      onProgress: (_turns, ended) => counter.add(ended.length),
+      signal,
+      onProgress: (_turns, ended) => progress.add(ended.length),
     });
-    counter.clear();
+    progress.end();
     const references = listReferencePolicies(env, parseEnvOptions(args.option), args["max-steps"]);
-    if (args.json) print(JSON.stringify({ env, ...describePolicy(args, config), ...result, references }));
-    else print(formatReport(result, `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`, references));
+    const policy = `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`;
+    reporter.print(
+      args.json === true
+        ? JSON.stringify({ env, ...describePolicy(args, config), ...result, references })
+        : formatReport(result, policy, references),
+    );
   } finally {
-    counter.clear();
-    interrupt.release();
+    progress.end();
     await agent.model.close();
   }
-  return interrupt.isInterrupted ? SIGINT_EXIT_CODE : 0;
+  return signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
 function describePolicy({ adapter, sample }: Args, { model, replies, temperature }: TrainConfig) {
-  return { model, adapter: adapter ?? null, replies, temperature: sample ? temperature : 0 };
+  return { model, adapter: adapter ?? null, replies, temperature: sample === true ? temperature : 0 };
 }
 
 function formatReport(
@@ -76,18 +106,19 @@ function formatReport(
   policy: string,
   references: readonly PolicyReturn[],
 ): string {
-  const invalidNote = invalidRatio === 0 ? "" : `; ${(100 * invalidRatio).toFixed(1)} % of the replies meant no action`;
+  const invalidNote =
+    invalidRatio === 0 ? "" : `; ${(100 * invalidRatio).toFixed(1)}% of the completions had no valid action`;
   return [
     formatReturnsTable([...references, { policy, meanReturn, standardError }]),
     "",
-    `${episodes} episodes of ${meanLength.toFixed(1)} turns on average${invalidNote}.${describeExtraction(extraction)}`,
+    `${episodes} episodes, ${meanLength.toFixed(1)} turns on average${invalidNote}.${describeExtraction(extraction)}`,
   ].join("\n");
 }
 
-/** How actions were found; "" where the environment's own parser found them all. */
+/** Describes how actions were extracted; "" if the environment parsed them all. */
 function describeExtraction(ratios: EvalResult["extraction"]): string {
   const kinds = EXTRACTION_KINDS.filter((kind) => (ratios[`extraction/${kind}`] ?? 0) > 0);
   if (kinds.every((kind) => kind === "parser")) return "";
-  const percentages = kinds.map((kind) => `${kind} ${(100 * ratios[`extraction/${kind}`]).toFixed(1)} %`);
-  return `\nHow actions were found: ${percentages.join(", ")}.`;
+  const percentages = kinds.map((kind) => `${kind} ${(100 * ratios[`extraction/${kind}`]).toFixed(1)}%`);
+  return `\nAction extraction: ${percentages.join(", ")}.`;
 }

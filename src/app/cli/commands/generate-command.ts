@@ -1,40 +1,54 @@
 import { text } from "node:stream/consumers";
 import { compileToByteAutomaton, readPattern } from "../../../generation/constraints/text-pattern.js";
+import { resolveOptions, type GenerationOptions } from "../../../generation/generation-options.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { PromptInput } from "../../../generation/prompt/encode-prompt.js";
-import { resolveOptions, type GenerationOptions } from "../../../generation/generation-options.js";
-import { chat } from "../interactive/chat.js";
-import { buildCommand } from "../options/build-command.js";
-import { generateOptions, toGenerationOptions, type GenerateArgs } from "../options/generation-options.js";
-import { hasChatTemplate, openModel } from "../open-model.js";
-import { UsageError } from "../options/parse-args.js";
 import { CompletionPrinter } from "../display/completion-printer.js";
+import { chat } from "../interactive/chat.js";
+import { hasChatTemplate, openModel } from "../open-model.js";
+import { defineCommand } from "../options/define-command.js";
+import { generateOptions, toGenerationOptions, type GenerateArgs } from "../options/generation-options.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 
-export const generateCommand = buildCommand(
-  "generate",
-  "Generate text with a model; without --prompt, chat with it",
-  generateOptions,
-  generate,
-);
+export const generateCommand = defineCommand({
+  name: "generate",
+  description: "Generates a completion of a prompt. Without --prompt, opens a chat.",
+  examples: [
+    { description: "Complete a prompt", args: 'generate -m embedded -p "14 or 20?"' },
+    { description: "Chat with a Hugging Face model", args: "generate -m Qwen/Qwen2.5-0.5B-Instruct" },
+  ],
+  options: generateOptions,
+  groups: {
+    Model: ["model", "adapter", "revision", "device", "threads"],
+    Prompt: ["prompt", "system", "raw", "overflow"],
+    Sampling: ["max-new-tokens", "temperature", "top-k", "top-p", "min-p", "repetition-penalty", "seed", "stop"],
+    Constraints: ["choice", "regex", "json-schema"],
+    Output: ["json", "stats"],
+  },
+  commonOptions: ["model", "adapter", "prompt", "system", "max-new-tokens", "temperature", "seed", "device", "json"],
+  run: generate,
+});
 
-async function generate(args: GenerateArgs): Promise<number> {
+async function generate(args: GenerateArgs, reporter: Reporter): Promise<number> {
   const options = await toGenerationOptions(args);
   checkConflicts(options);
-  if (args.raw && args.system !== undefined) throw new UsageError("--raw has no messages, so it takes no --system.");
-  const started = performance.now();
-  const model = await openModel(args.model, args);
-  const printer = new CompletionPrinter({ ...args, loadSeconds: (performance.now() - started) / 1000 });
+  const { prompt, system, raw = false, json = false, stats = false } = args;
+  if (raw && system !== undefined) throw new UsageError("--system needs a chat template. Leave out --raw or --system.");
+  const startTime = performance.now();
+  const model = await openModel(args.model, args, reporter);
+  const printer = new CompletionPrinter({ json, stats, loadSeconds: (performance.now() - startTime) / 1000 });
   try {
-    if (args.prompt === undefined) return await chat(model, printer, { ...args, generation: options });
-    const prompt = args.prompt === "-" ? (await text(process.stdin)).trimEnd() : args.prompt;
-    await printer.print(model.stream(buildPrompt(model, prompt, args), options));
+    if (prompt === undefined) return await chat(model, printer, { system, raw, generation: options }, reporter);
+    const promptText = prompt === "-" ? (await text(process.stdin)).trimEnd() : prompt;
+    await printer.print(model.stream(buildPrompt(model, promptText, raw, system), options));
     return 0;
   } finally {
     await model.close();
   }
 }
 
-/** Options that contradict one another or are not supported are told before anything is loaded. */
+/** @throws UsageError for conflicting and unsupported options, before the model is loaded. */
 function checkConflicts(options: GenerationOptions): void {
   try {
     resolveOptions(options);
@@ -45,10 +59,10 @@ function checkConflicts(options: GenerationOptions): void {
   }
 }
 
-/** The prompt as a message where the model has a chat template, else as a text to go on with. */
-function buildPrompt(model: LanguageModel, prompt: string, { raw, system }: GenerateArgs): PromptInput {
+/** Returns the prompt as messages for a model with a chat template, otherwise as plain text. */
+function buildPrompt(model: LanguageModel, prompt: string, raw: boolean, system: string | undefined): PromptInput {
   if (raw || !hasChatTemplate(model)) {
-    if (system !== undefined) throw new UsageError("This model has no chat template, so it takes no --system.");
+    if (system !== undefined) throw new UsageError("--system needs a chat template, which this model does not have.");
     return prompt;
   }
   const user = { role: "user", content: prompt };

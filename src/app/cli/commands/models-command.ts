@@ -1,32 +1,29 @@
 import { supportedModelTypes } from "../../../models/architectures/index.js";
 import { modelFamily, registeredModels, type RegisteredModel } from "../../../models/registry/index.js";
 import { availableMemory } from "../../runs/estimate-run-memory.js";
-import { buildCommand } from "../options/build-command.js";
-import { formatBytes, print, formatTable } from "../display/output.js";
-import type { OptionTable } from "../options/parse-args.js";
-
-const options = {
-  json: { type: "flag", description: "print one JSON object" },
-} as const satisfies OptionTable;
+import { formatBytes, formatTable } from "../display/format-table.js";
+import { defineCommand } from "../options/define-command.js";
+import type { Reporter } from "../reporter.js";
 
 const BITS = [32, 8, 4] as const;
 const USES = ["play", "train"] as const;
 
-export const modelsCommand = buildCommand(
-  "models",
-  "List the models that can be used, and which fit this machine",
-  options,
-  async ({ json }) => {
+export const modelsCommand = defineCommand({
+  name: "models",
+  description: "Lists supported architectures, small models, and which of them fit the memory of this machine.",
+  options: { json: { type: "boolean", description: "Print one JSON object." } },
+  run: async ({ json }, reporter) => {
     const memory = availableMemory();
     const models = registeredModels();
-    if (json)
-      print(JSON.stringify({ architectures: supportedModelTypes, machineMemory: memory, models: models.map(toJson) }));
-    else printTable(models, memory);
+    if (json === true) {
+      const result = { architectures: supportedModelTypes, machineMemory: memory, models: models.map(toJson) };
+      reporter.print(JSON.stringify(result));
+    } else printTable(models, memory, reporter);
     return 0;
   },
-);
+});
 
-/** Memory in bytes by use and bits. */
+/** Adds the model's memory in bytes, by use and bits. */
 function toJson(model: RegisteredModel): object {
   const memory = USES.map((use) => [
     use,
@@ -35,29 +32,33 @@ function toJson(model: RegisteredModel): object {
   return { ...model, family: modelFamily(model.id), memory: Object.fromEntries(memory) as object };
 }
 
-function printTable(models: readonly RegisteredModel[], memory: number): void {
-  print(`Architectures: ${supportedModelTypes.join(", ")}`);
-  print("Any model of these opens: a folder with safetensors, a GGUF file, or a Hugging Face id. Small ones:\n");
+function printTable(models: readonly RegisteredModel[], memory: number, reporter: Reporter): void {
   const rows = models.map((model) => [
     model.id,
-    formatCount(model.parameters),
+    formatParameters(model.parameters),
     String(model.contextLength),
     ...USES.map((use) => BITS.map((bits) => formatMemory(model.estimateMemory({ use, bits }))).join(" ")),
     describeFit(model, memory),
     model.license,
     [model.kind, ...(model.gated ? ["gated"] : [])].join(", "),
   ]);
-  const header = ["MODEL", "SIZE", "CONTEXT", "PLAY 32 8 4", "TRAIN 32 8 4", "FITS", "LICENCE", ""];
-  print(formatTable([header, ...rows], [1, 2, 3, 4]));
-  print(
-    `\nPLAY and TRAIN: memory in GB to generate and to train an adapter, with layers of 32, 8 and 4 bits (--quantise). This machine\n` +
-      `has ${formatBytes(memory)} free. FITS: what it can do, and from how many bits on. gated: accept the terms on the model's page and\n` +
-      "set HF_TOKEN. Other ids of these families work too; docs/models.md has more.",
+  const header = ["MODEL", "SIZE", "CONTEXT", "PLAY 32 8 4", "TRAIN 32 8 4", "FITS", "LICENSE", ""];
+  const notes = models.flatMap(({ id, note }) => (note === undefined ? [] : [`${id}: ${note}.`]));
+  reporter.print(
+    [
+      `Architectures: ${supportedModelTypes.join(", ")}`,
+      "Any model with one of them works: a folder with safetensors, a GGUF file, or a Hugging Face id. Small models:",
+      "",
+      formatTable([header, ...rows], [1, 2, 3, 4]),
+      "",
+      "PLAY, TRAIN: memory in GB for generation and for training an adapter, with 32, 8 and 4 bits per weight (--quantise).",
+      `FITS: use and bits that fit the ${formatBytes(memory)} of free memory. gated: accept the terms on the model's page and set HF_TOKEN.`,
+      ...notes,
+    ].join("\n"),
   );
-  for (const { id, note } of models) if (note !== undefined) print(`${id}: ${note}.`);
 }
 
-/** "train", "train 8", "play 4" or "no": the most that fits, in the most bits. */
+/** Returns the most demanding use that fits, at the most bits: "train", "train 8", "play 4" or "no". */
 function describeFit(model: RegisteredModel, memory: number): string {
   for (const use of ["train", "play"] as const) {
     const bits = BITS.find((bits) => model.estimateMemory({ use, bits }) <= memory);
@@ -70,7 +71,7 @@ function formatMemory(bytes: number): string {
   return (bytes / 1e9).toFixed(1).padStart(5);
 }
 
-/** "135 M", "1.7 B" parameters. */
-function formatCount(parameters: number): string {
-  return parameters < 1e9 ? `${Math.round(parameters / 1e6)} M` : `${(parameters / 1e9).toFixed(1)} B`;
+/** Formats a number of parameters: "135M", "1.7B". */
+function formatParameters(parameters: number): string {
+  return parameters < 1e9 ? `${Math.round(parameters / 1e6)}M` : `${(parameters / 1e9).toFixed(1)}B`;
 }

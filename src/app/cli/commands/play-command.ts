@@ -1,30 +1,38 @@
 import { createInterface } from "node:readline";
 import { TimeLimit, type Env } from "../../../envs/index.js";
 import { asTextEnv } from "../../runs/make-text-agent.js";
-import { agentOptionGroups, agentOptions, openAgent, type AgentArgs } from "../options/agent-options.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
-import { resolveEnvId, envOptions, openNamedEnv } from "../options/env-options.js";
-import { samplingOptions } from "../options/generation-options.js";
-import { print } from "../display/output.js";
-import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
-import { buildPositionalCommand } from "../options/build-positional-command.js";
+import {
+  agentOptionGroups,
+  agentOptions,
+  describeAgentDefaults,
+  openAgent,
+  type AgentArgs,
+} from "../options/agent-options.js";
+import { defineCommand } from "../options/define-command.js";
+import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
+import { samplingOptions } from "../options/generation-options.js";
+import type { OptionTable, OptionValues } from "../options/option-table.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 
-/** Steps of a model's episode where no limit is known. */
+/** Step limit of an agent's episode in an environment without one. */
 const DEFAULT_MAX_STEPS = 200;
 
 const commandOptions = {
-  seed: { type: "number", integer: true, min: 0, description: "starts the same episode every time" },
-  text: { type: "flag", description: "show what a language model reads, rather than a picture in letters" },
-  agent: { type: "flag", description: "let a language model play" },
+  seed: { type: "number", integer: true, min: 0, description: "Seed; the same seed starts the same episode." },
+  text: { type: "boolean", description: "Show the text that a language model reads instead of the rendered state." },
+  agent: { type: "boolean", description: "Let a language model play." },
 } as const satisfies OptionTable;
 
-/** What is for a model that plays. */
+/** Options of --agent. */
 const agentOnlyOptions = {
-  episodes: { type: "number", integer: true, min: 1, description: "how many the model plays; 1 by default" },
+  episodes: { type: "number", integer: true, min: 1, default: 1, description: "Number of episodes." },
   temperature: {
     ...samplingOptions.temperature,
-    description: "of the model's replies; as in training by default, 0 takes the most probable reply",
+    default: "as in training",
+    description: "Sampling temperature of the completions; 0 is greedy.",
   },
   ...agentOptions,
 } as const satisfies OptionTable;
@@ -35,68 +43,82 @@ type Args = AgentArgs &
   OptionValues<typeof commandOptions> &
   OptionValues<typeof envOptions> & { readonly episodes?: number; readonly temperature?: number };
 
-const HELP = "An action by its name or number. /actions lists them, /reset starts anew, /help, /quit.";
+const HELP = "Type an action by name or number. /actions lists them, /reset starts over, /help, /quit.";
 
-export const playCommand = buildPositionalCommand(
-  "play",
-  "Play an environment at the keyboard, by lines on standard input, or by a language model (--agent)",
-  [
+export const playCommand = defineCommand({
+  name: "play",
+  description:
+    "Plays an environment at the keyboard, from lines on standard input, or with a language model (--agent).",
+  examples: [
+    { description: "Play yourself", args: "play frozen-lake" },
+    {
+      description: "Watch the agent of a run",
+      args: "play blackjack --agent --adapter runs/blackjack/adapter --episodes 5",
+    },
+  ],
+  positionals: [
     {
       name: "ENV",
-      description: "an environment: an id such as FrozenLake-v1, python:ID, openenv:URL, http://...",
+      description: "Environment: an id such as FrozenLake-v1, python:ID, openenv:URL or http://...",
       required: true,
     },
   ],
   options,
-  async (parsed, [name]) => {
-    const args = parsed as unknown as Args;
-    checkAgentOptions(args);
-    const env = await openNamedEnv(name, args);
-    try {
-      if (args.agent) await playWithAgent(env, await resolveEnvId(name, args), args);
-      else await playAtKeyboard(env, args);
-    } finally {
-      await env.close();
-    }
-    return 0;
-  },
-  {
+  groups: {
     Play: Object.keys(commandOptions),
     Environment: Object.keys(envOptions),
     "With --agent": ["episodes", "temperature"],
     ...agentOptionGroups,
   },
-);
+  commonOptions: [
+    ...Object.keys(commandOptions),
+    ...Object.keys(envOptions),
+    ...["episodes", "temperature", "model", "adapter", "replies"],
+  ],
+  describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
+  run: async (parsed, reporter, [name]) => {
+    const args = parsed as unknown as Args;
+    checkAgentOptions(args);
+    const env = await openNamedEnv(name, args);
+    try {
+      if (args.agent === true) await playWithAgent(env, await resolveEnvId(name, args), args, reporter);
+      else await playAtKeyboard(env, args, reporter);
+    } finally {
+      await env.close();
+    }
+    return 0;
+  },
+});
 
-/** What is only for --agent is told where it is missing. */
+/** @throws UsageError for an option of --agent without it. */
 function checkAgentOptions(args: Args): void {
-  const option = Object.keys(agentOnlyOptions).find((name) => args[name] !== undefined && args[name] !== false);
-  if (!args.agent && option !== undefined) throw new UsageError(`--${option} is for a model that plays: add --agent.`);
+  const option = Object.keys(agentOnlyOptions).find((name) => args[name] !== undefined);
+  if (args.agent !== true && option !== undefined) throw new UsageError(`--${option} requires --agent.`);
 }
 
-async function playAtKeyboard(env: Env, { seed, text }: Args): Promise<void> {
+async function playAtKeyboard(env: Env, { seed, text = false }: Args, reporter: Reporter): Promise<void> {
+  const print = (line: string) => reporter.print(line);
   const episode = new InteractiveEpisode(env, { showText: text, print });
   if (env.text !== undefined) print(`${env.text.systemPrompt}\n`);
   await episode.reset(seed);
-  await readLines(episode);
+  await readLines(episode, print);
 }
 
-async function playWithAgent(env: Env, name: string, args: Args): Promise<void> {
+async function playWithAgent(env: Env, name: string, args: Args, reporter: Reporter): Promise<void> {
   const hasLimit = (args["max-steps"] ?? env.spec?.maxEpisodeSteps) !== undefined;
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
-  const { episodes = 1, temperature, seed } = args;
+  const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;
-  const overrides = isGreedy ? {} : { temperature };
-  const { agent } = await openAgent(args, name, asTextEnv(env, name), overrides);
+  const { agent } = await openAgent(args, name, asTextEnv(env, name), reporter, isGreedy ? {} : { temperature });
   try {
-    print(`${env.text?.systemPrompt}\n`);
+    reporter.print(`${env.text?.systemPrompt}\n`);
     const player = new AgentEpisodePlayer(limitedEnv, agent, {
       episodes,
       mode: isGreedy ? "eval" : "train",
       seed,
-      showText: args.text,
-      print,
-      info: (line) => process.stderr.write(`${line}\n`),
+      showText: text,
+      print: (line) => reporter.print(line),
+      info: reporter.info,
     });
     await player.run();
   } finally {
@@ -104,7 +126,7 @@ async function playWithAgent(env: Env, name: string, args: Args): Promise<void> 
   }
 }
 
-async function readLines(episode: InteractiveEpisode): Promise<void> {
+async function readLines(episode: InteractiveEpisode, print: (line: string) => void): Promise<void> {
   const isTerminal = process.stdin.isTTY === true;
   const input = createInterface({ input: process.stdin, output: process.stderr, terminal: isTerminal });
   const promptUser = () => {
@@ -118,7 +140,7 @@ async function readLines(episode: InteractiveEpisode): Promise<void> {
     if (command === "/help") print(HELP);
     else if (command === "/actions") print(episode.describeActions());
     else if (command === "/reset") await episode.reset();
-    else if (command.startsWith("/")) print(`There is no ${command}. ${HELP}`);
+    else if (command.startsWith("/")) print(`There is no command ${command}. ${HELP}`);
     else if (command !== "") await episode.handleLine(command);
     promptUser();
   }

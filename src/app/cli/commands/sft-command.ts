@@ -1,133 +1,98 @@
-import type { SftMetrics } from "../../../rl/algorithms/sft/sft-trainer.js";
 import { resumeSftRun, startSftRun, type SftRun } from "../../runs/sft-run.js";
 import { allSftRunSettings, type SftRunOptions } from "../../runs/sft-run-settings.js";
-import { buildCommand } from "../options/build-command.js";
-import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
-import { print } from "../display/output.js";
-import { DownloadProgressBar } from "../display/download-progress-bar.js";
+import { formatCommandLine, quoteArg } from "../command-line.js";
+import { reportDownloads } from "../display/report-downloads.js";
+import { SftProgress } from "../display/report-training.js";
+import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { timestampedFolder } from "../options/default-output.js";
+import { defineCommand } from "../options/define-command.js";
+import type { OptionTable, OptionValues } from "../options/option-table.js";
 import { explicitSettings, optionsFromSettings } from "../options/setting-options.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 
 const commandOptions = {
   data: {
     type: "text",
-    alias: "d",
-    hint: "file",
-    description: "JSONL of examples: messages, or prompt and completion",
+    short: "d",
+    valueName: "file",
+    description: "JSONL file of examples: messages, or prompt and completion.",
   },
   output: {
     type: "text",
-    alias: "o",
-    hint: "folder",
-    description: "the folder that keeps the run; runs/sft-TIME by default",
+    short: "o",
+    valueName: "folder",
+    default: "runs/sft-TIME",
+    description: "Run folder: settings, metrics, checkpoints and the result.",
   },
-  resume: { type: "text", hint: "folder", description: "go on with the run in this folder" },
+  resume: { type: "text", valueName: "folder", description: "Resume the run in this folder." },
 } as const satisfies OptionTable;
 
 type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
 
-export const sftCommand = buildCommand(
-  "sft",
-  "Fine-tune a model on examples: conversations, or prompts with completions",
-  { ...commandOptions, ...optionsFromSettings(allSftRunSettings) },
-  async (args) => fineTune(args as unknown as Args),
-);
+export const sftCommand = defineCommand({
+  name: "sft",
+  description: "Fine-tunes a language model on examples: conversations, or prompts with completions.",
+  examples: [
+    { description: "Fine-tune the embedded model", args: "sft --data examples.jsonl" },
+    { description: "Continue an interrupted run", args: "sft --resume runs/sft" },
+  ],
+  options: { ...commandOptions, ...optionsFromSettings(allSftRunSettings) },
+  commonOptions: [
+    ...["data", "output", "resume", "model", "num-train-epochs", "max-steps", "batch-size", "learning-rate"],
+    ...["max-length", "eval-data", "device", "seed"],
+  ],
+  run: async (args, reporter) => fineTune(args as unknown as Args, reporter),
+});
 
-async function fineTune(args: Args): Promise<number> {
-  const progressBar = new DownloadProgressBar();
-  const extras = {
-    onDownload: progressBar.update,
-    onWarning: (message: string) => void process.stderr.write(`${message}\n`),
-  };
+async function fineTune(args: Args, reporter: Reporter): Promise<number> {
+  const downloads = reportDownloads(reporter);
+  const hooks = { onDownload: downloads.update, onWarning: reporter.warn };
   const run =
     args.resume === undefined
-      ? await startSftRun(explicitOptions(args), args.output ?? defaultRunFolder(), extras)
-      : await resumeSftRun(args.resume, extras);
-  progressBar.clear();
-  const interrupt = new AbortController();
-  const stop = () => {
-    if (interrupt.signal.aborted) process.exit(130);
-    interrupt.abort();
-    process.stderr.write("\nFinishing this update, then saving. Once more quits at once.\n");
-  };
-  process.on("SIGINT", stop);
-  process.on("SIGTERM", stop);
+      ? await startSftRun(explicitOptions(args), args.output ?? timestampedFolder("sft"), hooks)
+      : await resumeSftRun(args.resume, hooks);
+  downloads.end();
+  reporter.handleInterrupts("Finishing this update, then saving. Press Ctrl-C again to quit now.");
   try {
-    return await runTraining(run, interrupt.signal);
+    return await runTraining(run, reporter);
   } finally {
-    process.off("SIGINT", stop);
-    process.off("SIGTERM", stop);
     await run.close();
   }
 }
 
 function explicitOptions(args: Args): SftRunOptions {
-  if (args.data === undefined) throw new UsageError(`--data is missing: ${commandOptions.data.description}.`);
+  if (args.data === undefined) throw new UsageError(`--data is missing: ${commandOptions.data.description}`);
   return { data: args.data, ...explicitSettings(allSftRunSettings, args) };
 }
 
-async function runTraining(run: SftRun, signal: AbortSignal): Promise<number> {
-  const { folder, trainer, resumedAt } = run;
-  const { examples, truncated, skipped } = trainer.dataset!;
-  for (const { line, reason } of run.invalidLines) process.stderr.write(`Line ${line} was left out: ${reason}\n`);
-  const truncatedNote = truncated === 0 ? "" : `, ${truncated} of them cut to fit`;
-  const skippedNote = skipped === 0 ? "" : `; ${skipped} have nothing to learn or are too long`;
-  print(`${examples.length} examples${truncatedNote}${skippedNote}; ${trainer.totalSteps} updates.`);
-  print(resumedAt > 0 ? `Going on with ${folder} after update ${resumedAt}.` : `The run is kept in ${folder}.`);
-  const display = new StepDisplay(trainer.totalSteps ?? 0);
+async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {
+  const { folder, trainer } = run;
+  for (const { line, reason } of run.invalidLines) reporter.warn(`Skipped line ${line}: ${reason}`);
+  reporter.print(describeStart(run));
+  const progress = new SftProgress(reporter);
   const isInterrupted = await run.train({
-    signal,
-    onStep: (stats) => display.show(stats),
+    signal: reporter.signal,
+    onStep: (metrics) => progress.update(metrics, trainer.totalSteps ?? 0),
     onEvaluation: ({ eval_loss: loss, eval_token_accuracy: accuracy }, step) =>
-      display.line(
-        `after ${step} updates: loss ${loss.toFixed(4)}, token accuracy ${accuracy.toFixed(3)} on kept examples`,
-      ),
+      reporter.info(`step ${step}: evaluation loss ${loss.toFixed(4)}, token accuracy ${accuracy.toFixed(3)}`),
   });
-  display.end();
+  progress.end();
   const result = await run.saveResult();
   if (isInterrupted) {
-    print(`Stopped and saved. Go on by: llamagym sft --resume ${folder}`);
-    return 130;
+    reporter.print(`Stopped and saved. Resume with: ${formatCommandLine(`sft --resume ${quoteArg(folder)}`)}`);
+    return SIGINT_EXIT_CODE;
   }
-  print(`What was trained is saved in ${result}; try it by: llamagym generate --model ${result}`);
+  reporter.print(`Saved ${result}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(result)}`)}`);
   return 0;
 }
 
-/** sft-2026-01-31-120000 */
-function defaultRunFolder(): string {
-  return `runs/sft-${new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "")}`;
-}
-
-/** Shown at most so often, in milliseconds. */
-const REDRAW_INTERVAL_MS = 1000;
-
-/** A line on standard error that tells how far a run is. */
-class StepDisplay {
-  private lastShown = -Infinity;
-
-  constructor(private readonly totalSteps: number) {}
-
-  show({
-    step,
-    loss,
-    token_accuracy: accuracy,
-    learning_rate: rate,
-    tokens_per_second: tokensPerSecond,
-  }: SftMetrics): void {
-    const now = performance.now();
-    if (now - this.lastShown < REDRAW_INTERVAL_MS && step < this.totalSteps) return;
-    this.lastShown = now;
-    const { isTTY } = process.stderr;
-    const line =
-      `${step}/${this.totalSteps}  loss ${loss.toFixed(4)}  token accuracy ${accuracy.toFixed(3)}  ` +
-      `rate ${rate.toExponential(1)}  ${tokensPerSecond.toFixed(0)} tokens/s`;
-    process.stderr.write(isTTY ? `\r\u001B[K${line}` : `${line}\n`);
-  }
-
-  line(text: string): void {
-    process.stderr.write(process.stderr.isTTY ? `\r\u001B[K${text}\n` : `${text}\n`);
-  }
-
-  end(): void {
-    if (process.stderr.isTTY) process.stderr.write("\n");
-  }
+function describeStart({ folder, trainer, resumedAt }: SftRun): string {
+  const { examples, truncated, skipped } = trainer.dataset!;
+  const truncatedNote = truncated === 0 ? "" : `, ${truncated} truncated`;
+  const skippedNote = skipped === 0 ? "" : `, ${skipped} skipped (too long or without tokens to train on)`;
+  return [
+    `${examples.length} examples${truncatedNote}${skippedNote}; ${trainer.totalSteps} updates.`,
+    resumedAt > 0 ? `Resuming ${folder} from update ${resumedAt}.` : `Run folder: ${folder}`,
+  ].join("\n");
 }

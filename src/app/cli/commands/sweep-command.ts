@@ -1,46 +1,53 @@
 import { resolve } from "node:path";
 import { readJson } from "../../../models/files/index.js";
 import { trainSettings } from "../../runs/run-settings.js";
-import { normalizeKeys } from "../../sweeps/search-space.js";
-import { sweepSettings, type SweepOptions } from "../../sweeps/sweep-settings.js";
-import { readSweepOptions } from "../../sweeps/sweep-folder.js";
 import { runSweep } from "../../sweeps/run-sweep.js";
-import { resolveEnvId, envOptions, toFileName, parseEnvOptions } from "../options/env-options.js";
-import { InterruptHandler, SIGINT_EXIT_CODE } from "../interrupt-handler.js";
-import { print } from "../display/output.js";
-import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
-import { buildPositionalCommand } from "../options/build-positional-command.js";
-import { explicitSettings, toOptionName, optionsFromSettings } from "../options/setting-options.js";
-import { SweepDisplay, formatSweepReport } from "../display/sweep-display.js";
+import { normalizeKeys } from "../../sweeps/search-space.js";
+import { readSweepOptions } from "../../sweeps/sweep-folder.js";
+import { sweepSettings, type SweepOptions } from "../../sweeps/sweep-settings.js";
+import { formatCommandLine, quoteArg } from "../command-line.js";
+import { SweepReport, formatSweepReport } from "../display/report-sweep.js";
+import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { toFileName } from "../options/default-output.js";
+import { defineCommand } from "../options/define-command.js";
+import { describeRunDefaults } from "../options/describe-defaults.js";
+import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { toOptionName, type OptionTable, type OptionValues } from "../options/option-table.js";
+import { explicitSettings, optionsFromSettings } from "../options/setting-options.js";
 import { trainOptionGroups } from "../options/train-option-groups.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
 
-/** What is fixed in all trials: a run's settings but those that the sweep decides. */
+/** Settings that all trials share: those of a run except the ones that the sweep sets. */
 const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = trainSettings;
 
 const commandOptions = {
   config: {
     type: "text",
-    alias: "c",
-    hint: "file",
-    description: "a JSON file of the sweep: env, train, search and the settings below; options here go before",
+    short: "c",
+    valueName: "file",
+    description:
+      "JSON file of the sweep: env, train, search and the sweep settings; options on the command line take precedence.",
   },
   output: {
     type: "text",
-    hint: "folder",
-    description: "the folder that keeps the sweep, runs/sweep-ENV by default; where the same sweep is, it goes on",
+    valueName: "folder",
+    default: "runs/sweep-ENV",
+    description: "Folder of the sweep. If it holds the same sweep, unfinished, the sweep resumes.",
   },
   search: {
     type: "text",
-    alias: "s",
-    hint: "name=values",
+    short: "s",
+    valueName: "name=values",
     repeated: true,
     description:
-      "a setting and what to try of it: entropyCoef=0,0.01,0.1 or learningRate=1e-4..1e-2:log, for a grid with a number of points, 1e-4..1e-2:log:5; may be given several times",
+      "Setting to search and its values: entropyCoef=0,0.01,0.1, a range learningRate=1e-4..1e-2:log, or points of a range for a grid, 1e-4..1e-2:log:5. May be repeated.",
   },
   seeds: {
     type: "text",
-    hint: "number or list",
-    description: "each trial is trained with so many seeds (3), or with these (1,2,5); 1 by default",
+    valueName: "number or list",
+    default: 1,
+    description: "Seeds of each trial: a number of seeds (3), or a list (1,2,5).",
   },
   option: envOptions.option,
   "env-module": envOptions["env-module"],
@@ -50,19 +57,33 @@ const options = { ...optionsFromSettings(fixedSettings), ...commandOptions, ...o
 
 type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
 
-export const sweepCommand = buildPositionalCommand(
-  "sweep",
-  "Try settings: train with each combination and several seeds, and compare what comes of them",
-  [{ name: "ENV", description: "an environment, such as blackjack", required: false }],
+export const sweepCommand = defineCommand({
+  name: "sweep",
+  description: "Searches for hyperparameters: trains one run per trial and seed, and compares the trials by a metric.",
+  examples: [
+    {
+      description: "Compare four combinations with two seeds each",
+      args: "sweep blackjack -s learningRate=1e-3,3e-3 -s entropyCoef=0,0.03 --seeds 2",
+    },
+    { description: "Continue an interrupted sweep", args: "sweep --output runs/sweep-blackjack" },
+  ],
+  positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: false }],
   options,
-  async (args, [name]) => sweep(args as unknown as Args, name),
-  {
+  groups: {
     Sweep: ["config", "output", "search", "seeds", ...Object.keys(sweepSettings).map(toOptionName)],
     ...fixedOptionGroups(),
   },
-);
+  commonOptions: [
+    ...["search", "seeds", "method", "trials", "metric", "config", "output", "option"],
+    ...["model", "algorithm", "episodes", "turns", "device"],
+  ],
+  notes: ["All options of llamagym train except --seed and --eval-episodes apply to every trial."],
+  describeDefaults: (table, values) =>
+    describeRunDefaults(table, fixedSettings, explicitSettings(fixedSettings, values)),
+  run: async (args, reporter, [name]) => sweep(args as unknown as Args, name, reporter),
+});
 
-/** The headings of `train` with what is fixed in all trials. */
+/** Returns the headings of `train` with the options that all trials share. */
 function fixedOptionGroups() {
   const names = new Set([...Object.keys(fixedSettings).map(toOptionName), "option"]);
   const groups = Object.entries(trainOptionGroups()).map(([title, group]) => [
@@ -72,25 +93,25 @@ function fixedOptionGroups() {
   return Object.fromEntries(groups) as ReturnType<typeof trainOptionGroups>;
 }
 
-async function sweep(args: Args, name: string | undefined): Promise<number> {
+async function sweep(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
   const sweepOptions = await explicitOptions(args, name);
   const folder = args.output ?? `runs/sweep-${toFileName(sweepOptions.env)}`;
-  const display = new SweepDisplay(folder);
-  const interrupt = new InterruptHandler(
-    "Finishing this update, then saving. Once more quits at once; the same command then goes on from the last checkpoint.",
+  const report = new SweepReport(reporter, folder);
+  const resumeCommand = formatCommandLine(`sweep --output ${quoteArg(folder)}`);
+  reporter.handleInterrupts(
+    `Finishing this update, then saving. Press Ctrl-C again to quit now and lose it; resume with: ${resumeCommand}`,
   );
   try {
-    const result = await runSweep(sweepOptions, folder, { ...display.callbacks, signal: interrupt.signal });
-    display.end();
+    const result = await runSweep(sweepOptions, folder, { ...report.callbacks, signal: reporter.signal });
+    report.end();
     if (result.isInterrupted) {
-      print(`Stopped and saved. Go on by the same command, or by: llamagym sweep --output ${folder}`);
+      reporter.print(`Stopped and saved. Resume with: ${resumeCommand}`);
       return SIGINT_EXIT_CODE;
     }
-    print(formatSweepReport(result, folder));
+    reporter.print(formatSweepReport(result, folder));
     return result.best === undefined ? 1 : 0;
   } finally {
-    display.end();
-    interrupt.release();
+    report.end();
   }
 }
 
@@ -100,7 +121,7 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Sw
   const env = name ?? fileEnv;
   if (typeof env !== "string") {
     throw new UsageError(
-      "ENV is missing: name an environment, such as blackjack, a --config FILE with one, or the --output FOLDER of a sweep to go on with.",
+      "ENV is missing: name an environment, such as blackjack, a --config FILE that has one, or the --output FOLDER of a sweep to resume.",
     );
   }
   return {
@@ -114,7 +135,7 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Sw
   };
 }
 
-/** What the options here are added to: a file, or the sweep of the folder where nothing says which. */
+/** Reads the settings that options override: those of the config file, or of the sweep in the output folder. */
 async function loadBaseConfig(args: Args, name: string | undefined): Promise<Readonly<Record<string, unknown>>> {
   if (args.config !== undefined) return readJson(args.config);
   const hasExplicitSource = name !== undefined || args.search !== undefined || args.output === undefined;
@@ -122,7 +143,7 @@ async function loadBaseConfig(args: Args, name: string | undefined): Promise<Rea
   return (saved ?? {}) as Readonly<Record<string, unknown>>;
 }
 
-/** What is no object is left to the sweep to refuse. */
+/** Leaves values that are no objects to the validation of the sweep. */
 function normalizeKeysIfObject(source: string, value: unknown): object | undefined {
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   return isObject ? normalizeKeys(source, value as Readonly<Record<string, unknown>>) : (value as undefined);
@@ -131,19 +152,20 @@ function normalizeKeysIfObject(source: string, value: unknown): object | undefin
 function parseSearch(search: readonly string[] = []): Record<string, string> {
   const pairs = search.map((text) => {
     const end = text.indexOf("=");
-    if (end <= 0) throw new UsageError(`--search takes name=values, such as entropyCoef=0,0.01,0.1, not "${text}".`);
+    if (end <= 0) throw new UsageError(`--search must be name=values, such as entropyCoef=0,0.01,0.1, got "${text}".`);
     return [text.slice(0, end).replace(/^--/, ""), text.slice(end + 1)] as const;
   });
   const names = pairs.map(([name]) => name);
   const duplicate = names.find((name, i) => names.indexOf(name) < i);
-  if (duplicate !== undefined) throw new UsageError(`--search has ${duplicate} twice; put all its values into one.`);
+  if (duplicate !== undefined)
+    throw new UsageError(`--search has ${duplicate} twice. List all values in one --search.`);
   return normalizeKeys("--search", Object.fromEntries(pairs));
 }
 
-/** "3" is three seeds, "1,2,5" are these. */
+/** Parses a number of seeds ("3") or a list of them ("1,2,5"). */
 function parseSeeds(text: string): number | number[] {
   const numbers = text.split(",").map((part) => (part.trim() === "" ? NaN : Number(part)));
   if (numbers.some((number) => !Number.isInteger(number)))
-    throw new UsageError(`--seeds must be a number of seeds, or a list such as 1,2,5, not ${text}.`);
+    throw new UsageError(`--seeds must be a number of seeds, or a list such as 1,2,5, got ${text}.`);
   return numbers.length === 1 ? numbers[0] : numbers;
 }

@@ -1,172 +1,214 @@
 import { readJson } from "../../../models/files/index.js";
-import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
+import { evaluate } from "../../../rl/train/evaluate.js";
 import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { trainSettings, type TrainOptions } from "../../runs/run-settings.js";
-import { resolveEnvId, envOptions, toFileName, parseEnvOptions } from "../options/env-options.js";
-import { EpisodeCounter } from "../display/episode-counter.js";
-import { InterruptHandler, SIGINT_EXIT_CODE } from "../interrupt-handler.js";
-import { withModelAdvice } from "../with-model-advice.js";
-import { print } from "../display/output.js";
-import { UsageError, type OptionTable, type OptionValues } from "../options/parse-args.js";
-import { buildPositionalCommand } from "../options/build-positional-command.js";
-import { DownloadProgressBar } from "../display/download-progress-bar.js";
-import { listReferencePolicies, formatReturnsTable, type PolicyReturn } from "../reference-policies.js";
-import { explicitSettings, toOptionName, optionsFromSettings } from "../options/setting-options.js";
+import { formatCommandLine, quoteArg } from "../command-line.js";
+import { reportDownloads } from "../display/report-downloads.js";
+import { reportEpisodes } from "../display/report-episodes.js";
+import { TrainingReport } from "../display/report-training.js";
+import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
+import { defineCommand } from "../options/define-command.js";
+import { describeRunDefaults } from "../options/describe-defaults.js";
+import { timestampedFolder } from "../options/default-output.js";
+import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { toOptionName, type OptionTable, type OptionValues } from "../options/option-table.js";
+import { explicitSettings, optionsFromSettings } from "../options/setting-options.js";
 import { trainOptionGroups } from "../options/train-option-groups.js";
-import { TrainingDisplay } from "../display/training-display.js";
+import { UsageError } from "../options/usage-error.js";
+import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
+import type { Reporter } from "../reporter.js";
+import { withModelAdvice } from "../with-model-advice.js";
 
 const commandOptions = {
   option: envOptions.option,
   "env-module": envOptions["env-module"],
   config: {
     type: "text",
-    alias: "c",
-    hint: "file",
-    description: "a JSON file of these settings; options here go before",
+    short: "c",
+    valueName: "file",
+    description: "JSON file with settings; options on the command line take precedence.",
   },
-  output: { type: "text", hint: "folder", description: "the folder that keeps the run; runs/ENV-TIME by default" },
+  output: {
+    type: "text",
+    valueName: "folder",
+    default: "runs/ENV-TIME",
+    description: "Run folder: settings, metrics, checkpoints and the adapter.",
+  },
   resume: {
     type: "text",
-    hint: "folder",
-    description: `go on with the run in this folder; these settings can be others then: ${CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}`,
+    valueName: "folder",
+    description: `Resume the run in this folder. Only these settings may change: ${CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}.`,
   },
-  "load-in-8bit": { type: "flag", description: "the same as --quantise 8" },
-  "load-in-4bit": { type: "flag", description: "the same as --quantise 4" },
+  "load-in-8bit": { type: "boolean", description: "Same as --quantise 8." },
+  "load-in-4bit": { type: "boolean", description: "Same as --quantise 4." },
 } as const satisfies OptionTable;
 
 const options = { ...optionsFromSettings(trainSettings), ...commandOptions };
 
 type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
 
-export const trainCommand = buildPositionalCommand(
-  "train",
-  "Train a language model by reinforcement learning in an environment",
-  [{ name: "ENV", description: "an environment, such as blackjack, CartPole-v1, python:ID", required: false }],
+export const trainCommand = defineCommand({
+  name: "train",
+  description:
+    "Trains a language model in an environment with reinforcement learning. The run folder holds everything needed to resume, evaluate or play.",
+  examples: [
+    {
+      description: "PPO with the embedded model, with a comparison before and after",
+      args: "train blackjack --eval-episodes 1000",
+    },
+    {
+      description: "GRPO with a Hugging Face model",
+      args: "train blackjack --algorithm grpo -m Qwen/Qwen2.5-0.5B-Instruct",
+    },
+    { description: "Continue an interrupted run", args: "train --resume runs/blackjack" },
+  ],
+  positionals: [
+    { name: "ENV", description: "Environment, such as blackjack, CartPole-v1 or python:ID.", required: false },
+  ],
   options,
-  async (args, [name]) => train(args as unknown as Args, name),
-  trainOptionGroups(),
-);
+  groups: trainOptionGroups(),
+  commonOptions: [
+    ...["model", "algorithm", "episodes", "turns", "batch-size", "learning-rate", "replies", "max-new-tokens"],
+    ...["num-envs", "seed", "eval-episodes", "device", "option", "config", "output", "resume"],
+  ],
+  notes: [
+    "Defaults are those of PPO; add --algorithm NAME and --model ID to see others.",
+    "The batch size counts turns for PPO and episodes for the other algorithms.",
+  ],
+  describeDefaults: (table, values) =>
+    describeRunDefaults(table, trainSettings, explicitSettings(trainSettings, values)),
+  run: async (args, reporter, [name]) => train(args as unknown as Args, name, reporter),
+});
 
-async function train(args: Args, name: string | undefined): Promise<number> {
-  const progressBar = new DownloadProgressBar();
-  const display = new TrainingDisplay();
-  const printMessage = (message: string) => display.print(message);
-  const extras = {
-    onDownload: progressBar.update,
-    onWarning: printMessage,
-    onInfo: printMessage,
-    trackers: [display.tracker],
+async function train(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
+  const downloads = reportDownloads(reporter);
+  const report = new TrainingReport(reporter);
+  const runOptions = {
+    onDownload: downloads.update,
+    onWarning: reporter.warn,
+    onInfo: reporter.info,
+    trackers: [report.tracker],
   };
   const run =
-    args.resume === undefined ? await startNewRun(args, name, extras) : await resumeExistingRun(args, name, extras);
-  progressBar.clear();
-  const interrupt = new InterruptHandler(
-    `Finishing this update, then saving. Once more quits at once; llamagym train --resume ${run.folder} then goes on from ` +
-      "the last checkpoint.",
+    args.resume === undefined
+      ? await startNewRun(args, name, runOptions)
+      : await resumeExistingRun(args, name, args.resume, runOptions);
+  downloads.end();
+  const resumeCommand = formatCommandLine(`train --resume ${quoteArg(run.folder)}`);
+  reporter.handleInterrupts(
+    `Finishing this update, then saving. Press Ctrl-C again to quit now and lose it; resume with: ${resumeCommand}`,
   );
   try {
-    await runTraining(run, interrupt, display);
+    await runTraining(run, reporter, report, resumeCommand);
   } catch (error) {
-    display.end();
-    printMessage(
-      `The run is kept in ${run.folder}; llamagym train --resume ${run.folder} goes on from its last checkpoint.`,
-    );
+    report.end();
+    reporter.info(`The run is saved in ${run.folder}. Resume from its last checkpoint with: ${resumeCommand}`);
     throw error;
   } finally {
-    display.end();
-    interrupt.release();
+    report.end();
     await run.close();
   }
-  return interrupt.isInterrupted ? SIGINT_EXIT_CODE : 0;
+  return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
-async function startNewRun(args: Args, name: string | undefined, extras: RunOptions): Promise<Run> {
+async function startNewRun(args: Args, name: string | undefined, runOptions: RunOptions): Promise<Run> {
   const trainOptions = await explicitOptions(args, name);
-  const folder = args.output ?? defaultRunFolder(name ?? trainOptions.env);
-  return withModelAdvice(trainOptions.model ?? "", () => startRun(trainOptions, folder, extras));
+  const folder = args.output ?? timestampedFolder(name ?? trainOptions.env);
+  return withModelAdvice(trainOptions.model ?? "", () => startRun(trainOptions, folder, runOptions));
 }
 
-async function resumeExistingRun(args: Args, name: string | undefined, extras: RunOptions): Promise<Run> {
-  const passed = [...Object.keys(commandOptions), ...Object.keys(optionsFromSettings(trainSettings))].filter(
-    (option) => args[option] !== undefined && args[option] !== false,
-  );
+async function resumeExistingRun(
+  args: Args,
+  name: string | undefined,
+  folder: string,
+  runOptions: RunOptions,
+): Promise<Run> {
   const allowed = ["resume", ...CHANGEABLE_ON_RESUME.map(toOptionName)];
-  const disallowed = name === undefined ? passed.find((option) => !allowed.includes(option)) : undefined;
-  if (name !== undefined || disallowed !== undefined) {
+  const disallowed = Object.keys(args).find((option) => args[option] !== undefined && !allowed.includes(option));
+  if (name !== undefined || disallowed !== undefined)
     throw new UsageError(
-      `A run that goes on keeps its ${name === undefined ? `--${disallowed}` : "environment"}; with --resume leave ` +
-        `${name === undefined ? "it" : `"${name}"`} out. What can be given: ${allowed.map((option) => `--${option}`).join(", ")}.`,
+      `A resumed run keeps its ${name === undefined ? `--${disallowed}` : "environment"}. Leave ` +
+        `${name === undefined ? "it" : `"${name}"`} out; --resume can be combined with ${allowed.map((option) => `--${option}`).join(", ")}.`,
     );
-  }
-  return resumeRun(args.resume!, readSettings(args), extras);
+  return resumeRun(folder, readSettings(args), runOptions);
 }
 
-/** Plays before, trains, plays after, and tells what came of it. */
-async function runTraining(run: Run, { signal }: InterruptHandler, display: TrainingDisplay): Promise<void> {
-  const { config, folder, resumedAt, isResumed } = run;
-  print(describeStart(run));
+/** Evaluates, trains, saves, evaluates again and prints the comparison. */
+async function runTraining(run: Run, reporter: Reporter, report: TrainingReport, resumeCommand: string): Promise<void> {
+  const { config, isResumed } = run;
+  const { signal } = reporter;
+  reporter.print(describeStart(run));
   const before: PolicyReturn[] = [];
-  for (const mode of ["train", "eval"] as const) {
-    if (!isResumed && !signal.aborted) before.push(...(await evaluateAgent(run, "before training", { mode, signal })));
-  }
+  for (const mode of ["train", "eval"] as const)
+    if (!isResumed && !signal.aborted) before.push(...(await evaluateAgent(run, "before training", mode, reporter)));
   const result = await run.train({
-    onWarmStart: (stats) => display.showWarmStart(stats, config.sftSteps),
-    onProgress: (event) => display.show(event, config.episodes),
+    onWarmStart: (metrics) => report.updateWarmStart(metrics, config.sftSteps),
+    onProgress: (event) => report.update(event, config.episodes),
     signal,
   });
-  display.end();
+  report.end();
   const { updates } = result.state;
   if (result.isInterrupted && updates === 0)
-    return print(`Stopped before the first update. Begin again by: llamagym train --resume ${folder}`);
+    return reporter.print(`Stopped before the first update. Start again with: ${resumeCommand}`);
   const adapter = await run.saveAdapter();
   if (result.isInterrupted)
-    return print(`Stopped and saved after update ${updates}. Go on by: llamagym train --resume ${folder}`);
-  if (updates > 0 && updates === resumedAt)
-    print(`This run was at its end already; --episodes or --turns make it longer.`);
-  const evaluated = [...before, ...(await evaluateAgent(run, "after training", { mode: "eval", signal }))];
-  const { env, envOptions: envOptionValues, maxSteps } = config;
-  if (evaluated.length > 0)
-    print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxSteps), ...evaluated]));
-  print(describeResult(run, adapter));
+    return reporter.print(`Stopped and saved after update ${updates}. Resume with: ${resumeCommand}`);
+  if (updates > 0 && updates === run.resumedAt)
+    reporter.print("The run was already complete. Extend it with --episodes or --turns.");
+  await printComparison(run, before, reporter);
+  reporter.print(describeResult(run, adapter));
+}
+
+async function printComparison(run: Run, before: readonly PolicyReturn[], reporter: Reporter): Promise<void> {
+  const evaluated = [...before, ...(await evaluateAgent(run, "after training", "eval", reporter))];
+  if (evaluated.length === 0) return;
+  const { env, envOptions: envOptionValues, maxSteps } = run.config;
+  reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxSteps), ...evaluated]));
 }
 
 function describeStart({ folder, isResumed, resumedAt }: Run): string {
-  if (!isResumed) return `The run is kept in ${folder}.`;
+  if (!isResumed) return `Run folder: ${folder}`;
   return resumedAt > 0
-    ? `Going on with ${folder} after update ${resumedAt}.`
-    : `The run in ${folder} was stopped before its first checkpoint; it begins anew.`;
+    ? `Resuming ${folder} from update ${resumedAt}.`
+    : `Restarting ${folder}, which has no checkpoint yet.`;
 }
 
-/** How to see and measure what was trained. */
+/** Names the commands that play and evaluate the result. */
 function describeResult({ config }: Run, adapter: string): string {
-  const envArgs = Object.entries(config.envOptions).map(([name, value]) => ` -o ${name}=${JSON.stringify(value)}`);
+  const envArgs = Object.entries(config.envOptions).map(
+    ([name, value]) => ` -o ${quoteArg(`${name}=${JSON.stringify(value)}`)}`,
+  );
   const limitArg = config.maxSteps === undefined ? "" : ` --max-steps ${config.maxSteps}`;
-  const target = `${config.env}${envArgs.join("")}${limitArg} --${config.train === "lora" ? "adapter" : "model"} ${adapter}`;
-  return `What was trained is saved in ${adapter}. See it play: llamagym play ${target} --agent. Measure it: llamagym eval ${target}`;
+  const checkpointArg = ` --${config.train === "lora" ? "adapter" : "model"} ${quoteArg(adapter)}`;
+  const target = `${quoteArg(config.env)}${envArgs.join("")}${limitArg}${checkpointArg}`;
+  return [
+    `Saved ${adapter}.`,
+    `Watch it play: ${formatCommandLine(`play ${target} --agent`)}`,
+    `Evaluate it:   ${formatCommandLine(`eval ${target}`)}`,
+  ].join("\n");
 }
 
-/** The mean return of replies as they are drawn in training ("train") or of greedy ones ("eval"), where it is wanted. */
+/** Measures the mean return of sampled ("train") or greedy ("eval") completions, unless evaluation is off. */
 async function evaluateAgent(
   run: Run,
   label: string,
-  { mode, signal }: { readonly mode: "train" | "eval"; readonly signal: AbortSignal },
+  mode: "train" | "eval",
+  reporter: Reporter,
 ): Promise<PolicyReturn[]> {
   const { evalEpisodes: episodes } = run.config;
   if (episodes === 0) return [];
-  const counter = new EpisodeCounter(episodes, `${label}: `);
-  let result: EvalResult;
+  const progress = reportEpisodes(reporter, episodes, `Evaluation ${label}`);
   try {
-    result = await evaluate(run.agent, run.makeEnv, {
+    const { meanReturn, standardError } = await evaluate(run.agent, run.makeEnv, {
       episodes,
       mode,
-      signal,
-      onProgress: (_turns, ended) => counter.add(ended.length),
+      signal: reporter.signal,
+      onProgress: (_turns, ended) => progress.add(ended.length),
     });
+    return [{ policy: `${label}, ${mode === "train" ? "sampled" : "greedy"}`, meanReturn, standardError }];
   } finally {
-    counter.clear();
+    progress.end();
   }
-  const { meanReturn, standardError } = result;
-  return [{ policy: `${label}, ${mode === "train" ? "sampled" : "greedy"}`, meanReturn, standardError }];
 }
 
 async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
@@ -174,23 +216,17 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Tr
   const { version: _, ...fromFile } = file;
   const env = name ?? fromFile.env;
   if (typeof env !== "string")
-    throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE with one.");
+    throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
   const envOptions = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(args.option) };
   return { ...fromFile, ...readSettings(args), env: await resolveEnvId(env, args), envOptions };
 }
 
-/** The settings that options give; --load-in-8bit and --load-in-4bit are other names of one. */
+/** Returns the given settings, with --load-in-8bit and --load-in-4bit as `quantise`. */
 function readSettings(args: Args): Partial<TrainOptions> {
   const explicit = explicitSettings(trainSettings, args);
-  const bits = (["8", "4"] as const).filter((bits) => args[`load-in-${bits}bit`]);
+  const bits = (["8", "4"] as const).filter((bits) => args[`load-in-${bits}bit`] === true);
   if (bits.length === 0) return explicit;
   if (bits.length > 1 || (explicit.quantise !== undefined && explicit.quantise !== bits[0]))
-    throw new UsageError("Give one of --load-in-8bit, --load-in-4bit and --quantise.");
+    throw new UsageError("Give only one of --load-in-8bit, --load-in-4bit and --quantise.");
   return { ...explicit, quantise: bits[0] };
-}
-
-/** runs/blackjack-2026-01-31-120000 */
-function defaultRunFolder(name = "run"): string {
-  const time = new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
-  return `runs/${toFileName(name)}-${time}`;
 }

@@ -1,5 +1,4 @@
 import type { Completion } from "../../../generation/completion.js";
-import { print } from "./output.js";
 
 export interface CompletionPrinterOptions {
   readonly json: boolean;
@@ -7,11 +6,11 @@ export interface CompletionPrinterOptions {
   readonly loadSeconds: number;
 }
 
-/** Prints replies as they come, or each as a line of JSON. */
+/** Streams completions to standard output, or prints each as a line of JSON. */
 export class CompletionPrinter {
   constructor(private readonly options: CompletionPrinterOptions) {}
 
-  /** Prints a reply to its end and gives it. */
+  /** Prints a completion as it is generated and returns it. */
   async print(stream: AsyncGenerator<string, Completion>): Promise<Completion> {
     const started = performance.now();
     let firstTokenAt: number | undefined;
@@ -29,8 +28,8 @@ export class CompletionPrinter {
       firstToken: ((firstTokenAt ?? finished) - started) / 1000,
       total: (finished - started) / 1000,
     };
-    if (this.options.json) print(JSON.stringify(toJson(completion, seconds)));
-    else if (!lastPiece.endsWith("\n")) print("");
+    if (this.options.json) process.stdout.write(`${JSON.stringify(toJson(completion, seconds))}\n`);
+    else if (!lastPiece.endsWith("\n")) process.stdout.write("\n");
     if (this.options.stats) process.stderr.write(`${formatStats(completion, seconds)}\n`);
     return completion;
   }
@@ -42,8 +41,8 @@ interface Timings {
   readonly total: number;
 }
 
-/** Tokens per second after the first. */
-function tokensPerSecond({ tokens }: Completion, { total, firstToken }: Timings): number | undefined {
+/** Computes tokens per second from the first token on. */
+function computeTokensPerSecond({ tokens }: Completion, { total, firstToken }: Timings): number | undefined {
   return tokens.length > 1 && total > firstToken ? (tokens.length - 1) / (total - firstToken) : undefined;
 }
 
@@ -57,15 +56,15 @@ function toJson(completion: Completion, seconds: Timings): Record<string, unknow
     tokens,
     logProbs,
     seconds,
-    tokensPerSecond: tokensPerSecond(completion, seconds),
+    tokensPerSecond: computeTokensPerSecond(completion, seconds),
   };
 }
 
 function formatStats(completion: Completion, seconds: Timings): string {
-  const perSecond = tokensPerSecond(completion, seconds);
+  const perSecond = computeTokensPerSecond(completion, seconds);
   return [
-    `prompt ${completion.promptTokens.length} tokens, reply ${completion.tokens.length} (${completion.finishReason})`,
-    `loaded in ${seconds.load.toFixed(2)} s, first text after ${seconds.firstToken.toFixed(2)} s`,
+    `prompt ${completion.promptTokens.length} tokens, completion ${completion.tokens.length} tokens (${completion.finishReason})`,
+    `loaded in ${seconds.load.toFixed(2)} s, first token after ${seconds.firstToken.toFixed(2)} s`,
     ...(perSecond === undefined ? [] : [`${perSecond.toFixed(1)} tokens/s`]),
   ].join("; ");
 }

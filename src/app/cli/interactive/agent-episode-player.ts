@@ -7,26 +7,26 @@ import { InteractiveEpisode, formatReturn } from "./interactive-episode.js";
 
 interface AgentEpisodePlayerOptions {
   readonly episodes: number;
-  /** Whether replies are drawn as in training, or the most probable ones. */
+  /** Sampled ("train") or greedy ("eval") completions. */
   readonly mode: "train" | "eval";
-  /** The same seed gives the same episodes and replies. */
+  /** The same seed gives the same episodes and completions. */
   readonly seed: number | undefined;
-  /** Whether the text form is shown where there is a picture in letters too. */
+  /** Show the text interface even if the environment renders text art. */
   readonly showText: boolean;
   readonly print: (line: string) => void;
-  /** Told what is not part of the game. */
+  /** Receives messages about the run. */
   readonly info: (line: string) => void;
 }
 
-/** A language model's game, shown turn by turn: what it is shown, what it replies, and what comes of it. */
+/** Plays episodes with a language model and shows every turn: observation, completion and result. */
 export class AgentEpisodePlayer {
   private readonly currentEpisode: InteractiveEpisode;
   private readonly random: RandomStream;
   private completionCount = 0;
   private validCount = 0;
-  /** Of these, those that the environment's own parser did not understand. */
+  /** Valid completions that the environment's own parser could not read. */
   private extractedCount = 0;
-  /** The reply as it was last shown. */
+  /** The completion as last printed. */
   private lastCompletion = "";
 
   constructor(
@@ -34,14 +34,14 @@ export class AgentEpisodePlayer {
     private readonly agent: TextAgent,
     private readonly options: AgentEpisodePlayerOptions,
   ) {
-    // Some games repeat the command before their answer.
+    // Some environments repeat the command at the start of their observation.
     const print = (text: string) =>
       options.print(text.startsWith(`${this.lastCompletion}\n`) ? text.slice(this.lastCompletion.length + 1) : text);
     this.currentEpisode = new InteractiveEpisode(env, { ...options, print });
     this.random = new RandomStream(options.seed);
   }
 
-  /** Plays all episodes, then tells the mean return and how many replies were actions. */
+  /** Plays all episodes, then prints the mean return and the number of valid completions. */
   async run(): Promise<void> {
     const { currentEpisode } = this;
     const { episodes, print, seed } = this.options;
@@ -49,7 +49,7 @@ export class AgentEpisodePlayer {
     let totalSteps = 0;
     for (let episode = 0; episode < episodes; episode++) {
       if (episodes > 1) print(`${episode > 0 ? "\n" : ""}Episode ${episode + 1} of ${episodes}.`);
-      // A seed tells all episodes after it too.
+      // Later episodes follow from the first seed.
       await currentEpisode.reset(episode === 0 ? seed : undefined);
       await this.playEpisode();
       totalReturn += currentEpisode.episodeReturn;
@@ -57,11 +57,11 @@ export class AgentEpisodePlayer {
     }
     if (episodes > 1) {
       print(
-        `\nMean return ${formatReturn(totalReturn / episodes)}, ${formatReturn(totalSteps / episodes)} steps, of ${episodes} episodes.`,
+        `\n${episodes} episodes: mean return ${formatReturn(totalReturn / episodes)}, ${formatReturn(totalSteps / episodes)} steps on average.`,
       );
     }
     const extractedNote = this.extractedCount === 0 ? "" : `, ${this.extractedCount} of them by extraction`;
-    print(`${this.validCount} of ${this.completionCount} replies were actions${extractedNote}.`);
+    print(`${this.validCount} of ${this.completionCount} completions were valid actions${extractedNote}.`);
   }
 
   private async playEpisode(): Promise<void> {
@@ -74,7 +74,7 @@ export class AgentEpisodePlayer {
       const { action, turn } = await agentEpisode.act();
       if (agentEpisode.droppedTurns > droppedTurns) {
         const count = agentEpisode.droppedTurns - droppedTurns;
-        options.info(`(The context is full: the oldest ${count === 1 ? "turn was" : `${count} turns were`} left out.)`);
+        options.info(`(Context full: dropped the oldest ${count === 1 ? "turn" : `${count} turns`}.)`);
         droppedTurns = agentEpisode.droppedTurns;
       }
       this.completionCount++;
@@ -89,12 +89,13 @@ export class AgentEpisodePlayer {
     this.lastCompletion = `> ${text.trim().replaceAll("\n", "\n  ")}`;
     options.print(this.lastCompletion);
     const actionText = env.text?.formatAction(action) ?? String(action);
-    if (isValid && extraction !== "parser") options.print(`Taken for: ${actionText} (${extraction})`);
+    if (isValid && extraction !== "parser") options.print(`Action: ${actionText} (${extraction})`);
     if (!isValid) {
-      options.print(`That is no action here; at random: ${actionText}`);
+      options.print(`Not a valid action; random action: ${actionText}`);
       this.lastCompletion = `> ${actionText}`;
     }
     const rejection = await currentEpisode.step(action);
-    if (rejection !== undefined) throw new LlamaGymError("ENV_INVALID", `The action was refused: ${rejection}`);
+    if (rejection !== undefined)
+      throw new LlamaGymError("ENV_INVALID", `The environment rejected the action: ${rejection}`);
   }
 }

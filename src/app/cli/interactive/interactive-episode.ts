@@ -3,17 +3,17 @@ import { findNearestName } from "../../../core/suggest.js";
 import { LlamaGymError } from "../../../core/errors.js";
 
 interface InteractiveEpisodeOptions {
-  /** Whether the text form is shown where there is a picture in letters too. */
+  /** Show the text interface even if the environment renders text art. */
   readonly showText: boolean;
   readonly print: (line: string) => void;
 }
 
-/** More choices than this are not listed in an error. */
+/** Longer lists of choices are left out of errors. */
 const MAX_LISTED_CHOICES = 30;
 
-/** A game: what a person types or a model replies becomes actions, what comes of them is shown. */
+/** An episode driven by typed lines or by actions, with every observation printed. */
 export class InteractiveEpisode {
-  /** Rewards of the episode so far. */
+  /** Sum of the rewards so far. */
   episodeReturn = 0;
   steps = 0;
   isDone = false;
@@ -25,7 +25,7 @@ export class InteractiveEpisode {
     private readonly options: InteractiveEpisodeOptions,
   ) {}
 
-  /** Starts an episode and shows it. */
+  /** Starts an episode and prints its first observation. */
   async reset(seed?: number): Promise<void> {
     ({ observation: this.observation, info: this.info } = await this.env.reset({ seed }));
     this.episodeReturn = 0;
@@ -34,16 +34,16 @@ export class InteractiveEpisode {
     await this.printObservation();
   }
 
-  /** Takes the action that a line means; a line that means none is told. */
+  /** Takes the action that a line names, or prints why it names none. */
   async handleLine(line: string): Promise<void> {
     const { print } = this.options;
-    if (this.isDone) return print("The episode has ended: /reset starts another, /quit ends.");
+    if (this.isDone) return print("The episode has ended. /reset starts another one, /quit quits.");
     const action = this.resolveAction(line);
-    const rejection = action === undefined ? this.rejection(line) : await this.step(action);
+    const rejection = action === undefined ? this.describeRejection(line) : await this.step(action);
     if (rejection !== undefined) print(rejection);
   }
 
-  /** Takes an action and shows what comes of it; gives the reason where the environment refuses it. */
+  /** Takes an action and prints the result. Returns the reason if the environment rejects the action. */
   async step(action: unknown): Promise<string | undefined> {
     const { print } = this.options;
     let result;
@@ -69,30 +69,30 @@ export class InteractiveEpisode {
     return undefined;
   }
 
-  /** The possible replies with their numbers, or what kind of action is taken. */
+  /** Lists the choices with their numbers, or describes the action space. */
   describeActions(): string {
     const choices = this.choices();
-    if (choices.length === 0) return `An action of ${this.env.actionSpace.toString().slice(0, 200)}.`;
+    if (choices.length === 0) return `Any action of ${this.env.actionSpace.toString().slice(0, 200)}.`;
     return choices.map((choice, i) => `${i}  ${choice}`).join("\n");
   }
 
-  /** The possible replies; none where they cannot be listed. */
+  /** Returns the choices; empty if the environment does not list them. */
   private choices(): readonly string[] {
     const { text } = this.env;
     return (text === undefined ? undefined : getChoices(text, this.observation, this.info)) ?? [];
   }
 
-  /** What was last observed. */
+  /** The last observation. */
   get pendingObservation(): { readonly observation: unknown; readonly info: Info } {
     const { observation, info } = this;
     return { observation, info };
   }
 
-  private parseText(reply: string): unknown {
-    return this.env.text?.parseAction(reply, this.observation, this.info);
+  private parseText(text: string): unknown {
+    return this.env.text?.parseAction(text, this.observation, this.info);
   }
 
-  /** What a language model reads. */
+  /** Returns the observation as a language model reads it. */
   private observationText(): string {
     const observationText = this.env.text?.formatObservation(this.observation, this.info);
     return observationText ?? JSON.stringify(this.env.observationSpace.encode(this.observation));
@@ -103,27 +103,27 @@ export class InteractiveEpisode {
     if (text === undefined) return decodeAction(actionSpace, line);
     const choices = this.choices();
     const isExact = choices.some((choice) => choice.toLowerCase() === line.toLowerCase());
-    // Where actions are text a number is the place of one in the list.
+    // If actions are text, a number is an index into the choices.
     const isIndex = !isExact && actionSpace instanceof Text && /^\d+$/.test(line) && Number(line) < choices.length;
     return this.parseText(isIndex ? choices[Number(line)] : line);
   }
 
-  private rejection(line: string): string {
+  private describeRejection(line: string): string {
     const choices = this.choices();
     const nearest = findNearestName(line, choices);
-    if (nearest !== undefined) return `"${line}" is no action here. Did you mean "${nearest}"?`;
+    if (nearest !== undefined) return `"${line}" is not a valid action. Did you mean "${nearest}"?`;
     const listing =
       choices.length > 0 && choices.length <= MAX_LISTED_CHOICES
         ? ` Actions: ${choices.join(", ")}.`
-        : " /actions tells what is.";
-    return `"${line}" is no action here.${listing}`;
+        : " /actions lists them.";
+    return `"${line}" is not a valid action.${listing}`;
   }
 
   private async printObservation(): Promise<void> {
     const { env, options } = this;
-    const picture =
+    const rendering =
       env.metadata.renderModes.includes("ansi") && !options.showText ? await env.render("ansi") : undefined;
-    if (typeof picture === "string") return options.print(picture.trimEnd());
+    if (typeof rendering === "string") return options.print(rendering.trimEnd());
     options.print(this.observationText());
   }
 }
@@ -136,7 +136,7 @@ function decodeAction(space: Env["actionSpace"], line: string): unknown {
   }
 }
 
-/** A return or a reward with six digits. */
+/** Formats a return or a reward with six significant digits. */
 export function formatReturn(value: number): string {
   return String(Number(value.toPrecision(6)));
 }

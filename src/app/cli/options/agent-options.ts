@@ -2,53 +2,56 @@ import type { TextAgent } from "../../../rl/agent/text-agent.js";
 import { makeTextAgent, type TextEnv } from "../../runs/make-text-agent.js";
 import { findRunOfAdapter } from "../../runs/run-folder.js";
 import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "../../runs/run-settings.js";
-import { withModelAdvice } from "../with-model-advice.js";
 import { openModel } from "../open-model.js";
-import { modelOptions, modelIdOption } from "./generation-options.js";
+import type { Reporter } from "../reporter.js";
+import { withModelAdvice } from "../with-model-advice.js";
+import { describeRunDefaults } from "./describe-defaults.js";
+import { modelIdOption, modelOptions } from "./generation-options.js";
+import type { OptionTable, OptionValues } from "./option-table.js";
 import type { OptionGroups } from "./render-help.js";
-import type { OptionTable, OptionValues } from "./parse-args.js";
-import { COMPLETION_SETTINGS } from "./train-option-groups.js";
 import { explicitSettings, optionsFromSettings } from "./setting-options.js";
+import { COMPLETION_SETTINGS } from "./train-option-groups.js";
 
-/** The settings of a run that say how its agent replies, without the temperature. */
 const completionSettings = Object.fromEntries(COMPLETION_SETTINGS.map((name) => [name, runSettings[name]]));
 
 const commandOptions = {
-  model: {
-    ...modelIdOption,
-    description: `${modelIdOption.description}; the model that comes with llamagym by default`,
-  },
+  model: { ...modelIdOption, default: runSettings.model.default },
   ...modelOptions,
   adapter: {
     ...modelOptions.adapter,
-    description: "a LoRA adapter to put on the model; one that a run saved replies by that run's settings",
+    description: "LoRA adapter to load. An adapter of a run also brings that run's model and completion settings.",
   },
 } as const satisfies OptionTable;
 
-/** Which model plays, and how it replies, for commands that only play. */
+/** The model of an agent and its completions, for commands that do not train. */
 export const agentOptions = { ...commandOptions, ...optionsFromSettings(completionSettings) };
 
 export const agentOptionGroups: OptionGroups = {
   Model: Object.keys(commandOptions),
-  Replies: Object.keys(optionsFromSettings(completionSettings)),
+  Completions: Object.keys(optionsFromSettings(completionSettings)),
 };
 
 export type AgentArgs = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
 
-/** An agent that is ready to play, and what it plays by. */
+/** Adds the defaults of completion settings to options that include `agentOptions`. */
+export function describeAgentDefaults<Table extends OptionTable>(options: Table, { model }: AgentArgs): Table {
+  return describeRunDefaults(options, completionSettings, { model });
+}
+
 export interface LoadedAgent {
   readonly agent: TextAgent;
   readonly config: TrainConfig;
 }
 
 /**
- * The agent that options describe, for an environment that it can read. What is not given comes from the run that made the
- * adapter, else from the defaults of training. Close its model when done. Throws what opening a model throws.
+ * Opens the agent that options describe. Settings that were not given come from the run of the adapter, else from the
+ * defaults of training. The caller closes the agent's model. Throws what opening a model throws.
  */
 export async function openAgent(
   args: AgentArgs,
   env: string,
   textEnv: TextEnv,
+  reporter: Reporter,
   overrides: Pick<TrainOptions, "temperature" | "seed"> = {},
 ): Promise<LoadedAgent> {
   const checkpoint = args.adapter ?? args.model;
@@ -59,11 +62,11 @@ export async function openAgent(
     ...withoutUndefined({ model: args.model, ...overrides }),
     ...explicitSettings(completionSettings, args),
   });
-  const model = await withModelAdvice(config.model, () => openModel(config.model, args));
+  const model = await withModelAdvice(config.model, () => openModel(config.model, args, reporter));
   return { agent: makeTextAgent(model, textEnv, config), config };
 }
 
-/** Of a run's settings those of its replies; its pattern only where replies are still held to one. */
+/** Selects a run's model and completion settings; its pattern only if completions are still constrained to it. */
 function selectCompletionSettings(
   run: TrainOptions | undefined,
   { replies = "pattern" }: AgentArgs,

@@ -1,22 +1,23 @@
 import { loadEnvModule, openEnv, registry, resolveReference, type Env } from "../../../envs/index.js";
 import "../../../text-world/index.js";
-import { UsageError, type OptionTable } from "./parse-args.js";
+import type { OptionTable } from "./option-table.js";
+import { UsageError } from "./usage-error.js";
 
-/** How an environment is made, for every command that makes one. */
+/** Options of all commands that create an environment. */
 export const envOptions = {
   option: {
     type: "text",
-    alias: "o",
-    hint: "name=value",
+    short: "o",
+    valueName: "name=value",
     repeated: true,
-    description: "an option of the environment, such as isSlippery=false; may be given several times",
+    description: "Option of the environment, such as isSlippery=false. May be repeated.",
   },
   "env-module": {
     type: "text",
-    hint: "file",
-    description: "a JavaScript file or package to import first, which registers ENV",
+    valueName: "file",
+    description: "JavaScript file or package to import first, which registers ENV.",
   },
-  "max-steps": { type: "number", integer: true, min: 1, description: "another step limit than the registered one" },
+  "max-steps": { type: "number", integer: true, min: 1, description: "Step limit of an episode, in place of the registered one." },
 } as const satisfies OptionTable;
 
 interface EnvArgs {
@@ -54,27 +55,21 @@ function findId(name: string): string | undefined {
   const normalized = normalizeName(name);
   const ids = registry.all().map(({ id }) => id);
   const exactMatch = ids.find((id) => normalizeName(id) === normalized);
-  // Of several versions the latest is registered last.
+  // The latest of several versions is registered last.
   return exactMatch ?? ids.findLast((id) => normalizeName(id.replace(/-v\d+$/, "")) === normalized);
-}
-
-/** Returns an environment's name for use in a file name: "CartPole-v1" is "cartpole-v1", "./my-env.js" is "my-env". */
-export function toFileName(name: string): string {
-  const [baseName] = /[^\\/]+(?=\.[cm]?[jt]s(?:[#:]|$))/.exec(name) ?? [name];
-  return baseName.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 }
 
 const normalizeName = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");
 
-/** The environment's own options, by name. */
+/** Parses the values of --option into the environment's options. */
 export function parseEnvOptions(options: readonly string[] = []): Record<string, unknown> {
   return Object.fromEntries(options.map(parseEnvOption));
 }
 
-/** "size=8" is ["size", 8]; what is no JSON is text. */
+/** Parses "size=8" as ["size", 8]; a value that is no JSON is text. */
 function parseEnvOption(option: string): [string, unknown] {
   const end = option.indexOf("=");
-  if (end <= 0) throw new UsageError(`--option takes name=value, not "${option}".`);
+  if (end <= 0) throw new UsageError(`--option must be name=value, got "${option}".`);
   const value = option.slice(end + 1);
   try {
     return [option.slice(0, end), JSON.parse(value) as unknown];

@@ -5,71 +5,81 @@ import {
   contextOverflowModes,
   type GenerationOptions,
 } from "../../../generation/generation-options.js";
-import type { OptionTable, OptionValues } from "./parse-args.js";
+import type { OptionTable, OptionValues } from "./option-table.js";
 
-/** Which model a command opens. */
 export const modelIdOption = {
   type: "text",
-  alias: "m",
-  hint: "path or id",
-  description: "a model folder, a GGUF file, or a Hugging Face id (owner/name, owner/name:file.gguf)",
+  short: "m",
+  valueName: "path or id",
+  description: "Model folder, GGUF file or Hugging Face id (owner/name, owner/name:file.gguf).",
 } as const satisfies OptionTable[string];
 
-/** With what it is opened, and where it runs. */
+/** How a model is opened and where it runs. */
 export const modelOptions = {
-  adapter: { type: "text", hint: "path or id", description: "a LoRA adapter to put on the model" },
-  revision: { type: "text", hint: "name", description: "branch, tag or commit of a Hugging Face id" },
+  adapter: { type: "text", valueName: "path or id", description: "LoRA adapter to load." },
+  revision: { type: "text", valueName: "name", description: "Branch, tag or commit of a Hugging Face id." },
   device: {
     type: "choice",
     choices: ["auto", "cpu", "cuda", "webgpu"],
-    description: "where to compute; auto by default",
+    default: "auto",
+    description: "Device to compute on.",
   },
-  threads: { type: "number", integer: true, min: 1, description: "threads of one operation; all cores by default" },
+  threads: {
+    type: "number",
+    integer: true,
+    min: 1,
+    default: "all cores",
+    description: "CPU threads of one operation.",
+  },
 } as const satisfies OptionTable;
 
 const { maxNewTokens, temperature, topK, topP, minP, repetitionPenalty, seed } = numericOptions;
 
-/** How replies are generated: the library's own options. */
+/** The library's generation options. */
 export const samplingOptions = {
   "max-new-tokens": { type: "number", ...maxNewTokens },
-  temperature: { type: "number", alias: "t", ...temperature },
+  temperature: { type: "number", short: "t", ...temperature },
   "top-k": { type: "number", ...topK },
   "top-p": { type: "number", ...topP },
   "min-p": { type: "number", ...minP },
   "repetition-penalty": { type: "number", ...repetitionPenalty },
   seed: { type: "number", ...seed },
-  stop: { type: "text", repeated: true, description: "a text that ends the reply; may be given several times" },
-  choice: { type: "text", repeated: true, description: "a text that the reply may be; give it once for each" },
-  regex: { type: "text", hint: "expression", description: "a regular expression that the whole reply matches" },
+  stop: { type: "text", repeated: true, description: "Text that ends the completion. May be repeated." },
+  choice: { type: "text", repeated: true, description: "One of the allowed completions; repeat it for each." },
+  regex: {
+    type: "text",
+    valueName: "expression",
+    description: "Regular expression that the whole completion matches.",
+  },
   "json-schema": {
     type: "text",
-    hint: "file",
-    description: "a file with a JSON schema: the reply is a JSON value that it allows",
+    valueName: "file",
+    description: "File with a JSON schema; the completion is a JSON value that it allows.",
   },
   overflow: {
     type: "choice",
     choices: contextOverflowModes,
-    description: "what to do with a prompt that is too long: refuse it (the default), or leave out its oldest part",
+    default: "error",
+    description: "What to do with a prompt that is too long: fail, or drop its oldest part.",
   },
 } as const satisfies OptionTable;
 
-/** What the command generate takes. */
 export const generateOptions = {
   model: { ...modelIdOption, required: true },
   ...modelOptions,
-  prompt: { type: "text", alias: "p", hint: "text", description: "what to reply to; - reads it from standard input" },
-  system: { type: "text", hint: "text", description: "a system message before the conversation" },
-  raw: { type: "flag", description: "go on with the prompt as a text, without the model's chat template" },
+  prompt: { type: "text", short: "p", valueName: "text", description: "Prompt; - reads it from standard input." },
+  system: { type: "text", valueName: "text", description: "System message." },
+  raw: { type: "boolean", description: "Continue the prompt as plain text, without the chat template." },
   ...samplingOptions,
-  json: { type: "flag", description: "print each reply as one line of JSON" },
-  stats: { type: "flag", description: "print times and token counts on standard error" },
+  json: { type: "boolean", description: "Print each completion as one line of JSON." },
+  stats: { type: "boolean", description: "Print times and token counts on standard error." },
 } as const satisfies OptionTable;
 
 export type GenerateArgs = OptionValues<typeof generateOptions>;
 
 /**
- * The library's generation options from the command line's; what was not given stays out. Throws FILE_NOT_FOUND, FILE_CORRUPT
- * and FILE_READ_FAILED for the file of a JSON schema.
+ * Converts command-line options to the library's generation options; options that were not given are left out.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT and FILE_READ_FAILED for the file of a JSON schema.
  */
 export async function toGenerationOptions(args: OptionValues<typeof samplingOptions>): Promise<GenerationOptions> {
   const schemaPath = args["json-schema"];
@@ -84,7 +94,7 @@ export async function toGenerationOptions(args: OptionValues<typeof samplingOpti
     stop: args.stop,
     choices: args.choice,
     regex: args.regex,
-    // What else may stand in the file is refused with the other options.
+    // Validated with the other options.
     jsonSchema: schemaPath === undefined ? undefined : ((await readJson(schemaPath)) as JsonSchema),
     overflow: args.overflow,
   };

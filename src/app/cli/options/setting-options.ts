@@ -1,37 +1,28 @@
 import type { Setting, SettingTable } from "../../../core/settings.js";
-import type { OptionTable } from "./parse-args.js";
+import { toOptionName, type OptionSpec, type OptionTable } from "./option-table.js";
 
-/** A settings table as options of a command: learningRate is --learning-rate, onlineSft is --online-sft or --online-sft=false. */
+/** Converts a settings table to options: learningRate to --learning-rate. */
 export function optionsFromSettings(table: SettingTable): OptionTable {
   return Object.fromEntries(
     Object.entries(table).map(([name, setting]) => [toOptionName(name), toOptionSpec(setting)]),
   );
 }
 
-/** The settings that were given, by their own names. */
+/** Returns the settings that were given as options, by the settings' names. */
 export function explicitSettings(
   table: SettingTable,
   values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const entries = Object.keys(table).flatMap((name) => {
-    const value = values[toOptionName(name)];
-    return value === undefined ? [] : [[name, value]];
-  });
-  return Object.fromEntries(entries) as Readonly<Record<string, unknown>>;
+  const entries = Object.keys(table).map((name) => [name, values[toOptionName(name)]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-function toOptionSpec(setting: Setting): OptionTable[string] {
-  const { default: defaultValue } = setting;
-  const description =
-    defaultValue === undefined ? setting.description : `${setting.description}; ${String(defaultValue)} by default`;
-  if ("choices" in setting) return { type: "choice", choices: setting.choices, description };
-  if ("text" in setting) return { type: "text", description };
-  if (typeof defaultValue === "boolean") return { type: "switch", description };
+function toOptionSpec(setting: Setting): OptionSpec {
+  const { description } = setting;
+  const common = setting.default === undefined ? { description } : { description, default: setting.default };
+  if ("choices" in setting) return { ...common, type: "choice", choices: setting.choices };
+  if ("text" in setting) return { ...common, type: "text" };
+  if (typeof setting.default === "boolean") return { ...common, type: "boolean" };
   const { integer, min, above, max } = setting;
-  return { type: "number", integer, min, above, max, description };
-}
-
-/** The option of a setting: "maxNewTokens" is "max-new-tokens". */
-export function toOptionName(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return { ...common, type: "number", integer, min, above, max };
 }

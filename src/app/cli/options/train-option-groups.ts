@@ -2,9 +2,9 @@ import { onlineSftSettings } from "../../../rl/agent/demonstrations/online-sft-s
 import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../../rl/algorithms/algorithms.js";
 import { runSettings, trainSettings } from "../../runs/run-settings.js";
 import type { OptionGroups } from "./render-help.js";
-import { toOptionName } from "./setting-options.js";
+import { toOptionName } from "./option-table.js";
 
-/** The settings that say how an agent replies, whether it is trained or not; the temperature has its own meaning in each command. */
+/** Settings of an agent's completions, in training and outside; the temperature is an option of each command. */
 export const COMPLETION_SETTINGS = [
   "replies",
   "replyPattern",
@@ -19,26 +19,26 @@ export const COMPLETION_SETTINGS = [
   "invalidRetries",
 ] as const satisfies readonly (keyof typeof runSettings)[];
 
-/** The run's own settings under headings. */
+/** Headings of the run settings. */
 const runSettingGroups = {
   Run: ["episodes", "turns", "seed"],
   Environment: ["maxSteps", "numEnvs"],
   Model: ["model", "adapter", "device", "threads", "quantise", "backward"],
-  Replies: [...COMPLETION_SETTINGS, "temperature", "invalidPenalty"],
-  "Watching and saving": ["evalEpisodes", "entropyFloor", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
-  "What is trained": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
+  Completions: [...COMPLETION_SETTINGS, "temperature", "invalidPenalty"],
+  "Logging and checkpoints": ["evalEpisodes", "entropyFloor", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
+  "Trained parameters": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
   Demonstrations: ["sftWarmStart", ...(Object.keys(onlineSftSettings) as (keyof typeof onlineSftSettings)[])],
-  Learning: ["algorithm", "shareSparseRewards", "maxTokens"],
+  Algorithm: ["algorithm", "shareSparseRewards", "maxTokens"],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof runSettings)[]>>;
 
-/** Options of `train` that are no settings. */
+/** Headings of the options of `train` that are not settings. */
 const commandOptionGroups: OptionGroups = {
   Run: ["config", "output", "resume"],
   Environment: ["option"],
   Model: ["load-in-8bit", "load-in-4bit"],
 };
 
-/** All options of `train` under headings. */
+/** Returns all options of `train` by heading. */
 export function trainOptionGroups(): OptionGroups {
   const algorithmSettings = Object.keys(trainSettings).filter((name) => !Object.hasOwn(runSettings, name));
   const isSettingOf = (name: string) => (algorithm: AlgorithmName) =>
@@ -53,12 +53,12 @@ export function trainOptionGroups(): OptionGroups {
     [
       ...(commandOptionGroups[title] ?? []),
       ...names.map(toOptionName),
-      ...(title === "Learning" ? common.map(toOptionName) : []),
+      ...(title === "Algorithm" ? common.map(toOptionName) : []),
     ],
   ]);
   return {
     ...(Object.fromEntries(runEntries) as OptionGroups),
-    "Learning by ppo": ppoOnly.map(toOptionName),
-    "Learning by the algorithms that are named": others.map(toOptionName),
+    "PPO only": ppoOnly.map(toOptionName),
+    "Some algorithms": others.map(toOptionName),
   };
 }

@@ -1,120 +1,117 @@
-import { MEAN_RETURN } from "../charts/metric-curve.js";
-import type { MetricRecord } from "../../../rl/tracking/tracker.js";
-import { formatCount, formatDuration, formatNumber } from "../../../core/format.js";
-import { renderSparkline } from "./sparkline.js";
+import type { Clock } from "../../../core/clock.js";
+import { renderFields, renderLogFields, type ProgressField } from "./progress-fields.js";
 
-/** How far a run is. */
-export interface ProgressState {
-  /** The share of the run that is done, 0 to 1. */
-  readonly progress: number;
-  readonly updates: number;
-  readonly episodes: number;
-  /** How many episodes the run is to have, where that is what ends it. */
-  readonly totalEpisodes?: number;
-  /** Those of the last update; none before the first. */
-  readonly metrics: MetricRecord;
+/** Destination of progress lines: process.stderr or a test's stand-in. */
+export interface ProgressOutput {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
 }
 
-/** What the line knows beyond the state. */
-export interface ProgressHistory {
-  /** The mean return after each update. */
-  readonly returns: readonly number[];
-  /** Seconds; undefined while nothing can be said. */
-  readonly secondsLeft: number | undefined;
+export interface ProgressLineOptions {
+  /** Default: standard error. */
+  readonly out?: ProgressOutput;
+  /** Default: process.env. NO_COLOR and TERM=dumb are respected. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly now?: Clock;
 }
 
-/** The mean return and its like have other names in other algorithms; the first that is there is shown. */
-const RETURN_METRICS = [MEAN_RETURN, "reward"];
-const KL_METRICS = ["objective/kl", "kl", "ppo/policy/approxkl", "policy/approxkl_avg"];
-const ENTROPY_METRICS = ["entropy", "ppo/policy/entropy", "policy/entropy_avg", "objective/entropy"];
-const SPEED_METRICS = ["rollout/turns_per_second"];
-
-const BAR_WIDTH = 20;
-const SPARKLINE_WIDTH = 16;
-
-interface ProgressField {
-  readonly text: string;
-  readonly color?: number;
-  /** Where there is no room, those of higher rank go first. */
-  readonly priority: number;
+/** A running activity on the progress line. */
+export interface ProgressHandle {
+  /** Redraws the line when the redraw interval has passed; cheap enough to call often. */
+  update(): void;
+  /** Draws the final state and moves to a new line, or erases the line of a transient activity. */
+  end(): void;
 }
 
-const GREEN = 32;
-const CYAN = 36;
-
-/** The mean return of a state, or undefined. */
-export function getMeanReturn({ metrics }: ProgressState): number | undefined {
-  return findMetric(metrics, RETURN_METRICS);
+interface Activity {
+  readonly fields: () => readonly ProgressField[];
+  readonly isTransient: boolean;
+  lastDrawn: number;
+  hasChanged: boolean;
 }
 
-/** A run in one line for a terminal that redraws it, at most `width` columns wide. */
-export function formatProgressLine(
-  state: ProgressState,
-  history: ProgressHistory,
-  width: number,
-  useColor: boolean,
-): string {
-  const filled = Math.round(clampProgress(state) * BAR_WIDTH);
-  const bar = { text: "█".repeat(filled) + "░".repeat(BAR_WIDTH - filled), color: CYAN, priority: 5 };
-  const curve = { text: renderSparkline(history.returns, SPARKLINE_WIDTH), color: GREEN, priority: 8 };
-  const [percent, episodes, reward, ...others] = progressFields(state, history);
-  const line = fitToWidth(
-    [bar, percent, episodes, reward, ...(history.returns.length > 1 ? [curve] : []), ...others],
-    width,
-  );
-  return line.map((field) => colorize(field, useColor)).join("  ");
-}
+const REDRAW_INTERVAL_MS = 100;
+/** Interval between lines where the output cannot be redrawn. */
+const LOG_INTERVAL_MS = 10_000;
 
-/** The same for a log file: whole, without bar, curve and colours. */
-export function formatProgressLogLine(state: ProgressState, history: ProgressHistory): string {
-  return progressFields(state, history)
-    .map(({ text }) => text)
-    .join("  ");
-}
+const CLEAR_LINE = "\r\u001B[K";
 
-function progressFields(
-  state: ProgressState,
-  { secondsLeft }: ProgressHistory,
-): [ProgressField, ProgressField, ProgressField, ...ProgressField[]] {
-  const { metrics, updates, episodes, totalEpisodes } = state;
-  const metricField = (label: string, names: readonly string[], priority: number): ProgressField[] => {
-    const value = findMetric(metrics, names);
-    return value === undefined ? [] : [{ text: `${label} ${formatNumber(value)}`, priority }];
-  };
-  const reward = getMeanReturn(state);
-  const turnsPerSecond = findMetric(metrics, SPEED_METRICS);
-  const total = totalEpisodes === undefined ? "" : `/${formatCount(totalEpisodes)}`;
-  return [
-    { text: `${Math.floor(clampProgress(state) * 100)} %`, priority: 0 },
-    { text: `episode ${formatCount(episodes)}${total}`, priority: 3 },
-    { text: reward === undefined ? "return -" : `return ${formatNumber(reward)}`, priority: 1 },
-    ...metricField("kl", KL_METRICS, 4),
-    ...metricField("entropy", ENTROPY_METRICS, 6),
-    ...(turnsPerSecond === undefined ? [] : [{ text: `${formatNumber(turnsPerSecond)} turns/s`, priority: 7 }]),
-    { text: `update ${formatCount(updates)}`, priority: 9 },
-    ...(secondsLeft === undefined ? [] : [{ text: `${formatDuration(secondsLeft)} left`, priority: 2 }]),
-  ];
-}
+/** Shows one activity at a time: a line redrawn in place on a terminal, a line every ten seconds elsewhere. */
+export class ProgressLine {
+  /** Whether the line is redrawn in place. */
+  readonly isInteractive: boolean;
+  private readonly out: ProgressOutput;
+  private readonly now: Clock;
+  private readonly useColor: boolean;
+  private current: Activity | undefined;
 
-function clampProgress({ progress }: ProgressState): number {
-  return Math.min(1, Math.max(0, progress));
-}
+  constructor({ out = process.stderr, env = process.env, now = () => performance.now() }: ProgressLineOptions = {}) {
+    this.out = out;
+    this.now = now;
+    this.isInteractive = out.isTTY === true && env.TERM !== "dumb";
+    this.useColor = this.isInteractive && (env.NO_COLOR ?? "") === "";
+  }
 
-function findMetric(metrics: MetricRecord, names: readonly string[]): number | undefined {
-  const name = names.find((candidate) => metrics[candidate] !== undefined);
-  return name === undefined ? undefined : metrics[name];
-}
+  /** Adds an activity; its first update replaces the activity shown before. Transient activities leave no line behind. */
+  start(fields: () => readonly ProgressField[], { isTransient = false } = {}): ProgressHandle {
+    const lastDrawn = isTransient && !this.isInteractive ? this.now() : -Infinity;
+    const activity: Activity = { fields, isTransient, lastDrawn, hasChanged: false };
+    return {
+      update: () => this.update(activity),
+      end: () => {
+        if (this.current === activity) this.finish(activity);
+      },
+    };
+  }
 
-function fitToWidth(fields: readonly ProgressField[], width: number): readonly ProgressField[] {
-  const totalWidth = fields.reduce((sum, { text }) => sum + text.length, 2 * (fields.length - 1));
-  if (totalWidth <= width || fields.length === 0) return fields;
-  const lowestPriority = Math.max(...fields.map(({ priority }) => priority));
-  return fitToWidth(
-    fields.filter(({ priority }) => priority !== lowestPriority),
-    width,
-  );
-}
+  /** Writes a message above the line. */
+  print(text: string): void {
+    if (!this.isInteractive) {
+      this.out.write(`${text}\n`);
+      return;
+    }
+    this.out.write(`${CLEAR_LINE}${text}\n`);
+    if (this.current !== undefined) this.draw(this.current);
+  }
 
-function colorize({ text, color }: ProgressField, useColor: boolean): string {
-  return color === undefined || !useColor ? text : `\u001B[${color}m${text}\u001B[0m`;
+  /** Erases the line until the next update, to make room for other output. */
+  clear(): void {
+    if (!this.isInteractive || this.current === undefined) return;
+    this.out.write(CLEAR_LINE);
+    this.current.lastDrawn = -Infinity;
+  }
+
+  private update(activity: Activity): void {
+    if (this.current !== activity) {
+      if (this.current !== undefined) this.finish(this.current);
+      this.current = activity;
+    }
+    activity.hasChanged = true;
+    const interval = this.isInteractive ? REDRAW_INTERVAL_MS : LOG_INTERVAL_MS;
+    if (this.now() - activity.lastDrawn >= interval) this.draw(activity);
+  }
+
+  private finish(activity: Activity): void {
+    this.current = undefined;
+    if (activity.isTransient) {
+      if (this.isInteractive) this.out.write(CLEAR_LINE);
+      return;
+    }
+    if (activity.hasChanged || this.isInteractive) this.draw(activity);
+    if (this.isInteractive) this.out.write("\n");
+  }
+
+  private draw(activity: Activity): void {
+    activity.lastDrawn = this.now();
+    activity.hasChanged = false;
+    const fields = activity.fields();
+    if (!this.isInteractive) {
+      this.out.write(`${renderLogFields(fields)}\n`);
+      return;
+    }
+    // Some terminals wrap when the last column is written.
+    const width = Math.max(1, (this.out.columns ?? 80) - 1);
+    this.out.write(`${CLEAR_LINE}${renderFields(fields, width, this.useColor)}`);
+  }
 }

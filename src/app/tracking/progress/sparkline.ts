@@ -1,15 +1,15 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 
 const BLOCKS = "▁▂▃▄▅▆▇█";
 
 /**
- * A curve in `width` characters: each stands for the mean of its share of the values, from the lowest block (the least
- * of these means) to the full one (the greatest). Fewer values than `width` give fewer characters; where no value
- * is finite there is a space. A constant is drawn as low.
+ * Draws values as a curve of at most `width` characters. Each character is the mean of its share of the values, scaled
+ * from the lowest mean to the highest. Shares without a finite value are spaces; a constant is drawn low.
+ * @throws INVALID_ARGUMENT when `width` is no positive integer.
  */
 export function renderSparkline(values: readonly number[], width: number): string {
   if (!Number.isInteger(width) || width < 1) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `A sparkline of ${width} characters cannot be; it needs at least 1.`);
+    throw invalidArgument(`\`width\` of a sparkline must be an integer >= 1, got ${width}.`);
   }
   const means = computeBucketMeans(values, Math.min(width, values.length));
   const finite = means.filter(Number.isFinite);
@@ -23,7 +23,7 @@ export function renderSparkline(values: readonly number[], width: number): strin
     .join("");
 }
 
-/** The means of `count` runs of neighbours of nearly equal length; of each, what is finite. */
+/** Splits values into `count` buckets of nearly equal size and averages the finite ones of each. */
 function computeBucketMeans(values: readonly number[], count: number): number[] {
   return Array.from({ length: count }, (_, bucket) => {
     const start = Math.floor((bucket * values.length) / count);

@@ -1,19 +1,4 @@
-/** Writes a line to standard output. */
-export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-/** A reader that has seen enough (`llamagym ... | head`) is no error. */
-export function ignoreBrokenPipe(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EPIPE") process.exit(0);
-      throw error;
-    });
-  }
-}
-
-/** Lines of columns, each as wide as its widest cell; numbers, where `right` says so, to the right. */
+/** Formats rows as columns as wide as their widest cell. Columns in `rightAligned` hold numbers. */
 export function formatTable(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   return rows
@@ -28,7 +13,7 @@ export function formatTable(rows: readonly (readonly string[])[], rightAligned: 
     .join("\n");
 }
 
-/** "1.5 GB", in powers of ten. */
+/** Formats bytes in powers of ten: "1.5 GB". */
 export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;

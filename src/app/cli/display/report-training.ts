@@ -1,0 +1,99 @@
+import type { SftMetrics } from "../../../rl/algorithms/sft/sft-trainer.js";
+import type { CompletionRow, Tracker } from "../../../rl/tracking/index.js";
+import type { TrainProgress } from "../../../rl/train/trainer.js";
+import { fractionFields, type ProgressField } from "../../tracking/progress/progress-fields.js";
+import type { ProgressHandle } from "../../tracking/progress/progress-line.js";
+import { TrainingProgress } from "../../tracking/progress/training-progress.js";
+import type { Reporter } from "../reporter.js";
+
+const MAX_SAMPLE_CHARS = 100;
+
+/** Shows the progress of a training run, its warm start, and from time to time a completion. */
+export class TrainingReport {
+  private readonly progress = new TrainingProgress();
+  private readonly handle: ProgressHandle;
+  private readonly warmStart: SftProgress;
+
+  constructor(private readonly reporter: Reporter) {
+    this.handle = reporter.progress(this.progress.fields);
+    this.warmStart = new SftProgress(reporter, "Warm start");
+  }
+
+  update({ state: { updates, episodes }, progress, metrics }: TrainProgress, totalEpisodes?: number): void {
+    this.progress.update({ progress, updates, episodes, totalEpisodes, metrics });
+    this.handle.update();
+  }
+
+  updateWarmStart(metrics: SftMetrics, totalSteps: number): void {
+    this.warmStart.update(metrics, totalSteps);
+  }
+
+  /** Prints the first completion of each batch that a run logs. */
+  get tracker(): Tracker {
+    return {
+      log: () => {},
+      logCompletions: (step, [row]) => {
+        if (row !== undefined) this.reporter.info(formatCompletion(step, row));
+      },
+    };
+  }
+
+  end(): void {
+    this.warmStart.end();
+    this.handle.end();
+  }
+}
+
+/** Shows the progress of supervised fine-tuning. */
+export class SftProgress {
+  private readonly handle: ProgressHandle;
+  private metrics: SftMetrics | undefined;
+  private totalSteps = 0;
+
+  constructor(
+    reporter: Reporter,
+    private readonly label?: string,
+  ) {
+    this.handle = reporter.progress(() => this.fields());
+  }
+
+  update(metrics: SftMetrics, totalSteps: number): void {
+    this.metrics = metrics;
+    this.totalSteps = totalSteps;
+    this.handle.update();
+  }
+
+  end(): void {
+    this.handle.end();
+  }
+
+  private fields(): readonly ProgressField[] {
+    if (this.metrics === undefined) return [];
+    const { step, loss, token_accuracy: accuracy, learning_rate: learningRate } = this.metrics;
+    return [
+      ...(this.label === undefined ? [] : [{ text: this.label, priority: 4 }]),
+      ...fractionFields(step / this.totalSteps),
+      { text: `step ${step}/${this.totalSteps}`, priority: 3 },
+      { text: `loss ${loss.toFixed(4)}`, priority: 1 },
+      { text: `token accuracy ${accuracy.toFixed(3)}`, priority: 2 },
+      { text: `learning rate ${learningRate.toExponential(1)}`, priority: 7 },
+      { text: `${this.metrics.tokens_per_second.toFixed(0)} tokens/s`, priority: 6 },
+    ];
+  }
+}
+
+/** update 11: "... You have no usable ace. hit or stay?" > "hit" (reward -1) */
+function formatCompletion(step: number, { prompt, completion, reward }: CompletionRow): string {
+  const [input, output] = [stripGenerationPrompt(prompt), completion].map((text) => JSON.stringify(keepEnd(text)));
+  return `update ${step}: ${input} > ${output} (reward ${Number(reward.toFixed(4))})`;
+}
+
+/** Removes the header of the completion at the end of a rendered prompt. */
+function stripGenerationPrompt(prompt: string): string {
+  return prompt.trimEnd().replace(/\n\W*(assistant|model)\W*$/, "");
+}
+
+function keepEnd(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > MAX_SAMPLE_CHARS ? `...${line.slice(3 - MAX_SAMPLE_CHARS)}` : line;
+}

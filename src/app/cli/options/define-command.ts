@@ -1,0 +1,57 @@
+import type { Reporter } from "../reporter.js";
+import type { OptionTable, OptionValues } from "./option-table.js";
+import { checkRequiredOptions, parseCommandArgs } from "./parse-args.js";
+import type { Example, HelpPage, OptionGroups, Positional } from "./render-help.js";
+import { UsageError } from "./usage-error.js";
+
+interface CommandDefinition<Table extends OptionTable> {
+  readonly name: string;
+  readonly description: string;
+  readonly examples?: readonly Example[];
+  readonly positionals?: readonly Positional[];
+  readonly options: Table;
+  /** Headings of the full help. */
+  readonly groups?: OptionGroups;
+  /** Options that the short help shows; all by default. */
+  readonly commonOptions?: readonly string[];
+  readonly notes?: readonly string[];
+  /** Returns the options with the defaults that a run with the given options would use, for the help. */
+  readonly describeDefaults?: (options: Table, values: OptionValues<Table>) => Table;
+  /** Returns the exit status. */
+  run(values: OptionValues<Table>, reporter: Reporter, positionals: readonly string[]): Promise<number>;
+}
+
+export interface Command {
+  /** Returns the help for a command line that may contain other options. */
+  help(args: readonly string[]): HelpPage;
+  /** Parses arguments, runs the command and returns the exit status. */
+  run(args: readonly string[], reporter: Reporter): Promise<number>;
+}
+
+/** Defines a command from its option table. */
+export function defineCommand<const Table extends OptionTable>(definition: CommandDefinition<Table>): Command {
+  const { name, description, examples = [], positionals = [], options, groups = {}, commonOptions, notes } = definition;
+  const page = { name, description, examples, positionals, options, groups, commonOptions, notes };
+  return {
+    help: (args) => {
+      const { describeDefaults } = definition;
+      if (describeDefaults === undefined) return page;
+      return { ...page, options: describeDefaults(options, parseCommandArgs(options, args).values) };
+    },
+    run: async (args, reporter) => {
+      const parsed = parseCommandArgs(options, args);
+      checkPositionals(positionals, parsed.positionals, options);
+      checkRequiredOptions(options, parsed.values);
+      return definition.run(parsed.values, reporter, parsed.positionals);
+    },
+  };
+}
+
+function checkPositionals(expected: readonly Positional[], given: readonly string[], options: OptionTable): void {
+  const missing = expected.find(({ required }, i) => required && given[i] === undefined);
+  if (missing !== undefined) throw new UsageError(`${missing.name} is missing: ${missing.description}`);
+  if (given.length <= expected.length) return;
+  const [firstOption] = Object.keys(options);
+  const advice = expected.length > 0 ? "" : ` Options begin with dashes, such as --${firstOption}.`;
+  throw new UsageError(`Unexpected argument "${given[expected.length]}".${advice}`);
+}

@@ -1,0 +1,60 @@
+import type { SettingTable } from "../../../core/settings.js";
+import { EMBEDDED_MODEL } from "../../../models/embedded-model.js";
+import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../../rl/algorithms/algorithms.js";
+import { resolveTrainConfig, runSettings, type TrainOptions } from "../../runs/run-settings.js";
+import { toOptionName, type OptionTable } from "./option-table.js";
+
+/** A model without defaults in the registry. */
+const OTHER_MODEL = "other";
+
+/**
+ * Adds to options the defaults that a run resolves. Shows those of the given model, or of the embedded and of other models
+ * where they differ; and those of the given algorithm, or of each algorithm that has the setting.
+ */
+export function describeRunDefaults<Table extends OptionTable>(
+  options: Table,
+  settings: SettingTable,
+  { algorithm = "ppo", model, ...given }: Partial<TrainOptions>,
+): Table {
+  const models = model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model];
+  const configs = new Map(
+    ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id, given))]),
+  );
+  const describeFor = (name: string, owner: AlgorithmName): string | undefined => {
+    const values = configs.get(owner)!.map((config) => (config[name] === undefined ? "none" : String(config[name])));
+    if (values.some((value) => value !== values[0])) return `${values[0]} (${EMBEDDED_MODEL}), ${values[1]} otherwise`;
+    return values[0] === "none" ? undefined : values[0];
+  };
+  const described = Object.keys(settings)
+    .map(
+      (name) =>
+        [toOptionName(name), joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner))] as const,
+    )
+    .filter(([option]) => Object.hasOwn(options, option))
+    .map(([option, text]) => [option, { ...options[option], default: text }]);
+  return { ...options, ...Object.fromEntries(described) } as Table;
+}
+
+/** Returns the algorithms whose defaults are shown for a setting. */
+function listOwners(name: string, algorithm: AlgorithmName): readonly AlgorithmName[] {
+  if (Object.hasOwn(runSettings, name)) return [algorithm];
+  const owners = ALGORITHM_NAMES.filter((owner) => Object.hasOwn(algorithms[owner].settings, name));
+  return owners.includes(algorithm) ? [algorithm] : owners;
+}
+
+function joinDefaults(
+  owners: readonly AlgorithmName[],
+  describeFor: (owner: AlgorithmName) => string | undefined,
+): string | undefined {
+  const texts = owners.map(describeFor);
+  if (texts.every((text) => text === texts[0])) return texts[0];
+  return owners.map((owner, i) => `${owner} ${texts[i] ?? "none"}`).join("; ");
+}
+
+function resolveDefaults(
+  algorithm: AlgorithmName,
+  model: string,
+  given: Partial<TrainOptions>,
+): Readonly<Record<string, unknown>> {
+  return { ...resolveTrainConfig({ env: "", ...given, algorithm, model }) };
+}
