@@ -1,15 +1,12 @@
-import { spawn } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM } from "../src/generation/index.js";
+import { runCommand, type CommandOptions } from "./support/command.js";
 import { FakeHub } from "./support/fake-hub.js";
 import { writeRandomModel } from "./support/random-model.js";
 
-/** The built command, as a user runs it. */
-const COMMAND_PATH = fileURLToPath(new URL("../dist/app/cli/main.js", import.meta.url));
 const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
@@ -26,52 +23,16 @@ afterAll(async () => {
   await rm(home, { recursive: true });
 });
 
-interface CommandRun {
-  readonly status: number | null;
-  readonly out: string;
-  readonly err: string;
-  /** How many pieces standard output came in. */
-  readonly chunkCount: number;
-}
-
-interface RunOptions {
-  /** All of standard input. */
-  readonly input?: string;
-  /** The beginning of standard input, which then stays open. */
-  readonly initialInput?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** Called with what has come on standard output so far. */
-  readonly onStdout?: (out: string, child: ReturnType<typeof spawn>) => void;
-}
-
-function run(
-  args: readonly string[],
-  { input, initialInput, env = {}, onStdout }: RunOptions = {},
-): Promise<CommandRun> {
-  const child = spawn(process.execPath, [COMMAND_PATH, ...args], {
-    env: { PATH: process.env.PATH, HOME: home, HF_HUB_OFFLINE: "1", ...env },
-  });
-  let out = "";
-  let err = "";
-  let chunkCount = 0;
-  child.stdout.on("data", (data: Buffer) => {
-    out += data.toString();
-    chunkCount++;
-    onStdout?.(out, child);
-  });
-  child.stderr.on("data", (data: Buffer) => (err += data.toString()));
-  child.stdin.on("error", () => {});
-  if (initialInput !== undefined) child.stdin.write(initialInput);
-  else child.stdin.end(input ?? "");
-  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err, chunkCount })));
-}
+/** Runs the command offline with its own home folder. */
+const run = (args: readonly string[], { env = {}, ...options }: CommandOptions = {}) =>
+  runCommand(args, { env: { HOME: home, HF_HUB_OFFLINE: "1", ...env }, ...options });
 
 const generate = (...args: readonly string[]) =>
   run(["generate", "--model", folder, "--device", "cpu", "--threads", "1", ...args]);
 const modelArgs = () => ["generate", "--model", folder, "--device", "cpu", "--threads", "1"];
 
 describe("llamagym", () => {
-  it("tells its version and its commands", async () => {
+  it("prints its version, its commands and their options", async () => {
     expect(await run(["--version"])).toMatchObject({ status: 0, out: `${version}\n`, err: "" });
     for (const args of [[], ["--help"], ["help"]]) {
       const { status, out } = await run(args);
@@ -79,33 +40,42 @@ describe("llamagym", () => {
       for (const name of ["generate", "models", "doctor"]) expect(out).toMatch(new RegExp(`^ +${name} +\\w`, "m"));
     }
     const { out } = await run(["generate", "--help"]);
-    expect(out).toMatch(/--max-new-tokens=<integer> +tokens that a reply has at most/);
-    expect(out).not.toContain("\u001B");
+    expect(out).toMatch(/^Usage: llamagym generate \[options\]$/m);
+    expect(out).toMatch(/^ {2}--max-new-tokens <integer> +\w/m);
+    expect(out).toMatch(/--help-all lists \d+ more options/);
+    expect(out).not.toContain("--top-k");
+    expect((await run(["help", "generate", "--help-all"])).out).toMatch(/^Sampling:\n[^]*^ {2}--top-k <integer>/m);
   });
 
   it.each([
     [["genrate"], /^LlamaGymError \[INVALID_ARGUMENT\]: There is no command "genrate". Did you mean "generate"\?\n$/],
     [["xyz"], /Commands: .*generate, models, doctor/],
-    [["--model", "x"], /A command comes first, not --model/],
+    [["--model", "x"], /The command must come before --model/],
     [["generate", "--modle", "x"], /There is no option --modle. Did you mean --model\?/],
     [["generate", "--prompt", "hi"], /--model is missing/],
     [["generate", "--model"], /--model needs a value/],
-    [["generate", "--model", "x", "hello"], /"hello" is not expected here/],
+    [["generate", "--model", "--prompt", "hi"], /--model needs a value/],
+    [["generate", "--model", "x", "hello"], /Unexpected argument "hello"/],
     [["generate", "--model", "x", "--topP", "7"], /--top-p must be a number above 0 and at most 1, not 7/],
     [["generate", "--model", "x", "--seed", "abc"], /--seed must be a whole number of at least 0, not abc/],
-    [["generate", "--model", "x", "--device", "gpu"], /--device must be one of auto, cpu, cuda, webgpu, not gpu/],
+    [
+      ["generate", "--model", "x", "--device", "gpu"],
+      /--device must be one of auto, cpu, cuda, webgpu, got gpu\. cuda runs/,
+    ],
+    [["generate", "--model", "x", "--device", "mps"], /got mps\. webgpu runs on Apple GPUs/],
     [["generate", "--model", "x", "--choice", "a", "--stop", "b"], /choices cannot go with stop/],
     [["generate", "--model", "x", "--choice", "a", "--regex", "b"], /choices cannot go with regex/],
     [["generate", "--model", "x", "--regex", "a(?=b)"], /"a\(\?=b\)" cannot be used: at character 3, lookaheads/],
-    [["models", "--json=1"], /--json takes no value/],
-  ])("refuses %j with status 2 and one line", async (args, message) => {
+    [["models", "--json=1"], /--json must be true or false, got 1/],
+    [["models", "--no-json=1"], /--no-json takes no value/],
+  ])("rejects %j with status 2 and one line", async (args, message) => {
     const { status, out, err } = await run(args);
     expect({ status, out }).toEqual({ status: 2, out: "" });
     expect(err).toMatch(message);
     expect(err.trim()).not.toContain("\n");
   });
 
-  it("says in one line what is wrong with a model, and where with --debug", async () => {
+  it("prints one line for an error in a model, and a stack with --debug", async () => {
     const missing = await run(["generate", "--model", "./nowhere", "--prompt", "hi"]);
     expect(missing).toMatchObject({ status: 1, out: "" });
     expect(missing.err).toMatch(/^LlamaGymError \[FILE_NOT_FOUND\]: .*nowhere.*\n$/);
@@ -122,14 +92,14 @@ describe("llamagym", () => {
 });
 
 describe("llamagym generate", () => {
-  it("leaves nothing in the temporary folder", async () => {
+  it("leaves no temporary files", async () => {
     const TMPDIR = await mkdtemp(join(tmpdir(), "temporary-"));
     const { status } = await run(["generate", "--model", "embedded", "--prompt", "x"], { env: { TMPDIR } });
     expect([status, await readdir(TMPDIR)]).toEqual([0, []]);
     await rm(TMPDIR, { recursive: true });
   });
 
-  it("streams what the library replies", async () => {
+  it("streams the completion that the library generates", async () => {
     const opened = await AutoModelForCausalLM.fromPretrained(folder, { device: "cpu", threads: 1 });
     const messages = [
       { role: "system", content: "Be brief" },
@@ -151,10 +121,10 @@ describe("llamagym generate", () => {
       },
     );
     expect(second.out.trimEnd()).toBe(raw.text.trimEnd());
-    expect(second.err).toMatch(/prompt \d+ tokens, reply \d+ \((stop_string|length)\); loaded in/);
+    expect(second.err).toMatch(/prompt \d+ tokens, completion \d+ tokens \((stop_string|length)\); loaded in/);
   });
 
-  it("prints a reply as JSON, which may be held to choices", async () => {
+  it("prints a completion constrained to choices as JSON", async () => {
     const { out } = await generate(..."--prompt Hello --seed 1 --choice left --choice right --json".split(" "));
     const reply = JSON.parse(out) as Record<string, unknown>;
     expect(["left", "right"]).toContain(reply.text);
@@ -162,7 +132,7 @@ describe("llamagym generate", () => {
     expect(reply.tokens).toHaveLength((reply.logProbs as number[]).length);
   });
 
-  it("holds a reply to a regular expression or to a JSON schema in a file", async () => {
+  it("constrains a completion to a regular expression or to a JSON schema in a file", async () => {
     const expression = await generate(
       ..."--prompt Hello --seed 1 --max-new-tokens 9 --regex (left|right)!+".split(" "),
     );
@@ -179,7 +149,7 @@ describe("llamagym generate", () => {
     expect(broken).toMatchObject({ status: 1, err: expect.stringContaining("schema.json") as string });
   });
 
-  it("chats over lines: remembers, forgets with /reset, ends with /exit", async () => {
+  it("chats line by line, clears the conversation with /reset and quits with /exit", async () => {
     const args = [...modelArgs(), ..."--json --max-new-tokens 6 --seed 1".split(" ")];
     const { status, out } = await run(args, { input: "Hello\nAgain\n\n/reset\nHello\n/exit\nnever\n" });
     const replies = out
@@ -192,30 +162,30 @@ describe("llamagym generate", () => {
     expect(replies[2].promptTokens).toBe(replies[0].promptTokens);
   });
 
-  it("leaves out the oldest messages of a chat that outgrows the context, and says so", async () => {
+  it("drops the oldest messages of a chat that exceeds the context, with a message", async () => {
     const lines = Array.from({ length: 8 }, (_, i) => `${i} ${"word ".repeat(30)}`);
     const { status, out, err } = await run([...modelArgs(), ..."--json --max-new-tokens 20".split(" ")], {
       input: lines.join("\n"),
     });
     expect(status).toBe(0);
     expect(out.trim().split("\n")).toHaveLength(8);
-    expect(err).toMatch(/The context is full: the oldest \d+ messages were left out/);
+    expect(err).toMatch(/Context full: dropped the oldest \d+ messages/);
     const whole = await run([...modelArgs(), "--max-new-tokens", "20"], { input: `${"word ".repeat(600)}\nHello\n` });
     expect(whole.err).toMatch(/\[CONTEXT_OVERFLOW\]/);
     expect(whole.out.trim()).not.toBe("");
   });
 
-  it("stops a reply at the first Ctrl-C, goes on, and ends at one with no reply running", async () => {
+  it("stops a completion at the first Ctrl-C and quits at one without a running completion", async () => {
     let step = 0;
     const { status, out } = await run([...modelArgs(), ..."--max-new-tokens 450 --seed 1".split(" ")], {
       initialInput: "Hello\n",
-      onStdout: (text, child) => {
+      onStdout: (text, kill) => {
         if (step === 0 && text.length > 10) {
           step = 1;
-          child.kill("SIGINT");
+          kill("SIGINT");
         } else if (step === 1 && text.endsWith("\n")) {
           step = 2;
-          child.kill("SIGINT");
+          kill("SIGINT");
         }
       },
     });
@@ -223,17 +193,17 @@ describe("llamagym generate", () => {
     expect(out.length).toBeGreaterThan(10);
   });
 
-  it("ends quietly when its reader has seen enough", async () => {
+  it("exits without an error when its output is closed", async () => {
     const { err } = await run(
       [...modelArgs(), ..."--prompt Hello --max-new-tokens 400 --seed 2 --temperature 1".split(" ")],
       {
-        onStdout: (_out, child) => child.stdout!.destroy(),
+        onStdout: (_out, _kill, child) => child.stdout.destroy(),
       },
     );
     expect(err).toBe("");
   });
 
-  it("fetches a model from the hub, saying so on standard error, and finds it offline the next time", async () => {
+  it("downloads a model with messages on standard error, and opens it offline the next time", async () => {
     const files: Record<string, Uint8Array> = {};
     for (const name of await readdir(folder)) files[name] = await readFile(join(folder, name));
     const hub = await FakeHub.start({ "someone/tiny": { files, commit: "a".repeat(40) } });
@@ -258,10 +228,10 @@ describe("llamagym generate", () => {
 });
 
 describe("llamagym models", () => {
-  it("lists architectures and models with the memory they take", async () => {
+  it("lists architectures and models with their memory", async () => {
     const { out } = await run(["models"]);
     expect(out).toMatch(
-      /^HuggingFaceTB\/SmolLM2-135M-Instruct +135 M +8192 +0\.8 +0\.5 +0\.5 +\S+ +\S+ +\S+ +\w+( \d)? +Apache-2\.0 +chat$/m,
+      /^HuggingFaceTB\/SmolLM2-135M-Instruct +135M +8192 +0\.8 +0\.5 +0\.5 +\S+ +\S+ +\S+ +\w+( \d)? +Apache-2\.0 +chat$/m,
     );
     const { architectures, models } = JSON.parse((await run(["models", "--json"])).out) as {
       architectures: string[];
@@ -275,7 +245,7 @@ describe("llamagym models", () => {
 });
 
 describe("llamagym doctor", () => {
-  it("finds the processor, the cache and the settings, without showing secrets", async () => {
+  it("reports devices, cache and environment variables without secrets", async () => {
     const { status, out } = await run(["doctor", "--json"], { env: { HF_TOKEN: "hf_secret" } });
     expect(status).toBe(0);
     expect(out).not.toContain("hf_secret");

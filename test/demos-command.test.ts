@@ -52,7 +52,7 @@ async function readMetrics(name: string): Promise<readonly Record<string, number
 const SMALL_RUN_ARGS = ["--batch-size", "16", "--num-envs", "4", "--max-steps", "4", "--num-ppo-epochs", "1"];
 
 describe("llamagym demos", () => {
-  it("keeps an expert's episodes as conversations with their returns, the same for the same seed", async () => {
+  it("records an expert's episodes as conversations with returns, the same for the same seed", async () => {
     const { out, lines } = await recordDemos("lake.jsonl", ["FrozenLake-v1", "--episodes", "20", "--seed", "4"]);
     expect(lines).toHaveLength(20);
     const wins = lines.filter((line) => line.return === 1).length;
@@ -67,10 +67,10 @@ describe("llamagym demos", () => {
     expect(await readFile(path("again.jsonl"))).toEqual(await readFile(path("lake.jsonl")));
   });
 
-  it("has TextWorld's quests solved, and leaves episodes of less return out", async () => {
+  it("records solved TextWorld quests, and leaves out episodes with a lower return", async () => {
     const { lines } = await recordDemos("world.jsonl", ["text-world", "--episodes", "3"]);
     expect(lines.map((line) => line.return)).toEqual([1, 1, 1]);
-    // What is shown is what is shown in training, and the solution is not kept.
+    // Observations are those of training; the solution is removed.
     expect(lines[0].messages[1].content).toMatch(/You are carrying nothing\.\n\nCommands that you can use: .*; look/);
     expect(Object.keys(lines[0].infos?.[0] ?? {})).toContain("admissibleCommands");
     expect(Object.keys(lines[0].infos?.[0] ?? {})).not.toContain("policyCommands");
@@ -87,7 +87,7 @@ describe("llamagym demos", () => {
     expect(wins.every((line) => line.return === 1)).toBe(true);
   });
 
-  it("has a language model play, greedily or not", async () => {
+  it("records a language model's episodes", async () => {
     const { lines } = await recordDemos("agent.jsonl", [
       "blackjack",
       "--policy",
@@ -100,12 +100,12 @@ describe("llamagym demos", () => {
     for (const { messages } of lines) expect(["hit", "stay"]).toContain(messages.at(-1)!.content);
   });
 
-  it("names what cannot be", async () => {
+  it("rejects invalid arguments", async () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["wordle"], /no expert.*FrozenLake-v1/],
-      [["blackjack", "--model", "embedded"], /--model belongs to --policy agent/],
+      [["blackjack", "--model", "embedded"], /--model requires --policy agent/],
       [["blackjack", "--policy", "best"], /--policy must be one of expert, random, agent/],
-      [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /nothing was written/],
+      [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /No file written/],
     ];
     for (const [args, message] of cases) {
       const { status, err } = await runCommand(["demos", ...args]);
@@ -116,7 +116,7 @@ describe("llamagym demos", () => {
 });
 
 describe("llamagym train with demonstrations", () => {
-  it("learns a file first, then by reinforcement, and on from successes", async () => {
+  it("trains on a file first, then by reinforcement learning, and on successful episodes", async () => {
     await recordDemos("hands.jsonl", ["blackjack", "--episodes", "40"]);
     const args = ["--turns", "32", "--sft-warm-start", path("hands.jsonl"), "--sft-steps", "3", "--online-sft"];
     const { status } = await runCommand(["train", "blackjack", ...args, ...SMALL_RUN_ARGS, "--output", path("warm")]);
@@ -127,7 +127,7 @@ describe("llamagym train with demonstrations", () => {
     for (const record of records.slice(1)) expect(record["replay/size"]).toBeGreaterThan(20);
   });
 
-  it("has the expert play where a number is given", async () => {
+  it("records the expert when given a number of episodes", async () => {
     const args = ["--turns", "16", "--sft-warm-start", "10", "--sft-steps", "2"];
     const { status } = await runCommand([
       "train",
@@ -141,7 +141,7 @@ describe("llamagym train with demonstrations", () => {
     expect((await readMetrics("expert")).map((record) => record.step)).toEqual([0, 1]);
   });
 
-  it("names the line of a demonstration that cannot be learnt, before anything is written", async () => {
+  it("names the line of an invalid demonstration before anything is written", async () => {
     await writeFile(path("bad.jsonl"), '{"prompt":"?","completion":"hit"}\n{"prompt":"?","completion":"no idea"}\n');
     const args = ["train", "blackjack", "--sft-warm-start", path("bad.jsonl"), "--turns", "16", ...SMALL_RUN_ARGS];
     const { status, err } = await runCommand([...args, "--output", path("bad")]);
@@ -165,7 +165,7 @@ describe("llamagym train with demonstrations", () => {
 describe("the command lines of LlamaGymEDU", () => {
   const given = "--load-in-8bit --online-sft --wandb-project P --wandb-mode offline --seed 1".split(" ");
 
-  it.each(["blackjack", "text-world"])("mean what they say: %s", async (env) => {
+  it.each(["blackjack", "text-world"])("work unchanged: %s", async (env) => {
     const name = `edu-${env}`;
     const args = [
       "train",
@@ -194,7 +194,7 @@ describe("the command lines of LlamaGymEDU", () => {
     expect((await readdir(join(path(name), "wandb"))).length).toBeGreaterThan(0);
   });
 
-  it("tell the memory that a model needs before it is fetched", async () => {
+  it("warn about the memory that a model needs before it is downloaded", async () => {
     const args = ["--episodes", "5", "--model", "TinyLlama/TinyLlama-1.1B-Chat-v1.0", ...given];
     const { status, err } = await runCommand(["train", "blackjack", ...args, "--output", path("tiny")], {
       env: { HF_HUB_OFFLINE: "1", HF_HOME: folder },
@@ -203,7 +203,7 @@ describe("the command lines of LlamaGymEDU", () => {
     expect(err).toMatch(/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory to be trained[^]*HUB_OFFLINE/);
   });
 
-  it("take true and false, and only one number of bits", async () => {
+  it("accept true and false, and only one number of bits", async () => {
     const off = [
       "--turns",
       "16",
@@ -217,6 +217,6 @@ describe("the command lines of LlamaGymEDU", () => {
     expect((await runCommand(["train", "blackjack", ...off])).status).toBe(0);
     expect(await readConfig("off")).toMatchObject({ onlineSft: false, tensorboard: false });
     const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantise", "4"]);
-    expect([status, err]).toEqual([2, expect.stringContaining("Give one of --load-in-8bit")]);
+    expect([status, err]).toEqual([2, expect.stringContaining("Give only one of --load-in-8bit")]);
   });
 });

@@ -1,39 +1,21 @@
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { OpenEnvClient, registry } from "../src/envs/index.js";
 import "../src/text-world/index.js";
+import { runCommand, startCommand } from "./support/command.js";
 
-/** The built command, as a user runs it. */
-const COMMAND_PATH = fileURLToPath(new URL("../dist/app/cli/main.js", import.meta.url));
-const children: ChildProcessWithoutNullStreams[] = [];
+let server: ChildProcessWithoutNullStreams | undefined;
 afterEach(() => {
-  for (const child of children.splice(0)) child.kill("SIGKILL");
+  server?.kill("SIGKILL");
+  server = undefined;
 });
 
-function start(args: readonly string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(process.execPath, [COMMAND_PATH, ...args]);
-  children.push(child);
-  return child;
-}
-
-/** Runs to the end with these lines on standard input. */
-function run(
-  args: readonly string[],
-  lines: readonly string[] = [],
-): Promise<{ status: number | null; out: string; err: string }> {
-  const child = start(args);
-  let out = "";
-  let err = "";
-  child.stdout.on("data", (data: Buffer) => (out += data.toString()));
-  child.stderr.on("data", (data: Buffer) => (err += data.toString()));
-  child.stdin.on("error", () => {});
-  child.stdin.end(lines.map((line) => `${line}\n`).join(""));
-  return new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err })));
-}
+/** Runs the command with lines on standard input. */
+const run = (args: readonly string[], lines: readonly string[] = []) =>
+  runCommand(args, { input: lines.map((line) => `${line}\n`).join("") });
 
 describe("llamagym envs", () => {
-  it("lists every environment with what it is about and its known returns", async () => {
+  it("lists every environment with its task and known returns", async () => {
     const { status, out } = await run(["envs"]);
     expect(status).toBe(0);
     for (const { id } of registry.all()) expect(out).toMatch(new RegExp(`^${id} +\\w.* [-\\d.]+ +[-\\d.]+$`, "m"));
@@ -44,7 +26,7 @@ describe("llamagym envs", () => {
     );
   });
 
-  it("describes one, in whatever spelling", async () => {
+  it("describes an environment by its name in any spelling", async () => {
     const { status, out } = await run(["envs", "frozen-lake", "-o", "isSlippery=false", "--max-steps=7"]);
     expect(status).toBe(0);
     for (const part of [
@@ -60,8 +42,8 @@ describe("llamagym envs", () => {
     expect(json).toMatchObject({ actionSpace: { type: "Box", low: [-2], high: [2] }, maxEpisodeSteps: 200 });
   });
 
-  it("serves one until it is told to stop", async () => {
-    const child = start(["envs", "serve", "taxi", "--port", "0", "--json"]);
+  it("serves an environment until it is terminated", async () => {
+    const child = (server = startCommand(["envs", "serve", "taxi", "--port", "0", "--json"]));
     const line = await new Promise<string>((resolve) =>
       child.stdout.once("data", (data: Buffer) => resolve(data.toString())),
     );
@@ -76,14 +58,14 @@ describe("llamagym envs", () => {
   it.each([
     [["envs", "FrozenLak-v1"], 1, /ENV_UNKNOWN.*Did you mean: `FrozenLake`/],
     [["envs", "serve"], 2, /ID is missing/],
-    [["envs", "taxi", "cart-pole"], 2, /"cart-pole" is not expected here/],
+    [["envs", "taxi", "cart-pole"], 2, /Unexpected argument "cart-pole"/],
     [["envs", "taxi", "-o", "nonsense=1"], 1, /Taxi has no option "nonsense"/],
-    [["envs", "taxi", "--option", "nonsense"], 2, /--option takes name=value/],
+    [["envs", "taxi", "--option", "nonsense"], 2, /--option must be name=value/],
     [["envs", "--port", "70000"], 2, /--port must be/],
     [["play"], 2, /ENV is missing/],
     [["play", "taxi", "--sed", "1"], 2, /Did you mean --seed\?/],
     [["play", "openenv:http://127.0.0.1:9"], 1, /ENV_FAILED.*cannot be reached/],
-  ])("refuses %j with status %i and one line", async (args, status, message) => {
+  ])("rejects %j with status %i and one line", async (args, status, message) => {
     const result = await run(args);
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
     expect(result.err).toMatch(message);
@@ -92,7 +74,7 @@ describe("llamagym envs", () => {
 });
 
 describe("llamagym play", () => {
-  it("takes names and numbers, tells the nearest name, and ends with the input", async () => {
+  it("takes names and numbers, suggests the nearest name, and ends with the input", async () => {
     const lines = [
       "dwn",
       "down",
@@ -110,14 +92,14 @@ describe("llamagym play", () => {
     ];
     const { status, out } = await run(["play", "frozen-lake", "--seed", "1", "-o", "isSlippery=false"], lines);
     expect(status).toBe(0);
-    expect(out).toContain('"dwn" is no action here. Did you mean "down"?');
+    expect(out).toContain('"dwn" is not a valid action. Did you mean "down"?');
     expect(out).toContain("2  right");
     expect(out).toContain("The episode ended after 6 steps: return 1.");
-    expect(out).toContain("The episode has ended: /reset starts another");
-    expect(out).toContain("There is no /hlep.");
+    expect(out).toContain("The episode has ended. /reset starts another");
+    expect(out).toContain("There is no command /hlep.");
   });
 
-  it("plays a text world by its commands, and by their places in the list", async () => {
+  it("plays a text world by commands and by their numbers", async () => {
     const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "0", "/actions"]);
     expect(status).toBe(0);
     const first = /^0 {2}(.+)$/m.exec(out)?.[1];
@@ -125,9 +107,9 @@ describe("llamagym play", () => {
     expect(out).toContain("> look");
   });
 
-  it("shows what a model reads with --text, and takes numbers for forces", async () => {
+  it("shows the text interface with --text, and takes numbers as continuous actions", async () => {
     const { out } = await run(["play", "pendulum", "--text", "--seed", "1"], ["0.5", "nothing", "99"]);
     expect(out).toMatch(/Reward -\d/);
-    expect(out).toContain('"nothing" is no action here.');
+    expect(out).toContain('"nothing" is not a valid action.');
   });
 });

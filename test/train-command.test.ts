@@ -29,7 +29,7 @@ const train = (args: readonly string[], options?: CommandOptions) => runCommand(
 const path = (name: string) => join(folder, name);
 const listCheckpoints = async (name: string) => (await readdir(join(path(name), "checkpoints"))).sort();
 
-/** The lines of metrics.jsonl without what the clock says. */
+/** The records of metrics.jsonl without measured times. */
 async function readMetrics(name: string): Promise<Record<string, unknown>[]> {
   const text = await readFile(join(path(name), "metrics.jsonl"), "utf8");
   return text
@@ -43,7 +43,7 @@ async function readMetrics(name: string): Promise<Record<string, unknown>[]> {
 
 const readAdapter = (name: string) => readFile(join(path(name), "adapter", "adapter_model.safetensors"));
 
-/** A run that never stopped. */
+/** An uninterrupted run. */
 beforeAll(async () => {
   await train([...trainArgs(), "--output", path("whole")]);
 }, 60_000);
@@ -55,7 +55,7 @@ async function expectUninterruptedResult(name: string): Promise<void> {
 }
 
 describe("llamagym train", () => {
-  it("keeps a run: settings, metrics, samples, the last two checkpoints and the adapter", async () => {
+  it("saves settings, metrics, completions, the last two checkpoints and the adapter", async () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
     expect(config).toMatchObject({ version: 1, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
     const metrics = await readMetrics("whole");
@@ -68,23 +68,23 @@ describe("llamagym train", () => {
     expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
   });
 
-  it("tells greedy returns before and after beside what is known, and how to go on", async () => {
-    const { status, out, err } = await train([...trainArgs(), "--output", path("told"), "--eval-episodes", "40"]);
+  it("compares returns before and after training with known policies, and names the next commands", async () => {
+    const { status, out, err } = await train([...trainArgs(), "--output", path("compared"), "--eval-episodes", "40"]);
     expect(status).toBe(0);
-    expect(out).toMatch(/^The run is kept in .*told\.$/m);
+    expect(out).toMatch(/^Run folder: .*compared$/m);
     for (const row of ["random actions +-0.3942", "stick at 20 and above +-0.3501", "stick at 17 and above +-0.0759"])
       expect(out).toMatch(new RegExp(`^${row}$`, "m"));
     expect(out).toMatch(/^best policy +-0\.0431$/m);
     expect(out).toMatch(/^before training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
     expect(out).toMatch(/^after training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
-    expect(out).toContain(`llamagym eval Blackjack-v1 --adapter ${path("told")}/adapter`);
+    expect(out).toMatch(new RegExp(`node \\S*main\\.js eval Blackjack-v1 --adapter ${path("compared")}/adapter$`, "m"));
     expect(err).toMatch(/update 1: ".*hit or stay\?.*" > "(hit|stay)" \(reward/);
-    expect(err).toMatch(/^100 % .*update 6$/m);
-    // Measuring takes no random numbers from training.
-    await expectUninterruptedResult("told");
+    expect(err).toMatch(/^100% .*update 6$/m);
+    // Evaluation draws no random numbers from training.
+    await expectUninterruptedResult("compared");
   });
 
-  it("stops after an update at Ctrl-C, saved, and goes on as if it had not stopped", async () => {
+  it("stops after an update at Ctrl-C, and resumes to the same result", async () => {
     let hasStopped = false;
     const onStderr: CommandOptions["onStderr"] = (err, kill) => {
       if (hasStopped || !err.includes("update 1:")) return;
@@ -94,27 +94,29 @@ describe("llamagym train", () => {
     const output = path("stopped");
     const stopped = await train([...trainArgs(), "--output", output], { onStderr });
     expect(stopped.status).toBe(130);
-    expect(stopped.err).toContain("Finishing this update, then saving. Once more quits at once");
-    expect(stopped.out).toMatch(/Stopped and saved after update [1-5]\. Go on by: llamagym train --resume .*stopped$/m);
+    expect(stopped.err).toContain("Finishing this update, then saving. Press Ctrl-C again to quit now");
+    expect(stopped.out).toMatch(
+      /Stopped and saved after update [1-5]\. Resume with: node \S*main\.js train --resume .*stopped$/m,
+    );
     const resumed = await train(["--resume", output, "--eval-episodes", "40"]);
     expect(resumed.status).toBe(0);
-    expect(resumed.out).toMatch(/^Going on with .*stopped after update [1-5]\.$/m);
+    expect(resumed.out).toMatch(/^Resuming .*stopped from update [1-5]\.$/m);
     await expectUninterruptedResult("stopped");
   });
 
-  it("quits at once at a second Ctrl-C", async () => {
+  it("exits immediately at a second Ctrl-C", async () => {
     let count = 0;
     const onStderr: CommandOptions["onStderr"] = (err, kill) => {
       if (count === 0 && err.includes("update 1:")) kill((count++, "SIGINT"));
-      else if (count === 1 && err.includes("Once more quits")) kill((count++, "SIGINT"));
+      else if (count === 1 && err.includes("again to quit now")) kill((count++, "SIGINT"));
     };
     const { status, out } = await train([...trainArgs(), "--turns", "100000", "--output", path("quit")], { onStderr });
     expect(status).toBe(130);
     expect(out).not.toContain("Stopped and saved");
   });
 
-  // Among the renames of a run: its settings, the files of its first checkpoint and its folder, those of the second.
-  it.each([2, 6, 9, 10, 17])("survives kill -9 at rename %i, and resumes to the same end", async (at) => {
+  // Renames of a run: its settings, the files and the folder of its first checkpoint, those of the second.
+  it.each([2, 6, 9, 10, 17])("survives kill -9 at rename %i, and resumes to the same result", async (at) => {
     const preload = fileURLToPath(new URL("support/kill-at-rename.mjs", import.meta.url));
     const name = `killed-${at}`;
     const killed = await train([...trainArgs(), "--output", path(name)], {
@@ -129,20 +131,20 @@ describe("llamagym train", () => {
       );
     const resumed = await train(["--resume", path(name)]);
     expect({ status: resumed.status, err: resumed.err.includes("Error") }).toEqual({ status: 0, err: false });
-    expect(resumed.out).toContain(whole.length > 0 ? `after update ${Number(whole.at(-1))}` : "it begins anew");
+    expect(resumed.out).toContain(whole.length > 0 ? `from update ${Number(whole.at(-1))}` : "Restarting");
     await expectUninterruptedResult(name);
   });
 
-  it("can be made longer", async () => {
+  it("can be extended", async () => {
     const output = path("longer");
     await train([...trainArgs(), "--turns", "32", "--output", output]);
     const { status, out } = await train(["--resume", output, "--turns", "48"]);
-    expect({ status, going: out.includes("after update 2") }).toEqual({ status: 0, going: true });
+    expect({ status, isResumed: out.includes("from update 2") }).toEqual({ status: 0, isResumed: true });
     expect((await readMetrics("longer")).map(({ step }) => step)).toEqual([1, 2, 3]);
-    expect((await train(["--resume", output])).out).toContain("at its end already");
+    expect((await train(["--resume", output])).out).toContain("already complete");
   });
 
-  it("takes its settings from a file, and those of the command line before them", async () => {
+  it("reads a config file and lets options override it", async () => {
     const file = path("settings.json");
     const own = {
       env: "Bandit-v0",
@@ -161,16 +163,16 @@ describe("llamagym train", () => {
     expect(config).toMatchObject({ env: "Bandit-v0", turns: 8, batchSize: 8, miniBatchSize: 8, maxSteps: 3 });
   });
 
-  it("learns demonstrations alone and saves what came of it", async () => {
+  it("trains on demonstrations alone and saves the result", async () => {
     const args = ["FrozenLake-v1", "--sft-warm-start", "3", "--sft-steps", "2", "--turns", "0", "--r", "2"];
     const { status, out } = await train([...args, "--model", model, "--num-envs", "2", "--output", path("warm")]);
     expect(status).toBe(0);
-    expect(out).toMatch(/What was trained is saved in .*warm.adapter/);
+    expect(out).toMatch(/^Saved .*warm.adapter\.$/m);
     expect((await readMetrics("warm")).map(({ step }) => step)).toEqual([0]);
     expect((await readAdapter("warm")).length).toBeGreaterThan(0);
   });
 
-  it("learns by grpo too", async () => {
+  it("trains with GRPO", async () => {
     const args = ["blackjack", "--model", model, "--algorithm", "grpo", "--replies", "choices", "--r", "2"];
     const sizes = ["--batch-size", "8", "--num-generations", "4", "--episodes", "16", "--num-envs", "4"];
     const { status } = await train([...args, ...sizes, "--output", path("grpo")]);
@@ -193,14 +195,14 @@ describe("llamagym train", () => {
     [["blackjack", "--replies", "pattern", "--reply-pattern", "[a-z]{90}"], 1, /needs room for \d+ tokens.*Raise max/],
     [["blackjack", "--wandb-mode", "offline"], 1, /The W&B mode is "offline", but there is no project/],
     [["blackjack", "-o", "nonsense=1"], 1, /Blackjack has no option "nonsense"/],
-    [["blackjack", "taxi"], 2, /"taxi" is not expected here/],
+    [["blackjack", "taxi"], 2, /Unexpected argument "taxi"/],
     [["blackjack", "--config", "nowhere.json"], 1, /FILE_NOT_FOUND.*nowhere\.json/],
     [["blackjack", "--output", "/dev/null/run"], 1, /FILE_WRITE_FAILED.*\/dev\/null is a file/],
     [["--resume", "nowhere"], 1, /There is no run in nowhere/],
-    [["taxi", "--resume", "nowhere"], 2, /keeps its environment; with --resume leave "taxi" out/],
-    [["--resume", "nowhere", "--gamma", "1"], 2, /keeps its --gamma; with --resume leave it out/],
+    [["taxi", "--resume", "nowhere"], 2, /keeps its environment\. Leave "taxi" out/],
+    [["--resume", "nowhere", "--gamma", "1"], 2, /keeps its --gamma\. Leave it out/],
     [[], 2, /ENV is missing/],
-  ])("refuses %j with status %i, in one line, and writes nothing", async (args, status, message) => {
+  ])("rejects %j with status %i, in one line, and writes nothing", async (args, status, message) => {
     const cwd = await mkdtemp(join(folder, "refused-"));
     const result = await train(args, { cwd, env: { HF_HUB_OFFLINE: "1" } });
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
@@ -209,7 +211,7 @@ describe("llamagym train", () => {
     expect(await readdir(cwd)).toEqual([]);
   });
 
-  it("tells the nearest name of a model that is not there", async () => {
+  it("suggests the nearest name for an unknown model", async () => {
     const offline = { env: { HF_HUB_OFFLINE: "1" } };
     expect((await train(["blackjack", "--model", "embeded"], offline)).err).toContain("Did you mean embedded?");
     expect((await train(["blackjack", "--model", "SmolLM2-135M-Instrct"], offline)).err).toContain(
@@ -217,7 +219,7 @@ describe("llamagym train", () => {
     );
   });
 
-  it("does not take the folder of another run, and not one of another version", async () => {
+  it("rejects the folder of another run and one of another version", async () => {
     const taken = await train([...trainArgs(), "--output", path("whole")]);
     expect(taken).toMatchObject({ status: 1, out: "" });
     expect(taken.err).toContain("holds a run already. Go on with it by --resume");
@@ -227,20 +229,12 @@ describe("llamagym train", () => {
     expect(old.status).toBe(1);
     expect(old.err).toMatch(/RUN_INCOMPATIBLE.*another version of llamagym \(layout 0, this one reads 1\)/);
   });
-
-  it("has its options under headings in the help", async () => {
-    const { out } = await runCommand(["train", "--help"]);
-    for (const title of ["Run", "Environment", "Model", "Replies", "Learning", "Learning by ppo"])
-      expect(out).toMatch(new RegExp(`^${title}:$`, "m"));
-    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
-    expect(out).toMatch(/^ {2}--learning-rate=<number> +Adam's learning rate/m);
-  });
 });
 
 describe("llamagym eval", () => {
   const evaluate = (args: readonly string[]) => runCommand(["eval", "blackjack", ...args]);
 
-  it("measures an adapter by the settings of the run that made it", async () => {
+  it("evaluates an adapter with the settings of its run", async () => {
     const adapter = join(path("whole"), "adapter");
     const { status, out } = await evaluate(["--adapter", adapter, "--episodes", "60", "--json"]);
     expect(status).toBe(0);
@@ -258,22 +252,22 @@ describe("llamagym eval", () => {
     expect(JSON.parse(again.out)).toEqual(result);
   });
 
-  it("draws replies where asked to, and tells how many meant nothing", async () => {
+  it("samples completions on request, and reports the share of invalid ones", async () => {
     const args = ["--model", model, "--episodes", "30", "--max-new-tokens", "2", "--sample"];
     const { status, out } = await evaluate(args);
     expect(status).toBe(0);
     expect(out).toMatch(/, sampled +-?\d\.\d{4} +± \d\.\d{4}$/m);
-    expect(out).toMatch(/^30 episodes of [\d.]+ turns on average; \d+\.\d % of the replies meant no action\.$/m);
+    expect(out).toMatch(/^30 episodes, [\d.]+ turns on average; \d+\.\d% of the completions had no valid action\.$/m);
   });
 
-  it("tells how actions were found where the environment's own parser found none", async () => {
+  it("reports how actions were extracted if the environment could not parse them", async () => {
     const pattern = ["--replies", "pattern", "--reply-pattern", "stya", "--max-new-tokens", "8"];
     const { status, out } = await evaluate(["--model", model, "--episodes", "5", ...pattern]);
     expect(status).toBe(0);
-    expect(out).toMatch(/^How actions were found: nearest 100\.0 %\.$/m);
+    expect(out).toMatch(/^Action extraction: nearest 100\.0%\.$/m);
   });
 
-  it("knows nothing of a variant", async () => {
+  it("has no reference policies for a variant", async () => {
     const { out } = await runCommand([
       "eval",
       "frozen-lake",
@@ -292,7 +286,7 @@ describe("llamagym eval", () => {
     [["eval"], 2, /ENV is missing/],
     [["eval", "blackjack", "--episodes", "0"], 2, /--episodes must be/],
     [["eval", "blackjack", "--adapter", "nowhere"], 1, /nowhere/],
-  ])("refuses %j", async (args, status, message) => {
+  ])("rejects %j", async (args, status, message) => {
     const result = await runCommand(args);
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
     expect(result.err).toMatch(message);

@@ -1,40 +1,66 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** The built command, as a user runs it. */
 const COMMAND_PATH = fileURLToPath(new URL("../../dist/app/cli/main.js", import.meta.url));
 
 export interface CommandResult {
-  /** null where a signal ended it. */
+  /** null if a signal ended the process. */
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly out: string;
   readonly err: string;
+  /** Number of chunks that standard output came in. */
+  readonly chunkCount: number;
 }
+
+type Kill = (signal: NodeJS.Signals) => void;
 
 export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Called with all that was written to standard error so far; gives the signals to send. */
-  readonly onStderr?: (err: string, kill: (signal: NodeJS.Signals) => void) => void;
+  /** All of standard input. */
+  readonly input?: string;
+  /** The start of standard input, which then stays open. */
+  readonly initialInput?: string;
+  /** Called with all of standard error so far. */
+  readonly onStderr?: (err: string, kill: Kill) => void;
+  /** Called with all of standard output so far. */
+  readonly onStdout?: (out: string, kill: Kill, child: ChildProcessWithoutNullStreams) => void;
 }
 
-/** Runs `llamagym` with arguments to its end, without standard input and without W&B. */
-export async function runCommand(
+/** Starts `llamagym` without W&B. */
+export function startCommand(
   args: readonly string[],
-  { env = {}, cwd, onStderr }: CommandOptions = {},
-): Promise<CommandResult> {
-  const child = spawn(process.execPath, [COMMAND_PATH, ...args], {
+  { env = {}, cwd }: Pick<CommandOptions, "env" | "cwd"> = {},
+): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [COMMAND_PATH, ...args], {
     cwd,
     env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1", ...env },
   });
+}
+
+/** Runs `llamagym` to its end. */
+export async function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const { input, initialInput, onStderr, onStdout } = options;
+  const child = startCommand(args, options);
+  const kill: Kill = (signal) => void child.kill(signal);
   let out = "";
   let err = "";
-  child.stdout.on("data", (data: Buffer) => (out += data.toString()));
+  let chunkCount = 0;
+  child.stdout.on("data", (data: Buffer) => {
+    out += data.toString();
+    chunkCount++;
+    onStdout?.(out, kill, child);
+  });
   child.stderr.on("data", (data: Buffer) => {
     err += data.toString();
-    onStderr?.(err, (signal) => void child.kill(signal));
+    onStderr?.(err, kill);
   });
-  child.stdin.end();
-  return new Promise((resolve) => child.on("close", (status, signal) => resolve({ status, signal, out, err })));
+  child.stdin.on("error", () => {});
+  if (initialInput !== undefined) child.stdin.write(initialInput);
+  else child.stdin.end(input ?? "");
+  return new Promise((resolve) =>
+    child.on("close", (status, signal) => resolve({ status, signal, out, err, chunkCount })),
+  );
 }

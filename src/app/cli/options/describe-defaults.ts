@@ -1,3 +1,4 @@
+import { formatNumber } from "../../../core/format.js";
 import type { SettingTable } from "../../../core/settings.js";
 import { EMBEDDED_MODEL } from "../../../models/embedded-model.js";
 import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../../rl/algorithms/algorithms.js";
@@ -21,11 +22,12 @@ export function describeRunDefaults<Table extends OptionTable>(
     ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id, given))]),
   );
   const describeFor = (name: string, owner: AlgorithmName): string | undefined => {
-    const values = configs.get(owner)!.map((config) => (config[name] === undefined ? "none" : String(config[name])));
+    const values = configs.get(owner)!.map((config) => formatDefault(config[name]));
     if (values.some((value) => value !== values[0])) return `${values[0]} (${EMBEDDED_MODEL}), ${values[1]} otherwise`;
     return values[0] === "none" ? undefined : values[0];
   };
   const described = Object.keys(settings)
+    .filter((name) => name !== "model")
     .map(
       (name) =>
         [toOptionName(name), joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner))] as const,
@@ -57,4 +59,9 @@ function resolveDefaults(
   given: Partial<TrainOptions>,
 ): Readonly<Record<string, unknown>> {
   return { ...resolveTrainConfig({ env: "", ...given, algorithm, model }) };
+}
+
+function formatDefault(value: unknown): string {
+  if (value === undefined) return "none";
+  return typeof value === "number" && !Number.isInteger(value) ? formatNumber(value) : String(value);
 }

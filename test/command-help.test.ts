@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { formatNumber } from "../src/core/format.js";
+import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
+import { runCommand } from "./support/command.js";
+
+describe("llamagym --help", () => {
+  it("shows examples and common options in the short help, all options under headings in the full one", async () => {
+    const [short, full] = await Promise.all(["--help", "--help-all"].map((flag) => runCommand(["train", flag])));
+    expect(short.out).toMatch(/^Examples:\n {2}# .*\n {2}node \S*main\.js train blackjack/m);
+    expect(short.out).not.toContain("--lora-alpha");
+    for (const title of ["Run", "Environment", "Model", "Completions", "Algorithm", "PPO only"])
+      expect(full.out).toMatch(new RegExp(`^${title}:$`, "m"));
+    for (const { out } of [short, full]) {
+      const lines = out.split("\n").filter((line) => !line.includes("main.js"));
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+      expect(out).toMatch(/^ {2}--learning-rate <number> +\w/m);
+    }
+  });
+
+  it("shows the defaults that a run with the given options uses", async () => {
+    const help = async (...args: string[]) => {
+      const { out } = await runCommand(["train", ...args, "--help-all"]);
+      return new Map(
+        Array.from(out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)[^]*?(?=\n {2}(?:-\w, )?--|\n\n)/gm), ([text, name]) => [
+          name,
+          /Default: (.*?)\.(?= |$)/.exec(text.replace(/\s+/g, " "))?.[1],
+        ]),
+      );
+    };
+    const [ppo, grpo, large] = await Promise.all([
+      help(),
+      help("--algorithm", "grpo", "--model", "embedded"),
+      help("--model", "owner/model"),
+    ]);
+    expect(ppo.get("--batch-size")).toBe("1024 (embedded), 16 otherwise");
+    expect(ppo.get("--beta")).toMatch(/^grpo .*; rloo /);
+    expect([grpo.get("--batch-size"), grpo.get("--num-generations")]).toEqual(["64", "8"]);
+    expect(large.get("--learning-rate")).toBe(
+      formatNumber(resolveTrainConfig({ env: "", model: "owner/model" }).learningRate!),
+    );
+  });
+
+  it("lists each option once in the full help", async () => {
+    const { out } = await runCommand(["sweep", "--help-all"]);
+    for (const title of ["Sweep", "Environment", "Model", "Completions", "Algorithm", "PPO only"])
+      expect(out).toMatch(new RegExp(`^${title}:$`, "m"));
+    expect(out).not.toMatch(/^Other:$/m);
+    const names = Array.from(out.matchAll(/^ {2}(?:-\w, )?(--(?:\[no-\])?[\w-]+)/gm), ([, name]) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).not.toContain("--seed");
+  });
+});
