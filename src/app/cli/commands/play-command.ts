@@ -73,7 +73,11 @@ export const playCommand = defineCommand({
   commonOptions: [
     ...Object.keys(commandOptions),
     ...Object.keys(envOptions),
-    ...["episodes", "temperature", "model", "adapter", "replies"],
+    "episodes",
+    "temperature",
+    "model",
+    "adapter",
+    "replies",
   ],
   describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
   run: async (parsed, reporter, [name]) => {

@@ -62,6 +62,7 @@ function resolveDefaults(
 }
 
 function formatDefault(value: unknown): string {
-  if (value === undefined) return "none";
-  return typeof value === "number" && !Number.isInteger(value) ? formatNumber(value) : String(value);
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : formatNumber(value);
+  if (typeof value === "boolean") return String(value);
+  return typeof value === "string" ? value : "none";
 }

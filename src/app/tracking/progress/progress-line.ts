@@ -19,9 +19,9 @@ export interface ProgressLineOptions {
 /** A running activity on the progress line. */
 export interface ProgressHandle {
   /** Redraws the line when the redraw interval has passed; cheap enough to call often. */
-  update(): void;
+  readonly update: () => void;
   /** Draws the final state and moves to a new line, or erases the line of a transient activity. */
-  end(): void;
+  readonly end: () => void;
 }
 
 interface Activity {
