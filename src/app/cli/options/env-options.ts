@@ -17,7 +17,12 @@ export const envOptions = {
     valueName: "file",
     description: "JavaScript file or package to import first, which registers ENV.",
   },
-  "max-steps": { type: "number", integer: true, min: 1, description: "Step limit of an episode, in place of the registered one." },
+  "max-steps": {
+    type: "number",
+    integer: true,
+    min: 1,
+    description: "Step limit of an episode, in place of the registered one.",
+  },
 } as const satisfies OptionTable;
 
 interface EnvArgs {
