@@ -1,6 +1,7 @@
 export * from "./rl/agent/index.js";
-export type { Learner, Metrics } from "./rl/algorithms/learner.js";
-export type { PpoConfig, PpoOptions } from "./rl/algorithms/ppo/settings.js";
+export * from "./rl/algorithms/index.js";
+export type { Setting, Settings, SettingTable } from "./core/settings.js";
+export type { Trajectory, TrajectoryEnd, Turn } from "./rl/rollout/trajectory.js";
 export { Env, make, openEnv, register, type StepResult } from "./envs/index.js";
 export { LlamaGymError, type ErrorCode } from "./core/errors.js";
 export * from "./rl/algorithms/sft/index.js";
