@@ -1,3 +1,4 @@
+import { formatCount } from "../../../core/format.js";
 import { readJson } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
@@ -180,11 +181,22 @@ async function printComparison(run: Run, before: readonly PolicyReturn[], report
   reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxSteps), ...evaluated]));
 }
 
-function describeStart({ folder, isResumed, resumedAt }: Run): string {
-  if (!isResumed) return `Run folder: ${folder}`;
-  return resumedAt > 0
-    ? `Resuming ${folder} from update ${resumedAt}.`
-    : `Restarting ${folder}, which has no checkpoint yet.`;
+function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
+  const { algorithm, model, env, batchSize } = config;
+  const limits = (["episodes", "turns"] as const).flatMap((name) =>
+    config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
+  );
+  const unit = algorithm === "ppo" ? "turns" : "episodes";
+  const start =
+    resumedAt > 0
+      ? `Resuming ${folder} from update ${resumedAt}.`
+      : isResumed
+        ? `Restarting ${folder}, which has no checkpoint yet.`
+        : `Run folder: ${folder}`;
+  return [
+    start,
+    `Training ${model} in ${env} with ${algorithm}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit}.`,
+  ].join("\n");
 }
 
 /** Names the commands that play and evaluate the result. */

@@ -34,7 +34,7 @@ const runSettingGroups = {
 /** Headings of the options of `train` that are not settings. */
 const commandOptionGroups: OptionGroups = {
   Run: ["config", "output", "resume"],
-  Environment: ["option"],
+  Environment: ["option", "env-module"],
   Model: ["load-in-8bit", "load-in-4bit"],
 };
 
