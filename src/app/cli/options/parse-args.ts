@@ -134,10 +134,16 @@ function parseValue(name: string, value: string, spec: OptionSpec): string | num
 
 function unknownOptionError(rawName: string, table: OptionTable): UsageError {
   const known = Object.entries(table).flatMap(([name, { aliases = [] }]) => [name, ...aliases]);
-  const nearest = findNearestName(
-    rawName,
-    known.map((name) => `--${name}`),
-  );
-  const advice = nearest === undefined ? "Add --help-all to list all options." : `Did you mean ${nearest}?`;
+  const given = rawName.replace(/^-+/, "");
+  const nearest = known.find((name) => toInitials(name) === given) ?? findNearestName(given, known);
+  const advice = nearest === undefined ? "Add --help-all to list all options." : `Did you mean --${nearest}?`;
   return new UsageError(`There is no option ${rawName}. ${advice}`);
+}
+
+/** Returns "lr" for "learning-rate". */
+function toInitials(name: string): string {
+  return name
+    .split("-")
+    .map(([letter]) => letter)
+    .join("");
 }

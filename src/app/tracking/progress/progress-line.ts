@@ -35,6 +35,7 @@ const REDRAW_INTERVAL_MS = 100;
 /** Interval between lines where the output cannot be redrawn. */
 const LOG_INTERVAL_MS = 10_000;
 
+const DEFAULT_COLUMNS = 80;
 const CLEAR_LINE = "\r\u001B[K";
 
 /** Shows one activity at a time: a line redrawn in place on a terminal, a line every ten seconds elsewhere. */
@@ -110,8 +111,8 @@ export class ProgressLine {
       this.out.write(`${renderLogFields(fields)}\n`);
       return;
     }
-    // Some terminals wrap when the last column is written.
-    const width = Math.max(1, (this.out.columns ?? 80) - 1);
+    // Some terminals wrap when the last column is written; some report 0 columns.
+    const width = (this.out.columns || DEFAULT_COLUMNS) - 1;
     this.out.write(`${CLEAR_LINE}${renderFields(fields, width, this.useColor)}`);
   }
 }
