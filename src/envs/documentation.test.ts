@@ -1,11 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { checkEnv } from "./check/check-env.js";
 import "../text-world/index.js";
-import { Env, type ResetOptions } from "./env.js";
 import { registry } from "./registry/make.js";
-import { Discrete } from "./spaces/discrete.js";
-import { findLastNamedAction } from "./text-parsing.js";
 
 const folder = new URL("../../docs/environments/", import.meta.url);
 const HEADINGS = [
@@ -42,21 +38,5 @@ describe("documentation of environments", () => {
     const numbers = (returns.match(/-?\d[\d,]*(\.\d+)?/g) ?? []).map((number) => Number(number.replaceAll(",", "")));
     const near = (value: number) => numbers.some((number) => Math.abs(number - value) <= 0.001 * Math.abs(value));
     expect([near(random), near(best)]).toEqual([true, true]);
-  });
-});
-
-describe("the guide's environment", () => {
-  it("passes checkEnv", async () => {
-    const code = readFileSync(new URL("writing-your-own.md", folder), "utf8").match(/```ts\n([\s\S]*?)```/)?.[1] ?? "";
-    const body = code
-      .replace(/^import.*$/m, "")
-      .replace("export class", "return class")
-      .replace(/^register\(.*$/m, "");
-    // oxlint-disable-next-line typescript/no-implied-eval -- the guide's own code is what is tested
-    const define = new Function("Env", "Discrete", "lastNamedAction", body) as (
-      ...parts: unknown[]
-    ) => new (o: ResetOptions) => Env;
-    const CupsEnv = define(Env, Discrete, findLastNamedAction);
-    expect(await checkEnv(new CupsEnv({}))).toEqual({ warnings: [] });
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as broken from "../../../test/fixtures/envs/broken-envs.js";
-import { Env, type EnvState, type ResetOptions, type StepResult } from "../env.js";
+import { Env, type EnvState, type KnownReturns, type ResetOptions, type StepResult } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
-import { make } from "../registry/make.js";
+import { make, registry } from "../registry/make.js";
 import { Box } from "../spaces/box.js";
 import { checkEnv } from "./check-env.js";
 
@@ -14,7 +14,7 @@ describe("checkEnv", () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ["an object that only looks like one", { reset() {}, step() {} }, /let its class extend llamagym's Env/],
+    ["an object that only looks like one", { reset() {}, step() {} }, /make its class extend llamagym's Env/],
     ["a class instead of an instance", WalkEnv, /not the class or its id/],
     ["an id", "CartPole-v1", /not the class or its id/],
     ["no action space", new broken.NoActionSpace(), /no actionSpace/],
@@ -69,9 +69,13 @@ describe("checkEnv", () => {
       /after getState\(\) and after setState\(\) differ.*leaves out a field/,
     ],
     ["a promise that never resolves", new broken.NeverAnswers(), /reset\(\) did not answer within 200 ms/],
-    ["a choice that its parser does not know", new broken.DeafText(), /does not understand the choice "jump"/],
-    ["two actions with one name", new broken.OneWayText(), /wrote 1 as "left", which text\.parseAction\(\) reads as 0/],
-    ["an empty prompt", new broken.EmptyText(), /formatObservation\(\) must give a text/],
+    ["a choice that its parser does not know", new broken.DeafText(), /does not parse the choice "jump"/],
+    [
+      "two actions with one name",
+      new broken.OneWayText(),
+      /formatted 1 as "left", which text\.parseAction\(\) parses as 0/,
+    ],
+    ["an empty prompt", new broken.EmptyText(), /formatObservation\(\) must return non-empty text/],
     ["no frames a second", new broken.ZeroFps(), /renderFps must be a number above 0, got 0/],
     [
       "a declared mode that is not there",
@@ -97,18 +101,18 @@ describe("checkEnv", () => {
     ["a reward that is not a number", step({ reward: NaN }), /NaN value/],
     ["an infinite reward", step({ reward: Infinity }), /infinite value/],
     [
-      "no text form",
+      "no text interface",
       new (class extends WalkEnv {
         override readonly text = undefined;
       })(),
-      /no text form/,
+      /no text interface/,
     ],
     [
       "a seed method",
       new (class extends WalkEnv {
         seed() {}
       })(),
-      /seed\(\) method, which nothing calls/,
+      /seed\(\) method is never called/,
     ],
     [
       "no bounds",
@@ -163,13 +167,25 @@ describe("checkEnv", () => {
           this.closed = true;
         }
       })(),
-      /second close\(\) fails/,
+      /second close\(\) throws/,
     ],
   ])("warns of: %s", async (_, env, message) => {
     const heard: string[] = [];
     const { warnings } = await checkEnv(env, { warn: (warning) => heard.push(warning) });
     expect(warnings.join("\n")).toMatch(message);
     expect(heard).toEqual(warnings);
+  });
+
+  it("refuses known returns that random actions or the expert do not reproduce", async () => {
+    const check = async (knownReturns: KnownReturns) => {
+      const env = make({ ...registry.spec("Blackjack-v1"), knownReturns }).unwrapped;
+      return checkEnv(env);
+    };
+    await expect(check({ random: 0.5, best: -0.0431, basis: "exact" })).rejects.toThrow(/knownReturns\.random is 0\.5/);
+    await expect(check({ random: -0.3942, best: 0.9, basis: "exact" })).rejects.toThrow(
+      /the expert gave a mean return/,
+    );
+    expect(await check({ random: -0.3942, best: -0.0431, basis: "exact" })).toEqual({ warnings: [] });
   });
 
   it("takes an asynchronous environment", async () => {

@@ -6,25 +6,28 @@ import { sharesMemory } from "./compare-values.js";
 import { checkSavedState, checkSeeding, checkStepDeterminism } from "./check-determinism.js";
 import { EnvProbe } from "./env-probe.js";
 import { checkRender } from "./check-render.js";
+import { checkReturns } from "./check-returns.js";
 import { checkSpace, type Warn } from "./check-space.js";
 import { checkText } from "./check-text.js";
 
 export interface CheckEnvOptions {
   readonly skipRenderCheck?: boolean;
   readonly skipCloseCheck?: boolean;
-  /** Hears each warning as it comes; they are also in the result. */
+  /** Skips playing the episodes that reproduce the known returns of the environment's spec. */
+  readonly skipReturnsCheck?: boolean;
+  /** Receives each warning as it occurs; the result lists them too. */
   readonly warn?: Warn;
-  /** Milliseconds that one call may take, a minute when not said. */
+  /** Time limit of one call in milliseconds. Default: one minute. */
   readonly timeout?: number;
 }
 
 /**
- * Checks that an environment keeps the rules that agents, wrappers and trainers rely on: its spaces, what reset and step
- * give, that a seed tells an episode, that nothing handed out is changed later, that a saved state continues identically,
- * that its text form reads what it writes, rendering, closing.
+ * Checks that an environment follows the rules that agents, wrappers and trainers rely on: its spaces, the results of `reset`
+ * and `step`, determinism for a seed, no mutation of returned values, identical continuation from a saved state, the text
+ * interface round trip, the known returns of its spec (`random`, and `best` where it has an expert), rendering and closing.
  *
- * @returns what is doubtful but may be wanted
- * @throws ENV_INVALID at the first broken rule, with its likely cause
+ * @returns warnings about what is questionable but allowed
+ * @throws ENV_INVALID at the first violation, with its likely cause
  */
 export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Promise<{ warnings: readonly string[] }> {
   const warnings = new Set<string>();
@@ -34,7 +37,7 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
   };
   if (!(env instanceof Env)) throw notAnEnvError(env);
   if (env.unwrapped !== env)
-    warn(`${env.toString()} is wrapped; checking env.unwrapped tells more about the environment itself.`);
+    warn(`${env.toString()} is wrapped; check env.unwrapped to find the cause of a violation.`);
   checkSpaces(env, warn);
   checkDeprecatedNames(env, warn);
   const probe = new EnvProbe(env, warn, options.timeout ?? 60_000);
@@ -49,6 +52,7 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
   }
   await checkDataReuse(probe);
   await checkText(probe);
+  if (options.skipReturnsCheck !== true) await checkReturns(probe);
   if (options.skipRenderCheck !== true) await checkRender(probe);
   if (options.skipCloseCheck !== true) await checkClose(probe);
   return { warnings: [...warnings] };
@@ -57,7 +61,7 @@ export async function checkEnv(env: unknown, options: CheckEnvOptions = {}): Pro
 function notAnEnvError(env: unknown): LlamaGymError {
   const looksLikeEnv = typeof env === "object" && env !== null && "reset" in env && "step" in env;
   const hint = looksLikeEnv
-    ? "It has reset and step; let its class extend llamagym's Env."
+    ? "It has reset and step: make its class extend llamagym's Env."
     : "Give an instance of a class that extends llamagym's Env, not the class or its id.";
   return new LlamaGymError(
     "ENV_INVALID",
@@ -78,15 +82,13 @@ function checkSpaces(env: Env, warn: Warn): void {
   if (actionSpace instanceof Box && actionSpace.shape.length === 1) {
     const { low, high } = actionSpace as Box<"float64">;
     const isNormalized = low.every((bound, i) => bound >= -1 && high[i] <= 1 && bound === -high[i]);
-    if (!isNormalized) warn("For a Box actionSpace a symmetric range within [-1, 1] is easier to learn.");
+    if (!isNormalized) warn("A Box actionSpace with a symmetric range within [-1, 1] is easier to learn.");
   }
 }
 
 function checkDeprecatedNames(env: Env, warn: Warn): void {
   if (typeof (env as Env & { seed?: unknown }).seed === "function") {
-    warn(
-      "There is a seed() method, which nothing calls: take the seed of reset({ seed }) by `this.reseed(seed)` instead.",
-    );
+    warn("The seed() method is never called. Pass the seed of reset({ seed }) to `this.reseed(seed)` instead.");
   }
 }
 
@@ -107,7 +109,7 @@ async function checkDataReuse(probe: EnvProbe): Promise<void> {
         if (!sharesMemory(earlier[part], later[part])) continue;
         throw new LlamaGymError(
           "ENV_INVALID",
-          `The ${part} of a ${earlier.name} and of a later ${later.name} share memory, so that the first one changes with the second. Give a new ${part} every time, such as Float32Array.from(this.state).`,
+          `The ${part} of a ${earlier.name} and of a later ${later.name} share memory, so the first changes with the second. Return a new ${part} every time, such as Float32Array.from(this.state).`,
         );
       }
     }
@@ -119,6 +121,6 @@ async function checkClose(probe: EnvProbe): Promise<void> {
   try {
     await probe.close();
   } catch (error) {
-    probe.warn(`A second close() fails; it should do nothing. ${(error as Error).message}`);
+    probe.warn(`A second close() throws; it should do nothing. ${(error as Error).message}`);
   }
 }

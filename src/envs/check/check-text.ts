@@ -1,50 +1,65 @@
 import { LlamaGymError } from "../../core/errors.js";
-import { getChoices } from "../text-interface.js";
+import type { Env } from "../env.js";
+import type { Info } from "../info.js";
+import { getChoices, type TextInterface } from "../text-interface.js";
 import { formatValue } from "../spaces/space.js";
 import { maxDifference } from "./compare-values.js";
 import type { EnvProbe } from "./env-probe.js";
 
 const NUM_SAMPLES = 20;
-/** How much of a number may be lost where an action is written with few decimals. */
+/** Rounding allowed where an action is written with few decimals. */
 const TOLERANCE = 0.01;
 
-/** That observations read as text, and that every reply which the form itself writes is understood. */
+/** Checks that observations are formatted as text, and that choices and formatted actions are parsed back. */
 export async function checkText(probe: EnvProbe): Promise<void> {
   const { env } = probe;
   const { text } = env;
   if (text === undefined) {
     probe.warn(
-      "There is no text form (`text`), so that a language model needs an agent that writes its prompts and reads its replies.",
+      "There is no text interface (`text`), so a language model needs an agent that formats its prompts and parses its completions.",
     );
     return;
   }
-  const { observation, info } = await probe.reset({ seed: 11 });
-  const observationText: unknown = text.formatObservation(observation, info);
-  if (typeof observationText !== "string" || observationText.trim() === "") {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `text.formatObservation() must give a text, got ${formatValue(observationText)}.`,
-    );
-  }
-  for (const choice of getChoices(text, observation, info) ?? []) {
-    const action = text.parseAction(choice, observation, info);
-    if (action === undefined || !env.actionSpace.contains(action)) {
-      throw new LlamaGymError(
-        "ENV_INVALID",
-        `text.parseAction() does not understand the choice ${formatValue(choice)}: it gave ${formatValue(action)}.`,
-      );
-    }
-  }
   env.actionSpace.seed(11);
+  let { observation, info } = await probe.reset({ seed: 11 });
   for (let i = 0; i < NUM_SAMPLES; i++) {
+    checkObservationText(text, observation, info);
+    for (const choice of getChoices(text, observation, info) ?? []) checkChoice(env, text, choice, observation, info);
     const action = env.actionSpace.sample();
     const completion = text.formatAction(action);
-    const parsed = text.parseAction(completion, observation, info);
-    if (parsed === undefined || maxDifference(action, parsed) > TOLERANCE) {
-      throw new LlamaGymError(
-        "ENV_INVALID",
-        `text.formatAction() wrote ${formatValue(action)} as ${formatValue(completion)}, which text.parseAction() reads as ${formatValue(parsed)}.`,
-      );
-    }
+    checkParsed(text, action, completion, observation, info);
+    const result = await probe.step(action);
+    ({ observation, info } = result.terminated || result.truncated ? await probe.reset({}) : result);
   }
+}
+
+type AnyText = TextInterface<unknown, unknown>;
+
+function checkObservationText(text: AnyText, observation: unknown, info: Info): void {
+  const formatted: unknown = text.formatObservation(observation, info);
+  if (typeof formatted === "string" && formatted.trim() !== "") return;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `text.formatObservation() must return non-empty text, got ${formatValue(formatted)}.`,
+  );
+}
+
+function checkChoice(env: Env, text: AnyText, choice: string, observation: unknown, info: Info): void {
+  const action = text.parseAction(choice, observation, info);
+  if (action === undefined || !env.actionSpace.contains(action)) {
+    throw new LlamaGymError(
+      "ENV_INVALID",
+      `text.parseAction() does not parse the choice ${formatValue(choice)}: it returned ${formatValue(action)}.`,
+    );
+  }
+  checkParsed(text, action, text.formatAction(action), observation, info);
+}
+
+function checkParsed(text: AnyText, action: unknown, completion: string, observation: unknown, info: Info): void {
+  const parsed = text.parseAction(completion, observation, info);
+  if (parsed !== undefined && maxDifference(action, parsed) <= TOLERANCE) return;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `text.formatAction() formatted ${formatValue(action)} as ${formatValue(completion)}, which text.parseAction() parses as ${formatValue(parsed)}.`,
+  );
 }

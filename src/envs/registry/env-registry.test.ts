@@ -45,7 +45,7 @@ describe("an unknown id", () => {
   it.each([
     ["Pendulun-v1", registry, "Environment `Pendulun` doesn't exist. Did you mean: `Pendulum`?"],
     ["cartpole-v1", registry, "Environment `cartpole` doesn't exist. Did you mean: `CartPole`?"],
-    ["Xyz-v1", registry, "Environment `Xyz` doesn't exist. `llamagym envs` lists those that do."],
+    ["Xyz-v1", registry, "Environment `Xyz` doesn't exist. `llamagym envs` lists the registered ones."],
     [
       "Taxi-v9",
       registry,

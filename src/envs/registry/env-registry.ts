@@ -30,6 +30,8 @@ export class EnvRegistry {
     const spec: EnvSpec = {
       ...registration,
       options: registration.options ?? {},
+      maxEpisodeSteps: registration.maxEpisodeSteps,
+      rewardThreshold: registration.rewardThreshold,
       nondeterministic: registration.nondeterministic ?? false,
       orderEnforce: registration.orderEnforce ?? true,
       disableEnvChecker: registration.disableEnvChecker ?? false,

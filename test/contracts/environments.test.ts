@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { LlamaGymError } from "../core/errors.js";
-import { checkEnv } from "./check/check-env.js";
-import type { Env, EnvState, RenderFrame, StepResult } from "./env.js";
-import { make, registry } from "./registry/make.js";
-import { encodePng } from "./rendering/png.js";
-import { Text } from "./spaces/text.js";
-import { getChoices } from "./text-interface.js";
+import { LlamaGymError } from "../../src/core/errors.js";
+import { checkEnv } from "../../src/testing.js";
+import "../../src/text-world/index.js";
+import type { Env, EnvState, RenderFrame, StepResult } from "../../src/envs/env.js";
+import { make, registry } from "../../src/envs/registry/make.js";
+import { encodePng } from "../../src/envs/rendering/png.js";
+import { Text } from "../../src/envs/spaces/text.js";
+import { getChoices } from "../../src/envs/text-interface.js";
 
 /** What checkEnv finds doubtful in environments that are as Gymnasium made them. */
 const ACCEPTED_WARNINGS: Readonly<Record<string, readonly RegExp[]>> = {
