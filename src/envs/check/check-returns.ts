@@ -29,11 +29,12 @@ export async function checkReturns(probe: EnvProbe): Promise<void> {
 function createRandomPolicy(env: Env): Policy {
   const stream = new RandomStream(17);
   env.actionSpace.seed(17);
+  const { text, actionSpace } = env;
+  if (text === undefined || !(actionSpace instanceof Text)) return () => actionSpace.sample();
   return (observation, info) => {
-    const isFreeText = env.actionSpace instanceof Text && env.text !== undefined;
-    const choices = isFreeText ? getChoices(env.text!, observation, info) : undefined;
-    if (choices === undefined || choices.length === 0) return env.actionSpace.sample();
-    return env.text!.parseAction(stream.choice(choices), observation, info);
+    const choices = getChoices(text, observation, info) ?? [];
+    if (choices.length === 0) return actionSpace.sample();
+    return text.parseAction(stream.choice(choices), observation, info);
   };
 }
 
