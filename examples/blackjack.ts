@@ -47,9 +47,7 @@ for (let episode = 0; episode < episodes; episode++) {
   if (stats !== undefined) {
     const recent = returns.slice(-500);
     const mean = recent.reduce((sum, value) => sum + value, 0) / recent.length;
-    console.log(
-      `hand ${episode + 1}: mean return ${mean.toFixed(3)}, entropy ${stats["ppo/policy/entropy"].toFixed(3)}`,
-    );
+    console.log(`hand ${episode + 1}: mean return ${mean.toFixed(3)}, entropy ${stats["entropy"].toFixed(3)}`);
   }
 }
 

@@ -35,7 +35,7 @@ const trainer = new GrpoTrainer({
     maxCompletionLength: 8,
     learningRate: 2e-3,
     entropyCoef: 0.03,
-    maxRefills: 0,
+    maxResamples: 0,
     seed: 1,
   },
 });

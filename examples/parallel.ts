@@ -43,7 +43,7 @@ const agent = new BlackjackAgent(model, model.tokenizer, {
 const trainer = new Trainer({ agent, env: "Blackjack-v1", numEnvs: 128, episodes, seed: 1 });
 await trainer.train({
   onProgress: ({ state, progress, metrics }) => {
-    if (metrics.episodes === state.episodes)
+    if (metrics.num_episodes === state.episodes)
       console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
   },
 });

@@ -54,7 +54,7 @@ interface Recipe {
 interface Plot {
   readonly file: string;
   readonly metric: string;
-  readonly over: "turns" | "episodes" | "step";
+  readonly over: "num_turns" | "num_episodes" | "step";
   readonly yLabel: string;
   readonly references: Readonly<Record<string, number>>;
 }
@@ -198,7 +198,7 @@ async function saveResult(result: SeedResult): Promise<void> {
 
 /** Draws what a recipe shows, each over all seeds that ran here. */
 async function drawPlots(): Promise<void> {
-  const over = recipe.target === undefined ? "turns" : "episodes";
+  const over = recipe.target === undefined ? "num_turns" : "num_episodes";
   const yLabel = "mean return while training";
   await drawPlot({ file: "curve", metric: MEAN_RETURN, over, yLabel, references });
   for (const metric of recipe.plots ?? [])
@@ -216,7 +216,7 @@ async function drawPlot({ file, metric, over, yLabel, references }: Plot): Promi
   if (series.length === 0) return;
   const svg = renderLearningCurve({
     title: recipe.task,
-    xLabel: over === "step" ? "updates" : over,
+    xLabel: { num_turns: "turns", num_episodes: "episodes", step: "updates" }[over],
     yLabel,
     series,
     references: Object.entries(references).map(([label, y]) => ({ name: label, y })),
@@ -226,7 +226,7 @@ async function drawPlot({ file, metric, over, yLabel, references }: Plot): Promi
 
 /** After how many episodes a mean return was reached; null where it was not. */
 async function episodesToReach(target: number, folder: string): Promise<number | null> {
-  const { x, y } = await readMetricCurve(folder, MEAN_RETURN, "episodes");
+  const { x, y } = await readMetricCurve(folder, MEAN_RETURN, "num_episodes");
   return x[y.findIndex((value) => value >= target)] ?? null;
 }
 

@@ -49,7 +49,7 @@ async function readMetrics(name: string): Promise<readonly Record<string, number
 }
 
 /** Small updates, so that a run of the embedded model is short. */
-const SMALL_RUN_ARGS = ["--batch-size", "16", "--num-envs", "4", "--max-steps", "4", "--num-ppo-epochs", "1"];
+const SMALL_RUN_ARGS = ["--batch-size", "16", "--num-envs", "4", "--max-episode-steps", "4", "--num-ppo-epochs", "1"];
 
 describe("llamagym demos", () => {
   it("records an expert's episodes as conversations with returns, the same for the same seed", async () => {
@@ -146,11 +146,11 @@ describe("llamagym train with demonstrations", () => {
     const args = ["train", "blackjack", "--sft-warm-start", path("bad.jsonl"), "--turns", "16", ...SMALL_RUN_ARGS];
     const { status, err } = await runCommand([...args, "--output", path("bad")]);
     expect(status).toBe(1);
-    expect(err).toMatch(/DEMONSTRATION_REFUSED.*bad\.jsonl, line 2.*"no idea".*no action/);
+    expect(err).toMatch(/DEMONSTRATION_REJECTED.*bad\.jsonl, line 2.*"no idea".*no action/);
     expect(await readdir(folder)).not.toContain("bad");
     const skipped = await runCommand([
       ...args,
-      "--broken-lines",
+      "--on-invalid-line",
       "skip",
       "--sft-steps",
       "1",
@@ -184,13 +184,13 @@ describe("the command lines of LlamaGymEDU", () => {
     expect(status).toBe(0);
     expect(await readConfig(name)).toMatchObject({
       episodes: 5,
-      quantise: "8",
+      quantize: "8",
       onlineSft: true,
       wandbProject: "P",
       wandbMode: "offline",
       seed: 1,
     });
-    expect((await readMetrics(name)).at(-1)!.episodes).toBeGreaterThanOrEqual(5);
+    expect((await readMetrics(name)).at(-1)!.num_episodes).toBeGreaterThanOrEqual(5);
     expect((await readdir(join(path(name), "wandb"))).length).toBeGreaterThan(0);
   });
 
@@ -216,7 +216,7 @@ describe("the command lines of LlamaGymEDU", () => {
     ];
     expect((await runCommand(["train", "blackjack", ...off])).status).toBe(0);
     expect(await readConfig("off")).toMatchObject({ onlineSft: false, tensorboard: false });
-    const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantise", "4"]);
-    expect([status, err]).toEqual([2, expect.stringContaining("Give only one of --load-in-8bit")]);
+    const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantize", "4"]);
+    expect([status, err]).toEqual([2, expect.stringContaining("`loadIn8bit` sets `quantize`, which is given too")]);
   });
 });

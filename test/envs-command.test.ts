@@ -27,7 +27,7 @@ describe("llamagym envs", () => {
   });
 
   it("describes an environment by its name in any spelling", async () => {
-    const { status, out } = await run(["envs", "frozen-lake", "-o", "isSlippery=false", "--max-steps=7"]);
+    const { status, out } = await run(["envs", "frozen-lake", "-o", "isSlippery=false", "--max-episode-steps=7"]);
     expect(status).toBe(0);
     for (const part of [
       "FrozenLake-v1",

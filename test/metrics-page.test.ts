@@ -7,7 +7,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Where trainers and what they call name their metrics. */
 const FOLDERS = ["rl", "app/runs"];
-const GROUPS = "rollout|completions|objective|ppo|policy|clip_ratio|vespo|time|sft|replay|extraction|rewards|eval";
+const GROUPS =
+  "rollout|completions|objective|policy|val|returns|loss|clip_ratio|vespo|time|sft|replay|extraction|rewards|eval";
 
 async function findMetricNames(folder: string): Promise<string[]> {
   const path = join(root, "src", folder);

@@ -14,8 +14,8 @@ const agentArgs = () => ["--agent", "--model", folder, "--threads", "1", "--seed
 
 describe("llamagym play --agent", () => {
   it("constrains completions to the choices and plays the same episodes for the same seed", async () => {
-    const env = ["frozen-lake", "-o", "isSlippery=false", "--max-steps", "4"];
-    const args = [...env, "--episodes", "2", "--replies", "choices", ...agentArgs()];
+    const env = ["frozen-lake", "-o", "isSlippery=false", "--max-episode-steps", "4"];
+    const args = [...env, "--episodes", "2", "--action-mode", "choices", ...agentArgs()];
     const [{ status, out, err }, again] = await Promise.all([play(args), play(args)]);
     expect({ status, err }).toEqual({ status: 0, err: "" });
     const completions = [...out.matchAll(/^> (.*)$/gm)].map(([, completion]) => completion);
@@ -28,7 +28,7 @@ describe("llamagym play --agent", () => {
   });
 
   it("takes a random action for an invalid completion, and drops the oldest turns of a long episode", async () => {
-    const length = ["--max-steps", "8", "--history-turns", "100"];
+    const length = ["--max-episode-steps", "8", "--history-turns", "100"];
     const args = ["cliff-walking", "--max-new-tokens", "3", ...length, ...agentArgs()];
     const { status, out, err } = await play(args);
     expect(status).toBe(0);
@@ -40,7 +40,7 @@ describe("llamagym play --agent", () => {
   });
 
   it("shows the action extracted from a completion that the environment cannot parse", async () => {
-    const pattern = ["--replies", "pattern", "--reply-pattern", "stya", "--max-new-tokens", "8"];
+    const pattern = ["--action-mode", "regex", "--action-regex", "stya", "--max-new-tokens", "8"];
     const { status, out } = await play(["blackjack", ...pattern, ...agentArgs()]);
     expect(status).toBe(0);
     expect(out).toMatch(/^> stya\nAction: stay \(nearest\)$/m);
@@ -52,7 +52,16 @@ describe("llamagym play --agent", () => {
     expect(status).toBe(0);
     expect(out.match(/^> .*(hit|stay)/gm)!.length).toBeGreaterThanOrEqual(3);
     expect(out).toMatch(/^3 episodes: mean return /m);
-    const greedy = ["frozen-lake", "--agent", "--replies", "choices", "--temperature", "0", "--max-steps", "6"];
+    const greedy = [
+      "frozen-lake",
+      "--agent",
+      "--action-mode",
+      "choices",
+      "--temperature",
+      "0",
+      "--max-episode-steps",
+      "6",
+    ];
     const first = await play([...greedy, "-o", "isSlippery=false", "--seed", "1"]);
     const second = await play([...greedy, "-o", "isSlippery=false", "--seed", "2"]);
     expect(first.status).toBe(0);
@@ -62,7 +71,7 @@ describe("llamagym play --agent", () => {
   it.each([
     [["frozen-lake", "--model", "somewhere"], /--model requires --agent/],
     [["frozen-lake", "--temperature", "0"], /--temperature requires --agent/],
-    [["frozen-lake", "--agent", "--replies", "held"], /--replies must be one of free, choices/],
+    [["frozen-lake", "--agent", "--action-mode", "held"], /--action-mode must be one of free, choices/],
   ])("rejects %j", async (args, message) => {
     const { status, out, err } = await play(args);
     expect({ status, out }).toEqual({ status: 2, out: "" });

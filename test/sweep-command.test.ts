@@ -22,8 +22,8 @@ const sweep = (args: readonly string[], options?: CommandOptions) => runCommand(
 
 /** Three updates of eight turns. */
 const fixedArgs = () => {
-  const run = ["--turns", "24", "--batch-size", "8", "--num-envs", "4", "--save-every", "1", "--num-ppo-epochs", "1"];
-  return ["--model", model, "--device", "cpu", "--threads", "1", "--replies", "choices", "--r", "2", ...run];
+  const run = ["--turns", "24", "--batch-size", "8", "--num-envs", "4", "--save-steps", "1", "--num-ppo-epochs", "1"];
+  return ["--model", model, "--device", "cpu", "--threads", "1", "--action-mode", "choices", "--r", "2", ...run];
 };
 
 /** Several commands, each with several runs, on a busy machine. */
@@ -67,7 +67,7 @@ describe("llamagym sweep", () => {
         ["best.json", "curves.svg", "results.json", "runs", "sweep.json", "trials.svg"].sort(),
       );
       expect(command).toMatch(/ --turns 240 --seed 3 --output .*whole\/best$/);
-      expect(best).toMatchObject({ env: "Blackjack-v1", turns: 24, replies: "choices" });
+      expect(best).toMatchObject({ env: "Blackjack-v1", turns: 24, actionMode: "choices" });
       const longer = await runCommand([
         ...command.split(" ").slice(0, -2),
         "--turns",
@@ -120,20 +120,22 @@ describe("llamagym sweep", () => {
     const own = {
       env: "Blackjack-v1",
       "env-options": { sab: true },
-      train: { model, device: "cpu", threads: 1, replies: "choices", turns: 48, batch_size: 8, numEnvs: 4, r: 2 },
+      train: { model, device: "cpu", threads: 1, actionMode: "choices", turns: 48, batch_size: 8, numEnvs: 4, r: 2 },
       method: "halving",
       search: { "learning-rate": { min: 1e-4, max: 1e-2, scale: "log" } },
       trials: 2,
       reduction: 2,
     };
     await writeFile(file, JSON.stringify(own));
-    const args = ["--config", file, "--turns", "32", "--metric", "greedy", "--eval-episodes", "10"];
+    const args = ["--config", file, "--turns", "32", "--metric", "eval/mean_return", "--eval-episodes", "10"];
     const { status, out } = await sweep([...args, "--output", path("halved")]);
     expect(status).toBe(0);
-    expect(out).toContain("Successive halving: 2 up to 50% of a run, then the best 1 up to 100% of a run.");
-    expect(out).toMatch(/^TRIAL +learningRate +greedy +SEEDS +RUNG$/m);
+    expect(out).toContain(
+      "Successive halving: 2 until 50 % of a run is done, then the best 1 until 100 % of a run is done.",
+    );
+    expect(out).toMatch(/^TRIAL +learningRate +eval\/mean_return +SEEDS +RUNG$/m);
     const saved = JSON.parse(await readFile(path("halved/sweep.json"), "utf8")) as object;
-    expect(saved).toMatchObject({ metric: "greedy", evalEpisodes: 10, train: { turns: 32, batchSize: 8 } });
+    expect(saved).toMatchObject({ metric: "eval/mean_return", evalEpisodes: 10, train: { turns: 32, batchSize: 8 } });
   });
 
   it("exits with status 1 if every trial failed", async () => {

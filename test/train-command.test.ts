@@ -20,8 +20,8 @@ afterAll(async () => {
 
 /** Six updates of sixteen turns, a checkpoint after each second one. */
 const trainArgs = () => {
-  const run = ["--turns", "96", "--batch-size", "16", "--num-envs", "4", "--save-every", "2", "--seed", "3"];
-  const learning = ["--learning-rate", "0.01", "--num-ppo-epochs", "1", "--r", "2", "--replies", "choices"];
+  const run = ["--turns", "96", "--batch-size", "16", "--num-envs", "4", "--save-steps", "2", "--seed", "3"];
+  const learning = ["--learning-rate", "0.01", "--num-ppo-epochs", "1", "--r", "2", "--action-mode", "choices"];
   return ["blackjack", "--model", model, "--device", "cpu", "--threads", "1", ...run, ...learning];
 };
 
@@ -57,13 +57,13 @@ async function expectUninterruptedResult(name: string): Promise<void> {
 describe("llamagym train", () => {
   it("saves settings, metrics, completions, the last two checkpoints and the adapter", async () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
-    expect(config).toMatchObject({ version: 1, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
+    expect(config).toMatchObject({ version: 2, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
     const metrics = await readMetrics("whole");
     expect(metrics.map(({ step, turns }) => [step, turns])).toEqual(
       [1, 2, 3, 4, 5, 6].map((step) => [step, 16 * step]),
     );
     expect(await listCheckpoints("whole")).toEqual(["000004", "000006"]);
-    const [sample] = (await readFile(join(path("whole"), "samples.jsonl"), "utf8")).split("\n");
+    const [sample] = (await readFile(join(path("whole"), "completions.jsonl"), "utf8")).split("\n");
     expect(JSON.parse(sample)).toMatchObject({ step: 1, completion: expect.stringMatching(/^(hit|stay)$/) as string });
     expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
   });
@@ -152,15 +152,15 @@ describe("llamagym train", () => {
       turns: 1000,
       batchSize: 8,
       numEnvs: 2,
-      replies: "choices",
-      maxSteps: 3,
+      actionMode: "choices",
+      maxEpisodeSteps: 3,
       r: 2,
     };
     await writeFile(file, JSON.stringify(own));
     const { status, err } = await train(["--config", file, "--turns", "8", "--output", path("from-file")]);
     expect({ status, failed: err.includes("Error") }).toEqual({ status: 0, failed: false });
     const config = JSON.parse(await readFile(join(path("from-file"), "config.json"), "utf8")) as object;
-    expect(config).toMatchObject({ env: "Bandit-v0", turns: 8, batchSize: 8, miniBatchSize: 8, maxSteps: 3 });
+    expect(config).toMatchObject({ env: "Bandit-v0", turns: 8, batchSize: 8, miniBatchSize: 8, maxEpisodeSteps: 3 });
   });
 
   it("trains on demonstrations alone and saves the result", async () => {
@@ -173,7 +173,7 @@ describe("llamagym train", () => {
   });
 
   it("trains with GRPO", async () => {
-    const args = ["blackjack", "--model", model, "--algorithm", "grpo", "--replies", "choices", "--r", "2"];
+    const args = ["blackjack", "--model", model, "--algorithm", "grpo", "--action-mode", "choices", "--r", "2"];
     const sizes = ["--batch-size", "8", "--num-generations", "4", "--episodes", "16", "--num-envs", "4"];
     const { status } = await train([...args, ...sizes, "--output", path("grpo")]);
     expect(status).toBe(0);
@@ -189,10 +189,10 @@ describe("llamagym train", () => {
     [["blackjack", "--batch-size", "8", "--mini-batch-size", "9"], 1, /a batch has only 8 samples/],
     [["blackjack", "--epsilon", "0.1"], 1, /epsilon is a setting of grpo, rloo, reinforce, and the algorithm is ppo/],
     [["blackjack", "--algorithm", "pppo"], 2, /--algorithm must be one of ppo/],
-    [["blackjack", "--replies", "held"], 2, /--replies must be one of free, choices/],
-    [["blackjack", "--replies", "pattern"], 1, /there is none: give replyPattern/],
-    [["blackjack", "--replies", "pattern", "--reply-pattern", "a\\b"], 1, /word boundaries \(\\b\) are not supported/],
-    [["blackjack", "--replies", "pattern", "--reply-pattern", "[a-z]{90}"], 1, /needs room for \d+ tokens.*Raise max/],
+    [["blackjack", "--action-mode", "held"], 2, /--action-mode must be one of free, choices/],
+    [["blackjack", "--action-mode", "regex"], 1, /there is none: give actionRegex/],
+    [["blackjack", "--action-mode", "regex", "--action-regex", "a\\b"], 1, /word boundaries \(\\b\) are not supported/],
+    [["blackjack", "--action-mode", "regex", "--action-regex", "[a-z]{90}"], 1, /needs room for \d+ tokens.*Raise max/],
     [["blackjack", "--wandb-mode", "offline"], 1, /The W&B mode is "offline", but there is no project/],
     [["blackjack", "-o", "nonsense=1"], 1, /Blackjack has no option "nonsense"/],
     [["blackjack", "taxi"], 2, /Unexpected argument "taxi"/],
@@ -243,7 +243,7 @@ describe("llamagym eval", () => {
       env: "Blackjack-v1",
       model,
       adapter,
-      replies: "choices",
+      actionMode: "choices",
       episodes: 60,
       invalidRatio: 0,
     });
@@ -261,7 +261,7 @@ describe("llamagym eval", () => {
   });
 
   it("reports how actions were extracted if the environment could not parse them", async () => {
-    const pattern = ["--replies", "pattern", "--reply-pattern", "stya", "--max-new-tokens", "8"];
+    const pattern = ["--action-mode", "regex", "--action-regex", "stya", "--max-new-tokens", "8"];
     const { status, out } = await evaluate(["--model", model, "--episodes", "5", ...pattern]);
     expect(status).toBe(0);
     expect(out).toMatch(/^Action extraction: nearest 100\.0%\.$/m);

@@ -56,7 +56,7 @@ async function train(work: GrpoWork, tracker: Tracker, signal: AbortSignal): Pro
   const base = await AutoModelForCausalLM.fromPretrained(values.model!, {
     device: "cpu",
     threads: Number(values.threads),
-    backward,
+    backwardPrecision: backward,
   });
   const model = await getPeftModel(base, { r: 16, loraAlpha: 32, targetModules: "all-linear" });
   const trainer = new GrpoTrainer({
@@ -72,7 +72,7 @@ async function train(work: GrpoWork, tracker: Tracker, signal: AbortSignal): Pro
       maxSteps: UNLIMITED_STEPS,
       // A group of equal rewards would be less work.
       filterGroups: false,
-      maxRefills: 0,
+      maxResamples: 0,
     },
     trackers: [tracker],
   });

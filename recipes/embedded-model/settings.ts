@@ -29,5 +29,5 @@ export const TRAINING = {
   beta2: 0.98,
   maxGradNorm: 1,
   logEvery: 50,
-  saveEvery: 250,
+  saveSteps: 250,
 } as const;

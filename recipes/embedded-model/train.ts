@@ -77,7 +77,7 @@ async function writeInitialModel(folder: string): Promise<void> {
 async function train(stage: Stage, from: string, to: string): Promise<void> {
   const base = await AutoModelForCausalLM.fromPretrained(from, { device: "cpu", threads });
   const model = base.withCausalLM(await makeTrainable(base.causalLM));
-  const { lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm, logEvery, saveEvery } = TRAINING;
+  const { lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm, logEvery, saveSteps } = TRAINING;
   const { learningRate, steps: maxSteps } = stage;
   const schedule = { learningRate, lrSchedulerType, warmupSteps, maxSteps };
   const trainer = await SftTrainer.create(model, { ...schedule, weightDecay, beta2, maxGradNorm });
@@ -95,13 +95,13 @@ async function train(stage: Stage, from: string, to: string): Promise<void> {
   while (trainer.step < maxSteps) {
     const stats = await trainer.update(batch(stage, trainer.step));
     loss += stats.loss / logEvery;
-    accuracy += stats.token_accuracy / logEvery;
+    accuracy += stats.mean_token_accuracy / logEvery;
     if (stats.step % logEvery === 0) {
       const seconds = Math.round((performance.now() - began) / 1000);
       console.log(`${stats.step}/${maxSteps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);
       [loss, accuracy] = [0, 0];
     }
-    if (stats.step % saveEvery === 0) {
+    if (stats.step % saveSteps === 0) {
       const { optimizer, ...state } = await trainer.getState();
       await writeCheckpoint(checkpoints, trainer.step, { optimizer, state }, async (folder) =>
         model.savePretrained(folder),

@@ -7,7 +7,12 @@ interface BaseSetting {
   readonly description: string;
   /** Where the default comes from. */
   readonly source: string;
+  /** Other names that are accepted, in camelCase. */
+  readonly aliases?: readonly SettingAlias[];
 }
+
+/** Another name of a setting, or a switch that stands for one of its values. */
+export type SettingAlias = string | { readonly name: string; readonly value: string | number };
 
 interface NumberSetting extends NumberRule, BaseSetting {
   /** Undefined: off unless given. */
@@ -50,6 +55,20 @@ type SettingValue<S extends Setting> = S extends { readonly choices: readonly (i
 /** A table's values, all decided. */
 export type Settings<Table extends SettingTable> = { readonly [Name in keyof Table]: SettingValue<Table[Name]> };
 
+type AliasName<S extends Setting> = S extends { readonly aliases: readonly (infer Alias)[] }
+  ? Alias extends { readonly name: infer Name extends string }
+    ? Name
+    : Alias
+  : never;
+
+/** The aliases of a table's settings with the settings' values; a switch takes a boolean. */
+export type AliasOptions<Table extends SettingTable> = {
+  readonly [Name in keyof Table as AliasName<Table[Name]> & string]?: SettingValue<Table[Name]> | boolean;
+};
+
+/** A table's values as a caller gives them, by the settings' names or their aliases. */
+export type SettingOptions<Table extends SettingTable> = Partial<Settings<Table>> & AliasOptions<Table>;
+
 /**
  * Defaults with what was given in their place; `algorithm` is what messages call the table.
  * Throws INVALID_ARGUMENT for a name that the table does not have, with the nearest one it has, and for a value out of range.
@@ -57,17 +76,36 @@ export type Settings<Table extends SettingTable> = { readonly [Name in keyof Tab
 export function resolveSettings<const Table extends SettingTable>(
   owner: string,
   table: Table,
-  given: Partial<Settings<Table>>,
+  given: SettingOptions<Table>,
 ): Settings<Table> {
-  for (const name of Object.keys(given))
+  const named = resolveAliases(table, given);
+  for (const name of Object.keys(named))
     if (!Object.hasOwn(table, name)) throw unknownSetting(owner, Object.keys(table), name);
   const values = Object.entries(table).map(([name, setting]) => {
-    const value = (given as Readonly<Record<string, unknown>>)[name];
+    const value = named[name];
     if (value === undefined) return [name, setting.default];
     checkSetting(`${owner}'s ${name}`, value, setting);
     return [name, value];
   });
   return Object.fromEntries(values) as Settings<Table>;
+}
+
+/** Replaces aliases by the settings' names. Throws INVALID_ARGUMENT when a setting is given under two names. */
+export function resolveAliases(table: SettingTable, given: object): Record<string, unknown> {
+  const values: Record<string, unknown> = { ...given };
+  for (const [name, { aliases = [] }] of Object.entries(table)) {
+    for (const alias of aliases) {
+      const aliasName = typeof alias === "string" ? alias : alias.name;
+      const { [aliasName]: aliasValue } = values;
+      delete values[aliasName];
+      const value = typeof alias === "string" ? aliasValue : aliasValue === true ? alias.value : undefined;
+      if (value === undefined) continue;
+      if (values[name] !== undefined && values[name] !== value)
+        throw invalidArgument(`\`${aliasName}\` sets \`${name}\`, which is given too. Leave one of them out.`);
+      values[name] = value;
+    }
+  }
+  return values;
 }
 
 function checkSetting(name: string, value: unknown, setting: Setting): void {
@@ -102,7 +140,7 @@ export function splitSettings(
   all: SettingTable,
   given: object,
 ): [own: Record<string, unknown>, others: Record<string, unknown>] {
-  const present = Object.entries(given as Record<string, unknown>).filter(([, value]) => value !== undefined);
+  const present = Object.entries(resolveAliases(all, given)).filter(([, value]) => value !== undefined);
   const unknown = present.find(([name]) => !Object.hasOwn(all, name));
   if (unknown !== undefined) throw unknownSetting(owner, Object.keys(all), unknown[0]);
   const isOwn = ([name]: [string, unknown]) => Object.hasOwn(own, name);

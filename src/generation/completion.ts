@@ -25,7 +25,7 @@ export interface ContinuationScore {
 
 export interface ScoreOptions extends Pick<
   GenerationOptions,
-  "adapter" | "overflow" | "tools" | "chatTemplate" | "variables"
+  "adapter" | "contextOverflow" | "tools" | "chatTemplate" | "variables"
 > {}
 
 export interface ChooseOptions extends ScoreOptions {

@@ -57,7 +57,7 @@ describe("resolveOptions", () => {
     [{ stop: "" }, "stop must be a text, or a list of texts, that are not empty."],
     [{ stopTokenIds: [-1] }, "stopTokenIds must be token ids, not [-1]."],
     [{ choices: ["a"], stop: "b" }, "choices cannot go with stop"],
-    [{ overflow: "middle" }, 'overflow must be error or truncate-left, not "middle".'],
+    [{ contextOverflow: "middle" }, 'contextOverflow must be error or drop-oldest, not "middle".'],
     [{ max_new_tokens: 3 }, 'There is no generation option "max_new_tokens". Known: maxNewTokens'],
   ])("refuses %j", (options, message) => {
     expect(() => resolveOptions(options as GenerationOptions)).toThrowError(

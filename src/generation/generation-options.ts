@@ -31,7 +31,7 @@ export const numericOptions = {
 type NumericOption = keyof typeof numericOptions;
 
 /** What happens to a prompt that leaves no room for the reply. */
-export const contextOverflowModes = ["error", "truncate-left"] as const;
+export const contextOverflowModes = ["error", "drop-oldest"] as const;
 export type ContextOverflow = (typeof contextOverflowModes)[number];
 
 /** How a reply is generated. What is not given comes from the model's generation_config.json, then from Transformers' defaults. */
@@ -54,10 +54,10 @@ export interface GenerationOptions
   /** False replies as the model does without its adapter. Default true. */
   readonly adapter?: boolean;
   /**
-   * For a prompt that leaves no room for the reply: "error" (the default) throws CONTEXT_OVERFLOW; "truncate-left" leaves out
+   * For a prompt that leaves no room for the reply: "error" (the default) throws CONTEXT_OVERFLOW; "drop-oldest" leaves out
    * the oldest tokens, or of a list of messages the oldest after the system's.
    */
-  readonly overflow?: ContextOverflow;
+  readonly contextOverflow?: ContextOverflow;
 }
 
 const nonNumericOptions = [
@@ -69,7 +69,7 @@ const nonNumericOptions = [
   "jsonSchema",
   "signal",
   "adapter",
-  "overflow",
+  "contextOverflow",
   "tools",
   "chatTemplate",
   "variables",
@@ -135,14 +135,16 @@ function checkOptions(options: GenerationOptions): void {
     const value: unknown = options[name];
     if (value !== undefined) checkNumber(name, value, numericOptions[name]);
   }
-  const { stop, stopTokenIds, choices, overflow } = options;
+  const { stop, stopTokenIds, choices, contextOverflow } = options;
   const stopStrings = typeof stop === "string" ? [stop] : stop;
   if (stopStrings?.some((text) => typeof text !== "string" || text === "") === true)
     throw invalidArgument("stop must be a text, or a list of texts, that are not empty.");
   if (stopTokenIds?.some((id) => !Number.isSafeInteger(id) || id < 0) === true)
     throw invalidArgument(`stopTokenIds must be token ids, not [${stopTokenIds.join(", ")}].`);
-  if (overflow !== undefined && !contextOverflowModes.includes(overflow))
-    throw invalidArgument(`overflow must be ${contextOverflowModes.join(" or ")}, not ${JSON.stringify(overflow)}.`);
+  if (contextOverflow !== undefined && !contextOverflowModes.includes(contextOverflow))
+    throw invalidArgument(
+      `contextOverflow must be ${contextOverflowModes.join(" or ")}, not ${JSON.stringify(contextOverflow)}.`,
+    );
   if (choices !== undefined && (stop !== undefined || stopTokenIds !== undefined || options.maxNewTokens !== undefined))
     throw invalidArgument("A choice ends by itself: choices cannot go with stop, stopTokenIds or maxNewTokens.");
   checkConstraintOptions(options);

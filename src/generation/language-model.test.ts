@@ -182,7 +182,7 @@ describe("a prompt that leaves no room", () => {
     await expect(model.generate(long, { maxNewTokens: 9 })).rejects.toEqual(
       refusal(
         "CONTEXT_OVERFLOW",
-        /prompt of 300 tokens and 9 new ones need more than the model's context of 256.*truncate-left/,
+        /prompt of 300 tokens and 9 new ones need more than the model's context of 256.*drop-oldest/,
       ),
     );
     await expect(model.generate([5], { maxNewTokens: 256 })).rejects.toEqual(
@@ -198,12 +198,12 @@ describe("a prompt that leaves no room", () => {
   });
 
   it("loses its oldest tokens when asked to", async () => {
-    const reply = await model.generate(long, { maxNewTokens: 9, overflow: "truncate-left" });
+    const reply = await model.generate(long, { maxNewTokens: 9, contextOverflow: "drop-oldest" });
     expect(reply.promptTokens).toEqual(long.slice(300 - 247));
   });
 
   it("loses its oldest messages, but not the system's", async () => {
-    const reply = await model.generate(chat, { maxNewTokens: 20, overflow: "truncate-left" });
+    const reply = await model.generate(chat, { maxNewTokens: 20, contextOverflow: "drop-oldest" });
     const text = model.tokenizer.decode(reply.promptTokens);
     expect(reply.promptTokens.length).toBeLessThanOrEqual(236);
     expect(text).toMatch(/^<\|im_start\|>system\nBe brief<\|im_end\|>\n<\|im_start\|>user\nmessage (\d+)/);
@@ -217,7 +217,7 @@ describe("a prompt that leaves no room", () => {
 
   it("is refused when its last message alone is too long", async () => {
     const messages = [...hello, { role: "user", content: "many words ".repeat(200) }];
-    await expect(model.generate(messages, { maxNewTokens: 5, overflow: "truncate-left" })).rejects.toEqual(
+    await expect(model.generate(messages, { maxNewTokens: 5, contextOverflow: "drop-oldest" })).rejects.toEqual(
       refusal("CONTEXT_OVERFLOW", /last message alone is too long/),
     );
   });

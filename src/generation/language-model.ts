@@ -252,14 +252,14 @@ export class LanguageModel {
     options: GenerationOptions,
     onText?: (piece: string) => void,
   ): Promise<Completion> {
-    const { choices, overflow, adapter, seed, signal } = options;
+    const { choices, contextOverflow, adapter, seed, signal } = options;
     const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
     const prompt = this.encodePrompt(input, options);
     const choiceConstraint = choices && this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
-    const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, overflow });
+    const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, contextOverflow });
     const pattern = readPattern(options);
     const { isContinuation } = prompt;
     const start = isContinuation ? "continuation" : "start";
@@ -295,10 +295,10 @@ export class LanguageModel {
   private async scoreTokens(
     prompt: EncodedPrompt,
     continuations: readonly (readonly number[])[],
-    { adapter, overflow }: ScoreOptions,
+    { adapter, contextOverflow }: ScoreOptions,
   ): Promise<(readonly number[])[]> {
     const maxNewTokens = Math.max(1, ...continuations.map(({ length }) => length));
-    const { tokens } = this.fit(prompt, { overflow, maxNewTokens, isLengthExplicit: true });
+    const { tokens } = this.fit(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true });
     return (await this.completer({ adapter })).score(tokens, continuations);
   }
 }

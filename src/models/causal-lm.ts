@@ -23,12 +23,12 @@ export interface ModelOptions {
   /** Threads of one operation; all cores by default. */
   readonly threads?: number;
   /** Holds the layers' matrices in 8 or 4 bits, frozen: less memory, less exact; adapters on top train as ever (QLoRA). */
-  readonly quantise?: 8 | 4;
+  readonly quantize?: 8 | 4;
   /**
    * "int8" computes the gradients that flow back through the layers' frozen matrices in 8 bits: faster, most of all on processors with
-   * instructions for it, and not exact. Values, and so what is sampled, stay as they are. Not with `quantise`. Default "float32".
+   * instructions for it, and not exact. Values, and so what is sampled, stay as they are. Not with `quantize`. Default "float32".
    */
-  readonly backward?: BackwardPrecision;
+  readonly backwardPrecision?: BackwardPrecision;
 }
 
 /** A low-rank adapter on a model: where it sits and how it was configured. */
@@ -65,9 +65,9 @@ export class CausalLM {
   /** Opens a model folder or GGUF file; throws a LlamaGymError that names what is wrong with it. */
   static async open(
     path: string,
-    { device = "auto", threads, quantise, backward: backwardPrecision = "float32" }: ModelOptions = {},
+    { device = "auto", threads, quantize, backwardPrecision = "float32" }: ModelOptions = {},
   ): Promise<CausalLM> {
-    checkBackwardPrecision({ device, quantise, backward: backwardPrecision });
+    checkBackwardPrecision({ device, quantize, backwardPrecision });
     const source = await openModelSource(path);
     try {
       const { config, weights: file } = await matchWeights(
@@ -75,7 +75,7 @@ export class CausalLM {
         source.weights,
       );
       const names = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
-      const quantization = quantise && { bits: quantise, names, transposed: config.transposedWeights };
+      const quantization = quantize && { bits: quantize, names, transposed: config.transposedWeights };
       const weights = await ModelWeights.open(file, quantization);
       return new CausalLM(source, config, weights, new Runtime({ device, threads }), backwardPrecision);
     } catch (error) {
@@ -206,15 +206,15 @@ export class CausalLM {
 }
 
 /** Throws INVALID_ARGUMENT where gradients in 8 bits are asked for and cannot be had. */
-export function checkBackwardPrecision({ device = "auto", quantise, backward }: ModelOptions): void {
-  if (backward !== "int8") return;
+export function checkBackwardPrecision({ device = "auto", quantize, backwardPrecision }: ModelOptions): void {
+  if (backwardPrecision !== "int8") return;
   const resolvedDevice = device === "auto" ? resolveProviders(device).device : device;
   const problem =
-    quantise !== undefined
-      ? `is for weights in full precision, and quantise ${quantise} holds them in ${quantise} bits`
+    quantize !== undefined
+      ? `is for weights in full precision, and quantize ${quantize} holds them in ${quantize} bits`
       : resolvedDevice !== "cpu"
         ? `is for the processor, and the device is ${resolvedDevice}`
         : undefined;
   if (problem !== undefined)
-    throw new LlamaGymError("INVALID_ARGUMENT", `backward "int8" ${problem}. Leave one of them out.`);
+    throw new LlamaGymError("INVALID_ARGUMENT", `backwardPrecision "int8" ${problem}. Leave one of them out.`);
 }

@@ -13,10 +13,10 @@ export interface PolicyReturn {
 export function listReferencePolicies(
   env: string,
   envOptions: Readonly<Record<string, unknown>> = {},
-  maxSteps?: number,
+  maxEpisodeSteps?: number,
 ): readonly PolicyReturn[] {
-  if (env === "Blackjack-v1" && maxSteps === undefined) return listBlackjackPolicies(envOptions);
-  const isAsRegistered = Object.keys(envOptions).length === 0 && maxSteps === undefined;
+  if (env === "Blackjack-v1" && maxEpisodeSteps === undefined) return listBlackjackPolicies(envOptions);
+  const isAsRegistered = Object.keys(envOptions).length === 0 && maxEpisodeSteps === undefined;
   const known = findSpec(env)?.knownReturns;
   if (!isAsRegistered || known === undefined) return [];
   return [

@@ -42,7 +42,7 @@ async function train(
     sftSteps: 3,
     sftLearningRate: 1e-3,
     onlineSft: true,
-    sftWeight: 1,
+    onlineSftWeight: 1,
     seed: 3,
   });
   const trainer = new Trainer({
@@ -51,7 +51,7 @@ async function train(
     numEnvs: 4,
     turns: 48,
     seed: 11,
-    checkpoints,
+    checkpointDir: checkpoints,
   });
   await trainer.resume();
   const logs: (readonly [number, Metrics])[] = [];
@@ -102,7 +102,7 @@ describe("a Trainer with demonstrations and learning on from successes", () => {
 describe("a run with a warm start", () => {
   it("that is stopped before its first update learns the demonstrations again, and records that once", async () => {
     const output = await fresh();
-    const small = { numEnvs: 4, batchSize: 16, turns: 16, maxSteps: 4, numPpoEpochs: 1 };
+    const small = { numEnvs: 4, batchSize: 16, turns: 16, maxEpisodeSteps: 4, numPpoEpochs: 1 };
     const wandb = { wandbProject: "P", wandbMode: "offline" } as const;
     const run = await startRun({ env: "FrozenLake-v1", ...small, ...wandb, sftWarmStart: "5", sftSteps: 4 }, output);
     const stop = new AbortController();

@@ -13,8 +13,8 @@ const EPISODES_PER_UPDATE = 64;
 const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 
 /** A bonus for entropy that falls, of this size where a reply is one of a few. */
-function decayingEntropyBonus(entropyCoef: number, replies: ActionMode) {
-  const isChoice = replies === "choices" || replies === "scored";
+function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
+  const isChoice = actionMode === "choices" || actionMode === "scored";
   return {
     entropyCoef: isChoice ? entropyCoef : entropyCoef / FREE_COMPLETION_ENTROPY_DIVISOR,
     entropySchedulerType: "linear",
@@ -25,7 +25,7 @@ function decayingEntropyBonus(entropyCoef: number, replies: ActionMode) {
  * What fits the embedded model better in PPO: large batches, a higher learning rate, and no reference to stay close to, since that
  * replies at random. Lambda and 64 turns in a row of each of 16 games: docs/decisions/cartpole-credit.md.
  */
-export const getEmbeddedPpoDefaults = ({ replies }: { readonly replies: ActionMode }) =>
+export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: ActionMode }) =>
   ({
     batchSize: 1024,
     miniBatchSize: 256,
@@ -39,7 +39,7 @@ export const getEmbeddedPpoDefaults = ({ replies }: { readonly replies: ActionMo
     advantageLevel: "turn",
     rewardScaling: true,
     vfCoef: 0.5,
-    ...decayingEntropyBonus(0.03, replies),
+    ...decayingEntropyBonus(0.03, actionMode),
   }) as const satisfies AlgorithmSettings;
 
 /**
@@ -47,7 +47,7 @@ export const getEmbeddedPpoDefaults = ({ replies }: { readonly replies: ActionMo
  * trying: an entropy bonus that falls. Its reference policy replies at random, so there is nothing to stay close to.
  */
 export function getEmbeddedGroupDefaults(
-  { algorithm, replies }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly replies: ActionMode },
+  { algorithm, actionMode }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly actionMode: ActionMode },
   { numGenerations = 8 }: AlgorithmSettings,
 ): AlgorithmSettings {
   const shared = {
@@ -59,7 +59,7 @@ export function getEmbeddedGroupDefaults(
     learningRate: 1e-3,
     maxGradNorm: 0.5,
   };
-  const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, replies);
+  const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, actionMode);
   return {
     grpo: { ...shared, ...entropyBonus(0.1) },
     // Dividing by the group's deviation favours what is seldom tried; without it the bonus must do more.

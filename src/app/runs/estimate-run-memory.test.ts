@@ -22,18 +22,18 @@ describe("the memory that a run needs", () => {
       /^TinyLlama\/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory to be trained, and 64\.0 GB are free\.$/,
     );
     const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 10e9))!;
-    expect(warning).toMatch(/it may not fit\. Take --quantise 8 \(\d+\.\d GB\), fewer tokens/);
+    expect(warning).toMatch(/it may not fit\. Take --quantize 8 \(\d+\.\d GB\), fewer tokens/);
   });
 
   it("offers no fewer bits where those do not fit either", async () => {
     const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 1e9))!;
-    expect(warning).toMatch(/Take fewer tokens a pass \(--max-tokens\)/);
+    expect(warning).toMatch(/Take fewer tokens a pass \(--micro-batch-tokens\)/);
   });
 
   it("is less in 8 bits and with shorter passes", async () => {
     const needed = async (more: object) => (await estimateRunMemory(config(TINY_LLAMA, more)))!.needed;
-    expect(await needed({ quantise: "8" })).toBeLessThan(await needed({}));
-    expect(await needed({ maxTokens: 256 })).toBeLessThan(await needed({ maxTokens: 2048 }));
+    expect(await needed({ quantize: "8" })).toBeLessThan(await needed({}));
+    expect(await needed({ microBatchTokens: 256 })).toBeLessThan(await needed({ microBatchTokens: 2048 }));
   });
 
   it("is read from the config.json of a folder", async () => {
@@ -63,8 +63,8 @@ describe("the memory that a run needs", () => {
 
 describe("what suits a model", () => {
   it("is its default, and can be overruled", () => {
-    expect(config("Qwen/Qwen3-0.6B").replyPrefix).toBe("<think>\n\n</think>\n\n");
-    expect(config("Qwen/Qwen3-0.6B", { replyPrefix: "Action:" }).replyPrefix).toBe("Action:");
-    expect(config("Qwen/Qwen2.5-0.5B-Instruct").replyPrefix).toBeUndefined();
+    expect(config("Qwen/Qwen3-0.6B").completionPrefix).toBe("<think>\n\n</think>\n\n");
+    expect(config("Qwen/Qwen3-0.6B", { completionPrefix: "Action:" }).completionPrefix).toBe("Action:");
+    expect(config("Qwen/Qwen2.5-0.5B-Instruct").completionPrefix).toBeUndefined();
   });
 });

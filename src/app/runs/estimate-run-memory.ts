@@ -29,14 +29,20 @@ export function availableMemory(): number {
  * Undefined for the embedded model, and for one whose sizes are not known.
  */
 export async function estimateRunMemory(
-  { model, quantise, r, maxTokens, train }: Pick<TrainConfig, "model" | "quantise" | "r" | "maxTokens" | "train">,
+  {
+    model,
+    quantize,
+    r,
+    microBatchTokens,
+    tuning,
+  }: Pick<TrainConfig, "model" | "quantize" | "r" | "microBatchTokens" | "tuning">,
   available: number = availableMemory(),
 ): Promise<MemoryEstimate | undefined> {
   if (model === EMBEDDED_MODEL) return undefined;
   const estimate = await findMemoryEstimator(model);
-  if (estimate === undefined || train === "all") return undefined;
-  const use = { use: "train", r, maxTokens } as const;
-  const bits = parseQuantizeBits(quantise) ?? 32;
+  if (estimate === undefined || tuning === "full") return undefined;
+  const use = { use: "train", r, microBatchTokens } as const;
+  const bits = parseQuantizeBits(quantize) ?? 32;
   const needed = estimate({ ...use, bits });
   const text = `${model} needs about ${formatGigabytes(needed)} of memory to be trained, and ${formatGigabytes(available)} are free`;
   const sizes = { needed, available };
@@ -47,8 +53,8 @@ export async function estimateRunMemory(
   const quantizeAdvice =
     fittingBits === undefined
       ? ""
-      : ` --quantise ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
-  const warning = `${text}: it may not fit. Take${quantizeAdvice} fewer tokens a pass (--max-tokens), or a smaller model (llamagym models).`;
+      : ` --quantize ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
+  const warning = `${text}: it may not fit. Take${quantizeAdvice} fewer tokens a pass (--micro-batch-tokens), or a smaller model (llamagym models).`;
   return { ...sizes, text: `${text}.`, warning };
 }
 

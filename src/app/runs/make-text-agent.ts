@@ -21,9 +21,9 @@ export interface TextEnv extends Pick<Env, "actionSpace"> {
 export function createEnvFactory({
   env,
   envOptions,
-  maxSteps,
-}: Pick<TrainConfig, "env" | "envOptions" | "maxSteps">): () => Promise<Env> {
-  const stepLimit = maxSteps === undefined ? {} : { maxEpisodeSteps: maxSteps };
+  maxEpisodeSteps,
+}: Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">): () => Promise<Env> {
+  const stepLimit = maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps };
   return async () => openEnv(env, { ...envOptions, ...stepLimit });
 }
 
@@ -52,22 +52,32 @@ export function makeTextAgent(
   env: TextEnv,
   config: Omit<TrainConfig, "sftWarmStart"> & Pick<AgentDemonstrationOptions, "sftWarmStart">,
 ): TextAgent {
-  const { maxNewTokens, temperature, topK, topP, replies, replyPattern, actionScoring, seed, maxTokens } = config;
-  const { historyTurns, contextPolicy, maxContext, replyPrefix, shareSparseRewards } = config;
-  const { invalidRetries: retries, invalidPenalty: penalty } = config;
-  return new TextAgent(model, env.text, {
-    generation: { maxNewTokens, temperature, topK, topP },
-    historyTurns,
-    contextPolicy,
-    maxContext,
-    replyPrefix,
-    shareSparseRewards,
-    replies,
-    replyPattern,
-    actionScoring: replies === "scored" ? actionScoring : undefined,
+  const {
+    maxCompletionLength,
+    temperature,
+    topK,
+    topP,
+    actionMode,
+    actionRegex,
+    actionScoring,
     seed,
-    maxTokens,
-    invalidReply: { retries, penalty, fallback: randomAction(env) },
+    microBatchTokens,
+  } = config;
+  const { historyTurns, contextOverflow, maxContextLength, completionPrefix, spreadSparseRewards } = config;
+  const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
+  return new TextAgent(model, env.text, {
+    generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP },
+    historyTurns,
+    contextOverflow,
+    maxContextLength,
+    completionPrefix,
+    spreadSparseRewards,
+    actionMode,
+    actionRegex,
+    actionScoring: actionMode === "scored" ? actionScoring : undefined,
+    seed,
+    microBatchTokens,
+    invalidAction: { retries, penalty, fallback: randomAction(env) },
     sftWarmStart: config.sftWarmStart,
     ...resolveOnlineSft(config),
     ...toAgentAlgorithmOptions(config),

@@ -11,10 +11,10 @@ export async function resolveWarmStart({
   sftWarmStart: given,
   env,
   envOptions,
-  maxSteps,
+  maxEpisodeSteps,
   seed,
 }: TrainConfig): Promise<AgentDemonstrationOptions["sftWarmStart"]> {
   if (given === undefined || !/^\d+$/.test(given)) return given;
-  const makeEnv = createEnvFactory({ env, envOptions, maxSteps });
+  const makeEnv = createEnvFactory({ env, envOptions, maxEpisodeSteps });
   return recordDemonstrations(makeEnv, expertPolicy, { episodes: Number(given), seed });
 }

@@ -6,7 +6,7 @@ import { checkFormatVersion } from "../../rl/train/check-format-version.js";
 import type { TrainConfig, TrainOptions } from "./run-settings.js";
 
 /** The layout of a run folder; another one is refused. */
-const RUN_VERSION = 1;
+const RUN_VERSION = 2;
 const CONFIG_FILE = "config.json";
 
 /**

@@ -4,28 +4,34 @@ import { resolveTrainConfig, type TrainOptions } from "./run-settings.js";
 const env = "Blackjack-v1";
 
 describe("resolveTrainConfig", () => {
-  it("takes TRL's name for a reply's length too", () => {
-    const config = resolveTrainConfig({ env, algorithm: "grpo", maxCompletionLength: 5 });
-    expect(config).toMatchObject({ maxNewTokens: 5, maxCompletionLength: 5 });
-    expect(resolveTrainConfig({ env, algorithm: "rloo", maxNewTokens: 6 }).maxCompletionLength).toBe(6);
+  it.each([
+    [{ maxNewTokens: 6 }, { maxCompletionLength: 6 }],
+    [{ algorithm: "rloo", maxTokens: 6 }, { maxCompletionLength: 6 }],
+    [{ loadIn8bit: true }, { quantize: "8" }],
+    [{ loadIn4bit: false }, { quantize: "none" }],
+    [{ useTargetKl: true }, { targetKl: 0.02 }],
+    [{ useTargetKl: false }, { targetKl: undefined }],
+    [{ topkP: 0.5 }, { replayTopFraction: 0.5 }],
+  ])("accepts the names of other systems: %j", (options, expected) => {
+    expect(resolveTrainConfig({ env, ...options } as TrainOptions)).toMatchObject(expected);
   });
 
   it("keeps the embedded model trying, more where a reply is one of few", () => {
     const bonus = (options: Omit<TrainOptions, "env">) => resolveTrainConfig({ env, ...options }).entropyCoef;
-    expect(bonus({ algorithm: "grpo", replies: "choices" })).toBe(0.1);
+    expect(bonus({ algorithm: "grpo", actionMode: "choices" })).toBe(0.1);
     expect(bonus({ algorithm: "grpo" })).toBe(0.01);
-    expect(bonus({ algorithm: "grpo", replies: "pattern", replyPattern: ".{1,9}" })).toBe(0.01);
+    expect(bonus({ algorithm: "grpo", actionMode: "regex", actionRegex: ".{1,9}" })).toBe(0.01);
     expect(bonus({ algorithm: "grpo", entropyCoef: 0.05 })).toBe(0.05);
-    expect(bonus({ algorithm: "rloo", replies: "scored" })).toBe(0.2);
+    expect(bonus({ algorithm: "rloo", actionMode: "scored" })).toBe(0.2);
     expect(bonus({ algorithm: "reinforce", model: "another" })).toBe(0);
-    expect(bonus({ replies: "choices" })).toBe(0.03);
+    expect(bonus({ actionMode: "choices" })).toBe(0.03);
     expect(bonus({})).toBe(0.003);
   });
 
   it.each<Omit<TrainOptions, "env">>([
     {},
     { algorithm: "grpo", maxCompletionLength: 5 },
-    { algorithm: "reinforce", train: "all", numGenerations: 1 },
+    { algorithm: "reinforce", tuning: "full", numGenerations: 1 },
     { algorithm: "ppo", valueHead: "mlp", model: "somewhere" },
   ])("decides what was decided (%j) alike once more", (options) => {
     const config = resolveTrainConfig({ env, ...options });
@@ -33,12 +39,12 @@ describe("resolveTrainConfig", () => {
   });
 
   it.each<[Omit<TrainOptions, "env">, string]>([
-    [{ algorithm: "grpo", maxCompletionLength: 5, maxNewTokens: 8 }, "both are the tokens of a reply"],
+    [{ maxCompletionLength: 5, maxNewTokens: 8 }, "`maxNewTokens` sets `maxCompletionLength`, which is given too"],
     [{ algorithm: "grpo", valueHead: "mlp" }, "valueHead is for algorithms with a value head, and grpo has none"],
     [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "valueHeadDropout is for algorithms with a value head"],
-    [{ train: "all", r: 8 }, 'r is a setting of the adapter, and train "all" trains none'],
-    [{ train: "all", backward: "int8" }, 'train "all" freezes none'],
-    [{ quantise: "4", backward: "int8" }, "quantise 4 holds them in 4 bits"],
+    [{ tuning: "full", r: 8 }, 'r is a setting of the adapter, and tuning "full" trains none'],
+    [{ tuning: "full", backwardPrecision: "int8" }, 'tuning "full" freezes none'],
+    [{ quantize: "4", backwardPrecision: "int8" }, "quantize 4 holds them in 4 bits"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
     [{ algorithm: "grpo", numGenerations: 1 }, "numGenerations must be a whole number of at least 2"],
     [{ algorithm: "grpo", batchSize: 10, numGenerations: 4 }, "Use 12, or another group size"],

@@ -4,10 +4,12 @@ import {
   splitSettings,
   invalidArgument,
   resolveSettings,
+  type AliasOptions,
   type SettingTable,
   type Settings,
 } from "../../core/settings.js";
 import { algorithms } from "../../rl/algorithms/algorithms.js";
+import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
 import { ACTION_SCORINGS } from "../../rl/rollout/rollout-settings.js";
 import { checkBackwardPrecision } from "../../models/causal-lm.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
@@ -41,19 +43,23 @@ export const runSettings = {
     source: OURS,
   },
   threads: { default: undefined, integer: true, min: 1, description: "threads of one operation", source: OURS },
-  quantise: {
+  quantize: {
     default: "none",
     choices: ["none", "8", "4"],
+    aliases: [
+      { name: "loadIn8bit", value: "8" },
+      { name: "loadIn4bit", value: "4" },
+    ],
     description: "bits of the frozen weights, for less memory",
     source: OURS,
   },
-  backward: {
+  backwardPrecision: {
     default: "float32",
     choices: ["float32", "int8"],
     description: "how gradients flow back through frozen weights; int8 is faster and less exact",
     source: OURS,
   },
-  maxSteps: {
+  maxEpisodeSteps: {
     default: undefined,
     integer: true,
     min: 1,
@@ -70,14 +76,14 @@ export const runSettings = {
   },
   numEnvs: { default: 16, integer: true, min: 1, description: "games played at once", source: OURS },
   seed: { default: 0, integer: true, min: 0, description: "the same seed gives the same run", source: OURS },
-  replies: {
+  actionMode: {
     default: "free",
     choices: ACTION_MODES,
     description:
-      "free replies, replies held to those that the environment lists (choices), these drawn by their scores (scored), or replies held to replyPattern",
+      "free replies, replies held to those that the environment lists (choices), these drawn by their scores (scored), or replies held to actionRegex",
     source: OURS,
   },
-  replyPattern: {
+  actionRegex: {
     text: true,
     default: undefined,
     description: "a regular expression that replies match; its group named action, if any, is the action",
@@ -97,10 +103,11 @@ export const runSettings = {
     description: "earlier turns that a prompt shows",
     source: "ORLLLaM: one message a step",
   },
-  maxNewTokens: {
+  maxCompletionLength: {
     default: 32,
     integer: true,
     min: 1,
+    aliases: ["maxNewTokens", "maxTokens"],
     description: "tokens that a reply has at most",
     source: LLAMAGYM,
   },
@@ -113,46 +120,46 @@ export const runSettings = {
     source: LLAMAGYM,
   },
   topP: { default: 1, above: 0, max: 1, description: "keep the most probable tokens up to this mass", source: OURS },
-  maxContext: {
+  maxContextLength: {
     default: undefined,
     integer: true,
     min: 1,
     description: "tokens of prompt and reply together",
     source: OURS,
   },
-  contextPolicy: {
+  contextOverflow: {
     default: "drop-oldest",
     choices: ["drop-oldest", "error"],
     description: "what to do when the context is full: leave out the oldest turns, or stop",
     source: OURS,
   },
-  replyPrefix: {
+  completionPrefix: {
     text: true,
     default: undefined,
     description: "how every reply begins, such as Action:",
     source: OURS,
   },
-  invalidRetries: {
+  invalidActionRetries: {
     default: 0,
     integer: true,
     min: 0,
     description: "replies drawn again when one means no action; then a random action is taken",
     source: OURS,
   },
-  invalidPenalty: {
+  invalidActionPenalty: {
     default: 0,
     min: 0,
     description: "taken from the reward of a reply without an action",
     source: OURS,
   },
-  shareSparseRewards: {
+  spreadSparseRewards: {
     default: false,
     description: "share a reward that comes only at the end equally between the turns",
     source: "off; LlamaGym 0.1.1 always does",
   },
-  train: {
+  tuning: {
     default: "lora",
-    choices: ["lora", "all"],
+    choices: ["lora", "full"],
     description: "what is trained: an adapter, or all weights",
     source: LLAMAGYM,
   },
@@ -172,7 +179,7 @@ export const runSettings = {
     source: LLAMAGYM,
   },
   valueHeadDropout: { default: 0, min: 0, max: 0.99, description: "dropout before the value head", source: OURS },
-  maxTokens: {
+  microBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,
@@ -185,7 +192,7 @@ export const runSettings = {
     description: "entropy in nats below which there is a warning; 0 for none",
     source: OURS,
   },
-  saveEvery: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  saveSteps: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
   tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
   wandbProject: {
     text: true,
@@ -216,19 +223,21 @@ export const runSettings = {
 } as const satisfies SettingTable;
 
 /** All settings of a training run by name: the run's own and those of the algorithms. */
-export const trainSettings: SettingTable = { ...runSettings, ...allAlgorithmSettings };
+export const trainSettings: SettingTable = { ...allAlgorithmSettings, ...runSettings };
 
 /** A run as resolved; what config.json in its folder holds. */
-export interface TrainConfig extends Settings<typeof runSettings>, AlgorithmSettings {
+export interface TrainConfig extends Settings<typeof runSettings>, Omit<AlgorithmSettings, keyof typeof runSettings> {
   readonly env: string;
   readonly envOptions: Readonly<Record<string, unknown>>;
 }
 
-export type TrainOptions = Partial<TrainConfig> & Pick<TrainConfig, "env">;
+export type TrainOptions = Partial<TrainConfig> &
+  AliasOptions<typeof runSettings & typeof ppoSettings> &
+  Pick<TrainConfig, "env">;
 
 /** What fits the embedded model better than the defaults, which are those for large models, whatever the algorithm. */
 const EMBEDDED_DEFAULTS = {
-  maxNewTokens: 8,
+  maxCompletionLength: 8,
   sftBatchSize: 64,
   sftLearningRate: 3e-3,
 } as const satisfies Partial<TrainConfig>;
@@ -238,7 +247,7 @@ const DEFAULT_EPISODES = 5000;
 
 /**
  * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, for settings of another
- * algorithm, for values out of range, and for a replyPattern that is not supported.
+ * algorithm, for values out of range, and for an actionRegex that is not supported.
  */
 export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
@@ -251,16 +260,8 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
     given,
   );
   const modelDefaults = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(runOptions.model!)?.model.defaults ?? {});
-  // A reply's length has two names: that of generation, and TRL's.
-  const { maxCompletionLength } = algorithmOptions;
-  const completionLength = maxCompletionLength === undefined ? {} : { maxNewTokens: maxCompletionLength };
-  const runConfig = resolveSettings("A run", runSettings, {
-    ...lengthDefaults,
-    ...modelDefaults,
-    ...completionLength,
-    ...runOptions,
-  });
-  checkConflicts(runConfig, maxCompletionLength);
+  const runConfig = resolveSettings("A run", runSettings, { ...lengthDefaults, ...modelDefaults, ...runOptions });
+  checkConflicts(runConfig);
   checkActionRegex(runConfig);
   const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {
     ...getAlgorithmDefaults(runConfig, algorithmOptions, isEmbedded),
@@ -270,13 +271,8 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
 }
 
 /** Throws INVALID_ARGUMENT for settings that say different things, and for some that nothing would read. */
-function checkConflicts(run: Settings<typeof runSettings>, maxCompletionLength: number | undefined): void {
-  const { algorithm, train, maxNewTokens } = run;
-  if (maxCompletionLength !== undefined && maxCompletionLength !== maxNewTokens) {
-    throw invalidArgument(
-      `maxCompletionLength is ${maxCompletionLength} and maxNewTokens ${maxNewTokens}, but both are the tokens of a reply. Leave one of them out.`,
-    );
-  }
+function checkConflicts(run: Settings<typeof runSettings>): void {
+  const { algorithm, tuning } = run;
   const isChanged = (name: keyof typeof runSettings) => run[name] !== runSettings[name].default;
   const headSetting = (["valueHead", "valueHeadDropout"] as const).find(isChanged);
   if (headSetting !== undefined && !algorithms[algorithm].hasCritic)
@@ -284,9 +280,9 @@ function checkConflicts(run: Settings<typeof runSettings>, maxCompletionLength: 
       `${headSetting} is for algorithms with a value head, and ${algorithm} has none. Leave it out.`,
     );
   const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isChanged);
-  if (adapterSetting !== undefined && train === "all")
+  if (adapterSetting !== undefined && tuning === "full")
     throw invalidArgument(
-      `${adapterSetting} is a setting of the adapter, and train "all" trains none. Leave one of them out.`,
+      `${adapterSetting} is a setting of the adapter, and tuning "full" trains none. Leave one of them out.`,
     );
   checkFrozenWeights(run);
 }
@@ -294,34 +290,34 @@ function checkConflicts(run: Settings<typeof runSettings>, maxCompletionLength: 
 /** Throws INVALID_ARGUMENT for settings of frozen weights that contradict each other, or that find none. */
 export function checkFrozenWeights({
   device,
-  train,
-  quantise,
-  backward,
-}: Pick<Settings<typeof runSettings>, "device" | "train" | "quantise" | "backward">): void {
-  checkBackwardPrecision({ device, quantise: parseQuantizeBits(quantise), backward });
-  if (backward === "int8" && train === "all")
+  tuning,
+  quantize,
+  backwardPrecision,
+}: Pick<Settings<typeof runSettings>, "device" | "tuning" | "quantize" | "backwardPrecision">): void {
+  checkBackwardPrecision({ device, quantize: parseQuantizeBits(quantize), backwardPrecision });
+  if (backwardPrecision === "int8" && tuning === "full")
     throw invalidArgument(
-      'backward "int8" is for frozen weights, and train "all" freezes none. Leave one of them out.',
+      'backwardPrecision "int8" is for frozen weights, and tuning "full" freezes none. Leave one of them out.',
     );
 }
 
-/** What the setting `quantise` asks of a model. */
-export function parseQuantizeBits(setting: Settings<typeof runSettings>["quantise"]): 8 | 4 | undefined {
+/** What the setting `quantize` asks of a model. */
+export function parseQuantizeBits(setting: Settings<typeof runSettings>["quantize"]): 8 | 4 | undefined {
   return setting === "none" ? undefined : setting === "8" ? 8 : 4;
 }
 
 /** What the algorithm's settings are where nothing says so. */
 function getAlgorithmDefaults(
-  { algorithm, maxNewTokens, replies }: Pick<TrainConfig, "algorithm" | "maxNewTokens" | "replies">,
+  { algorithm, maxCompletionLength, actionMode }: Pick<TrainConfig, "algorithm" | "maxCompletionLength" | "actionMode">,
   given: AlgorithmSettings,
   isEmbedded: boolean,
 ): AlgorithmSettings {
   if (algorithm !== "ppo")
     return {
-      maxCompletionLength: maxNewTokens,
-      ...(isEmbedded ? getEmbeddedGroupDefaults({ algorithm, replies }, given) : {}),
+      maxCompletionLength,
+      ...(isEmbedded ? getEmbeddedGroupDefaults({ algorithm, actionMode }, given) : {}),
     };
-  const embeddedDefaults = isEmbedded ? getEmbeddedPpoDefaults({ replies }) : undefined;
+  const embeddedDefaults = isEmbedded ? getEmbeddedPpoDefaults({ actionMode }) : undefined;
   const { batchSize } = given;
   const smallBatch =
     batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, embeddedDefaults?.miniBatchSize ?? 16) };

@@ -25,8 +25,8 @@ export const CHANGEABLE_ON_RESUME = [
   "turns",
   "device",
   "threads",
-  "maxTokens",
-  "saveEvery",
+  "microBatchTokens",
+  "saveSteps",
   "evalEpisodes",
 ] as const;
 
@@ -111,7 +111,7 @@ async function openRun(
   { trackers, onDownload, onWarning = () => {}, onInfo }: RunOptions,
   isResumed: boolean,
 ): Promise<Run> {
-  const { episodes, turns, numEnvs, seed, saveEvery } = config;
+  const { episodes, turns, numEnvs, seed, saveSteps } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const makeEnv = createEnvFactory(config);
   const textEnv = await requireTextEnv(makeEnv, config.env);
@@ -133,8 +133,8 @@ async function openRun(
       turns,
       numEnvs,
       seed,
-      saveEvery,
-      checkpoints,
+      saveSteps,
+      checkpointDir: checkpoints,
       onWarning,
       entropyFloor: config.entropyFloor,
     });
@@ -208,8 +208,20 @@ class OpenRun implements Run {
 
 /** Opens the run's model with what is trained of it, and with a value head where the algorithm trains one. */
 async function openModel(config: TrainConfig, onProgress: RunOptions["onDownload"]): Promise<LanguageModel> {
-  const { algorithm, model, adapter, device, threads, quantise, backward, train, r, loraAlpha, loraDropout, seed } =
-    config;
+  const {
+    algorithm,
+    model,
+    adapter,
+    device,
+    threads,
+    quantize,
+    backwardPrecision,
+    tuning,
+    r,
+    loraAlpha,
+    loraDropout,
+    seed,
+  } = config;
   const { targetModules } = config;
   const targetNames =
     targetModules === "all-linear" ? targetModules : targetModules.split(",").map((name) => name.trim());
@@ -217,9 +229,9 @@ async function openModel(config: TrainConfig, onProgress: RunOptions["onDownload
     adapter,
     device,
     threads,
-    quantise: parseQuantizeBits(quantise),
-    backward,
-    peftConfig: train === "all" ? null : { r, loraAlpha, loraDropout, targetModules: targetNames, seed },
+    quantize: parseQuantizeBits(quantize),
+    backwardPrecision,
+    peftConfig: tuning === "full" ? null : { r, loraAlpha, loraDropout, targetModules: targetNames, seed },
     valueHead: algorithms[algorithm].hasCritic ? { kind: config.valueHead, dropout: config.valueHeadDropout } : null,
     onProgress,
   });

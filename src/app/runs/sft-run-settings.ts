@@ -4,8 +4,19 @@ import { checkFrozenWeights, runSettings } from "./run-settings.js";
 
 const OURS = "ours";
 
-const { model, adapter, device, threads, quantise, backward, train, r, loraAlpha, loraDropout, targetModules } =
-  runSettings;
+const {
+  model,
+  adapter,
+  device,
+  threads,
+  quantize,
+  backwardPrecision,
+  tuning,
+  r,
+  loraAlpha,
+  loraDropout,
+  targetModules,
+} = runSettings;
 
 /** What a run of supervised fine-tuning is besides its algorithm: which model, which examples, what is kept. */
 const sftRunSettings = {
@@ -13,32 +24,32 @@ const sftRunSettings = {
   adapter,
   device,
   threads,
-  quantise,
-  backward,
-  train,
+  quantize,
+  backwardPrecision,
+  tuning,
   r,
   loraAlpha,
   loraDropout,
   targetModules,
   evalData: { text: true, default: undefined, description: "a JSONL file of examples kept apart", source: OURS },
-  evalShare: {
+  evalSplit: {
     default: 0,
     min: 0,
     max: 0.99,
     description: "share of the examples that is kept apart where there is no such file",
     source: OURS,
   },
-  evalEvery: {
+  evalSteps: {
     default: undefined,
     integer: true,
     min: 1,
     description: "updates between two looks at the examples kept apart; once an epoch unless given",
     source: OURS,
   },
-  saveEvery: { default: 100, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
-  brokenLines: {
-    default: "stop",
-    choices: ["stop", "skip"],
+  saveSteps: { default: 100, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  onInvalidLine: {
+    default: "error",
+    choices: ["error", "skip"],
     description: "what a line that holds no example does",
     source: OURS,
   },

@@ -35,8 +35,8 @@ const options = (): SftRunOptions => ({
   batchSize: 4,
   numTrainEpochs: 3,
   learningRate: 1e-2,
-  evalShare: 0.2,
-  saveEvery: 5,
+  evalSplit: 0.2,
+  saveSteps: 5,
   seed: 1,
 });
 
@@ -97,7 +97,7 @@ describe("a fine-tuning run", () => {
     await expect(startSftRun({ ...options(), data: broken }, target)).rejects.toThrow(
       /broken\.jsonl, line 2: .*not JSON/,
     );
-    await expect(startSftRun({ ...options(), evalShare: 2 }, target)).rejects.toMatchObject({
+    await expect(startSftRun({ ...options(), evalSplit: 2 }, target)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
     await expect(startSftRun({ ...options(), data: join(folder, "none") }, target)).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe("a fine-tuning run", () => {
     await expect(resumeSftRun(target)).rejects.toThrow(/There is no run/);
     expect(await readdir(folder)).not.toContain("never");
     const run = await startSftRun(
-      { ...options(), data: broken, brokenLines: "skip", evalShare: 0 },
+      { ...options(), data: broken, onInvalidLine: "skip", evalSplit: 0 },
       join(folder, "skips"),
     );
     expect(run.invalidLines).toMatchObject([{ line: 2 }]);

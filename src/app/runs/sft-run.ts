@@ -16,7 +16,7 @@ import { parseQuantizeBits } from "./run-settings.js";
 import { resolveSftRunConfig, getSftConfig, type SftRunConfig, type SftRunOptions } from "./sft-run-settings.js";
 
 /** The layout of a run folder; another one is refused. */
-const RUN_VERSION = 1;
+const RUN_VERSION = 2;
 const CONFIG_FILE = "config.json";
 const CHECKPOINTS_FOLDER = "checkpoints";
 /** The folder of the finished adapter or model. */
@@ -131,14 +131,25 @@ async function openRun(
 }
 
 async function openModel(config: SftRunConfig, onProgress: SftRunHooks["onDownload"]): Promise<LanguageModel> {
-  const { model: id, adapter, device, threads, backward, train, r, loraAlpha, loraDropout, targetModules } = config;
-  const quantise = parseQuantizeBits(config.quantise);
-  const options = { adapter, device, threads, quantise, backward, onProgress };
+  const {
+    model: id,
+    adapter,
+    device,
+    threads,
+    backwardPrecision,
+    tuning,
+    r,
+    loraAlpha,
+    loraDropout,
+    targetModules,
+  } = config;
+  const quantize = parseQuantizeBits(config.quantize);
+  const options = { adapter, device, threads, quantize, backwardPrecision, onProgress };
   const model = await AutoModelForCausalLM.fromPretrained(id, options);
   try {
     // An adapter that was there is trained on.
     if (model.causalLM.isTrainable) return model;
-    if (train === "all") return model.withCausalLM(await makeTrainable(model.causalLM));
+    if (tuning === "full") return model.withCausalLM(await makeTrainable(model.causalLM));
     const targetNames =
       targetModules === "all-linear" ? targetModules : targetModules.split(",").map((name) => name.trim());
     return await getPeftModel(model, { r, loraAlpha, loraDropout, targetModules: targetNames, seed: config.seed });
@@ -156,16 +167,16 @@ interface SftRunData {
 }
 
 async function readData(config: SftRunConfig, model: LanguageModel): Promise<SftRunData> {
-  const { data, evalData, evalShare, brokenLines, seed } = config;
+  const { data, evalData, evalSplit, onInvalidLine, seed } = config;
   const hasTemplate = model.hasTokenizer && model.tokenizer.chatTemplates.size > 0;
   const prompts = config.prompts === "auto" ? (hasTemplate ? "chat" : "text") : config.prompts;
-  const loaded = await readExamples(data, { brokenLines, prompts });
+  const loaded = await readExamples(data, { onInvalidLine, prompts });
   if (evalData !== undefined) {
-    const kept = await readExamples(evalData, { brokenLines, prompts });
+    const kept = await readExamples(evalData, { onInvalidLine, prompts });
     return { ...loaded, evalExamples: kept.examples, invalidLines: [...loaded.invalidLines, ...kept.invalidLines] };
   }
   const order = new RandomStream(seed, [SPLIT_STREAM]).permutation(loaded.examples.length);
-  const count = Math.round(evalShare * order.length);
+  const count = Math.round(evalSplit * order.length);
   const select = (indices: readonly number[]) => indices.map((i) => loaded.examples[i]);
   return { ...loaded, examples: select(order.slice(count)), evalExamples: select(order.slice(0, count)) };
 }
@@ -200,13 +211,13 @@ async function trainAndKeep(run: KeptRun, { onStep, onEvaluation, signal }: SftR
       onStep?.(stats);
       const isEpochDone = Math.floor(stats.epoch ?? 0) > Math.floor(lastEpoch);
       lastEpoch = stats.epoch ?? 0;
-      const isDue = config.evalEvery === undefined ? isEpochDone : step % config.evalEvery === 0;
+      const isDue = config.evalSteps === undefined ? isEpochDone : step % config.evalSteps === 0;
       if (run.hasKept && (isDue || step === trainer.totalSteps)) {
         const evaluation = await trainer.evaluate();
         await tracker.log(step, prefixMetrics(evaluation));
         onEvaluation?.(evaluation, step);
       }
-      if (step % config.saveEvery === 0) {
+      if (step % config.saveSteps === 0) {
         await save(run);
         saved = step;
       }

@@ -100,7 +100,7 @@ async function trainUntil(
       onProgress?.(event);
       const { metrics } = event;
       // Before its first update a run has recorded nothing.
-      if (metrics.turns === undefined) return;
+      if (metrics.num_turns === undefined) return;
       if (metric !== EVAL_MEAN_RETURN && !Object.hasOwn(metrics, metric))
         metricError ??= createUnknownMetricError(metric, metrics);
       if (metricError !== undefined || (share < 1 && computeProgress(run.config, metrics) >= share)) rungEnd.abort();
@@ -116,8 +116,8 @@ function createUnknownMetricError(metric: string, metrics: MetricRecord): LlamaG
 
 /** The share of a run that is done after the update of a record: 0 to 1. */
 function computeProgress(config: TrainConfig, record: MetricRecord | undefined): number {
-  if (record?.turns === undefined) return 0;
-  return progressFraction(config, { episodes: record.episodes, turns: record.turns });
+  if (record?.num_turns === undefined) return 0;
+  return progressFraction(config, { episodes: record.num_episodes, turns: record.num_turns });
 }
 
 /** The record of the last update; undefined before the first. What a run recorded after its checkpoint is gone when it is open. */

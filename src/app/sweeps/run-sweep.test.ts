@@ -29,13 +29,13 @@ const fixed = () =>
     model,
     device: "cpu",
     threads: 1,
-    replies: "choices",
+    actionMode: "choices",
     turns: 72,
     numEnvs: 4,
     batchSize: 8,
     numPpoEpochs: 1,
     r: 2,
-    saveEvery: 2,
+    saveSteps: 2,
     tensorboard: false,
     lrSchedulerType: "linear",
   }) as const;
@@ -132,7 +132,7 @@ describe("successive halving", () => {
         const stop = new AbortController();
         let updates = 0;
         const onProgress: SweepCallbacks["onProgress"] = ({ metrics, state }) => {
-          if (metrics.turns === state.turns && ++updates === at) stop.abort();
+          if (metrics.num_turns === state.turns && ++updates === at) stop.abort();
         };
         const first = await sweep(halving(), name, { signal: stop.signal, onProgress });
         expect([first.result.isInterrupted, first.stages.length]).toEqual([true, before]);
@@ -212,7 +212,7 @@ describe("a grid", () => {
       train,
       search: { learningRate: [0.01] },
       method: "grid",
-      metric: "greedy",
+      metric: "eval/mean_return",
       evalEpisodes: 30,
       evalSeed: 4,
     };
@@ -254,9 +254,9 @@ describe("runSweep", () => {
   });
 
   it("compares how demonstrations alone are learnt", async () => {
-    const train = { ...fixed(), turns: 0, sftWarmStart: "3", maxSteps: 5, sftBatchSize: 4 };
+    const train = { ...fixed(), turns: 0, sftWarmStart: "3", maxEpisodeSteps: 5, sftBatchSize: 4 };
     const options = { env: "FrozenLake-v1", train, search: { sftSteps: [1, 2] }, evalEpisodes: 4 };
-    const { result, told } = await sweep({ ...options, method: "grid", metric: "greedy" }, "taught");
+    const { result, told } = await sweep({ ...options, method: "grid", metric: "eval/mean_return" }, "taught");
     expect(told).toEqual([]);
     expect(result.trials.map(({ runs: [{ rungResults }] }) => rungResults.at(-1)?.turns)).toEqual([0, 0]);
   });

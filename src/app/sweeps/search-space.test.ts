@@ -27,7 +27,7 @@ describe("resolveSearch", () => {
     ["gamma", "0.9..1:3", { min: 0.9, max: 1, scale: "linear", points: 3 }],
     ["entropyCoef", "0, 0.01,1e-1", [0, 0.01, 0.1]],
     ["onlineSft", "true,false", [true, false]],
-    ["replies", "choices,scored", ["choices", "scored"]],
+    ["actionMode", "choices,scored", ["choices", "scored"]],
     ["model", "../a,../b", ["../a", "../b"]],
   ])("reads the short form of %s: %s", (name, text, expected) => {
     expect(resolveSearchSpace({ [name]: text })).toEqual({ [name]: expected });

@@ -10,7 +10,7 @@ import { rankTrials, summarizeTrial, type RungResult, type TrialResult, type Tri
 import type { SweepConfig, SweepOptions } from "./sweep-settings.js";
 
 /** The layout of a sweep's folder; another one is refused. */
-const SWEEP_VERSION = 1;
+const SWEEP_VERSION = 2;
 const CONFIG_FILE = "sweep.json";
 const RESULTS_FILE = "results.json";
 const RUNS_FOLDER = "runs";

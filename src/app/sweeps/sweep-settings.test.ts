@@ -11,7 +11,7 @@ describe("resolveSweep", () => {
     const all = [
       { ...sweep, method: "grid" },
       { ...sweep, trials: 2, seeds: [4, 2], goal: "minimize", metric: "loss/policy" },
-      { ...sweep, search: { r: "1..40" }, method: "halving", metric: "greedy", train: { numEnvs: 8 } },
+      { ...sweep, search: { r: "1..40" }, method: "halving", metric: "eval/mean_return", train: { numEnvs: 8 } },
     ] as const;
     const [grid, random, halving] = all.map((options) => resolveSweepConfig(options));
     expect(grid).toMatchObject({ method: "grid", seeds: [1], metric: "rollout/ep_rew_mean", metricUpdates: 1 });
@@ -48,8 +48,8 @@ describe("resolveSweep", () => {
     [{ trials: 0 }, "trials must be a whole number of at least 1"],
     [{ method: "grid", trials: 3 }, "trials belongs to the methods random and halving"],
     [{ reduction: 2 }, "reduction belongs to the method halving"],
-    [{ evalEpisodes: 10 }, "evalEpisodes belongs to the metric greedy"],
-    [{ metric: "greedy", metricUpdates: 3 }, "metricUpdates belongs to metrics that updates record"],
+    [{ evalEpisodes: 10 }, "evalEpisodes belongs to the metric eval/mean_return"],
+    [{ metric: "eval/mean_return", metricUpdates: 3 }, "metricUpdates belongs to metrics that updates record"],
     [{ train: { learningRat: 1 } }, "Did you mean learningRate?"],
     [{ train: { learningRate: -1 } }, "A run's learningRate must be"],
     [{ train: { seed: 1 } }, "seed is not a trial's own: give the sweep its seeds"],

@@ -13,7 +13,7 @@ import { MAX_TRIALS } from "./trial-settings.js";
 const OURS = "ours";
 
 /** The metric that is the mean return of greedy play after training; others are those of metrics.jsonl. */
-export const EVAL_MEAN_RETURN = "greedy";
+export const EVAL_MEAN_RETURN = "eval/mean_return";
 
 /** How a sweep searches and compares. */
 export const sweepSettings = {

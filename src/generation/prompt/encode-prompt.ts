@@ -53,7 +53,7 @@ export interface PromptEncoder {
 
 export interface ContextBudget {
   readonly maxPositions: number;
-  readonly overflow: ContextOverflow | undefined;
+  readonly contextOverflow: ContextOverflow | undefined;
   readonly maxNewTokens: number;
   /** Otherwise a prompt that leaves less room than that makes the reply shorter. */
   readonly isLengthExplicit: boolean;
@@ -62,11 +62,11 @@ export interface ContextBudget {
 /** The tokens of a prompt that fits the context together with its reply, and the reply's greatest length; throws CONTEXT_OVERFLOW. */
 export function fitToContext(
   prompt: EncodedPrompt,
-  { maxPositions, overflow = "error", maxNewTokens, isLengthExplicit }: ContextBudget,
+  { maxPositions, contextOverflow = "error", maxNewTokens, isLengthExplicit }: ContextBudget,
 ): { tokens: readonly number[]; maxNewTokens: number } {
   if (isLengthExplicit && maxNewTokens >= maxPositions)
     throw contextOverflowError(`${maxNewTokens} new tokens`, maxPositions, "Ask for fewer.");
-  const isTruncating = overflow === "truncate-left";
+  const isTruncating = contextOverflow === "drop-oldest";
   // A reply whose length nobody asked for takes what the context has left.
   const reservedTokens = isLengthExplicit ? maxNewTokens : isTruncating ? Math.min(maxNewTokens, maxPositions >> 1) : 1;
   const maxPromptTokens = maxPositions - reservedTokens;
@@ -75,7 +75,7 @@ export function fitToContext(
   if (tokens.length > maxPromptTokens) {
     const advice = isTruncating
       ? "Its last message alone is too long."
-      : 'Shorten it, or set overflow to "truncate-left".';
+      : 'Shorten it, or set contextOverflow to "drop-oldest".';
     throw contextOverflowError(
       `A prompt of ${tokens.length} tokens and ${reservedTokens} new ones`,
       maxPositions,

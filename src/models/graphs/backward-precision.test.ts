@@ -18,8 +18,8 @@ const batch = {
 };
 
 /** Log-probabilities before training, and the loss's value and gradient. */
-async function trainOnce(name: string, backward: ModelOptions["backward"]) {
-  const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, backward });
+async function trainOnce(name: string, backwardPrecision: ModelOptions["backwardPrecision"]) {
+  const base = await CausalLM.open(fixture(name), { device: "cpu", threads: 1, backwardPrecision });
   const model = await loadAdapter(base, `${fixture(name)}/adapter`);
   const { logProbs } = await (await ScoringGraph.create(model)).run(batch);
   const graph = await TrainingGraph.create(model, (policy) => ({ loss: neg(reduceSum(policy.logProbs)) }));
@@ -33,7 +33,7 @@ const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, 
 const cosine = (a: Float32Array, b: Float32Array): number => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 
 // GPT-2 stores its weights the other way round.
-describe.each(["llama", "gpt2"])("backward int8 in %s", (name) => {
+describe.each(["llama", "gpt2"])("backwardPrecision int8 in %s", (name) => {
   it("leaves values as they are and gives nearly the same gradient", async () => {
     const [exact, rounded] = [await trainOnce(name, "float32"), await trainOnce(name, "int8")];
     expect(rounded.logProbs).toEqual(exact.logProbs);
@@ -44,10 +44,10 @@ describe.each(["llama", "gpt2"])("backward int8 in %s", (name) => {
 });
 
 it.each<[ModelOptions, RegExp]>([
-  [{ quantise: 8 }, /quantise 8 holds them in 8 bits/u],
+  [{ quantize: 8 }, /quantize 8 holds them in 8 bits/u],
   [{ device: "webgpu" }, /is for the processor, and the device is webgpu/u],
-])("backward int8 is refused with %j", async (options, message) => {
-  const opening = CausalLM.open(fixture("llama"), { ...options, backward: "int8" });
+])("backwardPrecision int8 is refused with %j", async (options, message) => {
+  const opening = CausalLM.open(fixture("llama"), { ...options, backwardPrecision: "int8" });
   await expect(opening).rejects.toMatchObject({
     code: "INVALID_ARGUMENT",
     message: expect.stringMatching(message) as string,

@@ -2,8 +2,8 @@ import type { JsonObject } from "../files/json-file.js";
 
 /** What suits a model better than the settings' own defaults; the names are a training run's. */
 export interface ModelDefaults {
-  readonly replyPrefix?: string;
-  readonly maxNewTokens?: number;
+  readonly completionPrefix?: string;
+  readonly maxCompletionLength?: number;
   readonly temperature?: number;
   readonly r?: number;
   readonly loraAlpha?: number;

@@ -97,9 +97,9 @@ const llama2 = buildConfig("llama", {
 });
 
 /** The reply goes on behind thinking that is closed already, as the chat templates write it where thinking is switched off. */
-const noThinking = { replyPrefix: "<think>\n\n</think>\n\n" };
-const smolLm3NoThinking = { replyPrefix: "<think>\n\n</think>\n" };
-const THINKING_NOTE = "thinks before it answers; training closes the thinking (replyPrefix)";
+const noThinking = { completionPrefix: "<think>\n\n</think>\n\n" };
+const smolLm3NoThinking = { completionPrefix: "<think>\n\n</think>\n" };
+const THINKING_NOTE = "thinks before it answers; training closes the thinking (completionPrefix)";
 const BASE_NOTE = "no chat template: reads a transcript, a reply ends with its line";
 const NO_SYSTEM_NOTE = "takes no system message: what it says goes before the first observation";
 

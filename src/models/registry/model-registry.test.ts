@@ -62,17 +62,17 @@ describe("memory", () => {
   // Peaks that were measured, in MB, with SmolLM2-135M, and with llamas of 362 million, of 227 million with a large vocabulary, and of 1.2 billion parameters.
   it.each([
     ["SmolLM2-135M", smol, { use: "play" }, 811],
-    ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, packed: true }, 3410],
-    ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, bits: 4, packed: true }, 1850],
-    ["SmolLM2-135M", smol, { use: "train", maxTokens: 518, bits: 4 }, 1620],
-    ["362 M", llama360, { use: "train", maxTokens: 512, packed: true }, 7230],
-    ["362 M", llama360, { use: "train", maxTokens: 512 }, 4390],
-    ["362 M", llama360, { use: "train", maxTokens: 512, bits: 8 }, 2350],
-    ["362 M", llama360, { use: "train", maxTokens: 512, bits: 4 }, 2340],
-    ["large vocabulary", large, { use: "train", maxTokens: 512, packed: true }, 4800],
-    ["large vocabulary", large, { use: "train", maxTokens: 512 }, 3020],
-    ["large vocabulary", large, { use: "train", maxTokens: 512, bits: 8 }, 2820],
-    ["1.2 B", llama1b, { use: "train", maxTokens: 512 }, 10_530],
+    ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, packed: true }, 3410],
+    ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, bits: 4, packed: true }, 1850],
+    ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, bits: 4 }, 1620],
+    ["362 M", llama360, { use: "train", microBatchTokens: 512, packed: true }, 7230],
+    ["362 M", llama360, { use: "train", microBatchTokens: 512 }, 4390],
+    ["362 M", llama360, { use: "train", microBatchTokens: 512, bits: 8 }, 2350],
+    ["362 M", llama360, { use: "train", microBatchTokens: 512, bits: 4 }, 2340],
+    ["large vocabulary", large, { use: "train", microBatchTokens: 512, packed: true }, 4800],
+    ["large vocabulary", large, { use: "train", microBatchTokens: 512 }, 3020],
+    ["large vocabulary", large, { use: "train", microBatchTokens: 512, bits: 8 }, 2820],
+    ["1.2 B", llama1b, { use: "train", microBatchTokens: 512 }, 10_530],
   ] as const)("is near what was measured: %s, %o", (_name, network, use, measured) => {
     expect(Math.abs(estimateModelMemory(network, use) / (measured * 1e6) - 1)).toBeLessThan(0.15);
   });
@@ -90,7 +90,9 @@ describe("memory", () => {
       expect(memory({ bits: 4 })).toBeLessThan(memory({ bits: 8 }));
       expect(memory({ use: "train", bits: 8 })).toBeLessThan(memory({ use: "train" }));
       expect(memory({ use: "train" })).toBeGreaterThan(memory({ use: "play" }));
-      expect(memory({ use: "train", maxTokens: 1024 })).toBeGreaterThan(memory({ use: "train", maxTokens: 512 }));
+      expect(memory({ use: "train", microBatchTokens: 1024 })).toBeGreaterThan(
+        memory({ use: "train", microBatchTokens: 512 }),
+      );
     }
   });
 });
@@ -103,7 +105,7 @@ describe("findModel", () => {
 
   it("takes another for the nearest of its family, with the size that its name tells", () => {
     const { model, similarTo } = findModel("somebody/Qwen3-8B-Tuned")!;
-    expect([similarTo, model.parameters, model.defaults.replyPrefix]).toEqual([
+    expect([similarTo, model.parameters, model.defaults.completionPrefix]).toEqual([
       "Qwen/Qwen3-4B",
       8e9,
       "<think>\n\n</think>\n\n",
@@ -117,11 +119,11 @@ describe("findModel", () => {
 
   it("finds what a user added", () => {
     const config = modelList[0].config;
-    registerModel({ id: "me/mine", parameters: 135e6, license: "MIT", config, defaults: { maxNewTokens: 4 } });
+    registerModel({ id: "me/mine", parameters: 135e6, license: "MIT", config, defaults: { maxCompletionLength: 4 } });
     expect(findModel("me/mine")!.model).toMatchObject({
       modelType: "llama",
       license: "MIT",
-      defaults: { maxNewTokens: 4 },
+      defaults: { maxCompletionLength: 4 },
     });
     expect(registeredModels().map(({ id }) => id)).toContain("me/mine");
     expect(() => registerModel({ id: "me/bad", parameters: 1, license: "", config: { model_type: "mamba" } })).toThrow(

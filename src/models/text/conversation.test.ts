@@ -105,7 +105,7 @@ describe("a conversation in an incremental template", () => {
   });
 
   it("gives every reply the same beginning, without training it", () => {
-    const conversation = new Conversation(tokenizer, { messages: [user("a")], replyPrefix: "Action:" });
+    const conversation = new Conversation(tokenizer, { messages: [user("a")], completionPrefix: "Action:" });
     for (const reply of [" 1", " 0"]) {
       expect(tokenizer.decode(conversation.promptIds()).endsWith("<|im_start|>assistant\nAction:")).toBe(true);
       expect(conversation.appendCompletion(sampled(tokenizer, reply, true)).content).toBe(`Action:${reply}`);

@@ -20,7 +20,7 @@ export interface ConversationOptions extends ChatOptions {
   /** Default "auto". */
   readonly history?: HistoryPolicy;
   /** How every reply begins, such as "Action:": given to the model with the prompt, not sampled. Default "". */
-  readonly replyPrefix?: string;
+  readonly completionPrefix?: string;
 }
 
 /** Where a sampled reply stands in its sequence: tokens [start, end). */
@@ -77,15 +77,15 @@ export class Conversation {
   private turns = 0;
   private readonly options: ChatOptions & { readonly now: Date };
   private readonly history: HistoryPolicy;
-  private readonly replyPrefix: string;
+  private readonly completionPrefix: string;
 
   constructor(
     readonly tokenizer: Tokenizer,
-    { messages = [], history = "auto", replyPrefix = "", ...options }: ConversationOptions = {},
+    { messages = [], history = "auto", completionPrefix = "", ...options }: ConversationOptions = {},
   ) {
     this.entries = messages.map((message) => ({ message, sampled: null }));
     this.history = history;
-    this.replyPrefix = replyPrefix;
+    this.completionPrefix = completionPrefix;
     // A template that prints the time must print the same one in every turn.
     this.options = { ...options, now: options.now ?? new Date() };
   }
@@ -139,7 +139,7 @@ export class Conversation {
       replies: [...replies, range],
     };
     this.pending = null;
-    const message: ChatMessage = { role: "assistant", content: this.replyPrefix + this.decodeCompletion(ids) };
+    const message: ChatMessage = { role: "assistant", content: this.completionPrefix + this.decodeCompletion(ids) };
     this.entries.push({ message, sampled: [...prefixIds, ...ids] });
     return message;
   }
@@ -178,8 +178,8 @@ export class Conversation {
 
   /** A copy that goes on on its own, for several replies to the same prompt. */
   fork(): Conversation {
-    const { history, replyPrefix } = this;
-    const copy = new Conversation(this.tokenizer, { ...this.options, history, replyPrefix });
+    const { history, completionPrefix } = this;
+    const copy = new Conversation(this.tokenizer, { ...this.options, history, completionPrefix });
     copy.entries = [...this.entries];
     copy.closed.push(...this.closed);
     copy.draft = this.draft;
@@ -209,8 +209,9 @@ export class Conversation {
     const continued = this.draft && this.continueDraft(this.draft, this.entries.length);
     if (this.draft && !continued) this.closeDraft();
     const { ids, text, replies } = continued ?? this.startDraft();
-    const prefixIds = this.replyPrefix === "" ? [] : this.tokenizer.encodeContinuation(this.replyPrefix, ids.at(-1));
-    this.pending = { ids: [...ids, ...prefixIds], text: text + this.replyPrefix, replies, prefixIds };
+    const prefixIds =
+      this.completionPrefix === "" ? [] : this.tokenizer.encodeContinuation(this.completionPrefix, ids.at(-1));
+    this.pending = { ids: [...ids, ...prefixIds], text: text + this.completionPrefix, replies, prefixIds };
     return this.pending;
   }
 

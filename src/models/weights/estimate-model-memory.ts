@@ -15,7 +15,7 @@ export interface MemoryUsage {
   /** Rank of the adapter that is trained. Default 16. */
   readonly r?: number;
   /** Tokens of one forward and backward pass. By default what takes some 2 GB, 256 at least and 2,048 at most. */
-  readonly maxTokens?: number;
+  readonly microBatchTokens?: number;
   /** Whether sessions that learn keep packed weights, see packsForTraining. Default false: the least that a network needs. */
   readonly packed?: boolean;
 }
@@ -55,7 +55,7 @@ const BYTES_PER_TRAINABLE_VALUE = 16;
  */
 export function estimateModelMemory(
   network: DecoderConfig,
-  { bits = 32, use = "play", r = 16, maxTokens, packed = false }: MemoryUsage = {},
+  { bits = 32, use = "play", r = 16, microBatchTokens, packed = false }: MemoryUsage = {},
 ): number {
   const modules = linearModules(network);
   const layerWeights = modules.reduce((sum, { inFeatures, outFeatures }) => sum + inFeatures * outFeatures, 0);
@@ -66,7 +66,7 @@ export function estimateModelMemory(
   if (use === "play") return residentBytes;
   const adapterValues = modules.reduce((sum, { inFeatures, outFeatures }) => sum + r * (inFeatures + outFeatures), 0);
   const width = network.hiddenSize * network.layers.length;
-  const tokens = maxTokens ?? defaultMicroBatchTokens(network);
+  const tokens = microBatchTokens ?? defaultMicroBatchTokens(network);
   const trainingBytes =
     BYTES_PER_TRAINABLE_VALUE * adapterValues +
     4 * (ACTIVATIONS_PER_TOKEN * tokens * width + LOGIT_ROWS * network.vocabSize);

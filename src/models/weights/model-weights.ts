@@ -19,7 +19,7 @@ type WeightStorage =
 /** Which parameters to hold in few bits. */
 export interface QuantizationConfig {
   readonly bits: 4 | 8;
-  /** Names of the matrices to quantise; those whose rows are no multiple of the block size stay as they are. */
+  /** Names of the matrices to quantize; those whose rows are no multiple of the block size stay as they are. */
   readonly names: ReadonlySet<string>;
   /** Stored [in, out]: turned to [out, in] on the way. */
   readonly transposed: boolean;

@@ -91,7 +91,7 @@ describe("what an update tells of extraction", () => {
   });
 
   it("counts replies that were refused, those drawn again included", async () => {
-    const agent = player({ invalidReply: { retries: 2, fallback: () => 0 } });
+    const agent = player({ invalidAction: { retries: 2, fallback: () => 0 } });
     let asked = 0;
     // Refused, taken; refused three times; taken.
     const isTaken = [false, true, false, false, false, true];

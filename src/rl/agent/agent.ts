@@ -83,11 +83,11 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       train: new CompletionSampler(this.model, completion),
       eval: new CompletionSampler(this.model, evalCompletion),
     };
-    const { seed = 0, maxTokens } = options;
+    const { seed = 0, microBatchTokens } = options;
     this.random = new RandomStream(seed);
     const { renderer, settings } = this;
     const context = { agent: this, renderer, sampler: this.samplers.train, promptSettings: settings.prompt };
-    this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, maxTokens });
+    this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
   }
 
   /** The task, said once at the start of a conversation. */
@@ -104,7 +104,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * The action that a reply means; undefined when it means none (see the option invalidReply). What `extractAction` of
+   * The action that a reply means; undefined when it means none (see the option invalidAction). What `extractAction` of
    * `llamagym` gives may be given as it is: metrics then tell how actions are found.
    */
   abstract extractAction(
@@ -250,7 +250,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /**
    * Learns the demonstrations of a JSONL file, with sftSteps updates, and keeps them in the replay buffer. Gives the last update's
-   * numbers. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REFUSED for one that it cannot learn (see brokenLines).
+   * numbers. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for one that it cannot learn (see onInvalidLine).
    */
   async sftFromJsonl(path: string, callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
     return this.withMutex("sftFromJsonl", () => this.demonstrationTrainer.fromJsonl(path, callbacks));
@@ -279,14 +279,14 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** The algorithm at work; its graphs are built at the first call. */
   async getLearner(): Promise<Learner> {
-    const { algorithm, ppo, grpo, rloo, reinforce, maxTokens } = this.options;
+    const { algorithm, ppo, grpo, rloo, reinforce, microBatchTokens } = this.options;
     this.learning ??= createLearner(this.model.causalLM, {
       algorithm,
       ppo,
       grpo,
       rloo,
       reinforce,
-      maxTokens,
+      microBatchTokens,
       maxCompletionLength: this.settings.completion.maxNewTokens,
       temperature: this.settings.completion.sampling.temperature,
       isTruncatedSampling: isTruncated(this.settings.completion.sampling),

@@ -22,15 +22,15 @@ const optionValidators: Validators<AgentOptions> = {
   generation: checkedOnUse,
   evalTemperature: validateNumber({ min: 0 }),
   historyTurns: (value, name) => (value === Infinity ? undefined : validateInteger(0)(value, name)),
-  contextPolicy: validateOneOf("drop-oldest", "error"),
-  maxContext: validateInteger(1),
+  contextOverflow: validateOneOf("drop-oldest", "error"),
+  maxContextLength: validateInteger(1),
   actionScoring: validateOneOf(...ACTION_SCORINGS),
-  replyPrefix: (value, name) => {
+  completionPrefix: (value, name) => {
     if (typeof value !== "string") throw invalidArgument(`${name} must be a text, not ${String(value)}.`);
   },
-  invalidReply: (value) =>
-    checkOptions("option of invalidReply", value as object, invalidActionValidators, "invalidReply."),
-  shareSparseRewards: validateOneOf(true, false),
+  invalidAction: (value) =>
+    checkOptions("option of invalidAction", value as object, invalidActionValidators, "invalidAction."),
+  spreadSparseRewards: validateOneOf(true, false),
   algorithm: (value) => {
     if (typeof (value as Partial<ConfiguredAlgorithm>).create !== "function")
       throw invalidArgument("algorithm must be a configured algorithm, such as ppo({ batchSize: 16 }).");
@@ -39,7 +39,7 @@ const optionValidators: Validators<AgentOptions> = {
   grpo: checkedOnUse,
   rloo: checkedOnUse,
   reinforce: checkedOnUse,
-  maxTokens: validateInteger(1),
+  microBatchTokens: validateInteger(1),
   seed: validateInteger(0),
   sftWarmStart: (value, name) => {
     if (typeof value !== "string" && !Array.isArray(value))
@@ -52,10 +52,11 @@ const optionValidators: Validators<AgentOptions> = {
   sftBatchSize: checkedOnUse,
   sftLearningRate: checkedOnUse,
   onlineSft: checkedOnUse,
-  sftWeight: checkedOnUse,
+  onlineSftWeight: checkedOnUse,
+  replayTopFraction: checkedOnUse,
   topkP: checkedOnUse,
   replayCapacity: checkedOnUse,
-  brokenLines: checkedOnUse,
+  onInvalidLine: checkedOnUse,
 };
 
 const invalidActionValidators: Validators<InvalidActionPolicy> = {

@@ -33,8 +33,8 @@ const settings: TextAgentOptions<number, string> = {
 
 const THOUGHT = "Say (?<action>[ab]), not [ab]( [a-z ]{1,12})?[.!]?";
 
-const createRegexAgent = (replyPattern: string | RegExp, options: TextAgentOptions<number, string> = {}) =>
-  new TextAgent(model, arms, { ...settings, replies: "pattern", replyPattern, ...options });
+const createRegexAgent = (actionRegex: string | RegExp, options: TextAgentOptions<number, string> = {}) =>
+  new TextAgent(model, arms, { ...settings, actionMode: "regex", actionRegex, ...options });
 
 async function sampleTurns(agent: Agent<number, string>, count: number): Promise<{ turn: Turn; action: string }[]> {
   const random = new RandomStream(3);
@@ -71,25 +71,25 @@ describe("replies that are held to a pattern", () => {
         value: new Map(),
       }),
     );
-    const agent = new TextAgent(plain, arms, { ...settings, replies: "pattern", replyPattern: "a\nb\n[xyz]" });
+    const agent = new TextAgent(plain, arms, { ...settings, actionMode: "regex", actionRegex: "a\nb\n[xyz]" });
     const [{ turn }] = await sampleTurns(agent, 1);
     expect(turn.text).toMatch(/^a\nb\n[xyz]$/);
   });
 
   it.each<[string, TextAgentOptions<number, string>, RegExp]>([
-    ["none", { replies: "pattern" }, /there is none: give replyPattern/],
-    ["one without its kind", { replyPattern: "a" }, /replies: "pattern" only; set both/],
-    ["one that can never end", { replies: "pattern", replyPattern: "a[]" }, /allows no text at all.*never end/],
-    ["one that is not supported", { replies: "pattern", replyPattern: "(?=a)a" }, /lookaheads/],
-    ["an empty one", { replies: "pattern", replyPattern: "" }, /empty/],
+    ["none", { actionMode: "regex" }, /there is none: give actionRegex/],
+    ["one without its kind", { actionRegex: "a" }, /actionMode: "regex" only; set both/],
+    ["one that can never end", { actionMode: "regex", actionRegex: "a[]" }, /allows no text at all.*never end/],
+    ["one that is not supported", { actionMode: "regex", actionRegex: "(?=a)a" }, /lookaheads/],
+    ["an empty one", { actionMode: "regex", actionRegex: "" }, /empty/],
     [
       "one that is too long",
-      { replies: "pattern", replyPattern: "[a-z]{80}" },
+      { actionMode: "regex", actionRegex: "[a-z]{80}" },
       /"\[a-z\]\{80\}" needs up to \d+ tokens, but the completion is limited to 24. Raise maxNewTokens/,
     ],
     [
       "stop strings beside it",
-      { replies: "pattern", replyPattern: "a", generation: { stop: "." } },
+      { actionMode: "regex", actionRegex: "a", generation: { stop: "." } },
       /cannot go with stop/,
     ],
   ])("are refused at once with %s", (_, options, message) => {
@@ -101,7 +101,7 @@ describe("replies that are held to a pattern", () => {
   it("learn which arm pays, and the other one when the sign is flipped", async () => {
     const shareOfA = async (sign: number): Promise<number> => {
       const own = await models.reopen(model.folder);
-      const agent = new TextAgent(own, arms, { ...settings, replies: "pattern", replyPattern: THOUGHT });
+      const agent = new TextAgent(own, arms, { ...settings, actionMode: "regex", actionRegex: THOUGHT });
       const chosen: string[] = [];
       for (let round = 0; round < 32 * 8; round++) {
         const action = await agent.act(round % 2);
@@ -187,9 +187,9 @@ describe("demonstrations of replies that are held to a pattern", () => {
     const loadDemonstrations = (options: TextAgentOptions<number, string>, ...replies: readonly string[]) =>
       createRegexAgent(THOUGHT, { sftWarmStart: createDemonstrations(...replies), ...options }).loadDemonstrations();
     for (const reply of ["a", "Say a, not b..", " Say a, not b.", "Say c, not b."])
-      await expect(loadDemonstrations({}, reply)).rejects.toMatchObject({ code: "DEMONSTRATION_REFUSED" });
+      await expect(loadDemonstrations({}, reply)).rejects.toMatchObject({ code: "DEMONSTRATION_REJECTED" });
     await expect(loadDemonstrations({}, "Say a, not B.")).rejects.toThrow(
-      /finds no action in it \(It does not match replyPattern\.\)/,
+      /finds no action in it \(It does not match actionRegex\.\)/,
     );
     await expect(
       loadDemonstrations({ generation: { maxNewTokens: 12 } }, "Say a, not b abcdefghijkl."),
@@ -201,8 +201,8 @@ describe("demonstrations of replies that are held to a pattern", () => {
     const replies = ["Say a, not b.", "Say a, not b at all."];
     const agent = new TextAgent(own, arms, {
       ...settings,
-      replies: "pattern",
-      replyPattern: THOUGHT,
+      actionMode: "regex",
+      actionRegex: THOUGHT,
       sftWarmStart: createDemonstrations(...replies),
       sftSteps: 40,
       sftLearningRate: 1e-2,

@@ -25,7 +25,7 @@ describe("a reply without an action", () => {
     agent.read = () => undefined;
     await expect(agent.act("one")).rejects.toMatchObject({
       code: "AGENT_NO_ACTION",
-      message: expect.stringMatching(/no action in the reply "[ab]".*invalidReply/) as string,
+      message: expect.stringMatching(/no action in the reply "[ab]".*invalidAction/) as string,
     });
     agent.read = () => 7;
     expect(await agent.act("one")).toBe(7);
@@ -37,7 +37,7 @@ describe("a reply without an action", () => {
   });
 
   it("is drawn again as often as is allowed, to the same prompt; only the last one is trained", async () => {
-    const agent = player({ invalidReply: { retries: 3 } });
+    const agent = player({ invalidAction: { retries: 3 } });
     const given = await captureTrajectories(agent);
     let asked = 0;
     agent.read = () => (++asked < 3 ? undefined : 1);
@@ -60,7 +60,7 @@ describe("a reply without an action", () => {
 
   it("gets the action that is chosen for it, and the penalty stays with its turn", async () => {
     const fallback = vi.fn<(observation: string) => number>(() => 9);
-    const agent = player({ invalidReply: { retries: 1, penalty: 0.25, fallback } });
+    const agent = player({ invalidAction: { retries: 1, penalty: 0.25, fallback } });
     const given = await captureTrajectories(agent);
     agent.read = () => undefined;
     expect(await agent.act("one")).toBe(9);
@@ -95,13 +95,13 @@ describe("a reward that comes at the end", () => {
 
   it("stays where it is unless sharing is asked for", async () => {
     expect(await rewardsOf({}, [0, 0, 3])).toEqual([0, 0, 3]);
-    expect(await rewardsOf({ shareSparseRewards: true }, [0, 0, 3])).toEqual([1, 1, 1]);
-    expect(await rewardsOf({ shareSparseRewards: true }, [0, 1, 3])).toEqual([0, 1, 3]);
-    expect(await rewardsOf({ shareSparseRewards: true }, [4])).toEqual([4]);
+    expect(await rewardsOf({ spreadSparseRewards: true }, [0, 0, 3])).toEqual([1, 1, 1]);
+    expect(await rewardsOf({ spreadSparseRewards: true }, [0, 1, 3])).toEqual([0, 1, 3]);
+    expect(await rewardsOf({ spreadSparseRewards: true }, [4])).toEqual([4]);
   });
 
   it("is shared also where a reply without an action cost something", async () => {
-    const agent = player({ shareSparseRewards: true, invalidReply: { penalty: 0.5, fallback: () => 0 } });
+    const agent = player({ spreadSparseRewards: true, invalidAction: { penalty: 0.5, fallback: () => 0 } });
     const given = await captureTrajectories(agent);
     agent.read = () => undefined;
     await agent.act("one");
@@ -131,11 +131,11 @@ describe("what the model is shown", () => {
   });
 
   it("has the oldest turns left out when the context is full, or is an error", async () => {
-    const prompts = await promptsOf(player({ maxContext: 80 }), 20);
+    const prompts = await promptsOf(player({ maxContextLength: 80 }), 20);
     expect(prompts.at(-1)).toContain("Rules.");
     expect(prompts.at(-1)).toContain("State 20.");
     expect(prompts.at(-1)).not.toContain("State 1.");
-    await expect(promptsOf(player({ maxContext: 80, contextPolicy: "error" }), 20)).rejects.toMatchObject({
+    await expect(promptsOf(player({ maxContextLength: 80, contextOverflow: "error" }), 20)).rejects.toMatchObject({
       code: "CONTEXT_OVERFLOW",
     });
   });

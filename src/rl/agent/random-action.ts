@@ -4,7 +4,7 @@ import { getChoices } from "../../envs/text-interface.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 
 /**
- * Takes an action at random, for replies that mean none (the option invalidReply.fallback): one of the replies that the
+ * Takes an action at random, for replies that mean none (the option invalidAction.fallback): one of the replies that the
  * environment lists, or else any of its action space.
  */
 export function randomAction<Observation, Action>({

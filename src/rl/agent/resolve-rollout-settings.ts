@@ -20,7 +20,7 @@ export function resolveRolloutSettings<Observation, Action>(
   const { sampling, maxNewTokens, stop } = resolveOptions({ ...GENERATION_DEFAULTS, ...options.generation });
   const { maxPositions } = model.causalLM.config;
   // Without a chat template nothing but the line's end says that a reply is over.
-  const maxContextLength = Math.min(options.maxContext ?? maxPositions, maxPositions);
+  const maxContextLength = Math.min(options.maxContextLength ?? maxPositions, maxPositions);
   if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContextLength) {
     throw invalidArgument(
       `maxNewTokens is ${maxNewTokens}, which leaves no room for a prompt in a context of ${maxContextLength} tokens. Ask for shorter replies.`,
@@ -37,12 +37,12 @@ export function resolveRolloutSettings<Observation, Action>(
     },
     prompt: {
       historyTurns: options.historyTurns ?? Infinity,
-      contextOverflow: options.contextPolicy ?? "drop-oldest",
+      contextOverflow: options.contextOverflow ?? "drop-oldest",
       maxContextLength,
-      completionPrefix: options.replyPrefix ?? "",
+      completionPrefix: options.completionPrefix ?? "",
     },
-    invalidAction: { ...INVALID_ACTION_DEFAULTS, ...options.invalidReply },
-    spreadSparseRewards: options.shareSparseRewards ?? false,
+    invalidAction: { ...INVALID_ACTION_DEFAULTS, ...options.invalidAction },
+    spreadSparseRewards: options.spreadSparseRewards ?? false,
   };
 }
 

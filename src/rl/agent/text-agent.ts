@@ -11,26 +11,26 @@ import { regexMatch } from "./extraction/regex-match.js";
 import { actionExtractors } from "./extraction/action-extractors.js";
 import type { AgentOptions } from "./agent-options.js";
 
-export const ACTION_MODES = ["free", "choices", "scored", "pattern"] as const;
+export const ACTION_MODES = ["free", "choices", "scored", "regex"] as const;
 export type ActionMode = (typeof ACTION_MODES)[number];
 
 /** How a reply is held to a pattern. */
 interface ActionRegexSettings {
-  readonly replies?: ActionMode;
-  readonly replyPattern?: string | RegExp;
+  readonly actionMode?: ActionMode;
+  readonly actionRegex?: string | RegExp;
 }
 
 export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action> {
   /**
    * "choices" holds replies to those that the environment lists, where it does; "scored" draws one of these by its score, by the
-   * tokens' mean unless actionScoring says otherwise; "pattern" holds them to replyPattern. Default "free".
+   * tokens' mean unless actionScoring says otherwise; "regex" holds them to actionRegex. Default "free".
    */
-  readonly replies?: ActionMode;
+  readonly actionMode?: ActionMode;
   /**
-   * A regular expression that replies match as a whole, for replies: "pattern"; docs/constrained-decoding.md says what is supported.
+   * A regular expression that replies match as a whole, for actionMode: "regex"; docs/constrained-decoding.md says what is supported.
    * What its group named `action` matches is the action's text, where it has one.
    */
-  readonly replyPattern?: string | RegExp;
+  readonly actionRegex?: string | RegExp;
 }
 
 /** The agent for an environment that says itself how it reads as text. */
@@ -47,20 +47,20 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   constructor(
     model: LanguageModel,
     private readonly text: TextInterface<Observation, Action>,
-    { replies: actionMode = "free", replyPattern, ...options }: TextAgentOptions<Observation, Action> = {},
+    { actionMode = "free", actionRegex, ...options }: TextAgentOptions<Observation, Action> = {},
   ) {
     const scoring = actionMode === "scored" ? { actionScoring: options.actionScoring ?? ("token" as const) } : {};
     super(model, undefined, { ...options, ...scoring });
-    checkActionRegex({ replies: actionMode, replyPattern });
+    checkActionRegex({ actionMode, actionRegex });
     this.actionMode = actionMode;
-    this.actionRegex = replyPattern;
-    if (replyPattern === undefined) return;
-    this.regexExtractor = createActionGroupExtractor(replyPattern);
+    this.actionRegex = actionRegex;
+    if (actionRegex === undefined) return;
+    this.regexExtractor = createActionGroupExtractor(actionRegex);
     const { stop, ignoreEos } = options.generation ?? {};
     if (stop !== undefined || ignoreEos !== undefined)
-      throw invalidArgument("A reply ends where its replyPattern lets it; it cannot go with stop or ignoreEos.");
+      throw invalidArgument("A reply ends where its actionRegex lets it; it cannot go with stop or ignoreEos.");
     model.compilePattern(
-      { regex: replyPattern },
+      { regex: actionRegex },
       { start: "continuation", maxNewTokens: this.settings.completion.maxNewTokens },
     );
   }
@@ -86,7 +86,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     const parse = (text: string) => this.text.parseAction(text, observation, info);
     if (this.regexExtractor !== undefined) {
       const extraction = refine(this.regexExtractor, fromFunction(parse))(response);
-      return fromWholeCompletion<Action>(extraction ?? extractionFailure("It does not match replyPattern."));
+      return fromWholeCompletion<Action>(extraction ?? extractionFailure("It does not match actionRegex."));
     }
     const value = parse(response);
     if (value !== undefined) return fromWholeCompletion<Action>({ kind: "parser", value });
@@ -97,11 +97,11 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   }
 
   override getChoices(observation: Observation, info: Info): readonly string[] | undefined {
-    if (this.actionMode === "free" || this.actionMode === "pattern") return undefined;
+    if (this.actionMode === "free" || this.actionMode === "regex") return undefined;
     const choices = getChoices(this.text, observation, info);
     if (choices !== undefined && choices.length > 0) return [...new Set(choices)];
     throw invalidArgument(
-      'This environment does not list the replies that are possible, so replies cannot be held to choices; use replies: "free".',
+      'This environment does not list the replies that are possible, so replies cannot be held to choices; use actionMode: "free".',
     );
   }
 
@@ -111,18 +111,18 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
 }
 
 /**
- * Throws INVALID_ARGUMENT for a pattern without replies: "pattern", the other way round, and for one that is not supported or
+ * Throws INVALID_ARGUMENT for a pattern without actionMode: "regex", the other way round, and for one that is not supported or
  * allows no reply. It needs no model.
  */
-export function checkActionRegex({ replies, replyPattern }: ActionRegexSettings): void {
-  if (replies === "pattern" && replyPattern === undefined)
+export function checkActionRegex({ actionMode, actionRegex }: ActionRegexSettings): void {
+  if (actionMode === "regex" && actionRegex === undefined)
     throw invalidArgument(
-      'Replies are held to a pattern, but there is none: give replyPattern, such as "Action: (hit|stay)".',
+      'Replies are held to a pattern, but there is none: give actionRegex, such as "Action: (hit|stay)".',
     );
-  if (replyPattern === undefined) return;
-  if (replies !== "pattern")
-    throw invalidArgument('replyPattern holds replies with replies: "pattern" only; set both.');
-  compileToByteAutomaton({ regex: replyPattern });
+  if (actionRegex === undefined) return;
+  if (actionMode !== "regex")
+    throw invalidArgument('actionRegex holds replies with actionMode: "regex" only; set both.');
+  compileToByteAutomaton({ regex: actionRegex });
 }
 
 /** What a pattern's group named `action` matches; undefined for a pattern without one. */

@@ -104,7 +104,7 @@ const cases = [
   ["actions scored by their sums", { actionScoring: "sum", generation: { temperature: 9 } }, choices],
   ["actions scored by their tokens", { actionScoring: "token", generation: { temperature: 2 } }, choices],
   ["actions scored by their words", { actionScoring: "word", generation: { temperature: 6 } }, choices],
-  ["replies behind a prefix, each prompt alone", { historyTurns: 0, replyPrefix: "I" }, undefined],
+  ["replies behind a prefix, each prompt alone", { historyTurns: 0, completionPrefix: "I" }, undefined],
   ["replies whose history is cut off", { historyTurns: 2 }, choices],
   ["replies held to a pattern", { generation: { maxNewTokens: 20 } }, pattern],
   ["replies held to a pattern at temperature 1.7", { generation: { maxNewTokens: 14, temperature: 1.7 } }, pattern],
@@ -159,7 +159,7 @@ describe.each(cases)("%s", (name, options, held) => {
   });
 
   it("have the same in the scoring graph, and the values of the sampler", async () => {
-    const scorer = await LogProbScorer.create(played.model.causalLM, { maxTokens: 200 });
+    const scorer = await LogProbScorer.create(played.model.causalLM, { microBatchTokens: 200 });
     const { logProbs, values } = await scorer.score(turns, { temperature });
     turns.forEach((turn, i) =>
       decisionIndices(turn).forEach((token, j) => {

@@ -4,9 +4,9 @@ import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory
 import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";
 import type { Learner, LearnerContext } from "./learner.js";
 
-export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "maxTokens"> {
+export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "microBatchTokens"> {
   /** Token budget of a micro-batch. By default what fits into a few hundred megabytes. */
-  readonly maxTokens?: number;
+  readonly microBatchTokens?: number;
 }
 
 /**
@@ -17,12 +17,12 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "
  */
 export async function createLearner(model: CausalLM, options: LearnerOptions): Promise<Learner> {
   const { temperature, isTruncatedSampling, maxCompletionLength, random } = options;
-  const { maxTokens = defaultMicroBatchTokens(model.config) } = options;
+  const { microBatchTokens = defaultMicroBatchTokens(model.config) } = options;
   if (!(temperature > 0)) {
     throw invalidArgument(
       `Training needs completions sampled at a temperature above 0, got ${temperature}: greedy completions do not explore.`,
     );
   }
   const algorithm = selectAlgorithm(options);
-  return algorithm.create(model, { temperature, isTruncatedSampling, maxTokens, maxCompletionLength, random });
+  return algorithm.create(model, { temperature, isTruncatedSampling, microBatchTokens, maxCompletionLength, random });
 }

@@ -32,7 +32,7 @@ export interface LearnerContext {
   /** Maximum length of a completion in tokens: default of an algorithm's setting of this name. */
   readonly maxCompletionLength?: number | undefined;
   /** Token budget of a micro-batch. */
-  readonly maxTokens: number;
+  readonly microBatchTokens: number;
   /** Shuffles minibatches and seeds dropout. */
   readonly random: RandomStream;
 }

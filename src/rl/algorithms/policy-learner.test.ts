@@ -94,7 +94,7 @@ describe("GRPO over 200 updates", () => {
 async function makeSegments(model: LanguageModel, rewards: readonly number[]): Promise<Trajectory[]> {
   const replies = [[20], [21, 22], [23, 24, 25], [20, 26], [27], [28, 29, 30]];
   const turns = replies.map((tokens, i) => makeTurn({ prompt: [5, 6, 7, 8 + Math.floor(i / 3)], tokens }));
-  const scorer = await LogProbScorer.create(model.causalLM, { maxTokens: 1000 });
+  const scorer = await LogProbScorer.create(model.causalLM, { microBatchTokens: 1000 });
   const { logProbs } = await scorer.score(turns);
   await scorer.release();
   return turns.map((turn, i) => ({
@@ -112,12 +112,12 @@ const THREE = { numGenerations: 3, batchSize: 6, learningRate: 0.01, lrScheduler
 async function update(
   algorithm: AlgorithmOptions,
   {
-    maxTokens = 10_000,
+    microBatchTokens = 10_000,
     updates = 1,
     rewards = REWARDS,
     change = (segments) => segments,
   }: {
-    maxTokens?: number;
+    microBatchTokens?: number;
     updates?: number;
     rewards?: readonly number[];
     change?: (segments: readonly Trajectory[]) => readonly Trajectory[];
@@ -126,7 +126,7 @@ async function update(
   const model = await openModel();
   const learner = await createLearner(model.causalLM, {
     ...algorithm,
-    maxTokens,
+    microBatchTokens,
     temperature: 1,
     isTruncatedSampling: false,
     random: new RandomStream(5),
@@ -167,7 +167,7 @@ describe("an update", () => {
   it.each(Object.entries(kinds))("of %s is the same in many passes as in one", async (_, algorithm) => {
     // Ratios, divergences and signs differ from those of the start only after a step.
     const whole = await update(algorithm, { updates: 3 });
-    const split = await update(algorithm, { updates: 3, maxTokens: 6 });
+    const split = await update(algorithm, { updates: 3, microBatchTokens: 6 });
     const { values: start } = await update(algorithm, { updates: 0 });
     expect(distance(split.values, whole.values)).toBeLessThan(1e-3 * distance(whole.values, start));
     for (const [name, value] of Object.entries(whole.metrics))
@@ -189,14 +189,14 @@ describe("an update", () => {
   it("keeps such a group where an entropy bonus acts on it", async () => {
     const options = { ...THREE, entropyCoef: 0.1 };
     const same = await update({ grpo: options }, { rewards: [1, 1, 1, 2, 2, 2] });
-    expect(same.metrics).toMatchObject({ frac_reward_zero_std: 1, "policy/updates": 1 });
+    expect(same.metrics).toMatchObject({ frac_reward_zero_std: 1, num_optimizer_steps: 1 });
     const none = await update({ grpo: THREE }, { rewards: [1, 1, 1, 2, 2, 2] });
     expect(none.metrics).toEqual({
       reward: 1.5,
       reward_std: 0,
       frac_reward_zero_std: 1,
-      "policy/updates": 0,
-      "policy/skipped_updates": 0,
+      num_optimizer_steps: 0,
+      num_skipped_steps: 0,
     });
   });
 
@@ -228,7 +228,7 @@ describe("an update", () => {
 
   it("goes through its turns in minibatches, several times where it is told to", async () => {
     const { metrics } = await update({ grpo: { ...THREE, numIterations: 3, miniBatchSize: 3 } });
-    expect(metrics).toMatchObject({ "policy/updates": 6, "policy/skipped_updates": 0 });
+    expect(metrics).toMatchObject({ num_optimizer_steps: 6, num_skipped_steps: 0 });
     expect(metrics["clip_ratio/region_mean"]).toBeGreaterThan(0);
     const once = await update({ grpo: THREE });
     expect(once.metrics["clip_ratio/region_mean"]).toBe(0);
@@ -243,7 +243,7 @@ describe("a learner's wish", () => {
   };
 
   it("is for whole groups that start alike, and for others in place of those that teach nothing", async () => {
-    const wish = await wishOf({ grpo: { batchSize: 24, numGenerations: 3, maxRefills: 2, minTurns: 100 } });
+    const wish = await wishOf({ grpo: { batchSize: 24, numGenerations: 3, maxResamples: 2, minTurns: 100 } });
     expect(wish).toMatchObject({ groups: 8, groupSize: 3, maxResamples: 2, minTurns: 100 });
     const segments = await makeSegments(await openModel(), REWARDS);
     const rewarded = (...rewards: number[]) =>

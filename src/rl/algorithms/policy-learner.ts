@@ -64,17 +64,17 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<PolicyLearner<Options, Config, State>> {
     checkModel(model, algorithm, config);
     const { learningRate, maxGradNorm = Infinity, entropyCoef = 0 } = config;
-    const { maxTokens, isTruncatedSampling } = context;
+    const { microBatchTokens, isTruncatedSampling } = context;
     const updater = new PolicyUpdater(model, {
       loss: (policy) => algorithm.loss(lossNodes(policy), config),
       entropy: algorithm.entropy?.(config) ?? (entropyCoef > 0 ? "gradient" : "value"),
       optimizer: { learningRate, maxGradNorm },
-      maxTokens,
+      microBatchTokens,
     });
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
     const needsScorer =
       algorithm.critic === true || usesReference(algorithm, config) || entropies || isTruncatedSampling;
-    const scorer = needsScorer ? await LogProbScorer.create(model, { maxTokens, entropies }) : undefined;
+    const scorer = needsScorer ? await LogProbScorer.create(model, { microBatchTokens, entropies }) : undefined;
     return new PolicyLearner(algorithm, config, context, updater, scorer);
   }
 

@@ -35,8 +35,8 @@ export function lossMetrics(
 ): Metrics {
   const results = outcomes.map(({ result }) => result);
   const counts = {
-    "policy/updates": results.filter(({ skipped }) => !skipped).length,
-    "policy/skipped_updates": outcomes.filter(({ result, isLast }) => result.skipped && !isLast).length,
+    num_optimizer_steps: results.filter(({ skipped }) => !skipped).length,
+    num_skipped_steps: outcomes.filter(({ result, isLast }) => result.skipped && !isLast).length,
   };
   if (results.length === 0) return counts;
   const means = meanByName(results.map(({ statistics }) => statistics));

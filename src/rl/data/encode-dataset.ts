@@ -12,7 +12,7 @@ export interface EncodedDataset {
   readonly skipped: number;
 }
 
-export interface EncodingOptions extends Pick<SftConfig, "overlong" | "lossOn"> {
+export interface EncodingOptions extends Pick<SftConfig, "overlong" | "assistantOnlyLoss"> {
   /** Tokens of an example at most. */
   readonly maxLength: number;
 }
@@ -24,12 +24,12 @@ export interface EncodingOptions extends Pick<SftConfig, "overlong" | "lossOn"> 
 export function encodeDataset(
   examples: readonly SftExample[],
   tokenizer: () => Tokenizer,
-  { maxLength, overlong, lossOn }: EncodingOptions,
+  { maxLength, overlong, assistantOnlyLoss }: EncodingOptions,
 ): EncodedDataset {
   let truncated = 0;
   const kept: TokenExample[] = [];
   examples.forEach((example, i) => {
-    const encoded = withLossMask(encodeWithIndex(example, i, tokenizer), lossOn);
+    const encoded = withLossMask(encodeWithIndex(example, i, tokenizer), assistantOnlyLoss);
     const { length } = encoded.tokens;
     if (length > maxLength) {
       if (overlong === "error") {
@@ -62,10 +62,10 @@ function encodeWithIndex(example: SftExample, index: number, tokenizer: () => To
   }
 }
 
-function withLossMask(example: TokenExample, lossOn: SftConfig["lossOn"]): TokenExample {
-  return lossOn === "all"
-    ? { tokens: example.tokens, lossMask: new Uint8Array(example.tokens.length).fill(1) }
-    : example;
+function withLossMask(example: TokenExample, assistantOnlyLoss: boolean): TokenExample {
+  return assistantOnlyLoss
+    ? example
+    : { tokens: example.tokens, lossMask: new Uint8Array(example.tokens.length).fill(1) };
 }
 
 function truncate({ tokens, lossMask }: TokenExample, length: number): TokenExample {

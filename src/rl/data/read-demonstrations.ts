@@ -36,9 +36,9 @@ export interface DemonstrationFile {
  */
 export async function readDemonstrations(
   path: string,
-  options: { readonly brokenLines?: "stop" | "skip" } = {},
+  options: { readonly onInvalidLine?: "error" | "skip" } = {},
 ): Promise<DemonstrationFile> {
-  const { values, brokenLines: invalidLines } = await readJsonLines(path, options, (fields, line): Demonstration => {
+  const { values, invalidLines } = await readJsonLines(path, options, (fields, line): Demonstration => {
     const { systemPrompt, turns } = parseMessages(getMessages(readExample(fields, "chat")));
     const infos = Array.isArray(fields.infos) ? (fields.infos as readonly Info[]) : [];
     return {

@@ -68,7 +68,7 @@ describe("readExamples", () => {
   ])("stops at %s with its line, or leaves it out", async (broken, message) => {
     const good = { prompt: "a", completion: "b" };
     await expect(read([good, "", broken, good])).rejects.toThrow(message);
-    const { examples, invalidLines } = await read([good, "", broken, good], { brokenLines: "skip" });
+    const { examples, invalidLines } = await read([good, "", broken, good], { onInvalidLine: "skip" });
     expect(examples).toEqual([good, good]);
     expect(invalidLines.map(({ line }) => line)).toEqual([3]);
   });

@@ -6,7 +6,7 @@ import type { SftExample } from "./sft-example.js";
 
 export interface ReadExamplesOptions {
   /** What a line that holds no example does: ends the reading with an error (the default), or is left out. */
-  readonly brokenLines?: "stop" | "skip";
+  readonly onInvalidLine?: "error" | "skip";
   /**
    * What prompt and completion are where they are texts: "text" (the default) goes on with one another, "chat" are a user's
    * message and the assistant's reply.
@@ -44,10 +44,10 @@ type LineFields = Readonly<Record<string, unknown>>;
  */
 export async function readExamples(
   path: string,
-  { brokenLines = "stop", prompts = "text" }: ReadExamplesOptions = {},
+  { onInvalidLine = "error", prompts = "text" }: ReadExamplesOptions = {},
 ): Promise<ReadExamples> {
-  const read = await readJsonLines(path, { brokenLines }, (fields) => readExample(fields, prompts));
-  return { examples: read.values, invalidLines: read.brokenLines };
+  const read = await readJsonLines(path, { onInvalidLine }, (fields) => readExample(fields, prompts));
+  return { examples: read.values, invalidLines: read.invalidLines };
 }
 
 /**
@@ -56,9 +56,9 @@ export async function readExamples(
  */
 export async function readJsonLines<Value>(
   path: string,
-  { brokenLines = "stop" }: Pick<ReadExamplesOptions, "brokenLines">,
+  { onInvalidLine = "error" }: Pick<ReadExamplesOptions, "onInvalidLine">,
   read: (fields: LineFields, line: number) => Value,
-): Promise<{ readonly values: readonly Value[]; readonly brokenLines: readonly InvalidLine[] }> {
+): Promise<{ readonly values: readonly Value[]; readonly invalidLines: readonly InvalidLine[] }> {
   const values: Value[] = [];
   const invalidLines: InvalidLine[] = [];
   let line = 0;
@@ -69,13 +69,13 @@ export async function readJsonLines<Value>(
       values.push(read(parseObject(text), line));
     } catch (error) {
       const reason = (error as Error).message;
-      if (brokenLines === "stop") {
+      if (onInvalidLine === "error") {
         throw new LlamaGymError("FILE_CORRUPT", `${path}, line ${line}: ${reason}`, { cause: error });
       }
       invalidLines.push({ line, reason });
     }
   }
-  return { values, brokenLines: invalidLines };
+  return { values, invalidLines };
 }
 
 async function* readLines(path: string): AsyncGenerator<string> {

@@ -67,7 +67,7 @@ describe("encodeExample", () => {
 });
 
 describe("encodeDataset", () => {
-  const settings = { overlong: "truncate", lossOn: "assistant", maxLength: 6 } as const;
+  const settings = { overlong: "truncate", assistantOnlyLoss: true, maxLength: 6 } as const;
   const short = { tokens: [1, 2, 3, 4], lossMask: [0, 0, 1, 1] };
   const long = { tokens: [1, 2, 3, 4, 5, 6, 7, 8], lossMask: [0, 0, 0, 0, 1, 1, 1, 1] };
   const late = { tokens: [1, 2, 3, 4, 5, 6, 7, 8], lossMask: [0, 0, 0, 0, 0, 0, 1, 1] };
@@ -92,6 +92,6 @@ describe("encodeDataset", () => {
   });
 
   it("learns every token where asked", () => {
-    expect(Array.from(encode([short], { lossOn: "all" }).examples[0].lossMask)).toEqual([1, 1, 1, 1]);
+    expect(Array.from(encode([short], { assistantOnlyLoss: false }).examples[0].lossMask)).toEqual([1, 1, 1, 1]);
   });
 });

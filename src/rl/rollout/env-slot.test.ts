@@ -39,11 +39,13 @@ describe("turns", () => {
     const collector = new RolloutCollector(createSlots(3, { length: 4 }));
     const first = await collector.collectTurns(6);
     expect(first.finishedEpisodes).toEqual([]);
-    expect(first.trajectories.map(({ turns, end }) => [turns.length, end])).toEqual([1, 2, 3].map(() => [2, "cut"]));
+    expect(first.trajectories.map(({ turns, end }) => [turns.length, end])).toEqual(
+      [1, 2, 3].map(() => [2, "partial"]),
+    );
     const second = await collector.collectTurns(7);
     expect(second.trajectories.map(({ turns, end }) => [turns.length, end])).toEqual([
       ...[1, 2, 3].map(() => [2, "terminated"]),
-      ...[1, 2, 3].map(() => [1, "cut"]),
+      ...[1, 2, 3].map(() => [1, "partial"]),
     ]);
     expect(second.finishedEpisodes.map(({ turns, end }) => [turns, end])).toEqual(
       [1, 2, 3].map(() => [4, "terminated"]),

@@ -90,7 +90,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   }
 
   /** The turns since the last segment; the episode goes on. */
-  takeTrajectory(end: TrajectoryEnd = "cut"): Trajectory {
+  takeTrajectory(end: TrajectoryEnd = "partial"): Trajectory {
     const { turns } = this;
     const currentEpisode = this.currentEpisode!;
     this.turns = [];

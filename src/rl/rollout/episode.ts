@@ -151,13 +151,13 @@ export class Episode<Observation = unknown, Action = unknown> {
       try {
         return await fallback(observation, this.random, info);
       } catch (error) {
-        throw agentError("invalidReply.fallback", error);
+        throw agentError("invalidAction.fallback", error);
       }
     }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",
       `extractAction found no action in the reply ${JSON.stringify(text)}.${reason && ` ${reason}`} Let it always give one, or say what happens then ` +
-        "by the option invalidReply: { retries, fallback, penalty }.",
+        "by the option invalidAction: { retries, fallback, penalty }.",
     );
   }
 }

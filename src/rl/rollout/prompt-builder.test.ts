@@ -97,7 +97,7 @@ describe("Dialogue", () => {
 
   it("throws instead by the policy error, and where not even the last turn fits", () => {
     const strict = setUp(chatml, { maxContextLength: 60, contextOverflow: "error" });
-    expect(() => strict.play(40)).toThrow(/CONTEXT_OVERFLOW|need more than the context of 60. Set contextPolicy/);
+    expect(() => strict.play(40)).toThrow(/CONTEXT_OVERFLOW|need more than the context of 60. Set contextOverflow/);
     const tiny = setUp(chatml, { maxContextLength: 12 }).play(1);
     expect(() => tiny.build(() => 4)).toThrow("Not even the last turn alone fits");
   });

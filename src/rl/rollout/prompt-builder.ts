@@ -109,7 +109,7 @@ export class PromptBuilder {
     const { maxContextLength, contextOverflow } = this.settings;
     const advice =
       contextOverflow === "error"
-        ? 'Set contextPolicy to "drop-oldest", or historyTurns to a small number.'
+        ? 'Set contextOverflow to "drop-oldest", or historyTurns to a small number.'
         : "Not even the last turn alone fits: shorten the system prompt or the observation.";
     return new LlamaGymError(
       "CONTEXT_OVERFLOW",

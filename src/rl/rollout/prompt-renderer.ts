@@ -23,7 +23,7 @@ export class PromptRenderer {
   startConversation(): Conversation {
     const { completionPrefix } = this;
     return new Conversation(this.tokenizer, {
-      replyPrefix: completionPrefix,
+      completionPrefix: completionPrefix,
       ...(this.hasTemplate ? {} : { chatTemplate: FALLBACK_CHAT_TEMPLATE }),
     });
   }

@@ -42,7 +42,7 @@ export interface Turn {
  * Why a stretch of turns ends: the task ended, something outside it ended the episode, or only the collecting paused and
  * the episode goes on.
  */
-export type TrajectoryEnd = "terminated" | "truncated" | "cut";
+export type TrajectoryEnd = "terminated" | "truncated" | "partial";
 
 /** Consecutive turns of one episode, to be trained together. */
 export interface Trajectory {

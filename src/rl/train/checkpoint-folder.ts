@@ -12,7 +12,7 @@ export interface CheckpointContent<State> {
 }
 
 /** The layout of what is saved; another one is refused. */
-const VERSION = 1;
+const VERSION = 2;
 const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
 const SAVE_TOTAL_LIMIT = 2;

@@ -86,7 +86,7 @@ describe("evaluate", () => {
   });
 
   it("counts replies without an action", async () => {
-    const player = new EvenOddAgent(model, undefined, { historyTurns: 0, invalidReply: { fallback: () => 0 } });
+    const player = new EvenOddAgent(model, undefined, { historyTurns: 0, invalidAction: { fallback: () => 0 } });
     let asked = 0;
     vi.spyOn(player, "extractAction").mockImplementation(() => (asked++ % 2 === 0 ? (undefined as never) : 1));
     const result = await evaluate(player, make({ length: 2 }), { episodes: 10, numEnvs: 1 });

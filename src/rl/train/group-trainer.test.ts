@@ -66,7 +66,7 @@ async function run({ trainer, model }: Awaited<ReturnType<typeof setUp>>, update
 
 describe("Trainer with groups", () => {
   it("plays the episodes of a group from the same start", async () => {
-    const started = await setUp({ episodes: 6 }, { grpo: { ...grpo.grpo, maxRefills: 0 } });
+    const started = await setUp({ episodes: 6 }, { grpo: { ...grpo.grpo, maxResamples: 0 } });
     const { state } = await run(started);
     expect(state.episodes).toBe(6);
     const seeds = started.envs.flatMap((env) => env.seeds).sort((a, b) => a - b);
@@ -89,9 +89,9 @@ describe("Trainer with groups", () => {
       const whole = await run(await setUp({}, algorithm));
       expect(whole.logs.length).toBeGreaterThanOrEqual(2);
       const checkpoints = join(folder, name);
-      const first = await run(await setUp({ checkpoints }, algorithm), 1);
+      const first = await run(await setUp({ checkpointDir: checkpoints }, algorithm), 1);
       expect(first.isInterrupted).toBe(true);
-      const again = await setUp({ checkpoints }, algorithm);
+      const again = await setUp({ checkpointDir: checkpoints }, algorithm);
       expect(await again.trainer.resume()).toBe(1);
       const rest = await run(again);
       expect([...first.logs, ...rest.logs]).toEqual(whole.logs);

@@ -118,9 +118,9 @@ describe("Trainer", () => {
   ])("resumes so that nothing differs from a run that never stopped, %s", async (_, more) => {
     const whole = await run(await setUp({}, more));
     const checkpoints = await fresh();
-    const first = await run(await setUp({ checkpoints }, more), { updates: 2 });
+    const first = await run(await setUp({ checkpointDir: checkpoints }, more), { updates: 2 });
     expect(first.isInterrupted).toBe(true);
-    const again = await setUp({ checkpoints }, more);
+    const again = await setUp({ checkpointDir: checkpoints }, more);
     expect(await again.trainer.resume()).toBe(2);
     const rest = await run(again);
     expect(rest.isInterrupted).toBe(false);
@@ -133,7 +133,7 @@ describe("Trainer", () => {
     const checkpoints = await fresh();
     const logs: Metrics[] = [];
     for (let start = 0; start < 4; start += 2) {
-      const part = await setUp({ checkpoints, saveEvery: 1 });
+      const part = await setUp({ checkpointDir: checkpoints, saveSteps: 1 });
       expect(await part.trainer.resume()).toBe(start);
       logs.push(...(await run(part, { updates: 2 })).logs);
     }
@@ -144,9 +144,9 @@ describe("Trainer", () => {
   it("goes on with new episodes where environments cannot be saved, and says so", async () => {
     const checkpoints = await fresh();
     const env = { isSaved: false };
-    await run(await setUp({ checkpoints }, { env }), { updates: 2 });
+    await run(await setUp({ checkpointDir: checkpoints }, { env }), { updates: 2 });
     const onWarning = vi.fn<(message: string) => void>();
-    const again = await setUp({ checkpoints, onWarning }, { env });
+    const again = await setUp({ checkpointDir: checkpoints, onWarning }, { env });
     expect(await again.trainer.resume()).toBe(2);
     const { logs } = await run(again);
     expect(onWarning.mock.calls).toEqual([[expect.stringContaining("goes on with new episodes")]]);
@@ -155,11 +155,11 @@ describe("Trainer", () => {
 
   it("leaves aside what a killed process was still writing, and cleans it up", async () => {
     const checkpoints = await fresh();
-    await run(await setUp({ checkpoints }), { updates: 2 });
+    await run(await setUp({ checkpointDir: checkpoints }), { updates: 2 });
     const unfinished = join(checkpoints, "000003.partial");
     await mkdir(unfinished);
     await writeFile(join(unfinished, "state.json"), "{");
-    const again = await setUp({ checkpoints });
+    const again = await setUp({ checkpointDir: checkpoints });
     expect(await again.trainer.resume()).toBe(2);
     await run(again);
     expect((await readdir(checkpoints)).sort()).toEqual(["000002", "000004"]);
@@ -167,8 +167,8 @@ describe("Trainer", () => {
 
   it("does not mix its checkpoints with those of another run", async () => {
     const checkpoints = await fresh();
-    await run(await setUp({ checkpoints }), { updates: 1 });
-    const other = await setUp({ checkpoints });
+    await run(await setUp({ checkpointDir: checkpoints }), { updates: 1 });
+    const other = await setUp({ checkpointDir: checkpoints });
     await expect(other.trainer.train()).rejects.toMatchObject({
       code: "INVALID_STATE",
       message: expect.stringContaining("Let the Trainer resume()") as string,
@@ -178,17 +178,22 @@ describe("Trainer", () => {
 
   it("refuses a checkpoint of another version, of another adapter and of other environments", async () => {
     const checkpoints = await fresh();
-    await run(await setUp({ checkpoints }), { updates: 1 });
-    const crowd = await setUp({ checkpoints, numEnvs: 8 });
+    await run(await setUp({ checkpointDir: checkpoints }), { updates: 1 });
+    const crowd = await setUp({ checkpointDir: checkpoints, numEnvs: 8 });
     await expect(crowd.trainer.resume()).rejects.toThrow("is of a run with 4 environments at once, this one has 8");
     await crowd.model.close();
 
     const wide = await models.reopen(modelFolder);
-    const trainer = new Trainer({ agent: new EvenOddAgent(wide), env: () => new CountingEnv(), turns: 1, checkpoints });
+    const trainer = new Trainer({
+      agent: new EvenOddAgent(wide),
+      env: () => new CountingEnv(),
+      turns: 1,
+      checkpointDir: checkpoints,
+    });
     await expect(trainer.resume()).rejects.toMatchObject({ code: "WEIGHTS_MISMATCH" });
 
     await writeFile(join(checkpoints, "000001", "state.json"), '{"version": 99}');
-    const late = await setUp({ checkpoints });
+    const late = await setUp({ checkpointDir: checkpoints });
     await expect(late.trainer.resume()).rejects.toMatchObject({ code: "RUN_INCOMPATIBLE" });
     await late.model.close();
   });
@@ -224,7 +229,7 @@ describe("Trainer", () => {
 
   it("leaves the last checkpoint where training fails", async () => {
     const checkpoints = await fresh();
-    const { trainer, model } = await setUp({ checkpoints, saveEvery: 1 });
+    const { trainer, model } = await setUp({ checkpointDir: checkpoints, saveSteps: 1 });
     const onProgress = ({ state }: TrainProgress) => {
       if (state.updates === 2) throw new Error("stop here");
     };
@@ -241,7 +246,7 @@ describe("Trainer", () => {
       log: () => {},
       logCompletions: (step: number, rows: readonly CompletionRow[]) => void samples.push([step, rows]),
     };
-    await run(setup, { onProgress: (event) => events.push(event), tracker, sampleEvery: 2 });
+    await run(setup, { onProgress: (event) => events.push(event), tracker, completionLogSteps: 2 });
     expect(events.map(({ state }) => state.turns)).toEqual([4, 8, 12, 12, 16, 20, 24, 24, 28, 32, 36, 36]);
     expect(events.map(({ progress: done }) => done)).toEqual(events.map(({ state }) => state.turns / 36));
     expect(events.map(({ state }) => state.episodes)).toEqual([0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 4]);
@@ -256,7 +261,7 @@ describe("Trainer", () => {
     [{ turns: undefined }, "Say how long to train"],
     [{ numEnvs: 0 }, "The Trainer's numEnvs must be a whole number of at least 1, not 0"],
     [{ episodes: 1.5 }, "The Trainer's episodes must be"],
-    [{ saveEvery: 0 }, "The Trainer's saveEvery must be"],
+    [{ saveSteps: 0 }, "The Trainer's saveSteps must be"],
   ])("refuses %j", (options, message) => {
     const agent = undefined as unknown as EvenOddAgent;
     expect(() => new Trainer({ agent, env: "Blackjack-v1", turns: 10, ...options })).toThrow(message);

@@ -32,9 +32,9 @@ export interface TrainerOptions {
   /** Decides the environments' starts and the replies; the same seed gives the same run. Default 0. */
   readonly seed?: number;
   /** Where checkpoints are kept; without it nothing is saved. */
-  readonly checkpoints?: string;
+  readonly checkpointDir?: string;
   /** Updates between two checkpoints. Default 10. */
-  readonly saveEvery?: number;
+  readonly saveSteps?: number;
   /** Told what is worth knowing and no error. */
   readonly onWarning?: (message: string) => void;
   /** Entropy in nats below which `warn` is told that hardly anything is tried any more; 0 for never. Default 0.01. */
@@ -45,7 +45,7 @@ export interface TrainerOptions {
 export interface TrainCallbacks {
   readonly tracker?: Tracker;
   /** Updates between two records of sample completions. Default 10. */
-  readonly sampleEvery?: number;
+  readonly completionLogSteps?: number;
   /** Called while the games are played and after each update. */
   readonly onProgress?: (event: TrainProgress) => void;
   /** Told of each update of the warm start. */
@@ -88,7 +88,7 @@ export function progressFraction(
 }
 
 /** The least that each option can be. */
-const MINIMUMS = { numEnvs: 1, episodes: 1, turns: 0, seed: 0, saveEvery: 1 } as const;
+const MINIMUMS = { numEnvs: 1, episodes: 1, turns: 0, seed: 0, saveSteps: 1 } as const;
 
 /** Episodes of the moving mean, or those of the last update where they are more. */
 const RETURN_WINDOW = 100;
@@ -133,8 +133,8 @@ export class Trainer {
    * WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for a checkpoint of another version or of another number of environments.
    */
   async resume(): Promise<number> {
-    const { checkpoints, agent, numEnvs = DEFAULT_NUM_ENVS, onWarning = () => {} } = this.options;
-    const folder = checkpoints === undefined ? undefined : await findLatestCheckpoint(checkpoints);
+    const { checkpointDir, agent, numEnvs = DEFAULT_NUM_ENVS, onWarning = () => {} } = this.options;
+    const folder = checkpointDir === undefined ? undefined : await findLatestCheckpoint(checkpointDir);
     this.latestCheckpoint = folder;
     if (folder === undefined) return 0;
     const { state, envSlots, episodeStarts } = await loadCheckpoint(folder, agent);
@@ -159,7 +159,7 @@ export class Trainer {
    * the checkpoints are those of another run that was not resumed.
    */
   async train(callbacks: TrainCallbacks = {}): Promise<TrainResult> {
-    const { agent, saveEvery = 10 } = this.options;
+    const { agent, saveSteps = 10 } = this.options;
     await this.checkCheckpointDir();
     agent.train();
     if (this.state.updates === 0) await this.warmStart(callbacks);
@@ -168,7 +168,7 @@ export class Trainer {
     try {
       while (this.progress < 1 && callbacks.signal?.aborted !== true) {
         await this.update(learner, collector, callbacks);
-        if (this.state.updates % saveEvery === 0) await this.save(collector);
+        if (this.state.updates % saveSteps === 0) await this.save(collector);
       }
       if (!(await this.isSaved())) await this.save(collector);
     } finally {
@@ -216,7 +216,7 @@ export class Trainer {
   private async update(
     learner: Learner,
     collector: RolloutCollector,
-    { tracker, sampleEvery = 10, onProgress }: TrainCallbacks,
+    { tracker, completionLogSteps = 10, onProgress }: TrainCallbacks,
   ): Promise<void> {
     const { progress } = this;
     const start = performance.now();
@@ -232,22 +232,22 @@ export class Trainer {
       "rollout/ep_rew_mean": mean(returns.slice(-Math.max(RETURN_WINDOW, rollout.finishedEpisodes.length))),
       "rollout/ep_len_mean": mean(rollout.finishedEpisodes.map((episode) => episode.turns)),
       "rollout/truncated_ratio": mean(rollout.finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
-      "rollout/invalid_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
+      "rollout/invalid_action_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
       "rollout/turns_per_second": (turns.length * 1000) / (end - start),
       "completions/mean_length": mean(turns.map((turn) => turn.tokens.length)),
       "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
       ...computeExtractionShares(turns),
       ...updateMetrics,
       num_tokens: tokens,
-      episodes,
-      turns: totalTurns,
+      num_episodes: episodes,
+      num_turns: totalTurns,
       "time/rollout": (collectEnd - start) / 1000,
       "time/update": (end - collectEnd) / 1000,
       step_time: (end - start) / 1000,
     };
     this.monitor.check(this.metrics);
     await tracker?.log(updates, this.metrics);
-    if ((updates - 1) % sampleEvery === 0) await tracker?.logCompletions?.(updates, this.completionRows(turns));
+    if ((updates - 1) % completionLogSteps === 0) await tracker?.logCompletions?.(updates, this.completionRows(turns));
     onProgress?.({ state: this.state, progress: this.progress, metrics: this.metrics });
   }
 
@@ -323,27 +323,27 @@ export class Trainer {
 
   /** A new run must not mix its checkpoints with those of another. */
   private async checkCheckpointDir(): Promise<void> {
-    const { checkpoints } = this.options;
-    if (checkpoints === undefined || this.latestCheckpoint !== undefined) return;
-    const other = await findLatestCheckpoint(checkpoints);
+    const { checkpointDir } = this.options;
+    if (checkpointDir === undefined || this.latestCheckpoint !== undefined) return;
+    const other = await findLatestCheckpoint(checkpointDir);
     if (other === undefined) return;
     throw new LlamaGymError(
       "INVALID_STATE",
-      `${checkpoints} holds the checkpoints of a run. Let the Trainer resume() it before it trains, or choose another folder.`,
+      `${checkpointDir} holds the checkpoints of a run. Let the Trainer resume() it before it trains, or choose another folder.`,
     );
   }
 
   private async isSaved(): Promise<boolean> {
-    const { checkpoints } = this.options;
-    if (checkpoints === undefined || this.state.updates === 0) return true;
-    return this.latestCheckpoint === join(checkpoints, String(this.state.updates).padStart(6, "0"));
+    const { checkpointDir } = this.options;
+    if (checkpointDir === undefined || this.state.updates === 0) return true;
+    return this.latestCheckpoint === join(checkpointDir, String(this.state.updates).padStart(6, "0"));
   }
 
   private async save(collector: RolloutCollector): Promise<void> {
-    const { checkpoints, agent } = this.options;
-    if (checkpoints === undefined) return;
+    const { checkpointDir, agent } = this.options;
+    if (checkpointDir === undefined) return;
     const { state } = this;
-    this.latestCheckpoint = await saveCheckpoint(checkpoints, agent, {
+    this.latestCheckpoint = await saveCheckpoint(checkpointDir, agent, {
       state,
       envSlots: collector.getState(),
       episodeStarts: this.episodeStarts.getState(),

@@ -23,7 +23,7 @@ const KL_METRICS = [
     advice: "lower the learning rate or weigh the divergence more",
   },
   {
-    names: ["ppo/policy/approxkl", "policy/approxkl_avg"],
+    names: ["policy/approxkl_avg"],
     description: "What an update moves the policy by (approxkl) jumped",
     advice: "lower the learning rate, or let it fall (lrSchedulerType), and keep the entropy up (entropyCoef)",
   },
@@ -45,10 +45,10 @@ export class TrainingMonitor {
 
   /** Looks at the numbers of an update. */
   check(metrics: Metrics): void {
-    this.checkEntropy(metrics.entropy ?? metrics["ppo/policy/entropy"]);
+    this.checkEntropy(metrics.entropy);
     this.checkKls(metrics);
     this.checkGroups(metrics.frac_reward_zero_std);
-    const skippedSteps = metrics["policy/skipped_updates"];
+    const skippedSteps = metrics.num_skipped_steps;
     if (skippedSteps > 0)
       this.warnOnce(
         "skipped",

@@ -110,7 +110,7 @@ async function record(
   id: string,
   reporter: Reporter,
 ): Promise<{ readonly env: Env; readonly recorded: readonly RecordedEpisode[] }> {
-  const { policy = "expert", episodes = 100, seed = 0, "max-steps": maxEpisodeSteps } = args;
+  const { policy = "expert", episodes = 100, seed = 0, "max-episode-steps": maxEpisodeSteps } = args;
   const makeOptions = {
     ...parseEnvOptions(args.option),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),

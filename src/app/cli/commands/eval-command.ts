@@ -55,12 +55,19 @@ export const evalCommand = defineCommand({
   description: "Measures the mean return of a model in an environment and compares it with known policies.",
   examples: [
     { description: "Evaluate the adapter of a run", args: "eval blackjack --adapter runs/blackjack/adapter" },
-    { description: "Evaluate a model before training", args: "eval blackjack --model embedded --replies choices" },
+    { description: "Evaluate a model before training", args: "eval blackjack --model embedded --action-mode choices" },
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
   options,
   groups: { Evaluation: Object.keys(commandOptions), Environment: Object.keys(envOptions), ...agentOptionGroups },
-  commonOptions: [...Object.keys(commandOptions), ...Object.keys(envOptions), "model", "adapter", "device", "replies"],
+  commonOptions: [
+    ...Object.keys(commandOptions),
+    ...Object.keys(envOptions),
+    "model",
+    "adapter",
+    "device",
+    "action-mode",
+  ],
   describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
   run: async (args, reporter, [name]) =>
     evaluateModel(args as unknown as Args, await resolveEnvId(name, args), reporter),
@@ -83,7 +90,7 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
       onProgress: (_turns, ended) => progress.add(ended.length),
     });
     progress.end();
-    const references = listReferencePolicies(env, parseEnvOptions(args.option), args["max-steps"]);
+    const references = listReferencePolicies(env, parseEnvOptions(args.option), args["max-episode-steps"]);
     const policy = `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`;
     reporter.print(
       args.json === true
@@ -97,8 +104,8 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
   return signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
-function describePolicy({ adapter, sample }: Args, { model, replies, temperature }: TrainConfig) {
-  return { model, adapter: adapter ?? null, replies, temperature: sample === true ? temperature : 0 };
+function describePolicy({ adapter, sample }: Args, { model, actionMode, temperature }: TrainConfig) {
+  return { model, adapter: adapter ?? null, actionMode, temperature: sample === true ? temperature : 0 };
 }
 
 function formatReport(

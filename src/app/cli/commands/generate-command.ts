@@ -21,7 +21,7 @@ export const generateCommand = defineCommand({
   options: generateOptions,
   groups: {
     Model: ["model", "adapter", "revision", "device", "threads"],
-    Prompt: ["prompt", "system", "raw", "overflow"],
+    Prompt: ["prompt", "system", "raw", "context-overflow"],
     Sampling: ["max-new-tokens", "temperature", "top-k", "top-p", "min-p", "repetition-penalty", "seed", "stop"],
     Constraints: ["choice", "regex", "json-schema"],
     Output: ["json", "stats"],

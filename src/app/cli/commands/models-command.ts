@@ -51,7 +51,7 @@ function printTable(models: readonly RegisteredModel[], memory: number, reporter
       "",
       formatTable([header, ...rows], [1, 2, 3, 4]),
       "",
-      "PLAY, TRAIN: memory in GB for generation and for training an adapter, with 32, 8 and 4 bits per weight (--quantise).",
+      "PLAY, TRAIN: memory in GB for generation and for training an adapter, with 32, 8 and 4 bits per weight (--quantize).",
       `FITS: use and bits that fit the ${formatBytes(memory)} of free memory. gated: accept the terms on the model's page and set HF_TOKEN.`,
       ...notes,
     ].join("\n"),

@@ -77,7 +77,7 @@ export const playCommand = defineCommand({
     "temperature",
     "model",
     "adapter",
-    "replies",
+    "action-mode",
   ],
   describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
   run: async (parsed, reporter, [name]) => {
@@ -109,7 +109,7 @@ async function playAtKeyboard(env: Env, { seed, text = false }: Args, reporter: 
 }
 
 async function playWithAgent(env: Env, name: string, args: Args, reporter: Reporter): Promise<void> {
-  const hasLimit = (args["max-steps"] ?? env.spec?.maxEpisodeSteps) !== undefined;
+  const hasLimit = (args["max-episode-steps"] ?? env.spec?.maxEpisodeSteps) !== undefined;
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
   const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;

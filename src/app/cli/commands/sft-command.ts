@@ -74,7 +74,7 @@ async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {
   const isInterrupted = await run.train({
     signal: reporter.signal,
     onStep: (metrics) => progress.update(metrics, trainer.totalSteps ?? 0),
-    onEvaluation: ({ eval_loss: loss, eval_token_accuracy: accuracy }, step) =>
+    onEvaluation: ({ eval_loss: loss, eval_mean_token_accuracy: accuracy }, step) =>
       reporter.info(`step ${step}: evaluation loss ${loss.toFixed(4)}, token accuracy ${accuracy.toFixed(3)}`),
   });
   progress.end();

@@ -40,8 +40,6 @@ const commandOptions = {
     valueName: "folder",
     description: `Resume the run in this folder. Only these settings may change: ${CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}.`,
   },
-  "load-in-8bit": { type: "boolean", description: "Same as --quantise 8." },
-  "load-in-4bit": { type: "boolean", description: "Same as --quantise 4." },
 } as const satisfies OptionTable;
 
 const options = { ...optionsFromSettings(trainSettings), ...commandOptions };
@@ -69,7 +67,9 @@ export const trainCommand = defineCommand({
   options,
   groups: trainOptionGroups(),
   commonOptions: [
-    ..."model algorithm episodes turns batch-size learning-rate replies max-new-tokens num-envs seed".split(" "),
+    ..."model algorithm episodes turns batch-size learning-rate action-mode max-completion-length num-envs seed".split(
+      " ",
+    ),
     ..."eval-episodes device option config output resume".split(" "),
   ],
   notes: [
@@ -131,7 +131,7 @@ async function resumeExistingRun(
       `A resumed run keeps its ${name === undefined ? `--${disallowed}` : "environment"}. Leave ` +
         `${name === undefined ? "it" : `"${name}"`} out; --resume can be combined with ${allowed.map((option) => `--${option}`).join(", ")}.`,
     );
-  return resumeRun(folder, readSettings(args), runOptions);
+  return resumeRun(folder, explicitSettings(trainSettings, args), runOptions);
 }
 
 /** Evaluates, trains, saves, evaluates again and prints the comparison. */
@@ -163,8 +163,8 @@ async function runTraining(run: Run, reporter: Reporter, report: TrainingReport,
 async function printComparison(run: Run, before: readonly PolicyReturn[], reporter: Reporter): Promise<void> {
   const evaluated = [...before, ...(await evaluateAgent(run, "after training", "eval", reporter))];
   if (evaluated.length === 0) return;
-  const { env, envOptions: envOptionValues, maxSteps } = run.config;
-  reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxSteps), ...evaluated]));
+  const { env, envOptions: envOptionValues, maxEpisodeSteps } = run.config;
+  reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxEpisodeSteps), ...evaluated]));
 }
 
 function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
@@ -190,8 +190,8 @@ function describeResult({ config }: Run, adapter: string): string {
   const envArgs = Object.entries(config.envOptions).map(
     ([name, value]) => ` -o ${quoteArg(`${name}=${JSON.stringify(value)}`)}`,
   );
-  const limitArg = config.maxSteps === undefined ? "" : ` --max-steps ${config.maxSteps}`;
-  const checkpointArg = ` --${config.train === "lora" ? "adapter" : "model"} ${quoteArg(adapter)}`;
+  const limitArg = config.maxEpisodeSteps === undefined ? "" : ` --max-episode-steps ${config.maxEpisodeSteps}`;
+  const checkpointArg = ` --${config.tuning === "lora" ? "adapter" : "model"} ${quoteArg(adapter)}`;
   const target = `${quoteArg(config.env)}${envArgs.join("")}${limitArg}${checkpointArg}`;
   return [
     `Saved ${adapter}.`,
@@ -230,15 +230,5 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Tr
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
   const envOptions = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(args.option) };
-  return { ...fromFile, ...readSettings(args), env: await resolveEnvId(env, args), envOptions };
-}
-
-/** Returns the given settings, with --load-in-8bit and --load-in-4bit as `quantise`. */
-function readSettings(args: Args): Partial<TrainOptions> {
-  const explicit = explicitSettings(trainSettings, args);
-  const bits = (["8", "4"] as const).filter((bits) => args[`load-in-${bits}bit`] === true);
-  if (bits.length === 0) return explicit;
-  if (bits.length > 1 || (explicit.quantise !== undefined && explicit.quantise !== bits[0]))
-    throw new UsageError("Give only one of --load-in-8bit, --load-in-4bit and --quantise.");
-  return { ...explicit, quantise: bits[0] };
+  return { ...fromFile, ...explicitSettings(trainSettings, args), env: await resolveEnvId(env, args), envOptions };
 }

@@ -69,7 +69,7 @@ export class SftProgress {
 
   private fields(): readonly ProgressField[] {
     if (this.metrics === undefined) return [];
-    const { step, loss, token_accuracy: accuracy, learning_rate: learningRate } = this.metrics;
+    const { step, loss, mean_token_accuracy: accuracy, learning_rate: learningRate } = this.metrics;
     return [
       ...(this.label === undefined ? [] : [{ text: this.label, priority: 4 }]),
       ...fractionFields(step / this.totalSteps),

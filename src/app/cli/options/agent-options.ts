@@ -69,10 +69,10 @@ export async function openAgent(
 /** Selects a run's model and completion settings; its pattern only if completions are still constrained to it. */
 function selectCompletionSettings(
   run: TrainOptions | undefined,
-  { replies = "pattern" }: AgentArgs,
+  { "action-mode": actionMode = "regex" }: AgentArgs,
 ): Partial<TrainOptions> {
   if (run === undefined) return {};
-  const selected = COMPLETION_SETTINGS.filter((name) => name !== "replyPattern" || replies === "pattern");
+  const selected = COMPLETION_SETTINGS.filter((name) => name !== "actionRegex" || actionMode === "regex");
   const names: readonly string[] = ["model", "temperature", ...selected];
   return Object.fromEntries(Object.entries(run).filter(([name]) => names.includes(name)));
 }

@@ -17,7 +17,7 @@ export const envOptions = {
     valueName: "file",
     description: "JavaScript file or package to import first, which registers ENV.",
   },
-  "max-steps": {
+  "max-episode-steps": {
     type: "number",
     integer: true,
     min: 1,
@@ -28,12 +28,12 @@ export const envOptions = {
 interface EnvArgs {
   readonly option?: readonly string[];
   readonly "env-module"?: string;
-  readonly "max-steps"?: number;
+  readonly "max-episode-steps"?: number;
 }
 
 /** Opens the environment that a command's arguments name. */
 export async function openNamedEnv(name: string, args: EnvArgs): Promise<Env> {
-  const { option = [], "max-steps": maxEpisodeSteps } = args;
+  const { option = [], "max-episode-steps": maxEpisodeSteps } = args;
   return openEnv(await resolveEnvId(name, args), {
     ...parseEnvOptions(option),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),

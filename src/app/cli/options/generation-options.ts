@@ -56,7 +56,7 @@ export const samplingOptions = {
     valueName: "file",
     description: "File with a JSON schema; the completion is a JSON value that it allows.",
   },
-  overflow: {
+  "context-overflow": {
     type: "choice",
     choices: contextOverflowModes,
     default: "error",
@@ -96,7 +96,7 @@ export async function toGenerationOptions(args: OptionValues<typeof samplingOpti
     regex: args.regex,
     // Validated with the other options.
     jsonSchema: schemaPath === undefined ? undefined : ((await readJson(schemaPath)) as JsonSchema),
-    overflow: args.overflow,
+    contextOverflow: args["context-overflow"],
   };
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -53,9 +53,9 @@ type OptionValue<Spec extends OptionSpec> = Spec extends { readonly type: "boole
 /** The values of a table's options; undefined where an option was not given. */
 export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof Table]: OptionValue<Table[Name]> };
 
-/** Converts a setting's name to an option's: "maxNewTokens" and "max_new_tokens" to "max-new-tokens". */
+/** Converts a setting's name to an option's: "topP" and "top_p" to "top-p", "loadIn8bit" to "load-in-8bit". */
 export function toOptionName(name: string): string {
-  return name.replaceAll("_", "-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return name.replaceAll("_", "-").replace(/[A-Z]|(?<=[a-z])\d(?=bit)/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Returns an option as the help shows it: "-o, --option <name=value>". */

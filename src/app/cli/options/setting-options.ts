@@ -1,11 +1,23 @@
-import type { Setting, SettingTable } from "../../../core/settings.js";
+import { resolveAliases, type Setting, type SettingAlias, type SettingTable } from "../../../core/settings.js";
 import { toOptionName, type OptionSpec, type OptionTable } from "./option-table.js";
+import { UsageError } from "./usage-error.js";
 
 /** Converts a settings table to options: learningRate to --learning-rate. */
 export function optionsFromSettings(table: SettingTable): OptionTable {
   return Object.fromEntries(
-    Object.entries(table).map(([name, setting]) => [toOptionName(name), toOptionSpec(setting)]),
-  );
+    Object.entries(table).flatMap(([name, setting]) => [
+      [toOptionName(name), toOptionSpec(setting)],
+      ...listSwitches(setting).map(({ name: alias, value }) => [
+        toOptionName(alias),
+        { type: "boolean", description: `Same as --${toOptionName(name)} ${value}.` },
+      ]),
+    ]),
+  ) as OptionTable;
+}
+
+/** Returns the names of a setting's options: its own and those of its switches. */
+export function optionNames(name: string, setting: Setting): string[] {
+  return [name, ...listSwitches(setting).map((alias) => alias.name)].map(toOptionName);
 }
 
 /** Returns the settings that were given as options, by the settings' names. */
@@ -13,13 +25,30 @@ export function explicitSettings(
   table: SettingTable,
   values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const entries = Object.keys(table).map((name) => [name, values[toOptionName(name)]] as const);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  const names = Object.entries(table).flatMap(([name, setting]) => [
+    name,
+    ...listSwitches(setting).map((alias) => alias.name),
+  ]);
+  const entries = names.map((name) => [name, values[toOptionName(name)]] as const);
+  try {
+    return resolveAliases(table, Object.fromEntries(entries.filter(([, value]) => value !== undefined)));
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function listSwitches({ aliases = [] }: Setting): readonly Exclude<SettingAlias, string>[] {
+  return aliases.filter((alias) => typeof alias !== "string");
 }
 
 function toOptionSpec(setting: Setting): OptionSpec {
-  const { description } = setting;
-  const common = setting.default === undefined ? { description } : { description, default: setting.default };
+  const { description, default: defaultValue } = setting;
+  const aliases = setting.aliases?.filter((alias) => typeof alias === "string");
+  const common = {
+    description,
+    ...(aliases === undefined ? {} : { aliases }),
+    ...(defaultValue === undefined ? {} : { default: defaultValue }),
+  };
   if ("choices" in setting) return { ...common, type: "choice", choices: setting.choices };
   if ("text" in setting) return { ...common, type: "text" };
   if (typeof setting.default === "boolean") return { ...common, type: "boolean" };

@@ -3,39 +3,39 @@ import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../../rl/alg
 import { runSettings, trainSettings } from "../../runs/run-settings.js";
 import type { OptionGroups } from "./render-help.js";
 import { toOptionName } from "./option-table.js";
+import { optionNames } from "./setting-options.js";
 
 /** Settings of an agent's completions, in training and outside; the temperature is an option of each command. */
 export const COMPLETION_SETTINGS = [
-  "replies",
-  "replyPattern",
+  "actionMode",
+  "actionRegex",
   "actionScoring",
   "historyTurns",
-  "maxNewTokens",
+  "maxCompletionLength",
   "topK",
   "topP",
-  "replyPrefix",
-  "maxContext",
-  "contextPolicy",
-  "invalidRetries",
+  "completionPrefix",
+  "maxContextLength",
+  "contextOverflow",
+  "invalidActionRetries",
 ] as const satisfies readonly (keyof typeof runSettings)[];
 
 /** Headings of the run settings. */
 const runSettingGroups = {
   Run: ["episodes", "turns", "seed"],
-  Environment: ["maxSteps", "numEnvs"],
-  Model: ["model", "adapter", "device", "threads", "quantise", "backward"],
-  Completions: [...COMPLETION_SETTINGS, "temperature", "invalidPenalty"],
-  "Logging and checkpoints": ["evalEpisodes", "entropyFloor", "saveEvery", "tensorboard", "wandbProject", "wandbMode"],
-  "Trained parameters": ["train", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
+  Environment: ["maxEpisodeSteps", "numEnvs"],
+  Model: ["model", "adapter", "device", "threads", "quantize", "backwardPrecision"],
+  Completions: [...COMPLETION_SETTINGS, "temperature", "invalidActionPenalty"],
+  "Logging and checkpoints": ["evalEpisodes", "entropyFloor", "saveSteps", "tensorboard", "wandbProject", "wandbMode"],
+  "Trained parameters": ["tuning", "r", "loraAlpha", "loraDropout", "targetModules", "valueHead", "valueHeadDropout"],
   Demonstrations: ["sftWarmStart", ...(Object.keys(onlineSftSettings) as (keyof typeof onlineSftSettings)[])],
-  Algorithm: ["algorithm", "shareSparseRewards", "maxTokens"],
+  Algorithm: ["algorithm", "spreadSparseRewards", "microBatchTokens"],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof runSettings)[]>>;
 
 /** Headings of the options of `train` that are not settings. */
 const commandOptionGroups: OptionGroups = {
   Run: ["config", "output", "resume"],
   Environment: ["option", "env-module"],
-  Model: ["load-in-8bit", "load-in-4bit"],
 };
 
 /** Returns all options of `train` by heading. */
@@ -52,13 +52,13 @@ export function trainOptionGroups(): OptionGroups {
     title,
     [
       ...(commandOptionGroups[title] ?? []),
-      ...names.map(toOptionName),
+      ...names.flatMap((name) => optionNames(name, runSettings[name])),
       ...(title === "Algorithm" ? common.map(toOptionName) : []),
     ],
   ]);
   return {
     ...(Object.fromEntries(runEntries) as OptionGroups),
-    "PPO only": ppoOnly.map(toOptionName),
+    "PPO only": ppoOnly.flatMap((name) => optionNames(name, trainSettings[name])),
     "Some algorithms": others.map(toOptionName),
   };
 }

@@ -9,7 +9,7 @@ export const MEAN_RETURN = "rollout/ep_rew_mean";
 export async function readMetricCurve(
   runFolder: string,
   metric: string = MEAN_RETURN,
-  xAxis: "turns" | "episodes" | "step" = "turns",
+  xAxis: "num_turns" | "num_episodes" | "step" = "num_turns",
 ): Promise<SeedCurve> {
   const records = await readMetrics(join(runFolder, "metrics.jsonl"));
   const points = records.filter((record) => Number.isFinite(record[metric]));

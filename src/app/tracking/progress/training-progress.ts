@@ -19,8 +19,8 @@ export interface ProgressState {
 
 /** Algorithms log these quantities under different names; the first present one is shown. */
 const RETURN_METRICS = [MEAN_RETURN, "reward"];
-const KL_METRICS = ["objective/kl", "kl", "ppo/policy/approxkl", "policy/approxkl_avg"];
-const ENTROPY_METRICS = ["entropy", "ppo/policy/entropy", "policy/entropy_avg", "objective/entropy"];
+const KL_METRICS = ["objective/kl", "kl", "policy/approxkl_avg"];
+const ENTROPY_METRICS = ["entropy", "objective/entropy"];
 const SPEED_METRICS = ["rollout/turns_per_second"];
 
 const SPARKLINE_WIDTH = 16;

@@ -206,11 +206,11 @@ describe("demonstrations", () => {
       /line 3: this is not JSON/,
     );
     const { episodes, rejected } = await (
-      await follower({ sftWarmStart: path, brokenLines: "skip" })
+      await follower({ sftWarmStart: path, onInvalidLine: "skip" })
     ).loadDemonstrations();
     expect(episodes).toHaveLength(1);
     expect(rejected.map((reason) => /line (\d)/.exec(reason)![1])).toEqual(["3", "4", "2"]);
-    const none = await follower({ brokenLines: "skip" });
+    const none = await follower({ onInvalidLine: "skip" });
     await expect(none.sftFromJsonl(await writeLines("none.jsonl", [{ prompt: "3", completion: "?" }]))).rejects.toThrow(
       "None of the 1",
     );
@@ -230,14 +230,14 @@ describe("demonstrations", () => {
       { prompt: "1", completion: "odd" },
       { prompt: "1", completion: "one" },
     ]);
-    await expect(agent.sftFromJsonl(path)).rejects.toMatchObject({ code: "DEMONSTRATION_REFUSED" });
+    await expect(agent.sftFromJsonl(path)).rejects.toMatchObject({ code: "DEMONSTRATION_REJECTED" });
     await expect(agent.sftFromJsonl(path)).rejects.toThrow(/line 2.*finds no action/);
   });
 });
 
 describe("learning on from successes", () => {
   it("makes what succeeded more likely, with its numbers, and stops when it is switched off", async () => {
-    const agent = await follower({ onlineSft: true, sftWeight: 1, ppo: { ...settings.ppo, learningRate: 0 } });
+    const agent = await follower({ onlineSft: true, onlineSftWeight: 1, ppo: { ...settings.ppo, learningRate: 0 } });
     const first = await playEpisode(agent, 8);
     expect(first).toMatchObject({ "replay/size": 1, "replay/return_max": 1, "sft/learning_rate": 1e-2 });
     const second = await playEpisode(agent, 8);
@@ -261,7 +261,7 @@ describe("learning on from successes", () => {
 
   it("changes nothing with a weight of 0", async () => {
     const ppo = { ...settings.ppo, learningRate: 0 };
-    const agent = await follower({ onlineSft: true, sftWeight: 0, ppo });
+    const agent = await follower({ onlineSft: true, onlineSftWeight: 0, ppo });
     const before = await readTrainedValues(agent.model);
     expect(await playEpisode(agent, 8)).toHaveProperty("sft/loss");
     expect(await readTrainedValues(agent.model)).toEqual(before);

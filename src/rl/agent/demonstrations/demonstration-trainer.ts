@@ -13,12 +13,12 @@ import { warmStart, type WarmStartCallbacks } from "./warm-start.js";
 export interface AgentDemonstrationOptions extends OnlineSftOptions {
   /** Demonstrations to be learnt first: a JSONL file, or themselves. */
   readonly sftWarmStart?: string | readonly Demonstration[];
-  /** A buffer of one's own, such as another agent's; then replayCapacity and topkP are the buffer's. */
+  /** A buffer of one's own, such as another agent's; then replayCapacity and replayTopFraction are the buffer's. */
   readonly replay?: ReplayBuffer;
 }
 
 export interface DemonstrationUpdateOptions {
-  readonly maxTokens?: number;
+  readonly microBatchTokens?: number;
   readonly seed: number;
 }
 
@@ -48,8 +48,8 @@ export class DemonstrationTrainer {
     private readonly updateOptions: DemonstrationUpdateOptions,
   ) {
     this.config = resolveOnlineSft(options);
-    const { replayCapacity: capacity, topkP } = this.config;
-    this.replay = options.replay ?? new ReplayBuffer({ capacity, topkP });
+    const { replayCapacity: capacity, replayTopFraction } = this.config;
+    this.replay = options.replay ?? new ReplayBuffer({ capacity, replayTopFraction });
     this.isOnlineSftEnabled = this.config.onlineSft;
   }
 
@@ -77,7 +77,7 @@ export class DemonstrationTrainer {
   }
 
   /**
-   * The demonstrations of the warm start, read and checked once. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REFUSED for
+   * The demonstrations of the warm start, read and checked once. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for
    * one that the agent cannot learn, unless such are to be left out.
    */
   async load(): Promise<EncodedDemonstrations> {
@@ -133,14 +133,14 @@ export class DemonstrationTrainer {
       try {
         episodes.push(await encodeDemonstration(demonstration, this.context));
       } catch (error) {
-        const isRejection = error instanceof LlamaGymError && error.code === "DEMONSTRATION_REFUSED";
-        if (!isRejection || this.config.brokenLines === "stop") throw error;
+        const isRejection = error instanceof LlamaGymError && error.code === "DEMONSTRATION_REJECTED";
+        if (!isRejection || this.config.onInvalidLine === "error") throw error;
         rejected.push(error.message);
       }
     }
     if (episodes.length > 0 || rejected.length === 0) return { episodes, rejected };
     throw new LlamaGymError(
-      "DEMONSTRATION_REFUSED",
+      "DEMONSTRATION_REJECTED",
       `None of the ${rejected.length} demonstrations can be learnt. The first: ${rejected[0]}`,
     );
   }

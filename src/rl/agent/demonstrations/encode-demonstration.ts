@@ -20,7 +20,7 @@ export interface DemonstrationContext {
 
 /**
  * A demonstration as the agent would have played it: its prompts as in play, with as much history, and its replies as the tokens
- * that would have been sampled. Throws DEMONSTRATION_REFUSED for a reply in which the agent finds no action, that is not what it
+ * that would have been sampled. Throws DEMONSTRATION_REJECTED for a reply in which the agent finds no action, that is not what it
  * holds its replies to, or that is longer than its replies can be.
  */
 export async function encodeDemonstration(
@@ -72,8 +72,8 @@ function rejectionError({ source }: Demonstration, { completion }: Demonstration
   const location = source === undefined ? "A demonstration" : source;
   const reason = error instanceof Error ? error.message : String(error);
   return new LlamaGymError(
-    "DEMONSTRATION_REFUSED",
-    `${location}: the reply ${JSON.stringify(completion)} cannot be learnt: ${reason}. Correct it, or leave out what cannot be used (brokenLines: "skip").`,
+    "DEMONSTRATION_REJECTED",
+    `${location}: the reply ${JSON.stringify(completion)} cannot be learnt: ${reason}. Correct it, or leave out what cannot be used (onInvalidLine: "skip").`,
     { cause: error },
   );
 }

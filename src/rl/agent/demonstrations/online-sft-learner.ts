@@ -13,7 +13,7 @@ export interface OnlineSftLearnerOptions {
   readonly config: OnlineSftConfig;
   readonly replay: ReplayBuffer;
   /** Tokens of one forward and backward pass. */
-  readonly maxTokens?: number;
+  readonly microBatchTokens?: number;
   /** Decides what is drawn from the buffer. */
   readonly random: RandomStream;
   readonly seed: number;
@@ -131,10 +131,10 @@ export class OnlineSftLearner implements Learner {
   }
 
   private async getSftTrainer(): Promise<SftTrainer> {
-    const { config, maxTokens, seed } = this.options;
+    const { config, microBatchTokens, seed } = this.options;
     // AdamW's steps do not depend on the scale of a loss, so the weight is on the learning rate.
-    const learningRate = config.sftWeight * config.sftLearningRate;
-    return (this.sft ??= await SftTrainer.create(this.model, { learningRate, maxTokens, seed }));
+    const learningRate = config.onlineSftWeight * config.sftLearningRate;
+    return (this.sft ??= await SftTrainer.create(this.model, { learningRate, microBatchTokens, seed }));
   }
 }
 

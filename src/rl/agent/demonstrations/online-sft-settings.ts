@@ -1,4 +1,4 @@
-import { resolveSettings, type Settings } from "../../../core/settings.js";
+import { resolveAliases, resolveSettings, type SettingOptions, type Settings } from "../../../core/settings.js";
 
 const EDU = "LlamaGymEDU";
 const OURS = "ours";
@@ -19,13 +19,14 @@ export const onlineSftSettings = {
     description: "after each update, one more from the best episodes so far and the demonstrations",
     source: EDU,
   },
-  sftWeight: {
+  onlineSftWeight: {
     default: 0.1,
     min: 0,
     description: "weight of that: the share of sftLearningRate that it has",
     source: OURS,
   },
-  topkP: {
+  replayTopFraction: {
+    aliases: ["topkP"],
     default: 0.2,
     above: 0,
     max: 1,
@@ -33,20 +34,20 @@ export const onlineSftSettings = {
     source: EDU,
   },
   replayCapacity: { default: 1000, integer: true, min: 1, description: "episodes that are kept", source: EDU },
-  brokenLines: {
-    default: "stop",
-    choices: ["stop", "skip"],
+  onInvalidLine: {
+    default: "error",
+    choices: ["error", "skip"],
     description: "what a demonstration that cannot be used does: it ends the run, or is left out",
     source: OURS,
   },
 } as const;
 
 export type OnlineSftConfig = Settings<typeof onlineSftSettings>;
-export type OnlineSftOptions = Partial<OnlineSftConfig>;
+export type OnlineSftOptions = SettingOptions<typeof onlineSftSettings>;
 
 /** The settings, all decided; others of the object are left aside. Throws INVALID_ARGUMENT for values out of range. */
 export function resolveOnlineSft(options: OnlineSftOptions): OnlineSftConfig {
-  const names = Object.keys(onlineSftSettings) as (keyof OnlineSftConfig)[];
-  const values = Object.fromEntries(names.map((name) => [name, options[name]]));
+  const named = resolveAliases(onlineSftSettings, options);
+  const values = Object.fromEntries(Object.keys(onlineSftSettings).map((name) => [name, named[name]]));
   return resolveSettings("Imitation", onlineSftSettings, values as OnlineSftOptions);
 }

@@ -47,7 +47,7 @@ describe("ReplayBuffer", () => {
   });
 
   it("samples from the best share alone", () => {
-    const buffer = new ReplayBuffer({ topkP: 0.2 });
+    const buffer = new ReplayBuffer({ replayTopFraction: 0.2 });
     for (let i = 0; i < 10; i++) buffer.add(episode(i, i));
     const drawn = buffer.sample(8, new RandomStream(1)).map((turn) => turn.tokens[0]);
     expect(drawn.sort((a, b) => a - b)).toEqual([8, 9]);
@@ -79,7 +79,7 @@ describe("ReplayBuffer", () => {
 
   it("refuses a capacity and a share that cannot be", () => {
     expect(() => new ReplayBuffer({ capacity: 0 })).toThrow("capacity");
-    expect(() => new ReplayBuffer({ topkP: 0 })).toThrow("topkP");
+    expect(() => new ReplayBuffer({ replayTopFraction: 0 })).toThrow("replayTopFraction");
   });
 });
 

@@ -26,7 +26,7 @@ export interface ReplayBufferOptions {
   /** Episodes that are kept. Default 1000. */
   readonly capacity?: number;
   /** Share of them, best return first, that is learnt from. Default 0.2. */
-  readonly topkP?: number;
+  readonly replayTopFraction?: number;
 }
 
 /**
@@ -35,17 +35,18 @@ export interface ReplayBufferOptions {
  */
 export class ReplayBuffer {
   readonly capacity: number;
-  readonly topkP: number;
+  readonly replayTopFraction: number;
   /** By their tokens; the oldest comes first. */
   private readonly episodes = new Map<string, ReplayEpisode>();
 
   /** Throws INVALID_ARGUMENT for a capacity below 1 or a share outside 0 to 1. */
-  constructor({ capacity = 1000, topkP = 0.2 }: ReplayBufferOptions = {}) {
+  constructor({ capacity = 1000, replayTopFraction = 0.2 }: ReplayBufferOptions = {}) {
     if (!Number.isInteger(capacity) || capacity < 1)
       throw invalidArgument(`The capacity of a replay buffer must be a whole number of at least 1, not ${capacity}.`);
-    if (!(topkP > 0 && topkP <= 1)) throw invalidArgument(`topkP must be a share above 0 and at most 1, not ${topkP}.`);
+    if (!(replayTopFraction > 0 && replayTopFraction <= 1))
+      throw invalidArgument(`replayTopFraction must be a share above 0 and at most 1, not ${replayTopFraction}.`);
     this.capacity = capacity;
-    this.topkP = topkP;
+    this.replayTopFraction = replayTopFraction;
   }
 
   get size(): number {
@@ -67,7 +68,7 @@ export class ReplayBuffer {
   }
 
   /** The best share of the episodes, at least one where there is any; the best comes first. */
-  getBest(fraction = this.topkP): ReplayEpisode[] {
+  getBest(fraction = this.replayTopFraction): ReplayEpisode[] {
     const newestFirst = [...this.episodes.values()].reverse();
     return newestFirst.sort((a, b) => compareRanks(rank(b), rank(a))).slice(0, Math.ceil(fraction * this.size));
   }

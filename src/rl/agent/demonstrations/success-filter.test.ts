@@ -26,7 +26,7 @@ describe("Successes", () => {
 
   it("are joined from the segments of their seat, also after a saved state", () => {
     const before = new SuccessFilter();
-    const cut = { end: "cut", isBeginning: true } as const;
+    const cut = { end: "partial", isBeginning: true } as const;
     expect(
       before.filter([createTrajectory([1], { ...cut, envSlot: 0 }), createTrajectory([0], { ...cut, envSlot: 1 }, 20)]),
     ).toEqual([]);
@@ -44,7 +44,7 @@ describe("Successes", () => {
 
   it("do not go on with another episode of their seat", () => {
     const successes = new SuccessFilter();
-    successes.filter([createTrajectory([5], { end: "cut", envSlot: 0 })]);
+    successes.filter([createTrajectory([5], { end: "partial", envSlot: 0 })]);
     const found = successes.filter([createTrajectory([0], { envSlot: 1 }), createTrajectory([1], { envSlot: 0 }, 30)]);
     expect(found.map((one) => [one.return, one.turns.length])).toEqual([[1, 1]]);
   });

@@ -31,7 +31,7 @@ export class SuccessFilter {
     for (const trajectory of trajectories) {
       const episode = this.mergeTrajectory(trajectory);
       const { envSlot } = trajectory;
-      if (trajectory.end !== "cut") {
+      if (trajectory.end !== "partial") {
         ended.push(episode);
         if (envSlot !== undefined) this.partialEpisodes.delete(envSlot);
       } else if (envSlot !== undefined) {

@@ -5,7 +5,7 @@ import type { SftMetrics } from "../../algorithms/sft/sft-trainer.js";
 export function toSftMetrics(stats: SftMetrics): Metrics {
   return {
     "sft/loss": stats.loss,
-    "sft/token_accuracy": stats.token_accuracy,
+    "sft/mean_token_accuracy": stats.mean_token_accuracy,
     "sft/grad_norm": stats.grad_norm,
     "sft/learning_rate": stats.learning_rate,
     "sft/num_tokens": stats.num_tokens,

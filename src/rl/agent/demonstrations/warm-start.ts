@@ -16,7 +16,7 @@ export interface WarmStartCallbacks {
 export interface WarmStartOptions extends WarmStartCallbacks {
   readonly config: Pick<OnlineSftConfig, "sftSteps" | "sftBatchSize" | "sftLearningRate">;
   /** Tokens of one forward and backward pass. */
-  readonly maxTokens?: number;
+  readonly microBatchTokens?: number;
   /** Decides the order of the turns. */
   readonly seed: number;
 }
@@ -32,14 +32,14 @@ const ORDER_STREAM = 9;
 export async function warmStart(
   model: LanguageModel,
   turns: readonly ReplayTurn[],
-  { config, maxTokens, seed, onStep, signal }: WarmStartOptions,
+  { config, microBatchTokens, seed, onStep, signal }: WarmStartOptions,
 ): Promise<SftMetrics | undefined> {
   if (turns.length === 0) return undefined;
   const { sftSteps, sftBatchSize, sftLearningRate } = config;
   const trainer = await SftTrainer.create(model, {
     learningRate: sftLearningRate,
     maxSteps: sftSteps,
-    maxTokens,
+    microBatchTokens,
     seed,
   });
   const turnStream = cycle(turns, new RandomStream(seed, [ORDER_STREAM]));

@@ -109,10 +109,10 @@ describe("ppoLoss", () => {
 describe("ppoMetrics", () => {
   it("knows what share of the returns' variance the critic explains", () => {
     const tokens = { advantages: [0, 0], returns: [1, 3], oldValues: [0, 1] };
-    expect(ppoMetrics({ valueError: 0 }, tokens)["ppo/val/var_explained"]).toBe(1);
-    expect(ppoMetrics({ valueError: 2 }, tokens)["ppo/val/var_explained"]).toBe(0);
+    expect(ppoMetrics({ valueError: 0 }, tokens)["val/var_explained"]).toBe(1);
+    expect(ppoMetrics({ valueError: 2 }, tokens)["val/var_explained"]).toBe(0);
     const equal = { ...tokens, returns: [0.1 + 0.2, 0.3] };
-    expect(ppoMetrics({ valueError: 1 }, equal)["ppo/val/var_explained"]).toBeNaN();
+    expect(ppoMetrics({ valueError: 1 }, equal)["val/var_explained"]).toBeNaN();
   });
 
   it("says when a minibatch is too far from the old policy", () => {

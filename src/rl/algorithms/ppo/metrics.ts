@@ -5,17 +5,17 @@ import type { PpoTokens } from "./loss.js";
 
 /** What ppoLoss gives, by TRL 0.7's names. */
 const LOSS_METRICS = {
-  loss: "ppo/loss/total",
-  policyLoss: "ppo/loss/policy",
-  valueLoss: "ppo/loss/value",
-  entropy: "ppo/policy/entropy",
-  approxKl: "ppo/policy/approxkl",
-  policyKl: "ppo/policy/policykl",
-  clipFraction: "ppo/policy/clipfrac",
-  ratio: "ppo/policy/ratio",
-  valuePrediction: "ppo/val/vpred",
-  valueError: "ppo/val/error",
-  valueClipFraction: "ppo/val/clipfrac",
+  loss: "loss",
+  policyLoss: "loss/policy_avg",
+  valueLoss: "loss/value_avg",
+  entropy: "entropy",
+  approxKl: "policy/approxkl_avg",
+  policyKl: "policy/kl_avg",
+  clipFraction: "policy/clipfrac_avg",
+  ratio: "val/ratio",
+  valuePrediction: "val/vpred",
+  valueError: "val/error",
+  valueClipFraction: "val/clipfrac_avg",
 } as const;
 
 /** Loss and statistics of ppoLoss over a minibatch: the sums of what its runs gave. Entropy only where it was asked for. */
@@ -25,7 +25,7 @@ export type PpoStatistics = Readonly<Partial<Record<keyof typeof LOSS_METRICS, n
 const RELATIVE_VARIANCE_TOLERANCE = 1e-10;
 
 /**
- * A minibatch's metrics under the names that TRL 0.7 logs. ppo/val/var_explained is 1 - val/error / returns/var: 1 for a perfect
+ * A minibatch's metrics as TRL's PPOTrainer names them. val/var_explained is 1 - val/error / returns/var: 1 for a perfect
  * critic, 0 for one that knows the mean, NaN where returns do not vary.
  */
 export function ppoMetrics(
@@ -37,12 +37,12 @@ export function ppoMetrics(
   const hasVariance = returnVariance > RELATIVE_VARIANCE_TOLERANCE * returnMean ** 2;
   return {
     ...Object.fromEntries(present.map(([name, metric]) => [metric, statistics[name as keyof PpoStatistics]!])),
-    "ppo/policy/advantages_mean": mean(advantages),
-    "ppo/returns/mean": returnMean,
-    "ppo/returns/var": returnVariance,
-    "ppo/val/mean": mean(oldValues),
-    "ppo/val/var": variance(oldValues),
-    "ppo/val/var_explained": hasVariance ? 1 - (statistics.valueError ?? Number.NaN) / returnVariance : Number.NaN,
+    "policy/advantages_mean": mean(advantages),
+    "returns/mean": returnMean,
+    "returns/var": returnVariance,
+    "val/mean": mean(oldValues),
+    "val/var": variance(oldValues),
+    "val/var_explained": hasVariance ? 1 - (statistics.valueError ?? Number.NaN) / returnVariance : Number.NaN,
   };
 }
 
@@ -56,7 +56,7 @@ export interface SampleStatistics {
 }
 
 /**
- * A batch's metrics before it is trained on, under the names that TRL 0.7 logs. objective/kl and objective/entropy are sums over
+ * A batch's metrics before it is trained on, as TRL's PPOTrainer names them. objective/kl and objective/entropy are sums over
  * a sample's tokens, their mean over samples; the entropy is estimated from the tokens that were sampled, as -log pi.
  */
 export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: number): Record<string, number> {
@@ -65,9 +65,9 @@ export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: nu
     ...(klCoef === 0 ? {} : { "objective/kl": mean(samples.map(({ kls }) => sum(kls))) }),
     "objective/kl_coef": klCoef,
     "objective/entropy": mean(samples.map(({ oldLogProbs }) => -sum(oldLogProbs))),
-    "ppo/mean_non_score_reward": mean(concatenate(samples.map(({ nonScoreRewards }) => nonScoreRewards))),
-    "ppo/mean_scores": mean(scores),
-    "ppo/std_scores": Math.sqrt(variance(scores)),
+    "objective/non_score_reward": mean(concatenate(samples.map(({ nonScoreRewards }) => nonScoreRewards))),
+    "objective/scores": mean(scores),
+    "objective/scores_std": Math.sqrt(variance(scores)),
   };
 }
 

@@ -75,7 +75,7 @@ async function pull(agent: BanditAgent, episodes: number, pays: (arm: number, co
 
 /** What the value head makes of each context. */
 async function valuesOf(model: LanguageModel, agent: BanditAgent): Promise<number[]> {
-  const scorer = await LogProbScorer.create(model.causalLM, { maxTokens: 1000 });
+  const scorer = await LogProbScorer.create(model.causalLM, { microBatchTokens: 1000 });
 
   const prompts = CONTEXTS.map((context) => {
     const play = agent.newEpisode(new RandomStream(0));
@@ -102,8 +102,8 @@ describe("ppo", () => {
     const [left, right] = await valuesOf(model, agent);
     expect(left).toBeCloseTo(2, 0);
     expect(right).toBeCloseTo(-1, 0);
-    expect(updates[0]["ppo/val/var_explained"]).toBeLessThan(0.5);
-    expect(updates.at(-1)!["ppo/val/var_explained"]).toBeGreaterThan(0.9);
+    expect(updates[0]["val/var_explained"]).toBeLessThan(0.5);
+    expect(updates.at(-1)!["val/var_explained"]).toBeGreaterThan(0.9);
   });
 
   it("scores only turns whose values were not read while they were sampled, to the same end", async () => {
@@ -142,21 +142,21 @@ describe("ppo", () => {
     const { updates } = await pull((await bandit({ ...values, rewardScaling: true })).agent, 320, (arm) => 400 * arm);
     const { updates: raw } = await pull((await bandit(values)).agent, 320, (arm) => 400 * arm);
     // Unscaled, the gradient is all value; it is the policy's that is wanted.
-    expect(updates.at(-1)!["ppo/reward_scale"]).toBeGreaterThan(200);
+    expect(updates.at(-1)!["objective/reward_scale"]).toBeGreaterThan(200);
     expect(updates.at(-1)!.grad_norm).toBeLessThan(raw.at(-1)!.grad_norm / 50);
-    expect(updates.at(-1)!["ppo/mean_scores"]).toBeGreaterThan(360);
+    expect(updates.at(-1)!["objective/scores"]).toBeGreaterThan(360);
   });
 
   it("ends an update before a step when the policy has moved too far from where it was", async () => {
     const slow = { numPpoEpochs: 8, learningRate: 0.0002 };
     const { agent } = await bandit(slow);
     const [whole] = (await pull(agent, 32, (arm) => arm)).updates;
-    expect(whole["policy/updates"]).toBe(16);
+    expect(whole.num_optimizer_steps).toBe(16);
     const { agent: careful } = await bandit({ ...slow, targetKl: 1e-3 });
     const [stopped] = (await pull(careful, 32, (arm) => arm)).updates;
-    expect(stopped["policy/updates"]).toBeGreaterThan(1);
-    expect(stopped["policy/updates"]).toBeLessThan(12);
-    expect(stopped["policy/skipped_updates"]).toBe(0);
+    expect(stopped.num_optimizer_steps).toBeGreaterThan(1);
+    expect(stopped.num_optimizer_steps).toBeLessThan(12);
+    expect(stopped.num_skipped_steps).toBe(0);
   });
 
   it("collapses when its learning rate is pushed to ten times, but not with a target KL", async () => {
@@ -186,7 +186,7 @@ describe("ppo", () => {
     const before = await readTrainedValues(model);
     // Finite here, but not in 32 bits.
     const [metrics] = (await pull(agent, 32, () => 1e39)).updates;
-    expect(metrics).toMatchObject({ "policy/updates": 0, "policy/skipped_updates": 2 });
+    expect(metrics).toMatchObject({ num_optimizer_steps: 0, num_skipped_steps: 2 });
     expect(await readTrainedValues(model)).toEqual(before);
     await expect(pull(agent, 64, () => 1e39)).rejects.toMatchObject({ code: "TRAINING_DIVERGED" });
     expect(await readTrainedValues(model)).toEqual(before);
@@ -198,7 +198,7 @@ describe("ppo", () => {
     for (let i = 0; i < 3; i++) {
       await pull(agent, 32, () => 1e39);
       const [metrics] = (await pull(agent, 32, (arm) => arm)).updates;
-      expect(metrics).toMatchObject({ "policy/updates": 2, "policy/skipped_updates": 0 });
+      expect(metrics).toMatchObject({ num_optimizer_steps: 2, num_skipped_steps: 0 });
     }
     expect(await readTrainedValues(model)).not.toEqual(before);
   });
@@ -206,7 +206,7 @@ describe("ppo", () => {
   it("does not train on a minibatch whose ratio is out of bounds", async () => {
     const { model, agent } = await bandit({ numPpoEpochs: 6, learningRate: 2, ratioThreshold: 1.000001 });
     const [metrics] = (await pull(agent, 32, (arm) => arm)).updates;
-    expect(metrics["policy/skipped_updates"]).toBeGreaterThan(0);
+    expect(metrics.num_skipped_steps).toBeGreaterThan(0);
     expect((await readTrainedValues(model)).every(Number.isFinite)).toBe(true);
   });
 

@@ -104,7 +104,7 @@ function computeAdvantages(
     state: { ...state, rewardScale: rewards.getState() },
     metrics: {
       ...ppoBatchMetrics(turnStatistics, klCoef),
-      ...(config.rewardScaling ? { "ppo/reward_scale": rewards.scale } : {}),
+      ...(config.rewardScaling ? { "objective/reward_scale": rewards.scale } : {}),
     },
   };
 }

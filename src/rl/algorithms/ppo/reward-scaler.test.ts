@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RewardScaler } from "./reward-scaler.js";
 
-const on = { gamma: 0.5, rewardScaling: true, rewardClip: undefined };
+const on = { gamma: 0.5, rewardScale: 1, rewardScaling: true, rewardClip: undefined };
 
 describe("RewardScale", () => {
   it("divides by the root mean square of discounted returns", () => {

@@ -24,7 +24,7 @@ export const INITIAL_REWARD_SCALE: RewardScaleState = { count: 0, squares: 0 };
  */
 export class RewardScaler {
   constructor(
-    private readonly config: Pick<PpoConfig, "gamma" | "rewardScaling" | "rewardClip">,
+    private readonly config: Pick<PpoConfig, "gamma" | "rewardScale" | "rewardScaling" | "rewardClip">,
     private statistics: RewardScaleState = INITIAL_REWARD_SCALE,
   ) {}
 
@@ -37,12 +37,15 @@ export class RewardScaler {
   /** Takes in the returns of a batch. */
   observe(sequences: readonly RewardSequence[]): void {
     if (!this.config.rewardScaling) return;
-    const { gamma } = this.config;
+    const { gamma, rewardScale } = this.config;
     let { count, squares } = this.statistics;
     for (const { rewards, bootstrap } of sequences) {
       const bootstrapReward = gamma * bootstrap * this.scale;
       const last = rewards.length - 1;
-      const withBootstrap = Array.from(rewards, (reward, i) => (i === last ? reward + bootstrapReward : reward));
+      const withBootstrap = Array.from(
+        rewards,
+        (reward, i) => reward * rewardScale + (i === last ? bootstrapReward : 0),
+      );
       for (const value of discountedReturns(withBootstrap, { gamma })) squares += value ** 2;
       count += rewards.length;
     }
@@ -51,8 +54,8 @@ export class RewardScaler {
 
   /** A reward as it trains. */
   apply(reward: number): number {
-    const { rewardClip = Infinity } = this.config;
-    return Math.min(rewardClip, Math.max(-rewardClip, reward / this.scale));
+    const { rewardScale, rewardClip = Infinity } = this.config;
+    return Math.min(rewardClip, Math.max(-rewardClip, (reward * rewardScale) / this.scale));
   }
 
   getState(): RewardScaleState {

@@ -28,6 +28,7 @@ describe("resolvePpoConfig", () => {
       entropySchedulerType: "constant",
       ratioThreshold: 10,
       rewardClip: undefined,
+      rewardScale: 1,
       rewardScaling: false,
       targetKl: undefined,
     });

@@ -1,5 +1,5 @@
 import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
-import { invalidArgument, resolveSettings, type Settings } from "../../../core/settings.js";
+import { invalidArgument, resolveSettings, type SettingOptions, type Settings } from "../../../core/settings.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
 import { PER_TOKEN_KL } from "../shared/kl.js";
 
@@ -64,6 +64,7 @@ export const ppoSettings = {
     description: "whether gamma and lam count tokens or turns",
     source: TRL,
   },
+  rewardScale: { default: 1, above: 0, description: "Factor applied to every reward.", source: "LlamaGymEDU" },
   rewardScaling: {
     default: false,
     description: "divide rewards by the root mean square of the returns so far, where that is more than 1",
@@ -91,6 +92,7 @@ export const ppoSettings = {
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: OURS },
   ratioThreshold: { default: 10, above: 1, description: "a minibatch of a larger mean ratio is skipped", source: TRL },
   targetKl: {
+    aliases: [{ name: "useTargetKl", value: 0.02 }],
     default: undefined,
     above: 0,
     description: "an update ends before a step whose approximate KL is above 1.5 times this",
@@ -99,7 +101,7 @@ export const ppoSettings = {
 } as const;
 
 export type PpoConfig = Settings<typeof ppoSettings>;
-export type PpoOptions = Partial<PpoConfig>;
+export type PpoOptions = SettingOptions<typeof ppoSettings>;
 
 /** PPO's configuration, all of it decided; throws INVALID_ARGUMENT for what cannot be. */
 export function resolvePpoConfig(options: PpoOptions = {}): PpoConfig {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BatchSchedule } from "./batch-schedule.js";
 
-const settings = { batchSize: 3, batchTokens: undefined, numTrainEpochs: 2, maxSteps: undefined, seed: 1 };
+const settings = { batchSize: 3, maxBatchTokens: undefined, numTrainEpochs: 2, maxSteps: undefined, seed: 1 };
 const example = (length: number) => ({ tokens: Array.from({ length }, () => 1), lossMask: [] });
 
 describe("BatchPlan", () => {
@@ -38,7 +38,7 @@ describe("BatchPlan", () => {
   it("keeps to a budget of tokens, unless one example is longer", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 40 }), (lengths) => {
-        const plan = new BatchSchedule(lengths.map(example), { ...settings, batchTokens: 20, numTrainEpochs: 1 });
+        const plan = new BatchSchedule(lengths.map(example), { ...settings, maxBatchTokens: 20, numTrainEpochs: 1 });
         let seen = 0;
         for (let step = 0; step < plan.totalSteps; step++) {
           const { examples } = plan.batch(step);

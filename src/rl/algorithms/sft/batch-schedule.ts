@@ -2,7 +2,7 @@ import { RandomStream } from "../../../core/random/random-stream.js";
 import type { SftConfig } from "./settings.js";
 import type { TokenExample } from "../../data/sft-example.js";
 
-type BatchSettings = Pick<SftConfig, "batchSize" | "batchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
+type BatchSettings = Pick<SftConfig, "batchSize" | "maxBatchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
 
 /** The streams of a run by what they decide; each is a child of the run's seed. */
 const ORDER_STREAM = 1;
@@ -55,14 +55,15 @@ export class BatchSchedule {
 
   /** The order in batches of so many examples, or of at most so many tokens; a longer example is a batch by itself. */
   private splitIntoBatches(order: readonly number[]): readonly (readonly number[])[] {
-    const { batchSize, batchTokens } = this.settings;
+    const { batchSize, maxBatchTokens } = this.settings;
     const batches: number[][] = [];
     let tokens = 0;
     for (const i of order) {
       const { length } = this.examples[i].tokens;
       const last = batches.at(-1);
       const isFull =
-        last === undefined || (batchTokens === undefined ? last.length >= batchSize : tokens + length > batchTokens);
+        last === undefined ||
+        (maxBatchTokens === undefined ? last.length >= batchSize : tokens + length > maxBatchTokens);
       if (isFull) {
         batches.push([]);
         tokens = 0;

@@ -16,7 +16,7 @@ export const sftSettings = {
   },
   warmupSteps: { default: 0, integer: true, min: 0, description: "updates over which it first rises", source: TRL },
   batchSize: { default: 8, integer: true, min: 1, description: "examples of an update", source: TRL },
-  batchTokens: {
+  maxBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,
@@ -44,17 +44,16 @@ export const sftSettings = {
     description: "what becomes of an example that is longer: it loses its end, is left out, or ends the run",
     source: TRL,
   },
-  lossOn: {
-    default: "assistant",
-    choices: ["assistant", "all"],
-    description: "which tokens are learnt: the assistant's (completions), or all",
+  assistantOnlyLoss: {
+    default: true,
+    description: "Compute the loss on completions only, not on prompts.",
     source: OURS,
   },
   weightDecay: { default: 0, min: 0, description: "AdamW's weight decay", source: TRL },
   beta1: { default: 0.9, min: 0, max: 0.9999, description: "AdamW's first moment's decay", source: TRL },
   beta2: { default: 0.999, min: 0, max: 0.99999, description: "AdamW's second moment's decay", source: TRL },
   maxGradNorm: { default: 1, above: 0, description: "gradients longer than this are scaled down to it", source: TRL },
-  maxTokens: {
+  microBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,

@@ -83,13 +83,13 @@ describe("SftTrainer", () => {
       given.push({ tokens: sequence, lossMask });
     }
     const trainer = await SftTrainer.create(model, { evaluation: given });
-    const { eval_loss: loss, eval_token_accuracy: accuracy } = await trainer.evaluate();
+    const { eval_loss: loss, eval_mean_token_accuracy: accuracy } = await trainer.evaluate();
     expect(loss).toBeCloseTo(sum / count, 4);
     expect(correct / count).toBeGreaterThan(0.2);
     expect(accuracy).toBe(correct / count);
     const stats = await trainer.update(given);
     expect(stats.loss).toBeCloseTo(sum / count, 4);
-    expect(stats.token_accuracy).toBe(correct / count);
+    expect(stats.mean_token_accuracy).toBe(correct / count);
     expect(stats.num_tokens).toBe(given.reduce((total, { tokens }) => total + tokens.length, 0));
   });
 
@@ -134,7 +134,7 @@ describe("SftTrainer", () => {
   it("takes the same step however the examples are dealt out", async () => {
     const given = examples(12);
     const results = await Promise.all(
-      [{}, { sharePrefixes: false }, { maxTokens: 40 }, { maxTokens: 1, sharePrefixes: false }].map(
+      [{}, { sharePrefixes: false }, { microBatchTokens: 40 }, { microBatchTokens: 1, sharePrefixes: false }].map(
         async (settings) => {
           const model = await withWeights();
           const trainer = await SftTrainer.create(model, { ...settings, learningRate: 1e-3 });

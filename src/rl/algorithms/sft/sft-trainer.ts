@@ -21,7 +21,7 @@ export interface SftMetrics {
   /** Mean cross-entropy of the learnt tokens in nats, before the update. */
   readonly loss: number;
   /** Share of the loss tokens that are the argmax of their distribution. */
-  readonly token_accuracy: number;
+  readonly mean_token_accuracy: number;
   /** Norm of the gradient before clipping. */
   readonly grad_norm: number;
   readonly learning_rate: number;
@@ -33,7 +33,7 @@ export interface SftMetrics {
 /** What a model makes of examples without learning them. */
 export interface SftEvaluation {
   readonly eval_loss: number;
-  readonly eval_token_accuracy: number;
+  readonly eval_mean_token_accuracy: number;
 }
 
 export interface SftTrainerOptions extends SftOptions {
@@ -149,7 +149,7 @@ export class SftTrainer {
       });
       count += logProbs.length;
     }
-    return { eval_loss: sum / count, eval_token_accuracy: correct / count };
+    return { eval_loss: sum / count, eval_mean_token_accuracy: correct / count };
   }
 
   async getState(): Promise<SftState> {
@@ -196,7 +196,7 @@ export class SftTrainer {
     return {
       step: this.step,
       loss,
-      token_accuracy: correct / lossTokens,
+      mean_token_accuracy: correct / lossTokens,
       grad_norm: gradNorm,
       learning_rate: learningRate,
       num_tokens: this.numTokens,
@@ -214,8 +214,8 @@ export class SftTrainer {
 
   private toMicroBatches(examples: readonly TokenExample[]): readonly TokenBatch[] {
     const { config } = this.model.causalLM;
-    const { sharePrefixes, maxTokens = defaultMicroBatchTokens(config) } = this.config;
-    return packExamples(examples, { sharePrefixes, microBatchTokens: maxTokens, config });
+    const { sharePrefixes, microBatchTokens = defaultMicroBatchTokens(config) } = this.config;
+    return packExamples(examples, { sharePrefixes, microBatchTokens: microBatchTokens, config });
   }
 
   /** Groups without prefixes have a graph of their own, which is shorter. */

@@ -4,7 +4,7 @@ interface GroupRolloutConfig {
   readonly batchSize: number;
   readonly minTurns: number;
   readonly filterGroups: boolean;
-  readonly maxRefills: number;
+  readonly maxResamples: number;
 }
 
 /**
@@ -12,9 +12,15 @@ interface GroupRolloutConfig {
  * (dynamic sampling, DAPO).
  */
 export function groupRollout(
-  { batchSize, minTurns, filterGroups, maxRefills }: GroupRolloutConfig,
+  { batchSize, minTurns, filterGroups, maxResamples }: GroupRolloutConfig,
   { groupSize, isGroupRelative }: { readonly groupSize: number; readonly isGroupRelative: boolean },
 ): RolloutRequest {
-  const maxResamples = filterGroups && isGroupRelative ? maxRefills : 0;
-  return { kind: "groups", groups: batchSize / groupSize, groupSize, minTurns, maxResamples };
+  const canResample = filterGroups && isGroupRelative;
+  return {
+    kind: "groups",
+    groups: batchSize / groupSize,
+    groupSize,
+    minTurns,
+    maxResamples: canResample ? maxResamples : 0,
+  };
 }

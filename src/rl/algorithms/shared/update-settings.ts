@@ -29,7 +29,7 @@ export const updateSettings = {
       "groups whose episodes earned all the same are left out, unless an entropy bonus or a divergence acts on them",
     source: "DAPO, not in TRL 1.16",
   },
-  maxRefills: {
+  maxResamples: {
     default: 1,
     integer: true,
     min: 0,

@@ -28,16 +28,16 @@ export class LogProbScorer {
     private readonly model: CausalLM,
     private readonly graph: ScoringGraph,
     private readonly options: GraphOptions,
-    private readonly maxTokens: number,
+    private readonly microBatchTokens: number,
   ) {}
 
-  /** `maxTokens` go into one forward pass; entropies are given where they are asked for. */
+  /** `microBatchTokens` go into one forward pass; entropies are given where they are asked for. */
   static async create(
     model: CausalLM,
-    { maxTokens, entropies = false }: { readonly maxTokens: number; readonly entropies?: boolean },
+    { microBatchTokens, entropies = false }: { readonly microBatchTokens: number; readonly entropies?: boolean },
   ): Promise<LogProbScorer> {
     const options = { entropy: entropies ? "value" : "none" } as const;
-    return new LogProbScorer(model, await ScoringGraph.create(model, options), options, maxTokens);
+    return new LogProbScorer(model, await ScoringGraph.create(model, options), options, microBatchTokens);
   }
 
   async score(
@@ -48,7 +48,7 @@ export class LogProbScorer {
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
     const entropies: Float64Array[] = [];
-    const packingOptions = { microBatchTokens: this.maxTokens, config };
+    const packingOptions = { microBatchTokens: this.microBatchTokens, config };
     for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
       const { indices: turnIndices } = microBatch;
       const batchTurns = turnIndices.map((i) => turns[i]);

@@ -22,7 +22,7 @@ export interface PolicyUpdaterOptions {
   readonly entropy: EntropyMode;
   readonly optimizer: OptimizerOptions;
   /** Tokens of one forward and backward pass; a larger minibatch takes several, and gives the same gradient. */
-  readonly maxTokens: number;
+  readonly microBatchTokens: number;
 }
 
 /** What one optimiser step gave. */
@@ -80,7 +80,7 @@ export class PolicyUpdater {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
     let accumulate = false;
-    const packingOptions = { microBatchTokens: this.options.maxTokens, config: this.model.config };
+    const packingOptions = { microBatchTokens: this.options.microBatchTokens, config: this.model.config };
     for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
       const { indices: turnIndices } = microBatch;
       const batchTurns = turnIndices.map((i) => turns[i]);

@@ -186,8 +186,8 @@ describe("TurnScorer", () => {
   it("scores as the training graph does, whatever fits into a pass", async () => {
     const turns = [...free, ...held];
     const { logProbs, values } = await decide([laid(turns)]);
-    for (const maxTokens of [36, 1000]) {
-      const scorer = await LogProbScorer.create(model, { maxTokens });
+    for (const microBatchTokens of [36, 1000]) {
+      const scorer = await LogProbScorer.create(model, { microBatchTokens });
       const scores = await scorer.score(turns, { temperature });
       expect(scores.logProbs.map(({ length }) => length)).toEqual([3, 3, 3, 1, 2, 3, 3, 2, 1, 2, 1]);
       scores.logProbs.flatMap((row) => [...row]).forEach((value, i) => expect(value).toBeCloseTo(logProbs[i], 4));
@@ -197,7 +197,7 @@ describe("TurnScorer", () => {
   });
 
   it("gives the value of a state that has no reply", async () => {
-    const scorer = await LogProbScorer.create(model, { maxTokens: 1000 });
+    const scorer = await LogProbScorer.create(model, { microBatchTokens: 1000 });
     const state = { prompt, tokens: [], allowedTokens: undefined };
     const { values } = await scorer.score([state, free[0], free[4]]);
     expect(values![0]).toHaveLength(1);
@@ -206,7 +206,7 @@ describe("TurnScorer", () => {
   });
 
   it("scores the reference policy with the adapter off", async () => {
-    const scorer = await LogProbScorer.create(model, { maxTokens: 1000 });
+    const scorer = await LogProbScorer.create(model, { microBatchTokens: 1000 });
     const reference = await scorer.score(free, { adapter: false });
     const adapted = await scorer.score(free);
     const kept = ((await model.runtime.read(model.parameters.values)).data as Float32Array).slice();

@@ -27,7 +27,7 @@ describe("openJsonlTracker", () => {
     expect(await read("metrics.jsonl")).toBe(
       '{"step":1,"reward":0.5,"objective/kl":0.1}\n{"step":2,"reward":1,"objective/kl":0.1}\n',
     );
-    expect(await read("samples.jsonl")).toBe(
+    expect(await read("completions.jsonl")).toBe(
       '{"step":1,"prompt":"p1","completion":"a\\nb","reward":1,"stopped":true}\n' +
         '{"step":2,"prompt":"p2","completion":"a\\nb","reward":2,"stopped":true}\n',
     );
@@ -43,7 +43,7 @@ describe("openJsonlTracker", () => {
 
   it("resumes from a checkpoint and discards later lines", async () => {
     await writeRun(9);
-    const whole = [await read("metrics.jsonl"), await read("samples.jsonl")];
+    const whole = [await read("metrics.jsonl"), await read("completions.jsonl")];
     await appendFile(join(folder, "metrics.jsonl"), '{"step":10,"rew');
     const tracker = await openJsonlTracker(folder, { resumeFromStep: 6 });
     for (let step = 7; step <= 9; step++) {
@@ -51,8 +51,8 @@ describe("openJsonlTracker", () => {
       await tracker.logCompletions(step, [{ prompt: `p${step}`, completion: "a\nb", reward: step, stopped: true }]);
     }
     await tracker.close();
-    expect([await read("metrics.jsonl"), await read("samples.jsonl")]).toEqual(whole);
-    expect((await readdir(folder)).sort()).toEqual(["metrics.jsonl", "samples.jsonl"]);
+    expect([await read("metrics.jsonl"), await read("completions.jsonl")]).toEqual(whole);
+    expect((await readdir(folder)).sort()).toEqual(["completions.jsonl", "metrics.jsonl"]);
   });
 
   it("keeps complete lines around incomplete ones", async () => {
@@ -87,7 +87,7 @@ describe("openJsonlTracker", () => {
   it("reports a folder that is a file", async () => {
     await writeFile(join(folder, "file"), "");
     await expect(openJsonlTracker(join(folder, "file"))).rejects.toMatchObject({ code: "FILE_WRITE_FAILED" });
-    await mkdir(join(folder, "samples.jsonl"));
+    await mkdir(join(folder, "completions.jsonl"));
     await expect(openJsonlTracker(folder, { resumeFromStep: 0 })).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
   });
 });

@@ -4,10 +4,10 @@ import type { MetricRecord, ResumePoint, CompletionRow, Tracker } from "../track
 import { truncateAfterStep } from "./truncate-after-step.js";
 
 const METRICS_FILE = "metrics.jsonl";
-const COMPLETIONS_FILE = "samples.jsonl";
+const COMPLETIONS_FILE = "completions.jsonl";
 
 /**
- * Keeps a run as lines of JSON: `metrics.jsonl` has one flat record a line, `samples.jsonl` one completion a line, each
+ * Keeps a run as lines of JSON: `metrics.jsonl` has one flat record a line, `completions.jsonl` one completion a line, each
  * with its "step". A number that is not finite is null there, since JSON has no other word for it.
  * With `resumeFrom`, lines of later steps and broken ones are cut off first. Without it the files must not be there yet.
  * Throws FILE_WRITE_FAILED, FILE_READ_FAILED, INVALID_STATE.

@@ -80,7 +80,7 @@ describe("GrpoTrainer", () => {
       seen.push(batch);
       return batch.completions.map((_, i) => i);
     };
-    await train({ rewardFuncs: [spy], args: { ...args, maxSteps: 1, shuffleDataset: false, maxRefills: 0 } });
+    await train({ rewardFuncs: [spy], args: { ...args, maxSteps: 1, shuffleDataset: false, maxResamples: 0 } });
     expect(seen).toHaveLength(1);
     const four = (value: unknown) => [value, value, value, value];
     expect(seen[0].prompts).toEqual(["one", "two", "three", "four"].flatMap(four));
@@ -98,7 +98,7 @@ describe("GrpoTrainer", () => {
       ids.push(batch.id[0]);
       return batch.completions.map(() => 1);
     };
-    const oneByOne = { ...args, batchSize: 4, numTrainEpochs: 6, maxSteps: undefined, maxRefills: 0 };
+    const oneByOne = { ...args, batchSize: 4, numTrainEpochs: 6, maxSteps: undefined, maxResamples: 0 };
     const { globalStep } = await train({ rewardFuncs: spy, trainDataset: path, args: oneByOne });
     expect(globalStep).toBe(18);
     const epochs = [0, 3, 6, 9, 12, 15].map((start) => ids.slice(start, start + 3));
@@ -113,7 +113,7 @@ describe("GrpoTrainer", () => {
     const { rewards, metrics } = await train({ rewardFuncs: empty, args: ending });
     expect(rewards[0]).toBeLessThan(0.1);
     expect(rewards.at(-1)).toBeGreaterThan(0.4);
-    expect(metrics).toMatchObject({ "completions/min_length": 1, "policy/skipped_updates": 0 });
+    expect(metrics).toMatchObject({ "completions/min_length": 1, num_skipped_steps: 0 });
   });
 
   it("does not let reward functions change what is trained", async () => {

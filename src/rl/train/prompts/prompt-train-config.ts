@@ -47,7 +47,7 @@ const promptSettings = {
     source: OURS,
   },
   saveSteps: { default: 50, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
-  sampleSteps: {
+  completionLogSteps: {
     default: 10,
     integer: true,
     min: 1,
@@ -55,13 +55,13 @@ const promptSettings = {
     source: OURS,
   },
   tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
-  rewardTimeLimit: {
+  rewardTimeoutSeconds: {
     default: 60,
     above: 0,
     description: "seconds that a reward function may take for a batch",
     source: OURS,
   },
-  maxTokens: {
+  microBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,

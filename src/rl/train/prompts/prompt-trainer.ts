@@ -84,7 +84,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     this.monitor = new TrainingMonitor({ entropyFloor: ENTROPY_FLOOR, onWarning });
     this.scorer = new RewardScorer(options.rewardFuncs, {
       rewardWeights: options.rewardWeights,
-      timeoutSeconds: config.rewardTimeLimit,
+      timeoutSeconds: config.rewardTimeoutSeconds,
       onWarning,
     });
   }
@@ -198,7 +198,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     };
     this.monitor.check(this.metrics);
     await tracker.log(this.step, this.metrics);
-    if ((this.step - 1) % this.config.sampleSteps === 0)
+    if ((this.step - 1) % this.config.completionLogSteps === 0)
       await tracker.logCompletions?.(this.step, samples.slice(0, LOGGED_COMPLETIONS).map(toCompletionRow));
   }
 
@@ -210,13 +210,13 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
   }
 
   private async createLearner(model: LanguageModel): Promise<Learner> {
-    const { temperature, topK, topP, minP, repetitionPenalty, seed, maxTokens } = this.config;
+    const { temperature, topK, topP, minP, repetitionPenalty, seed, microBatchTokens } = this.config;
     return createLearner(model.causalLM, {
       [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
       temperature,
       isTruncatedSampling: topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1,
       random: new RandomStream(seed, [LEARNER_STREAM]),
-      maxTokens,
+      microBatchTokens,
     });
   }
 

@@ -32,7 +32,7 @@ describe("RewardScorer", () => {
       "rewards/good/std": 1,
       "rewards/later/mean": 10,
       "rewards/later/std": 0,
-      "rewards/unscored": 0,
+      "rewards/frac_unscored": 0,
     });
   });
 
@@ -67,7 +67,7 @@ describe("RewardScorer", () => {
   ])("lives with a function that %s, and says so once", async (_, failing, expected, message) => {
     const { rewards, metrics, warnings } = await score(failing);
     expect(rewards).toEqual(expected);
-    expect(metrics["rewards/unscored"]).toBeCloseTo(expected.filter(Number.isNaN).length / 3, 12);
+    expect(metrics["rewards/frac_unscored"]).toBeCloseTo(expected.filter(Number.isNaN).length / 3, 12);
     expect(warnings.filter((warning) => warning.includes(message))).toHaveLength(1);
     const besides = await score([failing, good]);
     expect(besides.rewards.some(Number.isNaN)).toBe(false);

@@ -79,7 +79,7 @@ export class RewardScorer {
     return {
       rewardsPerFunction,
       rewards,
-      metrics: { ...Object.fromEntries(functionMetrics), "rewards/unscored": unscored },
+      metrics: { ...Object.fromEntries(functionMetrics), "rewards/frac_unscored": unscored },
     };
   }
 
