@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import type { OptionTable } from "./option-table.js";
+import { checkRequiredOptions, parseCommandArgs } from "./parse-args.js";
+
+const table = {
+  "learning-rate": { type: "number", description: "Rate.", aliases: ["step-size"] },
+  "top-p": { type: "number", above: 0, max: 1, description: "Mass." },
+  "load-in-8bit": { type: "boolean", description: "Bits." },
+  json: { type: "boolean", description: "JSON." },
+  device: { type: "choice", choices: ["cpu", "webgpu"], description: "Device." },
+  option: { type: "text", short: "o", repeated: true, description: "Option." },
+  model: { type: "text", required: true, description: "Model." },
+} as const satisfies OptionTable;
+
+const parse = (line: string) => parseCommandArgs(table, line.split(" "));
+
+describe("parseCommandArgs", () => {
+  it.each([
+    ["--learning-rate 1e-4", { "learning-rate": 1e-4 }],
+    ["--learning-rate=-0.5", { "learning-rate": -0.5 }],
+    ["--learning-rate -0.5", { "learning-rate": -0.5 }],
+    ["--learningRate 1", { "learning-rate": 1 }],
+    ["--learning_rate 1", { "learning-rate": 1 }],
+    ["--step-size 1 --stepSize 2", { "learning-rate": 2 }],
+    ["--json", { json: true }],
+    ["--json false", { json: false }],
+    ["--json=true --device cpu", { json: true, device: "cpu" }],
+    ["--no-json", { json: false }],
+    ["--load_in_8bit", { "load-in-8bit": true }],
+    ["-o a=1 --option b=2 -oc=3", { option: ["a=1", "b=2", "c=3"] }],
+    ["--model -", { model: "-" }],
+    ["--model=--x", { model: "--x" }],
+  ])("reads %s", (line, values) => {
+    expect(parse(line)).toEqual({ values, positionals: [] });
+  });
+
+  it("returns positional arguments, and everything after --", () => {
+    expect(parse("a --json b -- --model")).toEqual({ values: { json: true }, positionals: ["a", "b", "--model"] });
+  });
+
+  it.each([
+    ["--learnin-rate 1", "There is no option --learnin-rate. Did you mean --learning-rate?"],
+    ["--lr 1", "There is no option --lr. Did you mean --learning-rate?"],
+    ["--unrelated", "There is no option --unrelated. Add --help-all to list all options."],
+    ["--model", "--model needs a value: Model."],
+    ["--model --json", "--model needs a value: Model."],
+    ["--json=1", "--json must be true or false, got 1."],
+    ["--no-json=true", "--no-json takes no value."],
+    ["--no-model", "There is no option --no-model. Did you mean --model?"],
+    ["--device mps", "--device must be one of cpu, webgpu, got mps. webgpu runs on Apple GPUs."],
+    ["--top-p 2", "--top-p must be"],
+    ["--top-p abc", "--top-p must be"],
+  ])("rejects %s", (line, message) => {
+    expect(() => parse(line)).toThrow(message);
+  });
+
+  it("reports a missing required option", () => {
+    expect(() => checkRequiredOptions(table, {})).toThrow("--model is missing: Model.");
+    expect(() => checkRequiredOptions(table, { model: "m" })).not.toThrow();
+  });
+});
