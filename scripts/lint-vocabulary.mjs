@@ -11,7 +11,7 @@ const { identifiers, british, phrases, ignore } = JSON.parse(
 const ROOTS = ["src", "test", "docs", "examples", "bench", "recipes", "README.md", "ARCHITECTURE.md"];
 
 const retired = new Map(Object.entries(identifiers));
-const spelling = new RegExp(`(${british.join("|")})`, "i");
+const spelling = new RegExp(british.join("|"));
 const phrase = new RegExp(`\\b(${phrases.join("|")})\\b`, "i");
 
 function listFiles() {
@@ -21,13 +21,17 @@ function listFiles() {
   return files.filter((file) => /\.(ts|mjs|md)$/.test(file) && !ignore.some((path) => file.startsWith(path)));
 }
 
+/** "quantiseBits" as ["quantise", "bits"]. */
+function splitWords(identifier) {
+  return identifier.split(/_|(?<=[a-z\d])(?=[A-Z])/).map((part) => part.toLowerCase());
+}
+
 /** Problems of one line: what was found, and what to write in its place. */
 function* problemsIn(line, isCode) {
   for (const [word] of line.matchAll(/[A-Za-z_$][\w$]*/g)) {
     const replacement = Object.hasOwn(identifiers, word) ? retired.get(word) : undefined;
     if (replacement !== undefined) yield `"${word}" is retired: ${replacement}`;
-    const [found] = spelling.exec(word) ?? [];
-    if (found !== undefined) yield `"${word}": American spelling for "${found}"`;
+    if (splitWords(word).some((part) => spelling.test(part))) yield `"${word}": use the American spelling`;
   }
   const [found] = phrase.exec(line) ?? [];
   if (found !== undefined && (!isCode || /\/\/|\*|["'`]/.test(line)))
