@@ -2,12 +2,16 @@
 import { fileURLToPath } from "node:url";
 import { Application } from "typedoc";
 
-const app = await Application.bootstrapWithPlugins({ options: fileURLToPath(new URL("typedoc.json", import.meta.url)) });
+const app = await Application.bootstrapWithPlugins({
+  options: fileURLToPath(new URL("typedoc.json", import.meta.url)),
+});
 const project = await app.convert();
 if (project === undefined) process.exit(1);
 
 /** Exports of all entry points, without those that only refer to another entry point's. */
-const exported = (project.children ?? []).flatMap(({ children }) => children ?? []).filter((child) => !child.isReference());
+const exported = (project.children ?? [])
+  .flatMap(({ children }) => children ?? [])
+  .filter((child) => !child.isReference());
 const undocumented = exported.filter(
   (child) => !child.hasComment() && !(child.signatures ?? []).some((signature) => signature.hasComment()),
 );

@@ -65,7 +65,10 @@ async function record(folder, names) {
 }
 
 const readMetrics = (folder, name) =>
-  readFileSync(join(folder, name, "metrics.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  readFileSync(join(folder, name, "metrics.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
 const isTiming = (key) => /time|per_second/.test(key);
 
 /** Differences of a run: metrics that appear, disappear or have another value. */
