@@ -239,7 +239,7 @@ describe("llamagym models", () => {
     };
     for (const { modelType, memory } of models) {
       expect(architectures).toContain(modelType);
-      expect(memory.train["8"]).toBeGreaterThan(memory.play["8"]);
+      expect(memory.train["8"]).toBeGreaterThan(memory.inference["8"]);
     }
   });
 });

@@ -78,7 +78,7 @@ class EngineBench {
     const seconds = await timeRuns(repeat, async () => {
       await graph.run(batch, { weights });
       await this.optimizer!.update();
-      model.parametersVersion++;
+      model.markParametersChanged();
     });
     if (backwardPrecision === undefined) return { seconds, count: rows * tokens };
     const float32Graph = await this.graph(model, { withPrefix: shared > 0 });

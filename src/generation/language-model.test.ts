@@ -253,7 +253,7 @@ describe("an adapted model", () => {
         Float32Array.from({ length: size }, (_, i) => Math.sin(i) / 4),
       );
     }
-    adapted.causalLM.parametersVersion++;
+    adapted.causalLM.markParametersChanged();
     const score = async (each: LanguageModel, adapter?: boolean) =>
       (await each.score(hello, [" yes"], { adapter }))[0].logProb;
     const base = await score(model);

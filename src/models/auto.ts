@@ -10,20 +10,21 @@ export type { ResolveOptions };
 
 export interface OpenOptions extends ModelOptions, ResolveOptions {}
 
-/** A model that was opened, and where its files lie on this machine. */
+/** An opened model and its location. */
 export interface LoadedModel {
   readonly model: CausalLM;
-  /** The path or hub id that it was opened by; of an adapter, its base model's. */
+  /** The path or hub id it was opened with; for an adapter, its base model's. */
   readonly name: string;
   /** The model's folder or GGUF file. */
   readonly path: string;
-  /** The adapter's folder, where a folder with an adapter alone was opened. */
+  /** The adapter's folder, if a folder with only an adapter was opened. */
   readonly adapterPath: string | undefined;
 }
 
 /**
- * Opens a model by its path or hub id, or the one that comes with the package ("embedded"); a folder that holds an adapter alone opens the adapter on the model that it names.
- * Throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
+ * Opens a model by path or hub id, or the embedded model ("embedded"). For a folder with only an
+ * adapter, opens its base model with the adapter.
+ * @throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
   const { path, kind } = await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options);
@@ -37,13 +38,13 @@ export async function openPretrained(idOrPath: string, options: OpenOptions = {}
     await opened.model.close();
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `${path} is an adapter on an adapter; merge the first one, then open this.`,
+      `${path} is an adapter on another adapter. Merge the first one and open this one on the result.`,
     );
   }
   return { ...opened, model: await loadAdapterOrClose(opened.model, path), adapterPath: path };
 }
 
-/** The model with an adapter from a folder or the hub; throws what `resolveModel` and `loadAdapter` throw. */
+/** Adds an adapter from a folder or the hub. @throws what `resolveModel` and `loadAdapter` throw. */
 export async function openAdapter(model: CausalLM, idOrPath: string, options: ResolveOptions = {}): Promise<CausalLM> {
   const { path } = await resolveModel(idOrPath, options);
   return loadAdapter(model, path);
@@ -69,13 +70,16 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The model that an adapter names: a hub id, or a path as it is or as seen from the adapter's folder. */
+/**
+ * Resolves an adapter's base model: a hub id, or a path relative to the working directory or the
+ * adapter's folder.
+ */
 async function findBaseModel(folder: string): Promise<{ name: string; revision: string | undefined }> {
   const { baseModelNameOrPath: name, revision } = (await readAdapter(folder)).config;
   if (name === null) {
     throw new LlamaGymError(
       "FILE_NOT_FOUND",
-      `${folder} is an adapter that does not name its base model. Open the base model, then the adapter on it.`,
+      `The adapter ${folder} does not name its base model. Open the base model and add the adapter to it.`,
     );
   }
   const siblingPath = resolve(dirname(folder), name);

@@ -20,24 +20,25 @@ import { ModelWeights } from "./weights/model-weights.js";
 
 export interface ModelOptions {
   readonly device?: Device;
-  /** Threads of one operation; all cores by default. */
+  /** Threads per operation; default all cores. */
   readonly threads?: number;
-  /** Holds the layers' matrices in 8 or 4 bits, frozen: less memory, less exact; adapters on top train as ever (QLoRA). */
+  /** Quantizes the layers' frozen matrices to 8 or 4 bits; adapters on top train as usual (QLoRA). */
   readonly quantize?: 8 | 4;
   /**
-   * "int8" computes the gradients that flow back through the layers' frozen matrices in 8 bits: faster, most of all on processors with
-   * instructions for it, and not exact. Values, and so what is sampled, stay as they are. Not with `quantize`. Default "float32".
+   * "int8" computes gradients through the layers' frozen matrices in 8 bits: approximate and
+   * faster, especially on CPUs with VNNI. The forward pass, and so sampling, stays exact. Requires
+   * unquantized weights. Default "float32".
    */
   readonly backwardPrecision?: BackwardPrecision;
 }
 
-/** A low-rank adapter on a model: where it sits and how it was configured. */
+/** A low-rank adapter of a model. */
 export interface Adapter {
   readonly config: LoraConfig;
   readonly modules: ReadonlyMap<string, LoraModule>;
 }
 
-/** What is trained, if anything: an adapter, or the weights themselves. */
+/** Trainable parameters: an adapter's or the model's own. */
 interface TrainableState {
   readonly adapter: Adapter | undefined;
   readonly valueHead: ValueHeadConfig | undefined;
@@ -45,13 +46,12 @@ interface TrainableState {
 }
 
 /**
- * A decoder-only language model: its configuration, its frozen weights and what of it is trained. Adapted or trained forms of
- * a model share its weights and its runtime. Graphs are made by those who use the model (sampler, trainer) and get their
- * parameters here, so that all of them see one state.
+ * A decoder-only language model: configuration, frozen weights and trainable parameters. Adapted
+ * and trainable variants share weights and runtime. Samplers and trainers build their own graphs
+ * and get parameters here, so that all share one state.
  */
 export class CausalLM {
-  /** Grows with every change of a trained value; what was computed before (caches) no longer holds. */
-  parametersVersion = 0;
+  private version = 0;
 
   constructor(
     readonly source: ModelSource,
@@ -62,7 +62,7 @@ export class CausalLM {
     private readonly trainable?: TrainableState,
   ) {}
 
-  /** Opens a model folder or GGUF file; throws a LlamaGymError that names what is wrong with it. */
+  /** Opens a model folder or GGUF file. @throws LlamaGymError naming what is wrong with it. */
   static async open(
     path: string,
     { device = "auto", threads, quantize, backwardPrecision = "float32" }: ModelOptions = {},
@@ -84,6 +84,16 @@ export class CausalLM {
     }
   }
 
+  /** Incremented by markParametersChanged. Results computed with another version are outdated. */
+  get parametersVersion(): number {
+    return this.version;
+  }
+
+  /** Invalidates all caches; must be called after every change of a trainable parameter. */
+  markParametersChanged(): void {
+    this.version++;
+  }
+
   get adapter(): Adapter | undefined {
     return this.trainable?.adapter;
   }
@@ -92,12 +102,12 @@ export class CausalLM {
     return this.trainable?.valueHead;
   }
 
-  /** The trained parameters, by their names in the model (or PEFT's names less "base_model.model."). */
+  /** The trainable parameters by their names in the model (or PEFT's without "base_model.model."). */
   get parameters(): ParameterBuffer {
     if (this.trainable === undefined) {
       throw new LlamaGymError(
         "INVALID_STATE",
-        "Nothing of this model is trained; add an adapter with getPeftModel, or call trainWeights.",
+        "This model has no trainable parameters. Add an adapter with getPeftModel() or call makeTrainable().",
       );
     }
     return this.trainable.parameters;
@@ -107,27 +117,27 @@ export class CausalLM {
     return this.trainable !== undefined;
   }
 
-  /** Whether the output matrix itself or an adapter of it is trained. */
+  /** Whether the output matrix or its adapter is trainable. */
   get isHeadTrained(): boolean {
     if (this.adapter?.modules.has(HEAD_MODULE) === true) return true;
     const { head, headBias } = this.config.names;
     return [head, headBias].some((name) => name !== undefined && this.trainable?.parameters.has(name) === true);
   }
 
-  /** The tokens that end a reply, from the model's own files. */
+  /** End-of-sequence tokens from the model's configuration files. */
   get eosTokenIds(): readonly number[] {
     const { eos_token_id: eos } = { ...this.source.config, ...this.source.generationConfig };
     return Array.isArray(eos) ? (eos as number[]) : typeof eos === "number" ? [eos] : [];
   }
 
-  /** The present values of one of the model's own tensors, trained or frozen. */
+  /** Reads the current values of a tensor, trainable or frozen. */
   async readWeight(name: string): Promise<Float32Array> {
     return this.trainable?.parameters.has(name) === true
       ? this.trainable.parameters.read(name)
       : this.weights.read(name);
   }
 
-  /** Parameters for a network's layers; see ModelScope. */
+  /** Creates the parameter scope of a graph; see ModelParameterScope. */
   scope(
     adapterMode: ParameterScopeOptions["adapterMode"],
     { dropout = false, backwardPrecision }: { dropout?: boolean; backwardPrecision?: BackwardPrecision } = {},
@@ -135,7 +145,7 @@ export class CausalLM {
     const stored = new Map<string, StoredParameter>(this.weights.parameters);
     if (this.trainable !== undefined && this.trainable.adapter === undefined) {
       for (const name of this.trainable.parameters.names)
-        stored.set(name, { kind: "trained", shape: this.trainable.parameters.shape(name) });
+        stored.set(name, { kind: "trainable", shape: this.trainable.parameters.shape(name) });
     }
     return new ModelParameterScope({
       parameters: stored,
@@ -147,7 +157,7 @@ export class CausalLM {
     });
   }
 
-  /** The value head's values [rows] of hidden states [rows, width]; undefined without a value head. */
+  /** Computes values [rows] of hidden states [rows, width]; undefined without a value head. */
   computeValues(
     scope: ModelParameterScope,
     hidden: Node,
@@ -159,7 +169,7 @@ export class CausalLM {
     return valueHead(head, input, (name, shape) => scope.getTrainableInput(name, shape));
   }
 
-  /** Loads a graph of this model; see SessionOptions. */
+  /** Creates a session for a graph of this model; see SessionOptions. */
   async createSession(
     graph: CompiledGraph,
     options: Pick<SessionOptions, "profile" | "packWeights"> = {},
@@ -167,7 +177,10 @@ export class CausalLM {
     return this.runtime.createSession(graph, { ...(await this.weights.getSessionOptions(graph)), ...options });
   }
 
-  /** The trained values that a graph reads; without the adapter (the reference policy) zeros stand for every B of it. */
+  /**
+   * Returns views of the trainable parameters a graph reads; without the adapter (the reference
+   * policy), zeros replace its B matrices.
+   */
   getParameterViews(
     graph: CompiledGraph,
     { adapter = true }: { readonly adapter?: boolean } = {},
@@ -183,7 +196,7 @@ export class CausalLM {
     return views;
   }
 
-  /** The same model with something of it trained; weights and runtime are shared. */
+  /** Returns a variant with trainable parameters that shares weights and runtime. */
   withTrainable(
     parameters: ParameterBuffer,
     { adapter, valueHead }: Partial<Omit<TrainableState, "parameters">> = {},
@@ -191,14 +204,14 @@ export class CausalLM {
     if (this.trainable !== undefined) {
       throw new LlamaGymError(
         "INVALID_STATE",
-        "This model is trained already; start from the base model, or merge its adapter first.",
+        "This model already has trainable parameters. Start from the base model, or merge its adapter first.",
       );
     }
     const { source, config, weights, runtime, backwardPrecision } = this;
     return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
   }
 
-  /** Ends the runtime, and with it every form of this model, and closes its files. */
+  /** Closes the runtime, shared by all variants of this model, and the files. */
   async close(): Promise<void> {
     await this.runtime.close();
     await this.weights.close();

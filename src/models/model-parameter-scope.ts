@@ -23,55 +23,56 @@ import type { ParameterScope } from "../engine/nn/parameter-scope.js";
 import { loraAName, loraBName, type LoraModule } from "./adapters/lora-config.js";
 import { BLOCK_SIZE } from "./weights/quantize.js";
 
-/** A parameter as the graph reads it. */
+/** A parameter's form in graphs. */
 export type StoredParameter =
   | { readonly kind: "frozen"; readonly shape: readonly number[] }
-  | { readonly kind: "trained"; readonly shape: readonly number[] }
+  | { readonly kind: "trainable"; readonly shape: readonly number[] }
   | {
-      readonly kind: "quantised";
+      readonly kind: "quantized";
       readonly shape: readonly number[];
       readonly bits: 4 | 8;
     };
 
-/** The parts of a quantised parameter, as graphs name them behind its own name. */
+/** Suffixes of a quantized parameter's tensors in graphs. */
 export const QUANTIZED_PARTS = ["bytes", "codes", "scales", "zero_points"] as const;
 
-export type QuantizedParameter = Extract<StoredParameter, { kind: "quantised" }>;
+export type QuantizedParameter = Extract<StoredParameter, { kind: "quantized" }>;
 
-/** How gradients flow back through frozen weights. */
+/** Precision of gradients through frozen weights. */
 export type BackwardPrecision = "float32" | "int8";
 
 export interface ParameterScopeOptions {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
-  /** Weights are stored [in, out]. */
+  /** Whether weights are stored [in, out]. */
   readonly transposedWeights: boolean;
   readonly adapter: ReadonlyMap<string, LoraModule>;
   /**
-   * "merged": W + s B A is computed once and used for all tokens, forward and backward, which pays where they are many for
-   * its width (see bestAdapterForm); "separate": W x + s B (A x), which keeps W a constant that the runtime may pack.
+   * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see
+   * chooseAdapterMode); "separate" computes W x + s B (A x), which keeps W constant so that ONNX
+   * Runtime can pack it.
    */
   readonly adapterMode: "merged" | "separate";
   /**
-   * "int8" computes the gradients that flow back through frozen weights in 8 bits; values stay exact, and so does how an
-   * adapter's gradient follows from these. Not for weights that an adapter is merged into, nor for quantised ones.
+   * "int8" computes gradients through frozen weights in 8 bits; the forward pass and an adapter's
+   * gradient given these stay exact. Not applied to merged or quantized weights.
    */
   readonly backwardPrecision?: BackwardPrecision;
-  /** Probability that the adapter's path drops an input; needs the "separate" form. */
+  /** Dropout probability of the adapter's input; requires "separate". */
   readonly adapterDropout?: number;
 }
 
-/** Input: uniform noise that decides what is dropped, the same for all layers, each from an offset of its own. */
+/** Graph input: uniform dropout noise shared by all layers at different offsets. */
 export const DROPOUT_NOISE = "dropout_noise";
 
-/** Long enough that neighbouring layers do not share much of it, short enough to draw anew at every step. */
+/** Long enough that adjacent layers share little of it, short enough to draw at every step. */
 export const DROPOUT_NOISE_LENGTH = 2 ** 18 + 3;
 
-/** Between the offsets of two uses of the noise; coprime to its length. */
+/** Distance between offsets; coprime to the noise length. */
 const DROPOUT_STRIDE = 39_119;
 
-/** A model's parameters as nodes: frozen ones lie outside the graph, trained ones are inputs. */
+/** A model's parameters as nodes: frozen ones are weights, trainable ones are inputs. */
 export class ModelParameterScope implements ParameterScope {
-  /** The trained parameters that were asked for, by name. */
+  /** Trainable parameters used so far, by name. */
   readonly trainableInputs = new Map<string, Node>();
   private dropoutCount = 0;
 
@@ -89,9 +90,9 @@ export class ModelParameterScope implements ParameterScope {
     switch (parameter.kind) {
       case "frozen":
         return weight(name, "float32", parameter.shape);
-      case "trained":
+      case "trainable":
         return this.getTrainableInput(name, parameter.shape);
-      case "quantised":
+      case "quantized":
         return this.dequantizeWeight(name, parameter);
     }
   }
@@ -104,11 +105,11 @@ export class ModelParameterScope implements ParameterScope {
     return this.has(bias) ? add(output, this.tensor(bias)) : output;
   }
 
-  /** x through a weight as it is stored. */
+  /** Multiplies x by a weight as stored. */
   private multiplyWeight(name: string, x: Node): Node {
     const parameter = this.options.parameters.get(name);
     const layout = { transposeB: !this.options.transposedWeights };
-    if (parameter?.kind !== "quantised") {
+    if (parameter?.kind !== "quantized") {
       const usesInt8Gradient = this.options.backwardPrecision === "int8" && parameter?.kind === "frozen";
       return (usesInt8Gradient ? int8GradientMatmul : matmul)(x, this.tensor(name), layout);
     }
@@ -165,8 +166,8 @@ export class ModelParameterScope implements ParameterScope {
   private multiplyAdapted(lora: LoraModule, x: Node): Node {
     const { module, scaling } = lora;
     const transposeB = !this.options.transposedWeights;
-    // Quantised weights are never widened to be merged with an adapter: that is what they are quantised for.
-    const isQuantized = this.options.parameters.get(`${module}.weight`)?.kind === "quantised";
+    // Merging would dequantize the weights as a whole.
+    const isQuantized = this.options.parameters.get(`${module}.weight`)?.kind === "quantized";
     if (isQuantized || this.options.adapterMode === "separate") {
       return add(this.multiplyWeight(`${module}.weight`, x), this.multiplyLowRank(lora, this.applyAdapterDropout(x)));
     }
@@ -175,7 +176,7 @@ export class ModelParameterScope implements ParameterScope {
     const merged = transposeB
       ? addMatmul(stored, b, a, { alpha: scaling })
       : addMatmul(stored, a, b, { transposeA: true, transposeB: true, alpha: scaling });
-    // The product with the merged weight gives dx; the skinny products, which are never run forward, give dA and dB.
+    // The product with the merged weight yields dx; the low-rank products, never run forward, yield dA and dB.
     return withGradientOf(matmul(x, stopGradient(merged), { transposeB }), this.multiplyLowRank(lora, stopGradient(x)));
   }
 
@@ -183,7 +184,7 @@ export class ModelParameterScope implements ParameterScope {
     return this.applyDropout(x, this.options.adapterDropout ?? 0);
   }
 
-  /** x with values dropped at random and the others scaled up to make good for them. */
+  /** Applies inverted dropout to x. */
   applyDropout(x: Node, probability: number): Node {
     if (probability === 0) return x;
     const noise = input(DROPOUT_NOISE, "float32", [DROPOUT_NOISE_LENGTH]);

@@ -20,27 +20,32 @@ import { loraAName, loraBName, type LoraConfig } from "./adapters/lora-config.js
 import { openModelSource } from "./weights/model-source.js";
 
 export interface SaveOptions {
-  /** How weights are stored; float32 by default, the type that the model computes in. */
+  /** Stored type of the weights. Default "F32". */
   readonly dtype?: "F32" | "F16" | "BF16";
-  /** What an adapter's file calls its base model: a hub id or a path. Default the path that the model was opened from. */
+  /**
+   * Base model named in the adapter's config, a hub id or a path. Default the path the model was
+   * opened from.
+   */
   readonly baseModelName?: string;
-  /** A larger model is dealt out to several files. */
+  /** Larger models are split into shards. */
   readonly maxShardBytes?: number;
 }
 
-/** The value head beside an adapter or a model: its tensors, and its kind and dropout. */
+/** Files of the value head's tensors and configuration. */
 const VALUE_HEAD_WEIGHTS = "value_head.safetensors";
 const VALUE_HEAD_CONFIG = "value_head.json";
 
 const TORCH_DTYPES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
 
 /**
- * Saves a model as Transformers and PEFT would: of an adapted model the adapter alone (merge it first to save the whole), else
- * config.json, generation_config.json and safetensors; a value head lies beside. Throws FILE_WRITE_FAILED.
+ * Saves a model in the formats of Transformers and PEFT: the adapter alone if there is one (merge
+ * it first to save the whole model), else config.json, generation_config.json and safetensors; and
+ * the value head, if any.
+ * @throws FILE_WRITE_FAILED.
  */
 export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
   await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-    throw new LlamaGymError("FILE_WRITE_FAILED", `The folder ${folder} cannot be made: ${String(error)}`, {
+    throw new LlamaGymError("FILE_WRITE_FAILED", `Could not create the folder ${folder}: ${String(error)}`, {
       cause: error,
     });
   });
@@ -68,11 +73,11 @@ async function saveWeights(
   await saveWeightFolder(folder, tensors, { maxShardBytes });
 }
 
-/** Fields that Transformers takes as floating-point numbers only: 8.0, but not 8. */
+/** Fields that Transformers accepts only as floats: 8.0, not 8. */
 const FLOAT_FIELD_PATTERN =
   /^( *"(?:final_logit_softcapping|attn_logit_softcapping|initializer_range|rms_norm_eps|layer_norm_eps(?:ilon)?)": -?\d+)(,?)$/gm;
 
-/** A config.json; JavaScript writes whole numbers without a fraction, which Transformers refuses in some fields. */
+/** Formats a config.json with a fraction in float fields, which JavaScript omits and Transformers requires. */
 function formatConfig(config: JsonObject): string {
   return `${JSON.stringify(config, null, 2).replace(FLOAT_FIELD_PATTERN, "$1.0$2")}\n`;
 }
@@ -108,8 +113,9 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
 }
 
 /**
- * The model with an adapter that this library or PEFT saved, and the value head that lies beside it, if there is one.
- * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another model's.
+ * Loads an adapter saved by this library or PEFT, with its value head, if any.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
+ * WEIGHTS_MISMATCH for another model's adapter.
  */
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
   const { config, tensors } = await readAdapter(folder);
@@ -126,8 +132,9 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
 }
 
 /**
- * Puts back the trained values that `saveModel` wrote for a model of the same form. Throws FILE_NOT_FOUND, FILE_CORRUPT, and
- * WEIGHTS_MISMATCH, before anything is changed, for values of another form.
+ * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws
+ * FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of
+ * another form.
  */
 export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
   const trainedTensors =
@@ -140,14 +147,14 @@ export async function loadTrainedValues(model: CausalLM, folder: string): Promis
     const found = shape === undefined ? "missing" : `[${shape.join(", ")}]`;
     throw new LlamaGymError(
       "WEIGHTS_MISMATCH",
-      `${name} in ${folder} must be [${parameters.shape(name).join(", ")}], but is ${found}; was it saved from another form of the model?`,
+      `${name} in ${folder} must be [${parameters.shape(name).join(", ")}], but is ${found}. Check that it was saved from the same form of model.`,
     );
   }
   for (const name of parameters.names) await parameters.write(name, savedValues.get(name)!.data);
-  model.parametersVersion++;
+  model.markParametersChanged();
 }
 
-/** The tensors of a saved model that this one trains. */
+/** Reads the tensors of a saved model that this one trains. */
 async function readTrainedWeights(model: CausalLM, folder: string): Promise<ParameterValues> {
   const source = await openModelSource(folder);
   const { weights } = source;

@@ -42,5 +42,5 @@ export async function setTrainedValues({ causalLM }: LanguageModel, value: (i: n
     parameters.values,
     Float32Array.from({ length: parameters.count }, (_, i) => value(i)),
   );
-  causalLM.parametersVersion++;
+  causalLM.markParametersChanged();
 }

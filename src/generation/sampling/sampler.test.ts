@@ -362,7 +362,7 @@ describe("a sampler", () => {
         const size = adapted.parameters.shape(name).reduce((product, length) => product * length, 1);
         await adapted.parameters.write(name, new Float32Array(size).fill(value));
       }
-      adapted.parametersVersion++;
+      adapted.markParametersChanged();
     };
     await change(0.3);
     const changed = await Promise.all([ask(), ask({ maxNewTokens: 3 })]);

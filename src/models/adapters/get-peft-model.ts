@@ -9,8 +9,8 @@ import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig, type LoraModule }
 import { ParameterBuffer } from "../weights/parameter-buffer.js";
 
 /**
- * The modules that a configuration adapts, as PEFT would choose them. Throws INVALID_ARGUMENT for values out of range and
- * for targets that match nothing.
+ * Selects the modules to adapt as PEFT does. @throws INVALID_ARGUMENT for invalid values and for
+ * targets that match nothing.
  */
 function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
   checkLoraConfig(lora);
@@ -20,7 +20,7 @@ function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<string,
     const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `targetModules ${JSON.stringify(lora.targetModules)} match no module of this model; it has ${names.join(", ")}.`,
+      `\`targetModules\` ${JSON.stringify(lora.targetModules)} matches no module of this model. Modules: ${names.join(", ")}.`,
     );
   }
   return new Map(
@@ -36,12 +36,12 @@ function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<string,
 function checkLoraConfig({ r, loraAlpha, loraDropout, rankPattern }: LoraConfig): void {
   for (const rank of [r, ...Object.values(rankPattern)]) {
     if (!Number.isInteger(rank) || rank < 1)
-      throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be a whole number of at least 1, not ${rank}.`);
+      throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be an integer >= 1, got ${rank}.`);
   }
   if (!Number.isFinite(loraAlpha))
-    throw new LlamaGymError("INVALID_ARGUMENT", `loraAlpha must be a number, not ${loraAlpha}.`);
+    throw new LlamaGymError("INVALID_ARGUMENT", `\`loraAlpha\` must be a finite number, got ${loraAlpha}.`);
   if (!(loraDropout >= 0 && loraDropout < 1))
-    throw new LlamaGymError("INVALID_ARGUMENT", `loraDropout must be in [0, 1), not ${loraDropout}.`);
+    throw new LlamaGymError("INVALID_ARGUMENT", `\`loraDropout\` must be in [0, 1), got ${loraDropout}.`);
 }
 
 function isTarget({ name, kind }: TargetModule, targets: LoraConfig["targetModules"]): boolean {
@@ -50,12 +50,12 @@ function isTarget({ name, kind }: TargetModule, targets: LoraConfig["targetModul
   return targets.some((target) => name === target || name.endsWith(`.${target}`));
 }
 
-/** The value of the first pattern that the end of a module's path matches. */
+/** Returns the value of the first pattern that matches the end of a module's path. */
 function findPatternValue(patterns: Readonly<Record<string, number>>, module: string): number | undefined {
   return Object.entries(patterns).find(([pattern]) => new RegExp(`^(.*\\.)?(${pattern})$`).test(module))?.[1];
 }
 
-/** Shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
+/** Returns the shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
 function getLoraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, readonly number[]> {
   const shapes = new Map<string, readonly number[]>();
   for (const lora of modules.values()) {
@@ -66,16 +66,17 @@ function getLoraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, re
 }
 
 export interface PeftOptions extends Partial<LoraConfig> {
-  /** Seeds the adapter's first values; the same seed gives the same adapter. */
+  /** Seed of the adapter's initialization. */
   readonly seed?: number;
-  /** Adds a trainable value head, for algorithms with a critic. */
+  /** Adds a trainable value head for algorithms with a critic. */
   readonly valueHead?: ValueHeadConfig;
 }
 
 /**
- * The model with a new low-rank adapter, which at first changes nothing: A is drawn as PEFT draws it (uniform within
- * 1 / sqrt(in)), B is zero; of the embedding A is zero and B drawn (normal). Weights and runtime are shared with the base model.
- * Throws INVALID_ARGUMENT for values out of range and for targets that match nothing.
+ * Adds a new low-rank adapter, initialized as in PEFT so that it does not change the model: A
+ * uniform within 1 / sqrt(in) and B zero; for the embedding A zero and B normal. Weights and
+ * runtime are shared with the base model.
+ * @throws INVALID_ARGUMENT for invalid values and for targets that match nothing.
  */
 export async function getPeftModel(
   model: CausalLM,
@@ -96,7 +97,7 @@ export async function getPeftModel(
   return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
 }
 
-/** Fills a parameter with values as `draw` gives them. */
+/** Fills a parameter with drawn values. */
 async function fillParameter(parameters: ParameterBuffer, name: string, draw: () => number): Promise<void> {
   const length = countElements(parameters.shape(name));
   await parameters.write(
@@ -105,13 +106,13 @@ async function fillParameter(parameters: ParameterBuffer, name: string, draw: ()
   );
 }
 
-/** As PyTorch starts a linear layer: uniform within 1 / sqrt(in). */
+/** PyTorch's initialization of linear layers: uniform within 1 / sqrt(in). */
 function createUniformSampler(random: RandomStream, inFeatures: number): () => number {
   const bound = 1 / Math.sqrt(inFeatures);
   return () => random.uniform(-bound, bound);
 }
 
-/** Shapes of a value head's parameters; none without one. */
+/** Returns the shapes of a value head's parameters; empty without one. */
 export function getValueHeadShapes(
   model: CausalLM,
   valueHead: ValueHeadConfig | undefined,
@@ -139,12 +140,13 @@ async function initializeValueHead(
   }
 }
 
-/** The values of trained parameters, by name. */
+/** Values of trainable parameters by name. */
 export type ParameterValues = ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>;
 
 /**
- * The model with the given adapter (and value head). Throws WEIGHTS_MISMATCH when a value is missing or does not fit,
- * MODEL_UNSUPPORTED when one belongs to a module that cannot be adapted.
+ * Adds an adapter (and value head) with given values.
+ * @throws WEIGHTS_MISMATCH when a value is missing or has the wrong shape, MODEL_UNSUPPORTED when
+ * one belongs to a module that cannot be adapted.
  */
 export async function withAdapterValues(
   model: CausalLM,
@@ -159,15 +161,15 @@ export async function withAdapterValues(
     if (foundShape?.join() === shape.join()) continue;
     throw new LlamaGymError(
       "WEIGHTS_MISMATCH",
-      `The adapter's ${name} must be [${shape.join(", ")}], but is ${foundShape === undefined ? "missing" : `[${foundShape.join(", ")}]`}; ` +
-        "was it made for another model?",
+      `The adapter's ${name} must have shape [${shape.join(", ")}], but is ${foundShape === undefined ? "missing" : `[${foundShape.join(", ")}]`}. ` +
+        "Check that it was trained for this model.",
     );
   }
   const unused = [...values.keys()].filter((name) => !shapes.has(name));
   if (unused.length > 0) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `The adapter holds ${unused.slice(0, 3).join(", ")}, which would change nothing here: only the linear modules of the ` +
+      `The adapter contains ${unused.slice(0, 3).join(", ")}, which is not supported: only the linear modules of the ` +
         "layers, the output matrix and the embedding that its targetModules name can be adapted.",
     );
   }
@@ -177,8 +179,8 @@ export async function withAdapterValues(
 }
 
 /**
- * The model with its own weights trained: all of them, or those whose names match. They move into memory of their own;
- * the rest stays frozen. Throws INVALID_ARGUMENT when nothing matches.
+ * Makes the model's own weights trainable: all of them, or those whose names match. They are copied
+ * to a parameter buffer; the rest stays frozen. @throws INVALID_ARGUMENT when nothing matches.
  */
 export async function makeTrainable(
   model: CausalLM,

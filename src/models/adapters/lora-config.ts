@@ -1,17 +1,17 @@
 import type { TargetModule } from "../architectures/index.js";
 
-/** How a low-rank adapter is attached to a model (Hu et al. 2021); PEFT's names in camelCase, with PEFT's defaults. */
+/** Low-rank adapter configuration (Hu et al. 2021), with PEFT's names in camelCase and PEFT's defaults. */
 export interface LoraConfig {
   /** Rank. */
   readonly r: number;
-  /** The adapter's output is multiplied by loraAlpha / r (or loraAlpha / sqrt(r) when rank-stabilised). */
+  /** The adapter's output is scaled by loraAlpha / r (loraAlpha / sqrt(r) with `useRslora`). */
   readonly loraAlpha: number;
-  /** Probability of dropping an input of the adapter during training. */
+  /** Dropout probability of the adapter's input during training. */
   readonly loraDropout: number;
-  /** Module names (a full path, or the end of one), a regular expression for full paths, or "all-linear". */
+  /** Module names (full paths or suffixes), a regular expression for full paths, or "all-linear". */
   readonly targetModules: string | readonly string[];
   readonly useRslora: boolean;
-  /** Ranks and alphas of their own for modules whose path matches a key (a path's end, as a regular expression). */
+  /** Ranks by regular expression for the end of a module's path; `alphaPattern` likewise. */
   readonly rankPattern: Readonly<Record<string, number>>;
   readonly alphaPattern: Readonly<Record<string, number>>;
 }
@@ -39,10 +39,10 @@ export interface LoraModule {
 
 type NamedModule = Pick<LoraModule, "module" | "kind">;
 
-/** PEFT's name of a module's A, less its prefix. */
+/** Returns PEFT's name of a module's A, without its prefix. */
 export const loraAName = ({ module, kind }: NamedModule): string =>
   kind === "embedding" ? `${module}.lora_embedding_A` : `${module}.lora_A.weight`;
 
-/** PEFT's name of a module's B, less its prefix. */
+/** Returns PEFT's name of a module's B, without its prefix. */
 export const loraBName = ({ module, kind }: NamedModule): string =>
   kind === "embedding" ? `${module}.lora_embedding_B` : `${module}.lora_B.weight`;

@@ -6,9 +6,9 @@ import { CausalLM } from "../causal-lm.js";
 import { loraAName, loraBName, type LoraModule } from "./lora-config.js";
 
 /**
- * The model with its adapter added into its weights, W + scaling * B A: a plain model again, which decodes faster, can be saved
- * whole, or take a new adapter. The merged weights are in memory; all others stay where they were. An output matrix that is tied
- * to the embedding becomes one of its own where either is adapted.
+ * Merges the adapter into the weights, W + scaling * B A, and returns a plain model, which decodes
+ * faster and can be saved or take a new adapter. Merged weights are in memory. A tied output matrix
+ * is untied where it or the embedding is adapted.
  */
 export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
   const { adapter, runtime, weights } = model;
@@ -16,7 +16,7 @@ export async function mergeAdapter(model: CausalLM): Promise<CausalLM> {
   const modules = [...adapter.modules.values()];
   const { config, source } = modules.some(({ kind }) => kind !== "linear") ? untieHead(model) : model;
   const replaced = new Map<string, Tensor<"float32">>();
-  // What was tied has the values of both.
+  // An untied output matrix starts from the embedding.
   if (config.names.head !== model.config.names.head)
     replaced.set(config.names.head, await readWeightTensor(model, model.config.names.head));
   for (const transposed of [false, true]) {
@@ -43,7 +43,7 @@ async function readWeightTensor({ weights }: CausalLM, name: string): Promise<Te
   return tensor("float32", weights.parameters.get(name)!.shape, await weights.read(name));
 }
 
-/** stored + scaling * B A, or its transpose where weights are stored [in, out]. */
+/** Computes stored + scaling * B A, or its transpose where weights are stored [in, out]. */
 function mergeGraph(transposed: boolean): CompiledGraph {
   const [rows, columns, rank] = ["rows", "columns", "rank"].map(dim);
   const scaling = input("scaling", "float32", []);
@@ -56,7 +56,7 @@ function mergeGraph(transposed: boolean): CompiledGraph {
   return compile({ merged });
 }
 
-/** Whether a module's weight is stored [in, out]: an embedding is, since what it reads is a token's place in the vocabulary. */
+/** Whether a module's weight is stored [in, out]; an embedding is, with a one-hot token as input. */
 function isTransposed({ kind }: LoraModule, { transposedWeights }: DecoderConfig): boolean {
   return kind === "embedding" || (kind === "linear" && transposedWeights);
 }
@@ -65,7 +65,7 @@ function weightName({ kind, module }: LoraModule, { names }: DecoderConfig): str
   return kind === "head" ? names.head : `${module}.weight`;
 }
 
-/** The model's configuration with an output matrix of its own. */
+/** Returns the configuration with an untied output matrix. */
 function untieHead({ config, source }: CausalLM): Pick<CausalLM, "config" | "source"> {
   if (config.names.head !== config.names.embedding) return { config, source };
   return {

@@ -2,8 +2,9 @@ import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
 /**
- * An architecture: config.json's fields, with the defaults of Transformers' configuration class of the same model_type,
- * to a network. Throws FILE_CORRUPT for a field that is missing or cannot be, MODEL_UNSUPPORTED for one that asks for
- * something that the network does not compute.
+ * Parses config.json into a network, with the defaults of Transformers' configuration class for the
+ * model_type.
+ * @throws FILE_CORRUPT for a missing or invalid field, MODEL_UNSUPPORTED for an unsupported
+ * feature.
  */
 export type Architecture = (config: HuggingFaceConfig) => DecoderConfig;

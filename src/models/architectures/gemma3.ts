@@ -8,16 +8,13 @@ import { readRopeObject, type RopeContext } from "./rope-config.js";
 import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /**
- * Gemma 3's text models (Gemma3TextConfig): norms before and after both halves of a layer, 1 added to the norms' weights,
- * embeddings times the root of their size, a norm on each head's query and key, five sliding layers to each full one and
- * a rotary base for either kind. `attn_logit_softcapping` is not applied: Transformers' Gemma 3 does not use it either.
+ * Gemma 3's text models (Gemma3TextConfig): norms before and after attention and feed-forward with
+ * 1 + weight, scaled embeddings, query and key norms, five sliding layers per full one with
+ * separate rotary bases. `attn_logit_softcapping` is ignored, as in Transformers' Gemma 3.
  */
 export const gemma3: Architecture = (config) => {
   if (config.flag("use_bidirectional_attention", false)) {
-    throw config.unsupportedFieldError(
-      "use_bidirectional_attention",
-      "A model that generates text attends to the past only.",
-    );
+    throw config.unsupportedFieldError("use_bidirectional_attention", "Only causal attention is supported.");
   }
   const sizes = readDimensions(config, {
     vocabSize: 262_208,
@@ -73,8 +70,8 @@ function layerNames(layer: number): LayerNames {
 }
 
 /**
- * The ropes of full and of sliding layers. The older fields scale those of full layers only, and only by `rope_type`:
- * as in Transformers, a `type` beside the default kind says nothing.
+ * Reads the ropes of full and sliding layers. The older fields scale full layers only, and only by
+ * `rope_type`: as in Transformers, `type` beside the default kind is ignored.
  */
 function readRopes(config: HuggingFaceConfig, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
   const parameters = config.object("rope_parameters");

@@ -9,7 +9,7 @@ const EMBEDDING = "transformer.wte.weight";
 /** GPT-2 and DistilGPT2 (GPT2Config): learned positions, LayerNorm, biases, one module for query, key and value. */
 export const gpt2: Architecture = (config) => {
   if (config.flag("add_cross_attention", false)) {
-    throw config.unsupportedFieldError("add_cross_attention", "Only models without an encoder are.");
+    throw config.unsupportedFieldError("add_cross_attention", "Only decoder-only models are supported.");
   }
   const hiddenSize = config.size("n_embd", 768);
   const heads = config.size("n_head", 12);

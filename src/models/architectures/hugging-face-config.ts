@@ -1,62 +1,62 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../files/json-file.js";
 
-/** Larger than any dimension of a model; keeps a damaged file from asking for absurd amounts of memory. */
+/** Larger than any model dimension; prevents corrupt files from requesting absurd amounts of memory. */
 const MAX_SIZE = 2 ** 31 - 1;
 
 /**
- * The fields of a config.json (or of an object inside it), each read with the type that it must have. A field that is
- * absent takes the default of Transformers' configuration class, which the caller gives. Errors name field and file.
+ * Typed access to the fields of a config.json or of an object in it. Absent fields take the
+ * caller's fallback, the default of Transformers' configuration class.
  */
 export class HuggingFaceConfig {
-  /** `owner` is the field that holds this object, for messages. */
+  /** @param parentField the field that contains this object, for messages */
   constructor(
     readonly json: JsonObject,
     readonly path: string,
     private readonly parentField?: string,
   ) {}
 
-  /** Whether the field is there, even as null. */
+  /** Whether the field is present, even as null. */
   has(field: string): boolean {
     return Object.hasOwn(this.json, field);
   }
 
-  /** A whole number from 1 to `largest`; null counts as absent. */
+  /** Reads an integer in [1, max]; null counts as absent. */
   size(field: string, fallback?: number, max = MAX_SIZE): number {
     const value = this.getValue(field);
-    if (value === undefined) return this.fallbackOrThrow(field, fallback, "a whole number from 1 on");
+    if (value === undefined) return this.fallbackOrThrow(field, fallback, "an integer >= 1");
     if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) return value;
-    throw this.invalidFieldError(field, `a whole number from 1 to ${max}`);
+    throw this.invalidFieldError(field, `an integer from 1 to ${max}`);
   }
 
-  /** As `size`, but null means that there is none; only an absent field takes the default. */
+  /** Reads an integer >= 1; null means none, and only an absent field takes the fallback. */
   optionalSize(field: string, fallback?: number): number | undefined {
     if (!this.has(field)) return fallback;
     return this.getValue(field) === undefined ? undefined : this.size(field);
   }
 
-  /** Any whole number; null means that there is none, and only an absent field takes the default. */
+  /** Reads an integer; null means none, and only an absent field takes the fallback. */
   optionalInteger(field: string, fallback?: number): number | undefined {
     if (!this.has(field)) return fallback;
     const value = this.getValue(field);
     if (value === undefined || (typeof value === "number" && Number.isInteger(value))) return value;
-    throw this.invalidFieldError(field, "a whole number or null");
+    throw this.invalidFieldError(field, "an integer or null");
   }
 
-  /** A whole number from 0 on. */
+  /** Reads an integer >= 0. */
   count(field: string, fallback: number): number {
     return this.getValue(field) === 0 ? 0 : this.size(field, fallback);
   }
 
-  /** A number above 0; null counts as absent. */
+  /** Reads a number > 0; null counts as absent. */
   positive(field: string, fallback?: number): number {
     const value = this.getValue(field);
-    if (value === undefined) return this.fallbackOrThrow(field, fallback, "a number above 0");
+    if (value === undefined) return this.fallbackOrThrow(field, fallback, "a number > 0");
     if (typeof value === "number" && Number.isFinite(value) && value > 0) return value;
-    throw this.invalidFieldError(field, "a number above 0");
+    throw this.invalidFieldError(field, "a number > 0");
   }
 
-  /** A number above 0, or undefined where the field is absent or null. */
+  /** Reads a number > 0, or undefined where absent or null. */
   optionalPositive(field: string): number | undefined {
     return this.getValue(field) === undefined ? undefined : this.positive(field);
   }
@@ -73,7 +73,7 @@ export class HuggingFaceConfig {
     throw this.invalidFieldError(field, "a string");
   }
 
-  /** A list of numbers, or undefined where the field is absent or null. */
+  /** Reads a list of numbers, or undefined where absent or null. */
   numbers(field: string): readonly number[] | undefined {
     const value = this.getValue(field);
     if (value === undefined) return undefined;
@@ -81,7 +81,7 @@ export class HuggingFaceConfig {
     throw this.invalidFieldError(field, "a list of numbers");
   }
 
-  /** A list of strings, or undefined where the field is absent or null. */
+  /** Reads a list of strings, or undefined where absent or null. */
   texts(field: string): readonly string[] | undefined {
     const value = this.getValue(field);
     if (value === undefined) return undefined;
@@ -89,7 +89,7 @@ export class HuggingFaceConfig {
     throw this.invalidFieldError(field, "a list of strings");
   }
 
-  /** An object, or undefined where the field is absent or null. */
+  /** Reads an object, or undefined where absent or null. */
   object(field: string): HuggingFaceConfig | undefined {
     const value = this.getValue(field);
     if (value === undefined) return undefined;
@@ -97,7 +97,7 @@ export class HuggingFaceConfig {
     throw this.invalidFieldError(field, "an object");
   }
 
-  /** FILE_CORRUPT: the field holds something that no model of this kind has. */
+  /** Creates FILE_CORRUPT for an invalid field. */
   invalidFieldError(field: string, expected: string): LlamaGymError {
     const found = this.has(field) ? `is ${formatExcerpt(this.json[field])}` : "is missing";
     return new LlamaGymError(
@@ -106,7 +106,7 @@ export class HuggingFaceConfig {
     );
   }
 
-  /** MODEL_UNSUPPORTED: the field asks for something that this library does not compute. */
+  /** Creates MODEL_UNSUPPORTED for an unsupported field value. */
   unsupportedFieldError(field: string, supported: string): LlamaGymError {
     return new LlamaGymError(
       "MODEL_UNSUPPORTED",

@@ -29,14 +29,14 @@ const architectures: Readonly<Record<string, Architecture>> = {
   gpt2,
 };
 
-/** The values of config.json's model_type that can be opened. */
+/** Supported values of config.json's model_type. */
 export const supportedModelTypes: readonly string[] = Object.keys(architectures);
 
 /**
- * The network that a config.json describes, in Transformers 5's form or the older one. `path` is the file's, for messages.
- * Parameters and modules have the names that Transformers gives them.
- * Throws MODEL_UNSUPPORTED for an unknown model_type, a quantised checkpoint or a feature that is not computed, and
- * FILE_CORRUPT for a field that is missing or cannot be.
+ * Parses a config.json of Transformers 5 or older into a network; `path` is the file's, for
+ * messages. Parameters and modules keep Transformers' names.
+ * @throws MODEL_UNSUPPORTED for an unknown model_type, a quantized checkpoint or an unsupported
+ * feature, FILE_CORRUPT for a missing or invalid field.
  */
 export function parseModelConfig(json: JsonObject, path: string): DecoderConfig {
   const config = new HuggingFaceConfig(json, path);
@@ -54,8 +54,8 @@ export function parseModelConfig(json: JsonObject, path: string): DecoderConfig 
     const method = quantization.text("quant_method") ?? "an unnamed method";
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `The weights beside ${path} are quantised with ${method}, which is not supported. ` +
-        "Take the model's unquantised files or a GGUF file.",
+      `The weights of ${path} are quantized with ${method}, which is not supported. ` +
+        "Use the unquantized checkpoint or a GGUF file.",
     );
   }
   return architectures[modelType](config);

@@ -2,14 +2,14 @@ import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
 export type LayerType = "full_attention" | "sliding_attention";
 
-/** Names that config.json may give a layer, older ones too. */
+/** Layer types in config.json, including older names. */
 const layerTypesByName: Readonly<Record<string, LayerType>> = {
   full_attention: "full_attention",
   attention: "full_attention",
   sliding_attention: "sliding_attention",
 };
 
-/** `layer_types`, a name for each layer, or what `absent` says of each when the field is not there. */
+/** Reads `layer_types`, or applies `fallback` to each layer where absent. */
 export function readLayerTypes(
   config: HuggingFaceConfig,
   layerCount: number,
@@ -26,7 +26,10 @@ export function readLayerTypes(
   });
 }
 
-/** Windows of the layers: `sliding_window` where a layer slides. Throws FILE_CORRUPT when one slides and none is given. */
+/**
+ * Returns `sliding_window` for sliding layers. @throws FILE_CORRUPT when a layer slides and no
+ * window is given.
+ */
 export function getLayerWindows(
   config: HuggingFaceConfig,
   types: readonly LayerType[],
@@ -35,6 +38,6 @@ export function getLayerWindows(
   return types.map((type) => {
     if (type === "full_attention") return undefined;
     if (window !== undefined) return window;
-    throw config.invalidFieldError("sliding_window", `the window of the layers that are "sliding_attention"`);
+    throw config.invalidFieldError("sliding_window", `a window for the "sliding_attention" layers`);
   });
 }

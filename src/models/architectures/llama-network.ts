@@ -11,7 +11,7 @@ import { readPaddingToken, type ModelDimensions } from "./model-dimensions.js";
 
 export const NO_BIASES: LinearBiases = { queryKeyValue: false, attentionOutput: false, feedForward: false };
 
-/** The names of Llama's layer `layer`, which most later architectures kept. */
+/** Returns the names of Llama's layer `layer`, which most later architectures share. */
 export function llamaLayerNames(layer: number): LayerNames {
   const prefix = `model.layers.${layer}`;
   return {
@@ -27,32 +27,32 @@ export function llamaLayerNames(layer: number): LayerNames {
   };
 }
 
-/** `llamaLayerNames` with the norms of each query's and key's head, as Qwen 3 and Gemma 3 name them. */
+/** Returns the names of the query and key norms of Qwen 3 and Gemma 3. */
 export function headNormNames(layer: number): Pick<LayerNames, "queryNorm" | "keyNorm"> {
   const prefix = `model.layers.${layer}.self_attn`;
   return { queryNorm: `${prefix}.q_norm`, keyNorm: `${prefix}.k_norm` };
 }
 
-/** What tells one Llama-like network from another. */
+/** Differences between Llama-like networks. */
 export interface LlamaOptions {
   readonly modelType: string;
   readonly sizes: ModelDimensions;
   readonly headDim: number;
   readonly rope: RopeConfig;
   readonly biases: LinearBiases;
-  /** tie_word_embeddings where config.json does not say. */
+  /** Default of tie_word_embeddings. */
   readonly tieWordEmbeddings: boolean;
-  /** rms_norm_eps where config.json does not say. */
+  /** Default of rms_norm_eps. */
   readonly epsilon?: number;
-  /** pad_token_id where config.json does not say; none by default. */
+  /** Default of pad_token_id; none if undefined. */
   readonly paddingToken?: number;
-  /** What differs from Llama's layer. */
+  /** Differences from Llama's layer. */
   readonly layer?: (layer: number) => Partial<LayerConfig>;
 }
 
 /**
- * Llama's network (Touvron et al. 2023): RMSNorm before attention and before a gated feed-forward part, rotary positions,
- * grouped keys and values.
+ * Builds a Llama-like network (Touvron et al. 2023): RMSNorm before attention and before a gated
+ * feed-forward block, rotary positions, grouped-query attention.
  */
 export function llamaNetwork(config: HuggingFaceConfig, options: LlamaOptions): DecoderConfig {
   const { modelType, sizes, headDim, rope, biases } = options;
@@ -86,7 +86,7 @@ export function llamaNetwork(config: HuggingFaceConfig, options: LlamaOptions): 
   };
 }
 
-/** The output matrix: that of the embedding where tie_word_embeddings says so. */
+/** Returns the name of the output matrix, which is the embedding's where tie_word_embeddings is set. */
 export function getHeadName(config: HuggingFaceConfig, tieByDefault: boolean, embedding: string): string {
   return config.flag("tie_word_embeddings", tieByDefault) ? embedding : "lm_head.weight";
 }

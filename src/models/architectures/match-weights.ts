@@ -3,27 +3,28 @@ import type { RawWeight, WeightEntry, WeightFile } from "../files/weight-file.js
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { parameterShapes } from "./parameter-shapes.js";
 
-/** The output matrix of every architecture whose output is not tied to its embedding. */
+/** Output matrix of architectures that do not tie it to the embedding. */
 const HEAD_WEIGHT = "lm_head.weight";
 
-/** Tensors that older checkpoints keep although they are no parameters: causal masks and rotary frequencies. */
+/** Buffers that older checkpoints contain: causal masks and rotary frequencies. */
 const BUFFER_PATTERN = /(^|\.)(attn\.(bias|masked_bias)|rotary_emb\.inv_freq)$/;
 
-/** At most this many tensors are named in a message. */
+/** Maximum number of tensors named in a message. */
 const MAX_LISTED = 6;
 
-/** A model's weights under the names of its config. */
+/** A model's weights under its config's parameter names. */
 export interface MatchedWeights {
-  /** As given, but untied where the file holds an output matrix that differs from the embedding. */
+  /** The given config, untied where the file has an output matrix that differs from the embedding. */
   readonly config: DecoderConfig;
   /** Exactly the config's parameters, by the config's names. */
   readonly weights: WeightFile;
 }
 
 /**
- * Finds each parameter of a model in its weight file, which may leave out the prefix of the base model ("model.",
- * "transformer."; as openai-community/gpt2 does) and hold buffers besides. The result closes the given file.
- * Throws one WEIGHTS_MISMATCH that names all missing, unexpected and wrongly shaped tensors.
+ * Finds each parameter of a model in its weight file, whose names may lack the base model's prefix
+ * ("model.", "transformer.", as in openai-community/gpt2). Known buffers are ignored. Closing the
+ * result closes the file.
+ * @throws WEIGHTS_MISMATCH naming all missing, unexpected and wrongly shaped tensors.
  */
 export async function matchWeights(config: DecoderConfig, file: WeightFile): Promise<MatchedWeights> {
   const untied = await untieIfDifferent(config, file);
@@ -31,7 +32,7 @@ export async function matchWeights(config: DecoderConfig, file: WeightFile): Pro
   return { config: untied, weights: new RenamedWeights(file, names) };
 }
 
-/** The parameters' names in the file. */
+/** Maps parameters to their names in the file. */
 function findNames(config: DecoderConfig, file: WeightFile): Map<string, string> {
   const shapes = parameterShapes(config);
   const names = new Map<string, string>();
@@ -62,7 +63,10 @@ function findNames(config: DecoderConfig, file: WeightFile): Map<string, string>
   );
 }
 
-/** A parameter's name in the file: as it is, without the base model's prefix, or, for a tied embedding, the output's. */
+/**
+ * Returns a parameter's name in the file: as is, without the base model's prefix, or the output
+ * matrix for a tied embedding.
+ */
 function findStoredName(config: DecoderConfig, file: WeightFile, name: string): string | undefined {
   const { embedding, head } = config.names;
   const prefix = embedding.slice(0, embedding.indexOf(".") + 1);
@@ -72,10 +76,7 @@ function findStoredName(config: DecoderConfig, file: WeightFile, name: string): 
   return candidates.find((candidate) => file.entries.has(candidate));
 }
 
-/**
- * A file may hold an output matrix although its config says that it is tied to the embedding. As in Transformers, the
- * two are tied only where they are equal.
- */
+/** Unties the output matrix where the file has one that differs from the embedding, as Transformers does. */
 async function untieIfDifferent(config: DecoderConfig, file: WeightFile): Promise<DecoderConfig> {
   const { embedding, head } = config.names;
   const stored = findStoredName(config, file, embedding);
@@ -103,7 +104,7 @@ function formatList(kind: string, items: readonly string[]): string {
   return `; ${kind}: ${items.slice(0, MAX_LISTED).join(", ")}${omitted}`;
 }
 
-/** A weight file seen under other names, and without the tensors that have none. */
+/** A weight file restricted to given tensors under new names. */
 class RenamedWeights implements WeightFile {
   readonly path: string;
   readonly entries: ReadonlyMap<string, WeightEntry>;

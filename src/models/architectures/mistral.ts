@@ -3,7 +3,7 @@ import { llamaNetwork, NO_BIASES } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
 import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
-/** Mistral 7B and later ones (MistralConfig): Llama with a sliding window on every layer, unless it is null. */
+/** Mistral 7B and later (MistralConfig): Llama with a sliding window on every layer unless it is null. */
 export const mistral: Architecture = (config) => {
   const sizes = readDimensions(config, {
     vocabSize: 32_000,

@@ -1,6 +1,6 @@
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
-/** More layers than any model has; see HuggingFaceConfig's limit on sizes. */
+/** More layers than any model has; see MAX_SIZE in HuggingFaceConfig. */
 const MAX_LAYERS = 4096;
 
 export interface ModelDimensions {
@@ -13,13 +13,16 @@ export interface ModelDimensions {
   readonly maxPositions: number;
 }
 
-/** Values for fields that config.json leaves out: those of Transformers' configuration class. */
+/** Defaults of Transformers' configuration class for fields missing in config.json. */
 export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads"> {
-  /** Undefined: as many as there are heads. */
+  /** Defaults to the number of heads. */
   readonly keyValueHeads?: number;
 }
 
-/** The sizes that all architectures but GPT-2 give under the same names. Throws FILE_CORRUPT for values that do not fit. */
+/**
+ * Reads the sizes under the names shared by all architectures except GPT-2. @throws FILE_CORRUPT
+ * for invalid values.
+ */
 export function readDimensions(config: HuggingFaceConfig, defaults: DimensionDefaults): ModelDimensions {
   const heads = config.size("num_attention_heads", defaults.heads);
   const keyValueHeads = config.optionalSize("num_key_value_heads", defaults.keyValueHeads) ?? heads;
@@ -41,14 +44,14 @@ export function readLayerCount(config: HuggingFaceConfig, field: string, fallbac
   return config.size(field, fallback, MAX_LAYERS);
 }
 
-/** `pad_token_id` as a row of the embedding (from the end where it is negative); undefined where there is none. */
+/** Returns `pad_token_id` as a row of the embedding (negative values count from the end), or undefined. */
 export function readPaddingToken(config: HuggingFaceConfig, vocabSize: number, fallback?: number): number | undefined {
   const tokenId = config.optionalInteger("pad_token_id", fallback);
   const row = tokenId !== undefined && tokenId < 0 ? vocabSize + tokenId : tokenId;
   return row !== undefined && row >= 0 && row < vocabSize ? row : undefined;
 }
 
-/** The size of a head: explicit, or the class's own default, or the hidden size shared out among the heads. */
+/** Reads the size of a head: explicit, the class's default, or hiddenSize / heads. */
 export function readHeadDim(
   config: HuggingFaceConfig,
   { hiddenSize, heads }: ModelDimensions,

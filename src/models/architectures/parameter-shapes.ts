@@ -1,6 +1,6 @@
 import type { DecoderConfig, LayerConfig } from "../../engine/nn/decoder-config.js";
 
-/** A linear module of a layer, by its full path in the model, as PEFT names it. */
+/** A linear module, by its full path as in PEFT. */
 export interface LinearModule {
   readonly name: string;
   readonly inFeatures: number;
@@ -8,18 +8,18 @@ export interface LinearModule {
   readonly bias: boolean;
 }
 
-/** Every linear module of the layers, in order: what PEFT's "all-linear" stands for (the output matrix is not one). */
+/** Returns the layers' linear modules in order: PEFT's "all-linear", which excludes the output matrix. */
 export function linearModules(config: DecoderConfig): LinearModule[] {
   return config.layers.flatMap((layer) => layerModules(config, layer));
 }
 
-/** What an adapter may sit on, by its path in the model, as PEFT names it. */
+/** A module that an adapter can target, by its path as in PEFT. */
 export interface TargetModule extends Pick<LinearModule, "name" | "inFeatures" | "outFeatures"> {
-  /** A linear module of a layer, the output matrix, or the embedding, whose input is a token's place in the vocabulary. */
+  /** "embedding" takes a one-hot token of the vocabulary as input. */
   readonly kind: "linear" | "head" | "embedding";
 }
 
-/** The layers' linear modules, then the output matrix and the embedding. */
+/** Returns the layers' linear modules, the output matrix and the embedding. */
 export function targetModules(config: DecoderConfig): TargetModule[] {
   const { names, vocabSize, hiddenSize } = config;
   const embedding = names.embedding.replace(/\.weight$/, "");
@@ -30,10 +30,13 @@ export function targetModules(config: DecoderConfig): TargetModule[] {
   ];
 }
 
-/** The path of the output matrix's module in every architecture, tied to the embedding or not. */
+/** Path of the output matrix's module in every architecture, tied or not. */
 export const HEAD_MODULE = "lm_head";
 
-/** Every parameter of a model with its shape, in the order of the network; a tied output matrix is the embedding's. */
+/**
+ * Returns the shape of every parameter in the network's order; a tied output matrix appears as the
+ * embedding.
+ */
 export function parameterShapes(config: DecoderConfig): Map<string, readonly number[]> {
   const { names, vocabSize, hiddenSize, maxPositions, headDim, norm } = config;
   const shapes = new Map<string, readonly number[]>();

@@ -8,8 +8,8 @@ import { readHeadDim, readPaddingToken, readDimensions } from "./model-dimension
 const EMBEDDING = "model.embed_tokens.weight";
 
 /**
- * Phi 1, 1.5 and 2 (PhiConfig): attention and a plain feed-forward part side by side on one LayerNorm, biases everywhere,
- * rotary positions on a part of each head.
+ * Phi 1, 1.5 and 2 (PhiConfig): attention and a plain feed-forward block in parallel on one
+ * LayerNorm, biases everywhere, partial rotary dimensions.
  */
 export const phi: Architecture = (config) => {
   const { layerCount, ...sizes } = readDimensions(config, {

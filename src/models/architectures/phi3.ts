@@ -5,8 +5,8 @@ import { readRope } from "./rope-config.js";
 import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /**
- * Phi 3, 3.5 and 4 (Phi3Config): Llama with one module for query, key and value, one for gate and up, LongRoPE for long
- * texts, and rotary positions on a part of each head in Phi-4-mini.
+ * Phi 3, 3.5 and 4 (Phi3Config): Llama with fused query/key/value and gate/up projections,
+ * LongRoPE, and partial rotary dimensions in Phi-4-mini.
  */
 export const phi3: Architecture = (config) => {
   const sizes = readDimensions(config, {

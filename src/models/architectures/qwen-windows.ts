@@ -1,7 +1,7 @@
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 
-/** Qwen's windows: unless `layer_types` says otherwise, the layers from `max_window_layers` on slide. */
+/** Reads Qwen's windows: without `layer_types`, layers from `max_window_layers` on slide. */
 export function readQwenWindows(config: HuggingFaceConfig, layerCount: number): readonly (number | undefined)[] {
   const configuredWindow = config.optionalSize("sliding_window", 4096);
   const window = config.flag("use_sliding_window", false) ? configuredWindow : undefined;

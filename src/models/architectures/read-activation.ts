@@ -3,7 +3,7 @@ import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
 type Activation = DecoderConfig["activation"];
 
-/** Transformers' names (ACT2FN); several stand for one function written in different ways. */
+/** Names in Transformers' ACT2FN. */
 const activations: Readonly<Record<string, Activation>> = {
   silu: "silu",
   swish: "silu",
@@ -17,7 +17,7 @@ const activations: Readonly<Record<string, Activation>> = {
   relu: "relu",
 };
 
-/** The feed-forward part's activation, `absent` when the field is not there. Throws MODEL_UNSUPPORTED for another one. */
+/** Reads the feed-forward activation. @throws MODEL_UNSUPPORTED for an unsupported one. */
 export function readActivation(config: HuggingFaceConfig, field: string, fallback: Activation): Activation {
   const name = config.text(field);
   if (name === undefined) return fallback;

@@ -2,23 +2,23 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { RopeConfig, RopeScaling } from "../../engine/nn/decoder-config.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
-/** What an architecture knows about its rotary embedding besides the fields of config.json. */
+/** Architecture-specific context of the rotary embedding. */
 export interface RopeContext {
   readonly headDim: number;
   readonly maxPositions: number;
-  /** theta where config.json gives none; Transformers' default is 10,000. */
+  /** Default of rope_theta; Transformers' default is 10,000. */
   readonly defaultTheta?: number;
-  /** The part of a head that turns where config.json does not say; undefined: all of it, whatever config.json says. */
+  /** Default of partial_rotary_factor; undefined ignores the field and rotates the whole head. */
   readonly defaultPartialRotaryFactor?: number;
-  /** The length trained on where config.json does not say; Transformers takes max_position_embeddings. */
+  /** Default of original_max_position_embeddings; Transformers uses max_position_embeddings. */
   readonly defaultOriginalLength?: number;
-  /** Other names for scaling kinds that old files of this architecture use. */
+  /** Names of scaling kinds in older files of this architecture. */
   readonly aliases?: Readonly<Record<string, string>>;
 }
 
 /**
- * The rotary embedding of a model whose layers share one, in Transformers 5's form (`rope_parameters`) or the older one
- * (`rope_theta`, `rope_scaling`, `partial_rotary_factor`).
+ * Reads a rotary embedding shared by all layers, in Transformers 5's form (`rope_parameters`) or
+ * the older one (`rope_theta`, `rope_scaling`, `partial_rotary_factor`).
  */
 export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeConfig {
   const scaling = config.object("rope_scaling");
@@ -27,7 +27,7 @@ export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeC
   return readRopeObject(config, ropeFields, config.positive("rope_theta", context.defaultTheta ?? 10_000), context);
 }
 
-/** One object of rope fields, or undefined for the default kind; `theta` stands where the object has none. */
+/** Reads one object of rope fields (undefined for the default kind); `theta` is the fallback. */
 export function readRopeObject(
   config: HuggingFaceConfig,
   fields: HuggingFaceConfig | undefined,
@@ -56,7 +56,7 @@ function readRotaryDim(
   if (rotaryDim >= 2 && rotaryDim % 2 === 0 && rotaryDim <= headDim) return rotaryDim;
   throw new LlamaGymError(
     "MODEL_UNSUPPORTED",
-    `${config.path} asks for rotary positions on ${rotaryDim} of a head's ${headDim} dimensions ` +
+    `${config.path} requires rotary positions on ${rotaryDim} of a head's ${headDim} dimensions ` +
       `(partial_rotary_factor ${partialFactor}). Supported: an even number from 2 to head_dim.`,
   );
 }
@@ -126,14 +126,17 @@ function readScaling(
   );
 }
 
-/** A field beside the rope's object wins over one inside it, as in Transformers. */
+/** The top-level field takes precedence over the one in the rope object, as in Transformers. */
 function readOriginalLength(config: HuggingFaceConfig, fields: HuggingFaceConfig, context: RopeContext): number {
   const field = "original_max_position_embeddings";
   const fallback = context.defaultOriginalLength ?? context.maxPositions;
   return config.optionalSize(field) ?? fields.size(field, fallback);
 }
 
-/** YaRN's factor on cos and sin (Peng et al. 2023, eq. 22), in DeepSeek's form where both mscales are given. */
+/**
+ * Computes YaRN's attention factor (Peng et al. 2023, eq. 22), in DeepSeek's form where both
+ * mscales are given.
+ */
 function computeYarnAttentionFactor(fields: HuggingFaceConfig, factor: number): number {
   const getMscale = (weight: number) => (factor <= 1 ? 1 : 0.1 * weight * Math.log(factor) + 1);
   const [mscaleField, mscaleAllDim] = ["mscale", "mscale_all_dim"].map((field) => fields.json[field]);

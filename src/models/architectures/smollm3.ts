@@ -5,7 +5,7 @@ import { llamaNetwork } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
 import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
-/** SmolLM 3 (SmolLM3Config): Llama in which every fourth layer has no positions. */
+/** SmolLM 3 (SmolLM3Config): Llama without positions in every fourth layer. */
 export const smollm3: Architecture = (config) => {
   const sizes = readDimensions(config, {
     vocabSize: 128_256,
@@ -41,7 +41,10 @@ export const smollm3: Architecture = (config) => {
   });
 };
 
-/** `no_rope_layers` holds, despite its name, 1 for each layer that has rotary positions and 0 for each that has none. */
+/**
+ * Reads `no_rope_layers`, which despite its name is 1 for layers with rotary positions and 0 for
+ * those without.
+ */
 function readRotaryLayers(config: HuggingFaceConfig, layerCount: number): readonly boolean[] {
   const list = config.numbers("no_rope_layers");
   if (list === undefined) {

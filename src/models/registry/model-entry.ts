@@ -1,6 +1,6 @@
 import type { JsonObject } from "../files/json-file.js";
 
-/** What suits a model better than the settings' own defaults; the names are a training run's. */
+/** Recommended settings of a training run. */
 export interface ModelDefaults {
   readonly completionPrefix?: string;
   readonly maxCompletionLength?: number;
@@ -10,19 +10,19 @@ export interface ModelDefaults {
   readonly targetModules?: string;
 }
 
-/** A model as it is registered. */
+/** A registry entry. */
 export interface ModelEntry {
   /** The hub id. */
   readonly id: string;
   readonly parameters: number;
   readonly license: string;
-  /** config.json, as far as its network's sizes go. */
+  /** The fields of config.json that determine the network's sizes. */
   readonly config: JsonObject;
-  /** "chat" (the default) follows instructions; "base" goes on with a text. */
+  /** "chat" (default) follows instructions; "base" continues a text. */
   readonly kind?: "chat" | "base";
-  /** Its terms must be accepted on the hub before its files can be had. Default false. */
+  /** Whether its terms must be accepted on the hub before download. Default false. */
   readonly gated?: boolean;
-  /** What is particular about talking to it. */
+  /** Notes on prompting it. */
   readonly note?: string;
   readonly defaults?: ModelDefaults;
 }

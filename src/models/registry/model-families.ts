@@ -1,6 +1,6 @@
 import type { ModelEntry } from "./model-entry.js";
 
-/** Models of one make; a hub id that is not listed is taken for the listed model of its family that is nearest in size. */
+/** A family of models. An unregistered hub id is matched with the family member nearest in size. */
 interface ModelFamily {
   readonly name: string;
   readonly pattern: RegExp;
@@ -23,18 +23,18 @@ const families: readonly ModelFamily[] = [
   { name: "GPT-2", pattern: /gpt-?2/i },
 ];
 
-/** The family that an id belongs to by its name. */
+/** Finds the family of an id. */
 export function findFamily(id: string): ModelFamily | undefined {
   return families.find(({ pattern }) => pattern.test(id));
 }
 
-/** Parameters as an id tells them: 1.5e9 for Qwen2-1.5B; undefined where it does not. */
+/** Parses the parameter count in an id, such as 1.5e9 for Qwen2-1.5B; undefined without one. */
 export function parseParameterCount(id: string): number | undefined {
   const match = /(?:^|[^a-z0-9.])(\d+(?:\.\d+)?)\s*([bm])(?![a-z0-9])/i.exec(id.split("/").at(-1)!);
   return match === null ? undefined : Number(match[1]) * (match[2].toLowerCase() === "b" ? 1e9 : 1e6);
 }
 
-/** The model of the same family whose size is nearest; of unknown size the smallest. */
+/** Finds the nearest model of the same family in size; the smallest where the size is unknown. */
 export function findNearestInFamily(id: string, entries: readonly ModelEntry[]): ModelEntry | undefined {
   const family = findFamily(id);
   if (family === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../files/json-file.js";
 import type { ModelEntry } from "./model-entry.js";
 
-/** A network's sizes as config.json has them. */
+/** Sizes of a network. */
 interface NetworkSizes {
   readonly hidden: number;
   readonly layers: number;
@@ -11,7 +11,7 @@ interface NetworkSizes {
   readonly intermediate: number;
   readonly vocabulary: number;
   readonly context: number;
-  /** Whether the output matrix is the embedding. */
+  /** Whether the output matrix is tied to the embedding. */
   readonly tied?: boolean;
 }
 
@@ -40,7 +40,7 @@ const gpt2 = (hidden: number, layers: number, heads: number): JsonObject => ({
   vocab_size: 50_257,
 });
 
-/** The networks of SmolLM and SmolLM2 differ in their context alone. */
+/** SmolLM and SmolLM2 differ only in their context length. */
 const smolLmConfigs = (context: number) => ({
   small: buildConfig("llama", {
     hidden: 576,
@@ -96,19 +96,20 @@ const llama2 = buildConfig("llama", {
   tied: false,
 });
 
-/** The reply goes on behind thinking that is closed already, as the chat templates write it where thinking is switched off. */
+/** An empty reasoning block before the completion, as chat templates write it with thinking disabled. */
 const noThinking = { completionPrefix: "<think>\n\n</think>\n\n" };
 const smolLm3NoThinking = { completionPrefix: "<think>\n\n</think>\n" };
-const THINKING_NOTE = "thinks before it answers; training closes the thinking (completionPrefix)";
-const BASE_NOTE = "no chat template: reads a transcript, a reply ends with its line";
-const NO_SYSTEM_NOTE = "takes no system message: what it says goes before the first observation";
+const THINKING_NOTE = "reasoning model; its defaults start completions after an empty reasoning block";
+const BASE_NOTE = "base model without a chat template; uses a plain transcript, completions end at the line break";
+const NO_SYSTEM_NOTE = "no system role; the system prompt precedes the first observation";
 
 const apache = "Apache-2.0";
 const mit = "MIT";
 
 /**
- * The models that are known by name, smallest first within a family: those that LlamaGym and its successors name, and today's
- * small ones. Networks are those of their config.json, parameters those of their model cards, in millions.
+ * Registered models, grouped by family and ordered by size: those named by LlamaGym and its
+ * successors, and current small ones. Networks follow their config.json, parameter counts their
+ * model cards.
  */
 export const modelList: readonly ModelEntry[] = [
   { id: "HuggingFaceTB/SmolLM-135M-Instruct", parameters: 135e6, license: apache, config: smolLm1.small },

@@ -61,7 +61,7 @@ describe("memory", () => {
 
   // Peaks that were measured, in MB, with SmolLM2-135M, and with llamas of 362 million, of 227 million with a large vocabulary, and of 1.2 billion parameters.
   it.each([
-    ["SmolLM2-135M", smol, { use: "play" }, 811],
+    ["SmolLM2-135M", smol, { use: "inference" }, 811],
     ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, packed: true }, 3410],
     ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, bits: 4, packed: true }, 1850],
     ["SmolLM2-135M", smol, { use: "train", microBatchTokens: 518, bits: 4 }, 1620],
@@ -89,7 +89,7 @@ describe("memory", () => {
     for (const { estimateMemory: memory } of registeredModels()) {
       expect(memory({ bits: 4 })).toBeLessThan(memory({ bits: 8 }));
       expect(memory({ use: "train", bits: 8 })).toBeLessThan(memory({ use: "train" }));
-      expect(memory({ use: "train" })).toBeGreaterThan(memory({ use: "play" }));
+      expect(memory({ use: "train" })).toBeGreaterThan(memory({ use: "inference" }));
       expect(memory({ use: "train", microBatchTokens: 1024 })).toBeGreaterThan(
         memory({ use: "train", microBatchTokens: 512 }),
       );

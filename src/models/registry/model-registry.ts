@@ -6,62 +6,60 @@ import { findFamily, findNearestInFamily, parseParameterCount } from "./model-fa
 import { modelList } from "./model-list.js";
 import { estimateModelMemory, type MemoryUsage } from "../weights/estimate-model-memory.js";
 
-/** A model on the Hugging Face hub that this library is meant for: small, and of a supported architecture. */
+/** A registered model on the Hugging Face Hub. */
 export interface RegisteredModel {
   /** The hub id. */
   readonly id: string;
   /** config.json's model_type. */
   readonly modelType: string;
   readonly parameters: number;
-  /** Tokens that prompt and reply may have together. */
+  /** Maximum tokens of prompt and completion together. */
   readonly contextLength: number;
   readonly license: string;
-  /** "chat" follows instructions; "base" goes on with a text. */
+  /** "chat" follows instructions; "base" continues a text. */
   readonly kind: "chat" | "base";
-  /** Its terms must be accepted on the hub before its files can be had. */
+  /** Whether its terms must be accepted on the hub before download. */
   readonly gated: boolean;
-  /** What is particular about talking to it. */
+  /** Notes on prompting it. */
   readonly note: string | undefined;
-  /** What suits it better than the settings' own defaults. */
+  /** Recommended settings. */
   readonly defaults: ModelDefaults;
-  /** About how many bytes of memory it takes. */
+  /** Estimates its memory in bytes. */
   readonly estimateMemory: (use?: MemoryUsage) => number;
 }
 
-/** A model by name: listed itself, or taken for another one of its family. */
+/** A registry match: the model itself, or the nearest of its family. */
 export interface RegistryMatch {
   readonly model: RegisteredModel;
-  /** The listed model that it is taken for, where it is not listed itself. */
+  /** The registered model it was matched with, if it is not registered itself. */
   readonly similarTo: string | undefined;
 }
 
-/** Those that users add stand beside those of the package. */
+/** Models added by registerModel. */
 const customModels = new Map<string, RegisteredModel>();
 const builtInModels = modelList.map(toRegisteredModel);
 
-/** All models that are known by name, smallest first. */
+/** Returns all registered models, smallest first. */
 export function registeredModels(): readonly RegisteredModel[] {
   const all = [...builtInModels.filter(({ id }) => !customModels.has(id)), ...customModels.values()];
   return all.sort((a, b) => a.parameters - b.parameters);
 }
 
 /**
- * Adds a model to the registry of this process, or puts it in place of one with the same id. Throws INVALID_ARGUMENT for one without
- * an id or parameters, and what reading its config throws (MODEL_UNSUPPORTED, FILE_CORRUPT).
+ * Adds a model to this process's registry or replaces the one with the same id. @throws
+ * INVALID_ARGUMENT without an id or parameters, MODEL_UNSUPPORTED or FILE_CORRUPT for an invalid
+ * config.
  */
 export function registerModel(entry: ModelEntry): RegisteredModel {
   if (typeof entry.id !== "string" || entry.id === "" || !(entry.parameters > 0)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      "A model is registered with its hub id, its number of parameters, its licence, and the sizes of its config.json (config).",
-    );
+    throw new LlamaGymError("INVALID_ARGUMENT", "A model entry requires a hub `id` and a number of `parameters` > 0.");
   }
   const model = toRegisteredModel(entry);
   customModels.set(entry.id, model);
   return model;
 }
 
-/** A model by its hub id; one that is not listed is taken for the nearest of its family, with its own size. */
+/** Finds a model by its hub id, or the nearest of its family in size. */
 export function findModel(id: string): RegistryMatch | undefined {
   const [name] = id.split(/[:#]/);
   const exact = customModels.get(name) ?? builtInModels.find((model) => model.id.toLowerCase() === name.toLowerCase());
@@ -83,13 +81,13 @@ export function findModel(id: string): RegistryMatch | undefined {
   return { model, similarTo: nearest.id };
 }
 
-/** Within a family, some models think and some do not; their names tell them apart. */
+/** Families mix reasoning and other variants, distinguished by name. */
 function isSameVariant(id: string, listedId: string): boolean {
   const getVariant = (name: string) => (name.toLowerCase().match(/instruct|thinking|base/g) ?? []).join();
   return getVariant(id) === getVariant(listedId);
 }
 
-/** The name of the family that an id belongs to. */
+/** Returns the name of an id's family. */
 export function modelFamily(id: string): string | undefined {
   return findFamily(id)?.name;
 }

@@ -8,18 +8,18 @@ import { releaseMemory } from "../../engine/runtime/release-memory.js";
 const FOLDER_PREFIX = "llamagym-weights-";
 const FILE_NAME = "weights.bin";
 
-/** Sessions map tensors from multiples of this. */
+/** Alignment of tensors that sessions map. */
 const ALIGNMENT = 4096;
 
-/** What sessions know of a parameter, by the names that graphs have for it. */
+/** A parameter's tensors by their names in graphs. */
 export type TensorParts = ReadonlyMap<string, Uint8Array>;
 
-/** Gives a parameter's parts; its values as float32 may stand in `room`, which serves one parameter after another. */
+/** Reads a parameter's parts; `scratch` may hold its float32 values and is reused. */
 export type ReadTensorParts = (name: string, scratch: Float32Array) => Promise<TensorParts>;
 
 /**
- * Parameters that their file holds otherwise than sessions read them, in a temporary file that sessions map: memory that the system
- * may take back, and that all sessions share. It goes when it is removed, or with the process.
+ * A temporary file of converted parameters, which sessions map: pageable memory shared by all
+ * sessions. Deleted by `remove()` or when the process exits.
  */
 export class MappedWeightFile {
   private readonly removeAtExit = () => rmSync(this.folder, { recursive: true, force: true });
@@ -31,7 +31,10 @@ export class MappedWeightFile {
     process.once("exit", this.removeAtExit);
   }
 
-  /** Of parameters of at most `largest` values; undefined where the temporary folder has no room. */
+  /**
+   * Writes parameters of at most `maxElements` values; returns undefined when the temporary folder
+   * has no space.
+   */
   static async create(
     names: Iterable<string>,
     maxElements: number,
@@ -67,7 +70,7 @@ async function writeParts(
   try {
     let offset = 0;
     for (const name of names) {
-      // Bytes that graphs read in two ways are there once.
+      // Bytes under two names are written once.
       const written = new Map<Uint8Array, WeightLocation>();
       for (const [part, bytes] of await read(name, scratch)) {
         let location = written.get(bytes);
@@ -87,7 +90,7 @@ async function writeParts(
   return locations;
 }
 
-/** Folders of processes that ended without removing them. */
+/** Removes folders left by processes that no longer run. */
 async function removeStaleFolders(): Promise<void> {
   const names = await readdir(tmpdir()).catch((): string[] => []);
   for (const name of names) {

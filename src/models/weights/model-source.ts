@@ -10,7 +10,7 @@ import {
   type WeightFile,
 } from "../files/index.js";
 
-/** A model's files, of either format, as one thing: its configuration and its tensors under Hugging Face names. */
+/** A model's configuration and its tensors under Hugging Face names, from a folder or a GGUF file. */
 export interface ModelSource {
   /** The folder or GGUF file. */
   readonly path: string;
@@ -20,7 +20,7 @@ export interface ModelSource {
   close(): Promise<void>;
 }
 
-/** Opens a folder or a GGUF file; throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED. */
+/** Opens a model folder or a GGUF file. @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED. */
 export async function openModelSource(path: string): Promise<ModelSource> {
   const info = await stat(path).catch(() => undefined);
   if (info === undefined)
@@ -32,7 +32,7 @@ export async function openModelSource(path: string): Promise<ModelSource> {
   return { path, config, generationConfig, weights, close: () => weights.close() };
 }
 
-/** Where a model's configuration stands, for messages. */
+/** Returns the path of a model's configuration, for messages. */
 export function getConfigPath({ path }: ModelSource): string {
   return path.endsWith(".gguf") ? path : join(path, "config.json");
 }

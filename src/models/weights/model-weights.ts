@@ -10,26 +10,26 @@ import { BLOCK_SIZE, quantize } from "./quantize.js";
 import { QUANTIZED_PARTS, type QuantizedParameter, type StoredParameter } from "../model-parameter-scope.js";
 import { MappedWeightFile, type TensorParts } from "./mapped-weight-file.js";
 
-/** Where a parameter lies: in its file, where sessions read it in place ("mapped") or where it is made from ("file"), or in memory. */
+/** Storage of a parameter: mapped in place from its file, converted from its file, or in memory. */
 type WeightStorage =
   | { readonly kind: "mapped"; readonly location: WeightLocation; readonly parameter: StoredParameter }
   | { readonly kind: "file"; readonly parameter: StoredParameter }
   | { readonly kind: "memory"; readonly bytes: Uint8Array; readonly parameter: StoredParameter };
 
-/** Which parameters to hold in few bits. */
+/** Which parameters to quantize. */
 export interface QuantizationConfig {
   readonly bits: 4 | 8;
-  /** Names of the matrices to quantize; those whose rows are no multiple of the block size stay as they are. */
+  /** Matrices to quantize; those whose rows are no multiple of the block size are left as they are. */
   readonly names: ReadonlySet<string>;
-  /** Stored [in, out]: turned to [out, in] on the way. */
+  /** Whether matrices are stored [in, out] and must be transposed. */
   readonly transposed: boolean;
 }
 
 /**
- * A model's frozen parameters. Where all lie in their files as float32, every session maps them from there; what a file
- * holds otherwise is first widened, and what is wanted in few bits is rounded, into a temporary file that sessions map. Merged
- * weights are in memory, and a session of those is given all its weights there (it takes them from files or from memory, not from
- * both).
+ * A model's frozen parameters. Float32 files are mapped in place; other formats are widened, and
+ * quantized parameters rounded, into a temporary file that sessions map. Merged weights are in
+ * memory; as a session takes weights either from files or from memory, it then gets all of them in
+ * memory.
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
@@ -44,7 +44,7 @@ export class ModelWeights {
     this.parameters = new Map([...storageByName].map(([name, { parameter }]) => [name, parameter]));
   }
 
-  /** Opens all tensors of a file; some of them in few bits, where asked. */
+  /** Opens all tensors of a file, quantized as configured. */
   static async open(file: WeightFile, quantization?: QuantizationConfig): Promise<ModelWeights> {
     const entries = [...file.entries.values()];
     const paths = new Map<string, string>();
@@ -57,7 +57,7 @@ export class ModelWeights {
       if (quantization !== undefined && shouldQuantize(entry, quantization)) {
         const { bits, transposed } = quantization;
         const transposedShape = transposed ? [shape[1], shape[0]] : shape;
-        storageByName.set(name, { kind: "file", parameter: { kind: "quantised", shape: transposedShape, bits } });
+        storageByName.set(name, { kind: "file", parameter: { kind: "quantized", shape: transposedShape, bits } });
       } else if (isMappable && quantization === undefined) {
         const location = { file: basename(paths.get(entry.file)!), offset, byteLength };
         storageByName.set(name, { kind: "mapped", location, parameter: { kind: "frozen", shape } });
@@ -72,7 +72,7 @@ export class ModelWeights {
     return this.quantization?.bits ?? 32;
   }
 
-  /** The same parameters with other values for some, and further ones. */
+  /** Returns the parameters with some replaced or added. */
   withReplaced(replaced: ReadonlyMap<string, Tensor<"float32">>): ModelWeights {
     const storageByName = new Map<string, WeightStorage>();
     for (const [name, storage] of this.storageByName) {
@@ -86,13 +86,13 @@ export class ModelWeights {
     return new ModelWeights(this.file, this.folder, this.quantization, storageByName);
   }
 
-  /** A parameter's values as float32; those of a quantised one as they were before. */
+  /** Reads a parameter as float32; quantized ones at their original precision. */
   async read(name: string): Promise<Float32Array> {
     const storage = this.storageByName.get(name);
     return storage?.kind === "memory" ? viewAsFloat32(storage.bytes) : this.file.readFloat32(name);
   }
 
-  /** What a session needs to find the weights of its graph; to be dropped when the session stands. */
+  /** Returns what a session needs to load the weights of its graph. Release it once the session is created. */
   async getSessionOptions({ weights }: CompiledGraph): Promise<SessionOptions> {
     if ([...this.storageByName.values()].every(({ kind }) => kind === "file")) {
       const mappedFile = await (this.mappedFile ??= this.writeMappedFile());
@@ -126,11 +126,11 @@ export class ModelWeights {
     );
   }
 
-  /** What sessions read of a parameter whose file holds it otherwise. */
+  /** Reads a parameter as the tensors that sessions use. */
   private async readParts(name: string, scratch?: Float32Array): Promise<TensorParts> {
     const { parameter } = this.storageByName.get(name)!;
     const values = await this.file.readFloat32(name, scratch?.subarray(0, countElements(parameter.shape)));
-    if (parameter.kind === "quantised") return quantizeParts(name, values, parameter, this.quantization!.transposed);
+    if (parameter.kind === "quantized") return quantizeParts(name, values, parameter, this.quantization!.transposed);
     return new Map([[name, new Uint8Array(values.buffer, values.byteOffset, values.byteLength)]]);
   }
 
@@ -140,7 +140,7 @@ export class ModelWeights {
   }
 }
 
-/** The name under which graphs know what lies in memory. */
+/** File name of in-memory data in graphs. */
 function memoryFileName(part: string): string {
   return `memory:${part}`;
 }
@@ -155,12 +155,12 @@ function shouldQuantize({ name, shape }: WeightEntry, { names, transposed }: Qua
   return names.has(name) && (transposed ? shape[0] : shape[1]) % BLOCK_SIZE === 0;
 }
 
-/** The names that graphs have for a parameter. */
+/** Returns the names of a parameter's tensors in graphs. */
 function getPartNames(name: string, { kind }: StoredParameter): string[] {
-  return kind === "quantised" ? QUANTIZED_PARTS.map((part) => `${name}.${part}`) : [name];
+  return kind === "quantized" ? QUANTIZED_PARTS.map((part) => `${name}.${part}`) : [name];
 }
 
-/** A matrix in few bits; see quantisedMatmul. */
+/** Quantizes a matrix; see quantizedMatmul. */
 function quantizeParts(
   name: string,
   values: Float32Array,
@@ -168,7 +168,7 @@ function quantizeParts(
   transposed: boolean,
 ): TensorParts {
   const { codes, scales } = quantize(transposed ? transposeMatrix(values, columns, rows) : values, bits);
-  // The middle code in every place: 8 in both halves of a byte, or 128.
+  // The middle code: 8 in both halves of a byte, or 128.
   const zeroPoints = new Uint8Array(Math.ceil((scales.length * bits) / 8)).fill(bits === 4 ? 0x88 : 0x80);
   return new Map([
     [`${name}.bytes`, codes],
@@ -178,7 +178,7 @@ function quantizeParts(
   ]);
 }
 
-/** [rows, columns] to [columns, rows]. */
+/** Transposes [rows, columns] to [columns, rows]. */
 function transposeMatrix(values: Float32Array, rows: number, columns: number): Float32Array {
   const result = new Float32Array(values.length);
   for (let row = 0; row < rows; row++) {

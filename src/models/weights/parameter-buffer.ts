@@ -4,8 +4,8 @@ import { countElements } from "../../core/count-elements.js";
 import { LlamaGymError } from "../../core/errors.js";
 
 /**
- * Trained parameters, one after another in one buffer where graphs run: graphs read each in place, the optimiser updates
- * all in one pass. The gradients lie in a second buffer of the same layout.
+ * Trainable parameters in one worker-owned buffer: graphs read each in place, and the optimizer
+ * updates all in one pass. Gradients are in a second buffer of the same layout.
  */
 export class ParameterBuffer {
   /** All values, [count]. */
@@ -42,13 +42,13 @@ export class ParameterBuffer {
     return this.slice(name).shape;
   }
 
-  /** One parameter's place in `values`, or in another buffer of the same layout. */
+  /** Returns a view of a parameter in `values` or in another buffer of the same layout. */
   view(name: string, buffer: BufferView = this.values): BufferView {
     const { offset, shape } = this.slice(name);
     return subview(buffer, offset, shape);
   }
 
-  /** Zeros in a parameter's shape; all share one memory, which nobody writes. */
+  /** Returns zeros in a parameter's shape; all share one read-only buffer. */
   zeros(name: string): BufferView {
     const { shape } = this.slice(name);
     this.zerosBuffer ??= this.runtime.allocate("float32", [
@@ -69,7 +69,7 @@ export class ParameterBuffer {
     return (await this.runtime.read(this.view(name, this.gradients))).data as Float32Array;
   }
 
-  /** Sets the gradients of some parameters to zero. */
+  /** Zeroes the gradients of selected parameters. */
   async zeroGradients(shouldZero: (name: string) => boolean): Promise<void> {
     for (const [name, { shape }] of this.slices) {
       if (shouldZero(name))
@@ -85,7 +85,7 @@ export class ParameterBuffer {
 
   private slice(name: string): { offset: number; shape: readonly number[] } {
     const slice = this.slices.get(name);
-    if (slice === undefined) throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is not a trained parameter.`);
+    if (slice === undefined) throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is not a trainable parameter.`);
     return slice;
   }
 }

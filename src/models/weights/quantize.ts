@@ -1,25 +1,26 @@
 import { LlamaGymError } from "../../core/errors.js";
 
-/** Weights that share a scale. */
+/** Weights per scale. */
 export const BLOCK_SIZE = 32;
 
 export interface QuantizedTensor {
-  /** One code a byte, or two in 4 bits, the earlier in the low half. */
+  /** One code per byte, or two at 4 bits, the first in the low half. */
   readonly codes: Uint8Array;
-  /** One for each block. */
+  /** One per block. */
   readonly scales: Float32Array;
 }
 
 /**
- * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale, where the middle code (8 or 128) stands for zero. The
- * weight furthest from zero is exact, so that what was quantised this way before (Q4_0, Q8_0) comes out as it was.
+ * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale with the middle code 8 or
+ * 128. The weight of largest magnitude is exact, so that weights quantized as Q4_0 or Q8_0 are
+ * reproduced.
  */
 export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
   const blocks = weights.length / BLOCK_SIZE;
   if (!Number.isInteger(blocks)) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `A tensor of ${weights.length} weights cannot be quantised in blocks of ${BLOCK_SIZE}.`,
+      `Quantization requires a multiple of ${BLOCK_SIZE} weights, got ${weights.length}.`,
     );
   }
   const codes = new Uint8Array((weights.length * bits) / 8);
@@ -29,7 +30,7 @@ export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
     const start = block * BLOCK_SIZE;
     let extreme = 0;
     for (let i = start; i < start + BLOCK_SIZE; i++) if (Math.abs(weights[i]) > Math.abs(extreme)) extreme = weights[i];
-    // In 4 bits the lowest code, -8, reaches further than the highest, 7, so the furthest weight takes it.
+    // At 4 bits the lowest code, -8, has the larger magnitude, so the extreme weight takes it.
     const scale = bits === 4 ? extreme / -8 : Math.abs(extreme) / 127;
     scales[block] = scale;
     const inverse = scale === 0 ? 0 : 1 / Math.fround(scale);

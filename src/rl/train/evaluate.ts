@@ -69,7 +69,7 @@ export async function evaluate(
     };
   } finally {
     // What was computed on the way is forgotten: training goes on with the same numbers as without an evaluation.
-    agent.model.causalLM.parametersVersion++;
+    agent.model.causalLM.markParametersChanged();
     for (const env of envs) await env.close();
   }
 }

@@ -6,7 +6,7 @@ import { defineCommand } from "../options/define-command.js";
 import type { Reporter } from "../reporter.js";
 
 const BITS = [32, 8, 4] as const;
-const USES = ["play", "train"] as const;
+const USES = ["inference", "train"] as const;
 
 export const modelsCommand = defineCommand({
   name: "models",
@@ -42,7 +42,7 @@ function printTable(models: readonly RegisteredModel[], memory: number, reporter
     model.license,
     [model.kind, ...(model.gated ? ["gated"] : [])].join(", "),
   ]);
-  const header = ["MODEL", "SIZE", "CONTEXT", "PLAY 32 8 4", "TRAIN 32 8 4", "FITS", "LICENSE", ""];
+  const header = ["MODEL", "SIZE", "CONTEXT", "INFERENCE 32 8 4", "TRAIN 32 8 4", "FITS", "LICENSE", ""];
   const notes = models.flatMap(({ id, note }) => (note === undefined ? [] : [`${id}: ${note}.`]));
   reporter.print(
     [
@@ -51,16 +51,16 @@ function printTable(models: readonly RegisteredModel[], memory: number, reporter
       "",
       formatTable([header, ...rows], [1, 2, 3, 4]),
       "",
-      "PLAY, TRAIN: memory in GB for generation and for training an adapter, with 32, 8 and 4 bits per weight (--quantize).",
+      "INFERENCE, TRAIN: memory in GB for generation and for training an adapter, with 32, 8 and 4 bits per weight (--quantize).",
       `FITS: use and bits that fit the ${formatBytes(memory)} of free memory. gated: accept the terms on the model's page and set HF_TOKEN.`,
       ...notes,
     ].join("\n"),
   );
 }
 
-/** Returns the most demanding use that fits, at the most bits: "train", "train 8", "play 4" or "no". */
+/** Returns the most demanding use that fits, at the most bits: "train", "train 8", "inference 4" or "no". */
 function describeFit(model: RegisteredModel, memory: number): string {
-  for (const use of ["train", "play"] as const) {
+  for (const use of ["train", "inference"] as const) {
     const bits = BITS.find((bits) => model.estimateMemory({ use, bits }) <= memory);
     if (bits !== undefined) return bits === 32 ? use : `${use} ${bits}`;
   }

@@ -220,7 +220,7 @@ describe("ppo", () => {
 
     const other = await models.reopen(model.folder);
     await other.causalLM.runtime.write(other.causalLM.parameters.values, values);
-    other.causalLM.parametersVersion++;
+    other.causalLM.markParametersChanged();
     const twin = new BanditAgent(other, undefined, agent.options);
     await (await twin.getLearner()).setState({ optimizer: saved.optimizer, state });
 

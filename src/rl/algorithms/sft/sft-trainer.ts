@@ -188,7 +188,7 @@ export class SftTrainer {
     const { gradNorm, learningRate, skipped } = await this.optimizer.update({
       learningRateFactor: this.learningRateFactor(),
     });
-    this.model.causalLM.parametersVersion++;
+    this.model.causalLM.markParametersChanged();
     this.updates++;
     this.countSkippedUpdates(skipped);
     const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);

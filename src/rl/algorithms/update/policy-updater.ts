@@ -108,7 +108,7 @@ export class PolicyUpdater {
       ? await this.optimizer.update({ learningRateFactor })
       : { gradNorm: Number.NaN, learningRate, skipped: true };
     this.countSkippedSteps(result.skipped);
-    if (!result.skipped) this.model.parametersVersion++;
+    if (!result.skipped) this.model.markParametersChanged();
     return { statistics, perTurn, ...result };
   }
 
