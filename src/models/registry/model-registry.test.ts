@@ -129,6 +129,6 @@ describe("findModel", () => {
     expect(() => registerModel({ id: "me/bad", parameters: 1, license: "", config: { model_type: "mamba" } })).toThrow(
       "mamba",
     );
-    expect(() => registerModel({ id: "", parameters: 1, license: "", config })).toThrow("hub id");
+    expect(() => registerModel({ id: "", parameters: 1, license: "", config })).toThrow("hub `id`");
   });
 });

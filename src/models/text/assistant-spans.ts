@@ -10,12 +10,12 @@ export type AssistantSpan = readonly [start: number, end: number];
 type TextRange = readonly [start: number, end: number];
 
 /**
- * Which parts of a rendered conversation the assistant says: what {% generation %} blocks print where the template
- * has them; else each assistant message from the end of its header to the end of its end token.
- *
- * Without marks, a message's place is found by rendering the conversation again with another content in it: what
- * stands before and after is the template's. Its header is what add_generation_prompt would print before it.
- * `specialTokens` are the contents of the tokenizer's special tokens.
+ * Finds the assistant's parts of a rendered conversation: the output of {% generation %} blocks if
+ * the template has them, else each assistant message from the end of its header through its end
+ * token.
+ * Without such blocks, a message is located by rendering the conversation again with different
+ * content: what precedes and follows is the template's. The header is what add_generation_prompt
+ * prints. `specialTokens` are the contents of the tokenizer's special tokens.
  */
 export function findAssistantRanges(
   renderer: ChatRenderer,
@@ -36,7 +36,7 @@ export function findAssistantRanges(
   return { text, ranges };
 }
 
-/** The tokens that have a part in a range. A token that joins the header and the content belongs to the content. */
+/** Returns the tokens overlapping a range. A token that joins header and content belongs to the content. */
 export function toTokenSpans(ranges: readonly TextRange[], offsets: readonly Offset[]): AssistantSpan[] {
   const spans: AssistantSpan[] = [];
   let position = 0;
@@ -52,7 +52,7 @@ export function toTokenSpans(ranges: readonly TextRange[], offsets: readonly Off
 interface ContentSpan {
   readonly start: number;
   readonly end: number;
-  /** What the template puts after the content, as far as it belongs to the message. */
+  /** Text the template appends to the content as part of the message. */
   readonly closing: string;
 }
 
@@ -88,7 +88,7 @@ function splitAt(text: string | null, placeholder: string): { before: string; af
     : { before: text.slice(0, index), after: text.slice(index + placeholder.length) };
 }
 
-/** Where the header of an assistant message ends: after what the generation prompt prints in its place. */
+/** Returns the end of an assistant message's header: the text that the generation prompt prints. */
 function findHeaderEnd(
   renderer: ChatRenderer,
   messages: readonly ChatMessage[],
@@ -101,12 +101,15 @@ function findHeaderEnd(
   const prompt = tryRender(() => renderer.render(before, { ...options, addGenerationPrompt: true }));
   if (prompt === null || !text.startsWith(prompt)) return content;
   const withoutHeader = tryRender(() => renderer.render(before, { ...options, addGenerationPrompt: false }));
-  // A template without a generation prompt does not tell its header from the content; whitespace alone is no header.
+  // Without a generation prompt the header cannot be told from the content; whitespace alone is not a header.
   const hasHeader = prompt !== withoutHeader || text.slice(prompt.length, content).trim() === "";
   return hasHeader ? prompt.length : content;
 }
 
-/** How much of the closing is the end token: up to the first special token, or all but the last whitespace. */
+/**
+ * Returns the length of the end token within the closing text: through the first special token, or
+ * all but trailing whitespace.
+ */
 function getEndTokenLength(closing: string, specialTokens: readonly string[]): number {
   let end = Infinity;
   let start = Infinity;
@@ -126,7 +129,7 @@ function longestCommonPrefix(a: string, b: string): string {
   return a.slice(0, length);
 }
 
-/** Some templates refuse a part of a conversation that they take as a whole. */
+/** Some templates reject a part of a conversation that they accept as a whole. */
 function tryRender(render: () => string): string | null {
   try {
     return render();

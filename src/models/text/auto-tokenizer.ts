@@ -3,11 +3,11 @@ import { type ResolveOptions, resolveModel } from "../files/hub/index.js";
 import { readTokenizerFolder } from "./tokenizer-folder.js";
 import { Tokenizer } from "./tokenizer.js";
 
-/** Finds a model's tokenizer and loads it. */
+/** Loads a model's tokenizer. */
 export const AutoTokenizer = {
   /**
-   * The tokenizer of a model: a folder, a GGUF file, or a hub id, whose files are fetched into the Hugging Face cache
-   * unless they are there. Throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
+   * Loads the tokenizer of a folder, a GGUF file or a hub id, whose missing files are downloaded.
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, TOKENIZER_UNSUPPORTED, and what `resolveModel` throws.
    */
   async fromPretrained(idOrPath: string, options: ResolveOptions = {}): Promise<Tokenizer> {
     const { kind, path } = await resolveModel(idOrPath, options);

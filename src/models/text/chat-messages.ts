@@ -1,35 +1,35 @@
 import { LlamaGymError } from "../../core/errors.js";
 
-/** A part of a message that has several, such as text between images. */
+/** A part of a multi-part message. */
 export interface ContentPart {
   readonly type: string;
   readonly text?: string;
   readonly [key: string]: unknown;
 }
 
-/** A message of a conversation, in the form that chat templates read. */
+/** A message in the form that chat templates read. */
 export interface ChatMessage {
-  /** Usually "system", "user", "assistant" or "tool"; the template decides which it takes. */
+  /** Usually "system", "user", "assistant" or "tool"; templates decide which roles they accept. */
   readonly role: string;
   readonly content?: string | readonly ContentPart[] | null;
-  /** tool_calls, name, reasoning_content and whatever else the template reads. */
+  /** tool_calls, name, reasoning_content and other template-specific fields. */
   readonly [key: string]: unknown;
 }
 
-/** A function that the model may call, as a JSON schema in the form that chat templates read. */
+/** A callable function as a JSON schema, in the form that chat templates read. */
 export type ToolDefinition = Readonly<Record<string, unknown>>;
 
 const reasoningFields = ["reasoning_content", "thinking", "reasoning"];
 
 /**
- * The messages as Transformers hands them to a template: without null members, and with a reasoning text under each
- * of its usual names. Throws INVALID_ARGUMENT for what is no list of messages.
+ * Prepares messages as Transformers does: without null members, with reasoning text under each of
+ * its common names. @throws INVALID_ARGUMENT for anything but a list of messages.
  */
 export function toTemplateMessages(messages: readonly ChatMessage[]): Record<string, unknown>[] {
   if (!Array.isArray(messages)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `Messages must be a list of { role, content }, not ${typeof messages}.`,
+      `Messages must be a list of { role, content }, got ${typeof messages}.`,
     );
   }
   return messages.map((message: ChatMessage, index) => {

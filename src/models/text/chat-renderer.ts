@@ -3,25 +3,25 @@ import { chooseTemplate } from "./chat-templates.js";
 import { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 import { type ChatMessage, type ToolDefinition, toTemplateMessages } from "./chat-messages.js";
 
-/** How a conversation becomes text. */
+/** Chat template options. */
 export interface ChatOptions {
-  /** Functions that the model may call. */
+  /** Functions available to the model. */
   readonly tools?: readonly ToolDefinition[];
-  /** A template's name, or a template, instead of the tokenizer's own. */
+  /** A template's name or text, instead of the default template. */
   readonly chatTemplate?: string;
-  /** What else the template reads, such as { enable_thinking: false }. */
+  /** Further template variables, such as { enable_thinking: false }. */
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** The time that the template's strftime_now tells; the present by default. */
+  /** Time of strftime_now; default now. */
   readonly now?: Date;
 }
 
-/** How a whole conversation is rendered at once. */
+/** Options for rendering a whole conversation. */
 export interface RenderOptions extends ChatOptions {
-  /** End with the header of the assistant's next message. Default false. */
+  /** Whether to append the header of the assistant's next message. Default false. */
   readonly addGenerationPrompt?: boolean;
 }
 
-/** Renders conversations with a tokenizer's chat templates; each template is parsed once. */
+/** Renders conversations with a tokenizer's chat templates, parsing each template once. */
 export class ChatRenderer {
   private readonly parsed = new Map<string, ChatTemplate>();
 
@@ -31,17 +31,17 @@ export class ChatRenderer {
     private readonly tokenizerName: string,
   ) {}
 
-  /** The conversation's text. Throws TEMPLATE_FAILED and INVALID_ARGUMENT. */
+  /** Renders a conversation. @throws TEMPLATE_FAILED and INVALID_ARGUMENT. */
   render(messages: readonly ChatMessage[], options: RenderOptions): string {
     return this.template(options).render(this.buildInput(messages, options));
   }
 
-  /** The conversation's text, and the parts that the template marks as generated. Throws as `render`. */
+  /** Renders a conversation with the ranges that the template marks as generated. @throws as `render`. */
   renderMarked(messages: readonly ChatMessage[], options: RenderOptions): RenderedTemplate {
     return this.template(options).renderMarked(this.buildInput(messages, options));
   }
 
-  /** Whether the template itself says what the assistant generates. */
+  /** Whether the template marks what the assistant generates. */
   marksGeneration(options: ChatOptions): boolean {
     return this.template(options).marksGeneration;
   }
@@ -61,7 +61,7 @@ export class ChatRenderer {
     if (plainMessages.length === 0) {
       throw new LlamaGymError(
         "TEMPLATE_FAILED",
-        "The conversation is empty: a chat template needs at least one message.",
+        "The conversation is empty; a chat template requires at least one message.",
       );
     }
     return {

@@ -3,19 +3,22 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage } from "./chat-messages.js";
 import type { Tokenizer } from "./tokenizer.js";
 
-/** What a chat template does with a conversation, as found by rendering small ones. */
+/** Behavior of a chat template, determined by rendering short conversations. */
 export interface ChatTemplateFeatures {
-  /** Earlier turns stay as they were when new ones come, so that one sequence can hold a whole conversation. */
+  /** Whether earlier turns are unchanged by new ones, so that one sequence can hold a conversation. */
   readonly isIncremental: boolean;
-  /** A reply's whitespace at its ends stays. Where not, a reply with such whitespace starts a new sequence. */
+  /**
+   * Whether leading and trailing whitespace of completions is preserved. If not, such a completion
+   * starts a new sequence.
+   */
   readonly keepsWhitespace: boolean;
-  /** A reply's <think> ... </think> stays in later turns. */
+  /** Whether a completion's <think> ... </think> is kept in later turns. */
   readonly keepsReasoning: boolean;
-  /** A system message is taken, and shown. */
+  /** Whether system messages are accepted and rendered. */
   readonly supportsSystemRole: boolean;
-  /** Two user messages may follow each other. */
+  /** Whether consecutive user messages are accepted. */
   readonly supportsConsecutiveUserMessages: boolean;
-  /** There is a header to prompt for the assistant's next message. */
+  /** Whether the assistant's next message has a header. */
   readonly hasGenerationPrompt: boolean;
 }
 
@@ -24,8 +27,8 @@ const user = (content: string): ChatMessage => ({ role: "user", content });
 const assistant = (content: string): ChatMessage => ({ role: "assistant", content });
 
 /**
- * Tries out a tokenizer's chat template. Throws TEMPLATE_FAILED when it has none, or one that refuses even a single
- * user message.
+ * Determines a chat template's features. @throws TEMPLATE_FAILED when there is none or it rejects a
+ * single user message.
  */
 export function probeChatTemplate(tokenizer: Tokenizer, options: ChatOptions = {}): ChatTemplateFeatures {
   const now = options.now ?? new Date();
@@ -46,7 +49,7 @@ export function probeChatTemplate(tokenizer: Tokenizer, options: ChatOptions = {
   };
   const first = [user("one")];
   const prompt = render(first);
-  // Some templates leave out what they do not know.
+  // Some templates omit unknown messages.
   const supportsSystemRole = tryRender([system, ...first])?.includes("rules") === true;
   const conversations = supportsSystemRole ? [first, [system, ...first]] : [first];
   return {
@@ -61,10 +64,7 @@ export function probeChatTemplate(tokenizer: Tokenizer, options: ChatOptions = {
   };
 }
 
-/**
- * Whether one sequence can hold a conversation of several turns: the template prints earlier turns as they were.
- * See `inspectTemplate` for the finer points. Throws TEMPLATE_FAILED.
- */
+/** Whether one sequence can hold a multi-turn conversation; see `inspectTemplate`. @throws TEMPLATE_FAILED. */
 export function templateIsIncremental(tokenizer: Tokenizer, options: ChatOptions = {}): boolean {
   return probeChatTemplate(tokenizer, options).isIncremental;
 }

@@ -2,8 +2,9 @@ import { LlamaGymError } from "../../core/errors.js";
 import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
 
 /**
- * The chat templates of a tokenizer by name: the main one is "default". tokenizer_config.json holds one string, or a
- * list of named ones; a template from a file of its own takes precedence, as in Transformers.
+ * Collects chat templates by name, the main one under "default". tokenizer_config.json has one
+ * string or a list of named ones; a template from its own file takes precedence, as in
+ * Transformers.
  */
 export function readChatTemplates(
   config: JsonObject,
@@ -28,8 +29,8 @@ function readConfiguredTemplates(value: unknown): Map<string, string> {
 }
 
 /**
- * The template to use: the one asked for (a name, or a template's own text), else "tool_use" when there are tools
- * and such a template, else "default". Throws TEMPLATE_FAILED when there is none.
+ * Selects a template: the requested one (a name or template text), else "tool_use" if there are
+ * tools and such a template, else "default". @throws TEMPLATE_FAILED when there is none.
  */
 export function chooseTemplate(
   templates: ReadonlyMap<string, string>,

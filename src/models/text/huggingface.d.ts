@@ -1,8 +1,8 @@
-// The packages' own declarations import their parts without file extensions, which TypeScript does not resolve for ES
-// modules in Node; these declare what src/text uses of them.
+// The packages' declarations use imports without file extensions, which TypeScript does not resolve
+// for ES modules; these declare what src/models/text uses.
 
 declare module "@huggingface/jinja" {
-  /** A value of a running template. */
+  /** A runtime value. */
   export interface Value {
     readonly type: string;
     value: unknown;
@@ -10,7 +10,7 @@ declare module "@huggingface/jinja" {
     __bool__(): { readonly value: boolean };
   }
 
-  /** A node of a parsed template. */
+  /** A parsed node. */
   export interface TemplateNode {
     readonly type: string;
   }
@@ -60,7 +60,7 @@ declare module "@huggingface/tokenizers" {
 
   export class Unigram {
     constructor(config: Config, eosToken: string);
-    /** The tokens of the best path; a character that no token spells stands for itself. */
+    /** Tokens of the best path; characters without a token represent themselves. */
     tokenize(text: string): string[];
   }
 }

@@ -2,23 +2,22 @@ import { LlamaGymError } from "../../core/errors.js";
 import { type AddedToken, readAddedTokens, readAddedToken } from "./tokenization/added-tokens.js";
 import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
 
-/** The roles that a tokenizer gives to single tokens, as tokenizer_config.json names them. */
+/** Roles of special tokens in tokenizer_config.json. */
 const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"] as const;
 
-/** A role of a special token. */
 export type SpecialTokenRole = (typeof roles)[number];
 
-/** The special tokens that a tokenizer's files name. */
+/** Special tokens of a tokenizer. */
 export interface SpecialTokens {
-  /** Content by role, for the roles that are taken. Chat templates see these as variables. */
+  /** Content by role; available to chat templates as variables. */
   readonly byRole: ReadonlyMap<SpecialTokenRole, string>;
-  /** All added tokens, those of tokenizer.json first. */
+  /** All added tokens, tokenizer.json's first. */
   readonly added: readonly AddedToken[];
 }
 
 /**
- * Reads the special tokens as Transformers does: tokenizer.json has the first word; tokens that only
- * tokenizer_config.json or special_tokens_map.json name are added after them, with the ids that follow.
+ * Reads the special tokens as Transformers does: tokenizer.json takes precedence; tokens that only
+ * tokenizer_config.json or special_tokens_map.json name are appended with the next ids.
  */
 export function readSpecialTokens(
   tokenizerJson: JsonObject,
@@ -26,7 +25,7 @@ export function readSpecialTokens(
   specialTokensMap: JsonObject,
   vocabulary: ReadonlyMap<string, number>,
 ): SpecialTokens {
-  // The map is older than added_tokens_decoder and says nothing new beside it.
+  // Redundant beside added_tokens_decoder.
   const namedTokens = isObject(config.added_tokens_decoder) ? config : { ...config, ...specialTokensMap };
   const byRole = new Map<SpecialTokenRole, string>();
   for (const role of roles) {
@@ -52,14 +51,14 @@ export function readSpecialTokens(
   return { byRole, added };
 }
 
-/** The ids in generation_config.json's eos_token_id: one number or a list. */
+/** Returns generation_config.json's eos_token_id, a number or a list, as a list. */
 export function readEosTokenIds(generationConfig: JsonObject): number[] {
   const ids = generationConfig.eos_token_id;
   const list: unknown[] = Array.isArray(ids) ? ids : [ids];
   return list.filter((id): id is number => typeof id === "number" && Number.isSafeInteger(id) && id >= 0);
 }
 
-/** A token is written as its content, or as an object with it. */
+/** Returns a token's content from a string or an object. */
 function getTokenContent(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (isObject(value) && typeof value.content === "string") return value.content;

@@ -1,20 +1,23 @@
 import type { DecodeStage } from "./tokenization/decoder.js";
 
-/** Decodes token ids one at a time; bytes of an unfinished character and other uncertain text are held back. */
+/**
+ * Decodes token ids incrementally; incomplete characters and other text that later tokens may
+ * change are buffered.
+ */
 export class StreamDecoder {
-  /** `read` gives an id's token, undefined for one to leave out. */
+  /** @param read returns an id's token, or undefined to omit it */
   constructor(
     private readonly stages: readonly DecodeStage[],
     private readonly getToken: (id: number) => string | undefined,
   ) {}
 
-  /** Takes the next id and gives the text that is now certain, often one word, sometimes nothing. */
+  /** Adds an id and returns the text that is now final, often a word, sometimes nothing. */
   push(id: number): string {
     const token = this.getToken(id);
     return token === undefined ? "" : this.runStages([token], 0);
   }
 
-  /** Gives the text that was held back. The decoder then starts a new text. */
+  /** Returns the buffered text and resets the decoder. */
   end(): string {
     let text = "";
     this.stages.forEach((stage, index) => {

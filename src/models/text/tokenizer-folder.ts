@@ -8,12 +8,12 @@ import { readJson } from "../files/json-file.js";
 import { isObject } from "./tokenization/tokenizer-json.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
 
-/** Named chat templates beside the main one, as Transformers saves them. */
+/** Folder of named chat templates, as saved by Transformers. */
 const NAMED_TEMPLATES_FOLDER = "additional_chat_templates";
 
 /**
- * The tokenizer files of a folder; all but tokenizer.json may be missing.
- * Throws FILE_NOT_FOUND, FILE_READ_FAILED and FILE_CORRUPT.
+ * Reads the tokenizer files of a folder; only tokenizer.json is required. @throws FILE_NOT_FOUND,
+ * FILE_READ_FAILED and FILE_CORRUPT.
  */
 export async function readTokenizerFolder(folder: string): Promise<TokenizerFiles> {
   const optional = (name: string) => readJson(join(folder, name)).catch(ignoreMissingFile);
@@ -30,9 +30,8 @@ export async function readTokenizerFolder(folder: string): Promise<TokenizerFile
 }
 
 /**
- * Writes tokenizer files into a folder, each whole or not at all, so that Python's AutoTokenizer opens it. Objects are
- * written as they were read. A separate chat template becomes chat_template.jinja, named ones stand beside it.
- * Throws FILE_WRITE_FAILED.
+ * Writes tokenizer files for Python's AutoTokenizer, each atomically and as it was read. A separate
+ * chat template is written to chat_template.jinja, named ones beside it. @throws FILE_WRITE_FAILED.
  */
 export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<void> {
   await writeFileAtomic(join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);
@@ -52,7 +51,7 @@ export async function writeTokenizerFolder(files: TokenizerFiles, folder: string
   }
 }
 
-/** Python writes huge integers with all their digits and would read 1e+30 as a fraction. */
+/** Python writes large integers in full and would read 1e+30 as a float. */
 function formatConfig(value: unknown): string {
   const text = JSON.stringify(
     value,
@@ -63,7 +62,10 @@ function formatConfig(value: unknown): string {
   return `${text.replace(/"\\u0000(-?\d+)"/g, "$1")}\n`;
 }
 
-/** chat_template.jinja, the older chat_template.json, and named templates; undefined when there is none. */
+/**
+ * Reads chat_template.jinja, the older chat_template.json and named templates; undefined when there
+ * is none.
+ */
 async function readTemplates(folder: string): Promise<TokenizerFiles["chatTemplate"]> {
   const templates: Record<string, string> = {};
   const main = (await readTextFile(join(folder, "chat_template.jinja"))) ?? (await readJsonTemplate(folder));
@@ -91,7 +93,7 @@ async function readTextFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Lets a file be missing; passes every other error on. */
+/** Ignores a missing file and rethrows other errors. */
 function ignoreMissingFile(error: unknown): undefined {
   if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
   throw error;
@@ -105,11 +107,11 @@ function missingTokenizerError(folder: string): LlamaGymError {
   );
 }
 
-/** A template's name as a file name. */
+/** Returns a template's file name. */
 function checkFileName(name: string): string {
   if (/^[\w.-]+$/.test(name) && !/^\.+$/.test(name)) return name;
   throw new LlamaGymError(
     "FILE_WRITE_FAILED",
-    `The chat template's name ${JSON.stringify(name)} cannot be a file name. Use letters, digits, "_", "-" and ".".`,
+    `The chat template's name ${JSON.stringify(name)} is not a valid file name. Use letters, digits, "_", "-" and ".".`,
   );
 }

@@ -16,15 +16,15 @@ import { partText, tokenBytes } from "./tokenization/token-bytes.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
 import { writeTokenizerFolder } from "./tokenizer-folder.js";
 
-/** How a text is encoded. */
+/** Encoding options. */
 export interface EncodeOptions {
-  /** Put the beginning and end tokens around the text that the tokenizer's files ask for. Default true. */
+  /** Whether to add the beginning and end tokens that the tokenizer's files define. Default true. */
   readonly addSpecialTokens?: boolean;
 }
 
-/** How ids are decoded. */
+/** Decoding options. */
 export interface DecodeOptions {
-  /** Leave special tokens such as <|im_end|> out. Default false. */
+  /** Whether to omit special tokens such as <|im_end|>. Default false. */
   readonly skipSpecialTokens?: boolean;
 }
 
@@ -32,26 +32,27 @@ export interface DecodeOptions {
 export interface EncodedChat {
   readonly text: string;
   readonly ids: number[];
-  /** [start, end) token ranges of each assistant message: its content and its end token. */
+  /** [start, end) token range of each assistant message: its content and end token. */
   readonly assistantSpans: AssistantSpan[];
-  /** For each token 1 when an assistant span holds it, else 0. */
+  /** 1 for tokens in an assistant span, else 0. */
   readonly assistantMask: Uint8Array;
 }
 
 /**
- * Text to token ids and back, and conversations to text, as Python's tokenizers and Transformers do it.
- * Made from parsed files; `AutoTokenizer` makes it from a folder, a hub id or a GGUF file.
+ * Converts text to token ids and back, and conversations to text, equivalent to Python's tokenizers
+ * and Transformers. Built from parsed files; `AutoTokenizer` loads it from a folder, a hub id or a
+ * GGUF file.
  */
 export class Tokenizer {
-  /** The number of tokens, added ones included. Ids may have gaps; a model's embedding may have more rows. */
+  /** Number of tokens including added ones. Ids may have gaps, and a model's embedding may have more rows. */
   readonly vocabSize: number;
-  /** Chat templates by name; the main one is "default". Empty for most base models. */
+  /** Chat templates by name, the main one under "default"; empty for most base models. */
   readonly chatTemplates: ReadonlyMap<string, string>;
-  /** Special tokens by role: bos_token, eos_token, pad_token, unk_token, ... */
+  /** Special tokens by role: bos_token, eos_token, pad_token, unk_token. */
   readonly specialTokens: ReadonlyMap<SpecialTokenRole, string>;
-  /** All ids whose tokens are special, in ascending order. */
+  /** Ids of special tokens in ascending order. */
   readonly specialTokenIds: readonly number[];
-  /** The ids that end a reply: the eos token and what generation_config.json names. */
+  /** End-of-sequence ids: the eos token and generation_config.json's. */
   readonly eosTokenIds: readonly number[];
   private readonly vocabulary: ReadonlyMap<string, number>;
   private readonly tokens: (string | undefined)[] = [];
@@ -61,14 +62,17 @@ export class Tokenizer {
   private readonly pipeline: EncodingPipeline;
   private readonly postProcessor: PostProcessor | null;
   private readonly decoder: DecodeStageFactory[];
-  /** Decoding is joining the bytes of all tokens. */
+  /** Whether decoding concatenates the bytes of tokens. */
   private readonly decodesByJoiningBytes: boolean;
   private readonly encodeToken: (token: string) => Uint8Array;
   private readonly bytesById = new Map<number, Uint8Array>();
   private readonly encodePart: (part: string) => string;
   private readonly chatRenderer: ChatRenderer;
 
-  /** `name` says in error messages which tokenizer it is. Throws FILE_CORRUPT and TOKENIZER_UNSUPPORTED. */
+  /**
+   * @param name names the tokenizer in error messages
+   * @throws FILE_CORRUPT and TOKENIZER_UNSUPPORTED.
+   */
   constructor(
     readonly files: TokenizerFiles,
     readonly name = "(unnamed)",
@@ -128,25 +132,25 @@ export class Tokenizer {
     return this.getRoleId("unk_token");
   }
 
-  /** The text's token ids. Special tokens written in the text become special tokens. */
+  /** Encodes a text; special tokens written in the text become special tokens. */
   encode(text: string, { addSpecialTokens = true }: EncodeOptions = {}): number[] {
     const ids = this.pipeline.encode(text).flatMap((section) => section.ids);
     return addSpecialTokens && this.postProcessor ? this.postProcessor(ids) : ids;
   }
 
   /**
-   * The ids of a text that follows other tokens: no beginning token, no space that a tokenizer puts before a first
-   * word. `previousId` is the token before it.
+   * Encodes a text that continues other tokens: without a beginning token or a leading space.
+   * `previousId` is the preceding token.
    */
   encodeContinuation(text: string, previousId: number | undefined): number[] {
     if (previousId === undefined) return this.encode(text, { addSpecialTokens: false });
     const previous = this.addedById.get(previousId);
-    const position: TextPosition = previous ? "after-token" : "continued";
+    const position: TextPosition = previous ? "after-token" : "continuation";
     const rest = previous?.rstrip ? text.replace(/^\p{White_Space}+/u, "") : text;
     return this.pipeline.encode(rest, position).flatMap((section) => section.ids);
   }
 
-  /** The text's ids, without added special tokens, and where each token lies in the text, in UTF-16 units. */
+  /** Encodes a text without added special tokens, with each token's position in UTF-16 units. */
   encodeWithOffsets(text: string): { ids: number[]; offsets: Offset[] } {
     const ids: number[] = [];
     const offsets: Offset[] = [];
@@ -164,7 +168,7 @@ export class Tokenizer {
     return { ids, offsets };
   }
 
-  /** The text of token ids. Bytes that are no UTF-8 become U+FFFD; ids outside the vocabulary are left out. */
+  /** Decodes token ids. Invalid UTF-8 becomes U+FFFD; ids outside the vocabulary are omitted. */
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
     if (this.decodesByJoiningBytes) {
       const decodedIds = Array.from(ids).filter((id) => this.shouldDecode(id, options));
@@ -180,12 +184,12 @@ export class Tokenizer {
     return text + stream.end();
   }
 
-  /** The text that ids add in the middle of a sequence, where no leading space is taken off. */
+  /** Decodes ids in the middle of a sequence, keeping a leading space. */
   decodeContinuation(ids: readonly number[]): string {
     return decodeLossy(ids.map((id) => this.tokenBytes(id)));
   }
 
-  /** A decoder for tokens as they come; what it gives in total equals `decode` of all of them. */
+  /** Creates an incremental decoder, whose total output equals `decode` of all ids. */
   createStreamDecoder(options: DecodeOptions = {}): StreamDecoder {
     return new StreamDecoder(
       this.decoder.map((make) => make()),
@@ -201,19 +205,19 @@ export class Tokenizer {
     return this.tokens[id];
   }
 
-  /** Whether the id's token is special: an end or role mark rather than text. */
+  /** Whether a token is special: an end or role marker. */
   isSpecial(id: number): boolean {
     return this.specialIds.has(id);
   }
 
-  /** Whether the id's token is found in a text before the model sees it, special or not. */
+  /** Whether a token, special or not, is matched in the text before the model's tokenization. */
   isAdded(id: number): boolean {
     return this.addedById.has(id);
   }
 
   /**
-   * The bytes that a token adds to a text when it stands in the middle of it; empty for an unknown id.
-   * The bytes of a sequence, joined, are its text: what constrained decoding compares.
+   * Returns the bytes of a token in the middle of a text; empty for an unknown id. Concatenated
+   * bytes of a sequence are its text, which constrained decoding relies on.
    */
   tokenBytes(id: number): Uint8Array {
     let bytes = this.bytesById.get(id);
@@ -227,14 +231,14 @@ export class Tokenizer {
   }
 
   /**
-   * A conversation as text, by the tokenizer's chat template. Throws TEMPLATE_FAILED when there is no template, no
-   * message, or when the template refuses the messages.
+   * Renders a conversation with the tokenizer's chat template. @throws TEMPLATE_FAILED when there
+   * is no template or message, or the template rejects the messages.
    */
   applyChatTemplate(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
     return this.chatRenderer.render(messages, options);
   }
 
-  /** A conversation as text and ids, with the tokens that are the assistant's. Throws as `applyChatTemplate`. */
+  /** Renders and encodes a conversation and locates the assistant's tokens. @throws as `applyChatTemplate`. */
   encodeChat(messages: readonly ChatMessage[], options: RenderOptions = {}): EncodedChat {
     const contents = this.specialTokenIds.map((id) => this.tokens[id] ?? "");
     const { text, ranges } = findAssistantRanges(this.chatRenderer, messages, options, contents);
@@ -246,9 +250,8 @@ export class Tokenizer {
   }
 
   /**
-   * Writes the tokenizer's files into a folder, so that Python's AutoTokenizer opens it: tokenizer.json,
-   * tokenizer_config.json and, where there are any, special_tokens_map.json and chat_template.jinja.
-   * Throws FILE_WRITE_FAILED.
+   * Saves the tokenizer's files for Python's AutoTokenizer: tokenizer.json, tokenizer_config.json
+   * and, if present, special_tokens_map.json and chat_template.jinja. @throws FILE_WRITE_FAILED.
    */
   async save(folder: string): Promise<void> {
     await writeTokenizerFolder(this.files, folder);
@@ -256,7 +259,7 @@ export class Tokenizer {
 
   private shouldDecode(id: number, { skipSpecialTokens = false }: DecodeOptions): boolean {
     if (!Number.isSafeInteger(id) || id < 0) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `${id} is not a token id. Ids are integers from 0 on.`);
+      throw new LlamaGymError("INVALID_ARGUMENT", `Token ids must be integers >= 0, got ${id}.`);
     }
     return !(skipSpecialTokens && this.specialIds.has(id));
   }
@@ -273,7 +276,7 @@ export class Tokenizer {
     return ids;
   }
 
-  /** Files without a post-processor may still ask for a beginning or end token in tokenizer_config.json. */
+  /** Without a post-processor, tokenizer_config.json may still require a beginning or end token. */
   private createConfiguredPostProcessor(json: JsonObject, config: JsonObject): PostProcessor | null {
     if (json.post_processor !== null && json.post_processor !== undefined) return null;
     return surroundWith(

@@ -7,30 +7,30 @@ import { markOutputs } from "./nodes.js";
 import { toPythonString } from "./python-text.js";
 import { generationMarks, hasGenerationTags, prepareSource } from "./prepare-source.js";
 
-/** What a template is rendered with. */
+/** Rendering inputs. */
 export interface TemplateInput {
-  /** Names that the template sees: messages, add_generation_prompt, tools, bos_token, ... null is Python's None. */
+  /** Variables: messages, add_generation_prompt, tools, bos_token etc.; null is Python's None. */
   readonly variables: Readonly<Record<string, unknown>>;
-  /** The time that strftime_now tells; the present by default. */
+  /** Time of strftime_now; default now. */
   readonly now?: Date;
 }
 
-/** A rendered template with the parts that {% generation %} blocks printed, as [start, end) positions in the text. */
+/** Rendered text with the [start, end) ranges printed by {% generation %} blocks. */
 export interface RenderedTemplate {
   readonly text: string;
   readonly generated: readonly (readonly [start: number, end: number])[];
 }
 
 /**
- * A chat template: Jinja with trim_blocks and lstrip_blocks, raise_exception, strftime_now, tojson, loop controls and
- * {% generation %}, as Transformers renders it. Parsed once, rendered often.
+ * A chat template with Transformers' features: trim_blocks, lstrip_blocks, raise_exception,
+ * strftime_now, tojson, loop controls and {% generation %}. Parsed once, rendered many times.
  */
 export class ChatTemplate {
-  /** Whether the template marks what the assistant generates. */
+  /** Whether the template has {% generation %} blocks. */
   readonly marksGeneration: boolean;
   private readonly program: ReturnType<typeof parse>;
 
-  /** Throws TEMPLATE_FAILED for what is not a template. */
+  /** @throws TEMPLATE_FAILED for invalid templates. */
   constructor(readonly source: string) {
     this.marksGeneration = hasGenerationTags(source);
     try {
@@ -43,12 +43,12 @@ export class ChatTemplate {
     markOutputs(this.program.body);
   }
 
-  /** The template's text. Throws TEMPLATE_FAILED; its `cause` has the template's own message where it raised one. */
+  /** Renders the template. @throws TEMPLATE_FAILED, whose `cause` has the message of raise_exception. */
   render(input: TemplateInput): string {
     return this.run(input, "", "");
   }
 
-  /** The template's text and which parts of it {% generation %} marks. Throws as `render`. */
+  /** Renders the template with the ranges that {% generation %} marks. @throws as `render`. */
   renderMarked(input: TemplateInput): RenderedTemplate {
     const text = this.render(input);
     if (!this.marksGeneration) return { text, generated: [] };
@@ -76,7 +76,7 @@ export class ChatTemplate {
   }
 }
 
-/** Two characters that stand nowhere in the text: noncharacters, which text is not meant to have. */
+/** Returns two noncharacters that the text does not contain. */
 export function uniquePlaceholders(text: string): [string, string] {
   const placeholders: string[] = [];
   for (let code = 0xfdd0; code <= 0xfdef && placeholders.length < 2; code++) {

@@ -1,6 +1,6 @@
 import type { TemplateNode } from "@huggingface/jinja";
 
-/** The nodes of a parsed template whose members the interpreter reads, by their type. */
+/** Parsed nodes that the interpreter reads, by type. */
 export interface Nodes {
   Program: Block;
   If: Block & { test: TemplateNode; alternate: TemplateNode[] };
@@ -24,7 +24,7 @@ export interface Nodes {
 
 type Block = TemplateNode & { body: TemplateNode[] };
 
-/** The node as one of the given type, null when it is another. */
+/** Narrows a node to a type, or returns null. */
 export function asNode<Type extends keyof Nodes>(node: TemplateNode, type: Type): Nodes[Type] | null {
   return node.type === type ? (node as Nodes[Type]) : null;
 }
@@ -42,10 +42,7 @@ const statements = new Set([
   "StringLiteral",
 ]);
 
-/**
- * Wraps each expression that a template prints in an Output node, so that printing is a step of its own: the
- * interpreter then writes True, None and lists as Python does.
- */
+/** Wraps each printed expression in an Output node, so that True, None and lists are printed as in Python. */
 export function markOutputs(body: TemplateNode[]): void {
   body.forEach((node, index) => {
     if (!statements.has(node.type)) {

@@ -16,24 +16,24 @@ import {
   toValue,
 } from "./values.js";
 
-/** What a template does with a name or member that is not there. The message is Jinja's. */
+/** Use of an undefined name or member, with Jinja's message. */
 class UndefinedError extends Error {}
 
 const undefinedMessages = new WeakMap<Value, string>();
 
-/** An undefined value that knows what was missing. */
+/** Creates an undefined value with a message naming what is missing. */
 export function createUndefined(message: string): Value {
   const value = toValue(undefined);
   undefinedMessages.set(value, message);
   return value;
 }
 
-/** Throws when a value is undefined, for uses that undefined values do not allow. */
+/** Throws when a value is undefined. */
 export function requireDefined(value: Value): void {
   if (isUndefined(value)) throw new UndefinedError(undefinedMessages.get(value) ?? "a value is undefined");
 }
 
-/** `value[index]`, and `value.name` for members: undefined when there is none. */
+/** Returns `value[index]` or `value.name`; undefined when missing. */
 export function subscript(value: Value, index: Value): Value {
   requireDefined(value);
   requireDefined(index);
@@ -53,7 +53,7 @@ export function subscript(value: Value, index: Value): Value {
   return createUndefined(`'${owner}' has no attribute '${toPythonString(index)}'`);
 }
 
-/** Negative, zero or positive, as the first value is before, equal to or after the second. */
+/** Compares two values: negative, zero or positive. */
 export function compare(left: Value, right: Value): number {
   requireDefined(left);
   requireDefined(right);
@@ -72,7 +72,7 @@ export function compare(left: Value, right: Value): number {
   return items.length - rightItems.length;
 }
 
-/** `item in container`. */
+/** Evaluates `item in container`. */
 export function contains(container: Value, item: Value): boolean {
   const text = asString(container);
   if (text === undefined) return iterate(container).some((member) => isEqual(member, item));
@@ -82,7 +82,7 @@ export function contains(container: Value, item: Value): boolean {
   return text.includes(part);
 }
 
-/** A binary operator that needs both sides. */
+/** Evaluates a binary operator. */
 export function applyOperator(operator: string, left: Value, right: Value): Value {
   switch (operator) {
     case "==":

@@ -1,4 +1,4 @@
-/** A tag of a template: its kind, whitespace marks ("-", "+" or ""), content, and place [start, end) in the source. */
+/** A template tag: kind, whitespace control ("-", "+" or ""), content and position [start, end). */
 interface Tag {
   readonly kind: "%" | "{" | "#";
   readonly leftMark: string;
@@ -8,7 +8,7 @@ interface Tag {
   readonly end: number;
 }
 
-/** Names of the variables that print a mark where a {% generation %} block begins and ends. */
+/** Variables that print a marker at the start and end of {% generation %} blocks. */
 export const generationMarks = { open: "generation_open", close: "generation_close" } as const;
 
 const closingDelimiters = { "%": "%}", "{": "}}", "#": "#}" } as const;
@@ -19,8 +19,9 @@ export function hasGenerationTags(source: string): boolean {
 }
 
 /**
- * A template as plain Jinja for @huggingface/jinja's parser: line ends as \n, the whitespace that trim_blocks and
- * lstrip_blocks remove left out, raw blocks as strings, generation tags as blocks that print their mark.
+ * Converts a template to plain Jinja for @huggingface/jinja's parser: normalizes line endings,
+ * applies trim_blocks and lstrip_blocks, and converts raw blocks to strings and generation tags to
+ * blocks that print markers.
  */
 export function prepareSource(template: string): string {
   const source = template.replace(/\r\n|\r/g, "\n");
@@ -37,7 +38,7 @@ export function prepareSource(template: string): string {
     } else if (name === "raw") {
       prepared += text;
       rawStart = tag;
-      // A raw block keeps the newline that follows its start.
+      // Raw blocks keep the newline after their start tag.
       position = tag.end;
       continue;
     } else {
@@ -49,7 +50,7 @@ export function prepareSource(template: string): string {
   return prepared + source.slice(position);
 }
 
-/** The text before a tag, without the spaces of its line where the tag begins the line. */
+/** Returns the text before a tag, without the line's indentation if the tag begins the line. */
 function getTextBefore(source: string, position: number, tag: Tag): string {
   const text = source.slice(position, tag.start);
   if (tag.kind === "{" || tag.leftMark !== "") return text;
@@ -67,7 +68,7 @@ function formatTag({ kind, leftMark, rightMark, content }: Tag, name: string): s
   return `{${kind}${open}${content}${close}${closingDelimiters[kind]}`;
 }
 
-/** A raw block as an expression that prints its text. */
+/** Converts a raw block to an expression that prints its text. */
 function formatRawBlock(start: Tag, end: Tag, text: string): string {
   let raw = start.rightMark === "-" ? text.trimStart() : text;
   if (end.leftMark === "-") raw = raw.trimEnd();
@@ -79,7 +80,7 @@ function getBlockName({ kind, content }: Tag): string {
   return kind === "%" ? (/^\s*(\w+)/.exec(content)?.[1] ?? "") : "";
 }
 
-/** The tags of a template, up to one that is not closed. */
+/** Finds the tags of a template, up to an unclosed one. */
 function findTags(source: string): Tag[] {
   const tags: Tag[] = [];
   const opener = /\{[%{#]/g;
@@ -97,7 +98,7 @@ function findTags(source: string): Tag[] {
     tags.push({ kind, leftMark, rightMark, content, start, end });
     opener.lastIndex = end;
     if (kind === "%" && /^\s*raw\s*$/.test(content)) {
-      // Inside a raw block nothing but its end is a tag.
+      // Inside a raw block only its end is a tag.
       const rawEnd = /\{%[-+]?\s*endraw\s*[-+]?%\}/.exec(source.slice(end));
       if (!rawEnd) return tags;
       opener.lastIndex = end + rawEnd.index;
@@ -106,7 +107,7 @@ function findTags(source: string): Tag[] {
   return tags;
 }
 
-/** Where a tag's closing mark stands, outside of strings and of braces that the tag itself opens; -1 for nowhere. */
+/** Returns the index of a tag's closing mark outside strings and nested braces, or -1. */
 function findClosingDelimiter(source: string, from: number, closer: string): number {
   let depth = 0;
   for (let i = from; i < source.length; i++) {

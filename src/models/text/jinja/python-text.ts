@@ -2,13 +2,13 @@ import type { Value } from "@huggingface/jinja";
 
 import { getContent, dictEntries, isUndefined, listItems, asNumber, asString } from "./values.js";
 
-/** A value as Python's str() writes it: what a template prints. */
+/** Formats a value as Python's str(), which templates print. */
 export function toPythonString(value: Value): string {
   if (isUndefined(value)) return "";
   return asString(value) ?? toPythonRepr(value);
 }
 
-/** A value as Python's repr() writes it: what stands inside a printed list. */
+/** Formats a value as Python's repr(), as inside printed lists. */
 function toPythonRepr(value: Value): string {
   const text = asString(value);
   if (text !== undefined) return quote(text);
@@ -37,7 +37,7 @@ function toPythonRepr(value: Value): string {
   }
 }
 
-/** How json.dumps is asked to write. */
+/** Options of json.dumps. */
 export interface JsonFormat {
   readonly indent?: string;
   readonly separators?: readonly [item: string, key: string];
@@ -45,7 +45,7 @@ export interface JsonFormat {
   readonly sortKeys?: boolean;
 }
 
-/** A value as Python's json.dumps writes it. */
+/** Formats a value as Python's json.dumps. */
 export function toPythonJson(value: Value, style: JsonFormat = {}, depth = 0): string {
   const [itemSeparator, keySeparator] = style.separators ?? [style.indent === undefined ? ", " : ",", ": "];
   const bracket = (open: string, parts: string[], close: string) => {
@@ -91,7 +91,7 @@ function formatJsonString(text: string, { ensureAscii }: JsonFormat): string {
   return quoted.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Python writes a whole float with .0, and uses exponents below 1e-4 and from 1e16 on. */
+/** Formats a float as Python: whole floats with .0, exponents below 1e-4 and from 1e16 on. */
 function formatNumber(value: Value): string {
   const number = asNumber(value) ?? 0;
   if (getContent(value, "FloatValue") === undefined) {

@@ -14,7 +14,7 @@ const months = [
   "December",
 ];
 
-/** Python's strftime in the C locale and local time, for the directives of dates and times. */
+/** Python's strftime in the C locale and local time, for date and time directives. */
 export function strftime(date: Date, format: string): string {
   const two = (value: number) => String(value).padStart(2, "0");
   const directives: Record<string, () => string> = {

@@ -13,7 +13,7 @@ import {
   tupleValue,
 } from "./values.js";
 
-/** The arguments of a call in a template. */
+/** Arguments of a call in a template. */
 export interface CallArguments {
   readonly positional: readonly Value[];
   readonly named: ReadonlyMap<string, Value>;
@@ -21,14 +21,14 @@ export interface CallArguments {
 
 type StringMethod = (text: string, args: CallArguments) => Value;
 
-/** What Python's str.strip takes for whitespace. */
+/** Whitespace of Python's str.strip. */
 const pythonWhitespace = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const leadingSpace = new RegExp(`^[${pythonWhitespace}]+`);
 const trailingSpace = new RegExp(`[${pythonWhitespace}]+$`);
 const lineTerminatorCharacters = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
 const lineTerminator = new RegExp(`\\r\\n|[${lineTerminatorCharacters}]`);
 
-/** Python's str.strip and its one-sided forms; `characters` is the set to strip, whitespace when undefined. */
+/** Python's str.strip, lstrip and rstrip; `characters` defaults to whitespace. */
 export function strip(text: string, characters: string | undefined, side: "left" | "right" | "both" = "both"): string {
   const set = characters === undefined ? null : new Set(characters);
   let stripped = text;
@@ -37,26 +37,26 @@ export function strip(text: string, characters: string | undefined, side: "left"
   return stripped;
 }
 
-/** Python's str.capitalize: the first letter large, all others small. */
+/** Python's str.capitalize. */
 export function capitalize(text: string): string {
   const [first = "", ...rest] = text;
   return first.toUpperCase() + rest.join("").toLowerCase();
 }
 
-/** Python's str.title: each run of letters begins large and goes on small. */
+/** Python's str.title. */
 export function titleCase(text: string): string {
   return text.replace(/\p{L}+/gu, capitalize);
 }
 
 /** Python's str.replace; a negative count replaces all. */
 export function replaceText(text: string, old: string, replacement: string, count: number): string {
-  // "ab".replace("", "-") is "-a-b-": the empty string stands before, between and after the characters.
+  // "ab".replace("", "-") is "-a-b-": the empty string matches at every boundary.
   const parts = old === "" ? ["", ...Array.from(text), ""] : text.split(old);
   if (count < 0 || count >= parts.length - 1) return parts.join(replacement);
   return [parts.slice(0, count + 1).join(replacement), ...parts.slice(count + 1)].join(old);
 }
 
-/** The string methods that templates may call, with Python's behaviour. */
+/** String methods with Python's behavior. */
 export const stringMethods: ReadonlyMap<string, StringMethod> = new Map<string, StringMethod>([
   ["strip", (text, { positional }) => toValue(strip(text, asString(positional[0])))],
   ["lstrip", (text, { positional }) => toValue(strip(text, asString(positional[0]), "left"))],
@@ -117,7 +117,7 @@ export const stringMethods: ReadonlyMap<string, StringMethod> = new Map<string, 
 
 function requireString(value: Value | undefined): string {
   const text = asString(value);
-  if (text === undefined) throw new Error("a string method was called with an argument that is not a string");
+  if (text === undefined) throw new Error("string methods require string arguments");
   return text;
 }
 
@@ -141,7 +141,7 @@ function stripSetRight(text: string, set: ReadonlySet<string>): string {
   return characters.slice(0, last + 1).join("");
 }
 
-/** From the end backwards, as an expression that ends in $ would try every run of spaces on its way. */
+/** Scans backwards, as a regular expression ending in $ would retry every run of spaces. */
 function stripRightSpace(text: string): string {
   let end = text.length;
   while (end > 0 && trailingSpace.test(text[end - 1])) end--;

@@ -23,7 +23,7 @@ import {
 
 type Filter = (value: Value, args: CallArguments) => Value;
 
-/** The filters that templates may use, with Jinja's behaviour, and Transformers' `tojson`. */
+/** Filters with Jinja's behavior, and Transformers' `tojson`. */
 export const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["trim", (value, args) => toValue(strip(toPythonString(value), asString(getArgument(args, 0, "chars"))))],
   ["upper", (value) => toValue(toPythonString(value).toUpperCase())],
@@ -64,7 +64,7 @@ export const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filt
   ["tojson", toJson],
 ]);
 
-/** A filter's argument by its place or its name. */
+/** Returns a filter's argument by position or name. */
 function getArgument({ positional, named }: CallArguments, index: number, name: string): Value | undefined {
   return positional[index] ?? named.get(name);
 }
@@ -100,7 +100,7 @@ function reverse(value: Value): Value {
   return listValue(iterate(value).slice().reverse());
 }
 
-/** What map, select and their like go through; nothing for None and other values that count as false. */
+/** Returns the items that map, select etc. iterate over; none for falsy values. */
 function iterateIfTruthy(value: Value): Value[] {
   return isTruthy(value) ? iterate(value) : [];
 }
@@ -151,7 +151,7 @@ function select(value: Value, { positional }: CallArguments, expected: boolean):
 
 function selectAttribute(value: Value, { positional }: CallArguments, expected: boolean): Value {
   const [attribute, name, other] = positional;
-  if (!attribute) throw new Error("selectattr needs the name of an attribute");
+  if (!attribute) throw new Error("selectattr requires an attribute name");
   const test = findTest(name);
   return listValue(iterateIfTruthy(value).filter((item) => test(getAttribute(item, attribute), other) === expected));
 }
@@ -163,7 +163,7 @@ function unique(value: Value): Value {
   return listValue(seen);
 }
 
-/** Jinja compares strings without case unless asked. */
+/** Compares strings case-insensitively by default, as Jinja does. */
 function foldCase(value: Value): Value {
   const text = asString(value);
   return text === undefined ? value : toValue(text.toLowerCase());
@@ -221,7 +221,7 @@ function round(value: Value, args: CallArguments): Value {
   const method = asString(getArgument(args, 1, "method")) ?? "common";
   if (method === "ceil") return numberValue(Math.ceil(scaled) / scale, true);
   if (method === "floor") return numberValue(Math.floor(scaled) / scale, true);
-  // Python rounds halves to the even neighbour.
+  // Python rounds halves to even.
   const down = Math.floor(scaled);
   const half = scaled - down === 0.5;
   const nearest = half ? down + (down % 2 === 0 ? 0 : 1) : Math.round(scaled);
@@ -230,7 +230,7 @@ function round(value: Value, args: CallArguments): Value {
 
 function replace(value: Value, args: CallArguments): Value {
   const [old, replacement] = [getArgument(args, 0, "old"), getArgument(args, 1, "new")];
-  if (!old || !replacement) throw new Error("replace needs what to replace and what with");
+  if (!old || !replacement) throw new Error("replace requires the old and the new text");
   const count = asNumber(getArgument(args, 2, "count")) ?? -1;
   return toValue(replaceText(toPythonString(value), toPythonString(old), toPythonString(replacement), count));
 }

@@ -20,7 +20,7 @@ import {
   tupleValue,
 } from "./values.js";
 
-/** A break or continue on its way to its loop, with what the iteration printed before it. */
+/** A break or continue, with the iteration's output so far. */
 class LoopControl extends Error {
   output = "";
 
@@ -31,7 +31,7 @@ class LoopControl extends Error {
 
 type DictMethod = (entries: ReadonlyMap<string, Value>, args: Value[]) => Value;
 
-/** A dictionary's methods, by its entries. */
+/** Dictionary methods. */
 const dictMethods: ReadonlyMap<string, DictMethod> = new Map<string, DictMethod>([
   ["get", (entries, [key, fallback]) => entries.get(asString(key) ?? "") ?? fallback ?? toValue(null)],
   ["items", (entries) => listValue(Array.from(entries, ([key, value]) => tupleValue([toValue(key), value])))],
@@ -42,9 +42,9 @@ const dictMethods: ReadonlyMap<string, DictMethod> = new Map<string, DictMethod>
 const BOUND_VALUE_NAME = "\u0000held";
 
 /**
- * Runs chat templates with Python's semantics where @huggingface/jinja goes its own way: undefined values raise when
- * they are used, str(), equality, string methods, filters and loop scopes are Python's and Jinja's. Everything else is
- * the library's.
+ * Runs chat templates with Python's semantics where @huggingface/jinja differs: using undefined
+ * values raises, and str(), equality, string methods, filters and loop scopes follow Python and
+ * Jinja.
  */
 export class TemplateInterpreter extends Interpreter {
   override evaluate(statement: TemplateNode | undefined, environment: Environment): Value {
@@ -53,7 +53,7 @@ export class TemplateInterpreter extends Interpreter {
     return evaluator ? evaluator(this, statement as never, environment) : super.evaluate(statement, environment);
   }
 
-  /** The library's own evaluation of a node, with one of its children already evaluated. */
+  /** Evaluates a node with one of its children already evaluated. */
   evaluateWith<Node extends TemplateNode>(
     node: Node,
     child: keyof Node,
@@ -148,7 +148,7 @@ function evaluateMember(interpreter: TemplateInterpreter, node: Nodes["MemberExp
     return subscript(object, interpreter.evaluate(node.property, scope));
   }
   const name = asNode(node.property, "Identifier")?.value;
-  // A dot finds a dictionary's method before its entry of that name, brackets find the entry.
+  // Attribute access finds a dictionary's method before an entry of that name; subscripts find the entry.
   const method = name !== undefined && object.type === "ObjectValue" ? dictMethods.get(name) : undefined;
   if (method) return functionValue((args) => method(dictEntries(object) ?? new Map(), args));
   if (name === undefined) return interpreter.evaluateWith(node, "object", object, scope);

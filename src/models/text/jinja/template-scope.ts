@@ -4,13 +4,13 @@ import { toPythonString } from "./python-text.js";
 import { strftime } from "./strftime.js";
 import { getContent, dictEntries, dictValue, functionValue, iterate, listValue, asNumber, toValue } from "./values.js";
 
-/** What a template's own raise_exception(message) throws: the template refuses the conversation. */
+/** Thrown by raise_exception(message) in a template. */
 export class TemplateError extends Error {}
 
-/** The longest range() that a template may make, as in Jinja's sandbox. */
+/** Maximum length of range(), as in Jinja's sandbox. */
 const MAX_RANGE_LENGTH = 100_000;
 
-/** The global scope of a template: constants, functions, and the variables it is rendered with. */
+/** Creates the global scope of a template: constants, functions and the given variables. */
 export function createTemplateScope(variables: Readonly<Record<string, unknown>>, now: () => Date): Environment {
   const scope = new Environment();
   const constants = { true: true, True: true, false: false, False: false, none: null, None: null };

@@ -12,7 +12,7 @@ const compareWith = (accept: (sign: number) => boolean): Test => {
 const isIterable: Test = (value) =>
   asString(value) !== undefined || listItems(value) !== undefined || value.type === "ObjectValue" || isUndefined(value);
 
-/** The tests that may follow `is` in a template, or name a test in `select`, with Jinja's behaviour. */
+/** Tests for `is` and `select` with Jinja's behavior. */
 export const templateTests: ReadonlyMap<string, Test> = new Map<string, Test>([
   ["defined", (value) => !isUndefined(value)],
   ["undefined", isUndefined],

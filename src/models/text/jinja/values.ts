@@ -21,14 +21,14 @@ interface Content {
 
 const converter = new Environment();
 
-/** A plain JavaScript value as a template's value. */
+/** Converts a JavaScript value to a template value. */
 export function toValue(content: unknown): Value {
-  // Only an environment converts values; one serves for all, as making one costs more than a conversion.
+  // Only an environment converts values; it is shared, as creating one costs more than a conversion.
   converter.variables.clear();
   return converter.set("value", content);
 }
 
-/** A list of values as a template's list. */
+/** Creates a template list. */
 export function listValue(items: Value[]): Value {
   const list = toValue([]);
   const contents = listItems(list);
@@ -36,7 +36,7 @@ export function listValue(items: Value[]): Value {
   return list;
 }
 
-/** Some values as a template's tuple. */
+/** Creates a template tuple. */
 export function tupleValue(items: Value[]): Value {
   const scope = new Environment();
   const literal: TemplateNode & { value: [] } = { type: "TupleLiteral", value: [] };
@@ -45,7 +45,7 @@ export function tupleValue(items: Value[]): Value {
   return tuple;
 }
 
-/** A map of values as a template's dictionary. */
+/** Creates a template dictionary. */
 export function dictValue(entries: Iterable<readonly [string, Value]>): Value {
   const dict = toValue({});
   const contents = dictEntries(dict);
@@ -53,23 +53,23 @@ export function dictValue(entries: Iterable<readonly [string, Value]>): Value {
   return dict;
 }
 
-/** A function that a template may call; named arguments come last, as a dictionary. */
+/** Creates a template function; named arguments are passed last, as a dictionary. */
 export function functionValue(content: (args: Value[]) => Value): Value {
   const value = toValue(() => null);
   value.value = content;
   return value;
 }
 
-/** A number that a template computed: an integer unless one of its operands was a float. */
+/** Creates a number: an integer unless an operand was a float. */
 export function numberValue(content: number, float: boolean): Value {
   if (!float || !Number.isInteger(content)) return toValue(content);
-  // A whole float: the library tells floats from integers by their class, which a fraction has.
+  // The library distinguishes whole floats from integers by class, which a fractional value has.
   const value = toValue(0.5);
   value.value = content;
   return value;
 }
 
-/** The content of a value of one of the plain types; undefined for any other. */
+/** Returns the content of a value of a plain type, or undefined. */
 export function getContent<Type extends ValueType>(value: Value | undefined, type: Type): Content[Type] | undefined {
   return value?.type === type ? (value.value as Content[Type]) : undefined;
 }
@@ -78,18 +78,18 @@ export function asString(value: Value | undefined): string | undefined {
   return getContent(value, "StringValue");
 }
 
-/** The number in an integer, float or boolean; undefined for anything else. */
+/** Returns the number in an integer, float or boolean, or undefined. */
 export function asNumber(value: Value | undefined): number | undefined {
   if (value?.type === "BooleanValue") return value.value === true ? 1 : 0;
   return getContent(value, "IntegerValue") ?? getContent(value, "FloatValue");
 }
 
-/** The items of a list or tuple; undefined for anything else. */
+/** Returns the items of a list or tuple, or undefined. */
 export function listItems(value: Value | undefined): Value[] | undefined {
   return value?.type === "ArrayValue" || value?.type === "TupleValue" ? (value.value as Value[]) : undefined;
 }
 
-/** The entries of a dictionary or namespace; undefined for anything else. */
+/** Returns the entries of a dictionary or namespace, or undefined. */
 export function dictEntries(value: Value | undefined): Map<string, Value> | undefined {
   switch (value?.type) {
     case "ObjectValue":
@@ -109,7 +109,7 @@ export function isTruthy(value: Value): boolean {
   return value.__bool__().value;
 }
 
-/** What a loop or `list` goes through: items, keys, characters, nothing for an undefined name. */
+/** Returns what loops iterate over: items, keys, characters; nothing for an undefined name. */
 export function iterate(value: Value): Value[] {
   const items = listItems(value);
   if (items) return items;
@@ -121,7 +121,7 @@ export function iterate(value: Value): Value[] {
   throw new Error(`'${getPythonType(value)}' object is not iterable`);
 }
 
-/** Python's equality: by content, and numbers with numbers only. */
+/** Python's equality: by content; numbers only equal numbers. */
 export function isEqual(a: Value, b: Value): boolean {
   const x = asNumber(a);
   const y = asNumber(b);
@@ -141,7 +141,7 @@ function isEqualEntry(value: Value, other: Value | undefined): boolean {
   return other !== undefined && isEqual(value, other);
 }
 
-/** Python's name of a value's type, for messages. */
+/** Returns Python's name of a value's type, for messages. */
 export function getPythonType(value: Value): string {
   switch (value.type) {
     case "StringValue":

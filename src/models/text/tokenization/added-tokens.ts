@@ -2,22 +2,22 @@ import { type JsonObject, corruptFileError, isObject } from "./tokenizer-json.js
 import type { Normalizer } from "./normalizer.js";
 import { escapeRegExp } from "./compile-pattern.js";
 
-/** A token beside the model's vocabulary that is found in the text before anything else, such as <|im_end|>. */
+/** A token outside the model's vocabulary, matched in the text before anything else, such as <|im_end|>. */
 export interface AddedToken {
   readonly id: number;
   readonly content: string;
-  /** Left out when decoding without special tokens. */
+  /** Omitted when decoding without special tokens. */
   readonly special: boolean;
-  /** Looked for in the normalized text instead of the raw one. */
+  /** Matched in the normalized instead of the raw text. */
   readonly normalized: boolean;
-  /** Only matches where no word character touches it. */
+  /** Matches only where no word character is adjacent. */
   readonly singleWord: boolean;
-  /** Takes the whitespace before, or after it, along. */
+  /** Includes whitespace before (`lstrip`) or after (`rstrip`) the match. */
   readonly lstrip: boolean;
   readonly rstrip: boolean;
 }
 
-/** A stretch of text between added tokens, or one of these; [start, end) are UTF-16 positions in the text. */
+/** Text between added tokens, or an added token; [start, end) are UTF-16 positions. */
 export interface TextSection {
   readonly start: number;
   readonly end: number;
@@ -29,7 +29,7 @@ const wordBefore = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
 const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
 const whitespace = /\p{White_Space}/u;
 
-/** An added token from tokenizer.json's list, from added_tokens_decoder, or from tokenizer_config.json. */
+/** Parses an added token of tokenizer.json, added_tokens_decoder or tokenizer_config.json. */
 export function readAddedToken(entry: unknown, id: unknown): AddedToken {
   if (!isObject(entry) || typeof entry.content !== "string" || !Number.isSafeInteger(id) || Number(id) < 0) {
     throw corruptFileError(`tokenizer.json: the added token ${JSON.stringify(entry)} needs an id and a content.`);
@@ -46,7 +46,7 @@ export function readAddedToken(entry: unknown, id: unknown): AddedToken {
   };
 }
 
-/** Finds added tokens: at each place the longest, without overlaps. */
+/** Matches added tokens: the longest at each position, without overlaps. */
 export class AddedTokenSplitter {
   private readonly pattern: RegExp | null;
   private readonly byContent = new Map<string, AddedToken>();
@@ -60,7 +60,7 @@ export class AddedTokenSplitter {
     this.pattern = contents.length > 0 ? new RegExp(contents.map(escapeRegExp).join("|"), "gu") : null;
   }
 
-  /** The text as sections, in order. */
+  /** Splits a text into sections. */
   split(text: string): TextSection[] {
     if (!this.pattern) return text === "" ? [] : [{ start: 0, end: text.length, text, token: null }];
     const sections: TextSection[] = [];
@@ -88,7 +88,7 @@ function touchesWord(text: string, start: number, end: number): boolean {
   return wordBefore.test(text.slice(Math.max(0, start - 2), start)) || wordAfter.test(text.slice(end, end + 2));
 }
 
-/** The list of added tokens in tokenizer.json. */
+/** Returns tokenizer.json's list of added tokens. */
 export function readAddedTokens(tokenizerJson: JsonObject): AddedToken[] {
   const list = tokenizerJson.added_tokens ?? [];
   if (!Array.isArray(list)) throw corruptFileError('tokenizer.json: "added_tokens" must be a list.');

@@ -1,14 +1,14 @@
-/** Where a token lies in the text: [start, end) in UTF-16 units. */
+/** Token position in the text: [start, end) in UTF-16 units. */
 export type Offset = readonly [start: number, end: number];
 
-/** A base character with the marks that a Unicode normal form may merge into it. */
+/** A base character with marks that Unicode normalization may merge into it. */
 const clusterPattern = /[^\p{M}\u1160-\u11ff][\p{M}\u1160-\u11ff]*|[\p{M}\u1160-\u11ff]+/gsu;
 const space = 0x20;
 
 /**
- * Finds the place of each token in the text that they encode.
- * `read` gives what the tokens' bytes spell for a small part of the text: its normal form, with spaces as spaces. Text that the tokenizer dropped belongs to no token, and a token that does not spell its
- * text (an unknown character) gets what lies before the next token.
+ * Aligns tokens with the text they encode. `read` returns the bytes that tokens have for a small
+ * part of the text. Dropped text belongs to no token; a token without matching text (an unknown
+ * character) gets the text before the next token.
  */
 export function alignTokens(text: string, pieces: readonly Uint8Array[], readPart: (part: string) => string): Offset[] {
   const { bytes, starts, ends } = encodeText(text, readPart);
@@ -30,7 +30,7 @@ export function alignTokens(text: string, pieces: readonly Uint8Array[], readPar
     );
     unalignedCount = 0;
     const start = getCharacterPosition(starts, match.start, text.length);
-    // A space put in front of the text counts to the character that it stands before.
+    // A space added before the text belongs to the first character.
     const last = match.end > match.start ? match.end - 1 : match.start;
     offsets.push([start, piece.length > 0 && last < ends.length ? ends[last] : start]);
     position = match.end;
@@ -39,7 +39,7 @@ export function alignTokens(text: string, pieces: readonly Uint8Array[], readPar
   return offsets;
 }
 
-/** The text's bytes as tokens spell them, and for each byte the part of the text that it comes from. */
+/** Returns the text's bytes as tokens represent them, with the text position of each byte. */
 function encodeText(text: string, readPart: (part: string) => string) {
   const utf8 = new TextEncoder();
   const bytes: number[] = [];
@@ -66,7 +66,7 @@ function encodeText(text: string, readPart: (part: string) => string) {
   return { bytes: Buffer.from(bytes), starts, ends };
 }
 
-/** `skipped`: text of unknown length lies between the position and the piece. */
+/** @param skipped whether text of unknown length precedes the piece */
 function findPiece(bytes: Buffer, position: number, piece: Uint8Array, hasGap: boolean) {
   if (piece.length === 0) return { start: position, end: position };
   if (!hasGap) {

@@ -1,6 +1,6 @@
 /**
- * Byte-level tokenizers spell each byte of the UTF-8 text as one printable character, so that a vocabulary is text:
- * printable Latin-1 bytes stand for themselves, the other 68 for the characters from U+0100 on (GPT-2, 2019).
+ * Byte-level tokenizers represent each byte of UTF-8 text as a printable character (GPT-2, 2019):
+ * printable Latin-1 bytes as themselves, the other 68 as characters from U+0100 on.
  */
 const byteToCharacter: readonly string[] = (() => {
   const isPrintable = (byte: number) =>
@@ -12,14 +12,14 @@ const byteToCharacter: readonly string[] = (() => {
 const characterToByte = new Map(byteToCharacter.map((character, byte) => [character, byte]));
 const utf8 = new TextEncoder();
 
-/** The text with each byte of its UTF-8 form spelled as one character. */
+/** Converts each byte of a text's UTF-8 form to its character. */
 export function encodeBytes(text: string): string {
   let encoded = "";
   for (const byte of utf8.encode(text)) encoded += byteToCharacter[byte];
   return encoded;
 }
 
-/** The bytes that a byte-level token stands for; the token's own UTF-8 form when a character of it spells no byte. */
+/** Returns the bytes of a byte-level token, or its UTF-8 form if a character maps to no byte. */
 export function decodeBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length);
   for (let i = 0; i < token.length; i++) {

@@ -5,8 +5,8 @@ import { MergeHeap } from "./merge-heap.js";
 const utf8 = new TextEncoder();
 
 /**
- * Byte-pair encoding (Sennrich et al. 2016): a piece starts as its characters, and the pair of neighbours that was
- * merged first in training is merged until none is left. A heap of pairs keeps long pieces at n log n.
+ * Byte-pair encoding (Sennrich et al. 2016): repeatedly merges the adjacent pair of lowest rank,
+ * starting from characters. A heap keeps long pieces at O(n log n).
  */
 export class BytePairModel {
   private readonly merges: MergeTable;
@@ -30,7 +30,7 @@ export class BytePairModel {
     this.merges = new MergeTable(readMergePairs(config.merges), vocabulary, this.prefix);
   }
 
-  /** The token ids of a piece. */
+  /** Encodes a piece. */
   encode(piece: string): readonly number[] {
     if (this.ignoreMerges) {
       const id = this.vocabulary.get(piece);
@@ -39,7 +39,7 @@ export class BytePairModel {
     return this.merge(this.toSymbolIds(piece));
   }
 
-  /** The piece's characters as ids; a character without one falls back to its bytes, or to the unknown token. */
+  /** Returns the piece's characters as ids, falling back to bytes or the unknown token. */
   private toSymbolIds(piece: string): number[] {
     const characters = Array.from(piece);
     const ids: number[] = [];
@@ -75,7 +75,7 @@ export class BytePairModel {
     const { merges } = this;
     const next = Int32Array.from({ length: count }, (_, i) => i + 1);
     const previous = Int32Array.from({ length: count }, (_, i) => i - 1);
-    // The rank of the pair that starts at a symbol, -1 for none: a heap entry with another rank is out of date.
+    // Rank of the pair starting at each symbol, or -1; heap entries with another rank are outdated.
     const ranks = new Int32Array(count).fill(-1);
     const heap = new MergeHeap(count);
     const pushCandidate = (position: number) => {
@@ -102,7 +102,7 @@ export class BytePairModel {
   }
 }
 
-/** The ids of the 256 byte tokens <0x00> to <0xFF>, undefined where the vocabulary lacks one. */
+/** Returns the ids of byte tokens <0x00> to <0xFF>, undefined where missing. */
 export function byteTokenIds(vocabulary: ReadonlyMap<string, number>): (number | undefined)[] {
   return Array.from({ length: 256 }, (_, byte) =>
     vocabulary.get(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`),
@@ -113,7 +113,7 @@ function readOptionalString(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Merges are pairs, or in older files strings with one space between the two. */
+/** Merges are pairs, or strings separated by a space in older files. */
 function readMergePairs(merges: unknown): [string, string][] {
   if (!Array.isArray(merges)) throw corruptFileError('tokenizer.json: the BPE model has no list of "merges".');
   return merges.map((merge: unknown, index): [string, string] => {

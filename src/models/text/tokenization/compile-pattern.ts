@@ -4,8 +4,8 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError, isObject } from "./tokenizer-json.js";
 
 /**
- * A tokenizer.json pattern ({ "String": ... } or { "Regex": ... } in Oniguruma's dialect) as a global JavaScript
- * expression. The dialect is translated by @huggingface/tokenizers.
+ * Compiles a tokenizer.json pattern ({ "String": ... } or { "Regex": ... } in Oniguruma's dialect,
+ * translated by @huggingface/tokenizers) to a global regular expression.
  */
 export function compilePattern(pattern: unknown): RegExp {
   if (!isObject(pattern)) throw corruptFileError("tokenizer.json: a pattern must be an object with String or Regex.");
@@ -31,7 +31,7 @@ export function compilePattern(pattern: unknown): RegExp {
   );
 }
 
-/** A string as an expression that matches just it. */
+/** Returns an expression that matches a string literally. */
 export function escapeRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }

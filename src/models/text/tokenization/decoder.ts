@@ -10,21 +10,21 @@ import {
 import { compilePattern } from "./compile-pattern.js";
 
 /**
- * A step of decoding that works on tokens as they come: `push` gives the text that no later token can change,
- * `end` what was held back. A whole decoder is a chain of them.
+ * An incremental decoding stage: `push` returns text that later tokens cannot change, `end` returns
+ * the rest. A decoder is a chain of stages.
  */
 export interface DecodeStage {
   push(piece: string): string[];
   end(): string[];
 }
 
-/** Makes a fresh stage, for one text. */
+/** Creates a stage for one text. */
 export type DecodeStageFactory = () => DecodeStage;
 
 const supported = ["Sequence", "ByteLevel", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"];
 const byteToken = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** The stages of the decoder that tokenizer.json describes. */
+/** Creates the decoder that tokenizer.json describes. */
 export function createDecoder(config: unknown): DecodeStageFactory[] {
   if (config === null || config === undefined) return [joinWithSpaces];
   const steps = flattenDecoders(config);
@@ -36,19 +36,19 @@ export function createDecoder(config: unknown): DecodeStageFactory[] {
   });
 }
 
-/** Whether the decoder reads tokens such as <0xE2> as bytes. */
+/** Whether tokens such as <0xE2> are bytes. */
 export function decodesByteTokens(config: unknown): boolean {
   return (
     config !== null && config !== undefined && flattenDecoders(config).some((step) => step.type === "ByteFallback")
   );
 }
 
-/** Whether the decoder reads each character of a token as a byte. */
+/** Whether each character of a token is a byte. */
 export function decodesByteCharacters(config: unknown): boolean {
   return config !== null && config !== undefined && flattenDecoders(config).some((step) => step.type === "ByteLevel");
 }
 
-/** What one token reads as in the middle of a text, by the steps that work on single tokens. */
+/** Decodes a token in the middle of a text with the stages that work on single tokens. */
 export function createTokenReader(config: unknown): (token: string) => string {
   if (config === null || config === undefined) return (token) => token;
   const steps = flattenDecoders(config)
@@ -62,7 +62,7 @@ function flattenDecoders(config: unknown): JsonObject[] {
   return config.type === "Sequence" ? readObjectList(config, "decoders").flatMap(flattenDecoders) : [config];
 }
 
-/** `fused`: an earlier step joined all tokens to one. */
+/** @param fused whether an earlier stage joined all tokens */
 function createStage(config: JsonObject, isFused: boolean): DecodeStageFactory {
   switch (config.type) {
     case "ByteLevel":
@@ -120,7 +120,7 @@ function byteLevel(): DecodeStage {
   };
 }
 
-/** A run of byte tokens is text when it is UTF-8 as a whole, and otherwise one replacement character for each byte. */
+/** A run of byte tokens is decoded if it is valid UTF-8, else each byte becomes a replacement character. */
 function byteFallback(): DecodeStage {
   let pendingBytes: number[] = [];
   const flush = (): string[] => {
@@ -192,7 +192,7 @@ function stripEnd(text: string, content: string, maxCount: number): string {
   return rest;
 }
 
-/** Strips the whole text's ends: its start as soon as it is seen, as much of its end as may go is held back. */
+/** Strips both ends of the text; the start immediately, while text that may belong to the end is buffered. */
 function stripWhole(content: string, start: number, stop: number): DecodeStage {
   let head = "";
   let isHeadDone = start === 0;

@@ -5,15 +5,15 @@ import { type Normalizer, createNormalizer } from "./normalizer.js";
 import { encodeBytes } from "./byte-level.js";
 import { type PreTokenizer, createPreTokenizer, endsWithByteLevel } from "./pre-tokenizer.js";
 
-/** A stretch of text with the ids of its tokens. */
+/** A section of text with its token ids. */
 export interface EncodedSection extends TextSection {
   readonly ids: readonly number[];
 }
 
-/** Where a text stands: the start of a sequence, after an added token, or in the middle of running text. */
-export type TextPosition = "start" | "after-token" | "continued";
+/** Position of a text: start of a sequence, after an added token, or continuing other text. */
+export type TextPosition = "start" | "after-token" | "continuation";
 
-/** Text repeats itself: the ids of short pieces are kept, up to some megabytes. */
+/** Ids of short pieces are cached, up to a few megabytes. */
 const MAX_CACHED_LENGTH = 64;
 const MAX_CACHED_PIECES = 50_000;
 
@@ -23,11 +23,11 @@ interface TextPreprocessing {
 }
 
 /**
- * The way of a text to ids, as Python's tokenizers goes it: added tokens are cut out, what lies between is normalized,
- * cut at the normalized added tokens, pre-tokenized and given to the model.
+ * Encodes text like Python's tokenizers: splits at added tokens, normalizes, splits at normalized
+ * added tokens, pre-tokenizes and applies the model.
  */
 export class EncodingPipeline {
-  /** The normal form of a small part of the text, null when text stays as it is. For aligning tokens with text. */
+  /** Normalizes a small part of a text, for aligning tokens; null if text is unchanged. */
   readonly normalizePart: Normalizer | null;
   private readonly model: TokenModel;
   private readonly encodesBytes: boolean;
@@ -55,7 +55,7 @@ export class EncodingPipeline {
     );
   }
 
-  /** The text's sections with their ids, without what a post-processor adds. */
+  /** Encodes the sections of a text, without the post-processor. */
   encode(text: string, position: TextPosition = "start"): EncodedSection[] {
     return this.rawTokenSplitter.split(toWellFormed(text)).map((section, index) => ({
       ...section,
@@ -65,7 +65,7 @@ export class EncodingPipeline {
 
   private encodePlain(section: TextSection, position: TextPosition, isFirst: boolean): number[] {
     const { normalizer, preTokenizer } =
-      isFirst && position === "continued" ? this.continuationPreprocessing : this.startPreprocessing;
+      isFirst && position === "continuation" ? this.continuationPreprocessing : this.startPreprocessing;
     const normalized = normalizer ? normalizer(section.text) : section.text;
     const ids: number[] = [];
     this.normalizedTokenSplitter.split(normalized).forEach((part, index) => {
@@ -93,7 +93,7 @@ export class EncodingPipeline {
   }
 }
 
-/** Half a surrogate pair is no character: it becomes U+FFFD, as everywhere where text is written as UTF-8. */
+/** Unpaired surrogates become U+FFFD, as in UTF-8. */
 function toWellFormed(text: string): string {
   return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, "\ufffd") : text;
 }

@@ -1,14 +1,17 @@
-/** A pair that may be merged: how early its merge was learnt, and where its first symbol stands. */
+/** A merge candidate: its rank and the position of its first symbol. */
 export interface MergeCandidate {
   readonly rank: number;
   readonly position: number;
 }
 
-/** A binary heap of merge candidates: the lowest rank first, of equal ranks the leftmost. */
+/** A binary heap of merge candidates by rank, then position. */
 export class MergeHeap {
   private readonly keys: number[] = [];
 
-  /** `positions`: all positions are below it. Rank and position share one number, exact up to 2^53. */
+  /**
+   * @param positions exclusive upper bound of positions; rank and position share one number, exact
+   * up to 2^53
+   */
   constructor(private readonly positionCount: number) {}
 
   push(rank: number, position: number): void {
@@ -34,7 +37,7 @@ export class MergeHeap {
     return { rank: Math.floor(top / this.positionCount), position: top % this.positionCount };
   }
 
-  /** Puts a key in the place of the top and restores the order. */
+  /** Replaces the top and restores the order. */
   private siftDown(key: number): void {
     const { keys } = this;
     let index = 0;

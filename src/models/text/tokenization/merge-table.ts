@@ -1,8 +1,8 @@
 import { corruptFileError } from "./tokenizer-json.js";
 
-/** The merges of a byte-pair vocabulary: the rank and the result of a pair of token ids, in an open hash table. */
+/** Rank and result of each merge by pair of token ids, in an open-addressing hash table. */
 export class MergeTable {
-  /** The token that the merge of each rank gives. */
+  /** Resulting token by rank. */
   readonly merged: Int32Array;
   private readonly mask: number;
   private readonly slots: Int32Array;
@@ -31,17 +31,17 @@ export class MergeTable {
       this.lefts[rank] = getId(left, rank);
       this.rights[rank] = getId(right, rank);
       this.merged[rank] = getId(left + tail, rank);
-      // A pair listed twice has the rank of its last place, as in a dictionary that is filled in order.
+      // A duplicate pair takes its last rank, as in a dictionary filled in order.
       this.slots[this.findSlot(this.lefts[rank], this.rights[rank])] = rank;
     });
   }
 
-  /** The rank of merging two neighbours, -1 when they do not merge. */
+  /** Returns the rank of merging two adjacent tokens, or -1. */
   rank(left: number, right: number): number {
     return this.slots[this.findSlot(left, right)];
   }
 
-  /** The slot that holds the pair, or the free one where it would be. */
+  /** Returns the slot of a pair, or a free one. */
   private findSlot(left: number, right: number): number {
     let hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca77);
     hash ^= hash >>> 15;

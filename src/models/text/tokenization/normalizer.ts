@@ -4,7 +4,7 @@ import { encodeBytes } from "./byte-level.js";
 import { type JsonObject, isObject, readObjectList, readString, unsupportedTypeError } from "./tokenizer-json.js";
 import { compilePattern } from "./compile-pattern.js";
 
-/** Changes a stretch of text before it is split: Unicode forms, spaces spelled as characters, case. */
+/** Normalizes text before it is split: Unicode forms, spaces, case. */
 export type Normalizer = (text: string) => string;
 
 const supported = [
@@ -25,9 +25,8 @@ const supported = [
 ];
 
 /**
- * The normalizer that tokenizer.json describes, null for none.
- * With `prefix: false` nothing is put in front of the text, as for a text that continues another; with `strip: false`
- * its ends keep their whitespace, as for a small part of a text.
+ * Creates the normalizer that tokenizer.json describes, or null. `prefix: false` adds no prefix,
+ * for continuing text; `strip: false` keeps whitespace at the ends, for a small part of a text.
  */
 export function createNormalizer(config: unknown, { prefix = true, strip = true } = {}): Normalizer | null {
   if (config === null || config === undefined) return null;
@@ -47,7 +46,7 @@ export function createNormalizer(config: unknown, { prefix = true, strip = true 
       return (text) => text.normalize(form);
     }
     case "Lowercase":
-      // Letter by letter: JavaScript lowers a whole word's final sigma by its place, Python's tokenizers do not.
+      // By letter: JavaScript lowercases a final sigma by its position in the word, Python's tokenizers do not.
       return (text) => text.replace(/\p{Changes_When_Lowercased}/gu, (letter) => letter.toLowerCase());
     case "Strip":
       return strip ? createStripNormalizer(config) : (text) => text;
@@ -93,11 +92,11 @@ function createStripNormalizer(config: JsonObject): Normalizer {
   };
 }
 
-/** Control characters, without those that stand for space. */
+/** Control characters except whitespace. */
 const controlRanges = "\\x01-\\x08\\x0b\\x0e-\\x1f\\x7f\\x8f\\x9f";
 const controlPattern = new RegExp(`[${controlRanges}]`, "g");
 
-/** The clean-up that neural machine translation toolkits share: control characters go, odd spaces become spaces. */
+/** Removes control characters and normalizes spaces, as in machine translation toolkits. */
 function normalizeNmt(text: string): string {
   return text.replace(controlPattern, "").replace(/[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]/g, " ");
 }

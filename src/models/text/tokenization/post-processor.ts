@@ -1,11 +1,11 @@
 import { type JsonObject, corruptFileError, isObject, readObjectList, unsupportedTypeError } from "./tokenizer-json.js";
 
-/** Puts special tokens around the ids of one text. */
+/** Adds special tokens around the ids of a text. */
 export type PostProcessor = (ids: readonly number[]) => number[];
 
 const supported = ["TemplateProcessing", "ByteLevel", "Sequence", "BertProcessing", "RobertaProcessing"];
 
-/** The post-processor that tokenizer.json describes, null for one that adds nothing. */
+/** Creates the post-processor that tokenizer.json describes, or null if it adds nothing. */
 export function createPostProcessor(config: unknown): PostProcessor | null {
   if (config === null || config === undefined) return null;
   if (!isObject(config)) throw unsupportedTypeError("A post-processor", config, supported);
@@ -31,7 +31,7 @@ export function createPostProcessor(config: unknown): PostProcessor | null {
   }
 }
 
-/** A post-processor that adds a beginning and an end token, null when both are undefined. */
+/** Creates a post-processor that adds a beginning and an end token, or null if both are undefined. */
 export function surroundWith(first: number | undefined, last: number | undefined): PostProcessor | null {
   if (first === undefined && last === undefined) return null;
   const before = first === undefined ? [] : [first];
@@ -39,7 +39,7 @@ export function surroundWith(first: number | undefined, last: number | undefined
   return (ids) => [...before, ...ids, ...after];
 }
 
-/** A template is a list of places: the text's own ids, or a special token. */
+/** A template lists the text's ids and special tokens. */
 function createTemplateProcessor(config: JsonObject): PostProcessor | null {
   const specialTokens = isObject(config.special_tokens) ? config.special_tokens : {};
   const before: number[] = [];

@@ -4,8 +4,8 @@ import { compilePattern, escapeRegExp } from "./compile-pattern.js";
 import { type SplitBehavior, splitBehaviors, splitText } from "./split-text.js";
 
 /**
- * Splits a stretch of text into the pieces that the model encodes one by one.
- * `atStart` tells whether the stretch begins the whole text.
+ * Splits text into the pieces that the model encodes separately. `atStart` is whether the text
+ * begins the sequence.
  */
 export type PreTokenizer = (text: string, atStart: boolean) => string[];
 
@@ -32,9 +32,8 @@ const wordClass = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
 const wordsAndSymbols = new RegExp(`[${wordClass}]+|[^${wordClass}\\p{White_Space}]+`, "gu");
 
 /**
- * The pre-tokenizer that tokenizer.json describes, null for none.
- * With `prefix: false` no space is put in front of the text, as for a text that continues another. With
- * `spell: false` a ByteLevel at the end leaves its pieces as text, for the caller to spell as bytes.
+ * Creates the pre-tokenizer that tokenizer.json describes, or null. `prefix: false` adds no leading
+ * space, for continuing text; `spell: false` leaves the pieces of a final ByteLevel as text.
  */
 export function createPreTokenizer(config: unknown, { prefix = true, spell = true } = {}): PreTokenizer | null {
   if (config === null || config === undefined) return null;
@@ -83,7 +82,7 @@ export function createPreTokenizer(config: unknown, { prefix = true, spell = tru
   }
 }
 
-/** Whether the last step of a pre-tokenizer spells bytes as characters. */
+/** Whether the last step converts bytes to characters. */
 export function endsWithByteLevel(config: unknown): boolean {
   if (!isObject(config)) return false;
   if (config.type === "Sequence") return endsWithByteLevel(readObjectList(config, "pretokenizers").at(-1));
@@ -103,7 +102,7 @@ function createByteLevel(addPrefixSpace: boolean, useRegex: boolean, spell: bool
   };
 }
 
-/** SentencePiece's way: a space becomes a visible character that belongs to the word after it. */
+/** SentencePiece's scheme: a space becomes a visible character attached to the next word. */
 function createMetaspace(config: JsonObject, prefix: boolean): PreTokenizer {
   const mark = typeof config.replacement === "string" ? config.replacement : "▁";
   const legacyScheme = config.add_prefix_space === false ? "never" : "always";

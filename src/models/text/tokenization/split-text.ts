@@ -1,4 +1,4 @@
-/** What becomes of the stretches that match when a text is split (tokenizers' SplitDelimiterBehavior). */
+/** Treatment of matches when splitting a text (tokenizers' SplitDelimiterBehavior). */
 export type SplitBehavior = "Removed" | "Isolated" | "MergedWithPrevious" | "MergedWithNext" | "Contiguous";
 
 export const splitBehaviors: readonly SplitBehavior[] = [
@@ -10,8 +10,8 @@ export const splitBehaviors: readonly SplitBehavior[] = [
 ];
 
 /**
- * Splits a text at what matches a global expression. `invert` takes what lies between the matches for the matches.
- * Empty pieces are left out.
+ * Splits a text at the matches of a global expression (with `invert`, at the text between them),
+ * omitting empty pieces.
  */
 export function splitText(text: string, pattern: RegExp, behavior: SplitBehavior, invert = false): string[] {
   if (behavior === "Isolated") return isolate(text, pattern);
@@ -35,14 +35,14 @@ export function splitText(text: string, pattern: RegExp, behavior: SplitBehavior
   return pieces;
 }
 
-/** Whether two neighbouring stretches stay together. */
+/** Whether two adjacent spans stay together. */
 function shouldJoin(behavior: SplitBehavior, left: boolean, right: boolean): boolean {
   if (behavior === "Contiguous") return left === right;
   return behavior === "MergedWithPrevious" ? right && !left : left && !right;
 }
 
 function isolate(text: string, pattern: RegExp): string[] {
-  // Most patterns match everywhere; then the matches alone are the pieces.
+  // Most patterns match everywhere; the matches are then the pieces.
   const matches = text.match(pattern);
   if (!matches) return text === "" ? [] : [text];
   let covered = 0;
@@ -59,7 +59,7 @@ function isolate(text: string, pattern: RegExp): string[] {
   return pieces;
 }
 
-/** The starts of the stretches, in order, and whether each matches. */
+/** Returns the starts of the spans in order and whether each matches. */
 function findBoundaries(text: string, pattern: RegExp, invert: boolean): { starts: number[]; matched: boolean[] } {
   const starts: number[] = [];
   const matched: boolean[] = [];

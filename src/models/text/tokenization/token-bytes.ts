@@ -5,7 +5,7 @@ import type { Normalizer } from "./normalizer.js";
 const utf8 = new TextEncoder();
 const byteToken = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** The bytes that a token of the model's vocabulary stands for in the middle of a text, by tokenizer.json's decoder. */
+/** Returns the bytes of a vocabulary token in the middle of a text, by tokenizer.json's decoder. */
 export function tokenBytes(decoder: unknown): (token: string) => Uint8Array {
   if (decodesByteCharacters(decoder)) return decodeBytes;
   const readToken = createTokenReader(decoder);
@@ -16,7 +16,7 @@ export function tokenBytes(decoder: unknown): (token: string) => Uint8Array {
   };
 }
 
-/** What tokens spell for a small part of a text: its normal form, with spaces as spaces. */
+/** Returns the text that tokens represent for a small part of a text: normalized, with spaces. */
 export function partText(decoder: unknown, normalizer: Normalizer | null): (part: string) => string {
   const normalize = normalizer ?? ((part: string) => part);
   if (decodesByteCharacters(decoder)) return normalize;

@@ -2,14 +2,14 @@ import { BytePairModel } from "./byte-pair-model.js";
 import { type JsonObject, corruptFileError, isObject, unsupportedTypeError } from "./tokenizer-json.js";
 import { UnigramModel, readUnigramVocabulary } from "./unigram-model.js";
 
-/** The part of a tokenizer that turns a pre-tokenized piece into token ids. */
+/** Converts a pre-tokenized piece to token ids. */
 export interface TokenModel {
   encode(piece: string): readonly number[];
 }
 
 const supported = ["BPE", "Unigram", "WordLevel"];
 
-/** The vocabulary of tokenizer.json's model: token to id, without added tokens. */
+/** Reads the model's vocabulary: id by token, without added tokens. */
 export function readVocabulary(model: JsonObject): Map<string, number> {
   if (Array.isArray(model.vocab)) return readUnigramVocabulary(model);
   if (!isObject(model.vocab)) throw corruptFileError('tokenizer.json: the model has no "vocab".');
@@ -25,7 +25,7 @@ export function readVocabulary(model: JsonObject): Map<string, number> {
   return vocabulary;
 }
 
-/** The model that tokenizer.json describes. */
+/** Creates the model that tokenizer.json describes. */
 export function createModel(model: JsonObject, vocabulary: ReadonlyMap<string, number>): TokenModel {
   const type = model.type ?? inferType(model);
   switch (type) {
@@ -47,7 +47,7 @@ export function createModel(model: JsonObject, vocabulary: ReadonlyMap<string, n
   }
 }
 
-/** Old files leave the model's type out. */
+/** Older files omit the model's type. */
 function inferType(model: JsonObject): string | undefined {
   if (Array.isArray(model.vocab)) return "Unigram";
   return Array.isArray(model.merges) ? "BPE" : undefined;

@@ -1,19 +1,19 @@
 import { LlamaGymError } from "../../../core/errors.js";
 
-/** A JSON object whose members have not been checked yet. */
+/** An unvalidated JSON object. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** Whether a parsed JSON value is an object (not an array, not null). */
+/** Whether a JSON value is an object (not an array or null). */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An error for a tokenizer file whose content cannot be right. */
+/** Creates FILE_CORRUPT for an invalid tokenizer file. */
 export function corruptFileError(problem: string): LlamaGymError {
   return new LlamaGymError("FILE_CORRUPT", `${problem} The file may be truncated: fetch it again.`);
 }
 
-/** An error for a tokenizer that is well formed but of a kind this library does not implement. */
+/** Creates TOKENIZER_UNSUPPORTED for an unimplemented type. */
 export function unsupportedTypeError(part: string, type: unknown, supported: readonly string[]): LlamaGymError {
   return new LlamaGymError(
     "TOKENIZER_UNSUPPORTED",
@@ -21,7 +21,7 @@ export function unsupportedTypeError(part: string, type: unknown, supported: rea
   );
 }
 
-/** A member that must be an array of objects, each with a type or kind of its own. */
+/** Reads a member that must be a list of objects. */
 export function readObjectList(config: JsonObject, key: string): readonly JsonObject[] {
   const list = config[key];
   if (!Array.isArray(list) || !list.every(isObject)) {
@@ -30,7 +30,7 @@ export function readObjectList(config: JsonObject, key: string): readonly JsonOb
   return list;
 }
 
-/** A member that must be a string. */
+/** Reads a member that must be a string. */
 export function readString(config: JsonObject, key: string): string {
   const value = config[key];
   if (typeof value !== "string") {

@@ -3,7 +3,7 @@ import { Unigram } from "@huggingface/tokenizers";
 import { byteTokenIds } from "./byte-pair-model.js";
 import { type JsonObject, corruptFileError } from "./tokenizer-json.js";
 
-/** The vocabulary of a Unigram model: a list of tokens with their log-probabilities. */
+/** Unigram vocabulary: tokens with log-probabilities. */
 export function readUnigramVocabulary(model: JsonObject): Map<string, number> {
   const vocabulary = new Map<string, number>();
   readScoredTokens(model).forEach(([token], id) => vocabulary.set(token, id));
@@ -11,8 +11,9 @@ export function readUnigramVocabulary(model: JsonObject): Map<string, number> {
 }
 
 /**
- * SentencePiece's unigram model (Kudo 2018): a piece becomes the tokens of the highest total log-probability.
- * The best path is found by @huggingface/tokenizers; what it cannot spell becomes bytes or the unknown token here.
+ * SentencePiece's unigram model (Kudo 2018): encodes a piece as the tokens of highest total
+ * log-probability. @huggingface/tokenizers finds the best path; unknown text becomes bytes or the
+ * unknown token here.
  */
 export class UnigramModel {
   private readonly lattice: Unigram;
@@ -30,7 +31,7 @@ export class UnigramModel {
         `tokenizer.json: unk_id ${this.unknownId} is outside the vocabulary of ${vocab.length} tokens.`,
       );
     }
-    // The lattice needs an unknown token for what no token spells; a model without one drops it below.
+    // The lattice requires an unknown token, which is dropped below if the model has none.
     this.lattice = new Unigram({ type: "Unigram", vocab, unk_id: this.unknownId ?? 0 }, "");
     this.byteFallbackIds = config.byte_fallback === true ? byteTokenIds(vocabulary) : null;
   }
