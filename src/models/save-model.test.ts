@@ -32,7 +32,7 @@ async function logitsOf(model: CausalLM, fixture: ModelFixture): Promise<Float32
 describe("saveModel", () => {
   // gpt2's files have bare names and mask buffers, qwen3's are tied and in bfloat16, gemma3's config has whole floats; gpt2_ends
   // has adapters of an embedding and an output matrix that are one, which merged are two.
-  it.each(["gpt2", "qwen3", "gemma3", "gpt2_ends"])("gives %s back, adapted and merged", async (name) => {
+  it.each(["gpt2", "qwen3", "gemma3", "gpt2_ends"])("round-trips %s, adapted and merged", async (name) => {
     const fixture = await ModelFixture.open(fixtureFolder(name));
     const options = { device: "cpu", threads: 1 } as const;
     const model = await CausalLM.open(fixtureFolder(name), options);
@@ -52,7 +52,7 @@ describe("saveModel", () => {
     await fixture.close();
   });
 
-  it("keeps the fraction of numbers that Transformers takes with one only", async () => {
+  it("writes floats that Transformers requires with a fraction", async () => {
     const model = await CausalLM.open(fixtureFolder("gemma3"), { device: "cpu", threads: 1 });
     await saveModel(model, join(folder, "plain"));
     await model.close();

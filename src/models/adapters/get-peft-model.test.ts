@@ -46,7 +46,7 @@ describe("getPeftModel", () => {
     },
   );
 
-  it("leaves embedding and output matrix out of all-linear, as PEFT does", async () => {
+  it("excludes embedding and output matrix from all-linear, as PEFT does", async () => {
     const { adapter } = await getPeftModel(base, { targetModules: "all-linear" });
     const ends = [...adapter!.modules.keys()].map((name) => name.slice(name.lastIndexOf(".") + 1));
     expect(new Set(ends)).toEqual(new Set(["c_attn", "c_proj", "c_fc"]));

@@ -30,13 +30,13 @@ function errorOf(config: JsonObject): LlamaGymError {
 }
 
 describe.each(cases)("$name", ({ config, legacy, tensors, linear }) => {
-  it("has the tensors that Transformers saves, of the same shapes", () => {
+  it("has the names and shapes of Transformers' tensors", () => {
     const sorted = (entries: Iterable<readonly [string, readonly number[]]>) =>
       [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
     expect(sorted(parameterShapes(parse(config)))).toEqual(sorted(Object.entries(tensors)));
   });
 
-  it("has the linear modules that PEFT calls all-linear", () => {
+  it("has PEFT's all-linear modules", () => {
     const ours = linearModules(parse(config)).map(({ name, inFeatures, outFeatures }) => [
       name,
       [inFeatures, outFeatures],
@@ -50,7 +50,7 @@ describe.each(cases)("$name", ({ config, legacy, tensors, linear }) => {
 });
 
 describe("defaults", () => {
-  it("are those of Transformers' classes for a config that gives only its model_type", () => {
+  it("are those of Transformers' classes for a config with only a model_type", () => {
     const keys = [
       "vocabSize",
       "hiddenSize",
@@ -109,7 +109,7 @@ describe("defaults", () => {
     });
   });
 
-  it("take rope_theta beside the older rope_scaling, and rope_type before type", () => {
+  it("use rope_theta beside the older rope_scaling and prefer rope_type to type", () => {
     const scaled = (rope_scaling: JsonObject) =>
       parse({ ...llama, rope_parameters: null, rope_theta: 500, rope_scaling });
     expect(scaled({ type: "linear", factor: 2 }).ropes[0]).toEqual({
@@ -120,7 +120,7 @@ describe("defaults", () => {
     expect(scaled({ rope_type: "dynamic", type: "linear", factor: 2 }).ropes[0].scaling.kind).toBe("dynamic");
   });
 
-  it("let SmolLM 3's layers without positions be listed or counted", () => {
+  it("accept SmolLM 3's layers without positions as a list or an interval", () => {
     const ropes = (fields: JsonObject) =>
       parse({ model_type: "smollm3", num_hidden_layers: 4, ...fields }).layers.map(({ rope }) => rope);
     expect(ropes({})).toEqual([0, 0, 0, undefined]);
@@ -128,7 +128,7 @@ describe("defaults", () => {
     expect(ropes({ no_rope_layers: [0, 1, 1, 1] })).toEqual([undefined, 0, 0, 0]);
   });
 
-  it("scale GPT-2's attention by layer where asked", () => {
+  it("scale GPT-2's attention by layer if configured", () => {
     const { attentionScale, layers } = parse({ model_type: "gpt2", scale_attn_by_inverse_layer_idx: true });
     expect(attentionScale).toBe(1 / 8);
     expect(layers[3].attentionScale).toBe(1 / 32);
@@ -148,7 +148,7 @@ describe("defaults", () => {
     expect(ropes({ type: "linear", factor: 8 })[0]).toEqual({ ...plain, theta: 5 });
   });
 
-  it("give the padding token's row of the embedding, counted from the end where it is negative", () => {
+  it("resolve a negative padding token from the end", () => {
     const row = (fields: JsonObject) => parse({ model_type: "phi3", vocab_size: 32_064, ...fields }).paddingToken;
     expect(row({})).toBe(32_000);
     expect(row({ pad_token_id: null })).toBeUndefined();
@@ -156,7 +156,7 @@ describe("defaults", () => {
     expect(row({ pad_token_id: 40_000 })).toBeUndefined();
   });
 
-  it("take Phi-3's old names for LongRoPE", () => {
+  it("accept Phi-3's old names of LongRoPE", () => {
     const factors = Array.from({ length: 2 }, () => 1);
     const rope_scaling = { type: "su", short_factor: factors, long_factor: factors };
     const sizes = { hidden_size: 16, num_attention_heads: 4, max_position_embeddings: 16_384 };

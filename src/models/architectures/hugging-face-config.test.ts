@@ -43,7 +43,7 @@ function outcome(json: JsonObject): string {
 }
 
 describe("parseModelConfig", () => {
-  it("gives a whole network or one LlamaGymError for any field's value", () => {
+  it("returns a network or one LlamaGymError for any field value", () => {
     const property = fc.property(mutated, (json) => {
       expect(outcome(json)).toBe("as it should be");
     });

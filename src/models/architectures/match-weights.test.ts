@@ -46,7 +46,7 @@ async function mismatch(tensors: ReadonlyMap<string, readonly number[]>): Promis
 }
 
 describe("matchWeights", () => {
-  it("finds names without the base model's prefix and passes over mask buffers", async () => {
+  it("finds names without the base model's prefix and ignores mask buffers", async () => {
     const bare = new Map([...parameterShapes(gpt2)].map(([name, shape]) => [name.replace("transformer.", ""), shape]));
     bare.set("h.0.attn.bias", mask).set("h.1.attn.bias", mask);
     const { weights, config } = await matchWeights(gpt2, fileOf(bare, { "h.1.mlp.c_fc.bias": 7 }));
@@ -86,7 +86,7 @@ describe("matchWeights", () => {
     expect((await untied.weights.readFloat32("lm_head.weight"))[0]).toBe(1);
   });
 
-  it("takes the output matrix for a tied embedding that is not stored", async () => {
+  it("uses the output matrix for a tied embedding that is not stored", async () => {
     const only = stored(
       (tensors) => tensors.delete("transformer.wte.weight") && tensors.set("lm_head.weight", [12, 8]),
     );

@@ -21,7 +21,7 @@ describe("16-bit numbers", () => {
     expect(ours).toEqual(Float32Array.from(patterns, halfByDefinition));
   });
 
-  it("gives every pattern back when it is rounded again", () => {
+  it("rounds every widened pattern back to itself", () => {
     const floats = new Float32Array(65_536);
     const back = new Uint16Array(65_536);
     float16ToFloat32(patterns, floats);

@@ -27,7 +27,7 @@ describe("a JSON file", () => {
     ["nothing", "", /it is empty/u],
     ["bytes that are no text", Uint8Array.of(0x7b, 0xff, 0x7d), /not valid JSON/u],
     ["a list", "[1]", /should hold a JSON object/u],
-  ])("that holds %s is refused by name", async (_, content, message) => {
+  ])("that contains %s is rejected by name", async (_, content, message) => {
     const path = join(folder, "config.json");
     await writeFile(path, content);
     const error: unknown = await readJson(path).catch((reason: unknown) => reason);
@@ -35,15 +35,15 @@ describe("a JSON file", () => {
     expect(String(error)).toContain(path);
   });
 
-  it("that is not there is named", async () => {
+  it("that is missing is named", async () => {
     const path = join(folder, "none.json");
     await expect(readJsonValue(path)).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await expect(readJsonValue(folder)).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
   });
 });
 
-describe("replaceFile", () => {
-  it("leaves the old file and no other when the writing fails", async () => {
+describe("replaceFileAtomic", () => {
+  it("leaves the old file and no other when writing fails", async () => {
     const path = join(folder, "state.bin");
     await writeFileAtomic(path, "old");
     const failing = replaceFileAtomic(path, async (file) => {
@@ -58,14 +58,14 @@ describe("replaceFile", () => {
     expect(await readdir(folder)).toEqual(["state.bin"]);
   });
 
-  it("says so when the folder is a file", async () => {
+  it("reports a folder that is a file", async () => {
     await writeFile(join(folder, "file"), "");
     await expect(writeFileAtomic(join(folder, "file", "x"), "")).rejects.toMatchObject({ code: "FILE_WRITE_FAILED" });
   });
 });
 
 describe("failures of the system", () => {
-  it("keep their cause and say what to do", () => {
+  it("keep their cause and advise", () => {
     const denied = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
     expect(toReadError("a.bin", denied)).toMatchObject({ code: "FILE_READ_FAILED", cause: denied });
     expect(toReadError("a.bin", denied).message).toMatch(/a\.bin.*permissions/u);

@@ -15,12 +15,12 @@ describe("the list of models", () => {
     },
   );
 
-  it("is the one of docs/models.md", async () => {
+  it("matches docs/models.md", async () => {
     const page = await readFile(new URL("../../../docs/models.md", import.meta.url), "utf8");
     expect(modelList.filter(({ id }) => !page.includes(`\`${id}\``))).toEqual([]);
   });
 
-  it("names each once", () => {
+  it("has no duplicates", () => {
     expect(new Set(modelList.map(({ id }) => id)).size).toBe(modelList.length);
   });
 });
@@ -77,7 +77,7 @@ describe("memory", () => {
     expect(Math.abs(estimateModelMemory(network, use) / (measured * 1e6) - 1)).toBeLessThan(0.15);
   });
 
-  it("is less without packed weights, which a machine with room for them has", () => {
+  it("is less without packed weights", () => {
     const needed = estimateModelMemory(smol, { use: "train", packed: true });
     expect(needed).toBeGreaterThan(estimateModelMemory(smol, { use: "train" }));
     expect(usesPackedWeights(smol, 32, 2 * needed)).toBe(true);
@@ -98,12 +98,12 @@ describe("memory", () => {
 });
 
 describe("findModel", () => {
-  it("knows the listed ones, whatever the case and the file", () => {
+  it("finds registered models regardless of case and file", () => {
     expect(findModel("tinyllama/tinyllama-1.1b-chat-v1.0")!.model.id).toBe("TinyLlama/TinyLlama-1.1B-Chat-v1.0");
     expect(findModel("HuggingFaceTB/SmolLM2-135M-Instruct:model.gguf")!.similarTo).toBeUndefined();
   });
 
-  it("takes another for the nearest of its family, with the size that its name tells", () => {
+  it("matches others with the nearest of their family, with the size in their name", () => {
     const { model, similarTo } = findModel("somebody/Qwen3-8B-Tuned")!;
     expect([similarTo, model.parameters, model.defaults.completionPrefix]).toEqual([
       "Qwen/Qwen3-4B",
@@ -117,7 +117,7 @@ describe("findModel", () => {
     expect(findModel("nobody/nothing-3B")).toBeUndefined();
   });
 
-  it("finds what a user added", () => {
+  it("finds user-registered models", () => {
     const config = modelList[0].config;
     registerModel({ id: "me/mine", parameters: 135e6, license: "MIT", config, defaults: { maxCompletionLength: 4 } });
     expect(findModel("me/mine")!.model).toMatchObject({

@@ -34,7 +34,7 @@ describe("the assistant's tokens", () => {
     expect(spoken("gpt2", marked, chat)).toEqual(["Action: 1", " leading and trailing "]);
   });
 
-  it("are found where the template trims, moves or forgets", () => {
+  it("are found where the template trims, moves or drops messages", () => {
     expect(spoken("llama3", chatTemplates.trimming, chat)).toEqual([
       "Action: 1<|im_end|>",
       "leading and trailing<|im_end|>",
@@ -76,7 +76,7 @@ describe("the assistant's tokens", () => {
     expect(first.endsWith("next<|im_end|>")).toBe(true);
   });
 
-  it("hold special tokens that the content names", () => {
+  it("include special tokens in the content", () => {
     const odd = [chat[0], { role: "assistant", content: "a<|im_start|>b" }];
     expect(spoken("gpt2", chatTemplates.chatml, odd)).toEqual(["a<|im_start|>b<|im_end|>"]);
   });

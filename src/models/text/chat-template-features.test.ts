@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 
 import { chatTemplates, createTestTokenizer, readTextFixture } from "../../../test/support/text.js";
-import { probeChatTemplate, templateIsIncremental } from "./chat-template-features.js";
+import { probeChatTemplate } from "./chat-template-features.js";
 
 const traits = (template: string) => probeChatTemplate(createTestTokenizer("gpt2", template));
 
-it("finds what a template does to earlier turns", () => {
+it("determines how a template treats earlier turns", () => {
   expect(traits(chatTemplates.chatml)).toEqual({
     isIncremental: true,
     keepsWhitespace: true,
@@ -30,16 +30,16 @@ it("finds what a template does to earlier turns", () => {
   expect(traits(chatTemplates.closing)).toMatchObject({ isIncremental: true });
 });
 
-it("takes a system message that is left out without a word for one that is not taken", () => {
+it("treats a silently dropped system message as unsupported", () => {
   const silent = chatTemplates.chatml.replace("for m in messages", "for m in messages if m.role != 'system'");
   expect(traits(silent)).toMatchObject({ isIncremental: true, supportsSystemRole: false });
 });
 
-it("knows which published formats are incremental", () => {
+it("determines which published formats are incremental", () => {
   const published = readTextFixture("published-templates.json") as Record<string, { template: string }>;
   const isIncremental = Object.entries(published).map(([name, { template }]) => [
     name,
-    templateIsIncremental(createTestTokenizer("gpt2", template)),
+    probeChatTemplate(createTestTokenizer("gpt2", template)).isIncremental,
   ]);
   expect(Object.fromEntries(isIncremental)).toEqual({
     llama2: false,
@@ -53,8 +53,8 @@ it("knows which published formats are incremental", () => {
   });
 });
 
-it("says what to do without a template", () => {
-  expect(() => templateIsIncremental(createTestTokenizer("gpt2"))).toThrow(
+it("advises when there is no template", () => {
+  expect(() => probeChatTemplate(createTestTokenizer("gpt2"))).toThrow(
     "The tokenizer gpt2 has no chat template, so it is a base model's or its files are incomplete. Use an instruct model, or pass a Jinja template as options.chatTemplate.",
   );
 });

@@ -63,8 +63,3 @@ export function probeChatTemplate(tokenizer: Tokenizer, options: ChatOptions = {
     hasGenerationPrompt: prompt !== render(first, false),
   };
 }
-
-/** Whether one sequence can hold a multi-turn conversation; see `inspectTemplate`. @throws TEMPLATE_FAILED. */
-export function templateIsIncremental(tokenizer: Tokenizer, options: ChatOptions = {}): boolean {
-  return probeChatTemplate(tokenizer, options).isIncremental;
-}

@@ -64,7 +64,7 @@ describe("a conversation in an incremental template", () => {
     expect(conversation.sequences).toHaveLength(1);
   });
 
-  it("keeps a reply that was cut in the middle of a character", () => {
+  it("keeps a completion truncated in the middle of a character", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("Hit?")] });
     const dice = plain(tokenizer, "🎲").slice(0, -1);
     expect(conversation.appendCompletion(dice).content).toBe("\ufffd");
@@ -75,7 +75,7 @@ describe("a conversation in an incremental template", () => {
     expect(conversation.promptIds().length).toBeGreaterThan(ids.length);
   });
 
-  it("writes the end token once, whether the model says it or not", () => {
+  it("writes the end token once, whether sampled or not", () => {
     const count = (ended: boolean) => {
       const conversation = new Conversation(tokenizer, { messages: [user("a")] });
       conversation.appendCompletion(sampled(tokenizer, "b", ended));
@@ -85,7 +85,7 @@ describe("a conversation in an incremental template", () => {
     expect(count(true)).toEqual(count(false));
   });
 
-  it("forgets a prompt that got no reply", () => {
+  it("discards a prompt without a completion", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
     conversation.promptIds();
     conversation.add(user("b"));
@@ -94,7 +94,7 @@ describe("a conversation in an incremental template", () => {
     );
   });
 
-  it("takes an assistant's message as an example, without training it", () => {
+  it("accepts an assistant's message as an example, without training it", () => {
     const conversation = new Conversation(tokenizer, {
       messages: [user("a"), { role: "assistant", content: "b" }, user("c")],
     });
@@ -104,7 +104,7 @@ describe("a conversation in an incremental template", () => {
     expect(mask.reduce((sum, bit) => sum + bit, 0)).toBe(2);
   });
 
-  it("gives every reply the same beginning, without training it", () => {
+  it("prefixes every completion, without training the prefix", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("a")], completionPrefix: "Action:" });
     for (const reply of [" 1", " 0"]) {
       expect(tokenizer.decode(conversation.promptIds()).endsWith("<|im_start|>assistant\nAction:")).toBe(true);
@@ -122,7 +122,7 @@ describe("a conversation in an incremental template", () => {
     expect(tokenizer.decode(conversation.promptIds())).toContain("Action: 0<|im_end|>");
   });
 
-  it("forks into conversations that do not see each other", () => {
+  it("forks into independent conversations", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
     const forks = [conversation.fork(), conversation.fork()];
     forks.forEach((fork, i) => fork.appendCompletion(sampled(tokenizer, `reply ${i}`, true)));
@@ -156,7 +156,7 @@ describe("a conversation in an incremental template", () => {
     expect(conversation.dropOldestTurns()).toBe(0);
   });
 
-  it("refuses what is no id", () => {
+  it("rejects invalid ids", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
     expect(() => conversation.appendCompletion([1, Number.NaN])).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT" }),
@@ -165,7 +165,7 @@ describe("a conversation in an incremental template", () => {
 });
 
 describe("a conversation in a template that rewrites history", () => {
-  it("starts a sequence of its own where earlier reasoning is dropped", () => {
+  it("starts a new sequence where earlier reasoning is dropped", () => {
     const tokenizer = createTestTokenizer("gpt2", chatTemplates.dropsReasoning);
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
     conversation.appendCompletion(sampled(tokenizer, "<think>why</think>\nb", true));
@@ -180,7 +180,7 @@ describe("a conversation in a template that rewrites history", () => {
     expect(tokenizer.decode(conversation.sequences[0].ids)).toContain("<think>why</think>\nb<|im_end|>");
   });
 
-  it("starts one where a reply was trimmed, and only there", () => {
+  it("starts a new sequence only where a completion was trimmed", () => {
     const tokenizer = createTestTokenizer("llama3", chatTemplates.trimming);
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
     for (const reply of ["b", "c \n", "d"]) {
@@ -191,7 +191,7 @@ describe("a conversation in a template that rewrites history", () => {
     expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0, 1], [2]]);
   });
 
-  it("starts one where the system prompt moves", () => {
+  it("starts a new sequence where the system prompt moves", () => {
     const tokenizer = createTestTokenizer("gpt2", chatTemplates.systemLast);
     const conversation = new Conversation(tokenizer, { messages: [{ role: "system", content: "s" }, user("a")] });
     conversation.appendCompletion(sampled(tokenizer, "b", true));
@@ -203,40 +203,7 @@ describe("a conversation in a template that rewrites history", () => {
     );
   });
 
-  it("goes on in one sequence when told to append", () => {
-    const tokenizer = createTestTokenizer("gpt2", chatTemplates.dropsReasoning);
-    for (const ended of [true, false]) {
-      const conversation = new Conversation(tokenizer, { messages: [user("a")], history: "append" });
-      conversation.appendCompletion(sampled(tokenizer, "<think>why</think>\nb", ended));
-      conversation.add(user("c"));
-      conversation.appendCompletion(sampled(tokenizer, "d", ended));
-      expect(conversation.sequences).toHaveLength(1);
-      expect(tokenizer.decode(conversation.sequences[0].ids)).toBe(
-        `<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<think>why</think>\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\nd${ended ? "<|im_end|>" : ""}`,
-      );
-    }
-  });
-
-  it("appends in templates without a header", () => {
-    const tokenizer = createTestTokenizer("gpt2", chatTemplates.alternating);
-    const conversation = new Conversation(tokenizer, { messages: [user("a")], history: "append" });
-    conversation.appendCompletion(sampled(tokenizer, " b", true));
-    conversation.add(user("c"));
-    expect(tokenizer.decode(conversation.promptIds())).toBe("[INST] a [/INST] b<|im_end|>[INST] c [/INST]");
-  });
-
-  it("starts one for every turn when told to", () => {
-    const tokenizer = createTestTokenizer("gpt2", chatTemplates.chatml);
-    const conversation = new Conversation(tokenizer, { messages: [user("a")], history: "turns" });
-    for (const reply of ["b", "c"]) {
-      conversation.appendCompletion(sampled(tokenizer, reply, true));
-      conversation.add(user("next"));
-    }
-    conversation.promptIds();
-    expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0], [1]]);
-  });
-
-  it("says when the template refuses the messages", () => {
+  it("reports that the template rejects the messages", () => {
     const tokenizer = createTestTokenizer("gpt2", chatTemplates.alternating);
     const conversation = new Conversation(tokenizer, { messages: [user("a"), user("b")] });
     expect(() => conversation.promptIds()).toThrow("Roles must alternate");
@@ -245,7 +212,7 @@ describe("a conversation in a template that rewrites history", () => {
 });
 
 describe("a conversation in a SentencePiece vocabulary", () => {
-  it("adds no space where a turn goes on", () => {
+  it("adds no space between turns", () => {
     const template =
       "{{ bos_token }}{% for m in messages %}{{ m.role + ': ' + m.content + eos_token }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
     for (const kind of ["llama2", "metaspace", "gemma"]) {

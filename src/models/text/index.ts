@@ -5,7 +5,6 @@ export {
   Conversation,
   type ConversationOptions,
   type ConversationState,
-  type HistoryPolicy,
   type ReplyRange,
   type TokenSequence,
 } from "./conversation.js";
@@ -13,7 +12,7 @@ export { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja
 export type { ChatMessage, ContentPart, ToolDefinition } from "./chat-messages.js";
 export type { SpecialTokenRole } from "./special-tokens.js";
 export type { StreamDecoder } from "./stream-decoder.js";
-export { probeChatTemplate, templateIsIncremental, type ChatTemplateFeatures } from "./chat-template-features.js";
+export { probeChatTemplate, type ChatTemplateFeatures } from "./chat-template-features.js";
 export type { TokenizerFiles } from "./tokenizer-files.js";
 export { readTokenizerFolder, writeTokenizerFolder } from "./tokenizer-folder.js";
 export { type DecodeOptions, type EncodedChat, type EncodeOptions, Tokenizer } from "./tokenizer.js";

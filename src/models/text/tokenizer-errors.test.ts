@@ -43,7 +43,7 @@ describe("a tokenizer that cannot be loaded", () => {
     expect(load(json)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }));
   });
 
-  it("for messages that are none", () => {
+  it("for invalid messages", () => {
     const tokenizer = load(tokenizerJson, { chat_template: template })();
     const wrong = (messages: unknown) => () => tokenizer.applyChatTemplate(messages as typeof chat);
     expect(wrong([])).toThrow(expect.objectContaining({ code: "TEMPLATE_FAILED" }));

@@ -56,7 +56,7 @@ describe("a tokenizer's folder", () => {
     expect((await AutoTokenizer.fromPretrained(folder)).applyChatTemplate(chat)).toBe(rendered);
   });
 
-  it("gives the template that is named, or that tools need", async () => {
+  it("selects the named template or the one for tools", async () => {
     const templates = [
       { name: "default", template },
       { name: "tool_use", template: "{{ tools | length }} tool" },
@@ -109,7 +109,7 @@ describe("a tokenizer's folder", () => {
     expect(tokenizer.decode(tokenizer.encode("a<pad>b<x>"), { skipSpecialTokens: true })).toBe("ab");
   });
 
-  it("asks for a beginning token where tokenizer.json says nothing", async () => {
+  it("adds a beginning token that only tokenizer_config.json defines", async () => {
     const config = { bos_token: "<|im_start|>", eos_token: "<|im_end|>", add_bos_token: true };
     await write({ "tokenizer.json": { ...tokenizerJson, post_processor: null }, "tokenizer_config.json": config });
     expect((await AutoTokenizer.fromPretrained(folder)).encode("a")).toEqual([1, 67]);
@@ -117,7 +117,7 @@ describe("a tokenizer's folder", () => {
     expect((await AutoTokenizer.fromPretrained(folder)).encode("a")).toEqual([67]);
   });
 
-  it("is written as it was read", async () => {
+  it("is written as read", async () => {
     const files = {
       "tokenizer.json": tokenizerJson,
       "tokenizer_config.json": { eos_token: "<|im_end|>", model_max_length: 1e30, own: { deep: [1, 2.5, null] } },

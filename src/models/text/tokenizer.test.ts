@@ -25,7 +25,7 @@ const oddText = fc
 describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
   const expected = pythonTokenizers[kind];
 
-  it("gives Python's ids", () => {
+  it("matches Python's ids", () => {
     for (const [text, ids, bare] of expected.rows) {
       expect([text, tokenizer(kind).encode(text)]).toEqual([text, ids]);
       expect([text, tokenizer(kind).encode(text, { addSpecialTokens: false })]).toEqual([text, bare]);
@@ -33,7 +33,7 @@ describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
     expect(tokenizer(kind).vocabSize).toBe(expected.size);
   });
 
-  it("gives Python's text for its ids and for random ones", () => {
+  it("matches Python's text for its ids and random ones", () => {
     for (const [, , bare, , decoded] of expected.rows) expect(tokenizer(kind).decode(bare)).toBe(decoded);
     for (const [ids, decoded, withoutSpecial] of expected.sequences) {
       expect(tokenizer(kind).decode(ids)).toBe(decoded);
@@ -41,7 +41,7 @@ describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
     }
   });
 
-  it("streams any ids to the text that decode gives", () => {
+  it("streams any ids to the text of decode", () => {
     const id = fc.nat({ max: expected.size + 3 });
     fc.assert(
       fc.property(fc.array(id, { maxLength: 30 }), fc.boolean(), (ids, skipSpecialTokens) => {
@@ -67,7 +67,7 @@ describe.each(kinds)("a tokenizer of the kind %s", (kind) => {
 });
 
 describe("byte-level tokenizers", () => {
-  it.each(lossless)("give back every text: %s", (kind) => {
+  it.each(lossless)("are lossless: %s", (kind) => {
     // Whitespace beside <r> and <l> is theirs by the tokenizer's own rule.
     const text = oddText.map((odd) => odd.replaceAll("<r>", "").replaceAll("<l>", "").replaceAll("çé", ""));
     fc.assert(
@@ -81,7 +81,7 @@ describe("byte-level tokenizers", () => {
     );
   });
 
-  it.each(["gpt2", "llama3", "digits", "metaspace", "gemma"])("give Python's offsets: %s", (kind) => {
+  it.each(["gpt2", "llama3", "digits", "metaspace", "gemma"])("match Python's offsets: %s", (kind) => {
     for (const [text, , , offsets] of pythonTokenizers[kind].rows) {
       const position = codePointPositions(text);
       const ours = tokenizer(kind).encodeWithOffsets(text).offsets;
@@ -89,7 +89,7 @@ describe("byte-level tokenizers", () => {
     }
   });
 
-  it("hold a character's bytes back until it is whole", () => {
+  it("buffer a character's bytes until it is complete", () => {
     const gpt2 = tokenizer("gpt2");
     const ids = gpt2.encode("a🎲");
     const stream = gpt2.createStreamDecoder();
@@ -118,7 +118,7 @@ describe("the tokenizer of the model fixtures", () => {
     generationConfig: { eos_token_id: [2, 0] },
   });
 
-  it("encodes and decodes as Transformers", () => {
+  it("encodes and decodes like Transformers", () => {
     expect(model.vocabSize).toBe(expected.vocab_size);
     for (const { text, ids, decoded_skip_special } of expected.texts) {
       expect(model.encode(text)).toEqual(ids);
@@ -130,7 +130,7 @@ describe("the tokenizer of the model fixtures", () => {
     }
   });
 
-  it("knows its special tokens", () => {
+  it("returns its special tokens", () => {
     expect(model.eosToken).toBe("<|im_end|>");
     expect([model.eosTokenId, model.padTokenId, model.bosTokenId]).toEqual([2, 0, undefined]);
     expect(model.eosTokenIds).toEqual([2, 0]);
@@ -142,14 +142,14 @@ describe("the tokenizer of the model fixtures", () => {
     expect(model.tokenBytes(999)).toEqual(new Uint8Array());
   });
 
-  it("refuses what is no id", () => {
+  it("rejects invalid ids", () => {
     expect(() => model.decode([-1])).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
     expect(() => model.decode([1.5])).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
   });
 });
 
-describe("a text that goes on", () => {
-  it.each(kinds)("is encoded as in its whole after a special token: %s", (kind) => {
+describe("a continuing text", () => {
+  it.each(kinds)("is encoded as within the whole text after a special token: %s", (kind) => {
     const end = kind === "unigram" ? "</s>" : (tokenizer(kind).idToToken(2) ?? "");
     const endId = tokenizer(kind).tokenToId(end);
     for (const rest of ["\nnext", " next", "next one", `\n${end}more`, ""]) {
@@ -158,14 +158,14 @@ describe("a text that goes on", () => {
     }
   });
 
-  it("gets no space in front that only a first word has", () => {
+  it("gets no leading space", () => {
     const llama2 = tokenizer("llama2");
     const [previous] = llama2.encode("a", { addSpecialTokens: false }).slice(-1);
     expect(llama2.decodeContinuation(llama2.encodeContinuation("bc", previous))).toBe("bc");
     expect(llama2.decodeContinuation(llama2.encode("bc", { addSpecialTokens: false }))).toBe(" bc");
   });
 
-  it("loses the whitespace that the token before it takes", () => {
+  it("loses whitespace that belongs to the preceding token", () => {
     const llama2 = tokenizer("llama2");
     const end = llama2.tokenToId("<|end|>");
     const [, ...rest] = llama2.encode("<|end|>\nnext", { addSpecialTokens: false });

@@ -177,7 +177,7 @@ describe("openGguf", () => {
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) as string });
   });
 
-  it("says that a file is not there", async () => {
+  it("reports a missing file", async () => {
     await expect(openGguf(join(folder, "none.gguf"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
   });
 });

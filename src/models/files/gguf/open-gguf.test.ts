@@ -32,7 +32,7 @@ const models = [
 ];
 
 describe("the weights of a GGUF file", () => {
-  it.each(models)("have Hugging Face's names and numbers: %s", async (name) => {
+  it.each(models)("have Hugging Face's names and values: %s", async (name) => {
     const model = await openGguf(`${folder}${name}.gguf`);
     for (const { name: tensor, shape } of model.weights.entries.values()) {
       const numbers = await model.weights.readFloat32(tensor);
@@ -49,7 +49,7 @@ describe("the weights of a GGUF file", () => {
     await model.close();
   });
 
-  it("are gathered from the parts of a split file, and only from the first on", async () => {
+  it("are read from all parts of a split file, given the first", async () => {
     const model = await openGguf(`${folder}llama-split-00001-of-00003.gguf`);
     expect(model.weights.entries.size).toBe(12);
     expect(new Set([...model.weights.entries.values()].map(({ file }) => file)).size).toBe(3);
@@ -64,7 +64,7 @@ describe("the weights of a GGUF file", () => {
     });
   });
 
-  it("say which bytes can be mapped in place, and these are the numbers", async () => {
+  it("mark bytes that can be mapped in place", async () => {
     const path = `${folder}llama.gguf`;
     const model = await openGguf(path);
     const bytes = readFileSync(path);
@@ -77,7 +77,7 @@ describe("the weights of a GGUF file", () => {
     await model.close();
   });
 
-  it("come in raw blocks in the rows' right order", async () => {
+  it("return raw blocks with rows in order", async () => {
     const model = await openGguf(`${folder}llama.gguf`);
     const name = "model.layers.0.self_attn.q_proj.weight";
     const { dtype, shape, bytes, transposed } = await model.weights.readRaw(name);
@@ -86,7 +86,7 @@ describe("the weights of a GGUF file", () => {
     await model.close();
   });
 
-  it("say that GPT-2's raw matrices are transposed", async () => {
+  it("mark GPT-2's raw matrices as transposed", async () => {
     const model = await openGguf(`${folder}gpt2.gguf`);
     const name = "transformer.h.0.attn.c_attn.weight";
     expect(model.weights.entries.get(name)?.shape).toEqual([16, 48]);
@@ -98,7 +98,7 @@ describe("the weights of a GGUF file", () => {
     await model.close();
   });
 
-  it("are read into shared memory that is given", async () => {
+  it("are read into given shared memory", async () => {
     const model = await openGguf(`${folder}llama.gguf`);
     const target = new Float32Array(new SharedArrayBuffer(16 * 4 * 2), 16 * 4, 16);
     const name = "model.norm.weight";
@@ -136,13 +136,13 @@ describe("the config of a GGUF file", () => {
     },
   );
 
-  it("takes a Mistral model for the llama that llama.cpp makes of it", async () => {
+  it("maps a Mistral model to llama, as llama.cpp does", async () => {
     const model = await openGguf(`${folder}mistral.gguf`);
     expect(model.config).toMatchObject({ model_type: "llama", num_key_value_heads: 2, tie_word_embeddings: false });
     await model.close();
   });
 
-  it.each(["llama-linear", "qwen2", "qwen3", "phi3"])("scales the rotary positions alike: %s", async (name) => {
+  it.each(["llama-linear", "qwen2", "qwen3", "phi3"])("preserves rope scaling: %s", async (name) => {
     const model = await openGguf(`${folder}${name}.gguf`);
     expect(model.config.rope_parameters).toMatchObject(readExpectedConfig(name).rope_parameters as JsonObject);
     await model.close();
@@ -154,7 +154,7 @@ describe("the config of a GGUF file", () => {
     await model.close();
   });
 
-  it("knows which layers of Gemma 3 look back only as far as the window", async () => {
+  it("marks Gemma 3's sliding layers", async () => {
     const model = await openGguf(`${folder}gemma3.gguf`);
     const { layer_types: types, rope_parameters: rope } = model.config;
     expect(types).toEqual(readExpectedConfig("gemma3").layer_types);
@@ -165,7 +165,7 @@ describe("the config of a GGUF file", () => {
     await model.close();
   });
 
-  it("ends a reply at the turn end that the chat template writes", async () => {
+  it("ends completions at the chat template's end-of-turn token", async () => {
     const model = await openGguf(`${folder}qwen3.gguf`);
     expect(model.generationConfig).toEqual({ eos_token_id: 2, pad_token_id: 0 });
     await model.close();

@@ -29,7 +29,7 @@ function llama3Factors(
 const source = { dimensions: 64, maxPositions: 131_072 };
 
 describe("rotary positions of a GGUF file", () => {
-  it("are recovered from Llama 3's published settings", () => {
+  it("are recovered from Llama 3's published parameters", () => {
     for (const factor of [8, 32]) {
       const frequencyFactors = llama3Factors(500_000, 64, factor, 1, 4, 8192);
       const fields = createFields({ "rope.freq_base": 500_000 });
@@ -44,7 +44,7 @@ describe("rotary positions of a GGUF file", () => {
     }
   });
 
-  it("are recovered from other settings of Llama 3's formula", () => {
+  it("are recovered from other parameters of Llama 3's formula", () => {
     const frequencyFactors = llama3Factors(10_000, 128, 4, 1, 8, 2048);
     const fields = createFields({ "rope.freq_base": 10_000 });
     expect(buildRopeParameters({ fields, dimensions: 128, maxPositions: 8192, frequencyFactors })).toEqual({
@@ -57,7 +57,7 @@ describe("rotary positions of a GGUF file", () => {
     });
   });
 
-  it("keep factors that no formula gives", () => {
+  it("keep factors that follow no formula", () => {
     const frequencyFactors = Float32Array.of(1, 1.5, 1.25, 3);
     const fields = createFields({});
     expect(buildRopeParameters({ fields, dimensions: 8, maxPositions: 512, frequencyFactors })).toMatchObject({
@@ -73,7 +73,7 @@ describe("rotary positions of a GGUF file", () => {
     });
   });
 
-  it("are scaled as the file says", () => {
+  it("are scaled as stored", () => {
     const linear = createFields({ "rope.scaling.type": "linear", "rope.scaling.factor": 4 });
     expect(buildRopeParameters({ ...source, fields: linear })).toEqual({
       rope_type: "linear",
@@ -103,7 +103,7 @@ describe("rotary positions of a GGUF file", () => {
 });
 
 describe("GgufFields", () => {
-  it("gives float32 numbers as short decimals and refuses what does not fit", () => {
+  it("returns float32 values as short decimals and rejects wrong types", () => {
     const fields = createFields({ eps: Math.fround(1e-5), same: [3, 3], different: [1, 2], text: "x", zero: 0 });
     expect(fields.number("eps")).toBe(1e-5);
     expect(fields.number("same")).toBe(3);

@@ -13,7 +13,7 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-describe("hubSettings", () => {
+describe("resolveHubConfig", () => {
   it("has Hugging Face's defaults", async () => {
     expect(await resolveHubConfig({}, { HF_TOKEN_PATH: join(home, "none") })).toEqual({
       endpoint: "https://huggingface.co",
@@ -53,7 +53,7 @@ describe("hubSettings", () => {
     ).toBeUndefined();
   });
 
-  it("refuses an address that is none, and never shows a token", async () => {
+  it("rejects an invalid URL and never prints a token", async () => {
     await expect(resolveHubConfig({}, { HF_HOME: home, HF_ENDPOINT: "hub" })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
@@ -64,7 +64,7 @@ describe("hubSettings", () => {
     });
   });
 
-  it("lets the caller go before the environment", async () => {
+  it("prefers options to the environment", async () => {
     const environment = { HF_HOME: home, HF_TOKEN: "hf_other", HF_HUB_CACHE: "/other" };
     expect(await resolveHubConfig({ cacheDir: "/mine", token: "hf_mine" }, environment)).toMatchObject({
       cacheDir: "/mine",
@@ -74,7 +74,7 @@ describe("hubSettings", () => {
   });
 });
 
-describe("parseReference", () => {
+describe("parseModelReference", () => {
   it.each([
     ["owner/name", { id: "owner/name" }],
     ["gpt2", { id: "gpt2" }],
@@ -98,7 +98,7 @@ describe("parseReference", () => {
     "C:/models",
     "a/b:",
     "a b/c",
-  ])("takes %j for no hub id", (text) => {
+  ])("does not parse %j as a hub id", (text) => {
     expect(parseModelReference(text)).toBeUndefined();
   });
 });

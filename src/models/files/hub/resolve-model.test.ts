@@ -107,7 +107,7 @@ const repo = (id = "someone/tiny"): string => join(cacheDir, `models--${id.repla
 const blob = (content: Uint8Array | string): string => join(repo(), "blobs", blobName(content));
 
 describe("a model on the hub", () => {
-  it("is fetched into the standard cache, only what is needed of it", async () => {
+  it("is downloaded into the standard cache, only the files needed", async () => {
     const location = await resolve("someone/tiny");
     const snapshot = join(repo(), "snapshots", commit);
     expect(location).toEqual({ kind: "folder", path: snapshot, id: "someone/tiny", revision: commit });
@@ -120,7 +120,7 @@ describe("a model on the hub", () => {
     expect((await readdir(join(repo(), "blobs"))).length).toBe(3);
   });
 
-  it("is not fetched again", async () => {
+  it("is not downloaded again", async () => {
     await resolve("someone/tiny");
     const before = hub.downloads.length;
     expect(before).toBe(3);
@@ -133,7 +133,7 @@ describe("a model on the hub", () => {
     expect(hub.requests.length).toBe(requests);
   });
 
-  it("tells how far each file is", async () => {
+  it("reports each file's progress", async () => {
     const seen: DownloadProgress[] = [];
     await resolve("someone/tiny", { onProgress: (progress) => seen.push(progress) });
     const weights = seen.filter(({ file }) => file === "model.safetensors");
@@ -141,7 +141,7 @@ describe("a model on the hub", () => {
     expect(weights.at(-1)).toEqual({ file: "model.safetensors", loadedBytes: large.length, totalBytes: large.length });
   });
 
-  it("comes with the shards that its index names", async () => {
+  it("includes the shards of its index", async () => {
     const { path } = await resolve("someone/sharded");
     expect((await readdir(path)).sort()).toEqual([
       "config.json",
@@ -151,7 +151,7 @@ describe("a model on the hub", () => {
     ]);
   });
 
-  it("is one GGUF file by name, by quantisation or because there is no other", async () => {
+  it("is one GGUF file by name, by quantization or because it is the only one", async () => {
     const quants = join(repo("someone/quants"), "snapshots", commit);
     expect(await resolve("someone/quants:tiny-Q8_0.gguf")).toMatchObject({
       kind: "gguf",
@@ -175,14 +175,14 @@ describe("a model on the hub", () => {
     expect(await resolve("gpt2")).toMatchObject({ kind: "folder", id: "gpt2" });
   });
 
-  it("without safetensors or GGUF is refused before anything is fetched", async () => {
+  it("without safetensors or GGUF is rejected before any download", async () => {
     await expect(resolve("someone/pickle")).rejects.toMatchObject({ code: "FORMAT_UNSUPPORTED" });
     expect(hub.downloads).toEqual([]);
   });
 });
 
 describe("a login", () => {
-  it("is shown to the hub and never to the storage", async () => {
+  it("is sent to the hub and never to the storage", async () => {
     await resolve("someone/private", { config: { token: "secret" } });
     const shown = hub.requests.map(({ server, authorization }) => `${server} ${authorization ?? "none"}`);
     expect(new Set(shown)).toEqual(new Set(["hub Bearer secret", "storage none"]));
@@ -216,7 +216,7 @@ describe("a login", () => {
 });
 
 describe("a bad connection", () => {
-  it("that breaks midway is resumed where it broke", async () => {
+  it("that breaks midway is resumed", async () => {
     fail({ path: /storage/u, breakAfter: 100_000, times: 2 });
     await resolve("someone/tiny");
     expect(large.equals(await readFile(blob(large)))).toBe(true);
@@ -224,7 +224,7 @@ describe("a bad connection", () => {
     expect(ranges).toEqual([undefined, "bytes=100000-", "bytes=200000-"]);
   });
 
-  it("that stands still is given up and tried anew", async () => {
+  it("that stalls is aborted and retried", async () => {
     fail({ path: /storage/u, stallAfter: 50_000 });
     await resolve("someone/tiny");
     expect(large.equals(await readFile(blob(large)))).toBe(true);
@@ -237,7 +237,7 @@ describe("a bad connection", () => {
     expect(large.equals(await readFile(blob(large)))).toBe(true);
   });
 
-  it("to a busy hub is tried again", async () => {
+  it("to a busy hub is retried", async () => {
     fail({ path: /revision/u, status: 429, headers: { "Retry-After": "0" } });
     fail({ path: /tree/u, status: 503 });
     fail({ path: /config\.json/u, status: 500, times: 3 });
@@ -245,7 +245,7 @@ describe("a bad connection", () => {
     expect(large.equals(await readFile(blob(large)))).toBe(true);
   });
 
-  it("continues what an earlier process left, and drops what does not fit", async () => {
+  it("resumes a partial file of an earlier process and discards one that does not match", async () => {
     await mkdir(join(repo(), "blobs"), { recursive: true });
     await writeFile(`${blob(large)}.incomplete`, large.subarray(0, 123_456));
     await resolve("someone/tiny");
@@ -261,7 +261,7 @@ describe("a bad connection", () => {
     expect(large.equals(await readFile(blob(large)))).toBe(true);
   });
 
-  it("that brings other bytes leaves no file behind", async () => {
+  it("that delivers other bytes leaves no file behind", async () => {
     fail({ path: /storage/u, corrupt: true });
     await expect(resolve("someone/tiny")).rejects.toMatchObject({
       code: "FILE_CORRUPT",
@@ -274,7 +274,7 @@ describe("a bad connection", () => {
     expect(large.equals(await readFile(blob(large)))).toBe(true);
   });
 
-  it("that stays bad is one clear error, and what came is kept for the next time", async () => {
+  it("that keeps failing is one error and keeps the partial file", async () => {
     fail({ path: /storage/u, breakAfter: 0, times: 100 });
     await expect(resolve("someone/tiny")).rejects.toMatchObject({
       code: "HUB_UNREACHABLE",
@@ -284,14 +284,14 @@ describe("a bad connection", () => {
     expect(await readdir(join(cacheDir, ".locks", "models--someone--tiny"))).toEqual([]);
   });
 
-  it("to a hub that answers nonsense is one clear error", async () => {
+  it("to a hub with invalid responses is one error", async () => {
     fail({ path: /tree/u, body: "<html>proxy login</html>", times: 9 });
     await expect(resolve("someone/tiny")).rejects.toMatchObject({ code: "HUB_UNREACHABLE" });
     fail({ path: /revision/u, body: '{"sha": 7}', times: 9 });
     await expect(resolve("someone/tiny")).rejects.toThrowError(/names no commit/u);
   });
 
-  it("to a hub whose answers stand still is one clear error, or passes", async () => {
+  it("to a hub whose responses stall is one error or succeeds on retry", async () => {
     fail({ path: /tree/u, stallAfter: 10 });
     await resolve("someone/tiny", { config: { responseTimeoutMs: 100 } });
     fail({ path: /revision/u, stallAfter: 10, times: 9 });
@@ -301,7 +301,7 @@ describe("a bad connection", () => {
     });
   });
 
-  it("to a hub that lists names which lead out of the cache is refused", async () => {
+  it("to a hub that lists paths outside the cache is rejected", async () => {
     const entry = { type: "file", size: 1, oid: "a".repeat(40), path: "../../evil.json" };
     fail({ path: /tree/u, body: JSON.stringify([entry]) });
     await expect(resolve("someone/tiny")).rejects.toMatchObject({ code: "HUB_UNREACHABLE" });
@@ -309,7 +309,7 @@ describe("a bad connection", () => {
 });
 
 describe("without a network", () => {
-  it("a model that is whole in the cache is found", async () => {
+  it("a completely cached model is found", async () => {
     const online = await resolve("someone/tiny");
     await resolve("someone/sharded");
     await resolve("someone/quants:F16");
@@ -320,7 +320,7 @@ describe("without a network", () => {
     expect(await resolve("someone/quants#F16", { config: { offline: true } })).toMatchObject({ kind: "gguf" });
   });
 
-  it("a model that is not, or not whole, is one clear error", async () => {
+  it("an uncached or partially cached model is one error", async () => {
     const { path } = await resolve("someone/sharded");
     await rm(join(path, "model-00002-of-00002.safetensors"));
     await hub.stop();
@@ -343,7 +343,7 @@ describe("the disk", () => {
     expect(existsSync(blob(large))).toBe(false);
   });
 
-  it("where the cache cannot be is one clear error", async () => {
+  it("without a writable cache is one error", async () => {
     await writeFile(join(cacheDir, "file"), "");
     await expect(resolve("someone/tiny", { config: { cacheDir: join(cacheDir, "file") } })).rejects.toMatchObject({
       code: "FILE_WRITE_FAILED",
@@ -352,14 +352,14 @@ describe("the disk", () => {
 });
 
 describe("several at once", () => {
-  it("fetch each file once", async () => {
+  it("download each file once", async () => {
     const locations = await Promise.all(Array.from({ length: 5 }, () => resolve("someone/tiny")));
     expect(new Set(locations.map(({ path }) => path)).size).toBe(1);
     expect(hub.downloads.filter((file) => file === "model.safetensors")).toHaveLength(1);
     expect(large.equals(await readFile(blob(large)))).toBe(true);
   });
 
-  it("take over the lock of a process that is gone", async () => {
+  it("take over the lock of a dead process", async () => {
     const lock = join(cacheDir, ".locks", "models--someone--tiny", `${blobName(large)}.llamagym`);
     await mkdir(join(lock, ".."), { recursive: true });
     await writeFile(lock, `999999999 ${hostname()}`);
@@ -370,7 +370,7 @@ describe("several at once", () => {
 });
 
 describe("a path", () => {
-  it("is used as it is: a folder, a GGUF file, a GGUF file in a folder", async () => {
+  it("may be a folder, a GGUF file or a GGUF file in a folder", async () => {
     await writeFile(join(cacheDir, "config.json"), "{}");
     await writeFile(join(cacheDir, "a-Q4_0.gguf"), "GGUF");
     await writeFile(join(cacheDir, "b-Q8_0.gguf"), "GGUF");
@@ -388,7 +388,7 @@ describe("a path", () => {
     ["model.gguf", {}, "FILE_NOT_FOUND"],
     ["CACHE", { file: "Q4_0" }, "FILE_NOT_FOUND"],
     ["CACHE/config.json", {}, "INVALID_ARGUMENT"],
-  ])("that does not fit is refused: %s", async (path, options, code) => {
+  ])("that is invalid is rejected: %s", async (path, options, code) => {
     await writeFile(join(cacheDir, "config.json"), "{}");
     await expect(resolveModel(path.replace("CACHE", cacheDir), options)).rejects.toMatchObject({ code });
   });

@@ -83,7 +83,7 @@ describe("writeAdapter", () => {
     });
   });
 
-  it("refuses tensors that do not make an adapter", async () => {
+  it("rejects tensors that do not form an adapter", async () => {
     await expect(writeAdapter(folder, {}, new Map())).rejects.toMatchObject({ code: "FILE_CORRUPT" });
     const half = new Map([...pair].slice(0, 1));
     await expect(writeAdapter(folder, {}, half)).rejects.toThrowError(/without its counterpart/u);
@@ -102,7 +102,7 @@ describe("readAdapter", () => {
     ["layer_replication", [[0, 2]]],
     ["init_lora_weights", "pissa"],
     ["a_field_of_next_year", { on: true }],
-  ])("names the field that is not supported: %s", async (field, value) => {
+  ])("names an unsupported field: %s", async (field, value) => {
     await cp(fixture, folder, { recursive: true });
     const path = join(folder, "adapter_config.json");
     await writeFile(path, JSON.stringify({ ...(await json(path)), [field]: value }));
@@ -120,7 +120,7 @@ describe("readAdapter", () => {
     ["target_modules", []],
     ["rank_pattern", { a: "b" }],
     ["modules_to_save", "lm_head"],
-  ])("names the field of the wrong kind: %s = %j", async (field, value) => {
+  ])("names a field of the wrong type: %s = %j", async (field, value) => {
     await cp(fixture, folder, { recursive: true });
     const path = join(folder, "adapter_config.json");
     await writeFile(path, JSON.stringify({ ...(await json(path)), [field]: value }));
@@ -130,14 +130,14 @@ describe("readAdapter", () => {
     });
   });
 
-  it("takes the modules from the file where the settings leave some out", async () => {
+  it("takes the modules from the weights where the config excludes some", async () => {
     await writeAdapter(folder, { r: 2, targetModules: ["q_proj"] }, pair);
     const path = join(folder, "adapter_config.json");
     await writeFile(path, JSON.stringify({ ...(await json(path)), layers_to_transform: [0] }));
     expect((await readAdapter(folder)).config.targetModules).toEqual([queries]);
   });
 
-  it("refuses tensors that are not LoRA's, pickles, and a folder without an adapter", async () => {
+  it("rejects other tensors, pickles and a folder without an adapter", async () => {
     await expect(readAdapter(folder)).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await writeAdapter(folder, { r: 2 }, pair);
     const weights = join(folder, "adapter_model.safetensors");

@@ -32,7 +32,7 @@ const tensor = (begin: number, end: number, shape: unknown = [(end - begin) / 4]
 });
 
 describe("a safetensors file", () => {
-  it("gives every type as NumPy widens it to float32", async () => {
+  it("converts every type to float32 as NumPy does", async () => {
     const file = await SafetensorsFile.open(join(fixtures, "dtypes.safetensors"));
     const expected = await SafetensorsFile.open(join(fixtures, "dtypes.expected.safetensors"));
     expect(file.metadata).toEqual({ format: "pt" });
@@ -58,7 +58,7 @@ describe("a safetensors file", () => {
     await file.close();
   });
 
-  it("reads tensors of many chunks, side by side", async () => {
+  it("reads tensors of many chunks concurrently", async () => {
     const count = 700_001;
     const halves = Uint16Array.from({ length: count }, (_, i) => (i * 7919) % 0x7c00);
     const path = await writeFixture({ a: tensor(0, 2 * count, [count], "BF16") }, 2 * count);
@@ -74,14 +74,14 @@ describe("a safetensors file", () => {
     await file.close();
   });
 
-  it("refuses a type without a float32 form only when it is read", async () => {
+  it("rejects an unsupported type only when it is read", async () => {
     const file = await SafetensorsFile.open(await writeFixture({ a: tensor(0, 4, [4], "F8_E4M3") }, 4));
     await expect(file.readFloat32("a")).rejects.toMatchObject({ code: "FORMAT_UNSUPPORTED" });
     expect((await file.readRaw("a")).bytes).toEqual(new Uint8Array(4));
     await file.close();
   });
 
-  it("says that a file is not there, or is a folder", async () => {
+  it("reports a missing file and a folder", async () => {
     await expect(SafetensorsFile.open(join(folder, "none"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await expect(SafetensorsFile.open(folder)).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
   });
@@ -112,14 +112,14 @@ describe("a damaged safetensors file", () => {
     ],
   ];
 
-  it.each(cases)("with %s is refused", async (_, header, dataBytes, message) => {
+  it.each(cases)("with %s is rejected", async (_, header, dataBytes, message) => {
     const path = await writeFixture(header, dataBytes);
     const error = await SafetensorsFile.open(path).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "FILE_CORRUPT", message: expect.stringMatching(message) as string });
     expect(String(error)).toContain(path);
   });
 
-  it("with a header longer than the file, or none, is refused", async () => {
+  it("with a header longer than the file, or none, is rejected", async () => {
     for (const length of [100n, 2n ** 40n, 2n ** 64n - 1n]) {
       const path = await writeFixture({}, 0, length);
       await expect(SafetensorsFile.open(path)).rejects.toMatchObject({ code: "FILE_CORRUPT" });
@@ -128,12 +128,12 @@ describe("a damaged safetensors file", () => {
     await expect(SafetensorsFile.open(join(folder, "short"))).rejects.toThrowError(/3 bytes/u);
   });
 
-  it("with a type that nobody knows is refused", async () => {
+  it("with an unknown type is rejected", async () => {
     const path = await writeFixture({ a: tensor(0, 4, [1], "F99") }, 4);
     await expect(SafetensorsFile.open(path)).rejects.toMatchObject({ code: "FORMAT_UNSUPPORTED" });
   });
 
-  it("that shrank after it was opened is refused when it is read", async () => {
+  it("that shrank after it was opened is rejected on reading", async () => {
     const path = await writeFixture({ a: tensor(0, 40) }, 40);
     const file = await SafetensorsFile.open(path);
     await truncate(path, 60);

@@ -26,7 +26,7 @@ const tensors: readonly TensorToSave[] = [
 ];
 
 describe("writeSafetensors", () => {
-  it("writes what is read again, aligned, with PyTorch's mark", async () => {
+  it("writes aligned tensors with PyTorch's metadata that read back equal", async () => {
     const path = join(folder, "deep", "model.safetensors");
     await writeSafetensors(path, tensors);
     const file = await SafetensorsFile.open(path);
@@ -43,7 +43,7 @@ describe("writeSafetensors", () => {
     expect(await readdir(join(folder, "deep"))).toEqual(["model.safetensors"]);
   });
 
-  it("leaves the old file when it fails, and nothing half-written", async () => {
+  it("leaves the old file and no partial one when it fails", async () => {
     const path = join(folder, "model.safetensors");
     await writeFile(path, "old");
     const failing = { name: "x", shape: [2], data: () => Promise.reject(new Error("gone")) };
@@ -55,7 +55,7 @@ describe("writeSafetensors", () => {
     expect(await readdir(folder)).toEqual(["model.safetensors"]);
   });
 
-  it("refuses two tensors of one name and numbers of the wrong kind", async () => {
+  it("rejects duplicate names and data of the wrong type", async () => {
     const path = join(folder, "x.safetensors");
     const one = { name: "x", shape: [1], data: numbers(1) };
     await expect(writeSafetensors(path, [one, one])).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
@@ -64,7 +64,7 @@ describe("writeSafetensors", () => {
     });
   });
 
-  it("says that a place cannot be written to", async () => {
+  it("reports an unwritable path", async () => {
     await writeFile(join(folder, "file"), "");
     await expect(writeSafetensors(join(folder, "file", "x.safetensors"), tensors)).rejects.toMatchObject({
       code: "FILE_WRITE_FAILED",
@@ -73,7 +73,7 @@ describe("writeSafetensors", () => {
 });
 
 describe("saveWeightFolder", () => {
-  it("writes one file, or shards with their index, and removes what an earlier save left", async () => {
+  it("writes one file, or shards with an index, and removes files of an earlier save", async () => {
     const small = tensors.filter(({ name }) => name !== "wide");
     await saveWeightFolder(folder, small, { maxShardBytes: 24 });
     expect((await readdir(folder)).sort()).toEqual([
@@ -106,7 +106,7 @@ describe("saveWeightFolder", () => {
 });
 
 describe("saveWeightFolder that fails", () => {
-  it("leaves the earlier save as it was", async () => {
+  it("leaves the earlier save unchanged", async () => {
     const [first] = tensors;
     await saveWeightFolder(folder, [first]);
     const failing = { name: "z", shape: [9], data: () => Promise.reject(new Error("gone")) };
@@ -121,7 +121,7 @@ describe("saveWeightFolder that fails", () => {
 });
 
 describe("openWeightFolder", () => {
-  it("says what is missing, and what to do with weights in another format", async () => {
+  it("reports missing weights and how to convert other formats", async () => {
     await expect(openWeightFolder(folder)).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await writeFile(join(folder, "pytorch_model.bin"), "");
     await expect(openWeightFolder(folder)).rejects.toMatchObject({ code: "FORMAT_UNSUPPORTED" });

@@ -61,7 +61,7 @@ describe("templates after published formats", () => {
 });
 
 describe("a failing template", () => {
-  it("passes on what it raises", () => {
+  it("reports what it raises", () => {
     const template = new ChatTemplate("{{ raise_exception('Only one user, please.') }}");
     const error = failure(() => template.render({ variables: {} }));
     expect(error.message).toBe("The chat template refused the conversation: Only one user, please.");
@@ -85,7 +85,7 @@ describe("a failing template", () => {
     }
   });
 
-  it("does not see JavaScript", () => {
+  it("has no access to JavaScript", () => {
     const template = new ChatTemplate(
       "{{ messages.constructor is defined }}{{ m.constructor is defined }}{{ ''.constructor is defined }}",
     );
@@ -93,7 +93,7 @@ describe("a failing template", () => {
   });
 });
 
-it("tells the time that it is given", () => {
+it("prints the given time", () => {
   const template = new ChatTemplate("{{ strftime_now('%d %B %Y') }}");
   expect(template.render({ variables: {}, now: new Date(2026, 2, 5) })).toBe("05 March 2026");
 });

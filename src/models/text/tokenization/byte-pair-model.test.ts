@@ -31,7 +31,7 @@ const tokens = ["a", "b", "c", ...merges.map(([left, right]) => left + right)];
 const vocabulary = new Map(tokens.map((token, id) => [token, id]));
 
 describe("byte-pair encoding", () => {
-  it("merges as its definition says, for pieces of any length", () => {
+  it("merges by definition for pieces of any length", () => {
     const model = new BytePairModel({ type: "BPE", merges }, vocabulary);
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 400 }), (text) => {
@@ -46,13 +46,13 @@ describe("byte-pair encoding", () => {
     expect(model.encode("aabc").map((id) => tokens[id])).toEqual(mergeOneByOne("aabc", merges));
   });
 
-  it("takes a whole piece that is a token, when told to", () => {
+  it("keeps a piece that is a token if configured", () => {
     const whole = new Map([...vocabulary, ["cab", 50]]);
     expect(new BytePairModel({ type: "BPE", merges, ignore_merges: true }, whole).encode("cab")).toEqual([50]);
     expect(new BytePairModel({ type: "BPE", merges }, whole).encode("cab")).toEqual([2, 6]);
   });
 
-  it("spells unknown characters as bytes, else as the unknown token, fused when told to", () => {
+  it("encodes unknown characters as bytes or the (fused) unknown token", () => {
     const bytes = Array.from({ length: 256 }, (_, byte): [string, number] => [
       `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
       1000 + byte,
@@ -72,7 +72,7 @@ describe("byte-pair encoding", () => {
     expect(new BytePairModel({ type: "BPE", merges: [] }, vocabulary).encode("xa")).toEqual([0]);
   });
 
-  it("marks the ends and insides of words where the vocabulary does", () => {
+  it("marks word ends and continuations where the vocabulary does", () => {
     const ended = new Map([
       ["a", 0],
       ["b</w>", 1],

@@ -7,8 +7,8 @@ import { readGgufHeader } from "../gguf-header.js";
 const folder = new URL("../../../../../test/fixtures/files/", import.meta.url).pathname;
 const types = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"];
 
-describe("dequantise", () => {
-  it.each([...types, "IQ4_NL", "IQ4_XS"])("gives the bits of the gguf package: %s", async (type) => {
+describe("dequantize", () => {
+  it.each([...types, "IQ4_NL", "IQ4_XS"])("matches the gguf package bit for bit: %s", async (type) => {
     const source = await FileSource.open(`${folder}quants.gguf`);
     const expected = await SafetensorsFile.open(`${folder}quants.expected.safetensors`);
     const tensor = (await readGgufHeader(source)).tensors.get(type);
@@ -25,7 +25,7 @@ describe("dequantise", () => {
     await expected.close();
   });
 
-  it("refuses a type that it cannot read, and blocks that do not fit", () => {
+  it("rejects unsupported types and blocks of the wrong length", () => {
     expect(() => dequantize("IQ2_XS", new Uint8Array(74), new Float32Array(256))).toThrowError(
       /IQ2_XS.*Supported: F32/u,
     );

@@ -30,14 +30,14 @@ function load(path: string, metadata: GgufMetadata): Tokenizer {
 }
 
 describe("the tokenizer of a GGUF file", () => {
-  it("gives the ids of Hugging Face's tokenizer for a byte-level vocabulary", async () => {
+  it("matches Hugging Face's ids for a byte-level vocabulary", async () => {
     const tokenizer = load("llama", await readMetadata("llama"));
     const { texts, ids } = examples("tokens");
     expect(texts.map((text) => tokenizer.encode(text))).toEqual(ids);
     expect(ids.map((list) => tokenizer.decode(list))).toEqual(texts);
   });
 
-  it.each(["spm-llama", "spm-gemma"])("gives SentencePiece's ids: %s", async (name) => {
+  it.each(["spm-llama", "spm-gemma"])("matches SentencePiece's ids: %s", async (name) => {
     const tokenizer = load(name, await readMetadata(name));
     const { texts, ids } = examples(name);
     const ours = texts.map((text) => tokenizer.encode(text, { addSpecialTokens: false }));
@@ -45,8 +45,8 @@ describe("the tokenizer of a GGUF file", () => {
   });
 });
 
-describe("ggufTokenizer", () => {
-  it("gives the special tokens and the chat template", async () => {
+describe("buildGgufTokenizer", () => {
+  it("returns special tokens and the chat template", async () => {
     const files = buildGgufTokenizer("llama", await readMetadata("llama"));
     expect(files.tokenizerConfig).toMatchObject({
       eos_token: "<|im_end|>",
@@ -57,7 +57,7 @@ describe("ggufTokenizer", () => {
     expect(files.tokenizerConfig.chat_template).toBe(files.chatTemplate);
   });
 
-  it("gives several chat templates by name", async () => {
+  it("returns several chat templates by name", async () => {
     const metadata = new Map(await readMetadata("llama"))
       .set("tokenizer.chat_template", "main")
       .set("tokenizer.chat_templates", ["tool_use"])
@@ -70,7 +70,7 @@ describe("ggufTokenizer", () => {
     ]);
   });
 
-  it("puts the beginning-of-text token in front where the file says so", async () => {
+  it("adds the beginning-of-text token where the file requires it", async () => {
     const metadata = new Map(await readMetadata("spm-llama"));
     const bare = load("spm", metadata).encode("hit", { addSpecialTokens: false });
     expect(load("spm", metadata).encode("hit")).toEqual([1, ...bare]);
@@ -79,7 +79,7 @@ describe("ggufTokenizer", () => {
     expect(load("spm", metadata).encode("hit")).toEqual([...bare, 2]);
   });
 
-  it("does not cut special tokens that stand in a text", async () => {
+  it("does not split special tokens in a text", async () => {
     const tokenizer = load("llama", await readMetadata("llama"));
     expect(tokenizer.encode("<|im_end|>hi<|im_start|>")).toEqual([2, expect.any(Number), 1]);
   });
