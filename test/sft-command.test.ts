@@ -31,7 +31,7 @@ describe("llamagym sft", () => {
     expect(metrics).toHaveLength(20);
     expect(await sft("--data", "good.jsonl", "--output", run)).toMatchObject({
       status: 1,
-      err: expect.stringMatching(/holds a run already.*--resume/) as string,
+      err: expect.stringMatching(/already contains a run.*--resume/) as string,
     });
   });
 

@@ -222,7 +222,7 @@ describe("llamagym train", () => {
   it("rejects the folder of another run and one of another version", async () => {
     const taken = await train([...trainArgs(), "--output", path("whole")]);
     expect(taken).toMatchObject({ status: 1, out: "" });
-    expect(taken.err).toContain("holds a run already. Go on with it by --resume");
+    expect(taken.err).toContain("already contains a run. Resume it with --resume");
     await mkdir(path("old"));
     await writeFile(join(path("old"), "config.json"), '{"version": 0, "env": "Blackjack-v1"}');
     const old = await train(["--resume", path("old")]);

@@ -1,35 +1,35 @@
 /**
- * Makes the embedded model: `npm run embedded-model [-- --output FOLDER --seed N --steps N --threads N]`. A run that was
- * stopped goes on from its newest checkpoint when the command is given again.
+ * Makes the embedded model: `npm run embedded-model [-- --output FOLDER --seed N --steps N --threads N]`. Repeat the command
+ * to resume an interrupted run from its newest checkpoint.
  */
 import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { SftTrainer, type SftExample, type SftState } from "../../src/rl/algorithms/sft/index.js";
+import type { SftExample, SftMetrics } from "../../src/rl/algorithms/sft/index.js";
 import { AutoModelForCausalLM } from "../../src/generation/auto-model.js";
 import { makeTrainable } from "../../src/models/adapters/get-peft-model.js";
 import { RandomStream } from "../../src/core/random/random-stream.js";
-import { findLatestCheckpoint, readCheckpoint, writeCheckpoint } from "../../src/rl/train/checkpoint-folder.js";
+import { SftTrainer } from "../../src/rl/train/sft-trainer.js";
 import { toMessages } from "./corpus/conversation.js";
 import { Corpus } from "./corpus/corpus.js";
 import { MODEL_SIZE, TOKENIZER_SIZE, TRAINING } from "./settings.js";
 import { writeUntrainedModel } from "./start.js";
 import { trainTokenizer } from "./tokenizer.js";
 
-/** A part of the training. */
+/** A stage of the training. */
 interface Stage {
   readonly number: number;
   readonly steps: number;
   readonly learningRate: number;
-  /** Where its checkpoints and its result are. */
+  /** Contains its checkpoints and its result. */
   readonly folder: string;
 }
 
 const { values } = parseArgs({
   options: {
     output: { type: "string", default: "models/llamagym-1m" },
-    /** Where the run is kept until it is done. */
+    /** Folder of the run, deleted at its end. */
     run: { type: "string", default: "runs/embedded-model" },
     seed: { type: "string", default: String(TRAINING.seed) },
     steps: { type: "string", default: String(TRAINING.steps) },
@@ -38,7 +38,7 @@ const { values } = parseArgs({
 });
 const [seed, steps, threads] = [values.seed, values.steps, values.threads].map(Number);
 
-/** Random streams by what they decide; each is a child of the seed. */
+/** Random streams; children of the seed. */
 const [TOKENIZER_STREAM, WEIGHTS_STREAM, BATCH_STREAM] = [1, 2, 3];
 
 const corpus = new Corpus();
@@ -59,7 +59,7 @@ await cp(modelFolder, values.output, { recursive: true });
 await rm(values.run, { recursive: true });
 console.log(`The model is in ${values.output}.`);
 
-/** A model with random weights, and a tokenizer for the corpus. */
+/** Writes a model with random weights and a tokenizer trained on the corpus. */
 async function writeInitialModel(folder: string): Promise<void> {
   const random = new RandomStream(seed, [TOKENIZER_STREAM]);
   const texts: string[] = [];
@@ -79,40 +79,36 @@ async function train(stage: Stage, from: string, to: string): Promise<void> {
   const model = base.withCausalLM(await makeTrainable(base.causalLM));
   const { lrSchedulerType, warmupSteps, weightDecay, beta2, maxGradNorm, logEvery, saveSteps } = TRAINING;
   const { learningRate, steps: maxSteps } = stage;
-  const schedule = { learningRate, lrSchedulerType, warmupSteps, maxSteps };
-  const trainer = await SftTrainer.create(model, { ...schedule, weightDecay, beta2, maxGradNorm });
-  const checkpoints = join(stage.folder, "checkpoints");
-  const newest = await findLatestCheckpoint(checkpoints);
-  if (newest !== undefined) {
-    const { optimizer, state } = await readCheckpoint<Omit<SftState, "optimizer">>(newest);
-    await model.loadTrainedValues(newest);
-    await trainer.setState({ ...state, optimizer });
-    console.log(`Going on with ${stage.folder} after ${trainer.step} updates.`);
-  }
-  const began = performance.now();
+  const trainer = await SftTrainer.create(model, {
+    train: (step) => batch(stage, step),
+    learningRate,
+    lrSchedulerType,
+    warmupSteps,
+    maxSteps,
+    weightDecay,
+    beta2,
+    maxGradNorm,
+  });
+  const checkpointDir = join(stage.folder, "checkpoints");
+  const resumedAt = await trainer.resume(checkpointDir);
+  if (resumedAt > 0) console.log(`Resuming ${stage.folder} after ${resumedAt} updates.`);
+  const start = performance.now();
   let loss = 0;
   let accuracy = 0;
-  while (trainer.step < maxSteps) {
-    const stats = await trainer.update(batch(stage, trainer.step));
-    loss += stats.loss / logEvery;
-    accuracy += stats.mean_token_accuracy / logEvery;
-    if (stats.step % logEvery === 0) {
-      const seconds = Math.round((performance.now() - began) / 1000);
-      console.log(`${stats.step}/${maxSteps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);
-      [loss, accuracy] = [0, 0];
-    }
-    if (stats.step % saveSteps === 0) {
-      const { optimizer, ...state } = await trainer.getState();
-      await writeCheckpoint(checkpoints, trainer.step, { optimizer, state }, async (folder) =>
-        model.savePretrained(folder),
-      );
-    }
-  }
+  const onStep = (metrics: SftMetrics) => {
+    loss += metrics.loss / logEvery;
+    accuracy += metrics.mean_token_accuracy / logEvery;
+    if (metrics.step % logEvery !== 0) return;
+    const seconds = Math.round((performance.now() - start) / 1000);
+    console.log(`${metrics.step}/${maxSteps} loss ${loss.toFixed(3)} accuracy ${accuracy.toFixed(3)} ${seconds} s`);
+    [loss, accuracy] = [0, 0];
+  };
+  await trainer.train({ checkpointDir, saveSteps, onStep });
   await model.savePretrained(to);
   await model.close();
 }
 
-/** The examples of an update, which follow from the seed and the update's number alone. */
+/** Draws the examples of an update, which depend only on the seed and the update's index. */
 function batch({ number, steps: all }: Stage, step: number): SftExample[] {
   const random = new RandomStream(seed, number === 0 ? [BATCH_STREAM, step] : [BATCH_STREAM, step, number]);
   const examples: SftExample[] = [];

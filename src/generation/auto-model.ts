@@ -67,18 +67,24 @@ export const AutoModelForCausalLMWithValueHead = {
  */
 export async function openTrainable(
   idOrPath: string,
-  options: Omit<TrainablePretrainedOptions, "valueHead"> & { readonly valueHead: Partial<ValueHeadConfig> | null },
+  options: Omit<TrainablePretrainedOptions, "valueHead"> & {
+    /** A value head, none, or whatever a saved adapter has. */
+    readonly valueHead: Partial<ValueHeadConfig> | null | "saved";
+  },
 ): Promise<LanguageModel> {
   const { peftConfig, valueHead: valueHeadOptions, ...pretrainedOptions } = options;
   const model = await AutoModelForCausalLM.fromPretrained(idOrPath, pretrainedOptions);
   const { causalLM } = model;
   try {
     if (causalLM.isTrainable) {
-      checkSavedValueHead(idOrPath, causalLM.valueHead !== undefined, valueHeadOptions !== null);
+      if (valueHeadOptions !== "saved")
+        checkSavedValueHead(idOrPath, causalLM.valueHead !== undefined, valueHeadOptions !== null);
       return model;
     }
     const valueHead =
-      valueHeadOptions === null ? undefined : { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...valueHeadOptions };
+      valueHeadOptions === null || valueHeadOptions === "saved"
+        ? undefined
+        : { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...valueHeadOptions };
     const seed = peftConfig?.seed;
     return model.withCausalLM(
       peftConfig === null

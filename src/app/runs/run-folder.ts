@@ -3,24 +3,47 @@ import { dirname, join, resolve } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { readJsonIfExists, writeJson, type JsonObject } from "../../models/files/index.js";
 import { checkFormatVersion } from "../../rl/train/check-format-version.js";
-import type { TrainConfig, TrainOptions } from "./run-settings.js";
+import type { TrainOptions } from "./run-settings.js";
 
-/** The layout of a run folder; another one is refused. */
-const RUN_VERSION = 2;
+const FORMAT_VERSION = 2;
 const CONFIG_FILE = "config.json";
+const CHECKPOINTS_FOLDER = "checkpoints";
 
-/**
- * The settings of the run in a folder; undefined where there is none.
- * Throws FILE_CORRUPT, and RUN_INCOMPATIBLE for a run of another version.
- */
-export async function readRunConfig(folder: string): Promise<TrainOptions | undefined> {
-  const saved = await readJsonIfExists(join(folder, CONFIG_FILE));
-  if (saved === undefined) return undefined;
-  const advice = "Go on with the version that made it, or start a new run from its adapter.";
-  return checkFormatVersion(saved, RUN_VERSION, `The run in ${folder}`, advice) as unknown as TrainOptions;
+/** Returns the folder of a run's checkpoints. */
+export function getCheckpointDir(folder: string): string {
+  return join(folder, CHECKPOINTS_FOLDER);
 }
 
-/** The settings of the run that saved an adapter or a checkpoint; undefined where no run is known. */
+/**
+ * Reads the settings of the run in a folder; undefined if there is none.
+ * @throws FILE_CORRUPT, and RUN_INCOMPATIBLE for a run of another version.
+ */
+export async function readRunConfig<Options = TrainOptions>(folder: string): Promise<Options | undefined> {
+  const saved = await readJsonIfExists(join(folder, CONFIG_FILE));
+  if (saved === undefined) return undefined;
+  const advice = "Resume it with the version that wrote it, or start a new run from its model.";
+  return checkFormatVersion(saved, FORMAT_VERSION, `The run in ${folder}`, advice) as unknown as Options;
+}
+
+/** Reads the settings of a run to resume. @throws FILE_NOT_FOUND for a folder without a run, and as `readRunConfig`. */
+export async function requireRunConfig<Options>(folder: string): Promise<Options> {
+  const config = await readRunConfig<Options>(folder);
+  if (config !== undefined) return config;
+  throw new LlamaGymError("FILE_NOT_FOUND", `There is no run in ${folder}: it has no ${CONFIG_FILE}.`);
+}
+
+/** Checks that a new run can be stored in a folder. @throws INVALID_STATE if it contains a run, FILE_WRITE_FAILED. */
+export async function checkNewRunFolder(folder: string): Promise<void> {
+  if ((await readRunConfig(folder)) !== undefined) {
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `${folder} already contains a run. Resume it with --resume ${folder}, or choose another --output.`,
+    );
+  }
+  await checkWritable(folder);
+}
+
+/** Finds the settings of the run that saved an adapter or a checkpoint. */
 export async function findRunOfAdapter(adapter: string): Promise<TrainOptions | undefined> {
   const folder = dirname(resolve(adapter));
   for (const parent of [folder, dirname(folder)]) {
@@ -30,14 +53,14 @@ export async function findRunOfAdapter(adapter: string): Promise<TrainOptions | 
   return undefined;
 }
 
-/** Keeps a run's settings in its folder, which is made, and gives them as they were written. Throws FILE_WRITE_FAILED. */
-export async function writeRunConfig(folder: string, config: TrainConfig): Promise<JsonObject> {
-  const settings = JSON.parse(JSON.stringify({ version: RUN_VERSION, ...config })) as JsonObject;
+/** Writes a run's settings into its folder, which is created, and returns what was written. @throws FILE_WRITE_FAILED */
+export async function writeRunConfig(folder: string, config: object): Promise<JsonObject> {
+  const settings = JSON.parse(JSON.stringify({ version: FORMAT_VERSION, ...config })) as JsonObject;
   await writeJson(join(folder, CONFIG_FILE), settings);
   return settings;
 }
 
-/** Throws FILE_WRITE_FAILED for a folder that could not be made or written to; writes nothing. */
+/** Checks, without writing, that a folder can be created or written to. @throws FILE_WRITE_FAILED */
 export async function checkWritable(folder: string): Promise<void> {
   const path = await closestExistingParent(resolve(folder));
   const isFolder = (await stat(path)).isDirectory();
@@ -45,12 +68,12 @@ export async function checkWritable(folder: string): Promise<void> {
     ? `${path} is a file`
     : await access(path, constants.W_OK | constants.X_OK).then(
         () => undefined,
-        () => `${path} cannot be written to`,
+        () => `${path} is not writable`,
       );
   if (problem === undefined) return;
   throw new LlamaGymError(
     "FILE_WRITE_FAILED",
-    `The run cannot be kept in ${folder}: ${problem}. Choose another folder.`,
+    `The run cannot be stored in ${folder}: ${problem}. Choose another folder.`,
   );
 }
 

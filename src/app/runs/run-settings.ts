@@ -194,6 +194,12 @@ export const runSettings = {
   },
   saveSteps: { default: 10, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
   tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
+  tracker: {
+    text: true,
+    default: undefined,
+    description: "a JavaScript module that exports a tracker (docs/tracking.md)",
+    source: OURS,
+  },
   wandbProject: {
     text: true,
     default: undefined,

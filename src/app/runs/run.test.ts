@@ -15,8 +15,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-describe("a run that goes on", () => {
-  it("may be given its settings again, and more turns", async () => {
+describe("resumeRun", () => {
+  it("accepts unchanged settings and more turns", async () => {
     const run = await resumeRun(join(folder, "run"), resolveTrainConfig({ ...options, turns: 32, threads: 1 }));
     const { state } = await run.train();
     await run.close();
@@ -24,10 +24,10 @@ describe("a run that goes on", () => {
   });
 
   it.each([
-    [{ lam: 0.5 }, /has lam 0\.99, and 0\.5 was given/],
-    [{ env: "CartPole-v1" }, /has env "Blackjack-v1", and "CartPole-v1" was given/],
-    [{ loraAlpha: undefined }, /has loraAlpha \d+, and no value was given/],
-  ])("refuses %o, and changes nothing", async (change, message) => {
+    [{ lam: 0.5 }, /has lam 0\.99, which cannot change to 0\.5/],
+    [{ env: "CartPole-v1" }, /has env "Blackjack-v1", which cannot change to "CartPole-v1"/],
+    [{ loraAlpha: undefined }, /has loraAlpha \d+, which cannot change to not set/],
+  ])("rejects %o and changes nothing", async (change, message) => {
     const config = () => readFile(join(folder, "run/config.json"), "utf8");
     const before = await config();
     const resumed = resumeRun(join(folder, "run"), { ...options, ...change });

@@ -16,6 +16,7 @@ const {
   loraAlpha,
   loraDropout,
   targetModules,
+  tracker,
 } = runSettings;
 
 /** What a run of supervised fine-tuning is besides its algorithm: which model, which examples, what is kept. */
@@ -31,6 +32,7 @@ const sftRunSettings = {
   loraAlpha,
   loraDropout,
   targetModules,
+  tracker,
   evalData: { text: true, default: undefined, description: "a JSONL file of examples kept apart", source: OURS },
   evalSplit: {
     default: 0,

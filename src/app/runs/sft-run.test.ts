@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
-import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/sft/sft-trainer.js";
+import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/sft/sft-learner.js";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import { resumeSftRun, startSftRun, type SftRun } from "./sft-run.js";
 import type { SftRunOptions } from "./sft-run-settings.js";
@@ -111,6 +111,6 @@ describe("a fine-tuning run", () => {
     );
     expect(run.invalidLines).toMatchObject([{ line: 2 }]);
     await run.close();
-    await expect(startSftRun(options(), join(folder, "skips"))).rejects.toThrow(/holds a run already/);
+    await expect(startSftRun(options(), join(folder, "skips"))).rejects.toThrow(/already contains a run/);
   });
 });

@@ -7,7 +7,8 @@ import { evaluate } from "../../rl/train/evaluate.js";
 import { readRunConfig } from "../runs/run-folder.js";
 import { resumeRun, startRun, type Run, type RunOptions } from "../runs/run.js";
 import type { TrainConfig, TrainOptions } from "../runs/run-settings.js";
-import { progressFraction, type TrainProgress } from "../../rl/train/trainer.js";
+import type { TrainProgress } from "../../rl/train/train-loop.js";
+import { progressFraction } from "../../rl/train/trainer.js";
 import type { RungResult } from "./trial-result.js";
 import { EVAL_MEAN_RETURN, type SweepConfig } from "./sweep-settings.js";
 

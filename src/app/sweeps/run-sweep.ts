@@ -4,7 +4,7 @@ import { writeJson } from "../../models/files/index.js";
 import { createEnvFactory, requireTextEnv } from "../runs/make-text-agent.js";
 import { checkWritable } from "../runs/run-folder.js";
 import type { RunOptions } from "../runs/run.js";
-import type { TrainProgress } from "../../rl/train/trainer.js";
+import type { TrainProgress } from "../../rl/train/train-loop.js";
 import { planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
 import { writeCharts } from "./charts.js";
 import { selectPromoted, rankTrials, type RungResult, type TrialResult } from "./trial-result.js";

@@ -1,5 +1,5 @@
 import type { Learner, Metrics } from "../algorithms/learner.js";
-import type { SftMetrics } from "../algorithms/sft/sft-trainer.js";
+import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { createLearner } from "../algorithms/create-learner.js";
 import type { Info } from "../../envs/info.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";

@@ -8,7 +8,8 @@ import type { AgentOptions } from "../agent/agent-options.js";
 import type { Metrics } from "../algorithms/learner.js";
 import { AutoModelForCausalLMWithValueHead, type LanguageModel } from "../../generation/index.js";
 import type { CompletionRow } from "../tracking/index.js";
-import { Trainer, type TrainerOptions, type TrainProgress, type TrainCallbacks } from "./trainer.js";
+import type { TrainProgress } from "./train-loop.js";
+import { Trainer, type TrainerOptions, type TrainCallbacks } from "./trainer.js";
 
 const models = new TrainableModels();
 let modelFolder: string;
@@ -141,7 +142,7 @@ describe("Trainer", () => {
     expect((await readdir(checkpoints)).sort()).toEqual(["000003", "000004"]);
   });
 
-  it("goes on with new episodes where environments cannot be saved, and says so", async () => {
+  it("continues with new episodes, and warns, if environments cannot save their state", async () => {
     const checkpoints = await fresh();
     const env = { isSaved: false };
     await run(await setUp({ checkpointDir: checkpoints }, { env }), { updates: 2 });
@@ -149,8 +150,8 @@ describe("Trainer", () => {
     const again = await setUp({ checkpointDir: checkpoints, onWarning }, { env });
     expect(await again.trainer.resume()).toBe(2);
     const { logs } = await run(again);
-    expect(onWarning.mock.calls).toEqual([[expect.stringContaining("goes on with new episodes")]]);
-    expect(logs.at(-1)!.turns).toBe(48);
+    expect(onWarning.mock.calls).toEqual([[expect.stringContaining("continues with new episodes")]]);
+    expect(logs.at(-1)!.num_turns).toBe(48);
   });
 
   it("leaves aside what a killed process was still writing, and cleans it up", async () => {
@@ -171,7 +172,7 @@ describe("Trainer", () => {
     const other = await setUp({ checkpointDir: checkpoints });
     await expect(other.trainer.train()).rejects.toMatchObject({
       code: "INVALID_STATE",
-      message: expect.stringContaining("Let the Trainer resume()") as string,
+      message: expect.stringContaining("Call resume() before train()") as string,
     });
     await other.model.close();
   });
@@ -180,7 +181,7 @@ describe("Trainer", () => {
     const checkpoints = await fresh();
     await run(await setUp({ checkpointDir: checkpoints }), { updates: 1 });
     const crowd = await setUp({ checkpointDir: checkpoints, numEnvs: 8 });
-    await expect(crowd.trainer.resume()).rejects.toThrow("is of a run with 4 environments at once, this one has 8");
+    await expect(crowd.trainer.resume()).rejects.toThrow("has 4 environments, this run has 8");
     await crowd.model.close();
 
     const wide = await models.reopen(modelFolder);
@@ -203,7 +204,7 @@ describe("Trainer", () => {
     const closed = vi.spyOn(CountingEnv.prototype, "close");
     await good.trainer.train();
     expect(closed).toHaveBeenCalledTimes(4);
-    await expect(good.trainer.train()).rejects.toThrow("has trained already");
+    await expect(good.trainer.train()).rejects.toThrow("has already trained");
     await good.model.close();
 
     const { trainer, model, envs } = await setUp();
@@ -258,7 +259,7 @@ describe("Trainer", () => {
   });
 
   it.each([
-    [{ turns: undefined }, "Say how long to train"],
+    [{ turns: undefined }, "needs the length of the run"],
     [{ numEnvs: 0 }, "The Trainer's numEnvs must be a whole number of at least 1, not 0"],
     [{ episodes: 1.5 }, "The Trainer's episodes must be"],
     [{ saveSteps: 0 }, "The Trainer's saveSteps must be"],

@@ -1,6 +1,6 @@
-import type { SftMetrics } from "../../../rl/algorithms/sft/sft-trainer.js";
+import type { SftMetrics } from "../../../rl/algorithms/sft/sft-learner.js";
 import type { CompletionRow, Tracker } from "../../../rl/tracking/index.js";
-import type { TrainProgress } from "../../../rl/train/trainer.js";
+import type { TrainProgress } from "../../../rl/train/train-loop.js";
 import { fractionFields, type ProgressField } from "../../tracking/progress/progress-fields.js";
 import type { ProgressHandle } from "../../tracking/progress/progress-line.js";
 import { TrainingProgress } from "../../tracking/progress/training-progress.js";

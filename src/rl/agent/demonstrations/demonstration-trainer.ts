@@ -1,5 +1,5 @@
 import type { Learner } from "../../algorithms/learner.js";
-import type { SftMetrics } from "../../algorithms/sft/sft-trainer.js";
+import type { SftMetrics } from "../../algorithms/sft/sft-learner.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
 import { ReplayBuffer, type ReplayEpisode } from "./replay-buffer.js";

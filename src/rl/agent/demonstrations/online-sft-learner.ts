@@ -1,5 +1,5 @@
 import type { RolloutSpec, Learner, LearnerState, Metrics, UpdateOptions } from "../../algorithms/learner.js";
-import { SftTrainer, type SftState } from "../../algorithms/sft/sft-trainer.js";
+import { SftLearner, type SftState } from "../../algorithms/sft/sft-learner.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 import type { RandomState, RandomStream } from "../../../core/random/random-stream.js";
@@ -48,7 +48,7 @@ export class OnlineSftLearner implements Learner {
   /** Whether episodes are kept: from when it was first switched on. */
   private recordsEpisodes = false;
   private isEnabled = false;
-  private sft: SftTrainer | undefined;
+  private sft: SftLearner | undefined;
 
   constructor(
     private readonly algorithm: Learner,
@@ -115,7 +115,7 @@ export class OnlineSftLearner implements Learner {
     if (sftState === null) return;
     const { step, numTokens, kind, optimizerStep } = sftState;
     const saved = { kind, step: optimizerStep, moments: optimizer.moments.slice(count) };
-    await (await this.getSftTrainer()).setState({ step, numTokens, optimizer: saved });
+    await (await this.getSftLearner()).setState({ step, numTokens, optimizer: saved });
   }
 
   async release(): Promise<void> {
@@ -127,14 +127,14 @@ export class OnlineSftLearner implements Learner {
     const { config, replay, random } = this.options;
     const turns = replay.sample(config.sftBatchSize, random);
     if (turns.length === 0) return {};
-    return toSftMetrics(await (await this.getSftTrainer()).update(turns.map(toSftExample)));
+    return toSftMetrics(await (await this.getSftLearner()).update(turns.map(toSftExample)));
   }
 
-  private async getSftTrainer(): Promise<SftTrainer> {
+  private async getSftLearner(): Promise<SftLearner> {
     const { config, microBatchTokens, seed } = this.options;
     // AdamW's steps do not depend on the scale of a loss, so the weight is on the learning rate.
     const learningRate = config.onlineSftWeight * config.sftLearningRate;
-    return (this.sft ??= await SftTrainer.create(this.model, { learningRate, microBatchTokens, seed }));
+    return (this.sft ??= await SftLearner.create(this.model, { learningRate, microBatchTokens, seed }));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Metrics } from "../../algorithms/learner.js";
-import type { SftMetrics } from "../../algorithms/sft/sft-trainer.js";
+import type { SftMetrics } from "../../algorithms/sft/sft-learner.js";
 
 /** An update's numbers by the names that a run logs. */
 export function toSftMetrics(stats: SftMetrics): Metrics {

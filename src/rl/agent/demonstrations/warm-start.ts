@@ -1,4 +1,4 @@
-import { SftTrainer, type SftMetrics } from "../../algorithms/sft/sft-trainer.js";
+import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
 import type { ReplayTurn } from "./replay-buffer.js";
@@ -36,7 +36,7 @@ export async function warmStart(
 ): Promise<SftMetrics | undefined> {
   if (turns.length === 0) return undefined;
   const { sftSteps, sftBatchSize, sftLearningRate } = config;
-  const trainer = await SftTrainer.create(model, {
+  const learner = await SftLearner.create(model, {
     learningRate: sftLearningRate,
     maxSteps: sftSteps,
     microBatchTokens,
@@ -48,11 +48,11 @@ export async function warmStart(
     for (let step = 0; step < sftSteps; step++) {
       if (signal?.aborted === true) break;
       const batch = Array.from({ length: Math.min(sftBatchSize, turns.length) }, () => turnStream.next().value);
-      stats = await trainer.update(batch.map(toSftExample));
+      stats = await learner.update(batch.map(toSftExample));
       await onStep?.(stats);
     }
   } finally {
-    await trainer.release();
+    await learner.release();
   }
   return stats;
 }

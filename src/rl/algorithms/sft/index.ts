@@ -6,11 +6,4 @@ export {
   type ReadExamples,
   type ReadExamplesOptions,
 } from "../../data/read-examples.js";
-export {
-  SftTrainer,
-  type SftEvaluation,
-  type SftState,
-  type SftMetrics,
-  type SftTrainerOptions,
-  type SftCallbacks,
-} from "./sft-trainer.js";
+export type { SftEvaluation, SftMetrics } from "./sft-learner.js";

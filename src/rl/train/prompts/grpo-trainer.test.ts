@@ -302,6 +302,6 @@ describe("what cannot be trained is said before anything is drawn", () => {
   it("a model of which nothing is trained", async () => {
     const model = await AutoModelForCausalLM.fromPretrained(files.folder, { device: "cpu", threads: 1 });
     models.push(model);
-    await expect(train({ model, rewardFuncs: never })).rejects.toThrow("nothing of it is trained");
+    await expect(train({ model, rewardFuncs: never })).rejects.toThrow("it has no trainable parameters");
   });
 });

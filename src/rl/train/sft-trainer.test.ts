@@ -2,13 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { writeRandomModel } from "../../../../test/support/random-model.js";
-import { AutoModelForCausalLM, getPeftModel } from "../../../generation/auto-model.js";
-import type { LanguageModel } from "../../../generation/language-model.js";
-import { makeTrainable } from "../../../models/adapters/get-peft-model.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
-import type { TokenExample } from "../../data/sft-example.js";
-import { SftTrainer, type SftMetrics, type SftTrainerOptions } from "./sft-trainer.js";
+import { writeRandomModel } from "../../../test/support/random-model.js";
+import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { makeTrainable } from "../../models/adapters/get-peft-model.js";
+import { RandomStream } from "../../core/random/random-stream.js";
+import type { TokenExample } from "../data/sft-example.js";
+import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
+import { SftTrainer, type SftTrainerOptions } from "./sft-trainer.js";
 
 let written: Awaited<ReturnType<typeof writeRandomModel>>;
 beforeAll(async () => {
@@ -153,7 +154,7 @@ describe("SftTrainer", () => {
     }
   });
 
-  it("goes on after a stop as if there had been none", async () => {
+  it("resumes with the numbers of an uninterrupted run", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sft-"));
     const settings = {
       train: examples(20),
@@ -164,24 +165,19 @@ describe("SftTrainer", () => {
       seed: 5,
     };
     const { log } = await train(await withAdapter(0.1), settings);
-    const model = await withAdapter(0.1);
-    const stopped = await SftTrainer.create(model, settings);
+    const stopped = await SftTrainer.create(await withAdapter(0.1), settings);
     const stop = new AbortController();
     const first: SftMetrics[] = [];
     await stopped.train({
+      checkpointDir: folder,
       signal: stop.signal,
       onStep: (stats) => {
         first.push(stats);
         if (stats.step === 6) stop.abort();
       },
     });
-    await model.savePretrained(folder);
-    const state = await stopped.getState();
-
-    const resumedModel = await withAdapter(0.1);
-    await resumedModel.loadTrainedValues(folder);
-    const resumed = await SftTrainer.create(resumedModel, settings);
-    await resumed.setState(state);
+    const resumed = await SftTrainer.create(await withAdapter(0.1), settings);
+    expect(await resumed.resume(folder)).toBe(6);
     const second: SftMetrics[] = [];
     await resumed.train({ onStep: (stats) => void second.push(stats) });
     const steady = (stats: SftMetrics) => ({ ...stats, tokens_per_second: 0 });

@@ -5,10 +5,8 @@ import { ScoringGraph, TrainingGraph, type TokenBatch } from "../../../models/gr
 import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
-import { BatchSchedule } from "./batch-schedule.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
-import { encodeDataset, type EncodedDataset } from "../../data/encode-dataset.js";
-import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "../../data/sft-example.js";
+import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { crossEntropyLoss } from "./loss.js";
 import { packExamples } from "./micro-batches.js";
 
@@ -36,20 +34,6 @@ export interface SftEvaluation {
   readonly eval_mean_token_accuracy: number;
 }
 
-export interface SftTrainerOptions extends SftOptions {
-  /** What is learnt; without it, give examples to `update`. */
-  readonly train?: readonly SftExample[];
-  /** Examples that are kept apart, for `evaluate`. */
-  readonly evaluation?: readonly SftExample[];
-}
-
-export interface SftCallbacks {
-  /** Told of each update; what it returns is waited for. */
-  readonly onStep?: (stats: SftMetrics) => void | Promise<void>;
-  /** Ends the training after the update that is on its way. */
-  readonly signal?: AbortSignal;
-}
-
 /** Everything that a resumed run needs besides the trained parameters. */
 export interface SftState {
   readonly step: number;
@@ -62,11 +46,8 @@ const DROPOUT_STREAM = 2;
 /** This many updates in a row without a finite gradient end a run. */
 const MAX_SKIPPED_UPDATES = 5;
 
-/**
- * Supervised fine-tuning: makes the assistant's words in examples more likely. The model is one of which something is
- * trained: an adapter (getPeftModel) or its weights (trainWeights).
- */
-export class SftTrainer {
+/** Optimizes the likelihood of the completions in examples, one batch at a time. */
+export class SftLearner {
   private readonly graphs = new Map<boolean, Promise<TrainingGraph>>();
   private readonly scorers = new Map<boolean, Promise<ScoringGraph>>();
   private updates = 0;
@@ -75,100 +56,32 @@ export class SftTrainer {
 
   private constructor(
     readonly model: LanguageModel,
-    readonly config: SftConfig,
-    /** The examples that `train` learns from; undefined when none were given. */
-    readonly dataset: EncodedDataset | undefined,
-    private readonly evaluation: readonly TokenExample[],
-    private readonly schedule: BatchSchedule | undefined,
+    private readonly config: SftConfig,
+    /** Updates over which the learning rate decays; without it, the rate is constant. */
+    readonly totalSteps: number | undefined,
     private readonly optimizer: Optimizer,
   ) {}
 
-  /**
-   * Throws INVALID_STATE for a model of which nothing is trained, INVALID_ARGUMENT for settings and examples that cannot be,
-   * with their names and numbers, and TEMPLATE_FAILED.
-   */
+  /** @throws INVALID_STATE for a model without trainable parameters, INVALID_ARGUMENT for invalid settings. */
   static async create(
     model: LanguageModel,
-    { train, evaluation = [], ...options }: SftTrainerOptions = {},
-  ): Promise<SftTrainer> {
+    options: SftOptions = {},
+    totalSteps: number | undefined = options.maxSteps,
+  ): Promise<SftLearner> {
     const config = resolveSftConfig(options);
-    const { maxPositions } = model.causalLM.config;
-    const encodingOptions = { ...config, maxLength: Math.min(config.maxLength ?? Infinity, maxPositions) };
-    const encode = (examples: readonly SftExample[]) => encodeDataset(examples, () => model.tokenizer, encodingOptions);
-    const dataset = train && encode(train);
-    const evaluationExamples = evaluation.length === 0 ? [] : encode(evaluation).examples;
-    const schedule = dataset && new BatchSchedule(dataset.examples, config);
     const { learningRate, weightDecay, beta1, beta2, maxGradNorm } = config;
     const { parameters } = model.causalLM;
     const optimizer = new Optimizer(parameters, { learningRate, weightDecay, beta1, beta2, maxGradNorm });
-    return new SftTrainer(model, config, dataset, evaluationExamples, schedule, optimizer);
+    return new SftLearner(model, config, totalSteps, optimizer);
   }
 
-  /** Updates made so far, with those that were skipped because their gradient was not finite. */
+  /** Updates made so far, including those skipped because of a non-finite gradient. */
   get step(): number {
     return this.updates;
   }
 
-  /** All updates of the run; undefined where neither examples nor maxSteps say. */
-  get totalSteps(): number | undefined {
-    return this.schedule?.totalSteps ?? this.config.maxSteps;
-  }
-
-  /** Makes the updates that are left. Throws INVALID_STATE without examples, TRAINING_DIVERGED. */
-  async train({ onStep, signal }: SftCallbacks = {}): Promise<void> {
-    const { schedule } = this;
-    if (schedule === undefined)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        "There is nothing to train on: give SftTrainer.create examples (train).",
-      );
-    while (this.step < schedule.totalSteps) {
-      if (signal?.aborted === true) return;
-      const { examples, epoch } = schedule.batch(this.step);
-      const metrics = await this.runUpdate(examples);
-      await onStep?.({ ...metrics, epoch });
-    }
-  }
-
-  /** One update from examples that are given by hand. Throws as `create` does, and TRAINING_DIVERGED. */
-  async update(examples: readonly SftExample[]): Promise<SftMetrics> {
-    return this.runUpdate(examples.map((example) => encodeExample(example, () => this.model.tokenizer)));
-  }
-
-  /** Loss and accuracy on the examples that were kept apart, or on others. */
-  async evaluate(examples?: readonly SftExample[]): Promise<SftEvaluation> {
-    const encoded = examples?.map((example) => encodeExample(example, () => this.model.tokenizer)) ?? this.evaluation;
-    let sum = 0;
-    let correct = 0;
-    let count = 0;
-    for (const microBatch of this.toMicroBatches(encoded)) {
-      const { logProbs, maxLogProbs } = await (await this.scorer(hasPrefix(microBatch))).run(microBatch);
-      logProbs.forEach((logProb, i) => {
-        sum -= logProb;
-        if (logProb >= maxLogProbs![i]) correct++;
-      });
-      count += logProbs.length;
-    }
-    return { eval_loss: sum / count, eval_mean_token_accuracy: correct / count };
-  }
-
-  async getState(): Promise<SftState> {
-    return { step: this.updates, numTokens: this.numTokens, optimizer: await this.optimizer.getState() };
-  }
-
-  /** Goes on where `getState` was taken; the trained parameters are the model's. Throws INVALID_ARGUMENT. */
-  async setState({ step, numTokens, optimizer }: SftState): Promise<void> {
-    await this.optimizer.setState(optimizer);
-    this.updates = step;
-    this.numTokens = numTokens;
-  }
-
-  async release(): Promise<void> {
-    for (const graph of [...this.graphs.values(), ...this.scorers.values()]) await (await graph).release();
-    this.optimizer.release();
-  }
-
-  private async runUpdate(examples: readonly TokenExample[]): Promise<SftMetrics> {
+  /** Makes one update. @throws INVALID_ARGUMENT for examples without loss tokens, TRAINING_DIVERGED. */
+  async update(examples: readonly TokenExample[]): Promise<SftMetrics> {
     const started = performance.now();
     const lossTokens = examples.reduce((sum, example) => sum + countLossTokens(example), 0);
     if (lossTokens === 0) throw new LlamaGymError("INVALID_ARGUMENT", "These examples have no token to learn.");
@@ -202,6 +115,37 @@ export class SftTrainer {
       num_tokens: this.numTokens,
       tokens_per_second: tokens / ((performance.now() - started) / 1000),
     };
+  }
+
+  /** Computes loss and accuracy on examples. */
+  async evaluate(examples: readonly TokenExample[]): Promise<SftEvaluation> {
+    let sum = 0;
+    let correct = 0;
+    let count = 0;
+    for (const microBatch of this.toMicroBatches(examples)) {
+      const { logProbs, maxLogProbs } = await (await this.scorer(hasPrefix(microBatch))).run(microBatch);
+      logProbs.forEach((logProb, i) => {
+        sum -= logProb;
+        if (logProb >= maxLogProbs![i]) correct++;
+      });
+      count += logProbs.length;
+    }
+    return { eval_loss: sum / count, eval_mean_token_accuracy: correct / count };
+  }
+  async getState(): Promise<SftState> {
+    return { step: this.updates, numTokens: this.numTokens, optimizer: await this.optimizer.getState() };
+  }
+
+  /** Goes on where `getState` was taken; the trained parameters are the model's. Throws INVALID_ARGUMENT. */
+  async setState({ step, numTokens, optimizer }: SftState): Promise<void> {
+    await this.optimizer.setState(optimizer);
+    this.updates = step;
+    this.numTokens = numTokens;
+  }
+
+  async release(): Promise<void> {
+    for (const graph of [...this.graphs.values(), ...this.scorers.values()]) await (await graph).release();
+    this.optimizer.release();
   }
 
   /** The factor on the learning rate of the next update; without an end it does not fall. */

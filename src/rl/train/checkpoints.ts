@@ -1,0 +1,100 @@
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../../core/errors.js";
+import { readJson, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
+import type { OptimizerState } from "../../engine/optim/index.js";
+import { checkFormatVersion } from "./check-format-version.js";
+import type { ResumedRun, TrainerState, TrainTask } from "./train-task.js";
+
+/** Contents of state.json. */
+interface SavedState {
+  readonly trainer: TrainerState;
+  readonly task: unknown;
+  readonly optimizer: Pick<OptimizerState, "kind" | "step">;
+}
+
+type CheckpointedTask = Pick<TrainTask<never>, "getState" | "setState" | "saveModel">;
+
+const FORMAT_VERSION = 2;
+const STATE_FILE = "state.json";
+const OPTIMIZER_FILE = "optimizer.safetensors";
+const SAVE_TOTAL_LIMIT = 2;
+/** Marks a checkpoint that is still being written. */
+const PARTIAL_SUFFIX = ".partial";
+
+/**
+ * Writes a checkpoint into its own folder, which gets its final name when it is complete, and deletes all but the last two.
+ * The trained parameters in it open in PEFT.
+ * @throws FILE_WRITE_FAILED; earlier checkpoints remain.
+ */
+export async function saveCheckpoint(dir: string, trainer: TrainerState, task: CheckpointedTask): Promise<string> {
+  const { optimizer, state } = await task.getState();
+  const folder = join(dir, String(trainer.updates).padStart(6, "0"));
+  const partialFolder = folder + PARTIAL_SUFFIX;
+  try {
+    await removePartialCheckpoints(dir);
+    await mkdir(partialFolder, { recursive: true });
+    await task.saveModel(partialFolder);
+    const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
+    await writeSafetensors(join(partialFolder, OPTIMIZER_FILE), moments);
+    const { kind, step } = optimizer;
+    const saved: SavedState = { trainer, task: state, optimizer: { kind, step } };
+    await writeJson(join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
+    await rename(partialFolder, folder);
+  } catch (error) {
+    if (error instanceof LlamaGymError) throw error;
+    throw new LlamaGymError("FILE_WRITE_FAILED", `The checkpoint ${folder} could not be written: ${String(error)}`, {
+      cause: error,
+    });
+  }
+  for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT))
+    await rm(join(dir, name), { recursive: true, force: true });
+  return folder;
+}
+
+/**
+ * Restores a task from a checkpoint.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT, WEIGHTS_MISMATCH, and RUN_INCOMPATIBLE for another format version.
+ */
+export async function restoreCheckpoint(folder: string, task: CheckpointedTask): Promise<ResumedRun> {
+  const advice = "Resume it with the version that wrote it, or start a new run from its model.";
+  const content = checkFormatVersion(await readJson(join(folder, STATE_FILE)), FORMAT_VERSION, folder, advice);
+  const saved = content as unknown as SavedState;
+  const optimizer = { ...saved.optimizer, moments: await readMoments(folder) };
+  await task.setState({ optimizer, state: saved.task }, folder);
+  return { state: saved.trainer, folder };
+}
+
+/** Returns the newest complete checkpoint of a run. */
+export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {
+  const latest = (await listCheckpoints(dir)).at(-1);
+  return latest === undefined ? undefined : join(dir, latest);
+}
+
+/** Prevents a new run from mixing its checkpoints with those of another one. @throws INVALID_STATE if there are any. */
+export async function checkNoCheckpoints(dir: string | undefined, advice: string): Promise<void> {
+  if (dir === undefined || (await findLatestCheckpoint(dir)) === undefined) return;
+  throw new LlamaGymError("INVALID_STATE", `${dir} contains the checkpoints of a run. ${advice}`);
+}
+
+/** Removes what a process that was killed while saving left behind. */
+async function removePartialCheckpoints(dir: string): Promise<void> {
+  for (const name of await readdir(dir).catch(() => []))
+    if (name.endsWith(PARTIAL_SUFFIX)) await rm(join(dir, name), { recursive: true, force: true });
+}
+
+async function listCheckpoints(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch(() => []);
+  return names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
+}
+
+async function readMoments(folder: string): Promise<Float32Array[]> {
+  const file = await SafetensorsFile.open(join(folder, OPTIMIZER_FILE));
+  try {
+    const moments: Float32Array[] = [];
+    for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));
+    return moments;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,128 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { LanguageModel } from "../../../generation/language-model.js";
+import type { GroupSpec, Learner, LearnerState, Metrics } from "../../algorithms/learner.js";
+import type { Rollout } from "../../rollout/rollout-collector.js";
+import type { Trajectory } from "../../rollout/trajectory.js";
+import type { CompletionRow } from "../../tracking/index.js";
+import { collectGroups } from "../collect-groups.js";
+import type { RolloutCounts, TrainerState, TrainTask } from "../train-task.js";
+import type { CompletionSample, PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
+
+export interface PromptTaskOptions {
+  readonly model: LanguageModel;
+  readonly learner: Learner;
+  readonly promptRollout: PromptRollout;
+  readonly totalSteps: number;
+  readonly fingerprint: RunFingerprint;
+}
+
+/** Settings that a resumed run must share with its checkpoint. */
+export interface RunFingerprint {
+  readonly seed: number;
+  readonly rows: number;
+  readonly batchSize: number;
+  readonly numGenerations: number;
+}
+
+/** Scored completions of one update. */
+export interface PromptBatch {
+  readonly trajectories: Rollout["trajectories"];
+  /** Statistics of the reward functions. */
+  readonly metrics: Metrics;
+  readonly samples: readonly CompletionSample[];
+}
+
+/** State of a checkpoint apart from the optimizer; JSON. */
+interface PromptTaskState {
+  readonly promptRollout: PromptRolloutState;
+  readonly learner: unknown;
+  readonly fingerprint: RunFingerprint;
+}
+
+const LOGGED_COMPLETIONS = 4;
+
+/** Training on prompts whose completions are scored by reward functions. */
+export class PromptTask implements TrainTask<PromptBatch> {
+  constructor(private readonly options: PromptTaskOptions) {}
+
+  progress({ updates }: TrainerState): number {
+    return updates / this.options.totalSteps;
+  }
+
+  async collect(): Promise<PromptBatch> {
+    const { learner, promptRollout } = this.options;
+    const { trajectories } = await collectGroups(promptRollout, learner.rolloutSpec as GroupSpec, {
+      nextSeed: () => promptRollout.nextRow(),
+    });
+    return { trajectories, ...promptRollout.flushRecords() };
+  }
+
+  async update({ trajectories }: PromptBatch, progress: number): Promise<Metrics> {
+    return this.options.learner.update(trajectories, { progress });
+  }
+
+  count({ trajectories }: PromptBatch): RolloutCounts {
+    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+    return {
+      turns: turns.length,
+      tokens: turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
+      returns: turns.map((turn) => turn.reward),
+    };
+  }
+
+  describe({ trajectories, metrics }: PromptBatch, state: TrainerState): Metrics {
+    return {
+      ...computeCompletionMetrics(trajectories),
+      ...metrics,
+      num_tokens: state.tokens,
+      epoch: this.options.promptRollout.epoch,
+    };
+  }
+
+  sampleCompletions({ samples }: PromptBatch): readonly CompletionRow[] {
+    return samples.slice(0, LOGGED_COMPLETIONS).map(({ row: { prompt }, completion, reward }) => ({
+      prompt: typeof prompt === "string" ? prompt : JSON.stringify(prompt),
+      completion,
+      reward,
+    }));
+  }
+
+  async getState(): Promise<LearnerState> {
+    const { learner, promptRollout, fingerprint } = this.options;
+    const { optimizer, state } = await learner.getState();
+    const saved: PromptTaskState = { promptRollout: promptRollout.getState(), learner: state, fingerprint };
+    return { optimizer, state: saved };
+  }
+
+  async saveModel(folder: string): Promise<void> {
+    await this.options.model.savePretrained(folder);
+  }
+
+  /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint. */
+  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+    const { model, learner, promptRollout, fingerprint } = this.options;
+    const saved = state as PromptTaskState;
+    for (const name of Object.keys(fingerprint) as (keyof RunFingerprint)[]) {
+      if (saved.fingerprint[name] === fingerprint[name]) continue;
+      throw new LlamaGymError(
+        "RUN_INCOMPATIBLE",
+        `The checkpoint ${folder} has ${name} ${saved.fingerprint[name]}, this run has ${fingerprint[name]}. Use the same ${name} to resume.`,
+      );
+    }
+    await model.loadTrainedValues(folder);
+    await learner.setState({ optimizer, state: saved.learner });
+    promptRollout.setState(saved.promptRollout);
+  }
+}
+
+function computeCompletionMetrics(trajectories: readonly Trajectory[]): Metrics {
+  const turns = trajectories.map(({ turns: [turn] }) => turn);
+  const lengths = turns.map(({ tokens }) => tokens.length);
+  const clipped = turns.filter(({ finishReason }) => finishReason === "length").length;
+  return {
+    "completions/mean_length": lengths.reduce((sum, length) => sum + length, 0) / lengths.length,
+    "completions/min_length": Math.min(...lengths),
+    "completions/max_length": Math.max(...lengths),
+    "completions/clipped_ratio": clipped / turns.length,
+  };
+}

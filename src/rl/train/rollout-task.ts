@@ -1,0 +1,170 @@
+import { RandomStream, type RandomState } from "../../core/random/random-stream.js";
+import { LlamaGymError } from "../../core/errors.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import type { Env } from "../../envs/env.js";
+import type { Agent } from "../agent/agent.js";
+import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
+import type { LearnerState, Metrics } from "../algorithms/learner.js";
+import { EnvSlot, type EnvSlotState } from "../rollout/env-slot.js";
+import { RolloutCollector, type Rollout } from "../rollout/rollout-collector.js";
+import type { Turn } from "../rollout/trajectory.js";
+import type { CompletionRow } from "../tracking/index.js";
+import { collectGroups } from "./collect-groups.js";
+import type { RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
+
+export interface RolloutTaskOptions {
+  readonly agent: Agent;
+  readonly createEnv: () => MaybePromise<Env>;
+  readonly numEnvs: number;
+  readonly seed: number;
+  readonly progress: (state: TrainerState) => number;
+  readonly onWarning: (message: string) => void;
+}
+
+/** State of a checkpoint apart from the optimizer; JSON. */
+interface RolloutTaskState {
+  readonly envSlots: readonly EnvSlotState[];
+  readonly episodeStarts: RandomState;
+  readonly learner: unknown;
+}
+
+/** Random streams, children of the run's seed: actions per environment slot; environment seeds. */
+const ROLLOUT_STREAM = 2;
+const EPISODE_START_STREAM = 3;
+
+const LOGGED_COMPLETIONS = 3;
+
+/** Online reinforcement learning in environments. */
+export class RolloutTask implements TrainTask<Rollout> {
+  private constructor(
+    private readonly options: RolloutTaskOptions,
+    private readonly envs: Env[],
+    private readonly collector: RolloutCollector,
+    private readonly episodeStarts: RandomStream,
+  ) {}
+
+  /** Opens the environments. */
+  static async open(options: RolloutTaskOptions): Promise<RolloutTask> {
+    const { agent, createEnv, numEnvs, seed } = options;
+    const envs: Env[] = [];
+    try {
+      for (let i = 0; i < numEnvs; i++) envs.push(await createEnv());
+    } catch (error) {
+      for (const env of envs) await env.close();
+      throw error;
+    }
+    const episodeStarts = new RandomStream(seed, [EPISODE_START_STREAM]);
+    const envSlots = envs.map((env, i) => {
+      const random = new RandomStream(seed, [ROLLOUT_STREAM, i]);
+      const start = episodeStarts.integers(0, 2 ** 31);
+      return new EnvSlot(env, () => agent.newEpisode(random), random, start, agent.settings.spreadSparseRewards);
+    });
+    return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts);
+  }
+
+  progress(state: TrainerState): number {
+    return this.options.progress(state);
+  }
+
+  async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout> {
+    const { rolloutSpec } = await this.options.agent.getLearner();
+    let { episodes } = state;
+    const reportProgress = (turns: number, finished: readonly unknown[]) => {
+      episodes += finished.length;
+      onProgress({ ...state, turns: state.turns + turns, episodes });
+    };
+    if (rolloutSpec.kind === "turns")
+      return this.collector.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
+    return collectGroups(this.collector, rolloutSpec, {
+      nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
+      onProgress: reportProgress,
+    });
+  }
+
+  async update({ trajectories }: Rollout, progress: number): Promise<Metrics> {
+    return (await this.options.agent.getLearner()).update(trajectories, { progress });
+  }
+
+  count({ trajectories, finishedEpisodes }: Rollout): RolloutCounts {
+    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+    return {
+      turns: turns.length,
+      tokens: turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
+      returns: finishedEpisodes.map((episode) => episode.return),
+    };
+  }
+
+  describe({ trajectories, finishedEpisodes }: Rollout, state: TrainerState, seconds: number): Metrics {
+    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+    const returns = finishedEpisodes.map((episode) => episode.return);
+    return {
+      // The window holds the whole last update, even where that has more episodes than the moving mean.
+      "rollout/ep_rew_mean": mean(returns.length > state.recentReturns.length ? returns : state.recentReturns),
+      "rollout/ep_len_mean": mean(finishedEpisodes.map((episode) => episode.turns)),
+      "rollout/truncated_ratio": mean(finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
+      "rollout/invalid_action_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
+      "rollout/turns_per_second": turns.length / seconds,
+      "completions/mean_length": mean(turns.map((turn) => turn.tokens.length)),
+      "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
+      ...computeExtractionShares(turns),
+      num_tokens: state.tokens,
+      num_episodes: state.episodes,
+      num_turns: state.turns,
+    };
+  }
+
+  sampleCompletions({ trajectories }: Rollout): readonly CompletionRow[] {
+    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+    return turns.slice(0, LOGGED_COMPLETIONS).map((turn) => this.toCompletionRow(turn));
+  }
+
+  async getState(): Promise<LearnerState> {
+    const { optimizer, state: learner } = await (await this.options.agent.getLearner()).getState();
+    const state: RolloutTaskState = {
+      envSlots: this.collector.getState(),
+      episodeStarts: this.episodeStarts.getState(),
+      learner,
+    };
+    return { optimizer, state };
+  }
+
+  async saveModel(folder: string): Promise<void> {
+    await this.options.agent.save(folder);
+  }
+
+  /** @throws RUN_INCOMPATIBLE for a checkpoint with another number of environments. */
+  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+    const { agent, numEnvs, onWarning } = this.options;
+    const { envSlots, episodeStarts, learner } = state as RolloutTaskState;
+    await agent.load(folder);
+    if (envSlots.length !== numEnvs) {
+      throw new LlamaGymError(
+        "RUN_INCOMPATIBLE",
+        `The checkpoint ${folder} has ${envSlots.length} environments, this run has ${numEnvs}. Set numEnvs to ${envSlots.length}.`,
+      );
+    }
+    await (await agent.getLearner()).setState({ optimizer, state: learner });
+    this.episodeStarts.setState(episodeStarts);
+    this.collector.setState(envSlots);
+    if (envSlots.some(({ env, hasStarted }) => hasStarted && env === null))
+      onWarning("This environment does not support saving its state, so the run continues with new episodes.");
+  }
+
+  async close(): Promise<void> {
+    for (const env of this.envs.splice(0)) await env.close();
+  }
+
+  private toCompletionRow({ prompt, text, reward, isValid, extraction }: Turn): CompletionRow {
+    return {
+      prompt: this.options.agent.model.tokenizer.decode(prompt, { skipSpecialTokens: true }),
+      completion: text,
+      reward,
+      is_valid: isValid,
+      extraction: isValid ? extraction : "failed",
+    };
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

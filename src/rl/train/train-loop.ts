@@ -1,0 +1,162 @@
+import type { Metrics } from "../algorithms/learner.js";
+import type { Tracker } from "../tracking/index.js";
+import { saveCheckpoint } from "./checkpoints.js";
+import { INITIAL_STATE, type ResumedRun, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
+import type { TrainingMonitor } from "./training-monitor.js";
+
+export interface TrainProgress {
+  readonly state: TrainerState;
+  /** Fraction of the run that is complete. */
+  readonly progress: number;
+  /** Metrics of the last update. */
+  readonly metrics: Metrics;
+}
+
+export interface TrainLoopOptions {
+  /** The checkpoint that the task was restored from. */
+  readonly resumed?: ResumedRun;
+  /** Folder for checkpoints; without it, nothing is saved. */
+  readonly checkpointDir?: string;
+  /** Updates between checkpoints. Default 10. */
+  readonly saveSteps?: number;
+  /** Updates between evaluations. Default: once per epoch. The last update is always evaluated. */
+  readonly evalSteps?: number;
+  /** Updates between logged completions. Default 10. */
+  readonly completionLogSteps?: number;
+  readonly tracker?: Tracker;
+  readonly monitor?: TrainingMonitor;
+  /** Called during rollouts and after each update. */
+  readonly onProgress?: (event: TrainProgress) => void;
+  /** Called after each update, and awaited. */
+  readonly onUpdate?: (event: TrainProgress) => void | Promise<void>;
+  readonly onEvaluation?: (metrics: Metrics, state: TrainerState) => void;
+  /** Ends the run after the current update, with a checkpoint. */
+  readonly signal?: AbortSignal;
+}
+
+export interface TrainResult {
+  readonly state: TrainerState;
+  /** Metrics of the last update. */
+  readonly metrics: Metrics;
+  /** Whether `signal` ended the run early. */
+  readonly isInterrupted: boolean;
+  readonly latestCheckpoint: string | undefined;
+}
+
+/** Episodes in the moving mean of returns. */
+const RETURN_WINDOW = 100;
+
+/**
+ * Runs a task to its end: collect, update, log, checkpoint. Closes the task, also on failure.
+ * @throws what the task throws; the last checkpoint remains.
+ */
+export async function runTrainLoop<Rollout>(
+  task: TrainTask<Rollout>,
+  options: TrainLoopOptions = {},
+): Promise<TrainResult> {
+  const loop = new TrainLoop(task, options);
+  try {
+    return await loop.run();
+  } finally {
+    await task.close?.();
+  }
+}
+
+class TrainLoop<Rollout> {
+  private state: TrainerState;
+  private metrics: Metrics = {};
+  private latestCheckpoint: string | undefined;
+  private savedUpdates: number;
+
+  constructor(
+    private readonly task: TrainTask<Rollout>,
+    private readonly options: TrainLoopOptions,
+  ) {
+    const { resumed } = options;
+    this.state = resumed?.state ?? INITIAL_STATE;
+    this.savedUpdates = this.state.updates;
+    this.latestCheckpoint = resumed?.folder;
+  }
+
+  async run(): Promise<TrainResult> {
+    const { signal, saveSteps = 10 } = this.options;
+    const isAborted = () => signal?.aborted === true;
+    while (this.progress < 1 && !isAborted()) {
+      await this.update();
+      await this.evaluateIfDue();
+      if (this.state.updates % saveSteps === 0) await this.save();
+    }
+    await this.save();
+    const { state, metrics, latestCheckpoint } = this;
+    return { state, metrics, isInterrupted: this.progress < 1, latestCheckpoint };
+  }
+
+  private get progress(): number {
+    return this.task.progress(this.state);
+  }
+
+  private async update(): Promise<void> {
+    const { task, options, state, progress } = this;
+    const start = performance.now();
+    const rollout = await task.collect(state, (current) => options.onProgress?.(this.createEvent(current)));
+    const collectEnd = performance.now();
+    const updateMetrics = await task.update(rollout, progress);
+    const end = performance.now();
+    const seconds = (end - start) / 1000;
+    this.state = addCounts(state, task.count(rollout), seconds);
+    this.metrics = {
+      ...task.describe(rollout, this.state, seconds),
+      ...updateMetrics,
+      "time/rollout": (collectEnd - start) / 1000,
+      "time/update": (end - collectEnd) / 1000,
+      step_time: seconds,
+    };
+    await this.log(rollout);
+  }
+
+  private async log(rollout: Rollout): Promise<void> {
+    const { monitor, tracker, completionLogSteps = 10, onProgress, onUpdate } = this.options;
+    const { updates } = this.state;
+    monitor?.check(this.metrics);
+    await tracker?.log(updates, this.metrics);
+    const completions = (updates - 1) % completionLogSteps === 0 ? this.task.sampleCompletions?.(rollout) : undefined;
+    if (completions !== undefined) await tracker?.logCompletions?.(updates, completions);
+    const event = this.createEvent(this.state);
+    onProgress?.(event);
+    await onUpdate?.(event);
+  }
+
+  private async evaluateIfDue(): Promise<void> {
+    const { task, state, options } = this;
+    const { evalSteps, tracker, onEvaluation } = options;
+    if (task.evaluate === undefined) return;
+    const isDue = evalSteps === undefined ? task.isEpochEnd?.() : state.updates % evalSteps === 0;
+    if (isDue !== true && this.progress < 1) return;
+    const metrics = await task.evaluate();
+    if (metrics === undefined) return;
+    await tracker?.log(state.updates, metrics);
+    onEvaluation?.(metrics, state);
+  }
+
+  private async save(): Promise<void> {
+    const { checkpointDir } = this.options;
+    if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
+    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task);
+    this.savedUpdates = this.state.updates;
+  }
+
+  private createEvent(state: TrainerState): TrainProgress {
+    return { state, progress: this.task.progress(state), metrics: this.metrics };
+  }
+}
+
+function addCounts(state: TrainerState, { turns, tokens, returns }: RolloutCounts, seconds: number): TrainerState {
+  return {
+    updates: state.updates + 1,
+    turns: state.turns + turns,
+    episodes: state.episodes + returns.length,
+    tokens: state.tokens + tokens,
+    seconds: state.seconds + seconds,
+    recentReturns: [...state.recentReturns, ...returns].slice(-RETURN_WINDOW),
+  };
+}

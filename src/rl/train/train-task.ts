@@ -1,0 +1,64 @@
+import type { LearnerState, Metrics } from "../algorithms/learner.js";
+import type { CompletionRow } from "../tracking/index.js";
+
+/** Totals of a run over all its sessions. */
+export interface TrainerState {
+  readonly updates: number;
+  readonly turns: number;
+  readonly episodes: number;
+  /** Tokens of completions; in supervised fine-tuning, of examples. */
+  readonly tokens: number;
+  /** Seconds spent in rollouts and updates. */
+  readonly seconds: number;
+  /** Returns of the most recent episodes, for the moving mean. */
+  readonly recentReturns: readonly number[];
+}
+
+export const INITIAL_STATE: TrainerState = {
+  updates: 0,
+  turns: 0,
+  episodes: 0,
+  tokens: 0,
+  seconds: 0,
+  recentReturns: [],
+};
+
+/** What one rollout adds to the totals. */
+export interface RolloutCounts {
+  readonly turns: number;
+  readonly tokens: number;
+  /** Returns of the episodes that ended. */
+  readonly returns: readonly number[];
+}
+
+/** The stages of training that differ between online RL, training on prompts and supervised fine-tuning. */
+export interface TrainTask<Rollout> {
+  /** Fraction of the run that is complete; 1 ends it. */
+  progress(state: TrainerState): number;
+  /** Collects the data of one update. */
+  collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout>;
+  /** Scores the data, computes advantages and takes the optimizer steps of one update. */
+  update(rollout: Rollout, progress: number): Promise<Metrics>;
+  count(rollout: Rollout): RolloutCounts;
+  /** Computes the metrics of a rollout, given totals that include it and the seconds that the update took. */
+  describe(rollout: Rollout, state: TrainerState, seconds: number): Metrics;
+  /** Selects completions to log. */
+  sampleCompletions?(rollout: Rollout): readonly CompletionRow[];
+  /** Computes evaluation metrics; undefined without evaluation data. */
+  evaluate?(): Promise<Metrics | undefined>;
+  /** Whether the last update completed an epoch. */
+  isEpochEnd?(): boolean;
+  /** Returns what the rest of the run depends on, apart from the trained parameters. */
+  getState(): Promise<LearnerState>;
+  /** Writes the trained parameters into a checkpoint. */
+  saveModel(folder: string): Promise<void>;
+  /** Restores the state of a checkpoint and the trained parameters in its folder. */
+  setState(state: LearnerState, folder: string): Promise<void>;
+  close?(): Promise<void>;
+}
+
+/** A checkpoint that a run continues from. */
+export interface ResumedRun {
+  readonly state: TrainerState;
+  readonly folder: string | undefined;
+}
