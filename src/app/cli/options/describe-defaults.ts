@@ -15,11 +15,11 @@ const OTHER_MODEL = "other";
 export function describeRunDefaults<Table extends OptionTable>(
   options: Table,
   settings: SettingTable,
-  { algorithm = "ppo", model, ...given }: Partial<TrainOptions>,
+  { algorithm = "ppo", model }: Pick<TrainOptions, "algorithm" | "model">,
 ): Table {
   const models = model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model];
   const configs = new Map(
-    ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id, given))]),
+    ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id))]),
   );
   const describeFor = (name: string, owner: AlgorithmName): string | undefined => {
     const values = configs.get(owner)!.map((config) => formatDefault(config[name]));
@@ -53,12 +53,8 @@ function joinDefaults(
   return owners.map((owner, i) => `${owner} ${texts[i] ?? "none"}`).join("; ");
 }
 
-function resolveDefaults(
-  algorithm: AlgorithmName,
-  model: string,
-  given: Partial<TrainOptions>,
-): Readonly<Record<string, unknown>> {
-  return { ...resolveTrainConfig({ env: "", ...given, algorithm, model }) };
+function resolveDefaults(algorithm: AlgorithmName, model: string): Readonly<Record<string, unknown>> {
+  return { ...resolveTrainConfig({ env: "", algorithm, model }) };
 }
 
 function formatDefault(value: unknown): string {
