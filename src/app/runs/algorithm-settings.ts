@@ -52,15 +52,14 @@ function findSetting(algorithm: AlgorithmName, name: string): Setting | undefine
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** A setting that takes what the algorithms' own of that name take; it says whose it is and, where they differ, their defaults. */
+/** Merges the algorithms' settings of a name: accepts what any of them accepts, has a default if they agree on it. */
 function mergeSettings(name: string): Setting {
   const owners = ALGORITHM_NAMES.filter((algorithm) => findSetting(algorithm, name) !== undefined);
   const owned = owners.map((algorithm) => findSetting(algorithm, name)!);
   const [first] = owned;
   const isSame = owned.every((setting) => setting.default === first.default);
   const ownerPrefix = owners.length === ALGORITHM_NAMES.length ? "" : `${owners.join(", ")}: `;
-  const defaults = owners.map((algorithm, i) => `${algorithm} ${String(owned[i].default ?? "off")}`);
-  const description = `${ownerPrefix}${first.description}${isSame ? "" : `; by default ${defaults.join(", ")}`}`;
+  const description = `${ownerPrefix}${first.description}`;
   const overrides = isSame ? { description } : { description, default: undefined };
   if ("choices" in first) {
     const choices = [...new Set(owned.flatMap((setting) => ("choices" in setting ? setting.choices : [])))];

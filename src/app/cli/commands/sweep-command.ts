@@ -84,7 +84,7 @@ export const sweepCommand = defineCommand({
 
 /** Returns the headings of `train` with the options that all trials share. */
 function fixedOptionGroups() {
-  const names = new Set([...Object.keys(fixedSettings).map(toOptionName), "option", "env-module"]);
+  const names = new Set([...Object.keys(optionsFromSettings(fixedSettings)), "option", "env-module"]);
   const groups = Object.entries(trainOptionGroups()).map(([title, group]) => [
     title,
     group.filter((name) => names.has(name)),

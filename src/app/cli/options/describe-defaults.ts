@@ -18,13 +18,11 @@ export function describeRunDefaults<Table extends OptionTable>(
   { algorithm = "ppo", model }: Pick<TrainOptions, "algorithm" | "model">,
 ): Table {
   const models = model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model];
-  const configs = new Map(
-    ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id))]),
-  );
+  const configs = new Map(ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id))]));
   const describeFor = (name: string, owner: AlgorithmName): string | undefined => {
     const values = configs.get(owner)!.map((config) => formatDefault(config[name]));
-    if (values.some((value) => value !== values[0])) return `${values[0]} (${EMBEDDED_MODEL}), ${values[1]} otherwise`;
-    return values[0] === "none" ? undefined : values[0];
+    if (values.every((value) => value === values[0])) return values[0];
+    return `${values[0] ?? "off"} (${EMBEDDED_MODEL}), ${values[1] ?? "off"} otherwise`;
   };
   const described = Object.keys(settings)
     .filter((name) => name !== "model")
@@ -50,15 +48,15 @@ function joinDefaults(
 ): string | undefined {
   const texts = owners.map(describeFor);
   if (texts.every((text) => text === texts[0])) return texts[0];
-  return owners.map((owner, i) => `${owner} ${texts[i] ?? "none"}`).join("; ");
+  return owners.map((owner, i) => `${owner} ${texts[i] ?? "off"}`).join("; ");
 }
 
 function resolveDefaults(algorithm: AlgorithmName, model: string): Readonly<Record<string, unknown>> {
   return { ...resolveTrainConfig({ env: "", algorithm, model }) };
 }
 
-function formatDefault(value: unknown): string {
+function formatDefault(value: unknown): string | undefined {
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : formatNumber(value);
   if (typeof value === "boolean") return String(value);
-  return typeof value === "string" ? value : "none";
+  return typeof value === "string" ? value : undefined;
 }

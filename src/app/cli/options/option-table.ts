@@ -61,7 +61,7 @@ export function toOptionName(name: string): string {
 /** Returns an option as the help shows it: "-o, --option <name=value>". */
 export function formatOptionUsage(name: string, spec: OptionSpec): string {
   const short = spec.short === undefined ? "" : `-${spec.short}, `;
-  if (spec.type === "boolean") return `${short}--${spec.default === true ? "[no-]" : ""}${name}`;
+  if (spec.type === "boolean") return `${short}--${String(spec.default) === "true" ? "[no-]" : ""}${name}`;
   return `${short}--${name} <${formatValueName(spec)}>`;
 }
 

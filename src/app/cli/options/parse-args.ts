@@ -133,7 +133,7 @@ function parseValue(name: string, value: string, spec: OptionSpec): string | num
 }
 
 function unknownOptionError(rawName: string, table: OptionTable): UsageError {
-  const known = Object.entries(table).flatMap(([name, { aliases = [] }]) => [name, ...aliases]);
+  const known = [...resolveAliases(table).keys()];
   const given = rawName.replace(/^-+/, "");
   const nearest = known.find((name) => toInitials(name) === given) ?? findNearestName(given, known);
   const advice = nearest === undefined ? "Add --help-all to list all options." : `Did you mean --${nearest}?`;

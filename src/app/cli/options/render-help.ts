@@ -1,5 +1,5 @@
 import { formatCommandLine } from "../command-line.js";
-import { formatOptionUsage, type OptionSpec, type OptionTable } from "./option-table.js";
+import { formatOptionUsage, toOptionName, type OptionSpec, type OptionTable } from "./option-table.js";
 
 /** An argument without a name. */
 export interface Positional {
@@ -92,10 +92,10 @@ function formatExamples(examples: readonly Example[]): string[] {
 
 function describeOption({ description, default: defaultValue, aliases = [] }: OptionSpec): string {
   const notes = [
-    ...(defaultValue === undefined ? [] : [`Default: ${defaultValue}.`]),
-    ...(aliases.length === 0 ? [] : [`Also: ${aliases.map((alias) => `--${alias}`).join(", ")}.`]),
+    ...(defaultValue === undefined || String(defaultValue) === "false" ? [] : [`Default: ${defaultValue}.`]),
+    ...(aliases.length === 0 ? [] : [`Also: ${aliases.map((alias) => `--${toOptionName(alias)}`).join(", ")}.`]),
   ];
-  return [description, ...notes].join(" ");
+  return [description.endsWith(".") ? description : `${description}.`, ...notes].join(" ");
 }
 
 function formatEntry(name: string, description: string, width: number, nameWidth = NAME_WIDTH): string[] {

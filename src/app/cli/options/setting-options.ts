@@ -2,11 +2,22 @@ import { resolveAliases, type Setting, type SettingAlias, type SettingTable } fr
 import { toOptionName, type OptionSpec, type OptionTable } from "./option-table.js";
 import { UsageError } from "./usage-error.js";
 
+/** How the help shows text settings. */
+const TEXT_DETAILS: Readonly<Record<string, { readonly short?: string; readonly valueName: string }>> = {
+  model: { short: "m", valueName: "path or id" },
+  adapter: { valueName: "path or id" },
+  sftWarmStart: { valueName: "file or number" },
+  actionRegex: { valueName: "expression" },
+  targetModules: { valueName: "names" },
+  evalData: { valueName: "file" },
+  wandbProject: { valueName: "name" },
+};
+
 /** Converts a settings table to options: learningRate to --learning-rate. */
 export function optionsFromSettings(table: SettingTable): OptionTable {
   return Object.fromEntries(
     Object.entries(table).flatMap(([name, setting]) => [
-      [toOptionName(name), toOptionSpec(setting)],
+      [toOptionName(name), toOptionSpec(name, setting)],
       ...listSwitches(setting).map(({ name: alias, value }) => [
         toOptionName(alias),
         { type: "boolean", description: `Same as --${toOptionName(name)} ${value}.` },
@@ -41,7 +52,7 @@ function listSwitches({ aliases = [] }: Setting): readonly Exclude<SettingAlias,
   return aliases.filter((alias) => typeof alias !== "string");
 }
 
-function toOptionSpec(setting: Setting): OptionSpec {
+function toOptionSpec(name: string, setting: Setting): OptionSpec {
   const { description, default: defaultValue } = setting;
   const aliases = setting.aliases?.filter((alias) => typeof alias === "string");
   const common = {
@@ -50,7 +61,7 @@ function toOptionSpec(setting: Setting): OptionSpec {
     ...(defaultValue === undefined ? {} : { default: defaultValue }),
   };
   if ("choices" in setting) return { ...common, type: "choice", choices: setting.choices };
-  if ("text" in setting) return { ...common, type: "text" };
+  if ("text" in setting) return { ...common, ...TEXT_DETAILS[name], type: "text" };
   if (typeof setting.default === "boolean") return { ...common, type: "boolean" };
   const { integer, min, above, max } = setting;
   return { ...common, type: "number", integer, min, above, max };
