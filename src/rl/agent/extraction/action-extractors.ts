@@ -13,24 +13,25 @@ import { jsonAction, type JsonActionOptions } from "./json-action.js";
 import { regexMatch } from "./regex-match.js";
 import { taggedAnswer, type TaggedAnswerOptions } from "./tagged-answer.js";
 
-/** Words of a name such as "put the lamp on the shelf". */
+/** Longest text that is parsed as an action without naming a choice, in words. */
 const MAX_NAME_WORDS = 6;
 
+/** Options of `actionExtractors`. */
 export interface ActionExtractorOptions
   extends JsonActionOptions, TaggedAnswerOptions, NumberedChoiceOptions, NearestChoiceOptions, MentionedChoiceOptions {
-  /** What a reply may say. Without them a text is an action as it stands, or as `parse` reads it. */
+  /** Valid actions as texts. Without them any text is an action, or what `parse` returns for it. */
   readonly choices?: readonly string[];
   /** A regular expression whose group named `action`, or first group, is the action. */
   readonly pattern?: RegExp;
-  /** Whether a number means a place in the list of choices. Default true; false where the list is not shown with numbers. */
+  /** Whether a number selects a choice. Default true; set false if the prompt does not number the choices. */
   readonly numbers?: boolean;
 }
 
 /**
- * The ways in which an action is looked for, in order: JSON, a tagged answer, the pattern; then, with choices, the whole reply as
- * one of them, the one that it speaks of, its number, the nearest. What JSON, a tag or the pattern holds must itself be an action.
- * `parse` gives the action that a text means (an environment's `parseAction`): a choice, or without choices what was found, or the
- * whole reply in the end. Without it actions are texts. Throws INVALID_ARGUMENT for an empty list of choices.
+ * Creates the standard extractors in order: JSON, tagged answer, pattern; then, with choices, exact choice, mention, number,
+ * nearest choice. The content of JSON, a tag or the pattern must be an action. `parse` maps a text to an action (an
+ * environment's `parseAction`); without it actions are texts.
+ * @throws INVALID_ARGUMENT for an empty list of choices.
  */
 export function actionExtractors(options?: ActionExtractorOptions): Extractor<string>[];
 export function actionExtractors<Action>(
@@ -58,7 +59,7 @@ export function actionExtractors<Action>(
     ...(numbers ? [numberedChoice(choices, options)] : []),
     nearestChoice(choices, options),
   ].map((extractor) => refine(extractor, parseText));
-  // Other words for a choice, in a text that says nothing else.
+  // Synonyms of a choice, in a short text.
   if (parse !== undefined)
     choiceExtractors.push(fromFunction((text) => (isUnlistedName(text, choices) ? parse(text) : undefined)));
   return [
@@ -67,7 +68,7 @@ export function actionExtractors<Action>(
   ];
 }
 
-/** Whether a text is a name at most, and that of no choice. */
+/** Whether a text is short and names no choice. */
 function isUnlistedName(text: string, choices: readonly string[]): boolean {
   return text.split(/\s+/).length <= MAX_NAME_WORDS && findLastNamed(text, choices) === undefined;
 }

@@ -2,22 +2,18 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { Extractor } from "./extractor.js";
 import { stripPunctuation } from "./strip-punctuation.js";
 
-/** Throws INVALID_ARGUMENT for an empty list and for choices without a letter or digit. */
+/** @throws INVALID_ARGUMENT for an empty list and for choices without a letter or digit. */
 export function checkChoices(choices: readonly string[]): void {
-  if (choices.length === 0)
-    throw new LlamaGymError("INVALID_ARGUMENT", "The list of choices is empty; give at least one.");
+  if (choices.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "`choices` is empty; pass at least one.");
   const empty = choices.find((choice) => normalizeChoice(choice) === "");
   if (empty !== undefined)
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `The choice ${JSON.stringify(empty)} has no letter or digit, so it cannot be found in a reply.`,
+      `The choice ${JSON.stringify(empty)} has no letter or digit and can never be found in a completion.`,
     );
 }
 
-/**
- * The choice that a reply is as a whole, or else the last of its lines that is one; but for case, quotes, punctuation, and "_" or
- * "-" between words.
- */
+/** Finds the choice that equals the completion or its last such line, ignoring case, quotes, punctuation, "_" and "-". */
 export function exactChoice(choices: readonly string[]): Extractor<string> {
   checkChoices(choices);
   const normalizedChoices = choices.map(normalizeChoice);
@@ -34,12 +30,13 @@ export function exactChoice(choices: readonly string[]): Extractor<string> {
   };
 }
 
+/** Options of `numberedChoice`. */
 export interface NumberedChoiceOptions {
-  /** The number of the first choice: 0, as environments number actions, or 1, as lists are often shown. Default 0. */
+  /** Number of the first choice: 0 as in action spaces, 1 as in printed lists. Default 0. */
   readonly first?: number;
 }
 
-/** The choice of a number: a reply such as "2", "(2)" or "#2", or the last "option 2", "action 2" and the like in it. */
+/** Finds a choice by its number: "2", "(2)", "#2", or the last "option 2", "action 2" and similar. */
 export function numberedChoice(
   choices: readonly string[],
   { first = 0 }: NumberedChoiceOptions = {},
@@ -56,14 +53,15 @@ export function numberedChoice(
   };
 }
 
+/** Options of `nearestChoice`. */
 export interface NearestChoiceOptions {
-  /** Letters that may be wrong, missing, too many or swapped, as a share of the choice's letters. Default 0.3. */
+  /** Maximum edit distance as a fraction of the choice's length. Default 0.3. */
   readonly threshold?: number;
 }
 
 /**
- * The choice that a whole reply nearly is, by the fewest changes of a letter (Damerau and Levenshtein's distance). Where two
- * choices are equally near there is none. With the default a choice of 3 letters stands no change, one of 4 a single one.
+ * Finds the choice with the smallest Damerau-Levenshtein distance to the whole completion, if it is unique. With the default
+ * threshold a choice of 3 letters allows no error and one of 4 letters a single one.
  */
 export function nearestChoice(
   choices: readonly string[],
@@ -72,7 +70,7 @@ export function nearestChoice(
   checkChoices(choices);
   return (completion) => {
     const stripped = stripPunctuation(completion);
-    // A long reply is near to nothing; the distance of long texts takes long.
+    // The distance is quadratic in the length, and a long completion matches nothing.
     if (stripped === "" || stripped.length > 2 * Math.max(...choices.map(({ length }) => length))) return undefined;
     const normalized = normalizeChoice(stripped);
     const candidates = choices
@@ -85,12 +83,12 @@ export function nearestChoice(
   };
 }
 
-/** What two spellings of a choice have in common. */
+/** Text in lower case without punctuation, with spaces for "_" and "-". */
 function normalizeChoice(text: string): string {
   return stripPunctuation(text.replace(/[_-]+(?=[\p{L}\p{N}])/gu, " ").toLowerCase());
 }
 
-/** The fewest letters to change, add, leave out, or swap with a neighbour; each pair is swapped once. */
+/** Damerau-Levenshtein distance (optimal string alignment): substitutions, insertions, deletions, swaps of adjacent letters. */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

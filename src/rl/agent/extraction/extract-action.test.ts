@@ -22,7 +22,7 @@ import { parseLenientJson } from "./parse-lenient-json.js";
 const moves = ["left", "right", "pick up"];
 
 describe("extractAction", () => {
-  it("gives the first strategy's action, and says which it was", () => {
+  it("returns the first result with its kind", () => {
     const strategies = [
       jsonAction(),
       regexMatch(/go (\w+)/),
@@ -31,23 +31,26 @@ describe("extractAction", () => {
     expect(extractAction('go left {"action": [1, 2]}', strategies)).toEqual({ kind: "json", value: [1, 2] });
     expect(extractAction("go left, no, go right", strategies)).toEqual({ kind: "regex", value: "right" });
     expect(extractAction("x", strategies)).toEqual({ kind: "function", value: "ex" });
-    expect(extractAction("y", strategies)).toMatchObject({ kind: "failure", reason: "The reply names no action." });
+    expect(extractAction("y", strategies)).toMatchObject({
+      kind: "failure",
+      reason: "The completion names no action.",
+    });
   });
 
   it.each<[string, string]>([
-    ["", "The reply is empty."],
+    ["", "The completion is empty."],
     ["<think>left", "The reasoning never ends, so there is no answer."],
-    ["<think>left</think>\n", "There is no answer behind the reasoning."],
-    ["User: left", "The reply only speaks for the other side."],
-    ['{"action": "fly"} to the left', 'The reply says "fly" (json), which is no action.'],
-    ["Action: fly", 'The reply says "fly" (tag), which is no action.'],
-    ["Hello.", "The reply names no action."],
+    ["<think>left</think>\n", "There is no answer after the reasoning."],
+    ["User: left", "The completion only contains text for the other speaker."],
+    ['{"action": "fly"} to the left', 'The completion says "fly" (json), which is not an action.'],
+    ["Action: fly", 'The completion says "fly" (tag), which is not an action.'],
+    ["Hello.", "The completion names no action."],
   ])("says of %j: %s", (reply, reason) => {
     const found = extractAction(reply, actionExtractors({ choices: moves }));
     expect(found).toEqual({ kind: "failure", value: undefined, reason });
   });
 
-  it("gives a choice or a failure for any text", () => {
+  it("returns a choice or a failure for any text", () => {
     const part = fc.constantFrom(
       ..."left right pick up not or , . ? ! { } [ ] \" ' : <think> </think> <action> </action> Action: 1 #2 I will so \\ ` -".split(
         " ",
@@ -89,8 +92,8 @@ describe("extractAction", () => {
   });
 });
 
-describe("readLenientJson", () => {
-  it("reads JSON as JSON.parse does, wherever it stands", () => {
+describe("parseLenientJson", () => {
+  it("agrees with JSON.parse at any offset", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 2), (value, indent) => {
         const text = JSON.stringify(value, null, indent);
@@ -122,8 +125,8 @@ describe("readLenientJson", () => {
   );
 });
 
-describe("the ways to read a reply", () => {
-  it("take names of your own", () => {
+describe("extractors", () => {
+  it("accept custom names", () => {
     expect(jsonAction({ keys: ["tool"] })('{"action": "a", "TOOL": "b"}')?.value).toBe("b");
     expect(jsonAction({ keys: ["tool"] })('{"action": "a"}')).toBeUndefined();
     expect(taggedAnswer({ names: ["next step"] })("Next step: wait\nAction: go")?.value).toBe("wait");
@@ -131,7 +134,7 @@ describe("the ways to read a reply", () => {
     expect(regexMatch(/\d+/g)("1 22")?.value).toBe("22");
   });
 
-  it("count lists from 0 or from 1", () => {
+  it("number choices from 0 or from 1", () => {
     const numbered = (reply: string, first?: number) => numberedChoice(moves, { first })(reply)?.value;
     expect([numbered("1"), numbered("1", 1), numbered("option 3", 1), numbered("3")]).toEqual([
       "right",
@@ -141,13 +144,13 @@ describe("the ways to read a reply", () => {
     ]);
   });
 
-  it("take the last mention where they are asked to, in the middle of prose too", () => {
+  it("take the last mention anywhere if asked to", () => {
     const reply = "It was cold. He went left, then right. Nobody knows.";
     expect(mentionedChoice(moves)(reply)).toBeUndefined();
     expect(mentionedChoice(moves, { where: "anywhere" })(reply)?.value).toBe("right");
   });
 
-  it("take the nearest choice within the threshold, unless two are as near", () => {
+  it("take the nearest choice within the threshold unless two are equally near", () => {
     const nearest = (reply: string, threshold?: number) =>
       nearestChoice([...moves, "light"], { threshold })(reply)?.value;
     expect([nearest("rihgt"), nearest("pikc upp"), nearest("lefttt"), nearest("lefttt", 0.5)]).toEqual([
@@ -160,7 +163,7 @@ describe("the ways to read a reply", () => {
     expect(nearest("rihgt", 0)).toBeUndefined();
   });
 
-  it("can be put together", () => {
+  it("compose", () => {
     const way = firstMatch(refine(taggedAnswer(), exactChoice(["a1"])), regexMatch(/b\d/));
     expect(way("Action: a1")).toEqual({ kind: "tag", value: "a1" });
     expect(way("b2")).toEqual({ kind: "regex", value: "b2" });
@@ -168,7 +171,7 @@ describe("the ways to read a reply", () => {
     expect(way("c")).toBeUndefined();
   });
 
-  it("read with an environment's own parser", () => {
+  it("use the parser of an environment", () => {
     const read = (reply: string) =>
       extractAction(
         reply,
@@ -184,14 +187,14 @@ describe("the ways to read a reply", () => {
     expect(extractAction("<answer>x</answer> 7", free)).toMatchObject({ kind: "failure" });
   });
 
-  it("refuse lists of choices that cannot be", () => {
+  it("reject invalid lists of choices", () => {
     expect(() => actionExtractors({ choices: [] })).toThrowError(/The list of choices is empty/);
     expect(() => actionExtractors({ choices: ["left", "->"] })).toThrowError(/"->" has no letter or digit/);
   });
 });
 
 describe("editDistance", () => {
-  it("counts letters to change, add, leave out or swap", () => {
+  it("counts substitutions, insertions, deletions and swaps", () => {
     const pairs: [string, string, number][] = [
       ["", "abc", 3],
       ["kitten", "sitting", 3],
@@ -203,7 +206,7 @@ describe("editDistance", () => {
     for (const [a, b, distance] of pairs) expect([a, b, editDistance(a, b)]).toEqual([a, b, distance]);
   });
 
-  it("is a distance up to swaps: symmetric, 0 for equals only, at most the longer length", () => {
+  it("is symmetric, 0 for equal texts only, and at most the longer length", () => {
     const word = fc.stringMatching(/^[ab ]{0,6}$/);
     fc.assert(
       fc.property(word, word, (a, b) => {
@@ -218,7 +221,7 @@ describe("editDistance", () => {
 });
 
 describe("ExtractionCounter", () => {
-  it("gives shares that sum to one, and starts anew", () => {
+  it("returns fractions that sum to 1, and resets", () => {
     const counter = new ExtractionCounter();
     expect(counter.flush()).toEqual({});
     const strategies = actionExtractors({ choices: moves });

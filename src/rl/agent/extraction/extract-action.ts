@@ -3,9 +3,9 @@ import type { Extractor } from "./extractor.js";
 import { stripReasoning } from "./strip-reasoning.js";
 
 /**
- * The action that a reply means, by the first strategy that finds one, or why there is none. Reasoning in <think> and the like is
- * left out first, and so is what a model writes for the other side. A strategy that fails ends the search: what the reply says
- * outright counts, right or wrong. An agent's extractAction may give what this gives: a run then counts how actions were found.
+ * Extracts the action from a completion with the first extractor that returns a result. Reasoning blocks and text written for
+ * the other speaker are removed first. A failure ends the search: an explicit but invalid answer is not reinterpreted.
+ * An agent's `extractAction` may return the result as it is; the run then logs how actions were found.
  */
 export function extractAction<Value>(completion: string, extractors: readonly Extractor<Value>[]): Extraction<Value> {
   const text = stripReasoning(completion);
@@ -17,12 +17,12 @@ function runExtractors<Value>(text: string, extractors: readonly Extractor<Value
     const found = extractor(text);
     if (found !== undefined) return found;
   }
-  return extractionFailure("The reply names no action.");
+  return extractionFailure("The completion names no action.");
 }
 
 /**
- * Reads with `inner` what `outer` finds; the kind stays that of `outer`. Where `inner` makes nothing of it, that is a failure:
- * { "action": "fly" } is no action where one can only walk, whatever else the reply speaks of.
+ * Applies `inner` to the text that `outer` finds and keeps the kind of `outer`. If `inner` finds nothing, the result is a
+ * failure: `{ "action": "fly" }` is invalid if "fly" is not an action, whatever else the completion mentions.
  */
 export function refine<Value>(outer: Extractor<unknown>, inner: Extractor<Value>): Extractor<Value> {
   return (completion) => {
@@ -31,11 +31,11 @@ export function refine<Value>(outer: Extractor<unknown>, inner: Extractor<Value>
     const text = typeof found.value === "string" ? found.value : JSON.stringify(found.value);
     const refined = inner(text);
     if (refined !== undefined && refined.kind !== "failure") return { kind: found.kind, value: refined.value };
-    return extractionFailure(`The reply says ${JSON.stringify(text)} (${found.kind}), which is no action.`);
+    return extractionFailure(`The completion says ${JSON.stringify(text)} (${found.kind}), which is not an action.`);
   };
 }
 
-/** The first of several ways that finds something. */
+/** Combines extractors: the first result counts. */
 export function firstMatch<Value>(...extractors: readonly Extractor<Value>[]): Extractor<Value> {
   return (completion) => {
     for (const extractor of extractors) {
@@ -46,7 +46,7 @@ export function firstMatch<Value>(...extractors: readonly Extractor<Value>[]): E
   };
 }
 
-/** Your own way: a function that gives a value, or undefined where the reply has none. */
+/** Makes an extractor from a function that returns a value or undefined. */
 export function fromFunction<Value>(parse: (completion: string) => Value | undefined): Extractor<Value> {
   return (completion) => {
     const value = parse(completion);

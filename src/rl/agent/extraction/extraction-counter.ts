@@ -1,7 +1,7 @@
 import { type Extraction, EXTRACTION_KINDS } from "../../rollout/extraction.js";
 import type { Turn } from "../../rollout/trajectory.js";
 
-/** Counts how actions were found, for the logs of a run. */
+/** Counts how actions were found. */
 export class ExtractionCounter {
   private counts = new Map<Extraction<unknown>["kind"], number>();
 
@@ -10,8 +10,8 @@ export class ExtractionCounter {
   }
 
   /**
-   * The share of each kind and of failures among the replies since the last call, under extraction/*: all of them, also those
-   * that are 0; they sum to 1. Empty where there was no reply.
+   * Returns the fraction of each kind since the last call as metrics `extraction/*`, zeros included, and resets the counts.
+   * Empty if nothing was counted.
    */
   flush(): Record<string, number> {
     const total = [...this.counts.values()].reduce((sum, count) => sum + count, 0);
@@ -24,7 +24,7 @@ export class ExtractionCounter {
   }
 }
 
-/** The shares of an update, under extraction/*: of all replies that were drawn for these turns, those drawn again included. */
+/** Computes the metrics `extraction/*` of turns; rejected and resampled completions count as failures. */
 export function computeExtractionShares(
   turns: readonly Pick<Turn, "extraction" | "attempts">[],
 ): Readonly<Record<string, number>> {

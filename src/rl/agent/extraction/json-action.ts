@@ -2,18 +2,18 @@ import type { JsonValue } from "../../../core/json.js";
 import type { Extractor } from "./extractor.js";
 import { parseLenientJson } from "./parse-lenient-json.js";
 
-/** Names under which models put their action. */
+/** Keys under which models usually put their action. */
 const DEFAULT_KEYS: readonly string[] = ["action", "answer", "move", "choice", "command", "decision"];
 
+/** Options of `jsonAction`. */
 export interface JsonActionOptions {
-  /** Names whose value is the action, in any case. */
+  /** Keys whose value is the action, ignoring case. */
   readonly keys?: readonly string[];
 }
 
 /**
- * The action in JSON: fenced or in the middle of prose, in JSON's letter or nearly (see readLenientJson). Of objects it is the
- * value under one of the keys, also of an object within another; the last such object counts. A reply that is a value as a
- * whole, such as "hit" or [1, 2], is the action itself.
+ * Finds an action in JSON, fenced or inside prose, parsed leniently (`parseLenientJson`): the value under one of the keys at any
+ * depth; the last one counts. A completion that is a JSON value, such as "hit" or [1, 2], is the action itself.
  */
 export function jsonAction({ keys = DEFAULT_KEYS }: JsonActionOptions = {}): Extractor<JsonValue> {
   const names = keys.map((key) => key.toLowerCase());
@@ -24,7 +24,7 @@ export function jsonAction({ keys = DEFAULT_KEYS }: JsonActionOptions = {}): Ext
   };
 }
 
-/** The objects and lists in a text, in their order. */
+/** Objects and arrays in a text, in order. */
 function findJsonValues(text: string): JsonValue[] {
   const values: JsonValue[] = [];
   for (let offset = 0; offset < text.length;) {
@@ -37,7 +37,7 @@ function findJsonValues(text: string): JsonValue[] {
   return values;
 }
 
-/** The values under the names; those of an object before those within it. */
+/** Values under the given names; those of an object precede those nested in it. */
 function collectValues(value: JsonValue, names: readonly string[]): JsonValue[] {
   if (typeof value !== "object" || value === null) return [];
   const members = Object.entries(value);
@@ -47,13 +47,13 @@ function collectValues(value: JsonValue, names: readonly string[]): JsonValue[] 
   return members.flatMap(([, member]) => collectValues(member, names));
 }
 
-/** { "action": { "move": "left" } } is left. */
+/** Resolves nested keys: { "action": { "move": "left" } } yields "left". */
 function unwrap(value: JsonValue, names: readonly string[]): JsonValue[] {
   const inner = collectValues(value, names);
   return inner.length > 0 ? inner : [value];
 }
 
-/** A reply, or its last fenced block, that is a value and nothing else. */
+/** Value of a completion, or of its last fenced block, that consists of JSON alone. */
 function parseBareValue(completion: string): JsonValue | undefined {
   const fenced = [...completion.matchAll(/```[a-z]*\n?([\s\S]*?)```/gi)].at(-1)?.[1] ?? completion;
   const text = fenced.trim();

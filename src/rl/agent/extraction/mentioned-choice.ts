@@ -3,17 +3,18 @@ import { checkChoices } from "./choice-extractors.js";
 import type { Extractor } from "./extractor.js";
 import { removeNonDecisions } from "./negation-filter.js";
 
+/** Options of `mentionedChoice`. */
 export interface MentionedChoiceOptions {
   /**
-   * "decision" (the default) takes a mention behind words that decide ("I will ...", "so ...", "the best move is ..."), else one
-   * in the reply's last or first sentence; "anywhere" takes the last mention of all.
+   * "decision" (default): a mention after words that express a decision ("I will ...", "so ...", "the best move is ..."), else
+   * one in the last or first sentence. "anywhere": the last mention.
    */
   readonly where?: "decision" | "anywhere";
 }
 
 /**
- * The choice that prose speaks of, in whole words and in any case; where several are named, the last one counts. Asides are no
- * mentions: see asideRemover. It knows English only.
+ * Finds the choice that English prose decides on: whole words, ignoring case, the last one if several qualify. Negations, lists
+ * and idioms do not count (`removeNonDecisions`).
  */
 export function mentionedChoice(
   choices: readonly string[],
@@ -33,7 +34,7 @@ export function mentionedChoice(
   };
 }
 
-/** Words behind which a decision stands, up to where the next clause begins. */
+/** Words that introduce a decision, up to the next clause. */
 const DECISION_CLAUSE = new RegExp(
   "\\b(?:i(?:['’]ll| will| would| should| must|['’]d| shall|['’]m going to| am going to| want to| have to| choose| pick| pull| take| play| " +
     "say| go| decide| move)?|let['’]?s|let me|we(?:['’]ll| will| should)|you should|" +
@@ -54,7 +55,7 @@ function findDecision(
   );
 }
 
-/** The sentences of a text and its lines, without questions. */
+/** Sentences and lines of a text, without questions. */
 function splitStatements(text: string): string[] {
   const sentences = text.split(/(?<=[.!?]["'”’*)\]]*)\s+|\n+/);
   return sentences.filter((sentence) => sentence.trim() !== "" && !/\?["'”’*)\]]*\s*$/.test(sentence));

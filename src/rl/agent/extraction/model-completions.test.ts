@@ -15,7 +15,7 @@ function createReader(choices: readonly string[], parse?: (text: string) => stri
   };
 }
 
-describe("replies of SmolLM2-135M-Instruct", () => {
+describe("completions of SmolLM2-135M-Instruct", () => {
   describe("at Blackjack", () => {
     const read = createReader(["stay", "hit"]);
     it.each<Row>([
@@ -52,7 +52,7 @@ describe("replies of SmolLM2-135M-Instruct", () => {
     });
   });
 
-  describe("on the frozen lake", () => {
+  describe("in FrozenLake", () => {
     const read = createReader(["left", "down", "right", "up"]);
     it.each<Row>([
       [
@@ -86,7 +86,7 @@ describe("replies of SmolLM2-135M-Instruct", () => {
     });
   });
 
-  describe("at two arms", () => {
+  describe("in a two-armed bandit", () => {
     const read = createReader(["Golden Goose", "Cursed Well"]);
     it.each<Row>([
       [
@@ -115,7 +115,7 @@ describe("replies of SmolLM2-135M-Instruct", () => {
     });
   });
 
-  describe("in a taxi, before boxes, in a house", () => {
+  describe("in Taxi, Sokoban and TextWorld", () => {
     it.each<Row>([
       [
         "We've already filled up with a customer at row 2, which is row 2 column 1. This means that row 2 is the only corner where there's a remaining passenger within the specified row of no return.",
@@ -158,7 +158,7 @@ describe("replies of SmolLM2-135M-Instruct", () => {
   });
 });
 
-describe("replies as models write them", () => {
+describe("completions in formats that models use", () => {
   const hitOrStay = createReader(["stay", "hit"]);
   it.each<Row>([
     ['{"action": "hit"}', "json", "hit"],

@@ -1,6 +1,6 @@
 import { escapeRegExp } from "./strip-punctuation.js";
 
-/** Directions in phrases that do not mean them. */
+/** Idioms with words such as "right", "left" or "up" that are not directions. */
 const NON_DECISION_PHRASES: readonly RegExp[] = [
   /\b(?:you(?:['’]re| are)|that(?:['’]s| is)|it(?:['’]s| is)|i(?:['’]m| am)|all|quite|too|absolutely|always) right\b/gi,
   /\bright (?:now|away|there|here|after|before|thing|answer|word|place|direction|triangles?|angles?)\b/gi,
@@ -16,21 +16,19 @@ const NON_DECISION_PHRASES: readonly RegExp[] = [
 ];
 
 const QUOTES = "[\"'“”‘’*`]*";
-/** "a" and "i" before a word: no names. */
+/** "a" and "i" used as words. */
 const ARTICLE = /\ba(?= +\p{Ll})|^\s*A(?= +(?!is|would|because|since|seems|looks)\p{Ll})|\bi(?=['’ ])/gu;
-/** What is open. */
 const OPEN_QUESTION = /\bwhether\b.*$/gi;
-/** What denies, and the little words up to what it denies. */
+/** Negations, and the function words between them and the choice. */
 const NEGATION =
   "(?:\\bnot|\\bneither|n['’]t|\\bcannot|\\bnever|\\bnor|\\bno|\\binstead of|\\brather than|\\bavoid(?:ing)?|\\bwithout)";
 const NEGATION_GAP = `(?:\\s+(?:to|be|a|an|the|go|goes|going|one|taking|choose|choosing|take|do|we|you|i))*\\s+${QUOTES}`;
-/** What stands between the entries of a list. */
+/** Separator between the entries of a list. */
 const LIST_SEPARATOR = `${QUOTES}\\s*(?:,\\s*(?:or|and)?|/|\\||\\b(?:or|and|nor|versus|vs)\\b\\.?)\\s*(?:(?:to|a|an|the|either|simply|just)\\s+)*${QUOTES}`;
 
 /**
- * Gives a sentence with spaces in place of what names choices without meaning one: words of a compound ("left-hand"), what is denied
- * ("not left", "rather than hit", "left: no"), lists of several ("hit or stay"), the article where "a" is a choice, and phrases
- * such as "you're right", "3 pulls left".
+ * Returns a function that blanks out mentions that are not decisions: compounds ("left-hand"), negations ("not left", "rather
+ * than hit", "left: no"), lists ("hit or stay"), articles, and idioms ("you're right", "3 pulls left").
  */
 export function removeNonDecisions(choices: readonly string[]): (sentence: string) => string {
   const longestFirst = [...choices].sort((a, b) => b.length - a.length);
@@ -48,7 +46,7 @@ export function removeNonDecisions(choices: readonly string[]): (sentence: strin
       .replace(OPEN_QUESTION, blankOut)
       .replace(negated, blankOut)
       .replace(list, (found) => (countDistinct(found.match(choice)) > 1 ? blankOut(found) : found));
-    // A phrase that holds a choice of several words may be meant: "pick up".
+    // An idiom may contain a choice of several words: "pick up".
     const containsChoice = (found: string) => multiWordChoices.some((each) => found.toLowerCase().includes(each));
     return NON_DECISION_PHRASES.reduce(
       (rest, phrase) => rest.replace(phrase, (found) => (containsChoice(found) ? found : blankOut(found))),
@@ -57,7 +55,7 @@ export function removeNonDecisions(choices: readonly string[]): (sentence: strin
   };
 }
 
-/** Compounds that are a choice are written as it is, others are left out. */
+/** Spells compounds that are a choice like the choice, and blanks out other compounds. */
 function resolveCompounds(text: string, choices: readonly string[]): string {
   const isChoice = (word: string) => choices.some((choice) => choice.toLowerCase() === word.toLowerCase());
   return text.replace(/(?<![\p{L}\p{N}])[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+)+/gu, (word) => {

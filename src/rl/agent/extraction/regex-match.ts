@@ -1,8 +1,6 @@
 import type { Extractor } from "./extractor.js";
 
-/**
- * What a regular expression finds: its group named `action`, else its first group, else all of it. The last match counts.
- */
+/** Finds the last match of a regular expression: the group named `action`, else the first group, else the whole match. */
 export function regexMatch(pattern: RegExp): Extractor<string> {
   const globalPattern = new RegExp(pattern.source, pattern.flags.includes("g") ? pattern.flags : `${pattern.flags}g`);
   return (completion) => {

@@ -1,18 +1,18 @@
 import type { Extractor } from "./extractor.js";
 import { escapeRegExp, stripPunctuation } from "./strip-punctuation.js";
 
-/** What an answer may be called: <action>...</action>, "Action: ...". */
+/** Names of answer tags and labels: <action>...</action>, "Action: ...". */
 const DEFAULT_NAMES: readonly string[] = ["action", "answer", "move", "choice", "command", "decision", "guess"];
 
+/** Options of `taggedAnswer`. */
 export interface TaggedAnswerOptions {
-  /** Names of tags and labels, in any case. */
+  /** Names of tags and labels, ignoring case. */
   readonly names?: readonly string[];
 }
 
 /**
- * What a reply marks as its answer: <action>...</action> (also unclosed), \boxed{...}, or a line such as "Action: ...", "**Final
- * answer:** ...", "The answer is: ...", with the line below where the label's own is empty. Tags count before labels, and the
- * last of each kind counts.
+ * Finds a marked answer: <action>...</action> (also unclosed), \boxed{...}, or a line such as "Action: ...", "**Final answer:** ...",
+ * "The answer is: ..." (the next line if the label's line is empty). Tags precede labels; the last of each kind counts.
  */
 export function taggedAnswer({ names = DEFAULT_NAMES }: TaggedAnswerOptions = {}): Extractor<string> {
   const name = names.map(escapeRegExp).join("|");
