@@ -188,7 +188,7 @@ describe("extractors", () => {
   });
 
   it("reject invalid lists of choices", () => {
-    expect(() => actionExtractors({ choices: [] })).toThrowError(/The list of choices is empty/);
+    expect(() => actionExtractors({ choices: [] })).toThrowError(/`choices` is empty/);
     expect(() => actionExtractors({ choices: ["left", "->"] })).toThrowError(/"->" has no letter or digit/);
   });
 });
