@@ -2,7 +2,7 @@ import { LlamaGymError } from "../core/errors.js";
 import { formatValue } from "./spaces/space.js";
 
 /**
- * The given options over the defaults. @throws INVALID_ARGUMENT for a name that is not among the defaults and for a value
+ * Merges options over the defaults. @throws INVALID_ARGUMENT for a name that is not among the defaults and for a value
  * of another type than the default's.
  */
 export function applyDefaults<T extends object>(owner: string, options: object, defaults: T): T {
@@ -27,7 +27,7 @@ export function applyDefaults<T extends object>(owner: string, options: object, 
   return result;
 }
 
-/** An option that must lie in [0, 1]. */
+/** @throws INVALID_ARGUMENT unless an option lies in [0, 1]. */
 export function checkProbability(owner: string, name: string, value: number): void {
   if (value >= 0 && value <= 1) return;
   throw new LlamaGymError("INVALID_ARGUMENT", `${owner}: option ${name} must be between 0 and 1, got ${value}.`);

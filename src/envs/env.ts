@@ -9,9 +9,9 @@ import { formatValue, type Space } from "./spaces/space.js";
 import type { TextInterface } from "./text-interface.js";
 
 export interface ResetOptions {
-  /** Starts the environment's random stream anew; without it the stream runs on. */
+  /** Seeds the environment's random stream; without it the stream continues. */
   readonly seed?: number | bigint;
-  /** What the environment's page lists as reset options. */
+  /** Environment-specific reset options. */
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
@@ -23,14 +23,14 @@ export interface ResetResult<Observation> {
 export interface StepResult<Observation> {
   readonly observation: Observation;
   readonly reward: number;
-  /** The task itself came to an end (won, lost, fell). */
+  /** Whether the task itself ended (won, lost, fell). */
   readonly terminated: boolean;
-  /** Something outside the task ended the episode, such as a step limit. */
+  /** Whether something outside the task ended the episode, such as a step limit. */
   readonly truncated: boolean;
   readonly info: Info;
 }
 
-/** Pixels, row by row from the top, three bytes (red, green, blue) each. */
+/** An image in row-major order from the top, three bytes (red, green, blue) per pixel. */
 export interface RgbImage {
   readonly width: number;
   readonly height: number;
@@ -43,14 +43,14 @@ export type RenderFrame = string | RgbImage;
 
 export interface EnvMetadata {
   readonly renderModes: readonly RenderMode[];
-  /** Frames a second at which a person should watch. */
+  /** Frames per second for playback. */
   readonly renderFps?: number;
 }
 
-/** Options that an environment's constructor takes, by name. */
+/** Constructor options of an environment. */
 export type EnvOptions = Readonly<Record<string, unknown>>;
 
-/** Makes an environment; a class is given as `(options) => new MyEnv(options)`. */
+/** Creates an environment, such as `(options) => new MyEnv(options)`. */
 export type EnvFactory = (options: EnvOptions) => Env;
 
 /** Mean returns to compare a learning curve with, for the options and step limit of a registered id. */
@@ -92,26 +92,26 @@ export interface EnvSpec {
   readonly module?: string;
 }
 
-/** Everything that an environment's future depends on besides the actions to come. */
+/** Everything that determines an environment's future, except the actions. */
 export interface EnvState {
   readonly random: RandomState;
   readonly state: JsonValue;
 }
 
 /**
- * A task for an agent, with Gymnasium's meaning of every name.
+ * A task for an agent, with Gymnasium's API.
  *
  * `reset` starts an episode and must come first; `step` takes an action until `terminated` or `truncated`. Both may be
- * asynchronous. All randomness comes from `this.random`, which `reset` starts anew by `this.reseed(seed)`; then a seed
- * tells the whole episode. An environment that can be saved also has `saveState` and `loadState`.
+ * asynchronous. All randomness comes from `this.random`, which `reset` seeds with `this.reseed(seed)`, so a seed
+ * determines the whole episode. An environment that can be saved also implements `saveState` and `loadState`.
  */
 export abstract class Env<Observation = unknown, Action = unknown> {
   abstract readonly observationSpace: Space<Observation>;
   abstract readonly actionSpace: Space<Action>;
   readonly metadata: EnvMetadata = { renderModes: [] };
-  /** How a language model reads observations and writes actions; undefined when there is no such form. */
+  /** Text interface for language models, where the environment has one. */
   readonly text: TextInterface<Observation, Action> | undefined = undefined;
-  /** How it was made, when it comes from `make`. */
+  /** The spec that `make` created it from. */
   spec: EnvSpec | undefined;
   private stream: RandomStream | undefined;
   private streamSeed: number | bigint | undefined;
@@ -119,7 +119,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
   abstract reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>>;
   abstract step(action: Action): MaybePromise<StepResult<Observation>>;
 
-  /** The present state as a picture; `mode` is one of `metadata.renderModes`. */
+  /** Renders the current state; `mode` is one of `metadata.renderModes`. */
   render(mode: RenderMode): MaybePromise<RenderFrame> {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
@@ -127,26 +127,26 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     );
   }
 
-  /** Gives back what the environment holds (files, processes). It may be called twice. */
+  /** Releases resources such as files and processes. May be called twice. */
   close(): MaybePromise<void> {}
 
-  /** The environment inside all wrappers. */
+  /** The innermost environment. */
   get unwrapped(): Env {
     return this;
   }
 
-  /** The environment's own random stream; started from entropy when no seed was ever given. */
+  /** Random stream of the environment; seeded from entropy until a seed is passed. */
   get random(): RandomStream {
     if (this.stream === undefined) this.startStream();
     return this.stream as RandomStream;
   }
 
-  /** The seed that the stream was last started with; undefined before the first use. */
+  /** Last seed of the stream; undefined before its first use. */
   get randomSeed(): number | bigint | undefined {
     return this.streamSeed;
   }
 
-  /** Starts the random stream from `seed`; leaves it running when there is none. Every `reset` begins with it. */
+  /** Seeds the random stream; without a seed the stream continues. Call it first in `reset`. */
   protected reseed(seed: number | bigint | undefined): void {
     if (seed !== undefined) this.startStream(seed);
   }
@@ -160,7 +160,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     );
   }
 
-  /** The error for a step or a picture before the first reset. */
+  /** Returns the error for a step or render before the first reset. */
   protected notResetError(): LlamaGymError {
     return new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: call reset() before step() and render().`);
   }
@@ -171,7 +171,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     this.streamSeed = seeded.seed;
   }
 
-  /** The state as JSON; `setState` on an environment made the same way continues identically. */
+  /** Returns the state as JSON; `setState` on an environment with the same options continues identically. */
   getState(): EnvState {
     return { random: this.random.getState(), state: this.saveState() };
   }
@@ -181,7 +181,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     this.loadState(state.state);
   }
 
-  /** The environment's own fields as JSON, without the random stream. */
+  /** Returns the environment's fields as JSON, without the random stream. */
   protected saveState(): JsonValue {
     throw new LlamaGymError(
       "INVALID_STATE",
@@ -189,7 +189,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
     );
   }
 
-  /** Takes back what `saveState` gave. */
+  /** Restores the value of `saveState`. */
   protected loadState(_state: JsonValue): void {
     throw new LlamaGymError("INVALID_STATE", `${this.constructor.name} cannot be restored: it has no loadState().`);
   }

@@ -1,2 +1,2 @@
-/** What an environment tells besides its observation: for people and logs, not for the policy. */
+/** Auxiliary information beside the observation, for people and logs rather than the policy. */
 export type Info = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../core/errors.js";
 import { RandomStream } from "../core/random/random-stream.js";
 
-/** A stream for a seed, equal to Gymnasium's `np_random(seed)`; without a seed a random one is drawn. Gives the seed too. */
+/** Creates a random stream equal to Gymnasium's `np_random(seed)`, and returns its seed, drawn from entropy by default. */
 export function createSeededStream(seed?: number | bigint): { stream: RandomStream; seed: number | bigint } {
   const used = seed ?? new RandomStream().integers(0, 2 ** 48);
   return { stream: new RandomStream(checkSeed(used)), seed: used };

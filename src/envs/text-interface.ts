@@ -1,28 +1,28 @@
 import type { Info } from "./info.js";
 
-/** The possible replies: a list when they never change, a function of the state otherwise. */
+/** Possible completions: a list when they never change, otherwise a function of the state. */
 export type Choices<Observation> = readonly string[] | ChoicesMethod<Observation>["choices"];
 
 interface ChoicesMethod<Observation> {
-  // As a method, so that an environment of one observation type is also an environment of unknown observations.
+  // Declared as a method for bivariance: an Env<Observation> is assignable to Env<unknown>.
   choices(observation: Observation, info: Info): readonly string[];
 }
 
-/** How an environment reads as text: what a language model is told, shown, and understood to answer. */
+/** Text interface of an environment: prompts for a language model and the parser of its completions. */
 export interface TextInterface<Observation, Action> {
-  /** The task, said once at the start of a conversation. */
+  /** Task description that opens every conversation. */
   readonly systemPrompt: string;
-  /** The observation in a line or two: all that the next action depends on. */
+  /** Formats everything that the next action depends on, in one or two lines. */
   formatObservation(observation: Observation, info: Info): string;
-  /** The action that a reply means; undefined when it names none. Where several are named the last one counts. */
+  /** Parses the action that a completion names, the last of several; undefined when it names none. */
   parseAction(reply: string, observation?: Observation, info?: Info): Action | undefined;
-  /** The reply that means the action, such as a demonstration would give. */
+  /** Formats an action as a completion, for demonstrations. */
   formatAction(action: Action): string;
-  /** The possible replies, where they can be listed; `parseAction` understands each. */
+  /** Possible completions, where they can be listed; `parseAction` accepts each. */
   readonly choices?: Choices<Observation>;
 }
 
-/** The possible replies in a state; undefined when they cannot be listed. */
+/** Returns the possible completions in a state; undefined when they are not listed. */
 export function getChoices<Observation>(
   text: { readonly choices?: Choices<Observation> },
   observation: Observation,

@@ -1,4 +1,4 @@
-/** A number with its sign and a fixed number of decimals: +0.042, -1.500; what rounds to zero is +0. */
+/** Formats a number with its sign and a fixed number of decimals: +0.042, -1.500; zero has a plus sign. */
 export function formatSigned(value: number, decimals: number): string {
   const text = value.toFixed(decimals);
   if (Number(text) === 0) return `+${(0).toFixed(decimals)}`;
@@ -6,8 +6,8 @@ export function formatSigned(value: number, decimals: number): string {
 }
 
 /**
- * The action whose name stands last in a reply, in whatever case. Failing that, the last whole number that is an
- * action's index. Undefined when a reply has neither.
+ * Finds the action named last in a completion, ignoring case, or else the last integer that is an
+ * action's index. Returns undefined when there is neither.
  */
 export function findLastNamedAction(
   completion: string,
@@ -20,7 +20,7 @@ export function findLastNamedAction(
   return index !== undefined && Number.isInteger(index) && index >= 0 && index < names.length ? index : undefined;
 }
 
-/** The action whose name stands last in a text, in whole words and in whatever case. */
+/** Finds the action named last in a text, by whole words and ignoring case. */
 export function findLastNamed(
   text: string,
   names: readonly string[],
@@ -31,7 +31,7 @@ export function findLastNamed(
   let best: { position: number; length: number; action: number } | undefined;
   for (const [word, action] of candidates) {
     const position = findLastWord(lowerCaseText, word.toLowerCase());
-    // Where two names end at the same place ("up" in "pick up") the longer one is meant.
+    // Of two names that end at the same position ("up" in "pick up"), the longer one wins.
     const end = position + word.length;
     const bestEnd = best === undefined ? -1 : best.position + best.length;
     if (position >= 0 && (end > bestEnd || (end === bestEnd && word.length > (best?.length ?? 0)))) {
@@ -41,7 +41,7 @@ export function findLastNamed(
   return best?.action;
 }
 
-/** Where `word` stands last in `text` with no letter or digit beside it; -1 when it does not. */
+/** Returns the index of the last whole-word occurrence of `word`, or -1. */
 function findLastWord(text: string, word: string): number {
   for (let index = text.lastIndexOf(word); index >= 0; index = index === 0 ? -1 : text.lastIndexOf(word, index - 1)) {
     const before = text[index - 1] ?? " ";
@@ -51,7 +51,7 @@ function findLastWord(text: string, word: string): number {
   return -1;
 }
 
-/** The last number in a text, with sign and decimals; undefined when there is none. */
+/** Parses the last number in a text, with sign and decimals; undefined when there is none. */
 export function parseLastNumber(text: string): number | undefined {
   const matches = text.match(/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/g);
   return matches === null ? undefined : Number(matches[matches.length - 1]);

@@ -15,8 +15,8 @@ import type { Space } from "./spaces/space.js";
 import type { TextInterface } from "./text-interface.js";
 
 /**
- * An environment around another one. It passes everything on; a subclass changes what it is about. Observation and
- * Action are seen from outside, InnerObservation and InnerAction by the environment inside.
+ * An environment that delegates to another one; subclasses override what they change. Observation and
+ * Action are the outer types, InnerObservation and InnerAction those of the wrapped environment.
  */
 export abstract class Wrapper<
   Observation = unknown,
@@ -74,7 +74,7 @@ export abstract class Wrapper<
   }
 }
 
-/** A wrapper that leaves observations and actions as they are; its subclasses watch or change rewards and endings. */
+/** A wrapper with the spaces of its environment; subclasses record or change rewards and episode ends. */
 export abstract class PassThroughWrapper<Observation = unknown, Action = unknown> extends Wrapper<Observation, Action> {
   override readonly observationSpace: Space<Observation>;
   override readonly actionSpace: Space<Action>;
@@ -96,7 +96,7 @@ export abstract class PassThroughWrapper<Observation = unknown, Action = unknown
   }
 }
 
-/** A wrapper that changes observations by `observation`; what it gives lies in the space it is constructed with. */
+/** A wrapper that transforms observations with `observation`, into the space passed to its constructor. */
 export abstract class ObservationWrapper<
   Observation = unknown,
   Action = unknown,
@@ -111,7 +111,7 @@ export abstract class ObservationWrapper<
     this.actionSpace = env.actionSpace;
   }
 
-  /** The observation as seen from outside. */
+  /** Transforms an observation of the wrapped environment. */
   abstract observation(observation: InnerObservation): Observation;
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
@@ -129,7 +129,7 @@ export abstract class ObservationWrapper<
   }
 }
 
-/** A wrapper that changes actions by `action` before the environment takes them. */
+/** A wrapper that transforms actions with `action` before they reach the environment. */
 export abstract class ActionWrapper<Observation = unknown, Action = unknown, InnerAction = Action> extends Wrapper<
   Observation,
   Action,
@@ -145,7 +145,7 @@ export abstract class ActionWrapper<Observation = unknown, Action = unknown, Inn
     this.actionSpace = actionSpace;
   }
 
-  /** The action as the environment takes it. */
+  /** Transforms an action for the wrapped environment. */
   abstract action(action: Action): InnerAction;
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
@@ -157,12 +157,12 @@ export abstract class ActionWrapper<Observation = unknown, Action = unknown, Inn
   }
 }
 
-/** A wrapper that changes rewards by `reward`. */
+/** A wrapper that transforms rewards with `reward`. */
 export abstract class RewardWrapper<Observation = unknown, Action = unknown> extends PassThroughWrapper<
   Observation,
   Action
 > {
-  /** The reward as seen from outside. */
+  /** Transforms a reward of the wrapped environment. */
   abstract reward(reward: number): number;
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {

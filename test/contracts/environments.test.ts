@@ -8,15 +8,15 @@ import { encodePng } from "../../src/envs/rendering/png.js";
 import { Text } from "../../src/envs/spaces/text.js";
 import { getChoices } from "../../src/envs/text-interface.js";
 
-/** What checkEnv finds doubtful in environments that are as Gymnasium made them. */
+/** Warnings of checkEnv about environments that equal Gymnasium's. */
 const ACCEPTED_WARNINGS: Readonly<Record<string, readonly RegExp[]>> = {
   "CartPole-v0": [/no lower bound/, /no upper bound/],
   "CartPole-v1": [/no lower bound/, /no upper bound/],
   "Pendulum-v1": [/symmetric range/],
 };
-/** Nothing in them is left to chance. */
+/** Environments without randomness. */
 const DETERMINISTIC = ["CliffWalking-v1"];
-/** Words, punctuation marks and single digits: what a small tokenizer would make of an observation. */
+/** Words, punctuation marks and single digits, roughly the tokens of a small tokenizer. */
 const TOKENS = /\p{L}+|\d|[^\s\p{L}\d]/gu;
 const MAX_OBSERVATION_TOKENS = 40;
 
@@ -54,7 +54,7 @@ describe.each(ids)("%s", (id) => {
     expect(warnings.filter((warning) => !accepted.some((pattern) => pattern.test(warning)))).toEqual([]);
   });
 
-  it("is told by its seed: the same one gives the same episodes, another one others", async () => {
+  it("gives the same episodes for the same seed and different ones for another", async () => {
     const episode = async (seed: number) => {
       const env = make(id);
       const started = await env.reset({ seed });
@@ -67,7 +67,7 @@ describe.each(ids)("%s", (id) => {
     expect(others.some((other) => JSON.stringify(other) !== first)).toBe(!DETERMINISTIC.includes(id));
   });
 
-  it("goes on from a saved state as if nothing had happened, wrappers included", async () => {
+  it("continues identically from a saved state, wrappers included", async () => {
     const env = make(id);
     await env.reset({ seed: 3 });
     env.actionSpace.seed(4);
@@ -88,10 +88,10 @@ describe.each(ids)("%s", (id) => {
     expect(describeFrameProblem(await env.render(mode))).toBeUndefined();
   });
 
-  it("reads as text: every choice is understood in a sentence, and written again as it was", async () => {
+  it("parses every choice within a sentence, and formats it unchanged", async () => {
     const env = make(id);
     const { text } = env;
-    if (text === undefined) throw new Error("no text form");
+    if (text === undefined) throw new Error("no text interface");
     const { observation, info } = await env.reset({ seed: 2 });
     expect(text.systemPrompt).not.toBe("");
     for (const choice of getChoices(text, observation, info) ?? []) {
@@ -105,7 +105,7 @@ describe.each(ids)("%s", (id) => {
     expect(text.parseAction("?!", observation, info) === undefined).toBe(!isFree);
   });
 
-  it("refuses what it cannot take, with one clear error", async () => {
+  it("rejects invalid actions, options and seeds with a specific error", async () => {
     expect(await getErrorCode(() => make(id).step(0))).toBe("ENV_NOT_RESET");
     expect(await getErrorCode(() => make(id).unwrapped.step(make(id).actionSpace.sample()))).toBe("ENV_NOT_RESET");
     expect(await getErrorCode(() => make(id).render("ansi"))).toBe("ENV_NOT_RESET");
@@ -119,7 +119,7 @@ describe.each(ids)("%s", (id) => {
     }
   });
 
-  it("takes no step after an episode's end", async () => {
+  it("rejects steps after the end of an episode", async () => {
     const env = make(id, { maxEpisodeSteps: 500 });
     await env.reset({ seed: 6 });
     env.actionSpace.seed(6);

@@ -10,21 +10,21 @@ import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";
 import { countElements } from "../../core/count-elements.js";
 
-/** What a user can say of an environment's text form, where the environment itself has none. */
+/** Options of the generated text interface of an environment without one. */
 export interface TextInterfaceOptions {
   readonly systemPrompt?: string;
   /** A name for each action of a Discrete space. */
   readonly actionNames?: readonly string[];
 }
 
-/** How an action is asked for, written and understood. */
+/** Instruction, parser and formatter of actions. */
 type ActionFormat = Pick<TextInterface<unknown, unknown>, "parseAction" | "formatAction" | "choices"> & {
   readonly instruction: string;
 };
 
 /**
- * A text form for any environment whose actions are numbers or text: observations as JSON with four digits a number,
- * discrete actions by name or number. Undefined for other action spaces.
+ * Creates a text interface for an environment whose actions are numbers or text: observations as JSON with four digits,
+ * discrete actions by name or number. Returns undefined for other action spaces.
  */
 export function createTextInterface(
   observationSpace: Space,
@@ -44,7 +44,7 @@ export function createTextInterface(
   };
 }
 
-/** An observation as a line: text as it is, anything else as JSON with rounded numbers. */
+/** Formats an observation as a line: text unchanged, others as JSON with rounded numbers. */
 function formatObservationAsJson(space: Space, observation: unknown): string {
   const json = space.encode(observation);
   if (typeof json === "string") return json;
@@ -57,7 +57,7 @@ function createActionFormat(space: Space, actionNames: readonly string[] | undef
   if (actionNames !== undefined && (!(space instanceof Discrete) || actionNames.length !== space.n)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `actionNames has ${actionNames.length} names, but the action space is ${space.toString()}: give one for each action.`,
+      `actionNames has ${actionNames.length} names, but the action space is ${space.toString()}: pass one per action.`,
     );
   }
   if (space instanceof Discrete) return createDiscreteFormat(space, actionNames);
@@ -86,7 +86,7 @@ function createDiscreteFormat({ n, start }: Discrete, actionNames: readonly stri
   };
 }
 
-/** The last numbers of a reply, as many as the action has. */
+/** Parses the last numbers of a completion, as many as the action has. */
 function createNumericFormat(space: Box | MultiDiscrete | MultiBinary): ActionFormat {
   const size = countElements(space.shape);
   const toAction = (values: readonly number[]): unknown => {
@@ -97,7 +97,7 @@ function createNumericFormat(space: Box | MultiDiscrete | MultiBinary): ActionFo
     instruction: `Answer with ${size === 1 ? "a number" : `${size} numbers`} of ${space.toString()}.`,
     parseAction: (completion) => {
       const values = (completion.match(/[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/g) ?? []).slice(-size).map(Number);
-      // Before the conversion, which would make whole numbers of others.
+      // Checked before the conversion, which would truncate fractions.
       const isAction = values.length === size && space.contains(values);
       return isAction ? toAction(values) : undefined;
     },

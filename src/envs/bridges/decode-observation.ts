@@ -10,9 +10,9 @@ import { asJsonObject } from "./channel.js";
 import { countElements } from "../../core/count-elements.js";
 
 /**
- * An observation from JSON. Its structure must be the space's; a number out of bounds and a character out of the set
- * pass, as they do in Gymnasium, which only warns of them.
- * @throws INVALID_ARGUMENT when the structure is another one.
+ * Decodes an observation from JSON. Its structure must match the space; out-of-bounds numbers and unlisted characters
+ * pass, as in Gymnasium, which only warns about them.
+ * @throws INVALID_ARGUMENT when the structure differs.
  */
 export function decodeObservation(space: Space, json: JsonValue): unknown {
   if (space instanceof Box) {

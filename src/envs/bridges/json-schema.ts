@@ -1,10 +1,10 @@
 import type { JsonValue } from "../../core/json.js";
 import { asJsonObject, type JsonObject } from "./channel.js";
 
-/** References that lead in circles end here. */
+/** Maximum depth of circular references. */
 const MAX_REFERENCES = 32;
 
-/** The schema itself, wherever in the document a reference says that it is; {} for what is none. */
+/** Resolves a schema's references; {} for invalid schemas. */
 export function resolveReferences(schemaJson: JsonValue | undefined, root: JsonObject): JsonObject {
   let schema = asJsonObject(schemaJson) ?? {};
   for (let i = 0; typeof schema.$ref === "string" && i < MAX_REFERENCES; i++) {
@@ -26,8 +26,8 @@ const TYPE_CHECKS: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /**
- * Whether a value is what a JSON Schema allows, by its words type, enum, const, anyOf, oneOf, allOf, properties,
- * required, additionalProperties, items and the bounds. Words that it does not know allow everything.
+ * Validates a value against a JSON Schema with the keywords type, enum, const, anyOf, oneOf, allOf, properties,
+ * required, additionalProperties, items and bounds. Other keywords are ignored.
  */
 export function matchesSchema(value: unknown, schemaJson: JsonValue, root: JsonObject): boolean {
   if (typeof schemaJson === "boolean") return schemaJson;

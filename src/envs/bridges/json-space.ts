@@ -7,16 +7,16 @@ import { matchesSchema, resolveReferences } from "./json-schema.js";
 
 const LETTERS = Array.from("abcdefghijklmnopqrstuvwxyz ");
 const MAX_SAMPLE_LENGTH = 20;
-/** Where a schema sets no bounds, numbers are drawn from 0 to this. */
+/** Upper bound of sampled numbers where a schema has none. */
 const DEFAULT_SAMPLE_RANGE = 100;
 
-/** JSON values that a JSON Schema allows: what environments of other frameworks take and give. It has no flat form. */
+/** JSON values that match a JSON Schema, as in environments of other frameworks. It has no flat form. */
 export class JsonSpace extends Space<JsonValue> {
   constructor(readonly schema: JsonObject) {
     super();
   }
 
-  /** A simple member: optional fields are left out, texts are short. Of a pattern it knows nothing. */
+  /** Samples a simple member: without optional fields, with short strings, ignoring patterns. */
   override sample(options?: SampleOptions): JsonValue {
     this.rejectMask(options);
     return sampleFromSchema(this.schema, this.schema, this.random);

@@ -7,7 +7,7 @@ import type { TextInterface } from "../text-interface.js";
 import { asJsonObject, bridgeError, type Channel, type JsonObject } from "./channel.js";
 import { decodeObservation } from "./decode-observation.js";
 
-/** What must be known of an environment that lives elsewhere before it can be used. */
+/** Description of a remote environment. */
 export interface RemoteEnvDescription {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
@@ -16,8 +16,8 @@ export interface RemoteEnvDescription {
 }
 
 /**
- * An environment in another process or on another machine, reached through a channel. Calls are asynchronous; whatever
- * goes wrong at the other end is an ENV_FAILED. It has no random stream and cannot be saved: both live elsewhere.
+ * An environment in another process or on another machine. Calls are asynchronous; remote
+ * errors become ENV_FAILED. Its random stream and state are remote, so it has neither here.
  */
 export class RemoteEnv extends Env {
   override readonly observationSpace: Space;
@@ -38,7 +38,7 @@ export class RemoteEnv extends Env {
   }
 
   override async reset({ seed, options }: ResetOptions = {}): Promise<ResetResult<unknown>> {
-    // Only says whether the seed is one: the stream that it starts is at the other end.
+    // Only validates the seed; the random stream is remote.
     this.reseed(seed);
     const params = {
       ...(seed === undefined ? {} : { seed: typeof seed === "bigint" ? String(seed) : seed }),
@@ -61,10 +61,10 @@ export class RemoteEnv extends Env {
     );
     const { terminated, truncated = false, reward } = result;
     if (typeof terminated !== "boolean" || typeof truncated !== "boolean") {
-      throw bridgeError(this.channel.name, "answered a step without true or false for `terminated` and `truncated`.");
+      throw bridgeError(this.channel.name, "replied to a step without a boolean for `terminated` and `truncated`.");
     }
     const isNumber = typeof reward === "number" || ["Infinity", "-Infinity", "NaN"].includes(reward as string);
-    if (!isNumber) throw bridgeError(this.channel.name, "answered a step without a number for `reward`.");
+    if (!isNumber) throw bridgeError(this.channel.name, "replied to a step without a number for `reward`.");
     const observation = this.observation(result);
     this.phase = terminated || truncated ? "over" : "running";
     return { observation, reward: Number(reward), terminated, truncated, info: { ...asJsonObject(result.info) } };
@@ -78,7 +78,7 @@ export class RemoteEnv extends Env {
     if (typeof width === "number" && typeof height === "number" && typeof data === "string") {
       return { width, height, data: new Uint8Array(Buffer.from(data, "base64")) };
     }
-    throw bridgeError(this.channel.name, `answered render("${mode}") with neither a text nor an image.`);
+    throw bridgeError(this.channel.name, `replied to render("${mode}") with neither text nor an image.`);
   }
 
   override close(): Promise<void> {
@@ -92,7 +92,7 @@ export class RemoteEnv extends Env {
   private readObject(method: string, json: JsonValue): JsonObject {
     const result = asJsonObject(json);
     if (result === undefined)
-      throw bridgeError(this.channel.name, `answered ${method} with something else than an object.`);
+      throw bridgeError(this.channel.name, `replied to ${method} with something other than an object.`);
     return result;
   }
 
@@ -102,14 +102,14 @@ export class RemoteEnv extends Env {
     } catch (error) {
       throw bridgeError(
         this.channel.name,
-        `gave an observation of another kind than its space: ${(error as Error).message}`,
+        `returned an observation that does not match its space: ${(error as Error).message}`,
         error,
       );
     }
   }
 }
 
-/** @throws INVALID_ARGUMENT for what JSON cannot say. */
+/** @throws INVALID_ARGUMENT for values without a JSON form. */
 export function toJsonObject(name: string, value: unknown): JsonObject {
   try {
     return JSON.parse(JSON.stringify(value)) as JsonObject;

@@ -11,7 +11,7 @@ import { Tuple } from "../spaces/tuple.js";
 import type { JsonObject } from "./channel.js";
 import { countElements } from "../../core/count-elements.js";
 
-/** A JSON Schema of what a space's `encode` gives, for programs that know no spaces. */
+/** Returns a JSON Schema of the values that a space's `encode` returns. */
 export function spaceToSchema(space: Space): JsonObject {
   if (space instanceof Discrete) return { type: "integer", minimum: space.start, maximum: space.start + space.n - 1 };
   if (space instanceof Text) return { type: "string", minLength: space.minLength, maxLength: space.maxLength };

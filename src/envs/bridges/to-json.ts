@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../core/json.js";
 
-/** As much of a value as JSON can say: arrays of numbers as lists, infinite numbers and big integers as text. */
+/** Converts a value to JSON: typed arrays as lists, infinities and bigints as strings. */
 export function toJson(value: unknown): JsonValue {
   if (value === null || typeof value === "boolean" || typeof value === "string") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : String(value);

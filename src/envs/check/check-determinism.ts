@@ -3,7 +3,7 @@ import type { Env, EnvState, StepResult } from "../env.js";
 import { maxDifference } from "./compare-values.js";
 import type { EnvProbe } from "./env-probe.js";
 
-/** Differences up to this are taken for rounding. */
+/** Differences up to this are attributed to rounding. */
 const TOLERANCE = 1e-5;
 const NUM_STEPS = 20;
 
@@ -20,13 +20,13 @@ function requireEqual(probe: EnvProbe, subject: string, a: unknown, b: unknown, 
 
 const getRandomState = (env: Env) => JSON.stringify(env.random.getState());
 
-/** That a seed tells the whole episode, and that another seed tells another one. */
+/** Checks that a seed determines the episode, and that different seeds give different episodes. */
 export async function checkSeeding(probe: EnvProbe): Promise<void> {
   const { env } = probe;
-  const reseedHint = "most likely reset() does not begin with `this.reseed(seed)`.";
+  const reseedHint = "most likely reset() does not call `this.reseed(seed)` first.";
   const first = await probe.reset({ seed: 123 });
   if (env.randomSeed !== 123)
-    throw invalidEnvError(`After reset({ seed: 123 }) the random stream was not started with 123: ${reseedHint}`);
+    throw invalidEnvError(`After reset({ seed: 123 }) the random stream was not seeded with 123: ${reseedHint}`);
   const firstState = getRandomState(env);
   const firstUnseeded = await probe.reset({});
   const second = await probe.reset({ seed: 123 });
@@ -39,7 +39,7 @@ export async function checkSeeding(probe: EnvProbe): Promise<void> {
     "The observations of the unseeded resets after two reset({ seed: 123 })",
     firstUnseeded.observation,
     secondUnseeded.observation,
-    "most likely something is kept from episode to episode, or reset() starts the random stream without a seed.",
+    "most likely state leaks from episode to episode, or reset() seeds the random stream without a seed.",
   );
   if (firstState !== secondState) {
     throw invalidEnvError(
@@ -54,7 +54,7 @@ export async function checkSeeding(probe: EnvProbe): Promise<void> {
   }
 }
 
-/** That a seed and an action tell what a step gives. */
+/** Checks that a seed and an action determine the result of a step. */
 export async function checkStepDeterminism(probe: EnvProbe): Promise<void> {
   const { env } = probe;
   env.actionSpace.seed(123);
@@ -66,7 +66,7 @@ export async function checkStepDeterminism(probe: EnvProbe): Promise<void> {
   };
   const [first, second] = [await runOnce(), await runOnce()];
   const cause =
-    "most likely some randomness does not come from `this.random`, or reset() leaves something of the last episode.";
+    "most likely some randomness does not come from `this.random`, or reset() keeps state of the last episode.";
   if (first.state !== second.state)
     throw invalidEnvError(`The random stream differs after the same seed and action: ${cause}`);
   const [a, b] = [first.result, second.result];
@@ -75,10 +75,10 @@ export async function checkStepDeterminism(probe: EnvProbe): Promise<void> {
   requireEqual(probe, "`terminated` of the same step", a.terminated, b.terminated, cause);
   requireEqual(probe, "The infos of the same step", a.info, b.info, cause);
   if (a.truncated && !a.terminated)
-    throw invalidEnvError("The first step is truncated: most likely a step counter is not set back by reset().");
+    throw invalidEnvError("The first step is truncated: most likely reset() does not reset a step counter.");
 }
 
-/** That an environment whose state was saved and restored goes on as if nothing had happened. */
+/** Checks that an environment continues identically after its state is saved and restored. */
 export async function checkSavedState(probe: EnvProbe): Promise<void> {
   const { env } = probe;
   await probe.reset({ seed: 321 });
@@ -90,7 +90,7 @@ export async function checkSavedState(probe: EnvProbe): Promise<void> {
   await probe.reset({ seed: 654 });
   env.setState(JSON.parse(JSON.stringify(state)) as EnvState);
   const second = await runSteps(probe, actions);
-  const cause = "most likely saveState() leaves out a field that step() reads.";
+  const cause = "most likely saveState() omits a field that step() reads.";
   requireEqual(probe, "The steps after getState() and after setState()", first, second, cause);
 }
 
@@ -98,9 +98,7 @@ function tryGetState(probe: EnvProbe): EnvState | undefined {
   try {
     return probe.env.getState();
   } catch (error) {
-    probe.warn(
-      `The state cannot be saved, so that a run cannot be resumed within an episode: ${(error as Error).message}`,
-    );
+    probe.warn(`Saving the state failed, so runs cannot be resumed within an episode: ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -9,19 +9,19 @@ import { checkEnv } from "./check-env.js";
 const { WalkEnv, walkText } = broken;
 
 describe("checkEnv", () => {
-  it("passes an environment that keeps the rules, without a warning", async () => {
+  it("passes a correct environment without warnings", async () => {
     expect(await checkEnv(new WalkEnv())).toEqual({ warnings: [] });
   });
 
   it.each<[string, unknown, RegExp]>([
-    ["an object that only looks like one", { reset() {}, step() {} }, /make its class extend llamagym's Env/],
+    ["an object that only resembles an Env", { reset() {}, step() {} }, /make its class extend llamagym's Env/],
     ["a class instead of an instance", WalkEnv, /not the class or its id/],
     ["an id", "CartPole-v1", /not the class or its id/],
     ["no action space", new broken.NoActionSpace(), /no actionSpace/],
     ["something else as a space", new broken.ListAsSpace(), /observationSpace is not a Space.*\[1,2\]/],
     ["an empty space", new broken.EmptyTuple(), /empty Tuple observationSpace/],
     [
-      "reset gives the observation alone",
+      "a reset that returns only the observation",
       new broken.ResetGivesObservation(),
       /reset\(\) must give \{ observation, info \}/,
     ],
@@ -33,7 +33,7 @@ describe("checkEnv", () => {
     ],
     ["an observation too short", new broken.WrongLength(), /not within the observation space/],
     ["a plain array for a typed one", new broken.PlainArray(), /should be a Float32Array, actual type: Array/],
-    ["a reset that drops its seed", new broken.NoReseed(), /was not started with 123.*this\.reseed\(seed\)/],
+    ["a reset that ignores its seed", new broken.NoReseed(), /was not seeded with 123.*this\.reseed\(seed\)/],
     [
       "a reset that always takes one seed",
       new broken.OneSeed(),
@@ -42,21 +42,17 @@ describe("checkEnv", () => {
     ["Math.random in reset", new broken.MathRandom(), /two reset\(\{ seed: 123 \}\) differ.*Math\.random/],
     ["Math.random in step", new broken.MathRandomStep(), /rewards of the same step differ.*this\.random/],
     [
-      "a reset that refuses options",
+      "a reset that rejects options",
       new broken.NoOptions(),
       /reset\(\{ options: \{\} \}\) threw an error: no options, please/,
     ],
-    ["Gymnasium's tuple from step", new broken.FiveTuple(), /step\(\) gave an array of 5: give an object/],
+    ["Gymnasium's tuple from step", new broken.FiveTuple(), /step\(\) returned an array of 5: return an object/],
     ["a step without observation", new broken.StepWithoutReward(), /observation given by step\(action\) is undefined/],
     ["a step that leaves the space", new broken.LeavesTheSpace(), /step\(action\) is not within the observation space/],
-    ["a step that gives nothing", new broken.StepGivesNothing(), /step\(\) must give/],
+    ["a step that returns nothing", new broken.StepGivesNothing(), /step\(\) must give/],
     ["a step that throws", new broken.StepThrows(), /step\(action\) threw an error: out of cards/],
-    [
-      "something kept from episode to episode",
-      new broken.CountsOn(),
-      /infos of the same step differ.*leaves something/,
-    ],
-    ["a step counter that is not set back", new broken.TruncatesAtOnce(), /first step is truncated.*step counter/],
+    ["state kept from episode to episode", new broken.CountsOn(), /infos of the same step differ.*keeps state/],
+    ["a step counter that is not reset", new broken.TruncatesAtOnce(), /first step is truncated.*step counter/],
     [
       "one buffer for all observations",
       new broken.OneBuffer(),
@@ -66,23 +62,23 @@ describe("checkEnv", () => {
     [
       "a field that is not saved",
       new broken.ForgetsPosition(),
-      /after getState\(\) and after setState\(\) differ.*leaves out a field/,
+      /after getState\(\) and after setState\(\) differ.*omits a field/,
     ],
-    ["a promise that never resolves", new broken.NeverAnswers(), /reset\(\) did not answer within 200 ms/],
-    ["a choice that its parser does not know", new broken.DeafText(), /does not parse the choice "jump"/],
+    ["a promise that never resolves", new broken.NeverAnswers(), /reset\(\) did not return within 200 ms/],
+    ["a choice that its parser rejects", new broken.DeafText(), /does not parse the choice "jump"/],
     [
       "two actions with one name",
       new broken.OneWayText(),
       /formatted 1 as "left", which text\.parseAction\(\) parses as 0/,
     ],
     ["an empty prompt", new broken.EmptyText(), /formatObservation\(\) must return non-empty text/],
-    ["no frames a second", new broken.ZeroFps(), /renderFps must be a number above 0, got 0/],
+    ["no frames per second", new broken.ZeroFps(), /renderFps must be a number above 0, got 0/],
     [
-      "a declared mode that is not there",
+      "a declared mode that is not implemented",
       new broken.RenderThrows(),
       /render\("ansi"\) threw an error: RenderThrows cannot render "ansi"/,
     ],
-  ])("refuses: %s", async (_, env, message) => {
+  ])("rejects: %s", async (_, env, message) => {
     await expect(checkEnv(env, { timeout: 200 })).rejects.toThrow(message);
   });
 
@@ -95,9 +91,9 @@ describe("checkEnv", () => {
 
   it.each<[string, Env, RegExp]>([
     ["a wrapped environment", make("FrozenLake-v1"), /is wrapped/],
-    ["done instead of terminated", step({ done: false, terminated: undefined }), /old API: say `terminated`/],
+    ["done instead of terminated", step({ done: false, terminated: undefined }), /old API: return `terminated`/],
     ["a number for a boolean", step({ terminated: 0 }), /`terminated` to be a boolean, actual type: number/],
-    ["a text as reward", step({ reward: "1" }), /reward given by step\(\) must be a number, actual type: string/],
+    ["a string as reward", step({ reward: "1" }), /reward given by step\(\) must be a number, actual type: string/],
     ["a reward that is not a number", step({ reward: NaN }), /NaN value/],
     ["an infinite reward", step({ reward: Infinity }), /infinite value/],
     [
@@ -139,7 +135,7 @@ describe("checkEnv", () => {
       /cannot be resumed within an episode: not savable/,
     ],
     [
-      "no frames a second",
+      "no frames per second",
       new (class extends WalkEnv {
         override readonly metadata = { renderModes: ["ansi"] as const };
         override render() {
@@ -149,7 +145,7 @@ describe("checkEnv", () => {
       /renderFps is not declared/,
     ],
     [
-      "an image of another kind",
+      "an image of the wrong type",
       new (class extends WalkEnv {
         override readonly metadata = { renderModes: ["rgb_array"] as const, renderFps: 4 };
         override render() {
@@ -169,7 +165,7 @@ describe("checkEnv", () => {
       })(),
       /second close\(\) throws/,
     ],
-  ])("warns of: %s", async (_, env, message) => {
+  ])("warns about: %s", async (_, env, message) => {
     const heard: string[] = [];
     const { warnings } = await checkEnv(env, { warn: (warning) => heard.push(warning) });
     expect(warnings.join("\n")).toMatch(message);

@@ -3,17 +3,17 @@ import type { RenderMode, RgbImage } from "../env.js";
 import { formatValue } from "../spaces/space.js";
 import type { EnvProbe } from "./env-probe.js";
 
-/** That every declared mode gives a picture of its kind. */
+/** Checks that every declared mode renders a frame of its type. */
 export async function checkRender(probe: EnvProbe): Promise<void> {
   const { env, warn } = probe;
   const modes: unknown = env.metadata?.renderModes;
   if (!Array.isArray(modes)) {
-    warn("metadata.renderModes is not a list of modes. Declare [] where there is nothing to render.");
+    warn("metadata.renderModes is not a list of modes. Declare [] if there is nothing to render.");
     return;
   }
   if (modes.length === 0) return;
   const fps = env.metadata.renderFps;
-  if (fps === undefined) warn("metadata.renderFps is not declared, so that nobody knows how fast to show the frames.");
+  if (fps === undefined) warn("metadata.renderFps is not declared, so the playback speed is unknown.");
   else if (typeof fps !== "number" || !(fps > 0)) {
     throw new LlamaGymError("ENV_INVALID", `metadata.renderFps must be a number above 0, got ${formatValue(fps)}.`);
   }
@@ -29,13 +29,13 @@ export async function checkRender(probe: EnvProbe): Promise<void> {
 
 function checkFrame(frame: unknown, mode: RenderMode, warn: (message: string) => void): void {
   if (mode === "ansi") {
-    if (typeof frame !== "string") warn(`render("ansi") should give a text, got ${typeof frame}`);
+    if (typeof frame !== "string") warn(`render("ansi") should return text, got ${typeof frame}`);
     return;
   }
   const { width, height, data } = (frame ?? {}) as Partial<RgbImage>;
   const isImage = Number.isInteger(width) && Number.isInteger(height) && data instanceof Uint8Array;
   if (!isImage) warn('render("rgb_array") should give { width, height, data } with data a Uint8Array.');
   else if (data.length !== 3 * Number(width) * Number(height)) {
-    warn(`render("rgb_array") should give three bytes for each of ${width} x ${height} pixels, got ${data.length}.`);
+    warn(`render("rgb_array") should return three bytes for each of ${width} x ${height} pixels, got ${data.length}.`);
   }
 }

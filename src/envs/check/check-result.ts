@@ -4,7 +4,7 @@ import { cloneSpace } from "../spaces/batch.js";
 import { formatValue, type Space } from "../spaces/space.js";
 import type { Warn } from "./check-space.js";
 
-/** Looks at what `reset` gave. @throws ENV_INVALID when it is not `{ observation, info }`. */
+/** Checks the result of `reset`. @throws ENV_INVALID when it is not `{ observation, info }`. */
 export function checkResetResult(result: unknown, space: Space, warn: Warn): asserts result is ResetResult<unknown> {
   if (typeof result !== "object" || result === null || Array.isArray(result) || !("observation" in result)) {
     throw new LlamaGymError("ENV_INVALID", `reset() must give { observation, info }, got ${formatValue(result)}.`);
@@ -13,12 +13,12 @@ export function checkResetResult(result: unknown, space: Space, warn: Warn): ass
   checkObservation(result.observation, space, "reset", warn);
 }
 
-/** Looks at what `step` gave. @throws ENV_INVALID when it is not `{ observation, reward, terminated, truncated, info }`. */
+/** Checks the result of `step`. @throws ENV_INVALID when it is not `{ observation, reward, terminated, truncated, info }`. */
 export function checkStepResult(result: unknown, space: Space, warn: Warn): asserts result is StepResult<unknown> {
   if (Array.isArray(result)) {
     throw new LlamaGymError(
       "ENV_INVALID",
-      `step() gave an array of ${result.length}: give an object { observation, reward, terminated, truncated, info } instead.`,
+      `step() returned an array of ${result.length}: return an object { observation, reward, terminated, truncated, info } instead.`,
     );
   }
   if (typeof result !== "object" || result === null || !("observation" in result) || !("reward" in result)) {
@@ -30,7 +30,7 @@ export function checkStepResult(result: unknown, space: Space, warn: Warn): asse
   const { observation, reward, terminated, truncated, info, done } = result as Record<string, unknown>;
   if (done !== undefined && terminated === undefined) {
     warn(
-      "step() gives `done`, as in Gym's old API: say `terminated` for an end of the task and `truncated` for a limit.",
+      "step() returns `done`, as in Gym's old API: return `terminated` for the end of the task and `truncated` for a limit.",
     );
   }
   for (const [name, value] of Object.entries({ terminated, truncated })) {
@@ -51,7 +51,7 @@ function checkInfo(info: unknown, method: string): void {
   if (typeof info !== "object" || info === null || Array.isArray(info)) {
     throw new LlamaGymError(
       "ENV_INVALID",
-      `The info given by ${method}() must be an object, got ${formatValue(info)}. Use {} when there is nothing to tell.`,
+      `The info given by ${method}() must be an object, got ${formatValue(info)}. Return {} if there is no information.`,
     );
   }
 }
@@ -61,10 +61,10 @@ function checkObservation(observation: unknown, space: Space, method: string, wa
   if (problem !== undefined) warn(`The observation given by ${method}() ${problem}`);
 }
 
-/** Why an observation is not what its space declares; undefined when it is. */
+/** Describes why an observation is not in its space; undefined when it is. */
 export function describeObservationProblem(observation: unknown, space: Space): string | undefined {
   if (observation === undefined) return "is undefined.";
-  // Of a copy, so that the space's own random stream stays where it is.
+  // A copy leaves the random stream of the space unchanged.
   const expected = cloneSpace(space).sample();
   const [expectedType, actualType] = [getTypeName(expected), getTypeName(observation)];
   if (ArrayBuffer.isView(expected) && expectedType !== actualType)

@@ -7,7 +7,7 @@ import { countElements } from "../../core/count-elements.js";
 
 export type Warn = (message: string) => void;
 
-/** Looks at a space without drawing from it. @throws ENV_INVALID when it cannot be used at all. */
+/** Checks a space without drawing from it. @throws ENV_INVALID when it is unusable. */
 export function checkSpace(space: unknown, role: "action" | "observation", warn: Warn): void {
   if (space === undefined || space === null) {
     throw new LlamaGymError(

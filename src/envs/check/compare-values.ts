@@ -1,4 +1,4 @@
-/** The largest difference between the numbers of two values; infinite where they differ in anything else. */
+/** Returns the largest difference between the numbers of two values; Infinity where they differ in anything else. */
 export function maxDifference(a: unknown, b: unknown): number {
   if (typeof a === "number" && typeof b === "number") {
     return Object.is(a, b) || a === b ? 0 : Number.isFinite(a - b) ? Math.abs(a - b) : Infinity;
@@ -13,13 +13,13 @@ export function maxDifference(a: unknown, b: unknown): number {
   }, 0);
 }
 
-/** Whether two values have an object or memory in common, so that changing one changes the other. */
+/** Returns whether two values share a mutable object or memory. */
 export function sharesMemory(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (ArrayBuffer.isView(a) || ArrayBuffer.isView(b)) {
     return ArrayBuffer.isView(a) && ArrayBuffer.isView(b) && a.buffer === b.buffer && overlaps(a, b);
   }
-  // Nobody can change what is frozen, only what it holds.
+  // Frozen objects are immutable, but their values may not be.
   if (a === b && !Object.isFrozen(a)) return true;
   return Object.entries(a).some(([name, value]) => sharesMemory(value, (b as Record<string, unknown>)[name]));
 }

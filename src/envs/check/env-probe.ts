@@ -4,7 +4,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkResetResult, checkStepResult, describeObservationProblem } from "./check-result.js";
 import type { Warn } from "./check-space.js";
 
-/** An environment under examination: each call is checked for its form, its errors named, its time limited. */
+/** Calls an environment under test, with a time limit, and validates the results. */
 export class EnvProbe {
   constructor(
     readonly env: Env,
@@ -47,7 +47,7 @@ export class EnvProbe {
         reject(
           new LlamaGymError(
             "ENV_INVALID",
-            `${call} did not answer within ${this.timeout} ms: most likely a promise is never resolved.`,
+            `${call} did not return within ${this.timeout} ms: most likely a promise is never resolved.`,
           ),
         );
       timer = setTimeout(expire, this.timeout);

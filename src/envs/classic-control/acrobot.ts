@@ -24,7 +24,7 @@ import type { Policy } from "../policy.js";
 const TIME_STEP = 0.2;
 const LINK_LENGTH = 1;
 const LINK_MASS = 1;
-/** From a link's joint to its centre of mass. */
+/** From a link's joint to its center of mass. */
 const LINK_CENTER = 0.5;
 const LINK_INERTIA = 1;
 const GRAVITY = 9.8;
@@ -53,14 +53,14 @@ export class AcrobotEnv extends Env<Float32Array, number> {
     applyDefaults("Acrobot", options, {});
   }
 
-  /** Options `low` and `high` bound the first state, -0.1 and 0.1 when not said. */
+  /** Options `low` and `high` bound the initial state. Defaults: -0.1 and 0.1. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
     const [low, high] = readResetBounds(options, -0.1, 0.1);
     const draw = () => Math.fround(this.random.uniform(low, high));
     const [angle1, angle2, velocity1, velocity2] = [draw(), draw(), draw(), draw()];
     this.state = [angle1, angle2, velocity1, velocity2];
-    // The first state is float32 in Gymnasium, so its sines are float32 too.
+    // The initial state is float32 in Gymnasium, so its sines are float32 too.
     const observation = toFloat32Array([
       cosFloat32(angle1),
       sinFloat32(angle1),
@@ -103,7 +103,7 @@ export class AcrobotEnv extends Env<Float32Array, number> {
   }
 }
 
-/** The state's derivative by time, as in Sutton and Barto's book (the paper has two terms less). */
+/** Computes the time derivative of the state, as in Sutton and Barto's book (the paper omits two terms). */
 function computeDerivatives([angle1, angle2, velocity1, velocity2]: AcrobotState, torque: number): AcrobotState {
   const m = LINK_MASS;
   const l = LINK_LENGTH;
@@ -126,7 +126,7 @@ function computeDerivatives([angle1, angle2, velocity1, velocity2]: AcrobotState
   return [velocity1, velocity2, acceleration1, acceleration2];
 }
 
-/** One step of the classical fourth-order method. */
+/** Integrates one step with the classical fourth-order Runge-Kutta method. */
 function integrateRungeKutta(start: AcrobotState, torque: number): AcrobotState {
   const advance = (slope: AcrobotState, time: number): AcrobotState => [
     start[0] + time * slope[0],
@@ -142,7 +142,7 @@ function integrateRungeKutta(start: AcrobotState, torque: number): AcrobotState 
   return advance([weightedSlope(0), weightedSlope(1), weightedSlope(2), weightedSlope(3)], TIME_STEP / 6);
 }
 
-/** The equal angle in [-pi, pi]. */
+/** Wraps an angle to [-pi, pi]. */
 function wrapAngle(angle: number): number {
   let wrapped = angle;
   while (wrapped > Math.PI) wrapped -= 2 * Math.PI;

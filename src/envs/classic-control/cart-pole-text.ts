@@ -3,7 +3,7 @@ import { findLastNamedAction, formatSigned } from "../text-parsing.js";
 
 const CHOICES = ["LEFT", "RIGHT"];
 
-/** ORLLLaM's words for CartPole; what never changes stands in the system prompt. */
+/** ORLLLaM's CartPole prompt, with its constant part in the system prompt. */
 export const cartPoleText: TextInterface<Float32Array, number> = {
   systemPrompt: "Keep pole balanced on cart. You see the current state. Your action: LEFT or RIGHT",
   formatObservation: ([position, velocity, angle, angularVelocity]) =>

@@ -23,17 +23,17 @@ const GRAVITY = 9.8;
 const CART_MASS = 1;
 const POLE_MASS = 0.1;
 const TOTAL_MASS = POLE_MASS + CART_MASS;
-/** Half of the pole. */
+/** Half the length of the pole. */
 const HALF_POLE_LENGTH = 0.5;
 const POLE_MOMENT = POLE_MASS * HALF_POLE_LENGTH;
 const FORCE_MAGNITUDE = 10;
-/** Seconds between two observations. */
+/** Seconds per step. */
 const TIME_STEP = 0.02;
 const MAX_ANGLE = (12 * 2 * Math.PI) / 360;
 const MAX_POSITION = 2.4;
 
 export interface CartPoleOptions {
-  /** Rewards of Sutton and Barto: 0 while the pole stands, -1 when it falls. */
+  /** Uses Sutton and Barto's rewards: 0 while the pole is upright, -1 when it falls. */
   readonly suttonBartoReward?: boolean;
 }
 
@@ -50,7 +50,7 @@ export class CartPoleEnv extends Env<Float32Array, number> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 50 };
   override readonly text = cartPoleText;
   private readonly suttonBartoReward: boolean;
-  /** position, velocity, angle, angular velocity, in double precision. */
+  /** Position, velocity, angle, angular velocity, in double precision. */
   private state: readonly number[] | undefined;
 
   constructor(options: CartPoleOptions = {}) {
@@ -58,7 +58,7 @@ export class CartPoleEnv extends Env<Float32Array, number> {
     ({ suttonBartoReward: this.suttonBartoReward } = applyDefaults("CartPole", options, { suttonBartoReward: false }));
   }
 
-  /** Options `low` and `high` bound the first state, -0.05 and 0.05 when not said. */
+  /** Options `low` and `high` bound the initial state. Defaults: -0.05 and 0.05. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
     const [low, high] = readResetBounds(options, -0.05, 0.05);

@@ -3,9 +3,9 @@ import type { Env } from "../env.js";
 import { isNumberArray } from "../spaces/arrays.js";
 import { formatValue } from "../spaces/space.js";
 
-/** The one number of an action, as a float32. @throws ENV_ACTION_INVALID when it is anything else. */
+/** Returns the single number of an action as a float32. @throws ENV_ACTION_INVALID for other actions. */
 export function checkForce(env: Env, action: unknown): number {
-  // Told first, because it is what nearly every action is.
+  // The common case first.
   if (action instanceof Float32Array && action.length === 1 && Number.isFinite(action[0])) return action[0];
   if (isNumberArray(action) && action.length === 1 && Number.isFinite(action[0])) return Math.fround(action[0]);
   throw new LlamaGymError(

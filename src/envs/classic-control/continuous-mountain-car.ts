@@ -24,7 +24,7 @@ import { GridPolicy, listForces, makeSolverEnv } from "../solvers/grid-solver.js
 const GOAL_POSITION = 0.45;
 const POWER = 0.0015;
 const GRAVITY = 0.0025;
-/** The precision of a step: the bounds are rounded like everything else. */
+/** Bounds in float32, the precision of a step. */
 const createConstants = (round: (value: number) => number) => ({
   round,
   speed: round(MAX_SPEED),
@@ -36,7 +36,7 @@ const DOUBLE_CONSTANTS = createConstants((value) => value);
 const FLOAT32_CONSTANTS = createConstants(Math.fround);
 
 /**
- * The mountain car with any force between -1 and 1, and a price for force. Observation: position, velocity. Equals
+ * MountainCar with a continuous force in [-1, 1] and a cost for force. Observation: position, velocity. Equals
  * Gymnasium's MountainCarContinuous-v0, whose state is double at reset and float32 after the first step.
  */
 export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
@@ -53,7 +53,7 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
     ({ goalVelocity: this.goalVelocity } = applyDefaults("MountainCarContinuous", options, { goalVelocity: 0 }));
   }
 
-  /** Options `low` and `high` bound the first position, -0.6 and -0.4 when not said. */
+  /** Options `low` and `high` bound the initial position. Defaults: -0.6 and -0.4. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
     const [low, high] = readResetBounds(options, -0.6, -0.4);
@@ -62,7 +62,7 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
     return { observation: toFloat32Array(this.state), info: {} };
   }
 
-  /** A force beyond the bounds acts as the bound, but costs what it is. */
+  /** A force beyond the bounds is clipped, but its cost is not. */
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
     const force = checkForce(this, action);
     if (this.state === undefined) throw this.notResetError();
@@ -95,7 +95,7 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
   }
 }
 
-/** In float32 while the force is in bounds; a bound itself is a double in Gymnasium, and so is all that follows. */
+/** In float32 while the force is in bounds; Gymnasium's bounds are doubles, and so is the state after them. */
 function computeAcceleration(force: number, angle: number): number {
   const weight = GRAVITY * cos(angle);
   if (Math.abs(force) > 1) return Math.sign(force) * POWER - weight;

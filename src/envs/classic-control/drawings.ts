@@ -32,7 +32,7 @@ const createPolygon = (points: readonly Point[], color: Color, glyph?: string): 
   glyph,
 });
 
-/** The cart on its track, the pole at an angle from upright; positive leans right. */
+/** Draws the cart and the pole, with its angle from upright; positive leans right. */
 export function drawCartPole(mode: RenderMode, position: number, angle: number): RenderFrame {
   const tip: Point = [position + 1.2 * Math.sin(angle), 0.2 + 1.2 * Math.cos(angle)];
   return renderScene(mode, {
@@ -55,7 +55,7 @@ export function drawCartPole(mode: RenderMode, position: number, angle: number):
 
 const computeHillHeight = (x: number) => 0.45 * Math.sin(3 * x) + 0.55;
 
-/** The valley, the flag at the goal, the car at its position. */
+/** Draws the valley, the flag at the goal, and the car. */
 export function drawMountainCar(mode: RenderMode, position: number, goal: number): RenderFrame {
   const track = Array.from({ length: 90 }, (_, i): Drawing => {
     const x = -1.2 + (1.8 * i) / 90;
@@ -94,7 +94,7 @@ export function drawMountainCar(mode: RenderMode, position: number, goal: number
   });
 }
 
-/** A rod on an axle, angle 0 pointing up; a ring tells the torque's size and sign. */
+/** Draws a rod on an axle, angle 0 pointing up; a ring shows the torque. */
 export function drawPendulum(mode: RenderMode, angle: number, torque: number): RenderFrame {
   const tip: Point = [Math.sin(angle), Math.cos(angle)];
   const arc = Array.from({ length: Math.round(8 * Math.abs(torque)) }, (_, i): Drawing => {
@@ -118,7 +118,7 @@ export function drawPendulum(mode: RenderMode, angle: number, torque: number): R
   });
 }
 
-/** Two links below the bar, the second's angle counted from the first; the line is the height to reach. */
+/** Draws two links below the bar, the second angle relative to the first, and the target height. */
 export function drawAcrobot(mode: RenderMode, angle1: number, angle2: number): RenderFrame {
   const joint: Point = [Math.sin(angle1), -Math.cos(angle1)];
   const tip: Point = [joint[0] + Math.sin(angle1 + angle2), joint[1] - Math.cos(angle1 + angle2)];

@@ -12,7 +12,7 @@ const COSINE = [2.4372266125283204e-5, -0.001388652017340064, 0.0416666194796562
 /** 1.5 * 2^23: adding it rounds a float32 to an integer. */
 const ROUND_TO_INTEGER = 12582912;
 
-/** a * b + c in float32: the product of two float32 numbers is exact in double. */
+/** Computes a * b + c in float32; the product of two float32 numbers is exact in double. */
 const multiplyAdd = (a: number, b: number, c: number) => Math.fround(a * b + c);
 
 function evaluatePolynomial(coefficients: readonly number[], x: number): number {
@@ -33,8 +33,8 @@ function computeSine(x: number, quadrants: number): number {
   return quadrant >= 2 ? -value : value;
 }
 
-/** The sine of a float32 angle in radians, as a float32. */
+/** Returns the float32 sine of a float32 angle in radians. */
 export const sinFloat32 = (x: number) => computeSine(x, 0);
 
-/** The cosine of a float32 angle in radians, as a float32. */
+/** Returns the float32 cosine of a float32 angle in radians. */
 export const cosFloat32 = (x: number) => computeSine(x, 1);

@@ -1,7 +1,7 @@
 import type { TextInterface } from "../text-interface.js";
 import { parseLastNumber, formatSigned } from "../text-parsing.js";
 
-/** An action of one number between -limit and limit, written with two decimals; five of them as choices. */
+/** Creates the text interface of a force in [-limit, limit], with two decimals and five choices. */
 export function createForceAction(
   limit: number,
 ): Pick<TextInterface<Float32Array, Float32Array>, "parseAction" | "formatAction" | "choices"> {

@@ -28,7 +28,7 @@ const FORCE = 0.001;
 const GRAVITY = 0.0025;
 
 export interface MountainCarOptions {
-  /** The speed at which the goal must be passed. */
+  /** Minimum speed at the goal. */
   readonly goalVelocity?: number;
 }
 
@@ -51,7 +51,7 @@ export class MountainCarEnv extends Env<Float32Array, number> {
     ({ goalVelocity: this.goalVelocity } = applyDefaults("MountainCar", options, { goalVelocity: 0 }));
   }
 
-  /** Options `low` and `high` bound the first position, -0.6 and -0.4 when not said. */
+  /** Options `low` and `high` bound the initial position. Defaults: -0.6 and -0.4. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
     const [low, high] = readResetBounds(options, -0.6, -0.4);

@@ -25,11 +25,11 @@ const MAX_TORQUE = 2;
 const TIME_STEP = 0.05;
 
 export interface PendulumOptions {
-  /** Acceleration of gravity, m/s^2. */
+  /** Gravitational acceleration in m/s^2. */
   readonly g?: number;
 }
 
-/** An angle as the equal one in [-pi, pi), 0 being upright. */
+/** Wraps an angle to [-pi, pi), 0 being upright. */
 function normalizeAngle(angle: number): number {
   const fullTurn = 2 * Math.PI;
   const rest = (angle + Math.PI) % fullTurn;
@@ -54,7 +54,7 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
     ({ g: this.g } = applyDefaults("Pendulum", options, { g: 10 }));
   }
 
-  /** Options `xInit` and `yInit` bound angle and velocity on both sides, pi and 1 when not said. */
+  /** Options `xInit` and `yInit` bound the initial angle and velocity symmetrically. Defaults: pi and 1. */
   override reset({ seed, options }: ResetOptions = {}): ResetResult<Float32Array> {
     this.reseed(seed);
     const angle = readNumberOption(options, "xInit", Math.PI);
@@ -64,14 +64,14 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
     return { observation: this.observation(this.state), info: {} };
   }
 
-  /** A torque beyond the bounds acts as the bound. The reward is about the state before the step. */
+  /** A torque beyond the bounds is clipped. The reward depends on the state before the step. */
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
     const requestedTorque = checkForce(this, action);
     if (this.state === undefined) throw this.notResetError();
     const torque = Math.min(Math.max(requestedTorque, -MAX_TORQUE), MAX_TORQUE);
     const [angle, velocity] = this.state;
     const normalizedAngle = normalizeAngle(angle);
-    // The torque is a float32, and so is what it is multiplied with.
+    // The torque and its factors are float32.
     const torqueCost = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
     const cost = normalizedAngle * normalizedAngle + 0.1 * (velocity * velocity) + torqueCost;
     const acceleration = ((3 * this.g) / 2) * sin(angle) + Math.fround(3 * torque);

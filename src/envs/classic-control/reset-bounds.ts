@@ -3,7 +3,7 @@ import { formatValue } from "../spaces/space.js";
 
 type Options = Readonly<Record<string, unknown>> | undefined;
 
-/** A reset option as a number, or its default. */
+/** Reads a numeric reset option, or its default. */
 export function readNumberOption(options: Options, name: string, fallback: number): number {
   const value = options?.[name];
   if (value === undefined) return fallback;
@@ -11,7 +11,7 @@ export function readNumberOption(options: Options, name: string, fallback: numbe
   throw new LlamaGymError("INVALID_ARGUMENT", `The reset option ${name} must be a number, got ${formatValue(value)}.`);
 }
 
-/** The reset options `low` and `high`, between which the first state is drawn. */
+/** Reads the reset options `low` and `high`, the bounds of the initial state. */
 export function readResetBounds(
   options: Options,
   defaultLow: number,

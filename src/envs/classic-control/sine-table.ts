@@ -1,12 +1,12 @@
-/** Fraction bits of the fixed-point numbers here: enough for two doubles. */
+/** Fraction bits of the fixed-point numbers: enough for two doubles. */
 const BITS = 160n;
 const ONE = 1n << BITS;
-/** sin and cos of 0/128 ... 127/128: up to 0.86 with some to spare. */
+/** Table size: sin and cos of 0/128 to 127/128, with a margin above 0.86. */
 const ENTRIES = 128;
 
 const multiply = (a: bigint, b: bigint) => (a * b) >> BITS;
 
-/** sin(k/128) and cos(k/128) by their series, in fixed point. */
+/** Computes sin(k/128) and cos(k/128) by their series, in fixed point. */
 function computeSeries(k: number): { sine: bigint; cosine: bigint } {
   const x = (BigInt(k) << BITS) / 128n;
   const square = multiply(x, x);
@@ -22,9 +22,9 @@ function computeSeries(k: number): { sine: bigint; cosine: bigint } {
   return { sine: sum(x, 1n), cosine: sum(ONE, 0n) };
 }
 
-/** The double nearest to a fixed-point number. */
+/** Returns the double nearest to a fixed-point number. */
 function toNearestDouble(value: bigint): number {
-  // Number() rounds a bigint to nearest, and the division is by a power of two.
+  // Number() rounds a bigint to nearest; dividing by a power of two is exact.
   return Number(value) / 2 ** Number(BITS);
 }
 
@@ -43,7 +43,7 @@ const entries = Array.from({ length: ENTRIES }, (_, k) => computeSeries(k));
 const sines = splitDoubles(entries.map(({ sine }) => sine));
 const cosines = splitDoubles(entries.map(({ cosine }) => cosine));
 
-/** sin(k/128) = sineHigh[k] + sineLow[k], and so for the cosine. */
+/** sin(k/128) = sineHigh[k] + sineLow[k], likewise for the cosine. */
 export const sineHigh = sines.high;
 export const sineLow = sines.low;
 export const cosineHigh = cosines.high;

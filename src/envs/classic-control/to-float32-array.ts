@@ -1,4 +1,4 @@
-/** The numbers as a Float32Array. (`Float32Array.from` takes three times as long, which is half of a step.) */
+/** Converts numbers to a Float32Array, three times as fast as `Float32Array.from`. */
 export function toFloat32Array(values: readonly number[]): Float32Array {
   const array = new Float32Array(values.length);
   for (let i = 0; i < values.length; i++) array[i] = values[i];

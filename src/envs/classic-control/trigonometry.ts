@@ -1,7 +1,7 @@
 /**
- * Sine and cosine, equal bit for bit to those of the GNU C library on a processor with fused multiply-add, which is
- * what Gymnasium's recorded episodes were computed with. `Math.sin` is right to one unit in the last place but differs
- * from it in 3 % of arguments, and a chaotic system makes such a difference visible.
+ * Sine and cosine, bit for bit equal to those of the GNU C library on a processor with fused multiply-add,
+ * which computed Gymnasium's recorded episodes. `Math.sin` is accurate to one unit in the last place but differs
+ * for 3% of arguments, and chaotic systems amplify the difference.
  *
  * The method is the library's: up to 0.126 a Taylor polynomial, above it sin(k/128 + x) from a table of sin(k/128) and
  * cos(k/128) to 106 bits, arguments reduced by pi/2 to 160 bits. Its errors stay below 0.55 units in the last place.
@@ -11,7 +11,7 @@ import { cosineHigh, cosineLow, sineHigh, sineLow } from "./sine-table.js";
 
 const SPLITTER = 134217729;
 
-/** a * b + c with one rounding (Dekker 1971), for numbers far from overflow. */
+/** Computes a * b + c with one rounding (Dekker 1971), for numbers far from overflow. */
 function fma(a: number, b: number, c: number): number {
   const product = a * b;
   const aSplit = SPLITTER * a;
@@ -101,7 +101,7 @@ function computeReducedSine(x: number, quadrants: number): number {
   return quadrant >= 2 ? -value : value;
 }
 
-/** The sine of an angle in radians. */
+/** Returns the sine of an angle in radians. */
 export function sin(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude < 2 ** -26) return x;
@@ -110,7 +110,7 @@ export function sin(x: number): number {
   return computeReducedSine(x, 0);
 }
 
-/** The cosine of an angle in radians. */
+/** Returns the cosine of an angle in radians. */
 export function cos(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude < 2 ** -27) return 1;

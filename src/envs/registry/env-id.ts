@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 
-/** What the parts of an id are. */
+/** Parts of an environment id. */
 export interface EnvId {
   readonly namespace: string | undefined;
   readonly name: string;
@@ -9,20 +9,20 @@ export interface EnvId {
 
 const ID_PATTERN = /^(?:(?<namespace>[\w:-]+)\/)?(?<name>[\w:.-]+?)(?:-v(?<version>\d+))?$/;
 
-/** The parts of `[namespace/]name[-v<version>]`. */
+/** Parses `[namespace/]name[-v<version>]`. */
 export function parseEnvId(id: string): EnvId {
   const parts = typeof id === "string" ? ID_PATTERN.exec(id)?.groups : undefined;
   if (parts === undefined) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `Malformed environment ID: ${id}. Ids have the form [namespace/]name-v<version>, such as CartPole-v1; namespace and version may be left out.`,
+      `Malformed environment ID: ${id}. Ids have the form [namespace/]name-v<version>, such as CartPole-v1; namespace and version are optional.`,
     );
   }
   const { namespace, name, version } = parts;
   return { namespace, name, version: version === undefined ? undefined : Number(version) };
 }
 
-/** The inverse of `parseEnvId`. */
+/** Formats the parts of an id; the inverse of `parseEnvId`. */
 export function formatEnvId({ namespace, name, version }: EnvId): string {
   return `${namespace === undefined ? "" : `${namespace}/`}${name}${version === undefined ? "" : `-v${version}`}`;
 }

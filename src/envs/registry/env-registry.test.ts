@@ -25,7 +25,7 @@ describe("ids", () => {
     ["mine/Grid-World-v12", { namespace: "mine", name: "Grid-World", version: 12 }],
     ["Walk", { namespace: undefined, name: "Walk", version: undefined }],
     ["Walk-v", { namespace: undefined, name: "Walk-v", version: undefined }],
-  ])("%s has its parts, and they make it again", (id, parts) => {
+  ])("%s is parsed into its parts and formatted again", (id, parts) => {
     expect(parseEnvId(id)).toEqual(parts);
     expect(formatEnvId(parts)).toBe(id);
   });
@@ -60,18 +60,18 @@ describe("an unknown id", () => {
       own,
       "Environment version `v1` for environment `Plain` doesn't exist. It provides the default version `Plain`.",
     ],
-  ])("%s is refused with the nearest name or the versions there are", (id, where, message) => {
+  ])("%s is rejected with the nearest name or the existing versions", (id, where, message) => {
     expect(getErrorMessage(() => where.spec(id))).toBe(`ENV_UNKNOWN: ${message}`);
   });
 
-  it("without a version means the latest one", () => {
+  it("without a version resolves to the latest one", () => {
     expect(own.spec("mine/Walk").id).toBe("mine/Walk-v2");
     expect(make("CartPole").spec?.id).toBe("CartPole-v1");
   });
 });
 
 describe("register", () => {
-  it("refuses a name with and without version, and an entry point that is none", () => {
+  it("rejects a name with and without version, and an invalid entry point", () => {
     const own = new EnvRegistry([{ id: "Walk-v0", entryPoint }]);
     expect(getErrorMessage(() => own.register({ id: "Walk", entryPoint }))).toMatch(
       /Can't register the unversioned environment `Walk`/,
@@ -84,7 +84,7 @@ describe("register", () => {
 });
 
 describe("make", () => {
-  it("puts the step limit, order and checks around the environment", () => {
+  it("wraps the environment with its step limit, order and checks", () => {
     expect(make("CartPole-v1").toString()).toBe(
       "<TimeLimit<OrderEnforcing<PassiveEnvChecker<CartPoleEnv<CartPole-v1>>>>>",
     );
@@ -93,7 +93,7 @@ describe("make", () => {
     );
   });
 
-  it("takes another limit and other options than the registered ones, and keeps them in the spec", () => {
+  it("overrides the registered limit and options, and keeps them in the spec", () => {
     const env = make("Blackjack-v1", { natural: true, sab: false, maxEpisodeSteps: 3 });
     expect(env).toBeInstanceOf(TimeLimit);
     expect(env.spec).toMatchObject({ maxEpisodeSteps: 3, options: { natural: true, sab: false } });
@@ -101,9 +101,11 @@ describe("make", () => {
     expect(registry.spec("Blackjack-v1")).toMatchObject({ maxEpisodeSteps: undefined, options: { sab: true } });
   });
 
-  it("refuses an entry point that gives no environment", () => {
+  it("rejects an entry point that returns no environment", () => {
     const spec = { ...registry.spec("CartPole-v1"), entryPoint: () => ({}) as Env };
-    expect(getErrorMessage(() => make(spec))).toMatch(/ENV_INVALID: The entry point of CartPole-v1 gave no Env/);
+    expect(getErrorMessage(() => make(spec))).toMatch(
+      /ENV_INVALID: The entry point of CartPole-v1 did not return an Env/,
+    );
   });
 });
 

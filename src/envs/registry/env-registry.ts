@@ -9,7 +9,7 @@ export type Registration = Partial<EnvSpec> & Pick<EnvSpec, "id" | "entryPoint">
 /** Packages that register an id when they are imported. */
 const REGISTERING_MODULES: Readonly<Record<string, string>> = { TextWorld: "llamagym/text-world" };
 
-/** Environments by id. */
+/** Registered environments by id. */
 export class EnvRegistry {
   private readonly specs = new Map<string, EnvSpec>();
 
@@ -17,14 +17,14 @@ export class EnvRegistry {
     for (const registration of registrations) this.register(registration);
   }
 
-  /** Adds an environment; an id that is there already is replaced. */
+  /** Registers an environment, replacing one with the same id. */
   register(registration: Registration): EnvSpec {
     const { id } = registration;
     this.checkVersioning(parseEnvId(id));
     if (typeof registration.entryPoint !== "function") {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `register("${id}"): entryPoint must be a function that makes the environment.`,
+        `register("${id}"): entryPoint must be a function that returns an environment.`,
       );
     }
     const spec: EnvSpec = {
@@ -40,7 +40,7 @@ export class EnvRegistry {
     return spec;
   }
 
-  /** The spec of an id; an id without a version means its latest. @throws ENV_UNKNOWN with the nearest name. */
+  /** Returns the spec of an id, of its latest version when it has none. @throws ENV_UNKNOWN with the nearest name. */
   spec(id: string): EnvSpec {
     const found = this.specs.get(id);
     if (found !== undefined) return found;
@@ -54,7 +54,7 @@ export class EnvRegistry {
     return this.specs.has(id);
   }
 
-  /** All specs, in the order of their registration. */
+  /** Returns all specs in order of registration. */
   all(): readonly EnvSpec[] {
     return [...this.specs.values()];
   }
@@ -63,7 +63,7 @@ export class EnvRegistry {
     return this.all().map((spec) => ({ id: parseEnvId(spec.id), spec }));
   }
 
-  /** The registered versions of a name, lowest first. */
+  /** Returns the registered versions of a name in ascending order. */
   private findVersions({ namespace, name }: EnvId): { id: EnvId; spec: EnvSpec }[] {
     return this.entries()
       .filter(({ id }) => id.namespace === namespace && id.name === name)
@@ -101,7 +101,7 @@ export class EnvRegistry {
     return `${message} It provides versioned environments: [ ${versions.map(({ id }) => `\`v${id.version}\``).join(", ")} ].`;
   }
 
-  /** A name has versions or none, not both. */
+  /** @throws INVALID_ARGUMENT when a name would have ids with and without a version. */
   private checkVersioning(id: EnvId): void {
     const other = this.findVersions(id).find(
       (entry) => (entry.id.version === undefined) !== (id.version === undefined),

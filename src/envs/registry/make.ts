@@ -6,25 +6,25 @@ import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
 import { TimeLimit } from "../wrappers/time-limit.js";
 import { EnvRegistry, type Registration } from "./env-registry.js";
 
-/** Options of `make` itself; all others go to the environment. */
+/** Options of `make`; all others are passed to the environment. */
 export interface MakeOptions {
-  /** Another step limit than the registered one; Infinity for none. */
+  /** Overrides the registered step limit; Infinity for none. */
   readonly maxEpisodeSteps?: number;
-  /** Leaves the first reset and step unchecked. */
+  /** Skips the check of the first reset and step. */
   readonly disableEnvChecker?: boolean;
 }
 
-/** The environments that `make` and `register` speak of. */
+/** The registry of `make` and `register`. */
 export const registry = new EnvRegistry(BUILT_IN_ENVS);
 
-/** Adds an environment to those that `make` knows. */
+/** Registers an environment for `make`. */
 export function register(registration: Registration): EnvSpec {
   return registry.register(registration);
 }
 
 /**
- * Makes a registered environment, with its step limit, order checks and a check of its first reset and step around it.
- * @throws ENV_UNKNOWN with the nearest name, ENV_INVALID when the entry point gives no environment.
+ * Creates a registered environment, wrapped with its step limit, order checks and a check of its first reset and step.
+ * @throws ENV_UNKNOWN with the nearest name, ENV_INVALID when the entry point does not return an Env.
  */
 export function make<Observation = unknown, Action = unknown>(
   id: string | EnvSpec,
@@ -43,7 +43,7 @@ export function make<Observation = unknown, Action = unknown>(
   if (!(env instanceof Env)) {
     throw new LlamaGymError(
       "ENV_INVALID",
-      `The entry point of ${spec.id} gave no Env: make it return \`new MyEnv(options)\`, where MyEnv extends Env.`,
+      `The entry point of ${spec.id} did not return an Env. Return \`new MyEnv(options)\`, where MyEnv extends Env.`,
     );
   }
   env.spec = spec;

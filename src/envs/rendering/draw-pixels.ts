@@ -2,7 +2,7 @@ import type { RgbImage } from "../env.js";
 import { GLYPH_HEIGHT, GLYPH_WIDTH, hasDot } from "./font.js";
 import { isInsidePolygon, outlineLine, type Color, type Scene, type Drawing } from "./scene.js";
 
-/** A box in the scene and the test that says which of its points a colour covers. */
+/** A color, its bounding box in the scene, and a test for the points inside. */
 interface Area {
   readonly left: number;
   readonly right: number;
@@ -45,7 +45,7 @@ function computeArea(drawing: Drawing): Area {
   }
 }
 
-/** A scene as an image; a pixel takes the colour of what its middle lies in. */
+/** Rasterizes a scene; each pixel has the color of the topmost shape at its center. */
 export function drawPixels(scene: Scene): RgbImage {
   const { width, height } = scene.pixels;
   const data = new Uint8Array(width * height * 3);

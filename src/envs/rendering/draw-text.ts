@@ -1,9 +1,9 @@
 import { isInsidePolygon, type Scene, type Drawing } from "./scene.js";
 
-/** Puts a glyph at a place of the scene; what lies outside is left out. */
+/** Places a glyph at a position of the scene, unless it is outside. */
 type Plot = (x: number, y: number, glyph: string) => void;
 
-/** A scene as lines of text, without colours; trailing spaces are left out. */
+/** Renders a scene as lines of text, without colors or trailing spaces. */
 export function drawText(scene: Scene): string {
   const { width, height } = scene.cells;
   const cellsPerUnitX = width / (scene.right - scene.left);

@@ -1,4 +1,4 @@
-/** Letters of three by five dots, row by row from the top. */
+/** Letters of three by five dots, in row-major order from the top. */
 const GLYPHS: Readonly<Record<string, string>> = {
   "0": "### #.# #.# #.# ###",
   "1": ".#. ##. .#. .#. ###",
@@ -45,7 +45,7 @@ const GLYPHS: Readonly<Record<string, string>> = {
 export const GLYPH_WIDTH = 3;
 export const GLYPH_HEIGHT = 5;
 
-/** Whether a letter has a dot at a column and a row; letters that the font lacks have none. */
+/** Returns whether a letter has a dot at a column and a row; unknown letters have none. */
 export function hasDot(letter: string, column: number, row: number): boolean {
   return GLYPHS[letter.toUpperCase()]?.[row * (GLYPH_WIDTH + 1) + column] === "#";
 }

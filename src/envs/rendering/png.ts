@@ -5,7 +5,7 @@ const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 const BIT_DEPTH = 8;
 const TRUE_COLOR = 2;
 
-/** A PNG chunk: length, type, data, checksum of type and data. */
+/** Builds a PNG chunk: length, type, data, checksum of type and data. */
 function createChunk(type: string, data: Uint8Array): Buffer {
   const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
   const length = Buffer.alloc(4);
@@ -15,14 +15,14 @@ function createChunk(type: string, data: Uint8Array): Buffer {
   return Buffer.concat([length, body, checksum]);
 }
 
-/** An image as a PNG file (ISO/IEC 15948). */
+/** Encodes an image as a PNG file (ISO/IEC 15948). */
 export function encodePng({ width, height, data }: RgbImage): Uint8Array {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([BIT_DEPTH, TRUE_COLOR, 0, 0, 0], 8);
   const stride = 3 * width;
-  // Every row begins with its filter: 0, none.
+  // Every row starts with its filter type, 0 for none.
   const rows = Buffer.alloc((stride + 1) * height);
   for (let row = 0; row < height; row++) {
     rows.set(data.subarray(row * stride, (row + 1) * stride), row * (stride + 1) + 1);

@@ -4,9 +4,9 @@ import { drawPixels } from "./draw-pixels.js";
 import { drawText } from "./draw-text.js";
 import type { Scene } from "./scene.js";
 
-/** A scene in the mode that was asked for. */
+/** Renders a scene in a mode. */
 export function renderScene(mode: RenderMode, scene: Scene): RenderFrame {
   if (mode === "ansi") return drawText(scene);
   if (mode === "rgb_array") return drawPixels(scene);
-  throw new LlamaGymError("INVALID_ARGUMENT", `Render mode "${String(mode)}" is not one of "ansi" and "rgb_array".`);
+  throw new LlamaGymError("INVALID_ARGUMENT", `Render mode must be "ansi" or "rgb_array", got "${String(mode)}".`);
 }

@@ -4,11 +4,11 @@ export type Point = readonly [x: number, y: number];
 
 interface DrawingStyle {
   readonly color: Color;
-  /** What stands for the shape on a terminal; a shape without one is seen in images only. */
+  /** Character for terminals; shapes without one appear in images only. */
   readonly glyph?: string;
 }
 
-/** Shapes in the scene's own coordinates, y pointing up; text is as high as `size`, around its centre. */
+/** A shape in scene coordinates, y pointing up; text has height `size` and is centered. */
 export type Drawing = DrawingStyle &
   (
     | { readonly kind: "polygon"; readonly points: readonly Point[] }
@@ -17,7 +17,7 @@ export type Drawing = DrawingStyle &
     | { readonly kind: "text"; readonly center: Point; readonly text: string; readonly size: number }
   );
 
-/** A picture that can be drawn in pixels and in characters; later shapes cover earlier ones. */
+/** A picture to draw in pixels or characters; later shapes cover earlier ones. */
 export interface Scene {
   readonly left: number;
   readonly right: number;
@@ -25,13 +25,13 @@ export interface Scene {
   readonly top: number;
   /** Size of the image. */
   readonly pixels: { readonly width: number; readonly height: number };
-  /** Size on a terminal. */
+  /** Size of the terminal output. */
   readonly cells: { readonly width: number; readonly height: number };
   readonly background: Color;
   readonly drawings: readonly Drawing[];
 }
 
-/** The polygon of a rectangle. */
+/** Returns the polygon of a rectangle. */
 export function createRectangle(left: number, bottom: number, right: number, top: number): Point[] {
   return [
     [left, bottom],
@@ -41,7 +41,7 @@ export function createRectangle(left: number, bottom: number, right: number, top
   ];
 }
 
-/** The four corners of a line with a width. */
+/** Returns the polygon of a line with a width. */
 export function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
   const length = Math.hypot(x1 - x0, y1 - y0) || 1;
   const dx = ((y0 - y1) / length) * (width / 2);
@@ -54,7 +54,7 @@ export function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Po
   ];
 }
 
-/** Whether a point lies inside a polygon (an odd number of edges to its right). */
+/** Returns whether a point is inside a polygon (an odd number of edges to its right). */
 export function isInsidePolygon(points: readonly Point[], x: number, y: number): boolean {
   let isInside = false;
   for (let i = 0, j = points.length - 1; i < points.length; j = i++) {

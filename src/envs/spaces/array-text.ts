@@ -1,10 +1,10 @@
-/** Decimal places that NumPy prints at most. */
+/** Maximum decimal places in NumPy's output. */
 const MAX_DECIMALS = 8;
 const LINE_WIDTH = 75;
 
 export type ArrayKind = "float32" | "float64" | "integer";
 
-/** The shortest decimal that reads back as the same number of that type. */
+/** Returns the shortest decimal that parses to the same number of that type. */
 function formatShortest(value: number, kind: ArrayKind): string {
   if (kind !== "float32") return String(value);
   for (let digits = 1; digits <= 9; digits++) {
@@ -19,7 +19,7 @@ function formatNonFinite(value: number): string | undefined {
   return Number.isFinite(value) ? undefined : value > 0 ? "inf" : "-inf";
 }
 
-/** One number as NumPy prints a scalar: 1 is "1" as an integer and "1.0" as a float. */
+/** Formats a number as NumPy prints a scalar: 1 is "1" as an integer and "1.0" as a float. */
 function formatScalar(value: number, kind: ArrayKind): string {
   if (kind === "integer") return String(value);
   const name = formatNonFinite(value);
@@ -32,21 +32,21 @@ function formatScalar(value: number, kind: ArrayKind): string {
   return text.includes(".") ? text : `${text}.0`;
 }
 
-/** "1e-7" as NumPy writes it: "1e-07". */
+/** Formats an exponent as NumPy does: "1e-7" becomes "1e-07". */
 function formatExponent(text: string): string {
   const [digits, exponent] = text.split("e");
   const sign = exponent.startsWith("-") ? "-" : "+";
   return `${digits}e${sign}${exponent.replace(/^[+-]/, "").padStart(2, "0")}`;
 }
 
-/** A row-major array as NumPy prints it with its default options. */
+/** Formats a row-major array as NumPy prints it with its default options. */
 export function formatArray(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
   const numbers = Array.from(values);
   const cells = kind === "integer" ? formatIntegers(numbers) : formatFloats(numbers, kind);
   return formatNested(cells, shape, 0);
 }
 
-/** One number when all elements are equal, the whole array otherwise, as Gymnasium prints bounds. */
+/** Formats bounds as Gymnasium does: one number when all elements are equal, otherwise the array. */
 export function formatBounds(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
   const numbers = Array.from(values);
   const allEqual = numbers.length > 0 && numbers.every((value) => value === numbers[0]);
@@ -110,7 +110,7 @@ function formatNested(cells: string[], shape: readonly number[], depth: number):
   return `[${wrapCells(parts, depth + 1)}]`;
 }
 
-/** Elements of the last axis, broken into lines where they do not fit. */
+/** Formats the elements of the last axis, with line breaks where they do not fit. */
 function wrapCells(cells: readonly string[], indent: number): string {
   const lines: string[] = [];
   let line = "";
@@ -126,7 +126,7 @@ function wrapCells(cells: readonly string[], indent: number): string {
   return lines.join(`\n${" ".repeat(indent)}`);
 }
 
-/** A shape as a Python tuple: (3,) and (2, 3). */
+/** Formats a shape as a Python tuple: (3,) and (2, 3). */
 export function formatShape(shape: readonly number[]): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(", ")})`;
 }

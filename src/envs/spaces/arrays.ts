@@ -2,10 +2,10 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { countElements } from "../../core/count-elements.js";
 
-/** Numbers in any depth of arrays, with the shape that they have. */
+/** Numbers nested in arrays to any depth. */
 export type NestedNumbers = ArrayLike<number> | readonly NestedNumbers[];
 
-/** Flat values and the shape of nested arrays. */
+/** Returns the flat values and the shape of nested arrays. */
 export function flattenNested(nested: NestedNumbers, name: string): { values: number[]; shape: number[] } {
   const first = nested[0];
   if (typeof first !== "object") {
@@ -18,7 +18,7 @@ export function flattenNested(nested: NestedNumbers, name: string): { values: nu
   return { values: rows.flatMap((row) => row.values), shape: [rows.length, ...rows[0].shape] };
 }
 
-/** Row-major values as nested arrays. */
+/** Nests row-major values by shape. */
 export function nestArray(values: ArrayLike<number>, shape: readonly number[]): JsonValue {
   if (shape.length <= 1) return Array.from(values, encodeNumber);
   const rest = shape.slice(1);
@@ -27,12 +27,12 @@ export function nestArray(values: ArrayLike<number>, shape: readonly number[]): 
   return Array.from({ length: shape[0] }, (_, i) => nestArray(all.slice(i * stride, (i + 1) * stride), rest));
 }
 
-/** JSON has no infinities: they are written as strings. */
+/** Encodes infinities, which JSON lacks, as strings. */
 function encodeNumber(value: number): JsonValue {
   return Number.isFinite(value) ? value : String(value);
 }
 
-/** Nested JSON arrays as flat numbers; undefined when something in them is no number. */
+/** Flattens nested JSON arrays to numbers; undefined when an element is not a number. */
 export function numbersFromJson(json: JsonValue): number[] | undefined {
   if (typeof json === "number") return [json];
   if (json === "Infinity" || json === "-Infinity" || json === "NaN") return [Number(json)];
@@ -47,7 +47,7 @@ export function isNumberArray(value: unknown): value is ArrayLike<number> {
   return Array.isArray(value) && value.every((element) => typeof element === "number");
 }
 
-/** The index of the one among `count` flat values from `start`; -1 when there is none. */
+/** Returns the position of the 1 among `count` one-hot values from `start`, or -1. */
 export function findHotIndex(flat: ArrayLike<number>, start: number, count: number): number {
   for (let i = 0; i < count; i++) if (flat[start + i] !== 0) return i;
   return -1;

@@ -7,8 +7,8 @@ import { Space } from "./space.js";
 import { Tuple } from "./tuple.js";
 
 /**
- * The space of `count` values at once, which draws what Gymnasium's `batch_space` draws: arrays get one more axis in
- * front, integers become a MultiDiscrete, and what cannot be joined becomes a Tuple of copies.
+ * Returns the space of `count` values, which samples like Gymnasium's `batch_space`: arrays get a leading axis,
+ * integers become a MultiDiscrete, and spaces without an array form become a Tuple of copies.
  */
 export function batchSpace(space: Space, count: number): Space {
   const batched = tryBatchSpace(space, count);
@@ -47,7 +47,7 @@ function createTupleOfCopies(space: Space, count: number): Space {
   return batched;
 }
 
-/** An equal space with random streams of its own. */
+/** Clones a space, with separate random streams. */
 export function cloneSpace<T>(space: Space<T>): Space<T> {
   const clone = Object.create(Object.getPrototypeOf(space) as object) as Space<T>;
   for (const [name, field] of Object.entries(space)) Object.assign(clone, { [name]: cloneField(field) });
@@ -61,7 +61,7 @@ function cloneField(field: unknown): unknown {
   return field;
 }
 
-/** The single values in a value of `batchSpace(space, count)`. */
+/** Splits a value of `batchSpace(space, count)` into single values. */
 export function unbatch(space: Space, batched: unknown, count: number): unknown[] {
   if (space instanceof Tuple) {
     const parts = space.spaces.map((part, i) => unbatch(part, (batched as readonly unknown[])[i], count));
@@ -85,7 +85,7 @@ export function unbatch(space: Space, batched: unknown, count: number): unknown[
   return Array.from(batched as readonly unknown[]);
 }
 
-/** Single values as one value of `batchSpace(space, values.length)`: the inverse of `unbatch`. */
+/** Joins single values into a value of `batchSpace(space, values.length)`; the inverse of `unbatch`. */
 export function batchValues(space: Space, values: readonly unknown[]): unknown {
   if (space instanceof Tuple) {
     return space.spaces.map((part, i) =>

@@ -11,7 +11,7 @@ const floatEntry = (array: Float32ArrayConstructor | Float64ArrayConstructor, ma
   ({ array, min: -max, max, kind: "float" }) as const;
 const FLOAT32_MAX = 3.4028234663852886e38;
 
-/** Element types of a Box, with the array that holds them and the values that fit. */
+/** Element types of a Box, with their array type and range. */
 export const BOX_DTYPES = {
   float32: { ...floatEntry(Float32Array, FLOAT32_MAX), array: Float32Array },
   float64: { ...floatEntry(Float64Array, Number.MAX_VALUE), array: Float64Array },
@@ -21,7 +21,7 @@ export const BOX_DTYPES = {
   uint16: { array: Uint16Array, min: 0, max: 65535, kind: "unsigned" },
   int32: { array: Int32Array, min: -2147483648, max: 2147483647, kind: "signed" },
   uint32: { array: Uint32Array, min: 0, max: 4294967295, kind: "unsigned" },
-  // Doubles hold integers up to 2^53 exactly; a bigint for every element would serve nobody.
+  // Doubles represent integers up to 2^53 exactly.
   int64: { array: Float64Array, min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, kind: "signed" },
 } as const satisfies Record<string, DtypeEntry<unknown>>;
 

@@ -7,15 +7,15 @@ import { Space, type SampleOptions } from "./space.js";
 import { countElements } from "../../core/count-elements.js";
 
 export interface BoxOptions<D extends BoxDtype> {
-  /** Extents; taken from the bounds when they are arrays, [1] when they are numbers. */
+  /** Default: the shape of array bounds, [1] for scalar bounds. */
   readonly shape?: readonly number[];
-  /** Element type, float32 when not said. */
+  /** Element type. Default: float32. */
   readonly dtype?: D;
 }
 
 /**
- * Arrays of numbers between two bounds, each end of which may be infinite. A bound is one number for all elements,
- * nested arrays, or flat values beside a `shape`.
+ * Arrays of numbers between two possibly infinite bounds. A bound is one number for all elements,
+ * nested arrays, or flat values with a `shape`.
  */
 export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   override readonly shape: readonly number[];
@@ -49,7 +49,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 
   /**
-   * Element by element: uniform between two bounds, exponential from one, normal without any. Integer boxes include
+   * Samples each element: uniform between two bounds, exponential from one, normal without bounds. Integer boxes include
    * both bounds.
    */
   override sample(options?: SampleOptions): BoxArray<D> {
@@ -58,7 +58,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
     const { low, high, random, boundedBelow, boundedAbove } = this;
     const draws = new Float64Array(low.length);
     const upperBound = (i: number) => (kind === "float" ? high[i] : high[i] + 1);
-    // Four passes, one for each kind of element, as Gymnasium draws them.
+    // Four passes, one for each kind of element, in Gymnasium's order of draws.
     const fillWhere = (below: number, above: number, draw: (i: number) => number) => {
       for (let i = 0; i < draws.length; i++)
         if (boundedBelow[i] === below && boundedAbove[i] === above) draws[i] = draw(i);
@@ -120,7 +120,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
     return `Box(${text(this.low)}, ${text(this.high)}, ${formatShape(this.shape)}, ${this.dtype})`;
   }
 
-  /** An array of the box's element type. */
+  /** Creates an array of the box's element type. */
   array(values: ArrayLike<number>): BoxArray<D> {
     const array = new (getDtypeEntry(this.dtype).array)(values.length);
     array.set(values);

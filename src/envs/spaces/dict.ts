@@ -5,7 +5,7 @@ import { checkSpaces, sumSizes, unflattenParts } from "./tuple.js";
 
 export type SpaceFields<T extends object> = { readonly [K in keyof T]: Space<T[K]> };
 
-/** Objects with one value of a space under each name. The names are kept sorted, as Gymnasium does. */
+/** Objects with one value per named space. Names are sorted, as in Gymnasium. */
 export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
   readonly spaces: { readonly [name: string]: Space };
   private readonly names: readonly string[];
@@ -13,7 +13,7 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
 
   constructor(spaces: SpaceFields<T>) {
     super();
-    // By code point, which is how Python sorts strings.
+    // Python sorts strings by code point.
     this.names = Object.keys(spaces).sort((a, b) => (a < b ? -1 : 1));
     this.parts = checkSpaces(
       this.names.map((name) => (spaces as { [name: string]: Space })[name]),
@@ -39,7 +39,7 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
     return Object.fromEntries(names.map((name, i) => [name, parts[i].seed(seeds[i])]));
   }
 
-  /** A mask or probability is an object with one entry for each name. */
+  /** Samples a member; a mask or probability is an object with one entry per name. */
   override sample(options: SampleOptions = {}): T {
     this.rejectMaskWithProbability(options);
     const { mask, probability } = options;

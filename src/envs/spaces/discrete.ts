@@ -21,7 +21,7 @@ export class Discrete extends Space<number> {
     this.start = start;
   }
 
-  /** With a mask of nothing but zeros it gives `start`. */
+  /** Samples a member; returns `start` for a mask of zeros. */
   override sample(options: SampleOptions = {}): number {
     this.rejectMaskWithProbability(options);
     const { mask, probability } = options;
@@ -61,7 +61,7 @@ export class Discrete extends Space<number> {
   }
 }
 
-/** An index that the mask allows; 0 when it allows none. */
+/** Draws an index that the mask allows; 0 when it allows none. */
 export function sampleMasked(random: RandomStream, count: number, mask: SampleMask | number): number {
   const flags = checkWeights(mask, count, "mask");
   if (flags.some((flag) => flag !== 0 && flag !== 1)) {
@@ -74,7 +74,7 @@ export function sampleMasked(random: RandomStream, count: number, mask: SampleMa
   return valid.length === 0 ? 0 : random.choice(valid);
 }
 
-/** An index drawn by its probability. */
+/** Draws an index by its probability. */
 export function sampleWeighted(random: RandomStream, count: number, probability: SampleMask | number): number {
   const probabilities = checkWeights(probability, count, "probability");
   const sum = probabilities.reduce((total, value) => total + value, 0);
@@ -87,7 +87,7 @@ export function sampleWeighted(random: RandomStream, count: number, probability:
   return random.choiceIndex(count, { probabilities });
 }
 
-/** `count` numbers out of a mask or probability. */
+/** Reads `count` numbers from a mask or probability. */
 export function checkWeights(weights: unknown, count: number, name: string): number[] {
   const isList = Array.isArray(weights) || ArrayBuffer.isView(weights);
   const values = isList ? Array.from(weights as ArrayLike<unknown>) : [];

@@ -10,12 +10,12 @@ import { Tuple } from "./tuple.js";
 /** A Box of one axis. */
 export type FlatBox = Box<"float64">;
 
-/** The smallest type that holds the values of both, as NumPy promotes them. */
+/** Returns the smallest type for the values of both, by NumPy's promotion rules. */
 function promoteDtypes(a: BoxDtype, b: BoxDtype): BoxDtype {
   if (a === b) return a;
   const [first, second] = [getDtypeEntry(a), getDtypeEntry(b)];
   if (first.kind === "float" || second.kind === "float") {
-    // float32 holds integers of 16 bits.
+    // float32 represents 16-bit integers exactly.
     const fits = [a, b].every((dtype) => dtype === "float32" || getDtypeEntry(dtype).max <= 65535);
     return fits ? "float32" : "float64";
   }
@@ -25,7 +25,7 @@ function promoteDtypes(a: BoxDtype, b: BoxDtype): BoxDtype {
   return order.find(holdsBoth) ?? "int64";
 }
 
-/** The Box that `space.flatten` maps into, with Gymnasium's bounds and element type. */
+/** Returns the Box that `space.flatten` maps into, with Gymnasium's bounds and element type. */
 export function flattenSpace(space: Space): FlatBox {
   if (space instanceof Box) {
     const box = space as FlatBox;
@@ -52,7 +52,7 @@ function createFlatBox(low: number, high: number, size: number, dtype: BoxDtype)
   return new Box(low, high, { shape: [size], dtype: dtype as "float64" });
 }
 
-/** The index of the part, then room for the largest part within the bounds of all. */
+/** Index of the part, followed by the largest part's size within the bounds of all parts. */
 function flattenOneOf(space: OneOf): FlatBox {
   const parts = space.spaces.map(flattenSpace);
   const dtype = parts.map((part) => part.dtype as BoxDtype).reduce(promoteDtypes);

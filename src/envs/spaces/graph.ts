@@ -4,7 +4,7 @@ import { batchSpace, unbatch } from "./batch.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSeedCount, isSeedList } from "./tuple.js";
 
-/** Nodes, and edges with the indices of the nodes that they join. */
+/** Nodes and edges; `edgeLinks` has the indices of the nodes at the ends of each edge. */
 export interface GraphInstance<N = unknown, E = unknown> {
   readonly nodes: readonly N[];
   readonly edges?: readonly E[];
@@ -13,11 +13,11 @@ export interface GraphInstance<N = unknown, E = unknown> {
 
 export interface GraphSampleOptions extends SampleOptions {
   readonly numNodes?: number;
-  /** Drawn below numNodes * (numNodes - 1) when not said. */
+  /** Default: drawn below numNodes * (numNodes - 1). */
   readonly numEdges?: number;
 }
 
-/** Graphs whose nodes, and edges where they carry a value, come from spaces. */
+/** Graphs with nodes, and optionally edges, from given spaces. */
 export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> {
   constructor(
     readonly nodeSpace: Space<N>,
@@ -34,7 +34,7 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
     return [this.startStream(seeds[0]), ...parts.map((space, i) => space.seed(seeds[i + 1]))];
   }
 
-  /** A mask or probability is [mask of the nodes or null, mask of the edges or null]. */
+  /** Samples a member; a mask or probability is [node mask or null, edge mask or null]. */
   override sample(options: GraphSampleOptions = {}): GraphInstance<N, E> {
     this.rejectMaskWithProbability(options);
     const { numNodes = 10, mask, probability } = options;
@@ -105,7 +105,7 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
   }
 }
 
-/** Values of a space drawn as one array; the space's own stream moves on by one number, as Gymnasium's does. */
+/** Draws values as one array; the space's stream advances by one number, as in Gymnasium. */
 function sampleBatch<T>(space: Space<T>, count: number, options: SampleOptions): readonly T[] {
   const values = unbatch(space, batchSpace(space, count).sample(options), count) as T[];
   space.skipDraw();

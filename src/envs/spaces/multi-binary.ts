@@ -21,7 +21,7 @@ export class MultiBinary extends Space<Int8Array> {
     this.size = countElements(shape);
   }
 
-  /** A mask holds 0 or 1 where that value is wanted, 2 where a coin is tossed. */
+  /** Samples a member; a mask has 0 or 1 for a fixed element and 2 for a random one. */
   override sample(options: SampleOptions = {}): Int8Array {
     this.rejectMaskWithProbability(options);
     if (options.probability !== undefined) {

@@ -48,7 +48,7 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
     return sizes.includes(undefined) ? undefined : 1 + Math.max(...(sizes as number[]));
   }
 
-  /** The index, the flat value, and its first number again up to the longest part's size. */
+  /** Returns the index and the flat value, padded with its first number to the longest part's size. */
   override flatten([index, value]: readonly [index: number, value: T]): number[] {
     const flat = this.spaces[index].flatten(value);
     const missing = (this.flatSize ?? 0) - 1 - flat.length;

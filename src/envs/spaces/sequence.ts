@@ -3,10 +3,10 @@ import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSeedCount, isSeedList } from "./tuple.js";
 
-/** Chance that a sampled sequence ends after each element. */
+/** Probability that a sampled sequence ends after each element. */
 const STOP_PROBABILITY = 0.25;
 
-/** Lists of any length, all elements of one space. */
+/** Lists of any length with elements of one space. */
 export class Sequence<T = unknown> extends Space<readonly T[]> {
   constructor(readonly featureSpace: Space<T>) {
     super();
@@ -19,7 +19,7 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
     return [this.startStream(seeds[0]), this.featureSpace.seed(seeds[1])];
   }
 
-  /** A mask or probability is [length, a list of possible lengths, or null; the elements' mask]. */
+  /** Samples a member; a mask or probability is [length, list of lengths, or null; element mask]. */
   override sample(options: SampleOptions = {}): readonly T[] {
     this.rejectMaskWithProbability(options);
     const restriction = options.mask ?? options.probability;

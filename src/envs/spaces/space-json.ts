@@ -14,10 +14,10 @@ import { formatValue, type Space } from "./space.js";
 import { Text } from "./text.js";
 import { Tuple } from "./tuple.js";
 
-/** A description of a space as JSON, with the names of Gymnasium's arguments. */
+/** JSON description of a space, with Gymnasium's argument names. */
 export type SpaceDescription = { readonly [name: string]: JsonValue };
 
-/** Describes a space so that `spaceFromJson` makes an equal one elsewhere. */
+/** Describes a space as JSON; `spaceFromJson` is the inverse. */
 export function spaceToJson(space: Space): SpaceDescription {
   if (space instanceof Discrete) return { type: "Discrete", n: space.n, start: space.start };
   if (space instanceof Box) {
@@ -54,13 +54,13 @@ export function spaceToJson(space: Space): SpaceDescription {
   );
 }
 
-/** Nested numbers, infinite ones as strings; the spaces check what they are given. */
+/** Decodes nested numbers, with infinities as strings; the spaces validate them. */
 function readNumbers(value: JsonValue): number | NestedNumbers {
   if (!Array.isArray(value)) return Number(value);
   return (value as readonly JsonValue[]).map(readNumbers) as NestedNumbers;
 }
 
-/** The space that a description means. @throws FORMAT_UNSUPPORTED when it describes none. */
+/** Creates a space from its description. @throws FORMAT_UNSUPPORTED for an unknown description. */
 export function spaceFromJson(json: JsonValue): Space {
   const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
   const description = (isObject ? json : {}) as SpaceDescription;

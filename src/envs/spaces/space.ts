@@ -3,28 +3,28 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 import type { JsonValue } from "../../core/json.js";
 import { createSeededStream } from "../seeded-stream.js";
 
-/** Weights or 0/1 flags for what may be drawn, in the space's own structure. */
+/** Flags or probabilities of the possible values, in the space's structure. */
 export type SampleMask =
   | ArrayLike<number>
   | readonly (SampleMask | number | null | undefined)[]
   | { readonly [key: string]: SampleMask | undefined };
 
 export interface SampleOptions {
-  /** 1 for what may be drawn, 0 for what may not. */
+  /** 1 for allowed values, 0 for others. */
   readonly mask?: SampleMask;
-  /** How likely each value is. */
+  /** Probability of each value. */
   readonly probability?: SampleMask;
 }
 
-/** A seed, or for a space of spaces one for each part. */
+/** A seed; for a composite space, optionally one per part. */
 export type SpaceSeed = number | bigint | readonly SpaceSeed[] | { readonly [key: string]: SpaceSeed };
 
 /**
- * The set that observations or actions come from. `seed` and `sample` draw what Gymnasium draws; `toString` prints what
- * it prints. Arrays are flat and row-major, `shape` says how to read them.
+ * The set of valid observations or actions. `seed` and `sample` draw the same values as Gymnasium; `toString` prints the
+ * same text. Arrays are flat and row-major, with their extents in `shape`.
  */
 export abstract class Space<T = unknown> {
-  /** Extents of an array space; undefined where a value is not one array. */
+  /** Extents of an array space; undefined for other spaces. */
   readonly shape: readonly number[] | undefined;
   private stream: RandomStream | undefined;
 
@@ -32,28 +32,28 @@ export abstract class Space<T = unknown> {
     this.shape = shape;
   }
 
-  /** Draws a member; `mask` or `probability` restrict it where the space can be restricted. */
+  /** Draws a member; `mask` or `probability` restrict it where the space supports them. */
   abstract sample(options?: SampleOptions): T;
   abstract contains(value: unknown): value is T;
-  /** A member as JSON. */
+  /** Encodes a member as JSON. */
   abstract encode(value: T): JsonValue;
-  /** The member that `encode` gave. */
+  /** Decodes the JSON of `encode`. */
   abstract decode(json: JsonValue): T;
-  /** Length of `flatten`'s result; undefined when members have no fixed length. */
+  /** Length of the result of `flatten`; undefined when members have no fixed length. */
   abstract readonly flatSize: number | undefined;
-  /** A member as numbers: arrays as they are, categories one-hot, parts joined. */
+  /** Flattens a member to numbers: arrays unchanged, categories one-hot, parts concatenated. */
   abstract flatten(value: T): number[];
-  /** The member that `flatten` gave. */
+  /** Restores a member from the numbers of `flatten`. */
   abstract unflatten(flat: ArrayLike<number>): T;
-  /** The space as Gymnasium prints it. */
+  /** Formats the space as Gymnasium prints it. */
   abstract toString(): string;
 
-  /** Equality of the sets, whatever their random streams. */
+  /** Compares the sets, ignoring their random streams. */
   equals(other: Space): boolean {
     return this.constructor === other.constructor && this.toString() === other.toString();
   }
 
-  /** Starts the space's random stream, and those of its parts; gives the seeds used, in the space's structure. */
+  /** Seeds the random streams of the space and its parts. Returns the seeds in the space's structure. */
   seed(seed?: SpaceSeed): SpaceSeed {
     return this.startStream(seed);
   }
@@ -72,18 +72,18 @@ export abstract class Space<T = unknown> {
     return seeded.seed;
   }
 
-  /** One seed for each of `count` parts, drawn from a stream of this seed. */
+  /** Draws one seed for each of `count` parts. */
   protected drawPartSeeds(seed: SpaceSeed, count: number): number[] {
     this.startStream(seed);
     return Array.from({ length: count }, () => this.random.integers(0, 2147483647));
   }
 
-  /** Refuses masks where the space has none. */
+  /** @throws INVALID_ARGUMENT for a mask or probability, which the space does not support. */
   protected rejectMask(options: SampleOptions | undefined): void {
     if (options?.mask !== undefined || options?.probability !== undefined) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
-        `${this.constructor.name}.sample cannot be restricted by a mask or a probability.`,
+        `${this.constructor.name}.sample supports neither a mask nor a probability.`,
       );
     }
   }
@@ -94,25 +94,25 @@ export abstract class Space<T = unknown> {
     }
   }
 
-  /** `value` when it is in the space. @throws when it is not. */
+  /** Returns `value` if it is in the space. @throws INVALID_ARGUMENT otherwise. */
   protected checkMember(value: unknown): T {
     if (this.contains(value)) return value;
     throw new LlamaGymError("INVALID_ARGUMENT", `${formatValue(value)} is not in ${this.toString()}.`);
   }
 
-  /** Makes this space draw from now on what `other` would draw. */
+  /** Copies the state of the random streams of `other`. */
   copyStream(other: Space): void {
     this.startStream(0);
     this.random.setState(other.random.getState());
   }
 
-  /** Draws one number and drops it. */
+  /** Advances the random stream by one number. */
   skipDraw(): void {
     this.random.random();
   }
 }
 
-/** A value in an error message, not too long. */
+/** Formats a value for an error message, truncated. */
 export function formatValue(value: unknown): string {
   const plain = ArrayBuffer.isView(value) ? Array.from(value as Int8Array) : value;
   const text = JSON.stringify(plain) ?? typeof value;

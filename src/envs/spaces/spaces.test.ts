@@ -57,7 +57,7 @@ function getErrorMessage(call: () => unknown): string {
 }
 
 describe.each(named)("%s", (_, space) => {
-  it("contains what it draws, and draws the same from one seed", () => {
+  it("contains its samples, and draws the same for a seed", () => {
     space.seed(3);
     const first = Array.from({ length: 30 }, () => space.sample());
     space.seed(3);
@@ -83,12 +83,12 @@ describe.each(named)("%s", (_, space) => {
     expect(copy.sample()).toEqual(space.sample());
   });
 
-  it("refuses JSON that is none of its values", () => {
+  it("rejects JSON that encodes no member", () => {
     for (const json of [null, "\u{1F600}", 1e9, { x: 1 }])
       expect(getErrorMessage(() => space.decode(json))).toMatch(/is not in|not in/);
   });
 
-  it("goes through its flat form, where it has a fixed size", () => {
+  it("round-trips through its flat form, where it has a fixed size", () => {
     space.seed(5);
     const value = space.sample();
     const { flatSize } = space;
@@ -98,7 +98,7 @@ describe.each(named)("%s", (_, space) => {
     expect(flat === undefined || flattenSpace(space).contains(flat)).toBe(true);
   });
 
-  it("is batched and taken apart again", () => {
+  it("is batched and unbatched", () => {
     space.seed(6);
     const values = Array.from({ length: 3 }, () => space.sample());
     expect(unbatch(space, batchValues(space, values), 3)).toEqual(values);
@@ -106,7 +106,7 @@ describe.each(named)("%s", (_, space) => {
     expect(unbatch(space, batched.sample(), 3).every((value) => space.contains(value))).toBe(true);
   });
 
-  it("has clones that draw what it would draw", () => {
+  it("has clones that draw the same values", () => {
     space.seed(7);
     const clone = cloneSpace(space);
     expect(clone.sample()).toEqual(space.sample());
@@ -123,8 +123,8 @@ describe("bad arguments", () => {
     ["a fractional Discrete", () => new Discrete(1.5), /takes integers/],
     ["bounds in the wrong order", () => new Box([0, 2], [1, 1]), /low=\[0\. 2\.\], high=\[1\. 1\.\]$/],
     ["bounds of another shape", () => new Box([0, 0], 1, { shape: [3] }), /low\.shape=\(2,\), shape=\(3,\)/],
-    ["a bound that is no number", () => new Box(NaN, 1), /No low value can be NaN/],
-    ["a bound beyond the type", () => new Box(0, 300, { dtype: "uint8" }), /high is out of bounds of uint8, high=300/],
+    ["a NaN bound", () => new Box(NaN, 1), /No low value can be NaN/],
+    ["a bound out of range", () => new Box(0, 300, { dtype: "uint8" }), /high is out of bounds of uint8, high=300/],
     ["an infinite unsigned bound", () => new Box(0, Infinity, { dtype: "uint8" }), /cannot have an infinite bound/],
     [
       "an unknown type",
@@ -137,7 +137,7 @@ describe("bad arguments", () => {
     ["starts of another shape", () => new MultiDiscrete([3], { start: [1, 2] }), /same shape/],
     ["lengths in the wrong order", () => new Text(3, { minLength: 5 }), /min_length: 5, max_length: 3/],
     ["a charset of words", () => new Text(3, { charset: new Set(["ab"]) }), /one character, got \["ab"\]/],
-    ["a part that is no space", () => new Tuple([3 as unknown as Space]), /Element 0 of the Tuple is not a Space/],
+    ["a part that is not a space", () => new Tuple([3 as unknown as Space]), /Element 0 of the Tuple is not a Space/],
     ["no choice", () => new OneOf([]), /Empty `OneOf`/],
     ["a negative seed", () => new Discrete(2).seed(-1), /greater or equal to zero, actual value: -1/],
     ["seeds for a simple space", () => new Discrete(2).seed([1, 2]), /takes one seed, got \[1,2\]/],
@@ -147,7 +147,7 @@ describe("bad arguments", () => {
     ["a mask of other values", () => new Discrete(2).sample({ mask: [1, 2] }), /must be 0 or 1, actual values: 1, 2/],
     ["probabilities beyond 1", () => new Discrete(2).sample({ probability: [0.5, 0.6] }), /add up to 1/],
     ["mask and probability", () => new Discrete(2).sample({ mask: [1, 1], probability: [1, 0] }), /Only one of/],
-    ["a mask for a Box", () => new Box(0, 1).sample({ mask: [1] }), /cannot be restricted/],
+    ["a mask for a Box", () => new Box(0, 1).sample({ mask: [1] }), /supports neither a mask nor a probability/],
     ["no character", () => new Text(3, { charset: "ab" }).sample({ mask: [null, [0, 0]] }), /allows no character/],
     ["JSON that describes no space", () => spaceFromJson({ type: "Sphere" }), /describes no space.*Discrete, Box/],
   ])("%s", (_, call, message) => {
@@ -170,7 +170,7 @@ describe("masks", () => {
     expect(space.sample({ mask })).toEqual({ a: 2, b: Int32Array.of(1, 0), c: "yyyy" });
   });
 
-  it("give the first value where nothing is allowed", () => {
+  it("give the first value when no value is allowed", () => {
     expect(new Discrete(3, { start: 5 }).sample({ mask: [0, 0, 0] })).toBe(5);
   });
 

@@ -7,15 +7,15 @@ const ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 export interface TextOptions {
   readonly minLength?: number;
-  /** A string keeps its order; a set is sorted. Letters and digits when not said. */
+  /** A string keeps its order; a set is sorted. Default: letters and digits. */
   readonly charset?: string | ReadonlySet<string>;
 }
 
-/** Strings of minLength ... maxLength characters out of a set. */
+/** Strings of minLength to maxLength characters from a set. */
 export class Text extends Space<string> {
   readonly maxLength: number;
   readonly minLength: number;
-  /** The characters in the order that masks and `flatten` count them. */
+  /** Characters in the order of masks and of `flatten`. */
   readonly characters: readonly string[];
   private readonly indices: ReadonlyMap<string, number>;
 
@@ -52,7 +52,7 @@ export class Text extends Space<string> {
     this.indices = new Map(this.characters.map((character, i) => [character, i]));
   }
 
-  /** A mask or probability is [length or null, one weight for each character or null]. */
+  /** Samples a member; a mask or probability is [length or null, one weight per character or null]. */
   override sample(options: SampleOptions = {}): string {
     this.rejectMaskWithProbability(options);
     const count = this.characters.length;
@@ -118,7 +118,7 @@ export class Text extends Space<string> {
     return this.maxLength;
   }
 
-  /** The index of each character, then the number of characters as padding. */
+  /** Returns the index of each character, padded with the number of characters. */
   override flatten(value: string): number[] {
     const characters = Array.from(value);
     return Array.from({ length: this.maxLength }, (_, i) => this.indices.get(characters[i]) ?? this.characters.length);

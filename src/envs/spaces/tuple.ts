@@ -4,7 +4,7 @@ import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./sp
 
 export type SpacesOf<T extends readonly unknown[]> = { readonly [K in keyof T]: Space<T[K]> };
 
-/** One value of each of several spaces, in order. */
+/** Tuples with one value per space. */
 export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Space<T> {
   readonly spaces: readonly Space[];
 
@@ -20,7 +20,7 @@ export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Sp
     return this.spaces.map((space, i) => space.seed(seeds[i]));
   }
 
-  /** A mask or probability is a list with one entry for each part, undefined or null where a part is free. */
+  /** Samples a member; a mask or probability is a list with one entry per part, undefined or null for an unrestricted part. */
   override sample(options: SampleOptions = {}): T {
     this.rejectMaskWithProbability(options);
     const parts = splitSampleOptions(options, this.spaces.length, "Tuple");
@@ -80,7 +80,7 @@ export function checkSeedCount(seeds: readonly SpaceSeed[], count: number, name:
   }
 }
 
-/** The sampling options of each part, out of a list of masks or probabilities. */
+/** Splits a list of masks or probabilities into the sampling options of each part. */
 export function splitSampleOptions({ mask, probability }: SampleOptions, count: number, name: string): SampleOptions[] {
   const weights = mask ?? probability;
   if (weights === undefined) return Array.from({ length: count }, () => ({}));
@@ -91,7 +91,7 @@ export function splitSampleOptions({ mask, probability }: SampleOptions, count: 
   return parts.map((part) => (mask === undefined ? { probability: part } : { mask: part }));
 }
 
-/** The sum of the parts' flat sizes; undefined when a part has none. */
+/** Sums the parts' flat sizes; undefined when a part has none. */
 export function sumSizes(spaces: readonly Space[]): number | undefined {
   let total = 0;
   for (const { flatSize } of spaces) {
@@ -101,7 +101,7 @@ export function sumSizes(spaces: readonly Space[]): number | undefined {
   return total;
 }
 
-/** Cuts joined flat values into the parts of several spaces. */
+/** Splits concatenated flat values into the parts of several spaces. */
 export function unflattenParts(spaces: readonly Space[], flat: ArrayLike<number>): unknown[] {
   const all = Array.from(flat);
   const size = sumSizes(spaces);

@@ -10,7 +10,7 @@ import type { Space } from "./space.js";
 import { Text } from "./text.js";
 import { Tuple } from "./tuple.js";
 
-/** The member of a space that is closest to zero. */
+/** Returns the member of a space closest to zero. */
 export function createZeroValue<T>(space: Space<T>): T {
   return createZero(space) as T;
 }

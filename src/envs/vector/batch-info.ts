@@ -1,8 +1,8 @@
 import type { Info } from "../info.js";
 
 /**
- * The infos of several environments as one, in Gymnasium's form: under each name an entry for each environment, and
- * under `_name` which of them have one. Numbers and arrays missing are zero, flags false, anything else null.
+ * Merges the infos of several environments as Gymnasium does: under each name an entry per environment, and
+ * under `_name` flags of those that have one. Missing numbers and arrays are zero, booleans false, others null.
  */
 export function batchInfo(infos: readonly Info[]): Info {
   const batched: Record<string, unknown> = {};
@@ -21,7 +21,7 @@ export function batchInfo(infos: readonly Info[]): Info {
 }
 
 function emptyLike(name: string, value: unknown): unknown {
-  // An observation is what it is or not there at all.
+  // Final observations and infos are not merged.
   if (name === "finalObservation") return null;
   if (typeof value === "number") return 0;
   if (typeof value === "boolean") return false;

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
 import type { EnvWorkerCall, EnvWorkerResponse, EnvWorkerSetup } from "./worker-protocol.js";
 
-/** Milliseconds that a thread may take to start and to load its environments, beside its first call. */
+/** Time limit for a thread to start and load its environments, in addition to its first call. */
 const STARTUP_ALLOWANCE_MS = 60_000;
 
 interface PendingCall {
@@ -12,20 +12,20 @@ interface PendingCall {
   readonly timer: NodeJS.Timeout | undefined;
 }
 
-/** A worker thread with some of a vector's environments. Every call is answered, or fails after `timeout` milliseconds. */
+/** A worker thread with some of a vector's environments. Calls fail after `timeout` milliseconds. */
 export class EnvWorker {
   private readonly worker: Worker;
   private readonly pending = new Map<number, PendingCall>();
   private callId = 0;
   private hasResponded = false;
-  /** Why it can answer no more. */
+  /** The error that ended the worker. */
   private failure: LlamaGymError | undefined;
 
   constructor(
     readonly setup: EnvWorkerSetup,
     private readonly timeout: number,
   ) {
-    // The built file, also where this one runs from source.
+    // The compiled file, even when this one runs from source.
     this.worker = new Worker(createRequire(import.meta.url).resolve("#envs-worker"), { workerData: setup });
     this.worker.on("message", (reply: EnvWorkerResponse) => this.handleResponse(reply));
     this.worker.on("error", (error) => this.fail(`threw outside of a call: ${String(error)}`));
@@ -33,7 +33,7 @@ export class EnvWorker {
     this.worker.unref();
   }
 
-  /** Whether it died or did not answer in time; such a worker must be replaced. */
+  /** Whether it ended or timed out and must be replaced. */
   get isDead(): boolean {
     return this.failure !== undefined;
   }
@@ -54,7 +54,7 @@ export class EnvWorker {
           id: callId,
           error: {
             code: "INVALID_ARGUMENT",
-            message: `The arguments of ${call.method}() cannot be sent to a worker: ${String(error)}`,
+            message: `The arguments of ${call.method}() are not cloneable and cannot be sent to a worker: ${String(error)}`,
           },
         });
       }

@@ -5,7 +5,7 @@ import type { EnvSource } from "./worker-protocol.js";
 
 type EnvExport = ((options: EnvOptions) => unknown) | (new (options: EnvOptions) => unknown);
 
-/** Makes an environment from an id or a module. @throws ENV_INVALID when the module gives none. */
+/** Creates an environment from an id or a module. @throws ENV_INVALID when the module exports none. */
 export async function loadEnv(source: EnvSource): Promise<Env> {
   const module = source.module === undefined ? undefined : await importModule(source.module);
   if (source.id !== undefined) return make(source.id, source.options as MakeOptions & EnvOptions);
@@ -14,15 +14,12 @@ export async function loadEnv(source: EnvSource): Promise<Env> {
   if (typeof entryPoint !== "function") {
     throw new LlamaGymError(
       "ENV_INVALID",
-      `${source.module} exports no function "${name}". Export an Env class or a function that gives an Env.`,
+      `${source.module} exports no function "${name}". Export an Env class or a function that returns an Env.`,
     );
   }
   const env = await constructEnv(entryPoint as EnvExport, source.options ?? {});
   if (env instanceof Env) return env;
-  throw new LlamaGymError(
-    "ENV_INVALID",
-    `${name} of ${source.module} gave no Env: make it return one, where MyEnv extends Env.`,
-  );
+  throw new LlamaGymError("ENV_INVALID", `${name} of ${source.module} did not return an Env.`);
 }
 
 async function importModule(module: string): Promise<Record<string, unknown>> {

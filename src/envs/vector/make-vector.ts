@@ -7,16 +7,16 @@ import type { VectorEnv } from "./vector-env.js";
 import { WorkerVectorEnv, type WorkerVectorOptions } from "./worker-vector-env.js";
 
 export interface MakeVectorOptions extends WorkerVectorOptions {
-  /** "sync" in this process, "worker" in threads. */
+  /** "sync": in this process. "worker": in threads. */
   readonly mode?: "sync" | "worker";
-  /** Options of `openEnv` for every environment. */
+  /** Options of `openEnv` for each environment. */
   readonly envOptions?: MakeOptions & EnvOptions;
 }
 
 /**
- * Makes several environments of a registered id, or of one that `openEnv` opens (python:CartPole-v1): those have processes
- * or sessions of their own and step side by side in mode "sync".
- * Throws INVALID_ARGUMENT for them in mode "worker", and what `openEnv` throws.
+ * Creates several environments of an id that `openEnv` accepts. Remote ones (python:CartPole-v1) have separate processes
+ * or sessions and step concurrently in mode "sync".
+ * @throws INVALID_ARGUMENT for remote ones in mode "worker"
  */
 export async function makeVector<Observation = unknown, Action = unknown>(
   id: string,
@@ -27,7 +27,7 @@ export async function makeVector<Observation = unknown, Action = unknown>(
       return await WorkerVectorEnv.create({ id, module: findSpec(id)?.module, options: envOptions }, options);
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `${id} lives outside this process already; make the vector with mode "sync", which steps such environments side by side.`,
+      `${id} already runs outside this process. Use mode "sync", which steps such environments concurrently.`,
     );
   }
   const factories = Array.from({ length: options.numEnvs }, () => () => openEnv<Observation, Action>(id, envOptions));

@@ -4,12 +4,12 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { createZeroValue } from "../spaces/zero-value.js";
 import type { AutoresetMode, SubEnvState, VectorOptions } from "./vector-env.js";
 
-/** Mistakes of the caller: they are never taken for a failure of the environment. */
+/** Error codes of the caller's mistakes, which the failure policy does not cover. */
 const CALLER_ERRORS: readonly string[] = ["ENV_ACTION_INVALID", "ENV_NOT_RESET", "INVALID_ARGUMENT"];
 
 export type SubEnvOptions = Required<VectorOptions>;
 
-/** One environment of a vector: applies the autoreset mode and the failure policy to it. */
+/** One environment of a vector, with its autoreset mode and failure policy. */
 export class SubEnv {
   env: Env;
   private hasEnded: boolean;
@@ -33,7 +33,7 @@ export class SubEnv {
       this.hasEnded = false;
       return result;
     } catch (error) {
-      // A reset has no step to truncate, so that it fails under either policy.
+      // A reset has no step to truncate, so it fails under either policy.
       throw this.envError("reset", error);
     }
   }
@@ -85,7 +85,7 @@ export class SubEnv {
     }
   }
 
-  /** What to throw: the caller's own mistake as it is, anything else with the environment's number. */
+  /** Returns the caller's own mistake unchanged, any other error with the environment's index. */
   private envError(method: string, error: unknown): unknown {
     if (error instanceof LlamaGymError && CALLER_ERRORS.includes(error.code)) return error;
     const message = error instanceof Error ? error.message : String(error);
@@ -105,7 +105,7 @@ export class SubEnv {
   }
 }
 
-/** The step that stands for a failure: truncated, without reward, the error in its info. */
+/** Returns the step that replaces a failure: truncated, with zero reward and the error in its info. */
 export function createFailedStep(env: Pick<Env, "observationSpace">, error: unknown): StepResult<unknown> {
   const message = error instanceof Error ? error.message : String(error);
   const observation = createZeroValue(env.observationSpace);

@@ -15,7 +15,7 @@ import type {
   VectorStepResult,
 } from "./vector-env.js";
 
-/** Several environments in this process; synchronous ones are stepped in turn, asynchronous ones side by side. */
+/** Several environments in this process; asynchronous ones step concurrently. */
 export class SyncVectorEnv<Observation = unknown, Action = unknown> implements VectorEnv<Observation, Action> {
   readonly numEnvs: number;
   readonly autoresetMode: AutoresetMode;
@@ -49,7 +49,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     });
   }
 
-  /** @param factories make one environment each, and make it anew where it failed */
+  /** @param factories one per environment, called again after a failure */
   static async create<Observation, Action>(
     factories: readonly (() => MaybePromise<Env<Observation, Action>>)[],
     options: VectorOptions = {},
@@ -62,7 +62,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
       if (failed !== undefined) throw failed.reason;
       return new SyncVectorEnv(envs, factories, options);
     } catch (error) {
-      // Those that were made may hold processes or connections.
+      // Environments created so far may hold processes or connections.
       await Promise.allSettled(envs.map(async (env) => await env.close()));
       throw error;
     }
@@ -72,7 +72,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     const optionsPerEnv = splitResetOptions(options, this.numEnvs);
     this.lastResults = await this.callAll(async (subEnv, i) => {
       const resetOptions = optionsPerEnv[i];
-      // What is not reset keeps its observation and says nothing.
+      // Environments that are not reset keep their observation, with an empty info.
       if (resetOptions === undefined) return { ...this.lastResults[i], info: {} };
       return (await subEnv.reset(resetOptions)) as ResetResult<Observation>;
     });
@@ -104,7 +104,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     await Promise.all(this.subEnvs.map((subEnv) => subEnv.close()));
   }
 
-  /** Calls all environments; where one fails and the policy says stop, all are closed. */
+  /** Calls all environments; closes all when one fails under the policy "stop". */
   private async callAll<T>(call: (subEnv: SubEnv, index: number) => Promise<T>): Promise<T[]> {
     const settled = await Promise.allSettled(this.subEnvs.map(call));
     const failed = settled.find((outcome) => outcome.status === "rejected");

@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { VectorResetOptions, VectorResetResult, VectorStepResult } from "./vector-env.js";
 
-/** @throws INVALID_ARGUMENT unless there is one of something for each environment. */
+/** @throws INVALID_ARGUMENT unless `values` has one entry per environment. */
 export function checkLength(name: string, values: readonly unknown[], numEnvs: number): void {
   if (Array.isArray(values) && values.length === numEnvs) return;
   const actual = Array.isArray(values) ? String(values.length) : typeof values;
@@ -12,7 +12,7 @@ export function checkLength(name: string, values: readonly unknown[], numEnvs: n
   );
 }
 
-/** The reset options of each environment; undefined for one that is not to be reset. */
+/** Returns the reset options per environment; undefined for those not to be reset. */
 export function splitResetOptions(options: VectorResetOptions, numEnvs: number): (ResetOptions | undefined)[] {
   const { seed, options: envOptions, resetMask } = options;
   const isList = (value: unknown): value is readonly (number | bigint | undefined)[] => Array.isArray(value);

@@ -69,7 +69,7 @@ async function run(vector: VectorEnv, steps: number): Promise<unknown[]> {
 
 describe.each(["sync", "worker"] as const)("a vector of CartPoles, %s", (mode) => {
   it.each(["next-step", "same-step"] as const)(
-    "gives what each environment gives alone, autoreset %s",
+    "returns the results of the separate environments, autoreset %s",
     async (autoresetMode) => {
       const vector = await makeVector("CartPole-v1", { numEnvs: 3, numWorkers: 2, mode, autoresetMode });
       const { observations } = await vector.reset({ seed: 11 });
@@ -84,7 +84,7 @@ describe.each(["sync", "worker"] as const)("a vector of CartPoles, %s", (mode) =
     },
   );
 
-  it("goes on from a saved state", async () => {
+  it("continues from a saved state", async () => {
     const vector = await makeVector("CartPole-v1", { numEnvs: 2, mode });
     await vector.reset({ seed: 1 });
     await run(vector, 15);
@@ -96,7 +96,7 @@ describe.each(["sync", "worker"] as const)("a vector of CartPoles, %s", (mode) =
     await Promise.all([vector.close(), restored.close()]);
   });
 
-  it("renders, and knows how its environments read as text", async () => {
+  it("renders, and has the text interface of its environments", async () => {
     const vector = await makeVector("CartPole-v1", { numEnvs: 2, mode });
     await vector.reset({ seed: 1 });
     expect((await vector.render("ansi")).map((frame) => typeof frame)).toEqual(["string", "string"]);
@@ -104,7 +104,7 @@ describe.each(["sync", "worker"] as const)("a vector of CartPoles, %s", (mode) =
     await vector.close();
   });
 
-  it("refuses a wrong number of actions, seeds and flags", async () => {
+  it("rejects a wrong number of actions, seeds and flags", async () => {
     const vector = await makeVector("CartPole-v1", { numEnvs: 2, mode });
     expect(await getErrorCode(vector.reset({ seed: [1] }))).toMatch(
       /INVALID_ARGUMENT seed must have one entry for each of 2/,
@@ -126,7 +126,7 @@ describe("autoreset", () => {
       { autoresetMode },
     );
 
-  it("next-step: shows the last observation, then resets instead of a step", async () => {
+  it("next-step: returns the last observation, then resets instead of stepping", async () => {
     const vector = await create("next-step");
     await vector.reset();
     const rows = await run(vector, 5);
@@ -146,7 +146,7 @@ describe("autoreset", () => {
     ]);
   });
 
-  it("same-step: shows the next episode's observation and keeps the last one in the info", async () => {
+  it("same-step: returns the next episode's observation, with the last one in the info", async () => {
     const vector = await create("same-step");
     await vector.reset();
     await run(vector, 1);
@@ -158,7 +158,7 @@ describe("autoreset", () => {
     expect(infos).toEqual([{ fresh: true, finalObservation: 2, finalInfo: {} }, {}]);
   });
 
-  it("disabled: leaves the reset to the caller, and refuses a step before it", async () => {
+  it("disabled: leaves the reset to the caller, and rejects a step before it", async () => {
     const vector = await create("disabled");
     await vector.reset();
     await run(vector, 2);
@@ -175,7 +175,7 @@ describe("an environment that throws", () => {
   const create = (onFailure: "stop" | "continue", autoresetMode: "next-step" | "same-step" = "next-step") =>
     SyncVectorEnv.create([() => new CountingEnv(9), () => new CountingEnv(9, 3)], { onFailure, autoresetMode });
 
-  it("stops the vector, with its number and its words", async () => {
+  it("stops the vector, with its index and message", async () => {
     const vector = await create("stop");
     await vector.reset();
     await run(vector, 2);
@@ -184,7 +184,7 @@ describe("an environment that throws", () => {
     );
   });
 
-  it("is truncated and made anew while the others go on", async () => {
+  it("is truncated and recreated while the others continue", async () => {
     const vector = await create("continue");
     await vector.reset();
     await run(vector, 2);
@@ -210,11 +210,11 @@ describe("an environment that throws", () => {
   });
 });
 
-describe("a worker's environment out of a module", () => {
+describe("a worker's environment from a module", () => {
   const create = (options: object, vector: object = {}) =>
     WorkerVectorEnv.create({ module, options } as { module: string }, { numEnvs: 2, numWorkers: 2, ...vector });
 
-  it("is made there from a class or a function", async () => {
+  it("is created from a class or a function", async () => {
     const vector = await create({});
     expect(vector.singleObservationSpace.toString()).toBe("Discrete(100)");
     expect((await vector.reset({ seed: 5 })).observations).toEqual([5, 6]);
@@ -224,16 +224,12 @@ describe("a worker's environment out of a module", () => {
   });
 
   it.each([
+    ["a missing module", { module: "file:///nowhere/env.mjs" }, /ENV_INVALID The module .* could not be imported/],
+    ["a missing export", { module, export: "nothing" }, /ENV_INVALID .* exports no function "nothing"/],
     [
-      "a module that is not there",
-      { module: "file:///nowhere/env.mjs" },
-      /ENV_INVALID The module .* could not be imported/,
-    ],
-    ["an export that is not there", { module, export: "nothing" }, /ENV_INVALID .* exports no function "nothing"/],
-    [
-      "an export that gives no environment",
+      "an export that returns no environment",
       { module, export: "makeNothing" },
-      /ENV_INVALID makeNothing .* gave no Env/,
+      /ENV_INVALID makeNothing .* did not return an Env/,
     ],
     ["an id that is not registered", { id: "CartPol-v1" }, /ENV_UNKNOWN .*Did you mean: `CartPole`/],
   ])("is refused: %s", async (_, source, message) => {
@@ -253,7 +249,7 @@ describe("a worker's environment out of a module", () => {
     await vector.close();
   });
 
-  it.each(["throw", "exit", "hang"])("is replaced while the others go on after: %s", async (trouble) => {
+  it.each(["throw", "exit", "hang"])("is replaced while the others continue after: %s", async (trouble) => {
     const vector = await create({ trouble, at: 2 }, { timeout: 300, onFailure: "continue" });
     await vector.reset({ seed: 0 });
     await vector.step([0, 1]);
@@ -267,7 +263,7 @@ describe("a worker's environment out of a module", () => {
 });
 
 describe("SyncVectorEnv.create", () => {
-  it("closes what was made when one cannot be made", async () => {
+  it("closes the created environments when one fails", async () => {
     const env = new CountingEnv(3);
     const close = vi.spyOn(env, "close");
     const fail = () => {
@@ -279,7 +275,7 @@ describe("SyncVectorEnv.create", () => {
 });
 
 describe("batchInfo", () => {
-  it("keeps an entry for each environment, with zeros and nulls for what is missing", () => {
+  it("keeps an entry per environment, with zeros and nulls for missing values", () => {
     const batched = batchInfo([
       { prob: 0.5, mask: Int8Array.of(1, 0) },
       { name: "b", episode: { r: 2 } },

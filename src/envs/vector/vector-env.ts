@@ -4,15 +4,15 @@ import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 
 /**
- * What happens where an episode ends. "next-step": the following step ignores its action and resets. "same-step": the
+ * Behavior at the end of an episode. "next-step": the following step ignores its action and resets. "same-step": the
  * ending step resets at once; the last observation and info are in `info.finalObservation` and `info.finalInfo`.
- * "disabled": the caller resets by `reset({ resetMask })`.
+ * "disabled": the caller resets with `reset({ resetMask })`.
  */
 export type AutoresetMode = "next-step" | "same-step" | "disabled";
 
 /**
- * What happens where an environment throws, its worker dies or does not answer. "stop": the call fails and all is
- * closed. "continue": that environment's step is truncated, with `info.error`, and it is made anew for its next episode.
+ * Behavior when an environment throws or its worker ends or times out. "stop": the call fails and the vector is
+ * closed. "continue": that environment's step is truncated, with `info.error`, and it is recreated for its next episode.
  */
 export type FailurePolicy = "stop" | "continue";
 
@@ -22,41 +22,41 @@ export interface VectorOptions {
 }
 
 export interface VectorResetOptions {
-  /** Environment i gets seed + i, or its own where it is a list. */
+  /** Environment i gets seed + i, or entry i of a list. */
   readonly seed?: number | bigint | readonly (number | bigint | undefined)[];
   readonly options?: Readonly<Record<string, unknown>>;
-  /** Resets these only. */
+  /** Environments to reset. */
   readonly resetMask?: readonly boolean[];
 }
 
-/** One entry for each environment, in their order. */
+/** One entry per environment. */
 export interface VectorResetResult<Observation> {
   readonly observations: readonly Observation[];
   readonly infos: readonly Info[];
 }
 
-/** One entry for each environment, in their order. */
+/** One entry per environment. */
 export interface VectorStepResult<Observation> extends VectorResetResult<Observation> {
   readonly rewards: Float64Array;
   readonly terminated: readonly boolean[];
   readonly truncated: readonly boolean[];
 }
 
-/** Several environments of one kind that are stepped together. */
+/** Several environments of the same kind, stepped together. */
 export interface VectorEnv<Observation = unknown, Action = unknown> {
   readonly numEnvs: number;
   readonly autoresetMode: AutoresetMode;
   readonly singleObservationSpace: Space<Observation>;
   readonly singleActionSpace: Space<Action>;
-  /** How a language model reads and answers the environments, where they have such a form. */
+  /** Text interface of the environments, if any. */
   readonly text: TextInterface<Observation, Action> | undefined;
 
   reset(options?: VectorResetOptions): Promise<VectorResetResult<Observation>>;
-  /** @param actions one for each environment */
+  /** @param actions one per environment */
   step(actions: readonly Action[]): Promise<VectorStepResult<Observation>>;
-  /** A picture of each environment. */
+  /** Renders each environment. */
   render(mode: RenderMode): Promise<readonly RenderFrame[]>;
-  /** The states of all environments as JSON, with what autoreset still has to do. */
+  /** Returns the states of all environments as JSON, with pending autoresets. */
   getState(): Promise<VectorState>;
   setState(state: VectorState): Promise<void>;
   close(): Promise<void>;
@@ -66,7 +66,7 @@ export interface VectorState {
   readonly envs: readonly SubEnvState[];
 }
 
-/** One environment's part of a vector's state. */
+/** State of one environment in a vector. */
 export interface SubEnvState {
   readonly env: EnvState;
   readonly hasEnded: boolean;

@@ -19,7 +19,7 @@ const subEnvs = Promise.all(
     return new SubEnv(await make(), make, firstIndex + i, options, initiallyEnded);
   }),
 );
-// The first call reports what went wrong here.
+// The first call reports an error here.
 subEnvs.catch(() => undefined);
 
 function describeEnv({ env }: SubEnv): EnvDescription {
@@ -31,7 +31,7 @@ function describeEnv({ env }: SubEnv): EnvDescription {
   };
 }
 
-/** One value for each environment; undefined for one that is left as it is. */
+/** One value per environment; undefined for those left unchanged. */
 async function handleCall(call: EnvWorkerCall): Promise<unknown[]> {
   const envs = await subEnvs;
   switch (call.method) {
@@ -73,7 +73,7 @@ parentPort?.on("message", (request: EnvWorkerRequest) => {
     try {
       parentPort?.postMessage(message);
     } catch (error) {
-      // An observation or info with functions in it cannot be sent.
+      // An observation or info that contains functions cannot be cloned.
       const text = `what ${request.call.method}() gave cannot be sent between threads: ${String(error)}`;
       parentPort?.postMessage({ id: message.id, error: { code: "ENV_INVALID", message: text } });
     }

@@ -3,24 +3,24 @@ import type { SpaceDescription } from "../spaces/space-json.js";
 import type { SubEnvOptions } from "./sub-env.js";
 import type { SubEnvState } from "./vector-env.js";
 
-/** Where a worker gets its environment from. */
+/** Source of a worker's environments. */
 export type EnvSource =
-  /** A registered id; `module`, when given, is imported first and registers it. */
+  /** A registered id; `module` is imported first, to register it. */
   | { readonly id: string; readonly module?: string; readonly options?: EnvOptions }
-  /** A module's export (its default one when not said): an Env class or a function that gives an Env. */
+  /** A module's export (the default one by default): an Env class or a function that returns an Env. */
   | { readonly id?: undefined; readonly module: string; readonly export?: string; readonly options?: EnvOptions };
 
-/** What a worker is started with: its environments are numbered from `firstIndex`. */
+/** Arguments of a worker, whose environments are numbered from `firstIndex`. */
 export interface EnvWorkerSetup {
   readonly source: EnvSource;
   readonly firstIndex: number;
   readonly count: number;
   readonly options: SubEnvOptions;
-  /** Whether they count as ended, because they stand for some that died. */
+  /** Whether their episodes count as ended, because they replace failed environments. */
   readonly initiallyEnded: boolean;
 }
 
-/** What is asked of a worker; lists have one entry for each of its environments. */
+/** A call to a worker; lists have one entry per environment. */
 export type EnvWorkerCall =
   | { readonly method: "describe" }
   | { readonly method: "reset"; readonly options: readonly (ResetOptions | undefined)[] }
@@ -39,7 +39,7 @@ export type EnvWorkerResponse =
   | { readonly id: number; readonly values: readonly unknown[] }
   | { readonly id: number; readonly error: { readonly code: string | undefined; readonly message: string } };
 
-/** What the main thread needs to know of an environment that lives elsewhere. */
+/** Description of a worker's environment for the main thread. */
 export interface EnvDescription {
   readonly name: string;
   readonly observationSpace: SpaceDescription;

@@ -22,15 +22,15 @@ import type { EnvDescription, EnvSource, EnvWorkerCall, EnvWorkerSetup } from ".
 
 export interface WorkerVectorOptions extends VectorOptions {
   readonly numEnvs: number;
-  /** Threads that share the environments; one for each when not said. */
+  /** Number of threads. Default: one per environment. */
   readonly numWorkers?: number;
-  /** Milliseconds that a worker may take for a call, two minutes when not said; Infinity for no limit. */
+  /** Time limit of a call in milliseconds; Infinity for none. Default: two minutes. */
   readonly timeout?: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 
-/** Several environments in worker threads; what one of them does cannot stop the others. */
+/** Several environments in worker threads, isolated from each other's failures. */
 export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements VectorEnv<Observation, Action> {
   readonly numEnvs: number;
   readonly autoresetMode: AutoresetMode;
@@ -53,7 +53,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     this.text = getTextInterface(source);
   }
 
-  /** @param source a registered id or a module; functions cannot be sent to a thread */
+  /** @param source a registered id or a module, since functions cannot be sent to a thread */
   static async create<Observation = unknown, Action = unknown>(
     source: EnvSource,
     options: WorkerVectorOptions,
@@ -138,7 +138,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     await Promise.all(this.workers.map((worker) => worker.terminate()));
   }
 
-  /** Calls every worker and joins what they give; `rescue` makes up for a worker that died. */
+  /** Calls every worker and concatenates the results; `rescue` replaces those of a failed worker. */
   private async callAll(
     callFor: (firstIndex: number, count: number) => EnvWorkerCall,
     recover?: (worker: EnvWorker, error: unknown) => Promise<readonly unknown[]>,
@@ -153,7 +153,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     return values;
   }
 
-  /** Closes everything or, by the policy "continue", replaces a worker that died. */
+  /** Closes the vector or, under the policy "continue", replaces the failed worker. */
   private async handleFailure(
     index: number,
     error: unknown,
@@ -168,7 +168,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
     return await recover(this.workers[index], error);
   }
 
-  /** The steps of a worker that died: truncated, and already reset where the mode says so. */
+  /** Returns truncated steps for a failed worker, already reset in the mode "same-step". */
   private async createFailedSteps(worker: EnvWorker, error: unknown): Promise<readonly unknown[]> {
     const failed = createFailedStep({ observationSpace: this.singleObservationSpace }, error);
     const { count } = worker.setup;
@@ -182,7 +182,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
   }
 }
 
-/** The text form of a registered environment; that of a module's stays in the worker. */
+/** Returns the text interface of a registered environment; that of a module stays in the worker. */
 function getTextInterface<Observation, Action>(source: EnvSource): TextInterface<Observation, Action> | undefined {
   if (source.id === undefined || !registry.has(source.id)) return undefined;
   const env = make<Observation, Action>(source.id, { ...source.options, disableEnvChecker: true });

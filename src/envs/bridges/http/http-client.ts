@@ -2,25 +2,25 @@ import type { JsonValue } from "../../../core/json.js";
 import { asJsonObject, bridgeError, truncateText } from "../channel.js";
 import { LlamaGymError } from "../../../core/errors.js";
 
-/** A server that speaks JSON over HTTP. */
+/** A JSON-over-HTTP server. */
 export interface HttpServer {
-  /** What errors call it. */
+  /** Name in error messages. */
   readonly name: string;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
-  /** Milliseconds that a request may take. */
+  /** Request timeout in milliseconds. */
   readonly timeout: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer that a server gave: its status, and its body as JSON where it is that. */
+/** A server's response: status, text, and the body if it is JSON. */
 export interface HttpResponse {
   readonly status: number;
   readonly json: JsonValue | undefined;
   readonly text: string;
 }
 
-/** The parts of a server's address that requests are built on. @throws INVALID_ARGUMENT for another kind of address. */
+/** Parses a server's address. @throws INVALID_ARGUMENT for other addresses. */
 export function parseServerUrl(url: string, protocols: readonly string[]): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !protocols.includes(parsed.protocol.slice(0, -1))) {
@@ -36,7 +36,7 @@ export function parseServerUrl(url: string, protocols: readonly string[]): URL {
   return parsed;
 }
 
-/** Sends a request, with a body when one is given. @throws ENV_FAILED when no answer comes in time. */
+/** Sends a request, optionally with a body. @throws ENV_FAILED when there is no response in time. */
 export async function sendRequest(
   { name, url, timeout, headers }: HttpServer,
   path: string,
@@ -60,7 +60,7 @@ export async function sendRequest(
   }
 }
 
-/** Sends a request whose answer must be a good one. @throws ENV_FAILED for another, ENV_ACTION_INVALID for a status 422. */
+/** Sends a request that must succeed. @throws ENV_FAILED for an error status, ENV_ACTION_INVALID for status 422. */
 export async function requestJson(server: HttpServer, path: string, body?: JsonValue): Promise<JsonValue> {
   const response = await sendRequest(server, path, body);
   if (response.status >= 200 && response.status < 300) {

@@ -8,24 +8,24 @@ import { createTextInterface, type TextInterfaceOptions } from "../create-text-i
 import { requestJson, sendRequest, parseServerUrl, type HttpServer } from "./http-client.js";
 import { RemoteEnv } from "../remote-env.js";
 
-/** The version of the protocol that a server of this kind states in /spec. */
+/** Protocol version in /spec. */
 const PROTOCOL_VERSION = 1;
 
 export interface HttpEnvOptions extends TextInterfaceOptions {
-  /** Milliseconds that a request may take, a minute when not said. */
+  /** Request timeout in milliseconds. Default: one minute. */
   readonly timeout?: number;
-  /** Sent with each request, such as an Authorization. */
+  /** Headers of every request, such as Authorization. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How the environment reads as text; a generic form when not said. */
+  /** Text interface. Default: a generic one. */
   readonly text?: TextInterface<unknown, unknown>;
 }
 
-/** An environment that a program of the user's serves over HTTP: GET /spec, POST /reset, POST /step. */
+/** An environment on a custom HTTP server: GET /spec, POST /reset, POST /step. */
 export class HttpEnv extends RemoteEnv {
   /**
-   * Asks the server at `url` for its /spec: `{ protocol: 1, observationSpace, actionSpace }` and, where there are,
+   * Connects to the server at `url` and reads /spec: `{ protocol: 1, observationSpace, actionSpace }` and optionally
    * `systemPrompt`, `actionNames`, `renderModes`.
-   * @throws ENV_FAILED when none answers, or one that speaks another version
+   * @throws ENV_FAILED when no server responds, or one with another protocol version
    */
   static async connect(url: string, options: HttpEnvOptions = {}): Promise<HttpEnv> {
     const base = parseServerUrl(url, ["http", "https"]);
@@ -58,7 +58,7 @@ export class HttpEnv extends RemoteEnv {
   }
 }
 
-/** Requests that name their session, so that a server may keep an environment for each client. */
+/** Sends the session id with every request, so that a server can keep one environment per client. */
 class HttpChannel implements Channel {
   private readonly session = randomUUID();
   private queue: Promise<unknown> = Promise.resolve();
@@ -79,7 +79,7 @@ class HttpChannel implements Channel {
     return result;
   }
 
-  /** A server without /close keeps nothing that would have to be closed. */
+  /** A server without /close has nothing to release. */
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;

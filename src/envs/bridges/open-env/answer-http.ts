@@ -6,7 +6,7 @@ import type { OpenEnvSession } from "./open-env-session.js";
 
 interface ServerContext {
   readonly description: ServerDescription;
-  /** The environment of all clients that come without WebSocket. */
+  /** The environment shared by clients without WebSocket. */
   readonly sharedSession: OpenEnvSession;
 }
 
@@ -19,7 +19,7 @@ class HttpError extends Error {
   }
 }
 
-/** Answers a request of OpenEnv's HTTP protocol; what goes wrong is `{ detail }` with a status of its own. */
+/** Answers a request of OpenEnv's HTTP protocol; errors are `{ detail }` with an error status. */
 export async function answerHttp(
   request: IncomingMessage,
   response: ServerResponse,
@@ -33,7 +33,7 @@ export async function answerHttp(
     sendReply(200, await routeRequest(request, context));
   } catch (error) {
     const status = error instanceof HttpError ? error.status : isClientError(error) ? 422 : 500;
-    // The rest of a body that is not read must not be taken for the next request.
+    // The unread rest of a body must not be parsed as the next request.
     if (!request.complete) response.setHeader("connection", "close");
     sendReply(status, { detail: (error as Error).message });
   }

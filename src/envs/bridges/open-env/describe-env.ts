@@ -6,10 +6,10 @@ import type { JsonObject } from "../channel.js";
 import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
 import { spaceToSchema } from "../space-schema.js";
 
-/** Larger spaces are numbers rather than names. */
+/** Actions of larger spaces get no names. */
 const MAX_ACTION_NAMES = 100;
 
-/** What a server tells of its environment. */
+/** Describes an environment for a server's clients. */
 export interface ServerDescription {
   readonly metadata: JsonObject;
   readonly schema: JsonObject;

@@ -5,7 +5,7 @@ import { asJsonObject, bridgeError, type Channel, type JsonObject, formatJson, t
 import { requestJson, type HttpServer } from "../http/http-client.js";
 import { MAX_MESSAGE_BYTES } from "./open-env-protocol.js";
 
-/** How long a server may take to say goodbye. */
+/** Timeout of the closing handshake in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1000;
 
 interface PendingCall {
@@ -14,8 +14,8 @@ interface PendingCall {
 }
 
 /**
- * One session on an OpenEnv server over WebSocket. Answers have no number, so one that comes too late would be taken
- * for the next: a call without an answer ends the connection, and all later calls fail with the first reason.
+ * A session on an OpenEnv server over WebSocket. Replies have no id, so a late one would be mistaken
+ * for the next: a call that times out closes the connection, and all later calls fail with the first error.
  */
 export class WebSocketChannel implements Channel {
   private pendingCall: PendingCall | undefined;
@@ -32,7 +32,7 @@ export class WebSocketChannel implements Channel {
     socket.on("close", () => this.fail("closed the connection."));
   }
 
-  /** @throws ENV_FAILED when nothing answers at `url`, or something that speaks no WebSocket. */
+  /** @throws ENV_FAILED when no WebSocket server responds at `url`. */
   static connect({ name, url, timeout, headers }: HttpServer, connectTimeout: number): Promise<WebSocketChannel> {
     const socket = new WebSocket(url, { handshakeTimeout: connectTimeout, maxPayload: MAX_MESSAGE_BYTES, headers });
     return new Promise((resolve, reject) => {
@@ -133,7 +133,7 @@ export class WebSocketChannel implements Channel {
   }
 }
 
-/** An OpenEnv server by plain requests: all clients share its one environment, if it keeps one at all. */
+/** An OpenEnv server over plain HTTP, with one environment for all clients. */
 export class OpenEnvHttpChannel implements Channel {
   constructor(private readonly server: HttpServer) {}
 

@@ -13,26 +13,26 @@ import { createJsonTextInterface, createServedTextInterface } from "./open-env-t
 import { RemoteEnv } from "../remote-env.js";
 
 export interface OpenEnvOptions extends TextInterfaceOptions {
-  /** "ws", a session of one's own, when not said. "http" is for old servers: their one environment is everybody's. */
+  /** "ws" (default): a separate session. "http": for old servers, with one environment for all clients. */
   readonly transport?: "ws" | "http";
-  /** Milliseconds that a call may take, a minute when not said. */
+  /** Call timeout in milliseconds. Default: one minute. */
   readonly timeout?: number;
-  /** Milliseconds until the server must have answered at all, 10,000 when not said. */
+  /** Connection timeout in milliseconds. Default: 10,000. */
   readonly connectTimeout?: number;
-  /** Sent with each request, such as an Authorization. */
+  /** Headers of every request, such as Authorization. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How the environment reads as text; a form that follows from its schema when not said. */
+  /** Text interface. Default: one derived from the schema. */
   readonly text?: TextInterface<unknown, unknown>;
 }
 
 /**
- * An environment on an OpenEnv server. Of llamagym's own servers it has the environment's spaces; of others the spaces
- * are JSON values by the server's schema: actions such as { "message": "hello" }.
+ * An environment on an OpenEnv server. llamagym's servers provide the environment's spaces; for others the spaces
+ * are JSON values that match the server's schema, such as { "message": "hello" }.
  */
 export class OpenEnvClient extends RemoteEnv {
   /**
    * Connects to the server at `url`, such as http://127.0.0.1:8000.
-   * @throws ENV_FAILED when none answers there, or one that speaks another version
+   * @throws ENV_FAILED when no server responds, or one with another protocol version
    */
   static async connect(url: string, options: OpenEnvOptions = {}): Promise<OpenEnvClient> {
     const base = parseServerUrl(url, ["http", "https", "ws", "wss"]);
@@ -107,7 +107,7 @@ function describeRemoteEnv(
   };
 }
 
-/** Puts calls of an environment into OpenEnv's words, and its answers into an environment's. */
+/** Translates calls and results between an environment and OpenEnv. */
 class OpenEnvMessages implements Channel {
   constructor(
     private readonly channel: Channel,

@@ -2,11 +2,11 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { JsonObject } from "../channel.js";
 
 /**
- * What llamagym's servers say of an environment besides OpenEnv's own words, in the schema of actions under this name:
+ * Key of llamagym's extension in the action schema:
  * `{ protocol, observationSpace, actionSpace, renderModes, systemPrompt, actionNames }`.
  */
 export const EXTENSION_KEY = "x-llamagym";
-/** Changes when what stands in it does. */
+/** Version of the extension's format. */
 export const EXTENSION_VERSION = 1;
 
 /** Error codes that OpenEnv servers send. */
@@ -19,15 +19,15 @@ type OpenEnvErrorCode =
   | "FACTORY_ERROR"
   | "SESSION_ERROR";
 
-/** How an error goes over the wire. */
+/** Formats an error reply. */
 export function errorReply(message: string, code: OpenEnvErrorCode): JsonObject {
   return { type: "error", data: { message, code } };
 }
 
-/** Longer messages are refused; 100 MB is OpenEnv's own limit. */
+/** Maximum message size; OpenEnv's limit is 100 MB. */
 export const MAX_MESSAGE_BYTES = 100 * 2 ** 20;
 
-/** Whether an error is the client's fault. */
+/** Returns whether the client caused an error. */
 export function isClientError(error: unknown): boolean {
   return error instanceof LlamaGymError && ["ENV_ACTION_INVALID", "INVALID_ARGUMENT"].includes(error.code);
 }

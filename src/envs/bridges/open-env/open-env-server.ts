@@ -11,11 +11,11 @@ import { errorReply, isClientError, MAX_MESSAGE_BYTES } from "./open-env-protoco
 import { OpenEnvSession } from "./open-env-session.js";
 
 export interface ServeOptions {
-  /** 8000 when not said; 0 takes a free one. */
+  /** Default: 8000; 0 picks a free port. */
   readonly port?: number;
-  /** The address to listen at; "127.0.0.1", this machine only, when not said. */
+  /** Address to listen on. Default: "127.0.0.1", this machine only. */
   readonly host?: string;
-  /** Clients at a time; 64 when not said. */
+  /** Maximum number of concurrent clients. Default: 64. */
   readonly maxSessions?: number;
 }
 
@@ -29,15 +29,15 @@ export interface EnvServer {
 }
 
 /**
- * Serves an environment by OpenEnv's protocol: each WebSocket connection to /ws gets one of its own from `makeEnv`;
- * clients without WebSocket share another one by POST /reset, POST /step and GET /state. GET /health, /metadata and
- * /schema tell of it.
- * @throws INVALID_ARGUMENT for a port that cannot be, INVALID_STATE for one that is taken
+ * Serves environments with OpenEnv's protocol: each WebSocket connection to /ws gets a separate one from `makeEnv`;
+ * clients without WebSocket share one through POST /reset, POST /step and GET /state. GET /health, /metadata and
+ * /schema describe it.
+ * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use
  */
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
   const { port = 8000, host = "127.0.0.1", maxSessions = 64 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `A port is an integer from 0 to 65535, got ${port}.`);
+    throw new LlamaGymError("INVALID_ARGUMENT", `\`port\` must be an integer from 0 to 65535, got ${port}.`);
   }
   const firstEnv = await makeEnv();
   const description = describeEnv(firstEnv);
@@ -92,13 +92,13 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 
 async function serveClient(client: WebSocket, makeEnv: () => MaybePromise<Env>, isFull: boolean): Promise<void> {
   const send = (message: JsonObject) => client.send(JSON.stringify(message));
-  // What a client sends at once waits until its environment is there.
+  // Early messages are queued until the environment exists.
   const earlyMessages: RawData[] = [];
   const bufferMessage = (data: RawData) => earlyMessages.push(data);
   client.on("message", bufferMessage);
   client.on("error", () => {});
   if (isFull) {
-    send(errorReply("The server has as many sessions as it takes; try again later.", "CAPACITY_REACHED"));
+    send(errorReply("The server has reached its maximum number of sessions; try again later.", "CAPACITY_REACHED"));
     return client.close();
   }
   let session: OpenEnvSession;

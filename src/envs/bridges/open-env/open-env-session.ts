@@ -7,7 +7,7 @@ import { getChoices } from "../../text-interface.js";
 import { asJsonObject, type JsonObject } from "../channel.js";
 import { toJson } from "../to-json.js";
 
-/** One client's environment on a server, in OpenEnv's words. Calls follow one another. */
+/** One client's environment on a server; calls are serialized. */
 export class OpenEnvSession {
   private episodeId: string | undefined;
   private stepCount = 0;
@@ -20,7 +20,7 @@ export class OpenEnvSession {
     return { episode_id: this.episodeId ?? null, step_count: this.stepCount };
   }
 
-  /** `data` is OpenEnv's `seed` and `episode_id`; whatever else it has are the environment's reset options. */
+  /** `data` has OpenEnv's `seed` and `episode_id`; other fields are reset options of the environment. */
   reset(data: JsonObject): Promise<JsonObject> {
     const { seed, episode_id, ...options } = data;
     return this.enqueue(async () => {
@@ -34,7 +34,7 @@ export class OpenEnvSession {
     });
   }
 
-  /** `data` is `{ action }`, encoded as the action space does, or `{ text }`, a reply for the environment's text form. */
+  /** `data` is `{ action }`, encoded by the action space, or `{ text }`, a completion for the text interface. */
   step(data: JsonObject): Promise<JsonObject> {
     return this.enqueue(async () => {
       const result = await this.env.step(this.action(data));

@@ -6,7 +6,7 @@ import { createTextInterface, type TextInterfaceOptions } from "../create-text-i
 import { resolveReferences } from "../json-schema.js";
 import type { JsonSpace } from "../json-space.js";
 
-/** The text form of an environment that a llamagym server serves: observations as the server writes them. */
+/** Creates the text interface of an environment on a llamagym server, which formats the observations. */
 export function createServedTextInterface(
   observationSpace: Space,
   actionSpace: Space,
@@ -30,8 +30,8 @@ export function createServedTextInterface(
 }
 
 /**
- * A text form for actions that are objects: where the only thing that an action must have, or can have, is one text, a
- * reply is that text; else it is the last JSON object of the reply.
+ * Creates a text interface for actions that are objects. If the only required, or only, field is a string, the
+ * completion is its value; otherwise the action is the last JSON object in the completion.
  */
 export function createJsonTextInterface(
   space: JsonSpace,
@@ -64,7 +64,7 @@ function findOnlyTextField(root: JsonObject): string | undefined {
   return resolveReferences(schema, root).type === "string" ? name : undefined;
 }
 
-/** An object with one text in it is that text; anything else is JSON. */
+/** Formats an object with a single string field as that string, anything else as JSON. */
 function formatObject(observation: JsonValue): string {
   const values = Object.values(asJsonObject(observation) ?? {});
   return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(observation);
@@ -80,7 +80,7 @@ function parseLastObject(completion: string): JsonValue | undefined {
     try {
       return JSON.parse(completion.slice(start, end + 1)) as JsonValue;
     } catch {
-      // An object inside the one that is looked for, or no object at all.
+      // A nested object, or not an object.
     }
   }
   return undefined;

@@ -1,7 +1,7 @@
-/** No observation is as long as this. */
+/** Maximum length of a line in bytes. */
 const MAX_LINE_BYTES = 2 ** 28;
 
-/** Puts the lines of a stream of bytes together. */
+/** Splits a byte stream into lines. */
 export class LineReader {
   private chunks: Buffer[] = [];
   private length = 0;

@@ -5,10 +5,10 @@ import type { JsonValue } from "../../../core/json.js";
 import { asJsonObject, bridgeError, type Channel, type JsonObject, formatJson, truncateText } from "../channel.js";
 import { LineReader } from "./line-reader.js";
 
-/** How much of what a process said last goes into an error. */
+/** Characters of the last output that an error message includes. */
 const MAX_STDERR_LENGTH = 4000;
 const MAX_STDERR_IN_ERROR = 1200;
-/** How long a process may take to close its environment before it is ended. */
+/** Time for a process to close its environment before it is killed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2000;
 
 export interface ProcessOptions {
@@ -16,7 +16,7 @@ export interface ProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Milliseconds that a call may take. */
+  /** Call timeout in milliseconds. */
   readonly timeout: number;
 }
 
@@ -27,9 +27,9 @@ interface PendingCall {
 }
 
 /**
- * A child process that answers lines of JSON with lines of JSON. One that dies, says something else or does not answer
- * is ended, and every later call fails with what it said on standard error. It ends when its standard input does, so it
- * does not outlive this process; and waiting for nothing it does not keep this process alive.
+ * A child process that replies to JSON lines with JSON lines. A process that exits, sends anything else or times out
+ * is killed, and every later call fails with its standard error. It exits with its standard input, so it
+ * does not outlive this process, and an idle one does not keep this process alive.
  */
 export class ProcessChannel implements Channel {
   readonly name: string;
@@ -59,7 +59,7 @@ export class ProcessChannel implements Channel {
     child.stderr
       .setEncoding("utf8")
       .on("data", (text: string) => (this.said = (this.said + text).slice(-MAX_STDERR_LENGTH)));
-    // A process that has gone is told by its "close".
+    // The "close" event reports an exited process.
     child.stdin.on("error", () => {});
     child.on("error", (error) => this.fail(`could not be started by "${command}": ${error.message}.`, error));
     this.exited = new Promise((resolve) => {
@@ -133,7 +133,7 @@ export class ProcessChannel implements Channel {
     else this.pending.resolve(reply);
   }
 
-  /** Ends the process; the call that waits and all later ones fail with the first reason. */
+  /** Kills the process; the pending call and all later ones fail with the first error. */
   private fail(problem: string, cause?: unknown): void {
     if (this.failure !== undefined) return;
     const stderr = this.said.trim();
@@ -143,7 +143,7 @@ export class ProcessChannel implements Channel {
     this.pending?.reject(this.failure);
   }
 
-  /** Whether Node waits for the process. */
+  /** Sets whether Node.js waits for the process. */
   private setReferenced(isReferenced: boolean): void {
     const method = isReferenced ? "ref" : "unref";
     this.child[method]();

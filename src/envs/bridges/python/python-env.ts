@@ -8,35 +8,35 @@ import { createTextInterface, type TextInterfaceOptions } from "../create-text-i
 import { ProcessChannel } from "./process-channel.js";
 import { toJsonObject, RemoteEnv } from "../remote-env.js";
 
-/** What both ends speak. */
+/** Protocol version of both ends. */
 const PROTOCOL_VERSION = 1;
 const BRIDGE_SCRIPT = fileURLToPath(new URL("../../../../python/gymnasium_bridge.py", import.meta.url));
 
 export interface PythonEnvOptions extends TextInterfaceOptions {
   /** Arguments of the environment, as `gymnasium.make` takes them. */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** Python modules to import first, which register environments. */
+  /** Python modules to import first, to register environments. */
   readonly modules?: readonly string[];
-  /** The Python that has gymnasium; "python3" when not said ("python" on Windows). */
+  /** Python executable with gymnasium. Default: "python3" ("python" on Windows). */
   readonly python?: string;
-  /** Variables for the Python process, over those of this one. */
+  /** Environment variables of the Python process, in addition to those of this process. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** What `render` shall give; Gymnasium must know it before it makes the environment. */
+  /** Render mode, which Gymnasium takes when it creates the environment. */
   readonly renderMode?: RenderMode;
-  /** Milliseconds that a call may take, a minute when not said. */
+  /** Call timeout in milliseconds. Default: one minute. */
   readonly timeout?: number;
-  /** Milliseconds that Python may take to start and make the environment, a minute when not said. */
+  /** Time limit to start Python and create the environment, in milliseconds. Default: one minute. */
   readonly startTimeout?: number;
-  /** How the environment reads as text; a generic form when not said. */
+  /** Text interface. Default: a generic one. */
   readonly text?: TextInterface<unknown, unknown>;
 }
 
-/** A Python Gymnasium environment, played in a child process. */
+/** A Python Gymnasium environment in a child process. */
 export class PythonEnv extends RemoteEnv {
   /**
-   * Starts Python and makes the environment of a Gymnasium id ("CarRacing-v3", or "module:Id-v0", which imports the
+   * Starts Python and creates the environment of a Gymnasium id ("CarRacing-v3", or "module:Id-v0", which imports the
    * module first). Needs a Python with gymnasium.
-   * @throws ENV_FAILED when Python or gymnasium is missing, the id is not known or making it fails
+   * @throws ENV_FAILED when Python or gymnasium is missing, the id is unknown or creating the environment fails
    */
   static async open(id: string, options: PythonEnvOptions = {}): Promise<PythonEnv> {
     const timeout = checkTimeoutMs("timeout", options.timeout ?? 60_000);
@@ -97,7 +97,7 @@ async function openPythonEnv(
   });
 }
 
-/** What to do about it, where that can be known. */
+/** Advice for known errors. */
 function addAdvice(error: unknown, python: string): unknown {
   if (!(error instanceof LlamaGymError)) return error;
   const advice = ADVICE.find(([pattern]) => pattern.test(error.message))?.[1];
@@ -106,10 +106,10 @@ function addAdvice(error: unknown, python: string): unknown {
 }
 
 const ADVICE: readonly (readonly [RegExp, (python: string) => string])[] = [
-  [/could not be started/, () => "Install Python, or name one by the option `python`."],
+  [/could not be started/, () => "Install Python, or set the option `python`."],
   [
     /No module named 'gymnasium'/,
     (python) =>
-      `Install it (${python} -m pip install gymnasium), or name a Python that has it by the option \`python\`.`,
+      `Install it (${python} -m pip install gymnasium), or set the option \`python\` to a Python that has it.`,
   ],
 ];
