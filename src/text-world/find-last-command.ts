@@ -1,8 +1,8 @@
 const ARTICLES = /\b(?:the|a|an)\s+/g;
 
 /**
- * The command that stands last in a text, in whatever case and with or without articles; of two that end at the same
- * place the longer one ("take key from table" names no "take key").
+ * Finds the last command in a text, ignoring case and articles; of two that end at the same
+ * position, the longer one ("take key from table" does not name "take key").
  */
 export function findLastCommand(text: string, commands: readonly string[]): string | undefined {
   const normalizedText = normalizeWords(text);
@@ -12,7 +12,7 @@ export function findLastCommand(text: string, commands: readonly string[]): stri
     const start = normalizedText.lastIndexOf(phrase);
     if (start < 0) continue;
     const end = start + phrase.length;
-    // A command within a longer one is not meant itself.
+    // A command within a longer one does not count.
     const isWithin = best !== undefined && start >= best.start && end <= best.end;
     const surrounds = best !== undefined && start <= best.start && end >= best.end;
     if (best === undefined || surrounds || (!isWithin && end > best.end)) best = { command, start, end };
@@ -20,7 +20,7 @@ export function findLastCommand(text: string, commands: readonly string[]): stri
   return best?.command;
 }
 
-/** Words in lower case with one space around each. */
+/** Normalizes to lower-case words with one space around each. */
 function normalizeWords(text: string): string {
   return ` ${text
     .toLowerCase()

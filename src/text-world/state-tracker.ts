@@ -15,18 +15,18 @@ const TRACKED_INFOS: readonly InfoName[] = [
 ];
 const QUEST_INFOS: readonly InfoName[] = ["policyCommands", "intermediateReward"];
 
-/** Whether the information can only be had by following the rules of the game. */
+/** Returns whether the info entries require tracking the game's rules. */
 export function needsTracking(infos: RequestedInfos): boolean {
   return TRACKED_INFOS.some((name) => infos.has(name));
 }
 
 /**
- * Follows a running game by its rules: which action was done last, what can be done, how far the quests are,
- * and how that is told.
+ * Tracks a running game by its rules: its last action, valid actions and quest progress,
+ * and formats them.
  */
 export class StateTracker {
   readonly progress: GameProgress;
-  /** Actions done. */
+  /** Number of actions taken. */
   moves = 0;
   private lastAction: Action | undefined;
   private policy: readonly Action[] | undefined;
@@ -41,12 +41,12 @@ export class StateTracker {
     this.policy = this.progress.winningPolicy();
   }
 
-  /** To be called before the actions of each command. */
+  /** Call before recording the actions of a command. */
   beginCommand(): void {
     this.previousPolicy = this.policy;
   }
 
-  /** Takes note of what the game did: one of the valid actions, or something that no rule speaks of. */
+  /** Records what the game did: a valid action, or undefined for an effect outside the rules. */
   recordAction(action: Action | undefined): void {
     this.lastAction = action;
     if (action === undefined) return;
@@ -55,7 +55,7 @@ export class StateTracker {
     this.moves++;
   }
 
-  /** The tracked part of a state. */
+  /** Returns the tracked part of a state. */
   getState(won: boolean, lost: boolean): Partial<GameState> {
     const { game, infos, progress } = this;
     const includeIf = <T>(name: InfoName, value: () => T): T | undefined => (infos.has(name) ? value() : undefined);
@@ -79,13 +79,13 @@ export class StateTracker {
     if (won) return 1;
     if (lost) return -1;
     if (this.previousPolicy === undefined) return 0;
-    // A way that is lost for good counts as a step back, although the story goes on.
+    // A quest that became impossible counts as a regression, although the story continues.
     if (this.policy === undefined) return -1;
     return Math.sign(this.previousPolicy.length - this.policy.length);
   }
 }
 
-/** What is asked for of the information that a game never changes. */
+/** Returns the requested info entries that never change. */
 export function getStaticInfos(game: Game, infos: RequestedInfos): Partial<Record<InfoName, unknown>> {
   const describe = ({ condition }: GameEvent) => condition.preconditions.map((fact) => game.describeFact(fact));
   const values: Partial<Record<InfoName, () => unknown>> = {

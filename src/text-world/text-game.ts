@@ -1,4 +1,4 @@
-/** What an agent can be told of a game besides its feedback. Each is TextWorld's information of the same name. */
+/** Info entries of a game, with TextWorld's names. */
 export const INFO_NAMES = [
   "description",
   "inventory",
@@ -27,44 +27,44 @@ export const INFO_NAMES = [
 
 export type InfoName = (typeof INFO_NAMES)[number];
 
-/** The information that is asked for; a game gathers no other. */
+/** Requested info entries; a game computes no others. */
 export type RequestedInfos = ReadonlySet<InfoName>;
 
-/** How a game stands after a command. What was not asked for is undefined. */
+/** State of a game after a command. Entries that were not requested are undefined. */
 export interface GameState {
-  /** What the game says. */
+  /** Output of the game. */
   readonly feedback: string;
   /** Points so far. */
   readonly score: number;
-  /** Commands so far that did something. */
+  /** Number of effective commands so far. */
   readonly moves: number;
   readonly won: boolean;
   readonly lost: boolean;
-  /** Whether the game takes no more commands: won, lost, or left by the player. */
+  /** Whether the game has ended: won, lost, or quit. */
   readonly isOver: boolean;
   readonly lastCommand: string | undefined;
-  /** What `look` says. */
+  /** Output of `look`. */
   readonly description?: string;
-  /** What `inventory` says. */
+  /** Output of `inventory`. */
   readonly inventory?: string;
-  /** The name of the player's room. */
+  /** Name of the player's room. */
   readonly location?: string;
-  /** The commands that do something now, in order of the alphabet. */
+  /** Commands that have an effect now, in alphabetical order. */
   readonly admissibleCommands?: readonly string[];
-  /** Commands that win the game from here; none when no way is known. */
+  /** Commands that win the game from here; empty when none are known. */
   readonly policyCommands?: readonly string[];
-  /** 1 for a command that brought the end of the game nearer or won it, -1 for a step back or a loss, else 0. */
+  /** 1 for a command that made progress or won, -1 for a regression or a loss, otherwise 0. */
   readonly intermediateReward?: number;
-  /** What is true of the world, in TextWorld's notation and order of the alphabet. */
+  /** Facts of the world, in TextWorld's notation and alphabetical order. */
   readonly facts?: readonly string[];
-  /** The action that the game understood last, in TextWorld's notation; null when it was none of the rules'. */
+  /** Last action, in TextWorld's notation; null when it matches no rule. */
   readonly lastAction?: string | null;
 }
 
-/** A text game that is being played: a story file's or a generated one's. */
+/** A running text game, from a story file or generated. */
 export interface TextGame {
-  /** Starts it, from its beginning if it has been played before. */
+  /** Starts or restarts the game. */
   start(): GameState;
-  /** Types a command. */
+  /** Sends a command. */
   send(command: string): GameState;
 }

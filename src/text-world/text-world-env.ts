@@ -18,12 +18,12 @@ import { COMMAND_CHARACTERS, MAX_COMMAND_LENGTH, textWorldText, cleanFeedback } 
 
 const LATIN_1 = Array.from({ length: 96 }, (_, i) => String.fromCharCode(160 + i)).join("");
 const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("") + LATIN_1;
-/** A story prints less for a command; a house of the largest size does too. */
+/** Maximum length of feedback, above that of any story or generated house. */
 const MAX_FEEDBACK = 8192;
-/** Seeds of generated games are drawn from so many. */
+/** Number of possible seeds of generated games. */
 const NUM_GAME_SEEDS = 2 ** 32;
 
-/** Information besides the feedback, where nothing is said. */
+/** Default info entries. */
 export const DEFAULT_INFOS: readonly InfoName[] = [
   "objective",
   "description",
@@ -35,21 +35,21 @@ export const DEFAULT_INFOS: readonly InfoName[] = [
 ];
 
 export interface TextWorldOptions extends HouseOptions {
-  /** A story file that TextWorld made, its .json beside it; of several, each episode plays one at random. */
+  /** Path of a TextWorld story file with its .json beside it, or several to draw from for each episode. */
   readonly gameFile?: string | readonly string[];
-  /** Plays the generated game of this seed every time; without it each episode has a game of its own. */
+  /** Seed of the generated game. Default: a different game every episode. */
   readonly gameSeed?: number;
-  /** Information besides the feedback: objective, description, inventory, admissibleCommands, score, won and lost when not said. */
+  /** Info entries. Default: objective, description, inventory, admissibleCommands, score, won and lost. */
   readonly infos?: readonly InfoName[];
-  /** What a step is rewarded with: the points it brought, or TextWorld's intermediate reward. */
+  /** Reward of a step: its points, or TextWorld's intermediate reward. */
   readonly reward?: "score" | "intermediate";
 }
 
-/** One game among those that an environment plays: a file's place in the list, or a generated game's seed. */
+/** Key of a game: a file's index, or a generated game's seed. */
 type GameKey = number;
 
 /**
- * Text adventures: games made by TextWorld (Cote et al. 2018), or generated ones. Observation: what the game says.
+ * Text adventures from TextWorld (Cote et al. 2018) or generated. Observation: the game's output.
  * Action: a command.
  */
 export class TextWorldEnv extends Env<string, string> {
@@ -67,7 +67,7 @@ export class TextWorldEnv extends Env<string, string> {
   private commands: string[] = [];
   private state: GameState | undefined;
 
-  /** Throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT for an option. */
+  /** @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED for a game file, INVALID_ARGUMENT for an option. */
   constructor(options: TextWorldOptions = {}) {
     super();
     const { gameFile, gameSeed, infos = DEFAULT_INFOS, reward = "score", ...house } = options;
@@ -76,7 +76,7 @@ export class TextWorldEnv extends Env<string, string> {
     this.reward = reward;
     this.gameSeed = gameSeed;
     this.files = [gameFile ?? []].flat().map(readStoryFiles);
-    // What cannot be made is said at once.
+    // Fails early for impossible options.
     if (this.files.length === 0) makeHouse(this.house, gameSeed ?? 0);
   }
 
@@ -104,7 +104,7 @@ export class TextWorldEnv extends Env<string, string> {
     return `${lastCommand === undefined ? "" : `> ${lastCommand}\n`}${cleanFeedback(feedback)}\n`;
   }
 
-  /** The commands that win the present game from its start; undefined where the game states none. */
+  /** Commands that win the current game from its start; undefined when the game has none. */
   get walkthrough(): readonly string[] | undefined {
     return this.currentGame.game.walkthrough;
   }
@@ -138,7 +138,7 @@ export class TextWorldEnv extends Env<string, string> {
     return this.gameSeed ?? this.random.integers(NUM_GAME_SEEDS);
   }
 
-  /** The game chosen, made when it is played first. Of generated games only the present one is kept. */
+  /** Current game, created on first use. Only one generated game is cached. */
   private get currentGame(): { game: Game; textGame: TextGame; staticInfos: Info } {
     let currentGame = this.games.get(this.gameKey);
     if (currentGame === undefined) {
@@ -164,14 +164,14 @@ function checkInfos(infos: readonly InfoName[], reward: unknown): ReadonlySet<In
   if (reward !== "score" && reward !== "intermediate") {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `TextWorld: reward is "score" or "intermediate", got ${formatValue(reward)}.`,
+      `TextWorld: reward must be "score" or "intermediate", got ${formatValue(reward)}.`,
     );
   }
   const unknown = Array.isArray(infos) ? infos.filter((name) => !INFO_NAMES.includes(name)) : [infos];
   if (unknown.length > 0) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `TextWorld: infos has ${unknown.map(formatValue).join(", ")}. It is a list of: ${INFO_NAMES.join(", ")}.`,
+      `TextWorld: infos has ${unknown.map(formatValue).join(", ")}. Expected a list of: ${INFO_NAMES.join(", ")}.`,
     );
   }
   return new Set(reward === "intermediate" ? [...infos, "intermediateReward"] : infos);

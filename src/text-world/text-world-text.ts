@@ -8,15 +8,15 @@ Commands are short: go north, open door, take key, take key from table, unlock c
 insert cup into box, examine book, eat apple, look, inventory. Do the task that the game sets, in as few commands as \
 you can. Answer with the command alone.`;
 
-/** What commands are made of. */
+/** Characters of commands. */
 export const COMMAND_CHARACTERS =
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '-,.?!àáâäçèéêëíïñóôöúûüß";
-/** A longer text in a reply is thought about a command rather than one. */
+/** Longer text in a completion is not a command. */
 export const MAX_COMMAND_LENGTH = 100;
 
 /**
- * How a text game reads and is answered. Shown besides the feedback, where it does not say them itself and the infos hold them: the
- * task, the room, what is carried, and the admissible commands. With these an observation is all that the next command depends on.
+ * Text interface of text games. Adds to the feedback, from the info and unless the feedback contains them: the
+ * task, the room, the inventory and the admissible commands, so that an observation determines the next command.
  */
 export const textWorldText: TextInterface<string, string> = {
   systemPrompt: SYSTEM_PROMPT,
@@ -50,7 +50,7 @@ function collapseWhitespace(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** The feedback without the banner, the prompt, the status line and runs of empty lines. */
+/** Removes the banner, the prompt, the status line and repeated empty lines from feedback. */
 export function cleanFeedback(feedback: string): string {
   return feedback
     .replace(/\n>[^\n]*$/, "\n")
@@ -61,8 +61,8 @@ export function cleanFeedback(feedback: string): string {
 }
 
 /**
- * The command that a reply means: the admissible one that it names last; else what follows "command:", "action:" or a
- * prompt last; else its only line.
+ * Parses the command of a completion: the admissible command named last, else the text after the last "command:", "action:" or
+ * prompt, else its only line.
  */
 function parseCompletion(completion: string, admissible: readonly string[]): string | undefined {
   const namedCommand = findLastCommand(completion, admissible);

@@ -93,7 +93,7 @@ describe("an environment served and played over OpenEnv", () => {
     const env = await connect(server.url);
     await env.reset();
     const refused = await connect(server.url);
-    await expect(refused.reset()).rejects.toThrow(/as many sessions as it takes/);
+    await expect(refused.reset()).rejects.toThrow(/maximum number of sessions/);
     await expect(serveEnv(() => make("Taxi-v4"), { port: server.port })).rejects.toThrow(/The port is taken/);
     await server.close();
     await expect(env.step(0)).rejects.toMatchObject({ code: "ENV_FAILED" });
@@ -227,7 +227,7 @@ describe("an HTTP server of the user's", () => {
       [false, true],
       [true, true],
     ]);
-    await expect(makeVector(url, { numEnvs: 2, mode: "worker" })).rejects.toThrow(/outside this process already/);
+    await expect(makeVector(url, { numEnvs: 2, mode: "worker" })).rejects.toThrow(/already runs outside this process/);
   });
 
   it("of another version, or of none, is told", async () => {

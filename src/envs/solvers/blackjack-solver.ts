@@ -1,9 +1,9 @@
-/** Chance of an ace, 2, ..., 9 and of a ten. */
+/** Probabilities of an ace, 2 to 9, and a ten. */
 const CARD_PROBABILITIES = Array.from({ length: 10 }, (_, i) => ({ card: i + 1, chance: i === 9 ? 4 / 13 : 1 / 13 }));
 const STICK = 0;
 const HIT = 1;
 
-/** What the policy knows: the sum with an ace as 11 where that fits, whether one is, the dealer's open card. */
+/** Observable state: the sum with a usable ace as 11, whether there is one, and the dealer's open card. */
 interface DealState {
   readonly sum: number;
   readonly ace: boolean;
@@ -17,14 +17,14 @@ export interface BlackjackRules {
 
 export type BlackjackPolicy = (sum: number, dealer: number, ace: boolean) => number;
 
-/** A hand after another card. */
+/** Returns a hand after another card. */
 function addCard({ sum, ace }: { sum: number; ace: boolean }, card: number): { sum: number; ace: boolean } {
   const hard = (ace ? sum - 10 : sum) + card;
   const hasAce = ace || card === 1;
   return hasAce && hard + 10 <= 21 ? { sum: hard + 10, ace: true } : { sum: hard, ace: false };
 }
 
-/** The chances of the dealer's last sums from one open card (0 stands for a bust), and of an ace and a ten at once. */
+/** Probabilities of the dealer's final sums for an open card (0 is a bust), and of a natural. */
 function computeDealerOutcomes(open: number): { sums: Map<number, number>; natural: number } {
   const sums = new Map<number, number>();
   const playOut = (hand: { sum: number; ace: boolean }, chance: number, hasHidden: boolean): void => {
@@ -48,15 +48,15 @@ function computeStickValue(sum: number, dealer: number): number {
   return value;
 }
 
-/** The value of sticking with an ace and a ten at once. */
+/** Returns the value of sticking with a natural. */
 function computeNaturalValue(dealer: number, rules: BlackjackRules): number {
   const natural = DEALER_OUTCOMES.get(dealer)?.natural ?? 0;
-  // The dealer's own ace and ten is the only draw by Sutton and Barto's rules.
+  // By Sutton and Barto's rules only a dealer's natural draws against a natural.
   if (rules.sab) return 1 - natural;
   return computeStickValue(21, dealer) * (rules.natural ? 1.5 : 1);
 }
 
-/** Expected returns of a policy, or of the best one when none is given. */
+/** Computes the expected returns of a policy, by default the best one. */
 class DealEvaluation {
   private readonly cached = new Map<string, number>();
 
@@ -89,11 +89,11 @@ class DealEvaluation {
 
 const bestEvaluation = new DealEvaluation();
 
-/** The best action by exact expected returns: 0 stick, 1 hit. */
+/** Chooses the best action by exact expected returns: 0 stick, 1 hit. */
 export const chooseBestAction: BlackjackPolicy = (sum, dealer, ace) =>
   bestEvaluation.computeHitValue({ sum, ace, dealer }) > computeStickValue(sum, dealer) ? HIT : STICK;
 
-/** The exact expected return of an episode under a policy, a coin toss, or the best policy. */
+/** Computes the exact expected return of an episode under a policy, random actions, or the best policy. */
 export function computeBlackjackReturn(rules: BlackjackRules, policy: BlackjackPolicy | "random" | "best"): number {
   const evaluation = new DealEvaluation(policy === "best" ? undefined : policy);
   let total = 0;
@@ -102,7 +102,7 @@ export function computeBlackjackReturn(rules: BlackjackRules, policy: BlackjackP
       for (const second of CARD_PROBABILITIES) {
         const hand = addCard(addCard({ sum: 0, ace: false }, first.card), second.card);
         const dealState = { ...hand, dealer };
-        // Two cards that make 21 are an ace and a ten.
+        // Two cards that sum to 21 are a natural.
         const stick = hand.sum === 21 ? computeNaturalValue(dealer, rules) : computeStickValue(hand.sum, dealer);
         const values = [stick, evaluation.computeHitValue(dealState)];
         total += chance * first.chance * second.chance * evaluation.choose(values, hand.sum, dealer, hand.ace);

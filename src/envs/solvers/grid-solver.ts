@@ -2,7 +2,7 @@ import type { Env } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 
-/** One coordinate of the state, cut into `points` values with the same distance. */
+/** One coordinate of the state, with `points` evenly spaced values. */
 interface Axis {
   readonly low: number;
   readonly high: number;
@@ -16,12 +16,12 @@ export interface GridProblem<Observation, Action> {
   readonly actions: readonly Action[];
   readonly discount: number;
   readonly sweeps: number;
-  /** The environment's saved state at two coordinates. */
+  /** Returns the environment's saved state at two coordinates. */
   readonly stateAt: (first: number, second: number) => JsonValue;
   readonly coordinates: (observation: Observation) => readonly [number, number];
 }
 
-/** Where four grid points share a state between them. */
+/** The four grid points around a state, with their bilinear weights. */
 interface Interpolation {
   readonly corner: number;
   readonly alongFirst: number;
@@ -29,8 +29,8 @@ interface Interpolation {
 }
 
 /**
- * A policy by value iteration on a grid with bilinear interpolation; the environment itself is stepped from every grid
- * point, and again to look one step ahead when the policy is asked.
+ * A policy from value iteration on a grid with bilinear interpolation. The environment is stepped from every grid
+ * point, and once per action to choose among them.
  */
 export class GridPolicy<Observation, Action> {
   private readonly random = new RandomStream(0).getState();
@@ -61,7 +61,7 @@ export class GridPolicy<Observation, Action> {
     }
   }
 
-  /** The action with the best reward and value after it. */
+  /** Chooses the action with the best reward plus discounted next value. */
   act(observation: Observation): Action {
     const { actions, coordinates, discount } = this.problem;
     const gridPoint = coordinates(observation);
@@ -79,7 +79,7 @@ export class GridPolicy<Observation, Action> {
     const { env, stateAt, coordinates } = this.problem;
     env.setState({ random: this.random, state: stateAt(...gridPoint) });
     const result = env.step(action);
-    if (result instanceof Promise) throw new TypeError("A grid is made of synchronous environments only.");
+    if (result instanceof Promise) throw new TypeError("A grid policy needs a synchronous environment.");
     return { reward: result.reward, next: result.terminated ? undefined : this.blend(coordinates(result.observation)) };
   }
 

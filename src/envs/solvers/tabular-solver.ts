@@ -5,7 +5,7 @@ import type { TabularEnv, Transition } from "../toy-text/tabular-env.js";
 const CONVERGENCE_THRESHOLD = 1e-12;
 const MAX_SWEEPS = 1_000_000;
 
-/** The expected return from every state, and an action for each. */
+/** Expected return of and best action in every state. */
 export interface TabularSolution {
   readonly values: Float64Array;
   readonly policy: Int32Array;
@@ -17,7 +17,7 @@ function computeActionValue(outcomes: readonly Transition[], values: Float64Arra
   }, 0);
 }
 
-/** One backup of every state: the mean over actions, or the value of the best one. */
+/** Backs up every state once: the mean over actions, or the value of the best one. */
 function backUpValues(env: TabularEnv, values: Float64Array, choose: "best" | "random", discount = 1): Float64Array {
   return Float64Array.from(env.transitions, (actions) => {
     const actionValues = actions.map((outcomes) => computeActionValue(outcomes, values, discount));
@@ -28,14 +28,14 @@ function backUpValues(env: TabularEnv, values: Float64Array, choose: "best" | "r
 }
 
 /**
- * Values and actions of the best policy (value iteration, Bellman 1957). A discount below 1 prefers short ways, which
- * matters where there is a step limit.
+ * Computes values and actions of the best policy (value iteration, Bellman 1957). A discount below 1 prefers short paths,
+ * which matters under a step limit.
  */
 export function solveTabular(env: TabularEnv, discount = 1): TabularSolution {
   const values = iterateValues(env, "best", discount);
   const policy = Int32Array.from(env.transitions, (actions) => {
     const actionValues = actions.map((outcomes) => computeActionValue(outcomes, values, discount));
-    // Equal up to rounding counts as equal, so that the policy does not hang on the last digit.
+    // Ties within rounding count as equal, so that the policy does not depend on the last digit.
     const best = Math.max(...actionValues);
     return actionValues.findIndex((value) => value >= best - 1e-9);
   });
@@ -54,8 +54,8 @@ function iterateValues(env: TabularEnv, choose: "best" | "random", discount: num
 }
 
 /**
- * The expected return of an episode when every action is the best, or is drawn at random. With a step limit the best
- * action may depend on the steps left.
+ * Computes the expected return of an episode of best or random actions. With a step limit the best
+ * action may depend on the remaining steps.
  */
 export function computeExpectedReturn(env: TabularEnv, choose: "best" | "random", steps = Infinity): number {
   let values: Float64Array = new Float64Array(env.transitions.length);
@@ -64,7 +64,7 @@ export function computeExpectedReturn(env: TabularEnv, choose: "best" | "random"
   return computeStartValue(env, values);
 }
 
-/** The expected return of a policy that knows the state only, within a step limit. */
+/** Computes the expected return of a policy of the state alone, within a step limit. */
 export function computePolicyReturn(env: TabularEnv, policy: Int32Array, steps: number): number {
   let values: Float64Array = new Float64Array(env.transitions.length);
   for (let step = 0; step < steps; step++) {

@@ -7,7 +7,7 @@ import { findLastNamedAction } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
-/** From the best sounding to the worst. */
+/** From the best-sounding to the worst-sounding name. */
 const NAMES = [
   "Golden Goose",
   "Lucky Clover",
@@ -24,16 +24,16 @@ const MAX_PAYOUT_PROBABILITY = 0.8;
 export interface BanditOptions {
   /** 2 to 8. */
   readonly arms?: number;
-  /** Pulls in an episode. */
+  /** Pulls per episode. */
   readonly pulls?: number;
   /**
    * "misleading": the better an arm's name sounds, the less it pays. "honest": the more it pays. "random": what an arm
-   * pays is drawn anew for each episode, so that it has to be found out within it.
+   * pays is drawn for each episode and must be explored.
    */
   readonly names?: "misleading" | "honest" | "random";
 }
 
-/** `chances`: how likely each arm pays a coin. */
+/** `chances`: probability that each arm pays a coin. */
 type BanditState = {
   readonly chances: readonly number[];
   readonly pulls: readonly number[];
@@ -42,7 +42,7 @@ type BanditState = {
 
 /**
  * Pull the arms of a slot machine whose names mislead (after the bandits of RAGEN, Wang et al. 2025).
- * Observation: pulls and coins of each arm so far, one row an arm. Actions: the arms. A coin is a reward of 1.
+ * Observation: pulls and coins so far, one row per arm. Actions: the arms. Reward: 1 per coin.
  */
 export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
   override readonly observationSpace: Box<"int32">;
@@ -95,7 +95,7 @@ export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
   }
 }
 
-/** Names spread evenly from the best sounding to the worst. */
+/** Selects evenly spaced names from best-sounding to worst-sounding. */
 function selectArmNames(arms: number): string[] {
   return Array.from({ length: arms }, (_, i) => NAMES[Math.round((i * (NAMES.length - 1)) / (arms - 1))]);
 }

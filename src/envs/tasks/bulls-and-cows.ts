@@ -11,15 +11,15 @@ const NUM_DIGITS = 4;
 const MAX_LINE_LENGTH = 24;
 
 export interface BullsAndCowsOptions {
-  /** Guesses in an episode. */
+  /** Guesses per episode. */
   readonly guesses?: number;
 }
 
 type BullsAndCowsState = { readonly secret: string; readonly guesses: readonly string[] };
 
 /**
- * Find a number of four different digits. A guess is answered with its bulls (right digits in the right place) and cows
- * (right digits elsewhere). Observation: a line for each guess, "1234: 1 bulls, 2 cows". Actions: four digits.
+ * Find a number of four different digits. Each guess returns its bulls (right digits in the right place) and cows
+ * (right digits elsewhere). Observation: a line per guess, "1234: 1 bulls, 2 cows". Actions: four digits.
  * Reward: 1 for the number.
  */
 export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsState> {
@@ -59,7 +59,7 @@ export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsSta
   }
 }
 
-/** How many digits of a guess are right, and in the right place or elsewhere; each of the secret's counts once. */
+/** Counts the bulls and cows of a guess; each digit of the secret counts once. */
 export function compareDigits(guess: string, secret: string): { bulls: number; cows: number } {
   const bulls = Array.from(guess).filter((digit, i) => digit === secret[i]).length;
   const shared = Array.from(secret).filter((digit) => guess.includes(digit)).length;

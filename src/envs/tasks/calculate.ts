@@ -1,9 +1,9 @@
-/** What a calculation comes to, or why it cannot be done. */
+/** Result of a calculation, or the reason of its failure. */
 export type CalculationResult = { readonly value: number } | { readonly problem: string };
 
 const MAX_DEPTH = 50;
 
-/** Works out numbers, + - * / and parentheses; nothing else is understood, and nothing is executed. */
+/** Evaluates numbers, + - * / and parentheses, without executing code. */
 export function calculate(expression: string): CalculationResult {
   const tokens = expression.match(/\d+(?:\.\d+)?|[-+*/()]|\S/g) ?? [];
   try {

@@ -16,17 +16,17 @@ const USAGE_HINT = "Say calculate and an expression, or answer and a number.";
 export interface CalculatorOptions {
   /** Operators in the question. */
   readonly operations?: number;
-  /** The largest number in it. */
+  /** Largest number in the question. */
   readonly highest?: number;
-  /** Commands in an episode, the answer included. */
+  /** Commands per episode, including the answer. */
   readonly turns?: number;
 }
 
 type CalculatorState = { readonly question: string; readonly answer: number; readonly log: readonly string[] };
 
 /**
- * Answer an arithmetic question too large for the head, with a calculator at hand: "calculate 473 * 89" gives its value,
- * "answer 42097" ends the episode. Observation: the question and what was calculated. Reward: 1 for the right answer.
+ * Answer an arithmetic question with a calculator: "calculate 473 * 89" returns its value,
+ * "answer 42097" ends the episode. Observation: the question and the calculations. Reward: 1 for the right answer.
  */
 export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${COMMAND_CHARSET}\n"=:` });
@@ -47,7 +47,7 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
       highest >= 1 &&
       turns >= 1 &&
       turns <= 50;
-    // Answers stay exact.
+    // Keeps answers exact.
     if (!isValid || highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
@@ -90,7 +90,7 @@ function formatCalculation(expression: string): string {
   return "value" in result ? `${expression.trim()} = ${formatNumber(result.value)}` : result.problem;
 }
 
-/** Without an exponent, so that what is read is what can be answered. */
+/** Formats without an exponent, since answers have none. */
 function formatNumber(value: number): string {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : value.toFixed(6);
 }

@@ -8,17 +8,17 @@ import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
 export interface GuessNumberOptions {
-  /** The number is one of 1 ... highest. */
+  /** The secret is in 1 to highest. */
   readonly highest?: number;
-  /** Guesses in an episode. */
+  /** Guesses per episode. */
   readonly guesses?: number;
 }
 
-/** The number lies in low ... high, as far as the answers tell. */
+/** The feedback so far limits the secret to low to high. */
 type GuessNumberState = { readonly secret: number; readonly low: number; readonly high: number; readonly left: number };
 
 /**
- * Guess a number; after each guess it is said whether the number is higher or lower.
+ * Guess a number with feedback of higher or lower.
  * Observation: the lowest and highest number still possible, guesses left. Actions: the numbers. Reward: 1 for the number.
  */
 export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState> {

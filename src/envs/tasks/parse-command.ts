@@ -1,6 +1,6 @@
 /**
- * The command that a reply means, for actions that are written commands: the last line that starts with one of the
- * verbs; else its only line. Characters outside `charset` become spaces. Undefined when there is none, or it is too long.
+ * Parses a written command from a completion: the last line that starts with one of the
+ * verbs, or else its only line. Characters outside `charset` become spaces. Returns undefined for none or a too long one.
  */
 export function parseCommand(
   completion: string,
@@ -14,5 +14,5 @@ export function parseCommand(
   return plain.trim() === "" || plain.length > maxLength ? undefined : plain;
 }
 
-/** Letters, digits and what arithmetic and prices need. */
+/** Letters, digits and the characters of arithmetic and prices. */
 export const COMMAND_CHARSET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,+*/()%$'?!-";

@@ -15,7 +15,7 @@ const COLORS = ["black", "blue", "green", "red", "white", "yellow"];
 const SIZES = ["small", "medium", "large"];
 const PRODUCTS_PER_KIND = 6;
 
-/** Something that the shop sells; colour and size are chosen on its page. */
+/** A product, whose color and size are chosen on its page. */
 export type Product = {
   readonly id: string;
   readonly kind: string;
@@ -25,17 +25,17 @@ export type Product = {
   readonly sizes: readonly string[];
 };
 
-/** What the customer wants. */
+/** The customer's goal. */
 export type ShoppingGoal = {
   readonly kind: string;
   readonly material: string;
   readonly color: string;
   readonly size: string;
-  /** The most that may be paid. */
+  /** Maximum price. */
   readonly budget: number;
 };
 
-/** A shop's products, and a wish that one of them at least fulfils. */
+/** Generates products and a goal that at least one of them meets. */
 export function generateShop(random: RandomStream): { products: Product[]; goal: ShoppingGoal } {
   const products = PRODUCT_KINDS.flatMap((kind) =>
     Array.from({ length: PRODUCTS_PER_KIND }, () => ({
@@ -57,7 +57,7 @@ export function generateShop(random: RandomStream): { products: Product[]; goal:
   return { products, goal };
 }
 
-/** The share of the wish (kind, material, colour, size, price) that a purchase fulfils; 0 for another kind of thing. */
+/** Scores the fraction of the goal (kind, material, color, size, price) that a purchase meets; 0 for another kind. */
 export function goalScore(goal: ShoppingGoal, product: Product, color: string | null, size: string | null): number {
   if (product.kind !== goal.kind) return 0;
   const matches = [

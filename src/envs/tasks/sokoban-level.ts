@@ -1,9 +1,9 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 
-/** What a cell is besides what stands on it. */
+/** Ground of a cell. */
 type Ground = "wall" | "floor" | "target";
 
-/** A level: its ground row by row, the boxes' cells and the player's. */
+/** A level: its ground in row-major order, the cells of the boxes and of the player. */
 export type Level = {
   readonly size: number;
   readonly ground: readonly Ground[];
@@ -12,21 +12,21 @@ export type Level = {
 };
 
 const WALL_PROBABILITY = 0.2;
-/** States tried on the way from the solved level; in small rooms that is all there are. */
+/** Maximum number of states explored backwards from the solved level. */
 const MAX_STATES = 10_000;
-/** How far from solved a level is, as a share of the farthest found. */
+/** Minimum distance of a level from solved, as a fraction of the largest found. */
 const MIN_DEPTH_FRACTION = 0.6;
-/** Rooms drawn before a larger one must be asked for. */
+/** Maximum number of rooms drawn. */
 const MAX_ATTEMPTS = 500;
 
-/** Cells from one to the next in each direction: up, down, left, right. */
+/** Returns the cell offsets of each direction: up, down, left, right. */
 export function getMoveOffsets(size: number): readonly number[] {
   return [-size, size, -1, 1];
 }
 
 /**
- * A level that can be solved: boxes start on their targets and are pulled away from them, which pushing undoes.
- * No box starts on a target. Undefined when so many boxes find no room.
+ * Generates a solvable level: boxes start on their targets and are pulled away, the inverse of pushing.
+ * No box starts on a target. Returns undefined when the boxes do not fit.
  */
 export function generateLevel(size: number, boxes: number, random: RandomStream): Level | undefined {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -44,7 +44,7 @@ export function generateLevel(size: number, boxes: number, random: RandomStream)
   return undefined;
 }
 
-/** The floor cells of a room whose floor hangs together, within a wall all round. */
+/** Generates the floor cells of a connected room, surrounded by walls. */
 function generateRoom(size: number, random: RandomStream): number[] {
   const isFloor = Array.from({ length: size * size }, (_, cell) => {
     const [row, column] = [Math.floor(cell / size), cell % size];
@@ -71,8 +71,8 @@ function generateRoom(size: number, random: RandomStream): number[] {
 }
 
 /**
- * One of the states from which the boxes are farthest from being back on their targets, found by trying all moves and
- * pulls from the solved states, nearest first. No box stands on a target in it.
+ * Finds a state among those farthest from solved, by breadth-first search over all moves and
+ * pulls from the solved states. No box is on a target in it.
  */
 function pullBoxes({ size, ground, boxes: targets }: Level, random: RandomStream): Level | undefined {
   const isFree = (cell: number, boxes: readonly number[]) => ground[cell] !== "wall" && !boxes.includes(cell);

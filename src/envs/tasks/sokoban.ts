@@ -10,21 +10,21 @@ import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
 const MOVES = ["up", "down", "left", "right"];
-/** Wall, floor, target, box, box on a target, player, player on a target, as people write them. */
+/** Conventional characters of wall, floor, target, box, box on target, player, player on target. */
 const CELL_SYMBOLS = ["#", "-", ".", "$", "*", "@", "+"];
 /** Schrader's gym-sokoban. */
 const REWARDS = { step: -0.1, boxOn: 1, boxOff: -1, solved: 10 };
 
 export interface SokobanOptions {
-  /** Rows and columns, walls all round included; 5 to 16. */
+  /** Number of rows and columns including the walls, 5 to 16. */
   readonly size?: number;
   readonly boxes?: number;
 }
 
 /**
- * Push boxes onto their targets. Levels are drawn and can be solved. Observation: 0 wall, 1 floor, 2 target, 3 box,
+ * Push boxes onto their targets in random solvable levels. Observation: 0 wall, 1 floor, 2 target, 3 box,
  * 4 box on target, 5 player, 6 player on target. Actions: up, down, left, right, which also push.
- * Reward: -0.1 a step, 1 for a box put on a target, -1 for one pushed off, 10 for the last.
+ * Reward: -0.1 per step, 1 for a box pushed onto a target, -1 for one pushed off, 10 for the last.
  */
 export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
   override readonly observationSpace: Box<"uint8">;
@@ -52,7 +52,7 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
   protected override start(): Level {
     const level = generateLevel(this.size, this.boxes, this.random);
     if (level !== undefined) return level;
-    throw new LlamaGymError("ENV_FAILED", `Sokoban found no room for ${this.boxes} boxes. Ask for a larger size.`);
+    throw new LlamaGymError("ENV_FAILED", `Sokoban could not place ${this.boxes} boxes. Increase the size.`);
   }
 
   protected override observe({ ground, boxes, player }: Level): Uint8Array {
@@ -77,7 +77,7 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
   }
 }
 
-/** The level after a move; the same one when something is in the way. */
+/** Returns the level after a move, or the same one when the move is blocked. */
 export function applyMove(level: Level, action: number): Level {
   const { size, ground, boxes, player } = level;
   const offset = getMoveOffsets(size)[action];

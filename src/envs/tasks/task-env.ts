@@ -12,7 +12,7 @@ import type { Info } from "../info.js";
 import type { JsonValue } from "../../core/json.js";
 import type { TextInterface } from "../text-interface.js";
 
-/** What an action led to. */
+/** Result of an action. */
 export interface TaskStep<State> {
   readonly state: State;
   readonly reward: number;
@@ -20,8 +20,8 @@ export interface TaskStep<State> {
 }
 
 /**
- * A task whose whole state is one JSON value: it says how a state starts, what is seen of it and what an action makes
- * of it; the rest of an environment follows. States are never changed, only replaced.
+ * A task whose whole state is one JSON value. Subclasses define the initial state, its observation and the transition
+ * for an action. States are immutable.
  */
 export abstract class TaskEnv<Observation, Action, State extends JsonValue> extends Env<Observation, Action> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi"], renderFps: 4 };
@@ -29,14 +29,14 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
   private state: State | undefined;
   private isOver = false;
 
-  /** A first state, drawn from `this.random`. */
+  /** Draws an initial state from `this.random`. */
   protected abstract start(): State;
-  /** What the agent sees; a new value each time. */
+  /** Returns the observation of a state, as a new value. */
   protected abstract observe(state: State): Observation;
-  /** What an action makes of a state; chance comes from `this.random`. */
+  /** Applies an action to a state; randomness comes from `this.random`. */
   protected abstract advance(state: State, action: Action): TaskStep<State>;
 
-  /** What is told besides the observation; a new value each time. */
+  /** Returns the info of a state, as a new value. */
   protected describe(_state: State): Info {
     return {};
   }
@@ -60,7 +60,7 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
     return { observation: this.observe(state), reward, terminated, truncated: false, info: this.describe(state) };
   }
 
-  /** What a language model would be shown. */
+  /** Renders the text of the observation. */
   override render(_mode: RenderMode): RenderFrame {
     if (this.state === undefined) throw this.notResetError();
     return `${this.text.formatObservation(this.observe(this.state), this.describe(this.state))}\n`;

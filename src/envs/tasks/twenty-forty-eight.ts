@@ -9,18 +9,18 @@ import type { Registration } from "../registry/env-registry.js";
 
 const SIZE = 4;
 const CELLS = SIZE * SIZE;
-/** No larger tile can be made: 2^17. */
+/** Exponent of the largest possible tile, 2^17. */
 const MAX_EXPONENT = 17;
 const MOVES = ["up", "right", "down", "left"];
 const FOUR_PROBABILITY = 0.1;
 
-/** Each cell's power of two, row by row; 0 for an empty one. */
+/** Exponents of the tiles in row-major order; 0 for an empty cell. */
 type Board = readonly number[];
 type BoardState = { readonly board: Board };
 
 /**
- * Slide tiles so that equal ones merge (2048, Cirulli 2014). Observation: each cell's power of two, 0 when empty.
- * Actions: up, right, down, left; one that moves nothing changes nothing. Reward: the tiles made by merging.
+ * Slide tiles to merge equal ones (2048, Cirulli 2014). Observation: each cell's exponent of two, 0 when empty.
+ * Actions: up, right, down, left; a move without effect leaves the state unchanged. Reward: the sum of merged tiles.
  */
 export class TwentyFortyEightEnv extends TaskEnv<Uint8Array, number, BoardState> {
   override readonly observationSpace = new Box(0, MAX_EXPONENT, { shape: [SIZE, SIZE], dtype: "uint8" });
@@ -52,7 +52,7 @@ export class TwentyFortyEightEnv extends TaskEnv<Uint8Array, number, BoardState>
     return { state: { board: next }, reward: merged, terminated: listLegalMoves(next).length === 0 };
   }
 
-  /** A 2, or now and then a 4, in an empty cell. */
+  /** Adds a 2, or occasionally a 4, in an empty cell. */
   private addTile(board: Board): Board {
     const empty = board.flatMap((tile, cell) => (tile === 0 ? [cell] : []));
     const cell = this.random.choice(empty);
@@ -60,7 +60,7 @@ export class TwentyFortyEightEnv extends TaskEnv<Uint8Array, number, BoardState>
   }
 }
 
-/** The board after a move, without a new tile, and the sum of the tiles made. */
+/** Returns the board after a move, without a new tile, and the sum of merged tiles. */
 export function slideTiles(board: Board, action: number): { board: Board; merged: number } {
   const next = Array.from({ length: CELLS }, () => 0);
   let merged = 0;
@@ -76,14 +76,14 @@ export function slideTiles(board: Board, action: number): { board: Board; merged
   return { board: next, merged };
 }
 
-/** The moves that change the board. */
+/** Lists the moves that change the board. */
 export function listLegalMoves(board: Board): number[] {
   return MOVES.flatMap((_, action) =>
     slideTiles(board, action).board.some((tile, cell) => tile !== board[cell]) ? [action] : [],
   );
 }
 
-/** The cells of a row or column, the one that tiles slide to first. */
+/** Lists the cells of a row or column, starting at the end that tiles slide to. */
 function listLineCells(line: number, action: number): number[] {
   const along = Array.from({ length: SIZE }, (_, i) => (action === 0 || action === 3 ? i : SIZE - 1 - i));
   return along.map((i) => (action % 2 === 0 ? i * SIZE + line : line * SIZE + i));

@@ -10,35 +10,35 @@ import type { Registration } from "../registry/env-registry.js";
 
 const MAX_COMMAND = 100;
 const MAX_OBSERVATION = 4096;
-/** Products on a page of results. */
+/** Products per page of results. */
 const PAGE_SIZE = 5;
 const SEARCH_VERB = "search";
 
 export interface WebShopOptions {
-  /** Commands in an episode. */
+  /** Commands per episode. */
   readonly turns?: number;
 }
 
 type WebShopState = {
   readonly products: readonly Product[];
   readonly goal: ShoppingGoal;
-  /** What was searched for; null before the first search. */
+  /** Search query; null before the first search. */
   readonly query: string | null;
-  /** The page of the results, from 0. */
+  /** Page of the results, from 0. */
   readonly page: number;
-  /** The product looked at, and what was chosen on its page. */
+  /** Current product and the options chosen on its page. */
   readonly product: string | null;
   readonly color: string | null;
   readonly size: string | null;
   readonly turns: number;
-  /** What the last command had to be told. */
+  /** Message about the last command. */
   readonly notice: string;
 };
 
 /**
- * Find and buy what a customer wants in a small web shop (after WebShop, Yao et al. 2022): search, look at products,
- * choose colour and size, buy. Actions: "search WORDS" and "click LINK". Observation: the page as text.
- * Reward, on buying: the share of the wish that the purchase fulfils, 0 for another kind of thing.
+ * Find and buy a product for a customer in a small web shop (after WebShop, Yao et al. 2022): search, view products,
+ * choose color and size, buy. Actions: "search WORDS" and "click LINK". Observation: the page as text.
+ * Reward for buying: the fraction of the goal that the purchase meets, 0 for another kind of product.
  */
 export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
   override readonly observationSpace = new Text(MAX_OBSERVATION, { charset: `${COMMAND_CHARSET}\n:[]"` });
@@ -67,7 +67,7 @@ export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
       .join("\n");
   }
 
-  /** `commands`: what can be done on this page; of searches one, for the kind of thing that is wanted. */
+  /** `commands`: the links of the page, and one search, for the kind of product in the goal. */
   protected override describe(state: WebShopState): Info {
     return { commands: [`${SEARCH_VERB} ${state.goal.kind}`, ...listLinks(state).map((link) => `click ${link}`)] };
   }
@@ -91,7 +91,7 @@ function search(state: WebShopState, query: string): WebShopState {
   return { ...state, query, page: 0, product: null, color: null, size: null };
 }
 
-/** Where a link leads; undefined when the page does not have it. */
+/** Follows a link; undefined when the page does not have it. */
 function click(state: WebShopState, link: string): WebShopState | undefined {
   if (!listLinks(state).includes(link)) return undefined;
   if (link === "next page") return { ...state, page: state.page + 1 };
@@ -113,7 +113,7 @@ function listLinks(state: WebShopState): string[] {
   return links;
 }
 
-/** Products whose description has a word of the query, those with most words first. */
+/** Finds products that match a word of the query, those with the most matches first. */
 function findResults({ products, query }: WebShopState): readonly Product[] {
   const words = (query ?? "").split(/[^a-z]+/).filter((word) => word !== "");
   const countMatches = (product: Product) =>

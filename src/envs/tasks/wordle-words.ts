@@ -1,4 +1,4 @@
-/** Common English words of five letters, in order of the alphabet. */
+/** Common English words of five letters, in alphabetical order. */
 export const WORDLE_WORDS: readonly string[] = `
 about above actor adult after again agent agree ahead alarm album alert alike alive allow alone along alter among
 anger angle ankle apart apple apron arena argue arise array aside aware awful bacon badge baker basic basin batch

@@ -11,15 +11,15 @@ const WORD_LENGTH = 5;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
 export interface WordleOptions {
-  /** Guesses in an episode. */
+  /** Guesses per episode. */
   readonly guesses?: number;
 }
 
 type WordleState = { readonly secret: string; readonly guesses: readonly string[] };
 
 /**
- * Find a word of five letters. Of each letter of a guess it is said whether it is in its place (g), elsewhere in the
- * word (y) or not in it (-). Observation: a line for each guess, "crane -yg--". Actions: any five
+ * Find a word of five letters. Each letter of a guess is marked as in its place (g), elsewhere in the
+ * word (y) or not in it (-). Observation: a line per guess, "crane -yg--". Actions: any five
  * letters, a 0 to z 25. Reward: 1 for the word.
  */
 export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
@@ -55,7 +55,7 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
   }
 }
 
-/** g, y or - for each letter; a letter is marked y only as often as the word has it besides the places found. */
+/** Marks each letter with g, y or -; a letter gets y at most as often as it occurs in the word outside its g positions. */
 export function scoreGuess(guess: string, secret: string): string {
   const unmatched = Array.from(secret).filter((letter, i) => letter !== guess[i]);
   return Array.from(guess, (letter, i) => {

@@ -3,27 +3,27 @@ import type { Action } from "../logic/action.js";
 import type { KnowledgeBase } from "../logic/knowledge-base.js";
 import { insertionSort } from "./insertion-sort.js";
 
-/** Bounds for game files that nobody vouches for; TextWorld's largest quests stay far below. */
+/** Limits for untrusted game files, far above TextWorld's largest quests. */
 const MAX_NODES = 20_000;
 const MAX_POLICY_LENGTH = 10_000;
 
-/** What a tree holds at a node. Copies of a tree share their elements, and with them the link to the parent. */
+/** Element of a tree node. Copies of a tree share elements, including their parent links. */
 class TreeElement {
   parent: TreeElement | undefined;
   constructor(readonly action: Action) {}
 
-  /** Whether this action needs a fact that the other brings about. */
+  /** Returns whether this action needs a fact that the other adds. */
   dependsOn(other: TreeElement): boolean {
     return other.action.added.some((fact) => this.action.required.has(fact.key));
   }
 
-  /** Whether it brings about a fact that none of the others does. */
+  /** Returns whether it adds a fact that no other one adds. */
   isDistinctFrom(others: readonly TreeElement[]): boolean {
     const known = new Set(others.flatMap(({ action }) => action.added.map((fact) => fact.key)));
     return this.action.added.some((fact) => !known.has(fact.key));
   }
 
-  /** Whether it should be done first: the other would spoil more of what is needed here than the reverse. */
+  /** Returns whether it should come first: the other would undo more of its preconditions than vice versa. */
   isBefore(other: TreeElement): boolean {
     const countConflicts = (by: TreeElement, of: TreeElement) => {
       const needed = of.neededFacts();
@@ -32,7 +32,7 @@ class TreeElement {
     return countConflicts(other, this) > countConflicts(this, other);
   }
 
-  /** What must hold before this action and those above it, less what they bring about themselves. */
+  /** Preconditions of this action and its ancestors that they do not add themselves. */
   private neededFacts(): Set<string> {
     const needed = new Set(this.action.required);
     let below = this.action;
@@ -50,7 +50,7 @@ class TreeNode {
   parent: TreeNode | undefined;
   constructor(readonly element: TreeElement) {}
 
-  /** Hangs a copy of the node below every node that depends on it; whether any does. */
+  /** Adds a copy of the node below every node that depends on it. Returns whether there is any. */
   push(node: TreeNode): boolean {
     if (node === this) return true;
     let added = false;
@@ -74,20 +74,20 @@ class TreeNode {
     return copy;
   }
 
-  /** Below first, then itself. */
+  /** Iterates in post-order. */
   *nodes(): Generator<TreeNode> {
     for (const child of this.children) yield* child.nodes();
     yield this;
   }
 }
 
-/** Actions that lead to a goal, each above those that it depends on. Leaves can be done at once. */
+/** Tree of the actions that lead to a goal, each above its dependencies. Leaves are applicable now. */
 export class ActionTree {
   private roots: TreeNode[] = [];
 
   constructor(private readonly knowledge: KnowledgeBase) {}
 
-  /** One tree with the roots of all. */
+  /** Merges trees into one with all their roots. */
   static merge(knowledge: KnowledgeBase, trees: readonly ActionTree[]): ActionTree {
     const merged = new ActionTree(knowledge);
     merged.roots = trees.flatMap((tree) => tree.roots.map((root) => root.copy()));
@@ -99,8 +99,8 @@ export class ActionTree {
   }
 
   /**
-   * Adds an action wherever another depends on it, or as the root of an empty tree; whether it was added.
-   * Throws FILE_CORRUPT where a quest's actions depend on one another in more ways than any real one's.
+   * Adds an action below all that depend on it, or as the root of an empty tree. Returns whether it was added.
+   * @throws FILE_CORRUPT when a quest's dependencies exceed any real quest's
    */
   push(action: Action): boolean {
     const node = new TreeNode(new TreeElement(action));
@@ -116,7 +116,7 @@ export class ActionTree {
     return added;
   }
 
-  /** Takes an action off that has been done, and adds what it undid of the rest. */
+  /** Removes a completed action, and adds back the ones it undid. */
   remove(action: Action): { changed: boolean; reverse: Action | undefined } {
     let changed = this.removeMatchingLeaves(action);
     const reverse = this.knowledge.reverseAction(action);
@@ -127,8 +127,8 @@ export class ActionTree {
   }
 
   /**
-   * The actions in an order that works: leaf by leaf, those first that spoil least for the rest.
-   * Where actions undo each other for ever, the list ends at MAX_POLICY of them.
+   * Orders the actions leaf by leaf, those that undo least of the rest first.
+   * For actions that undo each other forever, the list ends after MAX_POLICY.
    */
   flatten(): Action[] {
     const tree = ActionTree.merge(this.knowledge, [this]);

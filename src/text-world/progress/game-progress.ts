@@ -4,10 +4,10 @@ import type { KnowledgeBase } from "../logic/knowledge-base.js";
 import { ActionTree } from "./action-tree.js";
 import { type Quest, QuestProgress, TRIGGER } from "./quest-progress.js";
 
-/** What is true in a running game, what can be done, and how far its quests are. */
+/** Facts, valid actions and quest progress of a running game. */
 export class GameProgress {
   readonly facts: Facts;
-  /** The actions that the rules allow now. */
+  /** Actions that the rules allow now. */
   validActions: readonly Action[];
   private readonly quests: readonly QuestProgress[];
 
@@ -22,14 +22,14 @@ export class GameProgress {
     for (const quest of this.quests) quest.update(undefined, this.facts);
   }
 
-  /** Carries an action out and brings everything up to date. */
+  /** Applies an action and updates the quests. */
   update(action: Action): void {
     this.facts.apply(action);
     this.validActions = this.facts.applicableActions(this.knowledge);
     for (const quest of this.quests) quest.update(action, this.facts);
   }
 
-  /** Whether every quest that must be completed is. */
+  /** Whether all required quests are completed. */
   get completed(): boolean {
     return (
       this.quests.length > 0 &&
@@ -37,17 +37,17 @@ export class GameProgress {
     );
   }
 
-  /** Whether a quest that must be completed has failed or cannot be finished any more. */
+  /** Whether a required quest has failed or became impossible. */
   get failed(): boolean {
     return this.quests.some((progress) => (progress.failed || progress.unfinishable) && !progress.quest.optional);
   }
 
-  /** The rewards of the quests completed so far. */
+  /** Sum of the rewards of completed quests. */
   get score(): number {
     return this.quests.reduce((sum, { quest, completions }) => sum + quest.reward * completions, 0);
   }
 
-  /** The actions that win the game from here; undefined when it is over or no way is known. */
+  /** Returns the actions that win the game from here; undefined when it is over or none are known. */
   winningPolicy(): readonly Action[] | undefined {
     if (this.quests.length === 0 || this.completed || this.failed) return undefined;
     const open = this.quests.filter((progress) => progress.completable && !progress.done && !progress.quest.optional);

@@ -1,7 +1,7 @@
 /**
- * Sorts as Python's list.sort does lists of fewer than 64 items: a run at the start, then binary insertion.
- * With an order that is not a real one (a before b, b before a) the result depends on which pairs are compared,
- * so that only the same algorithm gives the same list.
+ * Sorts like Python's list.sort for fewer than 64 items: an initial run, then binary insertion.
+ * For an inconsistent order (a before b, b before a) the result depends on which pairs are compared,
+ * so only the same algorithm gives the same list.
  */
 export function insertionSort<T>(items: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
   const sorted = [...items];
@@ -21,7 +21,7 @@ export function insertionSort<T>(items: readonly T[], isLess: (a: T, b: T) => bo
   return sorted;
 }
 
-/** The length of the run that the list starts with; a strictly descending one is turned round. */
+/** Returns the length of the initial run, after reversing a strictly descending one. */
 function countLeadingRun<T>(items: T[], isLess: (a: T, b: T) => boolean): number {
   const descending = isLess(items[1], items[0]);
   let length = 2;

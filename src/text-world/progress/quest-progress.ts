@@ -3,7 +3,7 @@ import type { Facts } from "../logic/facts.js";
 import type { KnowledgeBase } from "../logic/knowledge-base.js";
 import { ActionTree } from "./action-tree.js";
 
-/** Something that can happen in a game: the action `condition` becomes applicable. `actions` is one way to it. */
+/** A game event: the action `condition` becomes applicable. `actions` is one way to reach it. */
 export interface GameEvent {
   readonly actions: readonly Action[];
   readonly condition: Action;
@@ -19,10 +19,10 @@ export interface Quest {
   readonly failEvents: readonly GameEvent[];
 }
 
-/** The name of the action that stands for an event in a policy; it is no command. */
+/** Name of the action that represents an event in a policy; it is not a command. */
 export const TRIGGER = "trigger";
 
-/** Follows one event: has it happened, can it still, and what is left to do for it. */
+/** Tracks one event: whether it happened or became impossible, and its remaining actions. */
 export class EventProgress {
   triggered = false;
   untriggerable = false;
@@ -43,12 +43,12 @@ export class EventProgress {
     return this.triggered || this.untriggerable;
   }
 
-  /** The actions that lead to the event, without the event itself; none when it is done with or its way unknown. */
+  /** Actions that lead to the event, without the event itself; empty when it is over or they are unknown. */
   get remainingPolicy(): readonly Action[] {
     return this.done ? [] : this.policy.filter((action) => action.name !== TRIGGER);
   }
 
-  /** Takes note of the action just done, if any, and of what holds after it. */
+  /** Updates after an action, if any, with the facts that hold now. */
   update(action: Action | undefined, facts: Facts): void {
     if (this.done) return;
     this.triggered = facts.isApplicable(this.event.condition);
@@ -59,7 +59,7 @@ export class EventProgress {
     if (changed && reverse !== undefined) this.policy = this.tree.flatten();
   }
 
-  /** Leaves out actions that are not needed any more; whether there were any. */
+  /** Removes unnecessary actions. Returns whether there were any. */
   private compressPolicy(facts: Facts): boolean {
     let policy: readonly Action[] | undefined = findShorterPolicy(this.tree.flatten(), facts);
     if (policy === undefined) return false;
@@ -77,7 +77,7 @@ export class EventProgress {
   }
 }
 
-/** The first policy, in a fixed order of search, that leaves out a stretch of this one and can be carried out. */
+/** Finds the first applicable policy, in a fixed search order, that skips a section of this one. */
 function findShorterPolicy(policy: readonly Action[], facts: Facts): readonly Action[] | undefined {
   for (let start = 0; start < policy.length; start++) {
     for (let end = policy.length - 1; end > start; end--) {
@@ -88,7 +88,7 @@ function findShorterPolicy(policy: readonly Action[], facts: Facts): readonly Ac
   return undefined;
 }
 
-/** Follows one quest. */
+/** Tracks one quest. */
 export class QuestProgress {
   completions = 0;
   readonly winEvents: readonly EventProgress[];
@@ -122,7 +122,7 @@ export class QuestProgress {
     return this.completed || this.failed || this.unfinishable;
   }
 
-  /** The tree of the event that is nearest to happening; undefined where no way to any is known. */
+  /** Tree of the winning event with the fewest remaining actions; undefined when none is known. */
   get tree(): ActionTree | undefined {
     let nearest: EventProgress | undefined;
     for (const event of this.winEvents) {

@@ -53,8 +53,8 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
     ["silent", { timeout: 300 }, /did not answer step within 300 ms/],
     ["garbage", {}, /sent what is no answer: loading assets\.\.\./],
     ["raises", {}, /failed in step: RangeError: the motor is stuck/],
-    ["other-shape", {}, /gave an observation of another kind than its space: \[1,2,3\] is not of Dict/],
-    ["no-reward", {}, /answered a step without a number for `reward`/],
+    ["other-shape", {}, /returned an observation that does not match its space: \[1,2,3\] is not of Dict/],
+    ["no-reward", {}, /replied to a step without a number for `reward`/],
   ])("says clearly what is wrong with a child that is %s", async (id, options, message) => {
     const env = await open(id, options);
     await env.reset();
