@@ -8,16 +8,17 @@ import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export interface PretrainedOptions extends OpenOptions, Pick<LanguageModelOptions, "maxNumSequences"> {
   /** A tokenizer to use instead of the one beside the model. */
   readonly tokenizer?: Tokenizer;
-  /** An adapter to put on the model: a folder or hub id. */
+  /** Adapter to load onto the model: a folder or hub id. */
   readonly adapter?: string;
 }
 
-/** Finds a model's files and opens it. */
+/** Opens causal language models. */
 export const AutoModelForCausalLM = {
   /**
    * Opens a model: a folder, a GGUF file, a hub id (`owner/name`, `owner/name:file.gguf`), or a folder with an adapter, which
    * names its base model. Close it when done.
-   * Throws a LlamaGymError that says what is wrong with the files, the hub or the device.
+   *
+   * @throws LlamaGymError for problems with the files, the hub or the device.
    */
   async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
     const { tokenizer, adapter, maxNumSequences, ...openOptions } = options;
@@ -36,24 +37,20 @@ export const AutoModelForCausalLM = {
 };
 
 export interface TrainablePretrainedOptions extends PretrainedOptions {
-  /**
-   * The adapter that is trained; LlamaGym's rank 16 and alpha 32, on all linear layers, by default. Null trains the model's own
-   * weights, all of them.
-   */
+  /** Adapter to train; by default LlamaGym's rank 16 and alpha 32, on all linear layers. Null trains all of the model's weights. */
   readonly peftConfig?: PeftOptions | null;
-  /** How values are read from hidden states; TRL's single layer by default. */
+  /** Value head on the hidden states; TRL's single layer by default. */
   readonly valueHead?: Partial<ValueHeadConfig>;
 }
 
-/** LlamaGym's adapter, without dropout: what is trained is then exactly what was sampled. */
+/** LlamaGym's adapter, without dropout, so that the trained policy is the one that was sampled from. */
 const ADAPTER_DEFAULTS: PeftOptions = { r: 16, loraAlpha: 32, targetModules: "all-linear" };
 
-/** Opens models for reinforcement learning: with something to train, and with a value head. */
+/** Opens models for reinforcement learning, with trainable parameters and a value head. */
 export const AutoModelForCausalLMWithValueHead = {
   /**
-   * Opens a model as AutoModelForCausalLM does and adds an adapter and a value head, both new; an adapter (by `adapter`, or a
-   * folder of one) that was saved with its value head goes on with both.
-   * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw.
+   * Opens a model as AutoModelForCausalLM does and adds a new adapter and a new value head. A saved adapter with a value head
+   * continues with both. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
    */
   async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
     return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
@@ -61,9 +58,10 @@ export const AutoModelForCausalLMWithValueHead = {
 };
 
 /**
- * Opens a model with something to train: an adapter, or its own weights; with a value head unless that is null. An adapter that
- * was saved goes on as it is.
- * Throws what AutoModelForCausalLM.fromPretrained and getPeftModel throw, and INVALID_STATE for a saved adapter with the wrong head.
+ * Opens a model with a trainable adapter or trainable weights, and a value head unless that is null. A saved adapter continues as
+ * it is. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
+ *
+ * @throws INVALID_STATE for a saved adapter with the wrong head.
  */
 export async function openTrainable(
   idOrPath: string,
@@ -99,18 +97,22 @@ export async function openTrainable(
 
 function checkSavedValueHead(idOrPath: string, hasHead: boolean, needsHead: boolean): void {
   if (hasHead === needsHead) return;
-  const problem = hasHead ? "with a value head, which this algorithm does not train" : "without a value head";
+  const problem = hasHead
+    ? "with a value head, which this algorithm does not use"
+    : "without a value head, which this algorithm needs";
   throw new LlamaGymError(
     "INVALID_STATE",
-    `The adapter of ${idOrPath} was saved ${problem}. Merge it into its model, then open that.`,
+    `The adapter of ${idOrPath} was saved ${problem}. Merge it into its model and open the merged model.`,
   );
 }
 
-/** Opens adapters that PEFT or this library saved. */
+/** Opens adapters saved by PEFT or this library. */
 export const PeftModel = {
   /**
-   * The model with an adapter, from a folder or a hub id. Weights and runtime are shared with the model.
-   * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED, WEIGHTS_MISMATCH, INVALID_STATE for a model that has one.
+   * Loads an adapter from a folder or a hub id. The returned model shares weights and runtime with the given one.
+   *
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED or WEIGHTS_MISMATCH for an adapter that does not load, INVALID_STATE
+   * for a model that has an adapter.
    */
   async fromPretrained(model: LanguageModel, idOrPath: string, options: ResolveOptions = {}): Promise<LanguageModel> {
     return model.withCausalLM(await openAdapter(model.causalLM, idOrPath, options));
@@ -118,14 +120,16 @@ export const PeftModel = {
 };
 
 /**
- * The model with a new low-rank adapter, which at first changes nothing. Weights and runtime are shared with the model.
- * Throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE for a model that has one.
+ * Adds a new low-rank adapter, which does not change the outputs until it is trained. The returned model shares weights and
+ * runtime with the given one.
+ *
+ * @throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE for a model that has an adapter.
  */
 export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {
   return model.withCausalLM(await adapt(model.causalLM, options));
 }
 
-/** The tokenizer at a path, undefined where there is none. */
+/** Loads the tokenizer at a path; undefined if there is none. */
 async function loadTokenizerIfPresent(path: string | undefined): Promise<Tokenizer | undefined> {
   if (path === undefined) return undefined;
   try {

@@ -3,15 +3,15 @@ import { StopStringMatcher } from "./stop-string-matcher.js";
 
 export interface IncrementalDetokenizerOptions {
   readonly stop: readonly string[];
-  /** Tokens that end the reply; they are no text. */
+  /** Tokens that end the completion and are not part of its text. */
   readonly stopTokens: ReadonlySet<number>;
-  /** The prompt's last token, for a reply that goes on with the prompt's text. */
+  /** Last token of the prompt, for a completion that continues the prompt's text. */
   readonly previousToken: number | undefined;
 }
 
-/** The text of a reply as its tokens come, without special tokens and what a stop string cuts off. */
+/** Decodes a completion token by token, without special tokens and without a stop string and what follows it. */
 export class IncrementalDetokenizer {
-  /** All text so far. */
+  /** The text so far. */
   text = "";
   private readonly decoder: StreamDecoder;
   private readonly stopStrings: StopStringMatcher;
@@ -21,21 +21,21 @@ export class IncrementalDetokenizer {
     this.decoder = tokenizer.createStreamDecoder({ skipSpecialTokens: true });
     this.stopStrings = new StopStringMatcher(stop);
     this.stopTokens = stopTokens;
-    // A decoder that has seen a token before does not take the next one's space for the start of a text.
+    // After a first token the decoder keeps the next one's leading space.
     if (previousToken !== undefined) this.decoder.push(previousToken);
   }
 
-  /** Whether a stop string has come. */
+  /** Whether the text contains a stop string. */
   get hasMatchedStopString(): boolean {
     return this.stopStrings.hasMatched;
   }
 
-  /** Takes the next token and gives the text that is now certain. */
+  /** Adds a token and returns the text that is now certain. */
   push(token: number): string {
     return this.stopTokens.has(token) ? "" : this.append(this.stopStrings.push(this.decoder.push(token)));
   }
 
-  /** Gives the text that was held back; the reply is over. */
+  /** Returns the buffered text at the end of the completion. */
   flush(): string {
     return this.append(this.stopStrings.push(this.decoder.end()) + this.stopStrings.flush());
   }

@@ -1,6 +1,6 @@
 /**
- * Looks for stop strings in a text that comes in pieces. What could be the beginning of one is held back until it is known.
- * The first stop string to be complete wins, so that the outcome does not depend on where the pieces are cut.
+ * Finds stop strings in a text that arrives in pieces. A possible prefix of a stop string is buffered until it is decided. The
+ * first complete match wins, so the result does not depend on how the text is split.
  */
 export class StopStringMatcher {
   private buffered = "";
@@ -8,12 +8,12 @@ export class StopStringMatcher {
 
   constructor(private readonly stopStrings: readonly string[]) {}
 
-  /** Whether a stop string has come. */
+  /** Whether the text contains a stop string. */
   get hasMatched(): boolean {
     return this.matched;
   }
 
-  /** Takes more text and gives what is certain to come before any stop string. */
+  /** Adds text and returns the part that is certain to precede any stop string. */
   push(piece: string): string {
     if (this.matched || piece === "") return "";
     const text = this.buffered + piece;
@@ -28,14 +28,14 @@ export class StopStringMatcher {
     return text.slice(0, text.length - partialLength);
   }
 
-  /** Gives what was held back: no more text comes. */
+  /** Returns the buffered text at the end. */
   flush(): string {
     const text = this.buffered;
     this.buffered = "";
     return text;
   }
 
-  /** Where the stop string begins that ends first (of those, the longest). */
+  /** Returns the start of the stop string that ends first; of those, the longest. */
   private findFirstStop(text: string): number | undefined {
     let best: { start: number; stopEnd: number } | undefined;
     for (const stop of this.stopStrings) {
@@ -48,7 +48,7 @@ export class StopStringMatcher {
     return best?.start;
   }
 
-  /** The length of the text's end that may be the beginning of a stop string. */
+  /** Returns the length of the longest suffix that is a prefix of a stop string. */
   private partialMatchLength(text: string): number {
     const maxLength = Math.max(0, ...this.stopStrings.map(({ length }) => length - 1));
     for (let length = Math.min(maxLength, text.length); length > 0; length--) {

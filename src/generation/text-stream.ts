@@ -1,4 +1,4 @@
-/** Pieces that one side writes as they come and the other reads with `for await`. */
+/** A queue of text pieces with one writer and one reader. */
 export class TextStream {
   private readonly pieces: string[] = [];
   private wake: (() => void) | undefined;
@@ -15,7 +15,7 @@ export class TextStream {
     this.wake?.();
   }
 
-  /** The pieces, until the end; what came together is given together. */
+  /** Yields pieces until the end; pieces written between two reads are joined. */
   async *read(): AsyncGenerator<string, void> {
     for (;;) {
       if (this.pieces.length > 0) yield this.pieces.splice(0).join("");

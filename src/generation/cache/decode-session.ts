@@ -8,46 +8,46 @@ import { subview, type IoBinding, type BufferView } from "../../engine/runtime/b
 import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
 import { cacheShape, type NewKeyValues, type KvCache } from "./kv-cache.js";
 
-/** New tokens of one row, behind what its cache holds. */
+/** New tokens of one row, after its cached ones. */
 export interface RowInput {
   readonly tokens: readonly number[];
-  /** The row of the cache that holds what comes before (its number among the rows, where there is no cache). */
+  /** Row of the cache with the tokens before; the index of the row if there is no cache. */
   readonly cacheRow: number;
-  /** How many tokens of that row are valid. */
+  /** Number of valid tokens in that row. */
   readonly cachedLength: number;
-  /** Tokens of the whole sequence, as far as they are known; some rotary embeddings depend on it. */
+  /** Number of known tokens of the whole sequence; some rotary embeddings depend on it. */
   readonly sequenceLength: number;
 }
 
 export interface DecodeInputs {
   readonly rows: readonly RowInput[];
-  /** Tokens that come before all rows. */
+  /** Tokens before all rows. */
   readonly prefixCache: KvCache | undefined;
   readonly prefixLength: number;
   readonly cache: KvCache | undefined;
-  /** Flat numbers (rows one after another) of the tokens whose scores are wanted. */
+  /** Flat indices (row after row) of the tokens whose logits are computed. */
   readonly selectedTokens: readonly number[];
-  /** For each selected token. */
+  /** One per selected token. */
   readonly inverseTemperatures: readonly number[];
   readonly adapter: boolean;
 }
 
-/** Where a run leaves what it computed. */
+/** The buffers that a step writes. */
 export interface DecodeOutputs {
   readonly newKeyValues: NewKeyValues;
   /** [selected, vocabulary] */
   readonly logits: BufferView;
   readonly rawProbabilities: BufferView;
   readonly probabilities: BufferView;
-  /** [selected], undefined for a model without a value head. */
+  /** [selected]; undefined for a model without a value head. */
   readonly values: BufferView | undefined;
 }
 
-/** A model with the graph that decodes: one session for prompts and single tokens alike. */
+/** An inference session of a model's decode graph, for prompts and single tokens. */
 export class DecodeSession {
   private readonly shape;
   private emptyCache: BufferView;
-  /** With the adapter, and without. */
+  /** By whether the adapter is used. */
   private readonly parameters = new Map<boolean, IoBinding>();
   private newKeyValues: { view: BufferView; tokens: number } | undefined;
   private scores: { view: BufferView; rows: number } | undefined;
@@ -68,7 +68,7 @@ export class DecodeSession {
     return new DecodeSession(model, await model.createSession(graph));
   }
 
-  /** The run as a request, to be sent before others that use its outputs. */
+  /** Prepares the request of a step; send it before requests that use its outputs. */
   prepare(inputs: DecodeInputs): { request: WorkerRequest; outputs: DecodeOutputs } {
     const { config } = this.model;
     const rowCount = inputs.cache?.rows ?? inputs.rows.length;
@@ -100,7 +100,7 @@ export class DecodeSession {
     return binding;
   }
 
-  /** Prefix, cache and their positions, which change only when a cache is replaced. */
+  /** Binds prefix and cache, which change only when a cache is replaced. */
   private bindInputs({ prefixCache, prefixLength, cache }: DecodeInputs, rowCount: number): IoBinding {
     const key = `${prefixCache?.buffer.buffer}:${prefixLength}:${cache?.buffer.buffer}:${rowCount}`;
     if (this.inputs?.key === key) return this.inputs.binding;
@@ -126,7 +126,7 @@ export class DecodeSession {
     return this.inputs.binding;
   }
 
-  /** Room for one token in each row of a cache that is not there: nobody sees it. */
+  /** Allocates one masked token per row, which stands in for a missing cache. */
   private ensureEmptyCache(rowCount: number): void {
     const needed = this.shape.keyValueHeads * rowCount * this.shape.headDim;
     if (this.emptyCache.shape[0] >= needed) return;
@@ -191,7 +191,7 @@ export class DecodeSession {
   }
 }
 
-/** The inputs of cachedGraph that change from step to step. */
+/** Returns the inputs of the decode graph that change from step to step. */
 function rowFeeds(
   config: CausalLM["config"],
   { rows, prefixLength, cache, selectedTokens, inverseTemperatures }: DecodeInputs,
@@ -220,7 +220,7 @@ function rowFeeds(
       flatIndices[cacheRow * rowTokens + i] = first + i;
     });
   }
-  // A dummy token fills the slots of rows that are shorter or not running; nobody sees it.
+  // A masked padding token fills the rows that are shorter or not active.
   if (flatIndices.includes(-1)) {
     flatIndices.forEach((value, i) => {
       if (value === -1) flatIndices[i] = tokens.length;
@@ -267,7 +267,7 @@ function cachePositions(
   return tensor("int32", [1, rowCount, capacity], positions);
 }
 
-/** Graphs are made for a prefix of at least one token; a missing one is a token that nobody sees. */
+/** The decode graph needs a prefix of at least one token; a missing one is a masked token. */
 function paddedPrefixLength(prefixLength: number): number {
   return Math.max(1, prefixLength);
 }

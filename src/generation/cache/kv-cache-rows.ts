@@ -4,33 +4,33 @@ import { getRopeRegime } from "../../engine/nn/rope.js";
 import type { RunningSequence } from "../sampling/running-sequence.js";
 import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "./kv-cache.js";
 
-/** Tokens whose keys and values are held, behind the prefix. */
+/** Tokens after the prefix whose keys and values are cached. */
 interface CachedTokens {
   tokens: number[];
-  /** See ropeRegime: with another one, the keys and values are worth nothing. */
+  /** See getRopeRegime; the keys and values are valid only for this regime. */
   regime: number;
   lastUsed: number;
 }
 
-/** A row of the cache: what it holds, and for whom. */
+/** A row of the cache, and the sequence that runs in it. */
 export interface CacheRow extends CachedTokens {
   sequence: RunningSequence | undefined;
 }
 
-/** What a row held, in a cache of its own. */
+/** The contents of a row, moved to a separate cache. */
 interface StashedRow extends CachedTokens {
   readonly cache: KvCache;
 }
 
-/** Attention costs by the row, idle or not; moving rows costs too. So idle ones leave after this many steps. */
+/** Idle rows cost attention time, but moving rows costs too, so idle rows are stashed after this many steps. */
 const STEPS_BEFORE_COMPACTION = 8;
 
-/** Numbers of keys and values that parked rows hold at most (512 MB). */
+/** Maximum number of stashed keys and values (512 MB). */
 const MAX_STASHED_VALUES = 2 ** 27;
 
 /**
- * The rows that a sampler runs: one cache for those that are busy, and what finished ones have read, for prompts that go on
- * with it. Rows that stay idle are parked outside of the cache.
+ * The rows of a sampler's KV cache, and the sequences that run in them. A row keeps the tokens of its finished sequence for prompts
+ * that continue it; rows that stay idle are stashed outside of the cache.
  */
 export class KvCacheRows {
   rows: CacheRow[] = [];
@@ -45,7 +45,7 @@ export class KvCacheRows {
     return this.rows.filter(({ sequence }) => sequence !== undefined).length;
   }
 
-  /** Gives everything back. */
+  /** Frees all memory. */
   clear(): void {
     this.invalidate();
     this.cache?.free();
@@ -53,28 +53,28 @@ export class KvCacheRows {
     this.rows = [];
   }
 
-  /** Forgets what was read, with no row busy: it stood behind another prefix. */
+  /** Discards all cached tokens after the prefix has changed. No row may be active. */
   invalidate(): void {
     for (const { cache } of this.stashed.splice(0)) cache.free();
     this.rows = this.rows.map(() => createRow());
   }
 
-  /** Gives each job a row, the one that has read most of what comes behind the first `prefixLength` tokens of its prompt. */
+  /** Assigns each sequence the row that has cached the most of its tokens after the first `prefixLength`. */
   async admit(sequences: readonly RunningSequence[], prefixLength: number): Promise<void> {
     if (sequences.length === 0) return;
-    const tokensBehindPrefix = new Map(
+    const tokensAfterPrefix = new Map(
       sequences.map((sequence) => [sequence, sequence.tokensToPrefill.slice(prefixLength)]),
     );
-    const maxLength = Math.max(...[...tokensBehindPrefix.values()].map(({ length }) => length), this.maxActiveLength);
+    const maxLength = Math.max(...[...tokensAfterPrefix.values()].map(({ length }) => length), this.maxActiveLength);
     const count = this.activeCount + sequences.length;
-    // Where rows must be added anyway, a few long ones that are idle must not make all of them long.
+    // If the cache is resized anyway, long idle rows must not determine the capacity of all rows.
     if (count > this.rows.length && this.capacity > 2 * roundedCapacity(maxLength + 1)) {
       await this.stashIdle(count, roundedCapacity(maxLength + 1));
     } else await this.ensureCapacity(count, maxLength);
-    const matches = this.matchRows(tokensBehindPrefix);
+    const matches = this.matchRows(tokensAfterPrefix);
     for (const { sequence, candidate, length } of matches) {
       if (!("sequence" in candidate)) continue;
-      this.assign(candidate, sequence, tokensBehindPrefix.get(sequence)!, length);
+      this.assign(candidate, sequence, tokensAfterPrefix.get(sequence)!, length);
     }
     const free = this.rows
       .filter((row) => row.sequence === undefined)
@@ -84,22 +84,22 @@ export class KvCacheRows {
       if (matchedRow !== undefined && "sequence" in matchedRow.candidate) continue;
       const row = free.shift()!;
       if (matchedRow !== undefined) await this.restore(matchedRow.candidate as StashedRow, row);
-      this.assign(row, sequence, tokensBehindPrefix.get(sequence)!, matchedRow?.length ?? 0);
+      this.assign(row, sequence, tokensAfterPrefix.get(sequence)!, matchedRow?.length ?? 0);
     }
   }
 
-  /** The job is over; what its row holds stays. */
+  /** Releases the row of a finished sequence; its tokens stay cached. */
   release(row: CacheRow): void {
     row.sequence = undefined;
     row.lastUsed = this.clock++;
   }
 
-  /** Room for that many tokens in every row. */
+  /** Ensures capacity for a number of tokens in every row. */
   async reserve(tokens: number): Promise<void> {
     await this.ensureCapacity(this.rows.length, tokens);
   }
 
-  /** Called before each step: parks idle rows when most have been idle for some steps. */
+  /** Stashes idle rows when most rows have been idle for some steps. Call it before each step. */
   async compactWhenIdle(): Promise<void> {
     this.idleSteps = 2 * this.activeCount <= this.rows.length ? this.idleSteps + 1 : 0;
     if (this.idleSteps < STEPS_BEFORE_COMPACTION || this.activeCount === this.rows.length) return;
@@ -107,23 +107,23 @@ export class KvCacheRows {
     await this.stashIdle(this.activeCount, roundedCapacity(this.maxActiveLength + 1));
   }
 
-  /** The rotary frequencies that a sequence of this length needs. */
+  /** Returns the regime of rotary frequencies of a sequence length. */
   regime(length: number): number {
     return getRopeRegime(this.model.config.ropes, length);
   }
 
-  /** For each job the free row, parked or not, that has read most of it; each row once, the longest matches first. */
+  /** Matches sequences with the idle or stashed rows that have cached the most of them, longest matches first. */
   private matchRows(
-    tokensBehindPrefix: ReadonlyMap<RunningSequence, readonly number[]>,
+    tokensAfterPrefix: ReadonlyMap<RunningSequence, readonly number[]>,
   ): { sequence: RunningSequence; candidate: CacheRow | StashedRow; length: number }[] {
     const free = [...this.rows.filter(({ sequence }) => sequence === undefined), ...this.stashed];
-    const candidates = [...tokensBehindPrefix].flatMap(([sequence, tokens]) => {
+    const candidates = [...tokensAfterPrefix].flatMap(([sequence, tokens]) => {
       const regime = this.regime(sequence.length);
       const maxReusable = tokens.length - sequence.recomputedLength;
       return free.flatMap((candidate) => {
         const length =
           candidate.regime === regime ? Math.min(maxReusable, sharedPrefixLength(candidate.tokens, tokens)) : 0;
-        // A prompt that shares only a beginning must not take a long conversation's row.
+        // A prompt that shares only a short prefix must not take the row of a long conversation.
         return length > 0 && 2 * length >= candidate.tokens.length ? [{ sequence, candidate, length }] : [];
       });
     });
@@ -140,21 +140,21 @@ export class KvCacheRows {
   private assign(
     row: CacheRow,
     sequence: RunningSequence,
-    tokensBehindPrefix: readonly number[],
+    tokensAfterPrefix: readonly number[],
     cachedLength: number,
   ): void {
     row.tokens.length = cachedLength;
     row.regime = this.regime(sequence.length);
     row.sequence = sequence;
     row.lastUsed = this.clock++;
-    sequence.unprocessedTokens = tokensBehindPrefix.slice(cachedLength);
+    sequence.unprocessedTokens = tokensAfterPrefix.slice(cachedLength);
   }
 
   private get capacity(): number {
     return this.cache?.capacity ?? 0;
   }
 
-  /** Tokens of the longest busy row, with those that it is to read. */
+  /** Length of the longest active row, including unprocessed tokens. */
   private get maxActiveLength(): number {
     return Math.max(
       0,
@@ -162,7 +162,7 @@ export class KvCacheRows {
     );
   }
 
-  /** A cache for the busy rows and room for others, of the given size. */
+  /** Stashes the idle rows and resizes the cache. */
   private async stashIdle(rowCount: number, capacity: number): Promise<void> {
     for (const [rowIndex, row] of this.rows.entries()) if (row.sequence === undefined) this.stash(row, rowIndex);
     const keptRows = this.rows.flatMap((row, rowIndex) => (row.sequence === undefined ? [] : [{ row, rowIndex }]));
@@ -181,7 +181,7 @@ export class KvCacheRows {
     );
   }
 
-  /** A cache of another size with the given rows in it. */
+  /** Replaces the cache by one of another size with the given rows. */
   private async replaceCache(
     keptRows: readonly { readonly row: CacheRow; readonly rowIndex: number }[],
     rowCount: number,
@@ -209,7 +209,7 @@ export class KvCacheRows {
     const shape = cacheShape(config);
     const cache = new KvCache(runtime, shape, 1, tokens.length);
     const copy = copyCacheRows(shape, this.cache!, cache, [{ fromRow: rowIndex, toRow: 0, tokenCount: tokens.length }]);
-    // The worker does one after another: what is parked is there before it is asked for.
+    // Not awaited: the worker handles requests in order, so the copy is complete before the stashed row is read.
     runtime.sequence([copy]).catch(() => {});
     this.stashed.push({ tokens, regime, lastUsed, cache });
     this.stashed.sort((a, b) => b.lastUsed - a.lastUsed);

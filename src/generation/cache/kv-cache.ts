@@ -3,7 +3,7 @@ import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
 import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 
-/** Capacity grows by this many tokens at a time: unused room costs attention time. */
+/** Capacity grows by this many tokens at a time; unused capacity costs attention time. */
 const CAPACITY_INCREMENT = 32;
 
 type CacheShape = Pick<DecoderConfig, "keyValueHeads" | "headDim"> & { readonly layers: number };
@@ -25,7 +25,7 @@ export class KvCache {
     this.buffer = runtime.allocate("float32", [layers * 2 * keyValueHeads * rows * capacity * headDim]);
   }
 
-  /** Keys, or values, of a layer. */
+  /** Returns the keys or values of a layer. */
   layerView(layer: number, kind: "key" | "value"): BufferView {
     const { keyValueHeads, headDim } = this.shape;
     const { rows, capacity } = this;
@@ -33,7 +33,7 @@ export class KvCache {
     return subview(this.buffer, section * this.sectionSize, [1, keyValueHeads, rows, capacity, headDim]);
   }
 
-  /** Elements of one layer's keys, or values. */
+  /** Number of elements of one layer's keys or values. */
   get sectionSize(): number {
     const { keyValueHeads, headDim } = this.shape;
     return keyValueHeads * this.rows * this.capacity * headDim;
@@ -44,7 +44,7 @@ export class KvCache {
   }
 }
 
-/** Some tokens of one cache's row, and where they go in another's. */
+/** A range of tokens of a row, and its destination in another cache. */
 export interface CacheCopy {
   readonly fromRow: number;
   readonly toRow: number;
@@ -84,18 +84,18 @@ export function copyCacheRows(
   };
 }
 
-/** Where a new token's key and value go. */
+/** The destination of a new token's key and value. */
 export interface CacheWrite {
-  /** Its number among the run's flat tokens. */
+  /** Index of the token among the flat tokens of the step. */
   readonly flatIndex: number;
   readonly row: number;
   readonly position: number;
 }
 
-/** New keys and values as a run leaves them: [tokens, keyValueHeads * headDim] for each layer's keys, then values. */
+/** New keys and values of a step: [tokens, keyValueHeads * headDim] for each layer's keys, then values. */
 export interface NewKeyValues {
   readonly view: BufferView;
-  /** Elements from one layer's keys (or values) to the next section. */
+  /** Number of elements between one layer's keys or values and the next section. */
   readonly stride: number;
 }
 
@@ -130,7 +130,7 @@ export function writeCache(
   };
 }
 
-/** The capacity to allocate for a number of tokens. */
+/** Returns the capacity to allocate for a number of tokens. */
 export function roundedCapacity(tokens: number): number {
   return Math.ceil(tokens / CAPACITY_INCREMENT) * CAPACITY_INCREMENT;
 }

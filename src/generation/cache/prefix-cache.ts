@@ -3,13 +3,13 @@ import type { CausalLM } from "../../models/causal-lm.js";
 import type { DecodeSession } from "./decode-session.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache } from "./kv-cache.js";
 
-/** Shorter than this, a shared prefix costs more in attention than it saves. */
+/** Shorter shared prefixes cost more in attention than they save. */
 const MIN_PREFIX_LENGTH = 16;
 
-/** A prefix is read in one run; what goes beyond is left to the rows. */
+/** A prefix is computed in one step; longer ones are left to the rows. */
 const MAX_PREFIX_LENGTH = 1024;
 
-/** The prefix that all running rows share, with its keys and values. */
+/** The prefix that all active rows share, and its keys and values. */
 export class PrefixCache {
   tokens: readonly number[] = [];
   cache: KvCache | undefined;
@@ -27,8 +27,8 @@ export class PrefixCache {
   }
 
   /**
-   * Sets the prefix for a batch of beginnings of prompts: the present one while it fits all of them, else what they have in
-   * common, cut from the present one or computed anew. Tells whether it changed.
+   * Sets the prefix for a batch of prompts: the current one if all prompts start with it, otherwise their common prefix, truncated
+   * from the current one or computed. Returns whether the prefix changed.
    */
   async update(prompts: readonly (readonly number[])[]): Promise<boolean> {
     const minPromptLength = Math.min(...prompts.map(({ length }) => length));
@@ -41,7 +41,7 @@ export class PrefixCache {
     }
     const commonPrefixLength = Math.min(maxLength, ...prompts.map((prompt) => sharedPrefixLength(prompts[0], prompt)));
     const changed = this.tokens.length > 0;
-    // A single prompt has no one to share with: its row keeps it.
+    // A single prompt shares with no other; its row caches it.
     if (prompts.length === 1 || commonPrefixLength < MIN_PREFIX_LENGTH) {
       this.clear();
       return changed;

@@ -27,7 +27,7 @@ describe("ChoiceConstraint", () => {
     expect(constraint.maxLength).toBe(3);
   });
 
-  it("makes probabilities of the model's log-probabilities, renormalised at each token", () => {
+  it("renormalizes the model's log-probabilities at each token", () => {
     const constraint = new ChoiceConstraint([[1, 2], [1], [3]], 0);
     // p(1) = 0.2, p(3) = 0.1; after 1: p(2) = 0.05, p(end) = 0.15.
     const logs = [[0.2, 0.05], [0.2, 0.15], [0.1]].map((row) => row.map(Math.log));
@@ -43,14 +43,14 @@ describe("ChoiceConstraint", () => {
     [[[1, 2], [3], [1, 2]], 2, 'The choices "1 2" and "1 2" have the same tokens'],
     [[[1], [1, 3]], undefined, 'The choice "1" is a prefix of another, and this model has no end token'],
     [[[1], [1, 2]], 2, 'The choice "1 2" is "1" with an end token'],
-  ])("refuses %j with end token %s", (choices, endToken, message) => {
+  ])("rejects %j with end token %s", (choices, endToken, message) => {
     expect(() => new ChoiceConstraint(choices, endToken)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );
   });
 });
 
-describe("choices of a model", () => {
+describe("a model constrained to choices", () => {
   const choices = ["left", "right", "go", "go left", "go right now", "up"];
   const messages = [{ role: "user", content: "Where to?" }];
   let model: LanguageModel;
@@ -65,7 +65,7 @@ describe("choices of a model", () => {
     await remove();
   });
 
-  it("have probabilities that sum to 1 and are the products of renormalised token probabilities", async () => {
+  it("computes probabilities that sum to 1 and are products of renormalized token probabilities", async () => {
     const { probabilities } = await model.choose(messages, choices, { seed: 1 });
     expect(probabilities.reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 6);
     const prompt = model.tokenizer.encodeChat(messages, { addGenerationPrompt: true }).ids;
@@ -94,10 +94,10 @@ describe("choices of a model", () => {
     }
   });
 
-  it("are all that 10,000 constrained replies say, as often as their probabilities", async () => {
+  it("generates 10,000 completions that are choices, with the frequencies of their probabilities", async () => {
     const { probabilities } = await model.choose(messages, choices, { seed: 1 });
     const draws = 10_000;
-    const replies = await model.generateBatch(
+    const completions = await model.generateBatch(
       Array.from({ length: draws }, () => messages),
       {
         choices,
@@ -106,9 +106,9 @@ describe("choices of a model", () => {
       },
     );
     const counts = choices.map(() => 0);
-    for (const reply of replies) {
-      expect(reply.text).toBe(choices[reply.choice!]);
-      counts[reply.choice!]++;
+    for (const completion of completions) {
+      expect(completion.text).toBe(choices[completion.choice!]);
+      counts[completion.choice!]++;
     }
     const chiSquared = counts.reduce(
       (sum, count, i) => sum + (count - draws * probabilities[i]) ** 2 / (draws * probabilities[i]),
@@ -116,13 +116,13 @@ describe("choices of a model", () => {
     );
     // 99.9 % of the values for 5 degrees of freedom.
     expect(chiSquared).toBeLessThan(20.5);
-    for (const { choice, logProbs } of replies.slice(0, 50)) {
+    for (const { choice, logProbs } of completions.slice(0, 50)) {
       const sum = logProbs.reduce((total, value) => total + value, 0);
       expect(sum).toBeCloseTo(Math.log(probabilities[choice!]), 4);
     }
   });
 
-  it("are drawn by choose with the same probabilities, and its best at temperature 0", async () => {
+  it("samples with `choose` from the same probabilities, and takes the best at temperature 0", async () => {
     const counts = choices.map(() => 0);
     const draws = 400;
     const all = await Promise.all(
@@ -144,7 +144,7 @@ describe("choices of a model", () => {
     expect(best.probabilities).toEqual(probabilities.map((value) => expect.closeTo(value, 5) as number));
   });
 
-  it("are refused when there are none, or two the same", async () => {
+  it("rejects an empty list and equal choices", async () => {
     await expect(model.choose(messages, [])).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(model.generate(messages, { choices: ["a", "a"] })).rejects.toThrowError(
       /"a" and "a" have the same tokens/,

@@ -3,11 +3,11 @@ import { ROOT, type TokenTrie } from "./token-trie.js";
 import { walkTokens } from "./walk-tokens.js";
 
 /**
- * For each state an upper bound of the tokens that a reply still needs: `ending[state]` where it may end there, Infinity where no
- * tokens lead to an end. From a state that needs n tokens a token leads to one that needs n - 1.
+ * Computes for each state an upper bound of the tokens still needed: `ending[state]` where the text may end, Infinity where no
+ * tokens lead to an end. From a state that needs n tokens, some token leads to one that needs n - 1.
  *
- * The bound is that of the shortest text whose bytes are all tokens, cut into the longest tokens that begin it. Where a
- * vocabulary lacks bytes that a state cannot do without, all tokens are tried instead, which takes longer.
+ * The bound is the greedy longest-token split of the shortest text whose bytes are all tokens. If the vocabulary lacks bytes that
+ * a state requires, all tokens are tried instead, which takes longer.
  */
 export function computeCompletionCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Float64Array): Float64Array {
   const costs = shortestTextCosts(automaton, trie, ending);
@@ -18,7 +18,7 @@ function shortestTextCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Fl
   const { accepting } = automaton;
   const { order, next, byte } = shortestTexts(automaton, trie);
   const costs = Float64Array.from(ending);
-  // Shorter texts first: what is left behind a token is shorter.
+  // Shorter texts first: the rest after a token is shorter.
   for (const state of order) {
     if (accepting[state] === 1) continue;
     let node: number | undefined = ROOT;
@@ -35,7 +35,7 @@ function shortestTextCosts(automaton: ByteAutomaton, trie: TokenTrie, ending: Fl
   return costs;
 }
 
-/** For each state the first step of the shortest text, of bytes that are tokens, to an accepting state; by that text's length. */
+/** Finds for each state the first byte of the shortest text to an accepting state; `order` sorts the states by its length. */
 function shortestTexts(
   automaton: ByteAutomaton,
   trie: TokenTrie,
@@ -61,7 +61,7 @@ function shortestTexts(
   return { order, next, byte };
 }
 
-/** For each class of bytes one that is a token; undefined where there is none. */
+/** Returns for each byte class a byte that is a token; undefined if there is none. */
 function tokenByteByClass({ byteClass, representativeBytes }: ByteAutomaton, trie: TokenTrie): (number | undefined)[] {
   const tokenBytes: (number | undefined)[] = representativeBytes.map(() => undefined);
   byteClass.forEach((group, byte) => {

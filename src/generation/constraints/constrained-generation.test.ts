@@ -7,7 +7,7 @@ import type { GenerationOptions } from "../generation-options.js";
 
 const messages = [{ role: "user", content: "Where to?" }];
 
-describe("a model that is held to a pattern", () => {
+describe("generation constrained to a pattern", () => {
   let model: LanguageModel;
   let remove: () => Promise<void>;
   beforeAll(async () => {
@@ -26,14 +26,14 @@ describe("a model that is held to a pattern", () => {
       { seed: 0, ...options },
     );
 
-  it("replies with matches only, whatever its length may be", async () => {
+  it("generates only matches within any maximum length", async () => {
     const regex = /(go|look) \w{2,}( [é日🎲]*)?!/u;
     const lengths = [8, 16, 40];
     for (const maxNewTokens of lengths) {
-      for (const reply of await many(60, { regex, maxNewTokens })) {
-        expect(reply.text).toMatch(new RegExp(`^(?:${regex.source})$`, "u"));
-        expect(reply.finishReason).toBe("stop");
-        expect(reply.tokens.length).toBeLessThanOrEqual(maxNewTokens);
+      for (const completion of await many(60, { regex, maxNewTokens })) {
+        expect(completion.text).toMatch(new RegExp(`^(?:${regex.source})$`, "u"));
+        expect(completion.finishReason).toBe("stop");
+        expect(completion.tokens.length).toBeLessThanOrEqual(maxNewTokens);
       }
     }
     const { text } = await model.generate("The player", { regex: " \\w+", maxNewTokens: 6, seed: 1 });
@@ -43,43 +43,43 @@ describe("a model that is held to a pattern", () => {
     expect(greedy.text).toMatch(/^(go|look) /);
   });
 
-  it("replies with JSON of a schema, with a penalty or top-k where they are asked for", async () => {
+  it("generates JSON of a schema, also with a repetition penalty or top-k", async () => {
     const jsonSchema = {
       type: "object",
       properties: { thought: { type: "string" }, action: { enum: ["left", "right"] } },
       required: ["thought", "action"],
     };
     for (const options of [{}, { repetitionPenalty: 1.3 }, { topK: 3, temperature: 0.5 }]) {
-      for (const reply of await many(20, { jsonSchema, maxNewTokens: 60, ...options })) {
-        const value = JSON.parse(reply.text) as { thought: string; action: string };
+      for (const completion of await many(20, { jsonSchema, maxNewTokens: 60, ...options })) {
+        const value = JSON.parse(completion.text) as { thought: string; action: string };
         expect(Object.keys(value)).toEqual(["thought", "action"]);
         expect(["left", "right"]).toContain(value.action);
       }
     }
   });
 
-  it("draws tokens with p over the sum of p of the tokens allowed, which the reply's constraint tells", async () => {
-    const [reply] = await many(1, { regex: "(up|down) \\d+[.!?]", maxNewTokens: 12, temperature: 0.7 });
-    for (const [i, token] of reply.tokens.entries()) {
-      const before = reply.tokens.slice(0, i);
-      const allowed = [...reply.allowedTokens![i]];
+  it("samples tokens with p / sum of p over the allowed tokens, which the completion records", async () => {
+    const [completion] = await many(1, { regex: "(up|down) \\d+[.!?]", maxNewTokens: 12, temperature: 0.7 });
+    for (const [i, token] of completion.tokens.entries()) {
+      const before = completion.tokens.slice(0, i);
+      const allowed = [...completion.allowedTokens![i]];
       expect(allowed).toContain(token);
       const scores = await model.score(
-        [...reply.promptTokens, ...before],
+        [...completion.promptTokens, ...before],
         allowed.map((id) => [id]),
       );
       const logits = scores.map(({ logProb }) => logProb / 0.7);
       const largest = Math.max(...logits);
       const mass = logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0);
       const expected = logits[allowed.indexOf(token)] - largest - Math.log(mass);
-      expect(reply.logProbs[i]).toBeCloseTo(expected, 4);
+      expect(completion.logProbs[i]).toBeCloseTo(expected, 4);
     }
   });
 
-  it("replies as often with each text as its probability says", async () => {
+  it("generates each text with the frequency of its probability", async () => {
     const [regex, maxNewTokens] = ["(go|up)!?", 4];
-    const replies = await many(3_000, { regex, maxNewTokens });
-    const [{ promptTokens }] = replies;
+    const completions = await many(3_000, { regex, maxNewTokens });
+    const [{ promptTokens }] = completions;
     const constraint = model.compilePattern({ regex }, { maxNewTokens });
     const probabilities = new Map<string, number>();
     const visit = async (tokens: readonly number[], probability: number): Promise<void> => {
@@ -102,8 +102,8 @@ describe("a model that is held to a pattern", () => {
     expect([...probabilities.values()].reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 6);
     let chiSquared = 0;
     for (const [text, probability] of probabilities) {
-      const expected = probability * replies.length;
-      const found = replies.filter((reply) => reply.text === text).length;
+      const expected = probability * completions.length;
+      const found = completions.filter((completion) => completion.text === text).length;
       chiSquared += (found - expected) ** 2 / expected;
     }
     // 99.9 % of the values for 3 degrees of freedom.
@@ -118,13 +118,13 @@ describe("a model that is held to a pattern", () => {
     [{ regex: 3 as unknown as string }, /regex must be a text or a RegExp, not 3/],
     [{ jsonSchema: [] as unknown as Record<string, unknown> }, /jsonSchema must be an object, not \[\]/],
     [{ regex: "(?=a)" }, /lookaheads/],
-    [{ regex: "[]" }, /allows no text at all, so a reply could never end/],
+    [{ regex: "[]" }, /"\[\]" matches no text/],
     [
       { regex: "[a-z]{40}", maxNewTokens: 4 },
       /"\[a-z\]\{40\}" needs up to \d+ tokens, but the completion is limited to 4/,
     ],
     [{ jsonSchema: { type: "string", format: "date" } }, /"format" is not supported/],
-  ])("refuses %j", async (options, message) => {
+  ])("rejects %j", async (options, message) => {
     await expect(model.generate(messages, options)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
       message: expect.stringMatching(message) as string,

@@ -28,14 +28,14 @@ const regexes = [
   "\\w+ \\w+\\n?",
 ];
 
-/** What the kind that has no tokens for single bytes can write. */
+/** The regular expressions that the tokenizer without byte tokens can write. */
 const writable = ["yes|no|yes, please", "[^\\s]{1,3}", ".*", "\\w+ \\w+\\n?"];
 
-describe.each(Object.keys(pythonTokenizers))("a pattern with a tokenizer of the kind %s", (kind) => {
+describe.each(Object.keys(pythonTokenizers))("PatternConstraint with a %s tokenizer", (kind) => {
   const tokenizer = createTestTokenizer(kind);
   const vocabulary = createVocabulary(tokenizer);
 
-  it("is what every random reply matches, of its own or behind a prompt, within its length", () => {
+  it("allows only matches within the maximum length, at the start of a text and after a prompt", () => {
     const random = new RandomStream(3);
     const prompt = tokenizer.encode("go on", { addSpecialTokens: false });
     for (const regex of kind === "unigram" ? writable : regexes) {
@@ -61,10 +61,10 @@ describe("PatternConstraint", () => {
   const allowedTexts = (constraint: PatternConstraint, tokens: readonly number[]) =>
     Array.from(cursorAfter(constraint, tokens).allowedTokens, (token) => tokenizer.decode([token])).sort();
 
-  it("allows the tokens whose bytes can go on to a match, and no others", () => {
+  it("allows exactly the tokens after which the text can be completed to a match", () => {
     const regex = "(the|a) (quick|quiet)? ?[d-f]{2}";
     const constraint = createPatternConstraint(vocabulary, { regex });
-    // A text can go on to a match when one of the matches starts with it.
+    // A text can be completed to a match if a match starts with it.
     const adjectives = ["", "quick", "quiet"];
     const letters = ["d", "e", "f"];
     const matches = ["the", "a"].flatMap((article) =>
@@ -82,7 +82,7 @@ describe("PatternConstraint", () => {
     }
   });
 
-  it("allows the end token where the text so far is a match that could go on", () => {
+  it("allows the end token after a match that could continue", () => {
     const constraint = createPatternConstraint(vocabulary, { regex: "ab?c?" });
     const [a, b, c] = ["a", "b", "c"].map((text) => encode(text)[0]);
     expect([...cursorAfter(constraint, [a]).allowedTokens]).toContain(end);
@@ -105,7 +105,7 @@ describe("PatternConstraint", () => {
     expect(cursorAfter(constraint, [a]).isComplete).toBe(false);
   });
 
-  it("allows what can still end within the reply's length", () => {
+  it("allows tokens after which the completion can still end within its maximum length", () => {
     const at = (maxNewTokens: number) => createPatternConstraint(vocabulary, { regex: "x*\\(x*\\)" }, { maxNewTokens });
     expect(allowedTexts(at(2), [])).toEqual(["("]);
     expect(allowedTexts(at(3), [])).toEqual(["(", "x"]);
@@ -114,10 +114,10 @@ describe("PatternConstraint", () => {
     expect(() => at(1)).toThrowError(/needs up to 2 tokens, but the completion is limited to 1/);
   });
 
-  /** Logits of a model that does not look at what it has said. */
+  /** Random logits, independent of the context. */
   const logitsOf = (random: RandomStream) => Float32Array.from({ length: vocabulary.size }, () => random.normal(0, 3));
 
-  /** A token drawn from logits, among those allowed. */
+  /** Samples a token among those allowed. */
   const draw = (logits: Float32Array, random: RandomStream, allowed: Int32Array) =>
     sampleToken({ logits, probabilities: new Float32Array() }, PLAIN, [], random.random(), allowed);
 
@@ -139,7 +139,7 @@ describe("PatternConstraint", () => {
         return ["hit", "stay"].includes(action) && typeof why === "string" && Array.from(why).length <= 6;
       },
     ],
-  ])("draws 10,000 replies of which none is invalid, by %j", (pattern, isValid) => {
+  ])("samples 10,000 completions, all valid, for %j", (pattern, isValid) => {
     const random = new RandomStream(5);
     const models = Array.from({ length: 40 }, () => logitsOf(random));
     const constraint = createPatternConstraint(vocabulary, pattern, { maxNewTokens: 40 });
@@ -158,7 +158,7 @@ describe("PatternConstraint", () => {
     expect(invalid).toEqual([]);
   });
 
-  it("gives tokens the logarithm of p over the sum of p of the tokens allowed", () => {
+  it("gives tokens the log-probability log(p / sum of p over the allowed tokens)", () => {
     const constraint = createPatternConstraint(vocabulary, { regex: "[a-z ]{1,20}\\." });
     const random = new RandomStream(6);
     const tokens: number[] = [];
@@ -180,14 +180,14 @@ describe("PatternConstraint", () => {
     [{ regex: "a{1,4}b?" }, 4],
     [{ jsonSchema: { enum: ["the", "then", 3, null] } }, undefined],
     [{ jsonSchema: { type: "array", items: { type: "boolean" }, maxItems: 1 } }, 6],
-  ])("gives all replies of %j in %s tokens probabilities that sum to one", (pattern, maxNewTokens) => {
+  ])("gives all completions of %j within %s tokens probabilities that sum to one", (pattern, maxNewTokens) => {
     const constraint = createPatternConstraint(vocabulary, pattern, { maxNewTokens });
     const random = new RandomStream(9);
-    const replies: (readonly number[])[] = [];
+    const completions: (readonly number[])[] = [];
     const total = (tokens: readonly number[]): number => {
       const allowed = cursorAfter(constraint, tokens).allowedTokens;
       if (allowed.length === 0) {
-        replies.push(tokens);
+        completions.push(tokens);
         return 1;
       }
       const probabilities = tokenProbabilities(
@@ -199,11 +199,11 @@ describe("PatternConstraint", () => {
       return allowed.reduce((sum, token) => sum + probabilities[token] * total([...tokens, token]), 0);
     };
     expect(total([])).toBeCloseTo(1, 5);
-    expect(replies.length).toBeGreaterThan(3);
-    expect(replies.filter((tokens) => !cursorAfter(constraint, tokens).isComplete)).toEqual([]);
+    expect(completions.length).toBeGreaterThan(3);
+    expect(completions.filter((tokens) => !cursorAfter(constraint, tokens).isComplete)).toEqual([]);
   });
 
-  it("never leads where the tokens have no way on, also without tokens for single bytes", () => {
+  it("never leads to a dead end, also without byte tokens", () => {
     const words = { a: 0, b: 1, ab: 2, "▁c": 3, "</s>": 4, é: 5, abba: 6 };
     const json = {
       model: { type: "BPE", vocab: words, merges: [] },
@@ -218,19 +218,19 @@ describe("PatternConstraint", () => {
       ...cursorAfter(createPatternConstraint(own, { regex }, { start: "continuation", ...options }), tokens)
         .allowedTokens,
     ];
-    // No token writes a d; after "a" there is no way on.
+    // No token contains a "d", so "ad" and "bd" cannot be completed.
     expect(allowed("ad|ab|bd", [])).toEqual([0, 2]);
     expect(allowed("(a|é)+", [])).toEqual([0, 5]);
     expect(allowed("abba|b{3}|éé", [], { maxNewTokens: 3 })).toEqual([1, 2, 5, 6]);
     expect(allowed("abba|b{3}|éé", [], { maxNewTokens: 1 })).toEqual([6]);
     expect(() => allowed("d|bd", [])).toThrowError(/matches no text that this model's tokens can write/);
-    // The mark for a space writes nothing at the start of a text.
+    // At the start of a text the token drops its space.
     expect(allowed("cc?", [], { start: "start" })).toEqual([3]);
     expect(() => allowed("cc", [], { start: "start" })).toThrowError(/no text that this model's tokens can write/);
     expect(() => allowed("c", [])).toThrowError(/no text that this model's tokens can write/);
   });
 
-  it("needs an end token where a match begins another", () => {
+  it("requires an end token if a match is a prefix of another", () => {
     const endless = new Vocabulary(tokenizer, { vocabSize: tokenizer.vocabSize, endToken: undefined, endTokens: [] });
     expect(() => createPatternConstraint(endless, { regex: "ab?" })).toThrowError(
       /matches texts that begin with another match, and this model has no end token/,
@@ -239,7 +239,7 @@ describe("PatternConstraint", () => {
     expect(cursorAfter(constraint, encode("a").concat(encode("b"))).isComplete).toBe(true);
   });
 
-  it("is refused for a tokenizer that puts text between its tokens", () => {
+  it("rejects a tokenizer that inserts text between tokens", () => {
     const json = { model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] } };
     const spaced = new Tokenizer({ tokenizerJson: json }, "words");
     expect(() => createVocabulary(spaced)).toThrowError(

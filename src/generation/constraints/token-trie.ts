@@ -1,31 +1,31 @@
-/** A token and the bytes that it writes. */
+/** A token and its bytes. */
 export interface VocabularyToken {
   readonly id: number;
   readonly bytes: Uint8Array;
 }
 
-/** Stands for the node above all others. */
+/** The root, which is not among the nodes. */
 export const ROOT = -1;
 
 /**
- * A vocabulary by the bytes of its tokens, as a trie laid out flat: its nodes (prefixes of tokens) in the order of a walk that
- * goes down first, so that one loop follows all that an automaton can follow and leaps over the rest.
+ * A trie over the bytes of a vocabulary's tokens, with its nodes (prefixes of tokens) in depth-first order: one loop visits all
+ * nodes that an automaton accepts and skips the other subtrees.
  */
 export class TokenTrie {
-  /** For each node the byte that leads to it. */
+  /** [nodes]: the byte that leads to the node. */
   readonly bytes: Uint8Array;
-  /** For each node how many bytes come before that one. */
+  /** [nodes]: the number of bytes before that one. */
   readonly depths: Uint16Array;
-  /** For each node the first one behind it that is not below it. */
+  /** [nodes]: the first node after the node's subtree. */
   readonly ends: Int32Array;
-  /** Node i completes the tokens from firstTokens[i] up to firstTokens[i + 1]. */
+  /** `tokens` from tokenOffsets[i] up to tokenOffsets[i + 1] end at node i. */
   readonly tokenOffsets: Int32Array;
   readonly tokens: Int32Array;
-  /** Bytes of the longest token. */
+  /** Length of the longest token in bytes. */
   readonly maxTokenBytes: number;
   private readonly rootChildren: (number | undefined)[] = [];
 
-  /** Every token writes at least one byte. */
+  /** Every token must have at least one byte. */
   constructor(vocabulary: readonly VocabularyToken[]) {
     const sorted = [...vocabulary].sort((a, b) => Buffer.compare(a.bytes, b.bytes) || a.id - b.id);
     const bytes: number[] = [];
@@ -39,7 +39,7 @@ export class TokenTrie {
         depths.push(depth);
         counts.push(0);
       }
-      // Of equal tokens the second adds no node, and completes the last one as well.
+      // A token with the same bytes as the previous one adds no node and ends at the last one.
       counts[counts.length - 1]++;
       previous = Uint8Array.from(token.bytes);
       maxTokenBytes = Math.max(maxTokenBytes, token.bytes.length);
@@ -56,7 +56,7 @@ export class TokenTrie {
     for (let node = 0; node < bytes.length; node = this.ends[node]) this.rootChildren[bytes[node]] = node;
   }
 
-  /** The node below another, or below ROOT, along a byte; undefined where there is none. */
+  /** Returns the child of a node or of ROOT for a byte; undefined if there is none. */
   child(node: number, byte: number): number | undefined {
     if (node === ROOT) return this.rootChildren[byte];
     for (let child = node + 1; child < this.ends[node]; child = this.ends[child])
@@ -64,7 +64,7 @@ export class TokenTrie {
     return undefined;
   }
 
-  /** Whether a token ends at a node. */
+  /** Returns whether a token ends at a node. */
   endsToken(node: number): boolean {
     return this.tokenOffsets[node + 1] > this.tokenOffsets[node];
   }

@@ -1,7 +1,7 @@
 import { type ByteAutomaton, DEAD_STATE } from "./automaton/byte-automaton.js";
 import type { TokenTrie } from "./token-trie.js";
 
-/** Visits every token that the automaton can follow from a state, with the state that it leads to. */
+/** Visits every token that the automaton accepts in a state, with the state that it leads to. */
 export function walkTokens(
   automaton: ByteAutomaton,
   trie: TokenTrie,

@@ -7,10 +7,10 @@ import { cacheShape, KvCache, copyCacheRows, writeCache, type CacheWrite } from 
 import type { PrefixCache } from "../cache/prefix-cache.js";
 import type { CacheRow } from "../cache/kv-cache-rows.js";
 
-/** Tokens of one row that are read at once; longer prompts take several steps. */
+/** Maximum number of tokens of a row in one step; longer prompts take several. */
 export const MAX_CHUNK_TOKENS = 512;
 
-/** A row with no more tokens to read than this runs along with those that read their newest one. */
+/** A row with at most this many unprocessed tokens runs together with rows that process one token. */
 export const PREFILL_THRESHOLD = 8;
 
 export interface ActiveRow {
@@ -19,7 +19,7 @@ export interface ActiveRow {
   readonly sequence: RunningSequence;
 }
 
-/** One run of the model over some rows: reads their pending tokens, keeps them, and draws or scores what follows. */
+/** One forward pass over some rows: processes and caches their tokens, then samples or scores the next ones. */
 export class DecodeStep {
   constructor(
     private readonly model: CausalLM,
@@ -35,7 +35,7 @@ export class DecodeStep {
     const shape = cacheShape(config);
     const chunks = this.activeRows.map(({ sequence }) => sequence.unprocessedTokens.slice(0, MAX_CHUNK_TOKENS));
     const { computedRows, starts } = this.dedupePrompts(chunks);
-    // Reading rows run in a cache of their own, without the rows that do not read: attention costs by the row.
+    // Prefill uses a temporary cache without the other rows, because attention costs grow with the number of rows.
     const usesTemporaryCache =
       computedRows.length < this.cache.rows && chunks.some((chunk) => chunk.length > PREFILL_THRESHOLD);
     const maxCachedLength = Math.max(...computedRows.map(({ row }) => row.tokens.length));
@@ -90,7 +90,7 @@ export class DecodeStep {
         },
       });
     }
-    // Both go out in one turn: a sampler that shares the session must not run in between.
+    // Both requests are sent in one turn, so that a sampler that shares the session cannot run in between.
     const scored = scores.length > 0 ? runtime.sequence(requests.splice(0)) : undefined;
     if (samples.length > 0) {
       requests.push({
@@ -118,24 +118,24 @@ export class DecodeStep {
   }
 
   /**
-   * The rows that read their chunk, and for each row where its chunk starts among the run's flat tokens: of rows that have the
-   * same prompt to read behind the same tokens only the first reads it.
+   * Returns the rows to compute, and the offset of each row's chunk among the flat tokens. Of rows with the same cached tokens and
+   * the same chunk only the first is computed.
    */
   private dedupePrompts(chunks: readonly (readonly number[])[]): {
     computedRows: (ActiveRow & { chunk: readonly number[] })[];
     starts: number[];
   } {
     const computedRows: (ActiveRow & { chunk: readonly number[] })[] = [];
-    const known = new Map<string, number>();
+    const startByKey = new Map<string, number>();
     let flatIndex = 0;
     const starts = this.activeRows.map((each, i) => {
       const chunk = chunks[i];
       const { row, sequence } = each;
       const key =
         chunk.length > PREFILL_THRESHOLD ? `${sequence.length}:${row.tokens.join()}:${chunk.join()}` : `row ${i}`;
-      const start = known.get(key) ?? flatIndex;
-      if (known.has(key)) return start;
-      known.set(key, start);
+      const start = startByKey.get(key) ?? flatIndex;
+      if (startByKey.has(key)) return start;
+      startByKey.set(key, start);
       computedRows.push({ ...each, chunk });
       flatIndex += chunk.length;
       return start;
@@ -143,7 +143,7 @@ export class DecodeStep {
     return { computedRows, starts };
   }
 
-  /** Which flat tokens are followed by a draw, and which by a token to be scored. */
+  /** Returns the flat indices after which tokens are sampled, and those after which tokens are scored. */
   private planOutputs(
     chunks: readonly (readonly number[])[],
     starts: readonly number[],
@@ -159,7 +159,7 @@ export class DecodeStep {
       if (sequence.request !== undefined) {
         if (remaining === 0) samples.push({ sequence, flatIndex: flatIndex + chunk.length - 1 });
       } else {
-        // The last target follows the last pending token, and so on backwards.
+        // The last target follows the last unprocessed token, and so on backwards.
         chunk.forEach((_, k) => {
           const target = sequence.scoredTokens.length - 1 - (remaining + chunk.length - 1 - k);
           if (target >= 0) scores.push({ sequence, flatIndex: flatIndex + k, target: sequence.scoredTokens[target] });

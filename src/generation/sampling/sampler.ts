@@ -10,16 +10,16 @@ import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
 import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep } from "./decode-step.js";
 
 export interface SamplerOptions {
-  /** Rows that are computed at once; more wait. */
+  /** Maximum number of sequences in a batch; more wait. Default 64. */
   readonly maxNumSequences?: number;
-  /** Samples from the policy with its adapter (the default) or from the reference policy without. */
+  /** Whether to sample with the model's adapter (the default) or without it, as the reference policy. */
   readonly adapter?: boolean;
 }
 
 /**
- * Draws replies for many prompts at once. Rows join when there is room and leave when they are done; what all prompts begin
- * with is computed once, and what a row has read is kept for the next prompt that continues it, as long as the model's
- * parameters stand.
+ * Samples many completions in a continuous batch: sequences are admitted while there is room and leave when they finish. A prefix
+ * that all prompts share is computed once, and the keys and values of a finished sequence are reused by a prompt that continues
+ * it, until the model's parameters change.
  */
 export class Sampler {
   private readonly waiting: RunningSequence[] = [];
@@ -29,13 +29,13 @@ export class Sampler {
   private parametersVersion: number;
   private readonly maxNumSequences: number;
   private readonly adapter: boolean;
-  /** Sequences that may grow longer than this do not share a prefix. */
+  /** Sequences that may grow longer than this do not share a prefix, because their rotary frequencies change. */
   private readonly maxSharedLength: number;
 
   private constructor(
     private readonly model: CausalLM,
     private readonly session: DecodeSession,
-    /** How many samplers use the session. */
+    /** Number of samplers that use the session. */
     private readonly sessionUsers: { count: number },
     { maxNumSequences = 64, adapter = true }: SamplerOptions,
   ) {
@@ -51,7 +51,7 @@ export class Sampler {
     return new Sampler(model, await DecodeSession.create(model), { count: 1 }, options);
   }
 
-  /** Another sampler with the same session and rows of its own: for the policy beside its reference. */
+  /** Creates a sampler with the same session and its own cache, such as one for the reference policy. */
   withAdapter(options: SamplerOptions = {}): Sampler {
     this.sessionUsers.count++;
     return new Sampler(this.model, this.session, this.sessionUsers, options);
@@ -86,13 +86,14 @@ export class Sampler {
   }
 
   private checkPrompt(prompt: readonly number[], newTokens: number): void {
-    if (prompt.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "A prompt needs at least one token.");
+    if (prompt.length === 0)
+      throw new LlamaGymError("INVALID_ARGUMENT", "The prompt is empty; it must have at least one token.");
     checkTokens(this.model.config, prompt);
     const { maxPositions } = this.model.config;
     if (prompt.length + newTokens > maxPositions) {
       throw new LlamaGymError(
         "CONTEXT_OVERFLOW",
-        `A prompt of ${prompt.length} tokens and ${newTokens} new ones need more than the model's context of ${maxPositions}.`,
+        `The prompt's ${prompt.length} tokens and ${newTokens} new ones exceed the model's context of ${maxPositions} tokens.`,
       );
     }
   }
@@ -127,19 +128,19 @@ export class Sampler {
     for (const sequence of sequences) sequence.reject(error);
   }
 
-  /** Drops all that was computed with parameters that no longer stand. */
+  /** Invalidates everything computed with outdated parameters. */
   private invalidate(): void {
     this.cacheRows.clear();
     this.prefixCache.clear();
     this.parametersVersion = this.model.parametersVersion;
   }
 
-  /** Gives waiting jobs a row. With no row running, the shared prefix may change. */
+  /** Assigns rows to waiting sequences. The shared prefix may change only while no row is active. */
   private async admit(): Promise<void> {
     this.dropAborted();
     if (this.waiting.length === 0) return;
     const { activeCount } = this.cacheRows;
-    // What is kept was read with older parameters: those that run finish, and new ones start from nothing.
+    // Running sequences finish with the keys and values of the old parameters; new ones wait for them.
     if (activeCount > 0 && this.parametersVersion !== this.model.parametersVersion) return;
     if (activeCount === 0) {
       if (this.parametersVersion !== this.model.parametersVersion) this.invalidate();
@@ -167,7 +168,7 @@ export class Sampler {
     return maxLength <= this.maxSharedLength;
   }
 
-  /** One run for rows that have much to read, or else for every running row. */
+  /** Runs one step: prefills the rows with long prompts, or else advances every active row. */
   private async step(): Promise<void> {
     this.finishAborted();
     await this.cacheRows.compactWhenIdle();
@@ -193,7 +194,7 @@ export class Sampler {
     for (const { row, sequence } of selectedRows) this.finish(row, sequence.finishReason);
   }
 
-  /** Jobs that were aborted before they had a row. */
+  /** Finishes sequences that were aborted while waiting for a row. */
   private dropAborted(): void {
     const aborted = this.waiting.filter(({ request }) => request?.signal?.aborted === true);
     for (const sequence of aborted) {
@@ -202,7 +203,7 @@ export class Sampler {
     }
   }
 
-  /** A sequence that has grown into other rotary frequencies is read again from its start. */
+  /** Discards the cached tokens of a sequence that has grown into other rotary frequencies. */
   private recomputeIfStale(row: CacheRow, sequence: RunningSequence): void {
     const regime = this.cacheRows.regime(sequence.length);
     if (row.regime === regime) return;

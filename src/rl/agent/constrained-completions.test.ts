@@ -79,7 +79,7 @@ describe("replies that are held to a pattern", () => {
   it.each<[string, TextAgentOptions<number, string>, RegExp]>([
     ["none", { actionMode: "regex" }, /there is none: give actionRegex/],
     ["one without its kind", { actionRegex: "a" }, /actionMode: "regex" only; set both/],
-    ["one that can never end", { actionMode: "regex", actionRegex: "a[]" }, /allows no text at all.*never end/],
+    ["one that can never end", { actionMode: "regex", actionRegex: "a[]" }, /matches no text/],
     ["one that is not supported", { actionMode: "regex", actionRegex: "(?=a)a" }, /lookaheads/],
     ["an empty one", { actionMode: "regex", actionRegex: "" }, /empty/],
     [

@@ -3,24 +3,24 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
 import type { Extraction } from "./extraction.js";
 
-/** What an agent is told, shown and understood to answer. `Agent` is the class that users extend. */
+/** The methods that connect an environment to a language model. Users implement them by extending `Agent`. */
 export interface AgentInterface<Observation = unknown, Action = unknown> {
-  /** The task, said once at the start of a conversation; undefined for none. */
+  /** Returns the description of the task, which starts each conversation; undefined for none. */
   getSystemPrompt(): string | undefined;
-  /** How an observation reads. */
+  /** Formats an observation as text. */
   formatObservation(observation: Observation, info: Info): string;
-  /** The action that a reply means, or how it was found; undefined when it means none. */
+  /** Extracts the action from a completion; undefined if it contains none. */
   extractAction(
     response: string,
     observation: Observation,
     info: Info,
   ): MaybePromise<Action | Extraction<Action> | undefined>;
-  /** The whole prompt of a turn in one message, in place of system prompt, history and observation. */
+  /** Formats the whole prompt of a turn as one message, in place of system prompt, history and observation. */
   formatPrompt?(observation: Observation, info: Info): string;
-  /** The replies that are possible, for an agent whose replies are held to them; undefined for a free reply. */
+  /** Returns the choices that a completion is constrained to; undefined for none. */
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
-  /** The regular expression that the whole reply matches, for an agent whose replies are held to one. */
+  /** Returns the regular expression that a completion is constrained to; undefined for none. */
   getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
-  /** The JSON schema that allows the whole reply, for an agent whose replies are held to one. */
+  /** Returns the JSON schema that a completion is constrained to; undefined for none. */
   getSchema?(observation: Observation, info: Info): JsonSchema | undefined;
 }

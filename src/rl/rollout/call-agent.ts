@@ -3,25 +3,25 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
 
-/** What each of an agent's methods must give. */
+/** The return values that agent methods must have. */
 const METHOD_CONTRACTS = {
-  text: { isValid: (value: unknown) => typeof value === "string", description: "a text" },
+  text: { isValid: (value: unknown) => typeof value === "string", description: "a string" },
   choices: {
     isValid: (value: unknown) =>
       Array.isArray(value) && value.length > 0 && value.every((choice) => typeof choice === "string"),
-    description: "a list of texts that is not empty",
+    description: "a non-empty list of strings",
   },
   pattern: {
     isValid: (value: unknown) => typeof value === "string" || value instanceof RegExp,
-    description: "a regular expression as a text or a RegExp",
+    description: "a regular expression as a string or RegExp",
   },
   schema: {
     isValid: (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value),
-    description: "a JSON schema, which is an object",
+    description: "a JSON schema object",
   },
 } as const;
 
-/** What one of the agent's methods gives. Throws AGENT_FAILED where it throws or gives something else. */
+/** Calls an agent's method and checks the result. @throws AGENT_FAILED if the method throws or returns something else. */
 export function callAgent<Result>(
   method: string,
   call: () => Result,
@@ -38,11 +38,11 @@ export function callAgent<Result>(
   if (isValid(result) || (isOptional && result === undefined)) return result;
   throw new LlamaGymError(
     "AGENT_FAILED",
-    `The agent's ${method} must give ${description}${isOptional ? ", or undefined" : ""}, not ${JSON.stringify(result)}.`,
+    `The agent's ${method} must return ${description}${isOptional ? " or undefined" : ""}, got ${JSON.stringify(result)}.`,
   );
 }
 
-/** What the agent holds its reply to in a situation; undefined for a free reply. Throws AGENT_FAILED as `said` does. */
+/** Returns the constraint on the completion for an observation, if any. @throws AGENT_FAILED as `callAgent` does. */
 export function constraintFor<Observation>(
   agent: Pick<AgentInterface<Observation>, "getChoices" | "getPattern" | "getSchema">,
   observation: Observation,
@@ -58,14 +58,14 @@ export function constraintFor<Observation>(
   if (constrainingMethods.length > 1)
     throw new LlamaGymError(
       "AGENT_FAILED",
-      `A reply is held in one way, but the agent's ${constrainingMethods.join(" and ")} both say how; let all but one give undefined.`,
+      `Only one of the agent's ${constrainingMethods.join(" and ")} may constrain a completion. Return undefined from the others.`,
     );
   if (choices !== undefined) return { choices };
   if (regex !== undefined) return { regex };
   return jsonSchema === undefined ? undefined : { jsonSchema };
 }
 
-/** AGENT_FAILED for what the agent's own code threw, unless that is one of ours. */
+/** Wraps an error of the agent's code in AGENT_FAILED; a LlamaGymError is returned as it is. */
 export function agentError(method: string, error: unknown, context = ""): LlamaGymError {
   if (error instanceof LlamaGymError) return error;
   const reason = error instanceof Error ? error.message : String(error);

@@ -10,13 +10,13 @@ import type { Episode } from "./episode.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
 
-/** All that a seat's future depends on besides the model; JSON. */
+/** State of an EnvSlot as JSON, except for the model's. */
 export interface EnvSlotState {
-  /** null where no episode was ever started, and where the environment cannot be saved. */
+  /** null if no episode was started, or if the environment does not support saving. */
   readonly env: EnvState | null;
   readonly hasStarted: boolean;
   readonly random: RandomState;
-  /** null between episodes, and where the environment cannot be saved. */
+  /** null between episodes, or if the environment does not support saving. */
   readonly episode: {
     readonly promptBuilder: PromptBuilderState;
     readonly observation: JsonValue;
@@ -26,7 +26,7 @@ export interface EnvSlotState {
   } | null;
 }
 
-/** One environment and the agent that plays it, turn by turn, episode after episode. */
+/** One of the environments stepped in parallel, with its running episode. */
 export class EnvSlot<Observation = unknown, Action = unknown> {
   private currentEpisode: Episode<Observation, Action> | undefined;
   private observation: Observation | undefined;
@@ -36,16 +36,14 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   private turns: Turn[] = [];
   private hasStarted = false;
 
-  /**
-   * `newPlaythrough` starts the agent's side of an episode; it draws from `random`. Where rewards that come only at an episode's
-   * end are shared, they are between the turns since the last segment.
-   */
+  /** @param newEpisode creates an episode that uses `random`. */
   constructor(
     readonly env: Env<Observation, Action>,
     private readonly newEpisode: () => Episode<Observation, Action>,
     private readonly random: RandomStream,
-    /** Starts the environment's random stream with the first episode that is given no seed. */
+    /** Seed of the environment for the first episode that is started without one. */
     private firstSeed?: number,
+    /** Whether a reward at the end of an episode is spread over the turns of its last trajectory. */
     private readonly spreadSparseRewards = false,
   ) {}
 
@@ -53,12 +51,12 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return this.currentEpisode !== undefined;
   }
 
-  /** Turns since the last segment was taken. */
+  /** Number of turns since the last trajectory was taken. */
   get pendingTurns(): number {
     return this.turns.length;
   }
 
-  /** Starts an episode. Throws AGENT_FAILED and what the environment throws. */
+  /** Starts an episode. @throws AGENT_FAILED or ENV_FAILED */
   async start(seed = this.firstSeed): Promise<void> {
     this.firstSeed = undefined;
     this.hasStarted = true;
@@ -69,7 +67,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.observe(observation, info);
   }
 
-  /** One reply and one step; gives the segment and the summary of an episode that ends with it. */
+  /** Takes one turn; returns the trajectory and summary of an episode that ends with it. */
   async step(signal?: AbortSignal): Promise<{ trajectory: Trajectory; summary: EpisodeSummary } | undefined> {
     const currentEpisode = this.currentEpisode!;
     const { action, turn } = await currentEpisode.act(signal);
@@ -89,7 +87,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return { trajectory, summary: { return: this.episodeReturn, turns: this.episodeTurns, end } };
   }
 
-  /** The turns since the last segment; the episode goes on. */
+  /** Takes the turns since the last trajectory. */
   takeTrajectory(end: TrajectoryEnd = "partial"): Trajectory {
     const { turns } = this;
     const currentEpisode = this.currentEpisode!;
@@ -119,7 +117,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return { env, hasStarted, random: this.random.getState(), episode };
   }
 
-  /** Goes on from a saved state; where the environment could not be saved, with a new episode. */
+  /** Restores a saved state; if the environment does not support saving, a new episode follows. */
   setState({ env, hasStarted, random, episode }: EnvSlotState): void {
     this.random.setState(random);
     this.turns = [];
@@ -129,7 +127,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
       this.firstSeed = undefined;
       this.env.setState(env);
     } else if (hasStarted) {
-      // The seed that it was made with would play its first episodes again.
+      // The initial seed would repeat the first episodes.
       this.firstSeed = this.random.integers(0, 2 ** 31);
     }
     if (episode === null) return;
@@ -141,7 +139,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.currentEpisode.setState(episode.promptBuilder, this.observation, episode.info);
   }
 
-  /** Asks the environment; whatever its own code throws is an ENV_FAILED that names it. */
+  /** Calls the environment and wraps errors of its code in ENV_FAILED. */
   private async callEnv<Result>(method: "reset" | "step", call: () => MaybePromise<Result>): Promise<Result> {
     try {
       return await call();
@@ -160,7 +158,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   }
 }
 
-/** null for an environment that cannot be saved. */
+/** Returns null for an environment that does not support saving. */
 function snapshotEnv(env: Env): EnvState | null {
   try {
     return env.getState();

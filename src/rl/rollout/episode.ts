@@ -11,25 +11,24 @@ import { agentError, constraintFor, callAgent } from "./call-agent.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import type { Turn } from "./trajectory.js";
 
-/** What an agent sees before it replies. */
+/** An observation that awaits a completion. */
 interface PendingObservation<Observation> {
   readonly observation: Observation;
   readonly info: Info;
   readonly constraint: OutputConstraint | undefined;
 }
 
-/** A reply that was taken for an action. */
+/** A completion and the action extracted from it. */
 export interface EpisodeStep<Action> {
   readonly action: Action;
   readonly turn: Turn;
 }
 
-/** One episode from the agent's side: what it is shown, what it replies, and which action that means. */
+/** An agent in one episode: builds prompts from observations, samples completions and extracts actions. */
 export class Episode<Observation = unknown, Action = unknown> {
   private readonly promptBuilder: PromptBuilder;
   private pending: PendingObservation<Observation> | undefined;
 
-  /** The replier draws the replies; `random` decides them. */
   constructor(
     private readonly agent: AgentInterface<Observation, Action>,
     private readonly sampler: CompletionSampler,
@@ -49,7 +48,7 @@ export class Episode<Observation = unknown, Action = unknown> {
     );
   }
 
-  /** Shows the agent an observation. */
+  /** Adds an observation to the prompt. */
   observe(observation: Observation, info: Info): void {
     const { agent } = this;
     const observationText =
@@ -60,30 +59,31 @@ export class Episode<Observation = unknown, Action = unknown> {
     this.promptBuilder.addObservation(observationText);
   }
 
-  /** The tokens of the prompt for what was last observed. */
+  /** Returns the tokens of the prompt for the last observation. */
   buildPrompt(): readonly number[] {
     return this.promptBuilder.build((tokens) => this.sampler.maxLength(this.pending?.constraint, tokens));
   }
 
-  /** The prompt that ends in a state in which nothing is replied any more; what does not fit is left out. */
+  /** Returns the prompt of a final state, for its value; turns that do not fit are dropped. */
   bootstrapPrompt(): readonly number[] {
     return this.promptBuilder.build(() => 0, "drop-oldest");
   }
 
-  /** Turns that were left out of prompts because the context was full. */
+  /** Number of turns dropped from prompts because the context was full. */
   get droppedTurns(): number {
     return this.promptBuilder.droppedTurns;
   }
 
   /**
-   * Draws the reply to what was last observed and reads the action out of it.
-   * Throws AGENT_NO_ACTION for a reply without one where the settings say so, AGENT_FAILED when the agent's own code throws, and
-   * the signal's reason when it comes before the reply is whole.
+   * Samples a completion for the last observation and extracts the action.
+   *
+   * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws;
+   * the signal's reason if it is aborted.
    */
   async act(signal?: AbortSignal): Promise<EpisodeStep<Action>> {
     const { pending, settings } = this;
     if (pending === undefined)
-      throw new LlamaGymError("INVALID_STATE", "An agent replies to an observation; show one first.");
+      throw new LlamaGymError("INVALID_STATE", "The agent has no observation to act on; call `observe` first.");
     const { constraint } = pending;
     const prompt = this.buildPrompt();
     let attempts = 0;
@@ -124,7 +124,7 @@ export class Episode<Observation = unknown, Action = unknown> {
     return this.promptBuilder.getState();
   }
 
-  /** Goes on from a saved state, with the observation that was last shown. */
+  /** Restores a saved state, with the last observation. */
   setState(state: PromptBuilderState, observation: Observation, info: Info): void {
     this.observe(observation, info);
     this.promptBuilder.setState(state);
@@ -137,7 +137,7 @@ export class Episode<Observation = unknown, Action = unknown> {
     try {
       return toExtraction(await this.agent.extractAction(text, observation, info));
     } catch (error) {
-      throw agentError("extractAction", error, ` on the reply ${JSON.stringify(text)}`);
+      throw agentError("extractAction", error, ` for the completion ${JSON.stringify(text)}`);
     }
   }
 

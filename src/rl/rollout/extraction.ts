@@ -1,4 +1,4 @@
-/** How an action was found: by the environment's own parser, in one of the forms that replies take, by a function of the agent's. */
+/** How an action was extracted: by the environment's parser, a built-in extractor or the agent's own function. */
 export const EXTRACTION_KINDS = [
   "parser",
   "json",
@@ -12,35 +12,35 @@ export const EXTRACTION_KINDS = [
 ] as const;
 export type ExtractionKind = (typeof EXTRACTION_KINDS)[number];
 
-/** Something that a reply says, and how it says it. */
+/** A value extracted from a completion. */
 export interface ExtractedValue<Value> {
   readonly kind: ExtractionKind;
   readonly value: Value;
 }
 
-/** Why a reply means no action. */
+/** The reason why a completion contains no action. */
 export interface ExtractionFailure {
   readonly kind: "failure";
   readonly value: undefined;
-  /** A sentence, for logs and for those who look at replies. */
+  /** A sentence for logs and messages. */
   readonly reason: string;
 }
 
 export type Extraction<Value> = ExtractedValue<Value> | ExtractionFailure;
 
-/** Tells what was found in a whole reply from an action that happens to look like it. */
-const WHOLE_COMPLETION = Symbol("whole reply");
+/** Distinguishes an extraction from an action that has the same fields. */
+const WHOLE_COMPLETION = Symbol("whole completion");
 
 export function extractionFailure(reason: string): ExtractionFailure {
   return { kind: "failure", value: undefined, reason };
 }
 
-/** Marks what was found in a whole reply, as an agent's extractAction may give it in place of the action. */
+/** Marks an extraction, so that an agent's extractAction may return it in place of the action. */
 export function fromWholeCompletion<Value>(extraction: Extraction<Value>): Extraction<Value> {
   return Object.defineProperty({ ...extraction }, WHOLE_COMPLETION, { value: true });
 }
 
-/** What an agent's extractAction gave, as an extraction: an action alone was found by the agent's own function. */
+/** Converts the result of an agent's extractAction to an extraction; a bare action has the kind "function". */
 export function toExtraction<Action>(result: Action | Extraction<Action> | undefined): Extraction<Action> {
   if (result === undefined) return extractionFailure("");
   const isWhole = typeof result === "object" && result !== null && WHOLE_COMPLETION in result;

@@ -3,20 +3,20 @@ import type { Conversation, ConversationState } from "../../models/text/index.js
 import type { PromptRenderer } from "./prompt-renderer.js";
 import type { ContextOverflow, PromptSettings } from "./rollout-settings.js";
 
-/** What a dialogue needs to go on after it was saved; JSON. */
+/** State of a PromptBuilder as JSON. */
 export interface PromptBuilderState {
   readonly conversation: ConversationState | null;
   readonly observationText: string | null;
 }
 
 /**
- * What a model is told in one episode: the system prompt, then observations and replies by turns, as many of the earlier ones
- * as its settings and the context allow.
+ * Builds the prompts of an episode from its system prompt, observations and completions, with as many of the earlier turns as the
+ * settings and the context allow.
  */
 export class PromptBuilder {
-  /** The whole history; null where a prompt shows no earlier turn. */
+  /** The history; null if prompts contain no earlier turns. */
   private readonly conversation: Conversation | null;
-  /** The observation that waits for a reply. */
+  /** The observation that awaits a completion. */
   private observationText: string | null = null;
   private numDropped = 0;
 
@@ -28,12 +28,12 @@ export class PromptBuilder {
     this.conversation = settings.historyTurns > 0 ? renderer.startConversation() : null;
   }
 
-  /** Turns that were left out because the context was full. */
+  /** Number of turns dropped because the context was full. */
   get droppedTurns(): number {
     return this.numDropped;
   }
 
-  /** Shows an observation, in place of one that got no reply. */
+  /** Adds an observation; it replaces one without a completion. */
   addObservation(observationText: string): void {
     const replacesPrevious = this.observationText !== null;
     this.observationText = observationText;
@@ -51,8 +51,9 @@ export class PromptBuilder {
   }
 
   /**
-   * The tokens of the next prompt, with room for a reply behind it: where the context is full, the oldest turns are left out or,
-   * by the policy, CONTEXT_OVERFLOW is thrown.
+   * Builds the next prompt such that the reserved tokens fit into the context after it. If they do not fit, drops the oldest turns.
+   *
+   * @throws CONTEXT_OVERFLOW with "error", or if even the last turn alone does not fit.
    */
   build(
     reserveTokens: (promptTokens: readonly number[]) => number,
@@ -71,7 +72,7 @@ export class PromptBuilder {
     return ids;
   }
 
-  /** Keeps what the model replied. */
+  /** Adds the completion of the last observation. */
   addCompletion(tokens: readonly number[]): void {
     this.observationText = null;
     this.conversation?.appendCompletion(tokens);
@@ -88,18 +89,18 @@ export class PromptBuilder {
 
   private renderPrompt(): readonly number[] {
     if (this.observationText === null)
-      throw new LlamaGymError("INVALID_STATE", "A dialogue needs an observation before a prompt.");
+      throw new LlamaGymError("INVALID_STATE", "There is no observation to build a prompt from; call `addObservation` first.");
     return this.conversation?.promptIds() ?? this.renderer.renderSingleTurn(this.systemPrompt, this.observationText);
   }
 
-  /** Leaves out the oldest turn, but not the system prompt; false when only the last turn is left. */
+  /** Drops the oldest turn but not the system prompt; returns false if only the last turn is left. */
   private dropOldestTurn(): boolean {
     const { conversation } = this;
     if (conversation === null || conversation.dropOldestTurns() === 0) return false;
     const { entries, ...rest } = conversation.getState();
     const [{ message }] = entries;
     if (message.role === "system") return true;
-    // A template without a system message had the system prompt in the turn that is gone.
+    // Without a system message the system prompt was part of the dropped turn.
     const [firstMessage] = this.renderer.firstMessages(this.systemPrompt, message.content as string);
     conversation.setState({ ...rest, entries: [{ message: firstMessage, sampled: null }, ...entries.slice(1)] });
     return true;
@@ -110,10 +111,10 @@ export class PromptBuilder {
     const advice =
       contextOverflow === "error"
         ? 'Set contextOverflow to "drop-oldest", or historyTurns to a small number.'
-        : "Not even the last turn alone fits: shorten the system prompt or the observation.";
+        : "Even the last turn alone does not fit; shorten the system prompt or the observation.";
     return new LlamaGymError(
       "CONTEXT_OVERFLOW",
-      `A prompt of ${promptTokens} tokens and a reply of ${newTokens} need more than the context of ${maxContextLength}. ${advice}`,
+      `The prompt's ${promptTokens} tokens and ${newTokens} of the completion exceed the context of ${maxContextLength} tokens. ${advice}`,
     );
   }
 }

@@ -1,15 +1,16 @@
 import { Conversation, probeChatTemplate, type ChatMessage, type Tokenizer } from "../../models/text/index.js";
+import { LruCache } from "../../generation/cache/lru-cache.js";
 import { FALLBACK_CHAT_TEMPLATE } from "./fallback-chat-template.js";
 
-/** Prompts of one turn that are kept: observations come back often in small tasks. */
+/** Maximum number of cached single-turn prompts; observations recur often in small tasks. */
 const MAX_CACHED_PROMPTS = 4096;
 
-/** Writes conversations as a model's chat template wants them; one serves all episodes of a model. */
+/** Renders conversations with a model's chat template; one renderer serves all episodes. */
 export class PromptRenderer {
-  /** Whether the model came with a chat template; without one it reads a plain transcript. */
+  /** Whether the model has a chat template; otherwise the fallback is used. */
   readonly hasTemplate: boolean;
   private readonly supportsSystemRole: boolean;
-  private readonly cache = new Map<string, readonly number[]>();
+  private readonly cache = new LruCache<readonly number[]>(MAX_CACHED_PROMPTS);
 
   constructor(
     readonly tokenizer: Tokenizer,
@@ -19,7 +20,7 @@ export class PromptRenderer {
     this.supportsSystemRole = !this.hasTemplate || probeChatTemplate(tokenizer).supportsSystemRole;
   }
 
-  /** A conversation that begins with what the system prompt says. */
+  /** Creates an empty conversation. */
   startConversation(): Conversation {
     const { completionPrefix } = this;
     return new Conversation(this.tokenizer, {
@@ -28,7 +29,7 @@ export class PromptRenderer {
     });
   }
 
-  /** The messages that say a system prompt and a first observation; where a template takes no system message, in one. */
+  /** Returns the messages of a system prompt and the first observation; one message if the template has no system role. */
   firstMessages(systemPrompt: string | undefined, observationText: string): ChatMessage[] {
     const user: ChatMessage = { role: "user", content: observationText };
     if (systemPrompt === undefined || systemPrompt === "") return [user];
@@ -36,16 +37,12 @@ export class PromptRenderer {
     return [{ role: "system", content: systemPrompt }, user];
   }
 
-  /** The prompt of a turn that shows no earlier ones. */
+  /** Renders the prompt of a turn without earlier ones. */
   renderSingleTurn(systemPrompt: string | undefined, observationText: string): readonly number[] {
-    const key = `${systemPrompt ?? ""}\u0000${observationText}`;
-    const cached = this.cache.get(key);
-    if (cached !== undefined) return cached;
-    const conversation = this.startConversation();
-    conversation.add(...this.firstMessages(systemPrompt, observationText));
-    const ids = conversation.promptIds();
-    if (this.cache.size >= MAX_CACHED_PROMPTS) this.cache.clear();
-    this.cache.set(key, ids);
-    return ids;
+    return this.cache.getOrCreate(`${systemPrompt ?? ""}\u0000${observationText}`, () => {
+      const conversation = this.startConversation();
+      conversation.add(...this.firstMessages(systemPrompt, observationText));
+      return conversation.promptIds();
+    });
   }
 }

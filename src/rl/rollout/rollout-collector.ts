@@ -1,35 +1,35 @@
 import type { EnvSlot, EnvSlotState } from "./env-slot.js";
 import type { EpisodeSummary, Trajectory } from "./trajectory.js";
 
-/** What was played for one update. */
+/** The result of collecting turns or episodes. */
 export interface Rollout {
   readonly trajectories: readonly Trajectory[];
-  /** The episodes that ended meanwhile, in the order in which they did. */
+  /** Episodes that ended, in that order. */
   readonly finishedEpisodes: readonly EpisodeSummary[];
 }
 
-/** An episode that is wanted. */
+/** An episode to collect. */
 export interface EpisodeSpec {
-  /** Starts the environment; without one its random stream runs on. */
+  /** Seed of the environment; without one its random stream continues. */
   readonly seed?: number;
-  /** Episodes of one group are compared with one another. */
+  /** Group whose episodes are compared with each other. */
   readonly group?: number;
 }
 
 export interface CollectOptions {
   readonly signal?: AbortSignal;
-  /** Called after each round with the turns played so far and the episodes that ended in it. */
+  /** Called after each round with the number of turns so far and the episodes that ended in the round. */
   readonly onProgress?: (numTurns: number, ended: readonly EpisodeSummary[]) => void;
 }
 
 /**
- * Plays many episodes at once: in each round every seat that plays takes one turn, and all replies are drawn in one batch.
- * Which seats there are, and in what order, decides all; nothing depends on how long a reply took.
+ * Collects trajectories from many environments at once. In each round every active slot takes one turn, and all completions are
+ * sampled in one batch. Results depend on the slots and their order, not on timing.
  */
 export class RolloutCollector {
   constructor(private readonly envSlots: readonly EnvSlot[]) {}
 
-  /** Turns by turns until at least `minTurns` were taken; episodes that are under way are cut and go on in the next call. */
+  /** Collects at least `minTurns` turns. Unfinished episodes yield partial trajectories and continue in the next call. */
   async collectTurns(minTurns: number, { onProgress }: Omit<CollectOptions, "signal"> = {}): Promise<Rollout> {
     const trajectories: Trajectory[] = [];
     const finishedEpisodes: EpisodeSummary[] = [];
@@ -45,10 +45,7 @@ export class RolloutCollector {
     return { trajectories, finishedEpisodes };
   }
 
-  /**
-   * Whole episodes, one for each task, on as many seats as there are; their results are in the tasks' order. A signal ends it with
-   * what has been played.
-   */
+  /** Collects one whole episode per spec, in their order. A signal returns the episodes finished so far. */
   async collectEpisodes(specs: readonly EpisodeSpec[], { signal, onProgress }: CollectOptions = {}): Promise<Rollout> {
     const trajectories: (Trajectory | undefined)[] = specs.map(() => undefined);
     const summaries: (EpisodeSummary | undefined)[] = specs.map(() => undefined);
@@ -104,7 +101,7 @@ export class RolloutCollector {
   }
 }
 
-/** What all give, once none is under way any more; throws what the first of them that failed threw. */
+/** Waits for all promises to settle, then returns their values or throws the first error. */
 async function settleAll<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);

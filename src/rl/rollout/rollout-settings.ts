@@ -11,43 +11,43 @@ interface FallbackMethod<Observation, Action> {
   fallback(observation: Observation, random: RandomStream, info: Info): MaybePromise<Action>;
 }
 
-/** What happens when no action can be read out of a reply. */
+/** How completions without an action are handled. */
 export interface InvalidActionPolicy<Observation = unknown, Action = unknown> {
-  /** Replies drawn again to the same prompt before giving up; those refused are neither shown nor trained. */
+  /** Number of times a completion is resampled; rejected ones enter neither prompts nor training. */
   readonly retries: number;
-  /** The action then: "error" ends the run with AGENT_NO_ACTION, a function chooses one. */
+  /** "error" throws AGENT_NO_ACTION; a function chooses the action. */
   readonly fallback: "error" | FallbackMethod<Observation, Action>["fallback"];
-  /** Taken from the reward of a turn whose reply meant nothing. */
+  /** Subtracted from the reward of a turn without a valid action. */
   readonly penalty: number;
 }
 
-/** What the score of an action's text is divided by: nothing, its tokens, its words. */
+/** Normalization of an action's score: none, by the number of tokens, or by the number of words. */
 export const ACTION_SCORINGS = ["sum", "token", "word"] as const;
 export type ActionScoring = (typeof ACTION_SCORINGS)[number];
 
-/** How an agent replies. */
+/** How completions are sampled. */
 export interface CompletionSettings {
   readonly sampling: SamplingParams;
   readonly maxNewTokens: number;
-  /** Strings that end a reply. */
+  /** Strings that end a completion. */
   readonly stop: readonly string[];
   /**
-   * Where the possible replies are known, draws one by its score: the softmax of the sums of their log-probabilities, as they are
-   * (GLAM), over their tokens or over their words (TWOSOME). Undefined draws a reply token by token.
+   * Samples one of known choices by its score: a softmax over the sums of their log-probabilities, unnormalized (GLAM) or divided by
+   * the number of tokens or words (TWOSOME). Undefined samples token by token.
    */
   readonly scoring: ActionScoring | undefined;
-  /** The model's own end tokens do not end a reply. */
+  /** Whether the model's end tokens do not end a completion. */
   readonly ignoreEos: boolean;
 }
 
-/** How an episode is told to the model. */
+/** How prompts are built. */
 export interface PromptSettings {
-  /** Earlier turns that a prompt shows; 0 for the observation alone, Infinity for all that fit. */
+  /** Maximum number of earlier turns in a prompt; Infinity for all that fit. */
   readonly historyTurns: number;
   readonly contextOverflow: ContextOverflow;
-  /** Tokens of a prompt and its reply together. */
+  /** Maximum number of tokens of a prompt and its completion. */
   readonly maxContextLength: number;
-  /** How every reply begins, given to the model. */
+  /** Text that every completion starts with, as part of the prompt. */
   readonly completionPrefix: string;
 }
 
@@ -55,6 +55,6 @@ export interface RolloutSettings<Observation = unknown, Action = unknown> {
   readonly completion: CompletionSettings;
   readonly prompt: PromptSettings;
   readonly invalidAction: InvalidActionPolicy<Observation, Action>;
-  /** Whether a reward that comes only at the end of an episode is shared between its turns. */
+  /** Whether a reward at the end of an episode is spread evenly over its turns. */
   readonly spreadSparseRewards: boolean;
 }

@@ -1,9 +1,6 @@
 import type { Turn } from "./trajectory.js";
 
-/**
- * Where the environment gave nothing but with the last turn, shares that equally between the turns; their sum stays, and so does
- * a penalty with the turn that earned it.
- */
+/** Spreads the environment's reward evenly over the turns if only the last one is not 0. Penalties stay with their turns. */
 export function spreadSparseReward(turns: readonly Turn[]): void {
   const envRewards = turns.map(({ reward, penalty }) => reward + penalty);
   const last = envRewards.pop();

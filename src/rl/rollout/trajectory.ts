@@ -1,66 +1,63 @@
 import type { FinishReason } from "../../generation/sampling/sample-request.js";
 import type { Extraction } from "./extraction.js";
 
-/** The actions among which one was drawn by their scores, the softmax of weight * (sum of a text's log-probabilities). */
+/** The actions among which one was sampled by its score, the softmax of weight * (sum of its text's log-probabilities). */
 export interface ActionCandidates {
   /** Token ids of each action's text. */
   readonly sequences: readonly (readonly number[])[];
-  /** What each sum is multiplied with: 1 over the normalising length and the temperature. */
+  /** Factor of each sum: 1 / (normalizing length * temperature). */
   readonly weights: readonly number[];
   readonly chosen: number;
 }
 
-/** One reply of the policy as it was sampled, and what came of it. What is trained is exactly these tokens. */
+/** One prompt and completion of the policy with its reward. Training uses exactly these tokens. */
 export interface Turn {
-  /** Token ids of everything before the reply. */
+  /** Token ids of everything before the completion. */
   readonly prompt: readonly number[];
-  /** The reply's token ids, with its end token where it said one. */
+  /** Token ids of the completion, including a sampled end token. */
   readonly tokens: readonly number[];
-  /** Log-probability of each token under the distribution that it was drawn from; of an action drawn by its score, that alone. */
+  /** Log-probability of each token under the distribution it was sampled from; one value for an action sampled by its score. */
   readonly logProbs: readonly number[];
-  /** Of the state before each token as it was sampled, NaN where it is not known; undefined where none is. */
+  /** Value of the state before each token when it was sampled, NaN where unknown; undefined if all are. */
   readonly values?: readonly number[];
-  /** The tokens among which each was drawn, for a reply held to choices; undefined for a free one. */
+  /** The tokens among which each token was sampled; undefined for an unconstrained completion. */
   readonly allowedTokens: readonly Int32Array[] | undefined;
-  /** For an action that was drawn by its score. */
+  /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
   readonly text: string;
   readonly finishReason: FinishReason;
-  /** Whether an action was read out of the reply. */
+  /** Whether an action was extracted from the completion. */
   readonly isValid: boolean;
-  /** How the action was found; undefined for a reply that is no action, but an answer. */
+  /** How the action was extracted; undefined for completions of prompts without an environment. */
   readonly extraction?: Extraction<unknown>["kind"];
-  /** Replies that were drawn until this one, itself included. */
+  /** Number of completions sampled for the turn, including this one. */
   readonly attempts: number;
-  /** What was taken from the reward because the reply meant no action. */
+  /** Amount subtracted from the reward because the completion had no action. */
   readonly penalty: number;
-  /** What the environment gave for the action, and whatever was added or taken by the agent's own rules. */
+  /** The environment's reward minus the penalty, plus rewards assigned by the agent. */
   reward: number;
 }
 
-/**
- * Why a stretch of turns ends: the task ended, something outside it ended the episode, or only the collecting paused and
- * the episode goes on.
- */
+/** Why a trajectory ends: the episode terminated, was truncated, or continues in the next trajectory. */
 export type TrajectoryEnd = "terminated" | "truncated" | "partial";
 
-/** Consecutive turns of one episode, to be trained together. */
+/** Consecutive turns of one episode. */
 export interface Trajectory {
   readonly turns: readonly Turn[];
   readonly end: TrajectoryEnd;
-  /** The prompt that would have come next, for the value of what is cut off; undefined where nothing follows. */
+  /** The next prompt, whose value replaces the missing rewards; undefined for a terminated episode. */
   readonly bootstrapPrompt: readonly number[] | undefined;
-  /** Segments of one group started alike (GRPO). */
+  /** Trajectories of one group start in the same state (GRPO). */
   readonly group?: number;
-  /** Who played it: segments of one seat that follow one another are of one episode, up to its end. */
+  /** Index of the slot; its consecutive trajectories belong to one episode until that ends. */
   readonly envSlot?: number;
-  /** False for a segment that goes on with an episode; one that does not say is a beginning. */
+  /** Whether the trajectory starts an episode. Default true. */
   readonly startsEpisode?: boolean;
-  /** What several reward functions gave for a single reply; NaN where one gave nothing. */
+  /** Rewards of several reward functions for a single completion; NaN where one returned none. */
   readonly rewardsPerFunction?: readonly number[];
 }
 
-/** An episode that has ended, in numbers. */
+/** Totals of a finished episode. */
 export interface EpisodeSummary {
   /** Sum of the environment's rewards. */
   readonly return: number;

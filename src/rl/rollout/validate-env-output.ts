@@ -1,25 +1,25 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { StepResult } from "../../envs/env.js";
 
-/** Throws ENV_FAILED for an observation that holds NaN; `source` names who gave it. */
+/** @throws ENV_FAILED for an observation that contains NaN; `source` is the environment's name. */
 export function checkObservation(observation: unknown, source: string): void {
   if (hasNaN(observation))
-    throw new LlamaGymError("ENV_FAILED", `${source} gave an observation with NaN: ${formatExcerpt(observation)}.`);
+    throw new LlamaGymError("ENV_FAILED", `${source} returned an observation with NaN: ${formatExcerpt(observation)}.`);
 }
 
-/** Throws ENV_FAILED for what is no result of a step; `source` names who gave it. */
+/** @throws ENV_FAILED for an invalid result of a step; `source` is the environment's name. */
 export function checkStepResult(result: StepResult<unknown>, source: string): void {
   const envError = (problem: string) => new LlamaGymError("ENV_FAILED", `${source} ${problem}`);
   if (typeof result !== "object" || result === null) {
     throw envError(
-      `gave ${String(result)} for a step; it must give { observation, reward, terminated, truncated, info }.`,
+      `returned ${String(result)} from step; it must return { observation, reward, terminated, truncated, info }.`,
     );
   }
   const { reward, terminated, truncated }: Readonly<Partial<Record<keyof StepResult<unknown>, unknown>>> = result;
   if (typeof reward !== "number" || !Number.isFinite(reward))
-    throw envError(`gave the reward ${String(reward)} (${typeof reward}); a reward must be a finite number.`);
+    throw envError(`returned the reward ${String(reward)} (${typeof reward}) from step; it must be a finite number.`);
   if (typeof terminated !== "boolean" || typeof truncated !== "boolean")
-    throw envError(`gave a step without true or false for terminated and truncated.`);
+    throw envError(`returned no booleans for terminated and truncated from step.`);
 }
 
 function hasNaN(value: unknown): boolean {
@@ -30,7 +30,7 @@ function hasNaN(value: unknown): boolean {
   return isRecord && Object.values(value).some(hasNaN);
 }
 
-/** A value in a message, NaN included. */
+/** Formats a value for messages, including NaN. */
 function formatExcerpt(value: unknown): string {
   const text = JSON.stringify(value, (_key, part: unknown) => {
     if (typeof part === "number" && Number.isNaN(part)) return "NaN";

@@ -1,39 +1,39 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 import { EMPTY_TEXT, type Expression, NO_MATCH } from "../regex/expression.js";
 import { Nfa } from "./nfa.js";
 
-/** Larger ones take more than some seconds to build. */
+/** Larger automata take more than a few seconds to build. */
 const MAX_STATES = 30_000;
-/** The same for states of the nondeterministic automaton that are looked at. */
+/** Maximum number of visits to states of the nondeterministic automaton, for the same reason. */
 const MAX_VISITS = 10_000_000;
 
-/** There is no way on: the text is none of the language. */
+/** The state of texts that are not a prefix of a match. */
 export const DEAD_STATE = -1;
 
 /**
- * A deterministic automaton over the bytes of UTF-8 text. From every state some text leads to an accepting one, so a text that
- * has not reached DEAD can still become one of the language.
+ * A deterministic automaton over the bytes of UTF-8 text. Every state leads to an accepting one, so a text that has not reached
+ * DEAD_STATE can still be completed to a match.
  */
 export class ByteAutomaton {
-  /** Bytes that no state tells apart are one class. */
+  /** [256]: class of each byte; all states treat the bytes of a class alike. */
   readonly byteClass: Uint8Array;
   /** The first byte of each class. */
   readonly representativeBytes: readonly number[];
-  /** [states, classes]: the next state, or DEAD. State 0 is the start. */
+  /** [states, classes]: the next state or DEAD_STATE. State 0 is the start. */
   readonly next: Int32Array;
-  /** For each state 1 when the text up to it is of the language. */
+  /** [states]: 1 if the text up to the state is a match. */
   readonly accepting: Uint8Array;
 
   /**
-   * `name` says in messages what it is of. Throws INVALID_ARGUMENT for an expression that has no text, or only the empty one, or
-   * takes too many states.
+   * @param name of the pattern in messages.
+   * @throws INVALID_ARGUMENT for an expression that matches no text but the empty one, or needs too many states.
    */
   constructor(
     expression: Expression,
     readonly name: string,
   ) {
-    if (expression === NO_MATCH) throw invalid(`${name} allows no text at all, so a reply could never end.`);
-    if (expression === EMPTY_TEXT) throw invalid(`${name} allows only the empty text: there is nothing to generate.`);
+    if (expression === NO_MATCH) throw invalidArgument(`${name} matches no text.`);
+    if (expression === EMPTY_TEXT) throw invalidArgument(`${name} matches only the empty text.`);
     const nfa = new Nfa(expression, name);
     const { byteClass, representativeBytes } = byteClasses(nfa);
     this.byteClass = byteClass;
@@ -47,22 +47,22 @@ export class ByteAutomaton {
     return this.accepting.length;
   }
 
-  /** The state after a byte. */
+  /** Returns the state after a byte. */
   step(state: number, byte: number): number {
     return this.next[state * this.representativeBytes.length + this.byteClass[byte]];
   }
 
-  /** The state after bytes; DEAD when no text of the language goes on like that. */
+  /** Returns the state after bytes; DEAD_STATE if no match continues with them. */
   walk(state: number, bytes: Iterable<number>): number {
-    let at = state;
+    let current = state;
     for (const byte of bytes) {
-      if (at === DEAD_STATE) break;
-      at = this.step(at, byte);
+      if (current === DEAD_STATE) break;
+      current = this.step(current, byte);
     }
-    return at;
+    return current;
   }
 
-  /** Whether a state has a way on. */
+  /** Returns whether a byte can follow a state. */
   canContinue(state: number): boolean {
     const classes = this.representativeBytes.length;
     return this.next.subarray(state * classes, (state + 1) * classes).some((to) => to !== DEAD_STATE);
@@ -85,7 +85,7 @@ function byteClasses({ edges }: Nfa): { byteClass: Uint8Array; representativeByt
   return { byteClass, representativeBytes };
 }
 
-/** The subset construction (Rabin and Scott 1959). */
+/** Converts to a deterministic automaton by subset construction (Rabin and Scott 1959). */
 function determinize(
   nfa: Nfa,
   byteClass: Uint8Array,
@@ -96,7 +96,7 @@ function determinize(
   const stateByKey = new Map<string, number>();
   const sets: (readonly number[])[] = [];
   const rows: Int32Array[] = [];
-  const stateOf = (set: readonly number[]): number => {
+  const getState = (set: readonly number[]): number => {
     const key = set.join(",");
     let state = stateByKey.get(key);
     if (state === undefined) {
@@ -105,7 +105,7 @@ function determinize(
     }
     return state;
   };
-  stateOf(closures.of([nfa.start]));
+  getState(closures.of([nfa.start]));
   for (let state = 0; state < sets.length; state++) {
     if (closures.visits > MAX_VISITS) throw tooLargeError(name);
     const targets = Array.from({ length: classCount }, (): number[] => []);
@@ -114,18 +114,18 @@ function determinize(
         for (let k = byteClass[range[0]]; k <= byteClass[range[1]]; k++) targets[k].push(to);
       }
     }
-    rows.push(Int32Array.from(targets, (to) => (to.length === 0 ? DEAD_STATE : stateOf(closures.of(to)))));
+    rows.push(Int32Array.from(targets, (to) => (to.length === 0 ? DEAD_STATE : getState(closures.of(to)))));
   }
   const next = new Int32Array(sets.length * classCount);
   rows.forEach((row, state) => next.set(row, state * classCount));
   return { next, accepting: Uint8Array.from(sets, (set) => (set.includes(nfa.end) ? 1 : 0)) };
 }
 
-/** What can be reached along jumps, as sorted states that have edges, or are the end. */
+/** The states reachable along epsilon edges, sorted and limited to states with byte edges and the end. */
 class EpsilonClosures {
   private readonly seen: Int32Array;
   private round = 0;
-  /** How many states have been looked at. */
+  /** Number of states visited so far. */
   visits = 0;
 
   constructor(private readonly nfa: Nfa) {
@@ -150,11 +150,7 @@ class EpsilonClosures {
 }
 
 function tooLargeError(name: string): LlamaGymError {
-  return invalid(
-    `${name} is too large: its automaton takes more than ${MAX_STATES} states, or too many ways at once. Make its repetitions or lengths smaller.`,
+  return invalidArgument(
+    `${name} is too large: its automaton needs more than ${MAX_STATES} states or too many steps to build. Reduce its repetitions or lengths.`,
   );
-}
-
-function invalid(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

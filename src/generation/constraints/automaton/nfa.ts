@@ -1,19 +1,19 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Expression } from "../regex/expression.js";
 import { type ByteRange, utf8Sequences } from "./utf8-sequences.js";
 
-/** A step over one byte. */
+/** A transition over one byte. */
 interface ByteEdge {
   readonly range: ByteRange;
   readonly to: number;
 }
 
-/** More than that is a mistake, or a repetition of thousands. */
+/** More states come from mistakes, or from repetitions of thousands. */
 const MAX_STATES = 200_000;
 
 /**
- * A nondeterministic automaton over the bytes of UTF-8 text (Thompson 1968): from `start`, along `edges` and freely along
- * `jumps`, exactly the expression's texts lead to `end`.
+ * A nondeterministic automaton over the bytes of UTF-8 text (Thompson 1968): exactly the expression's texts lead from `start` along
+ * `edges` and `epsilonEdges` to `end`.
  */
 export class Nfa {
   readonly edges: ByteEdge[][] = [];
@@ -21,7 +21,10 @@ export class Nfa {
   readonly start: number;
   readonly end: number;
 
-  /** `name` says in messages what is compiled. Throws INVALID_ARGUMENT when it takes too many states. */
+  /**
+   * @param name of the pattern in messages.
+   * @throws INVALID_ARGUMENT for an expression that needs too many states.
+   */
   constructor(
     expression: Expression,
     private readonly name: string,
@@ -32,16 +35,15 @@ export class Nfa {
 
   private addState(): number {
     if (this.edges.length >= MAX_STATES) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `${this.name} is too large: it takes more than ${MAX_STATES} states. Make its repetitions or lengths smaller.`,
+      throw invalidArgument(
+        `${this.name} is too large: it needs more than ${MAX_STATES} states. Reduce its repetitions or lengths.`,
       );
     }
     this.epsilonEdges.push([]);
     return this.edges.push([]) - 1;
   }
 
-  /** Adds an expression behind a state, which must have no way back to itself but through others; gives the state it ends in. */
+  /** Adds an expression after a state that has no loop to itself, and returns the state in which the expression ends. */
   private addExpression(expression: Expression, start: number): number {
     switch (expression.kind) {
       case "characters":
@@ -71,14 +73,14 @@ export class Nfa {
     }
     this.addEpsilonEdge(state, end);
     for (let i = min; i < max; i++) {
-      // A state of its own, for a body that loops back to where it starts.
+      // A separate state, because the body may loop back to its start.
       state = this.addExpression(body, this.addEpsilonEdge(state, this.addState()));
       this.addEpsilonEdge(state, end);
     }
     return end;
   }
 
-  /** Sequences that end alike share those states. */
+  /** Sequences with a common suffix share its states. */
   private addCharacters(sequences: readonly (readonly ByteRange[])[], start: number): number {
     const end = this.addState();
     const stateByKey = new Map<string, number>();

@@ -6,7 +6,7 @@ import { utf8Sequences } from "./utf8-sequences.js";
 describe("utf8Sequences", () => {
   const sequences = utf8Sequences(ANY_CHARACTER);
 
-  it("holds each character in one sequence, by its bytes", () => {
+  it("contains the bytes of each character in exactly one sequence", () => {
     const hits = (code: number) => {
       const bytes = Buffer.from(String.fromCodePoint(code));
       return sequences.filter(
@@ -22,7 +22,7 @@ describe("utf8Sequences", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("counts as many byte texts as there are characters", () => {
+  it("contains as many byte strings as the set has characters", () => {
     const code = fc.integer({ min: 0, max: 0x10ffff });
     fc.assert(
       fc.property(fc.array(fc.tuple(code, code), { maxLength: 4 }), (pairs) => {

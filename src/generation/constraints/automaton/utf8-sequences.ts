@@ -1,15 +1,12 @@
 import type { CharacterSet } from "../regex/character-set.js";
 
-/** A range of bytes, both ends included. */
+/** An inclusive range of bytes. */
 export type ByteRange = readonly [first: number, last: number];
 
-/** Code points up to here take 1, 2, 3 and 4 bytes. */
+/** Greatest code points of 1, 2, 3 and 4 bytes. */
 const MAX_CODE_POINTS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
 
-/**
- * The UTF-8 forms of a set's characters, as sequences of byte ranges: a text of bytes is such a character exactly when it is in
- * the ranges of one sequence. Every character is in one sequence only.
- */
+/** Returns the UTF-8 encodings of a set's characters as sequences of byte ranges; each character matches exactly one sequence. */
 export function utf8Sequences(set: CharacterSet): ByteRange[][] {
   return set.flatMap(([first, last]) => {
     const result: ByteRange[][] = [];
@@ -23,7 +20,7 @@ export function utf8Sequences(set: CharacterSet): ByteRange[][] {
   });
 }
 
-/** Splits a range whose characters all take `length` bytes until every byte runs through its range by itself. */
+/** Splits a range of characters of `length` bytes until the bytes of each part vary independently. */
 function sequencesOfLength(first: number, last: number, length: number): ByteRange[][] {
   for (let tail = 1; tail < length; tail++) {
     const mask = 64 ** tail - 1;
@@ -41,7 +38,7 @@ function sequencesOfLength(first: number, last: number, length: number): ByteRan
   return [encodeCodePoint(first, length).map((byte, i) => [byte, ends[i]])];
 }
 
-/** What the first byte of a form of 1, 2, 3 or 4 bytes adds to its bits. */
+/** Marker bits of the first byte of a character of 1, 2, 3 or 4 bytes. */
 const LEAD_BYTES = [0, 0xc0, 0xe0, 0xf0];
 
 function encodeCodePoint(code: number, length: number): number[] {

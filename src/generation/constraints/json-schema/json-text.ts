@@ -1,7 +1,7 @@
 import { ANY_CHARACTER, type CharacterSet, characterSet, difference, intersection } from "../regex/character-set.js";
 import { type Expression, alternatives, characters, literal, repetition, sequence } from "../regex/expression.js";
 
-/** What JSON.stringify writes with a backslash. */
+/** Characters that JSON.stringify escapes. */
 const ESCAPED_CHARACTERS: CharacterSet = characterSet([
   [0, 0x1f],
   [0x22, 0x22],
@@ -11,7 +11,7 @@ const UNESCAPED_CHARACTERS = difference(ANY_CHARACTER, ESCAPED_CHARACTERS);
 
 const QUOTE = literal('"');
 
-/** A value as JSON in one line: strings and numbers as JSON.stringify writes them, ", " and ": " between values. */
+/** Formats a value as JSON on one line: strings and numbers as JSON.stringify does, with ", " and ": " between values. */
 export function formatJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(formatJson).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -19,12 +19,12 @@ export function formatJson(value: unknown): string {
   return `{${members.join(", ")}}`;
 }
 
-/** The strings of `min` to `max` characters (code points). */
+/** Matches the strings of `min` to `max` code points. */
 export function stringWithLength(min: number, max: number): Expression {
   return sequence([QUOTE, repetition(escapeCharacters(ANY_CHARACTER), min, max), QUOTE]);
 }
 
-/** The strings whose content an expression allows. */
+/** Matches the strings whose content matches an expression. */
 export function stringWithContent(content: Expression): Expression {
   return sequence([QUOTE, escapeExpression(content), QUOTE]);
 }
@@ -42,7 +42,7 @@ function escapeExpression(content: Expression): Expression {
   }
 }
 
-/** One of the characters as it stands in a JSON string. */
+/** Matches one of the characters, escaped as in a JSON string. */
 function escapeCharacters(set: CharacterSet): Expression {
   const codes = intersection(set, ESCAPED_CHARACTERS).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, i) => first + i),

@@ -9,7 +9,7 @@ import {
   sequence,
 } from "../regex/expression.js";
 
-/** The least and greatest value, both allowed; undefined for none. */
+/** Bounds of a number; undefined for none. */
 export interface Bounds {
   readonly minimum?: number;
   readonly maximum?: number;
@@ -17,31 +17,31 @@ export interface Bounds {
   readonly exclusiveMaximum?: number;
 }
 
-/** Every integer up to this is a number of its own in JavaScript. */
+/** Integers up to this are exact in JavaScript. */
 const MAX_INTEGER = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Digits behind the point; with nine before it a number has 15, as many as always survive. */
+/** Maximum number of decimals. With nine digits before the point that makes 15, which a double always preserves. */
 const MAX_DECIMALS = 6;
 const MAX_WHOLE_PART = 10n ** 9n;
 
 const UNITS_PER_ONE = 10n ** BigInt(MAX_DECIMALS);
 
-/** The integers within bounds, to JavaScript's safe ones; -0 is none. */
+/** Matches the safe integers within bounds, without -0. */
 export function integerRange(bounds: Bounds): Expression {
   const [low, high] = limitsInUnits(bounds, 0, MAX_INTEGER);
   return withSign(low, high, naturalRange);
 }
 
 /**
- * The numbers within bounds, as decimals without an exponent: integers, and numbers with at most 6 digits behind the point, the
- * last of which is not 0, and at most 9 before it.
+ * Matches the numbers within bounds, as decimals without an exponent: integers, and numbers with at most 9 digits before the point
+ * and at most 6 after it, the last of which is not 0.
  */
 export function numberRange(bounds: Bounds): Expression {
   const [low, high] = limitsInUnits(bounds, MAX_DECIMALS, MAX_WHOLE_PART * UNITS_PER_ONE - 1n);
   return alternatives([integerRange(bounds), withSign(low, high, fractionRange)]);
 }
 
-/** The least and the greatest whole multiple of 10^-decimals within bounds, in those units. */
+/** Returns the least and the greatest multiple of 10^-decimals within bounds, in those units. */
 function limitsInUnits(bounds: Bounds, decimals: number, max: bigint): [bigint, bigint] {
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = bounds;
   const lows = [-max];
@@ -53,7 +53,7 @@ function limitsInUnits(bounds: Bounds, decimals: number, max: bigint): [bigint, 
   return [lows.reduce((a, b) => (a > b ? a : b)), highs.reduce((a, b) => (a < b ? a : b))];
 }
 
-/** The greatest whole multiple of 10^-decimals that is not above a number as it is written, in those units. */
+/** Rounds a number, as it is written in decimal, down to a multiple of 10^-decimals, in those units. */
 function floorUnits(value: number, decimals: number): bigint {
   const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value))!;
   const digits = BigInt(sign + whole + fraction);
@@ -64,13 +64,13 @@ function floorUnits(value: number, decimals: number): bigint {
   return digits % divisor < 0n ? quotient - 1n : quotient;
 }
 
-/** Numbers of both signs, from the expression of those that are not negative. */
+/** Matches numbers of both signs, given the expression of their magnitudes. */
 function withSign(low: bigint, high: bigint, magnitudes: (low: bigint, high: bigint) => Expression): Expression {
   const maxOf = (a: bigint, b: bigint) => (a > b ? a : b);
   return alternatives([sequence([literal("-"), magnitudes(maxOf(1n, -high), -low)]), magnitudes(maxOf(0n, low), high)]);
 }
 
-/** The integers from low (at least 0) to high, without leading zeros. */
+/** Matches the integers from low >= 0 to high, without leading zeros. */
 function naturalRange(low: bigint, high: bigint): Expression {
   if (low > high) return NO_MATCH;
   const options: Expression[] = [];
@@ -83,7 +83,7 @@ function naturalRange(low: bigint, high: bigint): Expression {
   return alternatives(options);
 }
 
-/** The numbers with something behind the point, from low (at least 0) to high in units. */
+/** Matches the numbers with decimals, from low >= 0 to high in units. */
 function fractionRange(low: bigint, high: bigint): Expression {
   if (low > high) return NO_MATCH;
   const [first, last] = [low / UNITS_PER_ONE, high / UNITS_PER_ONE];
@@ -100,7 +100,7 @@ function fractionRange(low: bigint, high: bigint): Expression {
 
 const padUnits = (units: bigint) => String(units).padStart(MAX_DECIMALS, "0");
 
-/** The strings of digits from low to high, which are as long. */
+/** Matches the strings of digits from low to high, which have the same length. */
 function digitsBetween(low: string, high: string): Expression {
   if (low === "") return EMPTY_TEXT;
   const rest = low.length - 1;
@@ -115,15 +115,15 @@ function digitsBetween(low: string, high: string): Expression {
   ]);
 }
 
-/** Strings of digits without the zeros at their end. */
+/** Strings of digits without trailing zeros. */
 interface Decimals {
-  /** Those with a digit left. */
+  /** Matches the strings with at least one digit. */
   readonly nonEmpty: Expression;
-  /** Whether one of them is of zeros only. */
+  /** Whether the range contains zero, whose string is empty. */
   readonly hasZero: boolean;
 }
 
-/** The strings of digits from low to high, which are as long, without the zeros at their end. */
+/** Matches the strings of digits from low to high, which have the same length, without trailing zeros. */
 function decimalsBetween(low: string, high: string): Decimals {
   if (low === "") return { nonEmpty: NO_MATCH, hasZero: true };
   const rest = low.length - 1;
@@ -144,7 +144,7 @@ function decimalsBetween(low: string, high: string): Decimals {
   };
 }
 
-/** A digit of a range (which holds no zero beside others), with decimals behind it. */
+/** Prepends a digit of a range, which contains zero only as its single digit, to decimals. */
 function prependDigit(first: string, last: string, { nonEmpty, hasZero }: Decimals): Decimals {
   const isZero = first === "0";
   return {
@@ -153,7 +153,7 @@ function prependDigit(first: string, last: string, { nonEmpty, hasZero }: Decima
   };
 }
 
-/** A digit of a range; nothing where the range is empty. */
+/** Matches a digit of a range; nothing if the range is empty. */
 function digit(first: string, last: string): Expression {
   const [from, to] = [first, last].map((text) => text.charCodeAt(0));
   return characters(from > to ? [] : [[from, to]]);

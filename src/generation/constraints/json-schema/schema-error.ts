@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 
-/** `path` says where in the schema, as a JSON pointer. */
+/** Creates an INVALID_ARGUMENT error for the part of a schema at `path`, a JSON pointer. */
 export function schemaError(path: string, problem: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", `The JSON schema cannot be used: at ${path}, ${problem}.`);
+  return invalidArgument(`Invalid JSON schema: at ${path}, ${problem}.`);
 }

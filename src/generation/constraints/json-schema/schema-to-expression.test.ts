@@ -16,7 +16,7 @@ import type { JsonSchema } from "./keywords.js";
 const tokenizer = createTestTokenizer("gpt2");
 const vocabulary = createVocabulary(tokenizer);
 
-/** Whether a text is one of a schema's. */
+/** Returns a function that checks whether a text is a value of a schema. */
 function reader(schema: JsonSchema): (text: string) => boolean {
   const automaton = compileToByteAutomaton({ jsonSchema: schema });
   return (text) => {
@@ -25,7 +25,7 @@ function reader(schema: JsonSchema): (text: string) => boolean {
   };
 }
 
-/** Texts that random tokens within a schema give. */
+/** Samples texts of a schema. */
 function texts(schema: JsonSchema, count: number, maxNewTokens = 60): string[] {
   const constraint = createPatternConstraint(vocabulary, { jsonSchema: schema }, { maxNewTokens });
   const random = new RandomStream(1);
@@ -34,7 +34,7 @@ function texts(schema: JsonSchema, count: number, maxNewTokens = 60): string[] {
   );
 }
 
-/** Checks by zod, which reads JSON schemas on its own. */
+/** Returns a function that validates values with zod, an independent implementation. */
 function validator(schema: JsonSchema): (value: unknown) => boolean {
   const type = z.fromJSONSchema(schema);
   return (value) => type.safeParse(value).success;
@@ -54,7 +54,7 @@ const action: JsonSchema = {
   $defs: { step: { anyOf: [{ type: "integer", minimum: 1, exclusiveMaximum: 100 }, { const: "stay" }] } },
 };
 
-describe("schemaExpression", () => {
+describe("schemaToExpression", () => {
   it.each<[string, JsonSchema]>([
     ["an action", action],
     ["a string", { type: "string" }],
@@ -77,7 +77,7 @@ describe("schemaExpression", () => {
     ],
     ["no properties", { type: "object", properties: {} }],
     ["an empty list", { type: "array", maxItems: 0 }],
-  ])("gives JSON that is valid by the schema and is written in its one way: %s", (_, schema) => {
+  ])("generates valid JSON in its only form: %s", (_, schema) => {
     const isValid = validator(schema);
     for (const text of texts(schema, 200)) {
       const value: unknown = JSON.parse(text);
@@ -86,7 +86,7 @@ describe("schemaExpression", () => {
     }
   });
 
-  it("has every value of a small schema, once, and no other", () => {
+  it("accepts exactly the values of a small schema, each in one form", () => {
     const schema = {
       type: "object",
       properties: {
@@ -122,7 +122,7 @@ describe("schemaExpression", () => {
       expect([text, has(text)]).toEqual([text, false]);
   });
 
-  it("has exactly the integers within bounds", () => {
+  it("accepts exactly the integers within bounds", () => {
     const bound = fc.oneof(fc.integer({ min: -1200, max: 1200 }), fc.double({ min: -50, max: 50, noNaN: true }));
     fc.assert(
       fc.property(bound, bound, fc.boolean(), fc.boolean(), (a, b, openLow, openHigh) => {
@@ -149,7 +149,7 @@ describe("schemaExpression", () => {
     );
   });
 
-  it("has exactly the numbers of six decimals within bounds", () => {
+  it("accepts exactly the numbers of six decimals within bounds", () => {
     const units = fc.integer({ min: -3_000_000, max: 3_000_000 });
     const decimal = (unit: number) =>
       JSON.stringify(unit / 1e6).replace(
@@ -202,7 +202,7 @@ describe("schemaExpression", () => {
     expect(tiny("0")).toBe(false);
   });
 
-  it("reads what zod writes for its types", () => {
+  it("accepts schemas that zod exports", () => {
     const type = z.object({
       kind: z.literal("move"),
       direction: z.enum(["n", "s"]).optional(),
@@ -217,53 +217,50 @@ describe("schemaExpression", () => {
     [{}, "at #, any value would be allowed"],
     [{ type: "text" }, '"type" must be one or a list of string, integer'],
     [{ type: [] }, '"type" must be one or a list of'],
-    [
-      { type: "string", format: "date" },
-      '"format" is not supported beside "type", "minLength", "maxLength", "pattern"',
-    ],
+    [{ type: "string", format: "date" }, '"format" is not supported with "type", "minLength", "maxLength", "pattern"'],
     [{ type: "string", minimum: 3 }, '"minimum" is not supported'],
-    [{ type: "string", minLength: -1 }, '"minLength" must be a whole number of at least 0, not -1'],
+    [{ type: "string", minLength: -1 }, '"minLength" must be an integer >= 0, got -1'],
     [{ type: "string", minLength: 3, maxLength: 2 }, "no value is allowed"],
-    [{ type: "string", pattern: "a", maxLength: 2 }, '"pattern" is not supported beside "minLength" and "maxLength"'],
-    [{ type: "string", pattern: "(?=a)" }, 'at #, "pattern": The regular expression "(?=a)" cannot be used'],
+    [{ type: "string", pattern: "a", maxLength: 2 }, '"pattern" is not supported with "minLength" and "maxLength"'],
+    [{ type: "string", pattern: "(?=a)" }, 'at #, "pattern": Invalid regular expression "(?=a)"'],
     [{ type: "integer", multipleOf: 2 }, '"multipleOf" is not supported'],
     [{ type: "integer", minimum: 1.2, maximum: 1.8 }, "no value is allowed"],
-    [{ type: "number", minimum: "1" }, '"minimum" must be a number, not "1"'],
+    [{ type: "number", minimum: "1" }, '"minimum" must be a number, got "1"'],
     [{ type: "array" }, '"items" is missing'],
     [{ type: "array", items: { type: "null" }, uniqueItems: true }, '"uniqueItems" is not supported'],
     [{ type: "array", items: { type: "null" }, minItems: 2, maxItems: 1 }, "no value is allowed"],
     [{ type: "array", items: [{ type: "null" }] }, "at #/items, a schema must be an object"],
     [{ type: "object" }, '"properties" is missing'],
-    [{ type: "object", properties: { a: true } }, "at #/properties/a, a schema must be an object, not true"],
+    [{ type: "object", properties: { a: true } }, "at #/properties/a, a schema must be an object, got true"],
     [{ type: "object", properties: { "a/b~": {} } }, "at #/properties/a~1b~0, any value would be allowed"],
-    [{ type: "object", properties: {}, required: ["a"] }, '"required" names "a", which "properties" lacks'],
+    [{ type: "object", properties: {}, required: ["a"] }, '"required" contains "a", which is not in "properties"'],
     [
       { type: "object", properties: {}, additionalProperties: { type: "null" } },
       '"additionalProperties" with a schema',
     ],
     [{ type: "object", properties: {}, patternProperties: {} }, '"patternProperties" is not supported'],
-    [{ oneOf: [] }, '"oneOf" is not supported beside "type", "enum", "const", "anyOf", "$ref"'],
+    [{ oneOf: [] }, '"oneOf" is not supported with "type", "enum", "const", "anyOf", "$ref"'],
     [{ allOf: [{ type: "null" }] }, '"allOf" is not supported'],
     [{ not: { type: "null" } }, '"not" is not supported'],
     [{ anyOf: [] }, '"anyOf" must be a list of at least one schema'],
-    [{ anyOf: [{ type: "null" }], type: "null" }, '"type" is not supported beside "anyOf"'],
+    [{ anyOf: [{ type: "null" }], type: "null" }, '"type" is not supported with "anyOf"'],
     [{ enum: [] }, "no value is allowed"],
     [{ enum: "a" }, '"enum" must be a list'],
     [{ enum: [1, 2], type: "string" }, "no value is allowed"],
-    [{ $ref: "#/$defs/a" }, 'there is no "#/$defs/a"'],
-    [{ $ref: "https://example.com/a" }, '"$ref" must lead into this schema'],
+    [{ $ref: "#/$defs/a" }, '"#/$defs/a" does not exist'],
+    [{ $ref: "https://example.com/a" }, '"$ref" must point into this schema'],
     [{ $ref: "#" }, '"#" refers to itself'],
     [{ $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } }, "refers to itself"],
     [{ $ref: "#/$defs/a", $defs: { a: { type: "array", items: { $ref: "#/$defs/a" } } } }, "refers to itself"],
     [{ type: "array", items: { $ref: "#/items" } }, '"#/items" refers to itself'],
     [{ type: "string", minLength: 100_000 }, "The JSON schema is too large"],
-  ])("refuses %j", (schema, message) => {
+  ])("rejects %j", (schema, message) => {
     expect(() => compileToByteAutomaton({ jsonSchema: schema })).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );
   });
 
-  it("refuses schemas that multiply or that lie too deep, in little time", () => {
+  it("quickly rejects schemas that grow exponentially or are nested too deeply", () => {
     const doubling = Object.fromEntries(
       Array.from({ length: 40 }, (_, i) => {
         const next = { $ref: `#/$defs/s${i + 1}` };
@@ -276,7 +273,7 @@ describe("schemaExpression", () => {
       type: "null",
     });
     expect(() => compileToByteAutomaton({ jsonSchema: deep })).toThrowError(
-      /more than 100 schemas stand within one another/,
+      /schemas are nested more than 100 levels deep/,
     );
   });
 });

@@ -26,13 +26,15 @@ import { schemaError } from "./schema-error.js";
 
 export type { JsonSchema } from "./keywords.js";
 
-/** Schemas within schemas; deeper ones come from programs that err. */
+/** Deeper nesting comes from programming errors. */
 const MAX_DEPTH = 100;
 
 /**
- * The values that a schema allows, as JSON in one line: ", " and ": " between values, strings as JSON.stringify writes them,
- * properties in the schema's order, and no others. So a value has one text. docs/constrained-decoding.md lists the keywords;
- * others throw INVALID_ARGUMENT and are named, as do a schema that refers to itself and one that allows no value.
+ * Converts a schema to an expression of the JSON texts of its values. Each value has one text: on one line, with ", " and ": "
+ * between values, strings as JSON.stringify writes them, properties in the schema's order and no others.
+ * docs/constrained-decoding.md lists the supported keywords.
+ *
+ * @throws INVALID_ARGUMENT for another keyword, a schema that refers to itself and a schema that allows no value.
  */
 export function schemaToExpression(schema: JsonSchema): Expression {
   return new SchemaReader(schema).read(schema, "#");
@@ -40,15 +42,15 @@ export function schemaToExpression(schema: JsonSchema): Expression {
 
 class SchemaReader {
   private readonly resolvedReferences = new Map<string, Expression>();
-  /** References that are being read. */
+  /** References that enclose the schema that is being read. */
   private readonly activeReferences: string[] = [];
   private depth = 0;
 
   constructor(private readonly root: JsonSchema) {}
 
   read(schema: unknown, path: string): Expression {
-    if (!isSchema(schema)) throw schemaError(path, `a schema must be an object, not ${JSON.stringify(schema)}`);
-    if (++this.depth > MAX_DEPTH) throw schemaError(path, `more than ${MAX_DEPTH} schemas stand within one another`);
+    if (!isSchema(schema)) throw schemaError(path, `a schema must be an object, got ${JSON.stringify(schema)}`);
+    if (++this.depth > MAX_DEPTH) throw schemaError(path, `schemas are nested more than ${MAX_DEPTH} levels deep`);
     const expression = this.readObject(schema, path);
     this.depth--;
     if (expression === NO_MATCH) throw schemaError(path, "no value is allowed");
@@ -99,18 +101,18 @@ class SchemaReader {
     return sequence([literal("["), min === 0 ? optional(nonEmpty) : nonEmpty, literal("]")]);
   }
 
-  /** Each property stands behind a comma but for the first, which is any up to the first required one. */
+  /** Every property but the first follows a comma; the first is any one up to the first required one. */
   private readProperties(schema: JsonSchema, path: string): Expression {
     const { properties, required = [], additionalProperties = false } = schema;
     if (!isSchema(properties))
       throw schemaError(path, '"properties" is missing: it must be an object with a schema for each property');
     if (typeof additionalProperties !== "boolean")
-      throw schemaError(path, '"additionalProperties" with a schema is not supported; name each one in "properties"');
+      throw schemaError(path, '"additionalProperties" with a schema is not supported; list each one in "properties"');
     if (!Array.isArray(required)) throw schemaError(path, '"required" must be a list of names');
     const names = Object.keys(properties);
     const unknown: unknown = required.find((name) => !names.includes(name as string));
     if (unknown !== undefined)
-      throw schemaError(path, `"required" names ${JSON.stringify(unknown)}, which "properties" lacks`);
+      throw schemaError(path, `"required" contains ${JSON.stringify(unknown)}, which is not in "properties"`);
     const members = names.map((name) => {
       const value = this.read(
         properties[name],
@@ -143,7 +145,7 @@ class SchemaReader {
     checkKeywords(schema, ["$ref"], path);
     const { $ref: reference } = schema;
     if (typeof reference !== "string" || !/^#(\/|$)/.test(reference))
-      throw schemaError(path, `"$ref" must lead into this schema (#/$defs/...), not to ${JSON.stringify(reference)}`);
+      throw schemaError(path, `"$ref" must point into this schema (#/$defs/...), got ${JSON.stringify(reference)}`);
     const resolved = this.resolvedReferences.get(reference);
     if (resolved !== undefined) return resolved;
     if (
@@ -154,7 +156,7 @@ class SchemaReader {
     )
       throw schemaError(
         path,
-        `${JSON.stringify(reference)} refers to itself, which is not supported: write its levels out`,
+        `${JSON.stringify(reference)} refers to itself, which is not supported; write out its levels`,
       );
     this.activeReferences.push(reference);
     const expression = this.read(this.resolvePointer(reference, path), reference);
@@ -170,18 +172,18 @@ class SchemaReader {
       const hasName = typeof target === "object" && target !== null && Object.hasOwn(target, name);
       target = hasName ? (target as JsonSchema)[name] : undefined;
     }
-    if (target === undefined) throw schemaError(path, `there is no ${JSON.stringify(reference)}`);
+    if (target === undefined) throw schemaError(path, `${JSON.stringify(reference)} does not exist`);
     return target;
   }
 }
 
-/** A part of a JSON pointer in a URI's fragment (RFC 6901), as the name that it stands for. */
+/** Decodes a part of a JSON pointer in a URI fragment (RFC 6901). */
 function decodePointerPart(part: string): string {
   const decoded = part.replace(/%[0-9A-Fa-f]{2}/g, (code) => decodeURIComponent(code));
   return decoded.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** const and enum: the values that are also of the type, where there is one. */
+/** Reads "const" and "enum": the values that also have the type, if there is one. */
 function readValues(schema: JsonSchema, path: string): Expression {
   checkKeywords(schema, ["const", "enum", "type"], path);
   const { const: constant, enum: list } = schema;
@@ -225,8 +227,12 @@ function readString(schema: JsonSchema, path: string): Expression {
   if (pattern === undefined)
     return (min ?? 0) > (max ?? Infinity) ? NO_MATCH : stringWithLength(min ?? 0, max ?? Infinity);
   if (min !== undefined || max !== undefined)
-    throw schemaError(path, '"pattern" is not supported beside "minLength" and "maxLength"; put the length into it');
-  if (typeof pattern !== "string") throw schemaError(path, `"pattern" must be a text, not ${JSON.stringify(pattern)}`);
+    throw schemaError(
+      path,
+      '"pattern" is not supported with "minLength" and "maxLength"; express the length in the pattern',
+    );
+  if (typeof pattern !== "string")
+    throw schemaError(path, `"pattern" must be a string, got ${JSON.stringify(pattern)}`);
   try {
     return stringWithContent(parseRegex(pattern, { search: true }));
   } catch (error) {

@@ -1,13 +1,13 @@
 /** Sorted ranges [first, last] of code points that neither overlap nor touch. */
 export type CharacterSet = readonly (readonly [first: number, last: number])[];
 
-/** Every character that UTF-8 can write: halves of surrogate pairs are none. */
+/** Every character that UTF-8 can encode, so no surrogates. */
 export const ANY_CHARACTER: CharacterSet = [
   [0, 0xd7ff],
   [0xe000, 0x10ffff],
 ];
 
-/** \d, \w and \s as JavaScript has them. */
+/** JavaScript's \d, \w and \s. */
 export const DIGIT_CHARACTERS: CharacterSet = [[0x30, 0x39]];
 export const WORD_CHARACTERS: CharacterSet = [
   [0x30, 0x39],
@@ -28,14 +28,14 @@ export const WHITESPACE: CharacterSet = [
   [0xfeff, 0xfeff],
 ];
 
-/** What ends a line: what the dot leaves out. */
+/** Line terminators, which the dot does not match. */
 export const LINE_TERMINATORS: CharacterSet = [
   [0x0a, 0x0a],
   [0x0d, 0x0d],
   [0x2028, 0x2029],
 ];
 
-/** The characters of ranges in any order; what UTF-8 cannot write is left out. */
+/** Creates a set of ranges in any order; surrogates are left out. */
 export function characterSet(ranges: CharacterSet): CharacterSet {
   return complement(complement(ranges));
 }
@@ -44,7 +44,7 @@ export function union(...sets: readonly CharacterSet[]): CharacterSet {
   return characterSet(sets.flat());
 }
 
-/** All characters that are not in the ranges, which may be in any order. */
+/** Returns all characters outside of the ranges, which may be in any order. */
 export function complement(ranges: CharacterSet): CharacterSet {
   const sorted = [...ranges].sort(([a], [b]) => a - b);
   const result: [number, number][] = [];

@@ -1,30 +1,30 @@
 import { type CharacterSet, characterSet } from "./character-set.js";
 
-/** A set of texts, built of characters: what a regular expression means. */
+/** The syntax tree of a regular language. */
 export type Expression =
   | { readonly kind: "characters"; readonly set: CharacterSet }
   | { readonly kind: "sequence"; readonly parts: readonly Expression[] }
   | { readonly kind: "alternatives"; readonly options: readonly Expression[] }
   | { readonly kind: "repetition"; readonly body: Expression; readonly min: number; readonly max: number };
 
-/** The empty text alone; the functions below give no other expression that means this. */
+/** Matches only the empty text; the functions below return no other expression that does. */
 export const EMPTY_TEXT: Expression = { kind: "sequence", parts: [] };
 
-/** No text at all; likewise the only one. */
+/** Matches no text; the functions below return no other expression that does. */
 export const NO_MATCH: Expression = { kind: "alternatives", options: [] };
 
-/** One character of a set. */
+/** Matches one character of a set. */
 export function characters(set: CharacterSet): Expression {
   return set.length === 0 ? NO_MATCH : { kind: "characters", set };
 }
 
-/** One text. */
+/** Matches one text. */
 export function literal(text: string): Expression {
   const codes = Array.from(text, (character) => character.codePointAt(0)!);
   return sequence(codes.map((code) => characters(characterSet([[code, code]]))));
 }
 
-/** One after another. */
+/** Matches the parts one after another. */
 export function sequence(parts: readonly Expression[]): Expression {
   if (parts.includes(NO_MATCH)) return NO_MATCH;
   const nonEmpty = parts.filter((part) => part !== EMPTY_TEXT);
@@ -32,7 +32,7 @@ export function sequence(parts: readonly Expression[]): Expression {
   return nonEmpty.length === 1 ? nonEmpty[0] : { kind: "sequence", parts: nonEmpty };
 }
 
-/** Any one of them. */
+/** Matches any one of the options. */
 export function alternatives(options: readonly Expression[]): Expression {
   const possible = options.filter((option) => option !== NO_MATCH);
   if (possible.length === 0) return NO_MATCH;
@@ -40,7 +40,7 @@ export function alternatives(options: readonly Expression[]): Expression {
   return possible.length === 1 ? possible[0] : { kind: "alternatives", options: possible };
 }
 
-/** The body `min` to `max` times; `max` may be Infinity. */
+/** Matches the body `min` to `max` times; `max` may be Infinity. */
 export function repetition(body: Expression, min: number, max = Infinity): Expression {
   if (max === 0 || body === EMPTY_TEXT) return EMPTY_TEXT;
   if (body === NO_MATCH) return min === 0 ? EMPTY_TEXT : NO_MATCH;

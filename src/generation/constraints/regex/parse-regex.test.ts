@@ -14,28 +14,28 @@ function accepts(automaton: ByteAutomaton, text: string): boolean {
   return state !== DEAD_STATE && automaton.accepting[state] === 1;
 }
 
-/** A text of the automaton: a random walk, and from 20 bytes on the shortest way to an end. */
-function someText(automaton: ByteAutomaton, random: RandomStream): string {
-  const far = distances(automaton);
+/** Generates a match by a random walk, and by the shortest path to an end after 20 bytes. */
+function sampleText(automaton: ByteAutomaton, random: RandomStream): string {
+  const distanceToEnd = computeDistances(automaton);
   const bytes: number[] = [];
   let state = 0;
   while (
     automaton.accepting[state] === 0 ||
     (bytes.length < 20 && automaton.canContinue(state) && random.random() < 0.9)
   ) {
-    const ways = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => {
+    const nextBytes = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => {
       const to = automaton.step(state, byte);
-      return to !== DEAD_STATE && (bytes.length < 20 || far[to] < far[state]);
+      return to !== DEAD_STATE && (bytes.length < 20 || distanceToEnd[to] < distanceToEnd[state]);
     });
-    const byte = ways[random.integers(0, ways.length)];
+    const byte = nextBytes[random.integers(0, nextBytes.length)];
     bytes.push(byte);
     state = automaton.step(state, byte);
   }
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
 }
 
-/** Bytes from each state to the nearest end. */
-function distances({ stateCount, next, accepting }: ByteAutomaton): number[] {
+/** Returns the number of bytes from each state to the nearest end. */
+function computeDistances({ stateCount, next, accepting }: ByteAutomaton): number[] {
   const far = Array.from(accepting, (value) => (value === 1 ? 0 : Infinity));
   const classes = next.length / stateCount;
   for (let changed = true; changed;) {
@@ -50,7 +50,7 @@ function distances({ stateCount, next, accepting }: ByteAutomaton): number[] {
   return far;
 }
 
-/** Regular expressions of all that is supported. */
+/** Generates regular expressions of all supported syntax. */
 const { regex } = fc.letrec<{ regex: string; alternative: string; repeated: string; atom: string }>((tie) => ({
   regex: fc.array(tie("alternative"), { minLength: 1, maxLength: 2 }).map((options) => options.join("|")),
   alternative: fc.array(tie("repeated"), { maxLength: 2 }).map((parts) => parts.join("")),
@@ -95,19 +95,19 @@ describe("parseRegex", () => {
     );
   });
 
-  it("leads to texts that RegExp matches", () => {
+  it("accepts only texts that RegExp matches", () => {
     fc.assert(
       fc.property(regex, fc.integer({ min: 0 }), (source, seed) => {
         const automaton = automatonOf(source);
         const random = new RandomStream(seed);
-        const texts = Array.from({ length: 10 }, () => (automaton === undefined ? "" : someText(automaton, random)));
+        const texts = Array.from({ length: 10 }, () => (automaton === undefined ? "" : sampleText(automaton, random)));
         for (const each of texts) expect(each).toMatch(new RegExp(`^(?:${source})$`, "u"));
       }),
       { numRuns: 200 },
     );
   });
 
-  it("finds a pattern anywhere where it searches, but for its anchors", () => {
+  it("matches a part of the text in a search, except at anchors", () => {
     const texts = ["", "ab", "xab", "abx", "xabx", "cd", "xcd", "cdx", "a\nb"];
     for (const source of [
       "ab",
@@ -162,39 +162,39 @@ describe("parseRegex", () => {
     ["\\bword\\b", "word boundaries (\\b) are not supported"],
     ["\\p{L}", "Unicode properties (\\p{...}) are not supported"],
     ["\\Aa", "\\A is not supported"],
-    ["\\q", "\\q means nothing"],
-    ["a^b", '"^" stands inside the expression'],
-    ["(^a)", '"^" stands inside the expression'],
-    ["a$b", 'something follows "$"'],
-    ["(a$)", '"$" stands inside the expression'],
-    ["*a", 'there is nothing that "*" could repeat'],
-    ["a|{2}", "there is nothing that the {...} could repeat"],
-    ["a**", "a repetition is repeated"],
-    ["a{2}{3}", "a repetition is repeated"],
-    ["a++", "a repetition is repeated"],
+    ["\\q", "\\q has no meaning"],
+    ["a^b", '"^" is supported only at the start or end'],
+    ["(^a)", '"^" is supported only at the start or end'],
+    ["a$b", 'nothing can match after "$"'],
+    ["(a$)", '"$" is supported only at the start or end'],
+    ["*a", '"*" has nothing to repeat'],
+    ["a|{2}", "{...} has nothing to repeat"],
+    ["a**", "a repetition follows another"],
+    ["a{2}{3}", "a repetition follows another"],
+    ["a++", "a repetition follows another"],
     ["a{3,2}", "the numbers of {3,2} are in the wrong order"],
     ["a{,3}", "write {0,n}"],
     ["(a", 'at its end, a "(" is not closed'],
-    ["a)", 'a ")" closes no group'],
+    ["a)", 'a ")" has no matching "("'],
     ["[a", 'a "[" is not closed'],
     ["[b-a]", "the ends of a range are in the wrong order"],
     ["[a-\\d]", 'a range "-" needs a character on both sides'],
     ["[[:alpha:]]", "classes such as [:alpha:] are not supported"],
-    ["a\\", "something is missing"],
-    ["\\ud800", "\\ud800 is no character"],
-    ["\\u{110000}", "\\u110000 is no character"],
-    ["(".repeat(201), "more than 200 groups stand within one another"],
-    [/a/i, "/a/i cannot be used: with flag i, case is not ignored here"],
-    [/a/m, "with flag m"],
-    [new RegExp("a", "v"), "with flag v"],
-    ["", "allows only the empty text"],
-    ["a{0}|(?:)*", "allows only the empty text"],
-    ["[]", "allows no text at all"],
-    ["a[^\\s\\S]+b", "allows no text at all"],
-    ["a{200001}", "is too large: it takes more than 200000 states"],
+    ["a\\", "a character is missing"],
+    ["\\ud800", "\\ud800 is not a character"],
+    ["\\u{110000}", "\\u110000 is not a character"],
+    ["(".repeat(201), "groups are nested more than 200 levels deep"],
+    [/a/i, "Invalid regular expression /a/i: flag i is not supported"],
+    [/a/m, "flag m is not supported"],
+    [new RegExp("a", "v"), "flag v is not supported"],
+    ["", "matches only the empty text"],
+    ["a{0}|(?:)*", "matches only the empty text"],
+    ["[]", "matches no text"],
+    ["a[^\\s\\S]+b", "matches no text"],
+    ["a{200001}", "is too large: it needs more than 200000 states"],
     ["(a?){100000000000}", "is too large"],
-    ["(a|b)*a(a|b){16}", "is too large: its automaton takes more than 30000 states"],
-  ])("refuses %s", (source, message) => {
+    ["(a|b)*a(a|b){16}", "is too large: its automaton needs more than 30000 states"],
+  ])("rejects %s", (source, message) => {
     expect(() => compile(source)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );

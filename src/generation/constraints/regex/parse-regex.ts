@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import {
   ANY_CHARACTER,
   type CharacterSet,
@@ -13,41 +13,39 @@ import { type Expression, alternatives, characters, repetition, sequence } from 
 import { RegexSource } from "./regex-source.js";
 
 export interface RegexOptions {
-  /** The dot is any character, line ends too. */
+  /** Whether the dot also matches line terminators. */
   readonly dotAll?: boolean;
-  /** The expression may match a part of the text; otherwise all of it. */
+  /** Whether the expression may match a part of the text instead of all of it. */
   readonly search?: boolean;
 }
 
-/** Groups within groups; deeper ones come from programs that err. */
+/** Deeper nesting comes from programming errors. */
 const MAX_GROUP_DEPTH = 200;
 
 const ANY_TEXT = repetition(characters(ANY_CHARACTER), 0);
 
-/** Flags of a RegExp object: those that are understood, those that change nothing here, and why not the others. */
+/** Flags of a RegExp that are rejected, and why; the others are supported or have no effect. */
 const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
-  i: "case is not ignored here; write [Yy]es for yes and Yes",
-  m: "^ and $ stand for the ends of the text, not of lines",
-  v: "operations on sets are not supported",
+  i: "flag i is not supported; write [Yy]es for yes and Yes",
+  m: "flag m is not supported; ^ and $ match the ends of the text",
+  v: "flag v is not supported",
 };
 
 /**
- * The texts that a regular expression matches as a whole. Syntax and meaning are JavaScript's with the flag u: characters,
- * classes, escapes, groups, alternatives, * + ? {m} {m,} {m,n}; ^ and $ only where an alternative of the whole expression starts
- * and ends. A character is a code point; the halves of surrogate pairs are none.
- * Throws INVALID_ARGUMENT, and names what is not supported: lookarounds, backreferences, \b, \p and the like.
+ * Parses a regular expression that matches whole texts. Syntax and semantics are JavaScript's with the flag u: characters,
+ * classes, escapes, groups, alternatives, * + ? {m} {m,} {m,n}; ^ and $ only at the start and end of an outermost alternative. A
+ * character is a code point other than a surrogate.
+ *
+ * @throws INVALID_ARGUMENT for unsupported syntax, such as lookarounds, backreferences, \b and \p.
  */
 export function parseRegex(regex: string | RegExp, { dotAll = false, search = false }: RegexOptions = {}): Expression {
   if (typeof regex === "string") return new RegexParser(new RegexSource(regex), dotAll, search).parse();
   const { source, flags } = regex;
   for (const flag of flags) {
     if (!(flag in UNSUPPORTED_FLAGS)) continue;
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `${String(regex)} cannot be used: with flag ${flag}, ${UNSUPPORTED_FLAGS[flag]}.`,
-    );
+    throw invalidArgument(`Invalid regular expression ${String(regex)}: ${UNSUPPORTED_FLAGS[flag]}.`);
   }
-  // The source of an empty RegExp.
+  // An empty RegExp has this source.
   const text = source === "(?:)" ? "" : source;
   return new RegexParser(new RegexSource(text), dotAll || flags.includes("s"), search).parse();
 }
@@ -63,7 +61,7 @@ class RegexParser {
 
   parse(): Expression {
     const options = this.readAlternatives();
-    if (!this.source.isAtEnd) throw this.source.error('a ")" closes no group; write \\) for the character');
+    if (!this.source.isAtEnd) throw this.source.error('a ")" has no matching "("; write \\) for the character');
     return alternatives(options);
   }
 
@@ -80,8 +78,7 @@ class RegexParser {
     const hasStartAnchor = isOutermost && source.consume("^");
     let hasEndAnchor = false;
     while (!source.isAtEnd && source.peek() !== "|" && source.peek() !== ")") {
-      if (hasEndAnchor)
-        throw source.error('something follows "$", which nothing can match; write \\$ for the character');
+      if (hasEndAnchor) throw source.error('nothing can match after "$"; write \\$ for the character');
       hasEndAnchor = isOutermost && source.consume("$");
       if (!hasEndAnchor) parts.push(this.readTerm());
     }
@@ -93,10 +90,10 @@ class RegexParser {
     const body = this.readAtom();
     const quantifier = this.readQuantifier();
     if (quantifier === undefined) return body;
-    // How eagerly a repetition matches makes no difference to what it matches.
+    // Lazy and greedy repetitions match the same texts.
     this.source.consume("?");
     if (/^[*+?]$/.test(this.source.peek() ?? "") || this.startsQuantifier())
-      throw this.source.error("a repetition is repeated; put the first one into a group");
+      throw this.source.error("a repetition follows another; put the first one into a group");
     return repetition(body, quantifier.min, quantifier.max);
   }
 
@@ -108,7 +105,7 @@ class RegexParser {
     const found = source.consumeMatch(/\{(\d+)(,?)(\d*)\}/);
     if (found === undefined) {
       if (source.consumeMatch(/\{,\d+\}/) === undefined) return undefined;
-      throw source.error("{,n} means different things in different languages; write {0,n}");
+      throw source.error("{,n} is ambiguous; write {0,n}");
     }
     const min = Number(found[1]);
     const max = found[2] === "" ? min : found[3] === "" ? Infinity : Number(found[3]);
@@ -128,11 +125,10 @@ class RegexParser {
     if (source.consume("\\")) return characters(toCharacterSet(readEscape(source)));
     if (source.startsWith("^") || source.startsWith("$"))
       throw source.error(
-        `"${source.peek()}" stands inside the expression; it may only start or end it, or an alternative outside all groups. Write \\${source.peek()} for the character`,
+        `"${source.peek()}" is supported only at the start or end of an outermost alternative; write \\${source.peek()} for the character`,
       );
-    if (/^[*+?]$/.test(source.peek() ?? ""))
-      throw source.error(`there is nothing that "${source.peek()}" could repeat`);
-    if (this.startsQuantifier()) throw source.error("there is nothing that the {...} could repeat");
+    if (/^[*+?]$/.test(source.peek() ?? "")) throw source.error(`"${source.peek()}" has nothing to repeat`);
+    if (this.startsQuantifier()) throw source.error("{...} has nothing to repeat");
     return characters(singleCharacter(source.next()));
   }
 
@@ -141,17 +137,17 @@ class RegexParser {
     source.next();
     if (source.startsWith("?")) this.readGroupKind();
     if (++this.depth > MAX_GROUP_DEPTH)
-      throw source.error(`more than ${MAX_GROUP_DEPTH} groups stand within one another`);
+      throw source.error(`groups are nested more than ${MAX_GROUP_DEPTH} levels deep`);
     const options = this.readAlternatives();
     this.depth--;
     if (!source.consume(")")) throw source.error('a "(" is not closed');
     return alternatives(options);
   }
 
-  /** (?: and (?<name> are groups; the others are named. */
+  /** Reads (?: or (?<name>, and rejects other kinds by name. */
   private readGroupKind(): void {
     const { source } = this;
-    for (const [mark, what] of [
+    for (const [mark, description] of [
       ["?=", "lookaheads (?=...) are"],
       ["?!", "lookaheads (?!...) are"],
       ["?<=", "lookbehinds (?<=...) are"],
@@ -159,7 +155,7 @@ class RegexParser {
       ["?>", "atomic groups (?>...) are"],
       ["?P=", "backreferences (?P=name) are"],
     ]) {
-      if (source.startsWith(mark)) throw source.error(`${what} not supported`);
+      if (source.startsWith(mark)) throw source.error(`${description} not supported`);
     }
     if (source.consume("?:") || source.consumeMatch(/\?P?<\w+>/) !== undefined) return;
     throw source.error("groups other than (...), (?:...) and (?<name>...) are not supported");

@@ -1,7 +1,7 @@
 import { type CharacterSet, DIGIT_CHARACTERS, WHITESPACE, WORD_CHARACTERS, complement } from "./character-set.js";
 import type { RegexSource } from "./regex-source.js";
 
-/** What stands behind a backslash: a character's code point, or a set. */
+/** The meaning of an escape: a code point or a set of characters. */
 export type Escape = number | CharacterSet;
 
 const CLASS_ESCAPES: Readonly<Record<string, CharacterSet>> = {
@@ -15,7 +15,7 @@ const CLASS_ESCAPES: Readonly<Record<string, CharacterSet>> = {
 
 const CONTROL_ESCAPES: Readonly<Record<string, number>> = { t: 0x09, n: 0x0a, v: 0x0b, f: 0x0c, r: 0x0d };
 
-/** Escapes that are no characters. */
+/** Escapes that are not characters. */
 const UNSUPPORTED_ESCAPES: Readonly<Record<string, string>> = {
   b: "word boundaries (\\b) are",
   B: "word boundaries (\\B) are",
@@ -27,7 +27,7 @@ const UNSUPPORTED_ESCAPES: Readonly<Record<string, string>> = {
   z: "\\z is",
 };
 
-/** Reads what follows a backslash. Throws INVALID_ARGUMENT for what is not supported. */
+/** Reads an escape after its backslash. @throws INVALID_ARGUMENT for an unsupported one. */
 export function readEscape(source: RegexSource, { inClass = false } = {}): Escape {
   const hexEscape = source.consumeMatch(/u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})/);
   if (hexEscape !== undefined)
@@ -41,17 +41,17 @@ export function readEscape(source: RegexSource, { inClass = false } = {}): Escap
   if (character in CLASS_ESCAPES) return CLASS_ESCAPES[character];
   if (character in CONTROL_ESCAPES) return CONTROL_ESCAPES[character];
   if (character in UNSUPPORTED_ESCAPES) throw source.error(`${UNSUPPORTED_ESCAPES[character]} not supported`);
-  if (/[A-Za-z]/.test(character)) throw source.error(`\\${character} means nothing; leave out the backslash`);
+  if (/[A-Za-z]/.test(character)) throw source.error(`\\${character} has no meaning; remove the backslash`);
   return character.codePointAt(0)!;
 }
 
-/** Two \u of a surrogate pair are one character. */
+/** Combines two \u escapes of a surrogate pair. */
 function readCodePoint(source: RegexSource, code: number): number {
   if (code >= 0xd800 && code < 0xdc00) {
     const low = source.consumeMatch(/\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})/);
     if (low !== undefined) return 0x10000 + ((code - 0xd800) << 10) + (Number.parseInt(low[1], 16) - 0xdc00);
   }
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-    throw source.error(`\\u${code.toString(16)} is no character`);
+    throw source.error(`\\u${code.toString(16)} is not a character`);
   return code;
 }

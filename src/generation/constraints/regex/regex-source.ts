@@ -1,6 +1,6 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 
-/** A regular expression's text while it is read. */
+/** The text of a regular expression with a read position. */
 export class RegexSource {
   private position = 0;
 
@@ -10,7 +10,7 @@ export class RegexSource {
     return this.position >= this.text.length;
   }
 
-  /** The next character (a code point); undefined at the end. */
+  /** Returns the next code point without consuming it; undefined at the end. */
   peek(): string | undefined {
     const code = this.text.codePointAt(this.position);
     return code === undefined ? undefined : String.fromCodePoint(code);
@@ -18,7 +18,7 @@ export class RegexSource {
 
   next(): string {
     const character = this.peek();
-    if (character === undefined) throw this.error("something is missing");
+    if (character === undefined) throw this.error("a character is missing");
     this.position += character.length;
     return character;
   }
@@ -27,14 +27,14 @@ export class RegexSource {
     return this.text.startsWith(text, this.position);
   }
 
-  /** Takes the text if it comes next. */
+  /** Consumes the text if it comes next. */
   consume(text: string): boolean {
     const isNext = this.startsWith(text);
     if (isNext) this.position += text.length;
     return isNext;
   }
 
-  /** Takes what the pattern matches here; undefined where it does not match. */
+  /** Consumes and returns a match of the pattern at the position; undefined if there is none. */
   consumeMatch(pattern: RegExp): RegExpExecArray | undefined {
     const sticky = new RegExp(pattern.source, "uy");
     sticky.lastIndex = this.position;
@@ -44,12 +44,9 @@ export class RegexSource {
     return found;
   }
 
-  /** An error at the place that is read. */
+  /** Creates an error at the current position. */
   error(problem: string): LlamaGymError {
     const location = this.isAtEnd ? "its end" : `character ${Array.from(this.text.slice(0, this.position)).length + 1}`;
-    return new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `The regular expression ${JSON.stringify(this.text)} cannot be used: at ${location}, ${problem}.`,
-    );
+    return invalidArgument(`Invalid regular expression ${JSON.stringify(this.text)}: at ${location}, ${problem}.`);
   }
 }
