@@ -39,7 +39,7 @@ describe("resolveOptions", () => {
     expect(resolveOptions({}, { temperature: 0.6, top_k: null }).sampling).toMatchObject({ temperature: 0, topK: 50 });
   });
 
-  it("lets only the caller narrow given choices", () => {
+  it("applies filters to choices only if the caller sets them", () => {
     const config = { do_sample: true, top_k: 2, top_p: 0.5, repetition_penalty: 2 };
     const { sampling } = resolveOptions({ choices: ["a", "b"] }, config);
     expect(sampling).toEqual({ temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 });
@@ -54,18 +54,18 @@ describe("resolveOptions", () => {
     [{ maxNewTokens: 0 }, "maxNewTokens must be a whole number of at least 1, not 0."],
     [{ minP: 2 }, "minP must be a number of at least 0 and at most 1, not 2."],
     [{ seed: -4 }, "seed must be a whole number of at least 0, not -4."],
-    [{ stop: "" }, "stop must be a text, or a list of texts, that are not empty."],
-    [{ stopTokenIds: [-1] }, "stopTokenIds must be token ids, not [-1]."],
-    [{ choices: ["a"], stop: "b" }, "choices cannot go with stop"],
-    [{ contextOverflow: "middle" }, 'contextOverflow must be error or drop-oldest, not "middle".'],
-    [{ max_new_tokens: 3 }, 'There is no generation option "max_new_tokens". Known: maxNewTokens'],
-  ])("refuses %j", (options, message) => {
+    [{ stop: "" }, "`stop` must be a non-empty string or a list of non-empty strings."],
+    [{ stopTokenIds: [-1] }, "`stopTokenIds` must be token ids, got [-1]."],
+    [{ choices: ["a"], stop: "b" }, "`choices` is incompatible with `stop`"],
+    [{ contextOverflow: "middle" }, '`contextOverflow` must be error or drop-oldest, got "middle".'],
+    [{ max_new_tokens: 3 }, 'Unknown generation option "max_new_tokens". Known options: maxNewTokens'],
+  ])("rejects %j", (options, message) => {
     expect(() => resolveOptions(options as GenerationOptions)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );
   });
 
-  it("names the file when its value cannot be", () => {
+  it("names the file of an invalid value", () => {
     expect(() => resolveOptions({}, { do_sample: true, top_p: 7 })).toThrowError(
       expect.objectContaining({
         code: "FILE_CORRUPT",

@@ -30,41 +30,40 @@ afterAll(async () => {
 async function collect(
   input: PromptInput,
   options: GenerationOptions,
-): Promise<{ pieces: string[]; reply: Completion }> {
+): Promise<{ pieces: string[]; completion: Completion }> {
   const stream = model.stream(input, options);
   const pieces: string[] = [];
   for (;;) {
     const { done, value } = await stream.next();
-    if (done === true) return { pieces, reply: value };
+    if (done === true) return { pieces, completion: value };
     pieces.push(value);
   }
 }
 
-const refusal = (code: string, message: RegExp) =>
+const errorLike = (code: string, message: RegExp) =>
   expect.objectContaining({ code, message: expect.stringMatching(message) as string }) as LlamaGymError;
 
-describe("generate", () => {
-  it("streams the text of the reply that it returns at the end", async () => {
-    const { pieces, reply } = await collect(hello, { maxNewTokens: 40, seed: 3, ignoreEos: true });
+describe("stream", () => {
+  it("yields the text of the completion that it returns", async () => {
+    const { pieces, completion } = await collect(hello, { maxNewTokens: 40, seed: 3, ignoreEos: true });
     expect(pieces.length).toBeGreaterThan(5);
-    expect(pieces.join("")).toBe(reply.text);
-    expect(reply.text).toBe(model.tokenizer.decode(reply.tokens, { skipSpecialTokens: true }));
-    expect(reply).toMatchObject({ finishReason: "length", choice: undefined });
-    expect([reply.tokens.length, reply.logProbs.length, reply.rawLogProbs.length]).toEqual([40, 40, 40]);
-    expect(reply.promptTokens).toEqual(model.tokenizer.encodeChat(hello, { addGenerationPrompt: true }).ids);
+    expect(pieces.join("")).toBe(completion.text);
+    expect(completion.text).toBe(model.tokenizer.decode(completion.tokens, { skipSpecialTokens: true }));
+    expect(completion).toMatchObject({ finishReason: "length", choice: undefined });
+    expect([completion.tokens.length, completion.logProbs.length, completion.rawLogProbs.length]).toEqual([40, 40, 40]);
+    expect(completion.promptTokens).toEqual(model.tokenizer.encodeChat(hello, { addGenerationPrompt: true }).ids);
   });
 
-  it("ends the reply when the reader leaves", async () => {
+  it("aborts the completion when the reader leaves", async () => {
     for await (const piece of model.stream(hello, { maxNewTokens: 200, seed: 1, ignoreEos: true })) {
       expect(piece).not.toBe("");
       break;
     }
-    // The row is free again: a batch as large as the sampler runs through.
-    const replies = await model.generateBatch([hello, hello, hello], { maxNewTokens: 2, seed: 0 });
-    expect(replies).toHaveLength(3);
+    const completions = await model.generateBatch([hello, hello, hello], { maxNewTokens: 2, seed: 0 });
+    expect(completions).toHaveLength(3);
   });
 
-  it("is ended by a signal, before it begins and while it runs", async () => {
+  it("ends by a signal, before it starts and while it runs", async () => {
     const abort = new AbortController();
     let text = "";
     for await (const piece of model.stream(hello, {
@@ -77,38 +76,38 @@ describe("generate", () => {
       abort.abort();
     }
     expect(text.length).toBeLessThan(100);
-    const reply = await model.generate(hello, { signal: AbortSignal.abort() });
-    expect(reply).toMatchObject({ finishReason: "aborted", tokens: [], text: "" });
+    const completion = await model.generate(hello, { signal: AbortSignal.abort() });
+    expect(completion).toMatchObject({ finishReason: "aborted", tokens: [], text: "" });
   });
 
-  it("throws to the reader what is wrong with the options", async () => {
-    await expect(collect(hello, { topP: 3 })).rejects.toEqual(refusal("INVALID_ARGUMENT", /topP/));
+  it("throws errors of the options to the reader", async () => {
+    await expect(collect(hello, { topP: 3 })).rejects.toEqual(errorLike("INVALID_ARGUMENT", /topP/));
   });
 });
 
-describe("reply", () => {
-  it("is the same by the same seed, greedy without one", async () => {
+describe("generate", () => {
+  it("returns the same completion for the same seed, and decodes greedily without one", async () => {
     const draw = (options: GenerationOptions) => model.generate(hello, { maxNewTokens: 12, ...options });
     expect((await draw({ seed: 5 })).tokens).toEqual((await draw({ seed: 5 })).tokens);
     expect((await draw({ seed: 5 })).tokens).not.toEqual((await draw({ seed: 6 })).tokens);
     expect((await draw({})).tokens).toEqual((await draw({ temperature: 0, seed: 9 })).tokens);
   });
 
-  it("ends before a stop string that runs over token boundaries", async () => {
+  it("ends before a stop string that spans tokens", async () => {
     const options = { maxNewTokens: 60, seed: 11, ignoreEos: true };
     const full = await model.generate(hello, options);
     const at = 7;
     for (const length of [1, 2, 3]) {
       const stop = full.text.slice(at, at + length);
-      const { pieces, reply } = await collect(hello, { ...options, stop: ["never in it", stop] });
-      expect(reply.text).toBe(full.text.slice(0, full.text.indexOf(stop)));
-      expect(pieces.join("")).toBe(reply.text);
-      expect(reply.finishReason).toBe("stop_string");
-      expect(full.tokens.slice(0, reply.tokens.length)).toEqual(reply.tokens);
+      const { pieces, completion } = await collect(hello, { ...options, stop: ["never in it", stop] });
+      expect(completion.text).toBe(full.text.slice(0, full.text.indexOf(stop)));
+      expect(pieces.join("")).toBe(completion.text);
+      expect(completion.finishReason).toBe("stop_string");
+      expect(full.tokens.slice(0, completion.tokens.length)).toEqual(completion.tokens);
     }
   });
 
-  it("ends at the model's end token and at given ones, whose text is not the reply's", async () => {
+  it("ends at the model's end token and at stop tokens, and leaves out their text", async () => {
     const full = await model.generate(hello, { maxNewTokens: 200, seed: 2, temperature: 2, topK: 0, ignoreEos: true });
     const end = model.endTokenIds[0];
     expect(full.tokens).toContain(end);
@@ -127,33 +126,33 @@ describe("reply", () => {
     expect(stopped.text).toBe(model.tokenizer.decode(full.tokens.slice(0, count), { skipSpecialTokens: true }));
   });
 
-  it("goes on with a text, whose tokens are those of the text", async () => {
+  it("continues a text, with the tokens of the text as prompt", async () => {
     const text = "The quick brown";
-    const reply = await model.generate(text, { maxNewTokens: 5 });
-    expect(reply.promptTokens).toEqual(model.tokenizer.encode(text));
-    expect((await model.generate(reply.promptTokens, { maxNewTokens: 5 })).tokens).toEqual(reply.tokens);
-    expect(text + reply.text).toBe(model.tokenizer.decode([...reply.promptTokens, ...reply.tokens]));
+    const completion = await model.generate(text, { maxNewTokens: 5 });
+    expect(completion.promptTokens).toEqual(model.tokenizer.encode(text));
+    expect((await model.generate(completion.promptTokens, { maxNewTokens: 5 })).tokens).toEqual(completion.tokens);
+    expect(text + completion.text).toBe(model.tokenizer.decode([...completion.promptTokens, ...completion.tokens]));
   });
 
   it.each([
     ["", "INVALID_ARGUMENT", /prompt is empty/],
     [[], "INVALID_ARGUMENT", /prompt is empty/],
-    [[5, 320], "INVALID_ARGUMENT", /320 is not a token of this model: its ids are whole numbers from 0 to 319/],
+    [[5, 320], "INVALID_ARGUMENT", /320 is not a token of this model; token ids are integers from 0 to 319/],
     [[1.5], "INVALID_ARGUMENT", /1.5 is not a token/],
     [
       { role: "user", content: "hi" },
       "INVALID_ARGUMENT",
-      /A prompt is a text, a list of messages or a list of token ids/,
+      /A prompt must be a string, a list of messages or a list of token ids/,
     ],
-    [null, "INVALID_ARGUMENT", /not null/],
+    [null, "INVALID_ARGUMENT", /got null/],
     [[{ content: "hi" }], "INVALID_ARGUMENT", /role/],
-  ])("refuses the prompt %j", async (input, code, message) => {
-    await expect(model.generate(input as PromptInput)).rejects.toEqual(refusal(code, message));
+  ])("rejects the prompt %j", async (input, code, message) => {
+    await expect(model.generate(input as PromptInput)).rejects.toEqual(errorLike(code, message));
   });
 });
 
-describe("replyBatch", () => {
-  it("gives what each prompt gives alone with its seed", async () => {
+describe("generateBatch", () => {
+  it("returns for each prompt the completion of its seed", async () => {
     const prompts = ["One two", "One two three", hello, [4, 5, 6]];
     const batch = await model.generateBatch(prompts, { seed: 20, maxNewTokens: 9 });
     const given = await model.generateBatch(prompts, { seeds: [23, 22, 21, 20], maxNewTokens: 9 });
@@ -162,12 +161,12 @@ describe("replyBatch", () => {
       expect(given[i].tokens).toEqual((await model.generate(prompt, { seed: 23 - i, maxNewTokens: 9 })).tokens);
     }
     await expect(model.generateBatch(prompts, { seeds: [1] })).rejects.toEqual(
-      refusal("INVALID_ARGUMENT", /one entry per prompt \(4\), got 1/),
+      errorLike("INVALID_ARGUMENT", /one entry per prompt \(4\), got 1/),
     );
   });
 });
 
-describe("a prompt that leaves no room", () => {
+describe("a prompt that is too long", () => {
   const long = Array.from({ length: 300 }, (_, i) => 3 + (i % 300));
   const chat: ChatMessage[] = [
     { role: "system", content: "Be brief" },
@@ -178,47 +177,47 @@ describe("a prompt that leaves no room", () => {
     { role: "user", content: "last one" },
   ];
 
-  it("is refused with the numbers", async () => {
+  it("is rejected with the numbers of tokens", async () => {
     await expect(model.generate(long, { maxNewTokens: 9 })).rejects.toEqual(
-      refusal(
+      errorLike(
         "CONTEXT_OVERFLOW",
-        /prompt of 300 tokens and 9 new ones need more than the model's context of 256.*drop-oldest/,
+        /prompt's 300 tokens and 9 new ones exceed the model's context of 256 tokens.*drop-oldest/,
       ),
     );
     await expect(model.generate([5], { maxNewTokens: 256 })).rejects.toEqual(
-      refusal("CONTEXT_OVERFLOW", /256 new tokens/),
+      errorLike("CONTEXT_OVERFLOW", /256 new tokens/),
     );
-    await expect(model.score(long, [[1]])).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /300 tokens and 1 new/));
-    await expect(model.generate(chat)).rejects.toEqual(refusal("CONTEXT_OVERFLOW", /context of 256/));
+    await expect(model.score(long, [[1]])).rejects.toEqual(errorLike("CONTEXT_OVERFLOW", /300 tokens and 1 new/));
+    await expect(model.generate(chat)).rejects.toEqual(errorLike("CONTEXT_OVERFLOW", /context of 256/));
   });
 
-  it("shortens a reply whose length nobody asked for", async () => {
-    const reply = await model.generate(long.slice(0, 250), { ignoreEos: true, seed: 1 });
-    expect(reply.tokens).toHaveLength(6);
+  it("shortens a completion without a requested length", async () => {
+    const completion = await model.generate(long.slice(0, 250), { ignoreEos: true, seed: 1 });
+    expect(completion.tokens).toHaveLength(6);
   });
 
-  it("loses its oldest tokens when asked to", async () => {
-    const reply = await model.generate(long, { maxNewTokens: 9, contextOverflow: "drop-oldest" });
-    expect(reply.promptTokens).toEqual(long.slice(300 - 247));
+  it("loses its oldest tokens with drop-oldest", async () => {
+    const completion = await model.generate(long, { maxNewTokens: 9, contextOverflow: "drop-oldest" });
+    expect(completion.promptTokens).toEqual(long.slice(300 - 247));
   });
 
-  it("loses its oldest messages, but not the system's", async () => {
-    const reply = await model.generate(chat, { maxNewTokens: 20, contextOverflow: "drop-oldest" });
-    const text = model.tokenizer.decode(reply.promptTokens);
-    expect(reply.promptTokens.length).toBeLessThanOrEqual(236);
+  it("loses its oldest messages but not the system's with drop-oldest", async () => {
+    const completion = await model.generate(chat, { maxNewTokens: 20, contextOverflow: "drop-oldest" });
+    const text = model.tokenizer.decode(completion.promptTokens);
+    expect(completion.promptTokens.length).toBeLessThanOrEqual(236);
     expect(text).toMatch(/^<\|im_start\|>system\nBe brief<\|im_end\|>\n<\|im_start\|>user\nmessage (\d+)/);
     expect(text).toMatch(/last one<\|im_end\|>\n<\|im_start\|>assistant\n$/);
     const first = Number(/message (\d+)/.exec(text)![1]);
     const kept = (start: number) =>
       model.tokenizer.encodeChat([chat[0], ...chat.slice(start)], { addGenerationPrompt: true }).ids;
-    expect(reply.promptTokens).toEqual(kept(first + 1));
+    expect(completion.promptTokens).toEqual(kept(first + 1));
     expect(kept(first - 1).length).toBeGreaterThan(236);
   });
 
-  it("is refused when its last message alone is too long", async () => {
+  it("is rejected if its last message alone is too long", async () => {
     const messages = [...hello, { role: "user", content: "many words ".repeat(200) }];
     await expect(model.generate(messages, { maxNewTokens: 5, contextOverflow: "drop-oldest" })).rejects.toEqual(
-      refusal("CONTEXT_OVERFLOW", /last message alone is too long/),
+      errorLike("CONTEXT_OVERFLOW", /last message alone is too long/),
     );
   });
 });
@@ -238,13 +237,13 @@ describe("score", () => {
     const greedy = await model.generate("The quick brown", { maxNewTokens: 3, ignoreEos: true });
     const [same] = await model.score("The quick brown", [greedy.tokens]);
     same.tokenLogProbs.forEach((value, i) => expect(value).toBeCloseTo(greedy.rawLogProbs[i], 4));
-    await expect(model.score("The", [""])).rejects.toEqual(refusal("INVALID_ARGUMENT", /Continuation 0 is empty/));
+    await expect(model.score("The", [""])).rejects.toEqual(errorLike("INVALID_ARGUMENT", /Continuation 0 is empty/));
     expect(await model.score("The", [])).toEqual([]);
   });
 });
 
 describe("an adapted model", () => {
-  it("can be switched off, saved, opened again, merged, and gives the same numbers each time", async () => {
+  it("gives the same scores after saving, reopening and merging, and the base's scores without adapter", async () => {
     const adapted = await getPeftModel(model, { r: 4, loraAlpha: 8, seed: 1 });
     for (const name of adapted.causalLM.parameters.names.filter((each) => each.includes("lora_B"))) {
       const size = adapted.causalLM.parameters.shape(name).reduce((product, length) => product * length, 1);
@@ -283,7 +282,7 @@ describe("an adapted model", () => {
       const reopened = await AutoModelForCausalLM.fromPretrained(join(directory, "merged"), OPTIONS);
       expect(await score(reopened)).toBeCloseTo(ours, 4);
       await reopened.close();
-      await expect(getPeftModel(adapted)).rejects.toEqual(refusal("INVALID_STATE", /trained already/));
+      await expect(getPeftModel(adapted)).rejects.toEqual(errorLike("INVALID_STATE", /trained already/));
     } finally {
       await rm(directory, { recursive: true });
     }
@@ -291,13 +290,13 @@ describe("an adapted model", () => {
 });
 
 describe("a model without a tokenizer", () => {
-  it("takes and gives token ids, and says what is missing for text", async () => {
+  it("accepts and returns token ids, and rejects text", async () => {
     const made = await writeRandomModel({ withTokenizer: false });
     const bare = await AutoModelForCausalLM.fromPretrained(made.folder, OPTIONS);
     expect((await bare.generate([5, 6], { maxNewTokens: 3, ignoreEos: true })).tokens).toHaveLength(3);
-    await expect(bare.generate("text")).rejects.toEqual(refusal("INVALID_STATE", /has no tokenizer.json/));
+    await expect(bare.generate("text")).rejects.toEqual(errorLike("INVALID_STATE", /has no tokenizer.json/));
     await bare.close();
-    await expect(bare.generate([5, 6])).rejects.toEqual(refusal("INVALID_STATE", /closed/));
+    await expect(bare.generate([5, 6])).rejects.toEqual(errorLike("INVALID_STATE", /closed/));
     const given = await AutoModelForCausalLM.fromPretrained(made.folder, { ...OPTIONS, tokenizer: model.tokenizer });
     expect((await given.generate("text", { maxNewTokens: 3 })).tokens).not.toHaveLength(0);
     await given.close();

@@ -111,12 +111,12 @@ describe("generation constrained to a pattern", () => {
   });
 
   it.each<[GenerationOptions, RegExp]>([
-    [{ regex: "a", choices: ["a"] }, /choices cannot go with regex/],
-    [{ regex: "a", jsonSchema: { type: "null" } }, /regex cannot go with jsonSchema/],
-    [{ regex: "a", stop: "b" }, /regex cannot go with stop/],
-    [{ jsonSchema: { type: "null" }, ignoreEos: true }, /jsonSchema cannot go with ignoreEos/],
-    [{ regex: 3 as unknown as string }, /regex must be a text or a RegExp, not 3/],
-    [{ jsonSchema: [] as unknown as Record<string, unknown> }, /jsonSchema must be an object, not \[\]/],
+    [{ regex: "a", choices: ["a"] }, /`choices` and `regex` are mutually exclusive/],
+    [{ regex: "a", jsonSchema: { type: "null" } }, /`regex` and `jsonSchema` are mutually exclusive/],
+    [{ regex: "a", stop: "b" }, /`regex` is incompatible with `stop`/],
+    [{ jsonSchema: { type: "null" }, ignoreEos: true }, /`jsonSchema` is incompatible with `ignoreEos`/],
+    [{ regex: 3 as unknown as string }, /`regex` must be a string or RegExp, got 3/],
+    [{ jsonSchema: [] as unknown as Record<string, unknown> }, /`jsonSchema` must be an object, got \[\]/],
     [{ regex: "(?=a)" }, /lookaheads/],
     [{ regex: "[]" }, /"\[\]" matches no text/],
     [

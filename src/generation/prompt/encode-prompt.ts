@@ -1,24 +1,25 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage, Tokenizer } from "../../models/text/index.js";
 import type { GenerationOptions, ContextOverflow } from "../generation-options.js";
 
-/** What a reply follows: messages, a text to go on with, or token ids. */
+/** A prompt: messages, a text to continue, or token ids. */
 export type PromptInput = string | readonly ChatMessage[] | readonly number[] | Int32Array;
 
-/** A prompt's tokens, and how to leave out its oldest part. */
+/** The tokens of a prompt, and how to truncate it. */
 export interface EncodedPrompt {
   readonly tokens: readonly number[];
-  /** Whether the reply goes on with a text of which the prompt is the beginning. */
+  /** Whether the completion continues the prompt's text. */
   readonly isContinuation: boolean;
-  /** The tokens without the oldest part; they may still be more than `room`. */
+  /** Drops the oldest part; the result may still be longer than `maxTokens`. */
   readonly truncatedTo: (maxTokens: number) => readonly number[];
 }
 
 type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "variables">;
 
 /**
- * Reads a prompt. `tokenizer` throws where the model has none.
- * Throws INVALID_ARGUMENT for what is no prompt, TEMPLATE_FAILED for messages that the model's chat template refuses.
+ * Encodes a prompt.
+ *
+ * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat template rejects.
  */
 export function encodePrompt(
   input: PromptInput,
@@ -35,18 +36,19 @@ export function encodePrompt(
     };
   }
   const tokens = typeof input === "string" ? tokenizer().encode(input) : validateTokenIds(input, vocabSize);
-  if (tokens.length === 0) throw invalid("The prompt is empty; give at least one token.");
+  if (tokens.length === 0) throw invalidArgument("The prompt is empty; it must have at least one token.");
   const truncatedTo = (maxTokens: number) =>
-    // What begins every text of the model stays.
+    // The BOS token stays.
     tokens[0] === bosTokenId && maxTokens > 1
       ? [tokens[0], ...tokens.slice(tokens.length - maxTokens + 1)]
       : tokens.slice(tokens.length - maxTokens);
   return { tokens, isContinuation: true, truncatedTo };
 }
 
-/** What a model knows about prompts. */
+/** The parts of a model that encode prompts. */
 export interface PromptEncoder {
   readonly vocabSize: number;
+  /** Returns the model's tokenizer, or throws if the model has none. */
   readonly tokenizer: () => Tokenizer;
   readonly bosTokenId: number | undefined;
 }
@@ -55,29 +57,29 @@ export interface ContextBudget {
   readonly maxPositions: number;
   readonly contextOverflow: ContextOverflow | undefined;
   readonly maxNewTokens: number;
-  /** Otherwise a prompt that leaves less room than that makes the reply shorter. */
+  /** Whether `maxNewTokens` was requested; otherwise a long prompt shortens the completion. */
   readonly isLengthExplicit: boolean;
 }
 
-/** The tokens of a prompt that fits the context together with its reply, and the reply's greatest length; throws CONTEXT_OVERFLOW. */
+/** Fits a prompt and its completion into the context. @throws CONTEXT_OVERFLOW */
 export function fitToContext(
   prompt: EncodedPrompt,
   { maxPositions, contextOverflow = "error", maxNewTokens, isLengthExplicit }: ContextBudget,
 ): { tokens: readonly number[]; maxNewTokens: number } {
   if (isLengthExplicit && maxNewTokens >= maxPositions)
-    throw contextOverflowError(`${maxNewTokens} new tokens`, maxPositions, "Ask for fewer.");
+    throw contextOverflowError(`${maxNewTokens} new tokens`, maxPositions, "Request fewer.");
   const isTruncating = contextOverflow === "drop-oldest";
-  // A reply whose length nobody asked for takes what the context has left.
+  // A completion without a requested length takes the rest of the context.
   const reservedTokens = isLengthExplicit ? maxNewTokens : isTruncating ? Math.min(maxNewTokens, maxPositions >> 1) : 1;
   const maxPromptTokens = maxPositions - reservedTokens;
   const tokens =
     isTruncating && prompt.tokens.length > maxPromptTokens ? prompt.truncatedTo(maxPromptTokens) : prompt.tokens;
   if (tokens.length > maxPromptTokens) {
     const advice = isTruncating
-      ? "Its last message alone is too long."
-      : 'Shorten it, or set contextOverflow to "drop-oldest".';
+      ? "The last message alone is too long."
+      : 'Shorten the prompt, or set contextOverflow to "drop-oldest".';
     throw contextOverflowError(
-      `A prompt of ${tokens.length} tokens and ${reservedTokens} new ones`,
+      `The prompt's ${tokens.length} tokens and ${reservedTokens} new ones`,
       maxPositions,
       advice,
     );
@@ -103,7 +105,7 @@ function dropOldestMessages(
   const first = messages.findIndex(({ role }) => role !== "system");
   const system = messages.slice(0, Math.max(0, first));
   let tokens: number[] = [];
-  // Templates want the first message after the system's to be a user's.
+  // Templates require a user's message after the system's.
   const starts = messages.flatMap(({ role }, i) => (role === "user" && i >= first ? [i] : []));
   for (const start of starts) {
     tokens = renderChat(tokenizer, [...system, ...messages.slice(start)], templateOptions);
@@ -116,8 +118,8 @@ function validateTokenIds(input: readonly number[] | Int32Array, vocabSize: numb
   const tokens = Array.from(input);
   const invalidId = tokens.find((id) => !Number.isSafeInteger(id) || id < 0 || id >= vocabSize);
   if (invalidId === undefined) return tokens;
-  throw invalid(
-    `${String(invalidId)} is not a token of this model: its ids are whole numbers from 0 to ${vocabSize - 1}.`,
+  throw invalidArgument(
+    `${String(invalidId)} is not a token of this model; token ids are integers from 0 to ${vocabSize - 1}.`,
   );
 }
 
@@ -125,18 +127,14 @@ function isMessages(input: PromptInput): input is readonly ChatMessage[] {
   if (typeof input === "string" || input instanceof Int32Array) return false;
   if (!Array.isArray(input)) {
     const inputType = input === null ? "null" : typeof input;
-    throw invalid(`A prompt is a text, a list of messages or a list of token ids, not ${inputType}.`);
+    throw invalidArgument(`A prompt must be a string, a list of messages or a list of token ids, got ${inputType}.`);
   }
   return typeof input[0] === "object";
 }
 
-function contextOverflowError(what: string, maxPositions: number, advice: string): LlamaGymError {
+function contextOverflowError(subject: string, maxPositions: number, advice: string): LlamaGymError {
   return new LlamaGymError(
     "CONTEXT_OVERFLOW",
-    `${what} need more than the model's context of ${maxPositions}. ${advice}`,
+    `${subject} exceed the model's context of ${maxPositions} tokens. ${advice}`,
   );
-}
-
-function invalid(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -29,7 +29,7 @@ function request(prompt: readonly number[], seed: number, options: Partial<Sampl
   };
 }
 
-/** The trainer's log-probabilities of the tokens from `start` on. */
+/** Computes the trainer's log-probabilities of the tokens from `start`. */
 async function trainerLogProbs(
   scoring: ScoringGraph,
   tokens: readonly number[],
@@ -71,7 +71,7 @@ describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s"
   it.each([
     ["greedy", false],
     ["adapter.greedy", true],
-  ] as const)("replies Transformers' %s tokens, in one batch and one by one", async (expected, withAdapter) => {
+  ] as const)("samples Transformers' %s tokens, in one batch and one by one", async (expected, withAdapter) => {
     const sampler = await Sampler.create(withAdapter ? adapted : model);
     const rows = await fixture.readIntegerRows(expected);
     const ask = (row: number) =>
@@ -82,7 +82,7 @@ describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s"
     await sampler.release();
   });
 
-  it("gives the trainer's log-probabilities, with prefixes shared, in later turns, and without the adapter", async () => {
+  it("returns the trainer's log-probabilities with a shared prefix, in later turns and without the adapter", async () => {
     const scoring = await ScoringGraph.create(adapted);
     const sampler = await Sampler.create(adapted);
     const reference = sampler.withAdapter({ adapter: false });
@@ -123,7 +123,7 @@ describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s"
   });
 });
 
-describe("a sampler", () => {
+describe("Sampler", () => {
   let model: CausalLM;
   let remove: () => Promise<void>;
   beforeAll(async () => {
@@ -140,7 +140,7 @@ describe("a sampler", () => {
     return Array.from({ length }, () => random.integers(320));
   };
 
-  it.each([1, 3, 17])("draws the same tokens by the same seed among %i others that come and go", async (others) => {
+  it.each([1, 3, 17])("samples the same tokens for the same seed among %i other sequences", async (others) => {
     const alone = await Sampler.create(model);
     const shared = prompt(1, 20);
     const asked = request([...shared, 1, 2, 3], 42, { maxNewTokens: 24, sampling: { ...PLAIN, topP: 0.95 } });
@@ -163,7 +163,7 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("reads prompts and continuations longer than one run in pieces", async () => {
+  it("processes prompts and continuations that are longer than one step", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
     const long = prompt(5, 1100);
@@ -174,7 +174,7 @@ describe("a sampler", () => {
     await scoring.release();
   });
 
-  it("reads a prompt that several rows have once, each time it grows", async () => {
+  it("processes a prompt of several rows once, each time it grows", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
     const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
@@ -200,7 +200,7 @@ describe("a sampler", () => {
     await scoring.release();
   });
 
-  it("draws rightly in the next turns of rows that left the cache while a longer reply ran", async () => {
+  it("restores rows that were stashed while a longer completion ran", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
     const prompts = Array.from({ length: 6 }, (_, i) => prompt(10 + i, 6 + 5 * i));
@@ -217,7 +217,7 @@ describe("a sampler", () => {
     await scoring.release();
   });
 
-  it("serves a queue longer than its rows", async () => {
+  it("serves a queue that is longer than its rows", async () => {
     const sampler = await Sampler.create(model, { maxNumSequences: 2 });
     const ask = (i: number) => sampler.sample(request(prompt(i, 4 + i), i));
     const together = await Promise.all(Array.from({ length: 7 }, (_, i) => ask(i)));
@@ -225,7 +225,7 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("ends a reply at a stop token, by stopWhen, and at its length", async () => {
+  it("ends at a stop token, by shouldStop and at maxNewTokens", async () => {
     const sampler = await Sampler.create(model);
     const full = await sampler.sample(request(prompt(2, 5), 1));
     expect(full.finishReason).toBe("length");
@@ -239,7 +239,7 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("leaves off a reply that is aborted, running or waiting, and goes on with the others", async () => {
+  it("ends aborted completions, running or waiting, and continues the others", async () => {
     const sampler = await Sampler.create(model, { maxNumSequences: 2 });
     const expected = await sampler.sample(request(prompt(3, 6), 3));
     const abort = new AbortController();
@@ -259,15 +259,15 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("takes forced tokens without asking the model, and draws the same ones", async () => {
+  it("appends forced tokens without running the model, and samples the same completion", async () => {
     const sampler = await Sampler.create(model);
     const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
     // Two tokens are forced, two free, three forced, one of two, and a forced end.
-    const places = [[7], [8], undefined, undefined, [9], [10], [11], [3, 4], [0]];
+    const allowed = [[7], [8], undefined, undefined, [9], [10], [11], [3, 4], [0]];
     const allTokens = Array.from({ length: model.config.vocabSize }, (_, token) => token);
-    const constraint = constraintOf(({ length }) => (length < places.length ? (places[length] ?? allTokens) : []));
+    const constraint = constraintOf(({ length }) => (length < allowed.length ? (allowed[length] ?? allTokens) : []));
     const asked = { constraint, maxNewTokens: 20 };
-    const forced = places.map((place) => place?.length === 1);
+    const forced = allowed.map((tokens) => tokens?.length === 1);
     const draw = async (skipForcedTokens: boolean) => {
       prepare.mockClear();
       const distributions: TokenDistribution[] = [];
@@ -288,14 +288,14 @@ describe("a sampler", () => {
       expect(reply.rawLogProbs.map(Number.isNaN)).toEqual(reply.tokens.map((_, k) => isForced(k)));
     });
     expect(all.replies[0].rawLogProbs.some(Number.isNaN)).toBe(false);
-    expect(skipping.distributions).toHaveLength(places.length);
-    // A run to read (with the first draw), one for each further draw; the third reply's four are among them but for one.
-    expect([all.runs, skipping.runs]).toEqual([places.length, 4]);
+    expect(skipping.distributions).toHaveLength(allowed.length);
+    // One step for the prompts and the first tokens, and one for each further token that is not forced.
+    expect([all.runs, skipping.runs]).toEqual([allowed.length, 4]);
     prepare.mockRestore();
     await sampler.release();
   });
 
-  it("replies at once where all is forced", async () => {
+  it("returns at once if all tokens are forced", async () => {
     const sampler = await Sampler.create(model);
     const constraint = constraintOf(({ length }) => (length < 3 ? [5 + length] : []));
     const reply = await sampler.sample(request(prompt(2, 5), 1, { constraint, skipForcedTokens: true }));
@@ -310,7 +310,7 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("rejects all of a run that fails and can be used again", async () => {
+  it("rejects all sequences of a step that fails, and remains usable", async () => {
     const sampler = await Sampler.create(model);
     const expected = await sampler.sample(request(prompt(3, 6), 3));
     const asked = request(prompt(4, 6), 1);
@@ -328,7 +328,7 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("refuses a token that the model does not have, without disturbing others", async () => {
+  it("rejects invalid tokens without affecting other sequences", async () => {
     const sampler = await Sampler.create(model);
     const other = sampler.sample(request(prompt(3, 6), 3));
     await expect(sampler.sample(request([5, 1_000_000], 1))).rejects.toThrow("Token 1000000 is not one of the model's");
@@ -337,7 +337,7 @@ describe("a sampler", () => {
     await sampler.release();
   });
 
-  it("scores continuations that begin alike, also where the model thinks nothing of them", async () => {
+  it("scores continuations with a common prefix, also improbable ones", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
     const asked = prompt(6, 30);
@@ -350,7 +350,7 @@ describe("a sampler", () => {
     await scoring.release();
   });
 
-  it("forgets what it read when the parameters change, also while a reply is running", async () => {
+  it("invalidates its caches when the parameters change, also while a completion runs", async () => {
     const adapted = await getPeftModel(model, { r: 2, targetModules: ["q_proj", "v_proj"] });
     const sampler = await Sampler.create(adapted);
     const scoring = await ScoringGraph.create(adapted);

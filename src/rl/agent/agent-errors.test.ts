@@ -23,11 +23,11 @@ describe("the user's own code", () => {
     ["getSystemPrompt", bang, /getSystemPrompt threw: bang/],
     ["formatObservation", bang, /formatObservation threw: bang/],
     ["getChoices", bang, /getChoices threw: bang/],
-    ["extractAction", bang, /extractAction threw on the reply "[ab]": bang/],
-    ["getSystemPrompt", () => 3, /getSystemPrompt must give a text, or undefined, not 3/],
-    ["formatObservation", () => undefined, /formatObservation must give a text, not undefined/],
-    ["getChoices", () => [], /getChoices must give a list of texts that is not empty/],
-    ["getChoices", () => ["a", 1], /getChoices must give a list of texts/],
+    ["extractAction", bang, /extractAction threw for the completion "[ab]": bang/],
+    ["getSystemPrompt", () => 3, /getSystemPrompt must return a string or undefined, got 3/],
+    ["formatObservation", () => undefined, /formatObservation must return a string, got undefined/],
+    ["getChoices", () => [], /getChoices must return a non-empty list of strings/],
+    ["getChoices", () => ["a", 1], /getChoices must return a non-empty list of strings/],
   ];
   it.each(faults)("is named when %s fails", async (method, give, message) => {
     const agent = player();
@@ -68,7 +68,7 @@ describe("options", () => {
     [{ invalidAction: { fallback: "random" } }, /invalidAction\.fallback must be "error"/],
     [{ invalidAction: { retrie: 1 } }, /Did you mean retries\?/],
     [{ generation: { temperature: -1 } }, /temperature must be/],
-    [{ generation: { maxTokens: 1 } }, /no generation option "maxTokens"/],
+    [{ generation: { maxTokens: 1 } }, /Unknown generation option "maxTokens"/],
     [{ generation: { maxNewTokens: 256 } }, /no room for a prompt in a context of 256 tokens/],
     [{ generation: { maxNewTokens: 20 }, maxContextLength: 20 }, /no room for a prompt in a context of 20 tokens/],
     [{ grpo: { numGenerations: 1 } }, /GRPO's numGenerations must be a whole number of at least 2/],

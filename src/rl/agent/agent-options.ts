@@ -1,7 +1,7 @@
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
-import type { GenerationOptions } from "../../generation/generation-options.js";
+import type { ContextOverflow, GenerationOptions } from "../../generation/generation-options.js";
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
-import type { ActionScoring, ContextOverflow, InvalidActionPolicy } from "../rollout/rollout-settings.js";
+import type { ActionScoring, InvalidActionPolicy } from "../rollout/rollout-settings.js";
 
 /** How an agent replies; the names are `model.generate`'s. */
 export type AgentGenerationOptions = Pick<

@@ -153,11 +153,16 @@ describe("an agent that says what its replies are held to", () => {
       "INVALID_ARGUMENT",
       /"format"/,
     ],
-    ["a schema that is none", { schema: [] as never }, "AGENT_FAILED", /getSchema must give a JSON schema/],
-    ["a pattern that is none", { pattern: 3 as never }, "AGENT_FAILED", /getPattern must give a regular expression/],
-    ["a pattern that can never end", { pattern: "[]" }, "INVALID_ARGUMENT", /never end/],
+    ["a schema that is none", { schema: [] as never }, "AGENT_FAILED", /getSchema must return a JSON schema/],
+    ["a pattern that is none", { pattern: 3 as never }, "AGENT_FAILED", /getPattern must return a regular expression/],
+    ["a pattern that can never end", { pattern: "[]" }, "INVALID_ARGUMENT", /matches no text/],
     ["a pattern that is too long", { pattern: "x{99}" }, "INVALID_ARGUMENT", /needs up to .* Raise maxNewTokens/],
-    ["two ways at once", { pattern: "a", choices: ["a"] }, "AGENT_FAILED", /getChoices and getPattern both say how/],
+    [
+      "two ways at once",
+      { pattern: "a", choices: ["a"] },
+      "AGENT_FAILED",
+      /Only one of the agent's getChoices and getPattern may constrain/,
+    ],
   ])("is told by the first act of %s", async (_, given, code, message) => {
     await expect(agent(given).act("one")).rejects.toMatchObject({
       code,

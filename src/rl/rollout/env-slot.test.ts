@@ -25,7 +25,7 @@ function createSlot(env: Env<number, number> = new CountingEnv(), index = 0, sha
 const createSlots = (count: number, options = {}) =>
   Array.from({ length: count }, (_, i) => createSlot(new CountingEnv(options), i));
 
-/** What of a segment a learner reads. */
+/** The parts of a trajectory that a learner reads. */
 const summarize = (segments: readonly Trajectory[]) =>
   segments.map(({ turns, end, bootstrapPrompt, group }) => ({
     end,
@@ -34,8 +34,8 @@ const summarize = (segments: readonly Trajectory[]) =>
     turns: turns.map(({ prompt, tokens, logProbs, reward }) => ({ prompt, tokens, logProbs, reward })),
   }));
 
-describe("turns", () => {
-  it("come from all environments alike; episodes that are under way are cut and go on", async () => {
+describe("collectTurns", () => {
+  it("takes turns of all environments; unfinished episodes yield partial trajectories and continue", async () => {
     const collector = new RolloutCollector(createSlots(3, { length: 4 }));
     const first = await collector.collectTurns(6);
     expect(first.finishedEpisodes).toEqual([]);
@@ -52,7 +52,7 @@ describe("turns", () => {
     );
   });
 
-  it("know what comes next where they are cut, and nothing where an episode has ended", async () => {
+  it("sets the bootstrap prompt of partial trajectories only", async () => {
     const collector = new RolloutCollector([createSlot()]);
     const [cut] = (await collector.collectTurns(1)).trajectories;
     const [rest] = (await collector.collectTurns(2)).trajectories;
@@ -61,14 +61,14 @@ describe("turns", () => {
     expect(end).toMatchObject({ end: "terminated", bootstrapPrompt: undefined });
   });
 
-  it("have the environment's rewards, and episodes their sum", async () => {
+  it("records the environment's rewards and their sum", async () => {
     const collector = new RolloutCollector([createSlot(new CountingEnv({ length: 3, reward: (step) => 10 ** step }))]);
     const { trajectories, finishedEpisodes } = await collector.collectTurns(3);
     expect(trajectories[0].turns.map(({ reward }) => reward)).toEqual([1, 10, 100]);
     expect(finishedEpisodes).toEqual([{ return: 111, turns: 3, end: "terminated" }]);
   });
 
-  it("tell an episode that was stopped from one that ended", async () => {
+  it("distinguishes truncated from terminated episodes", async () => {
     const collector = new RolloutCollector([createSlot(new CountingEnv({ length: 3, isTruncated: true }))]);
     const { trajectories, finishedEpisodes } = await collector.collectTurns(3);
     expect(finishedEpisodes[0].end).toBe("truncated");
@@ -77,13 +77,13 @@ describe("turns", () => {
     );
   });
 
-  it("share a reward that comes at the end where the agent asks for it", async () => {
+  it("spreads a sparse reward if requested", async () => {
     const env = new CountingEnv({ length: 4, reward: (step) => (step === 3 ? 8 : 0) });
     const { trajectories } = await new RolloutCollector([createSlot(env, 0, true)]).collectTurns(4);
     expect(trajectories[0].turns.map(({ reward }) => reward)).toEqual([2, 2, 2, 2]);
   });
 
-  it("are told while they are played", async () => {
+  it("reports progress after each round", async () => {
     const seen: [number, number][] = [];
     await new RolloutCollector(createSlots(2, { length: 2 })).collectTurns(8, {
       onProgress: (turns, ended) => seen.push([turns, ended.length]),
@@ -96,7 +96,7 @@ describe("turns", () => {
     ]);
   });
 
-  it("depend on the seeds alone, not on how many play beside", async () => {
+  it("returns the same turns for the same seeds, whatever the number of slots", async () => {
     const [alone] = (await new RolloutCollector([createSlot()]).collectTurns(4)).trajectories;
     const beside = (await new RolloutCollector(createSlots(5)).collectTurns(20)).trajectories;
     const [first] = beside;
@@ -104,8 +104,8 @@ describe("turns", () => {
   });
 });
 
-describe("episodes", () => {
-  it("are played once for each task, whoever is free, and given in the tasks' order", async () => {
+describe("collectEpisodes", () => {
+  it("collects one episode per spec, in their order", async () => {
     const tasks = [5, 2, 9, 1, 7].map((seed, i) => ({ seed, group: i % 2 }));
     const lengthForSeed = (seed: number) => 1 + (seed % 4);
     const { trajectories, finishedEpisodes } = await new RolloutCollector(
@@ -116,7 +116,7 @@ describe("episodes", () => {
     expect(trajectories.map(({ turns }) => turns.length)).toEqual(finishedEpisodes.map(({ turns }) => turns));
   });
 
-  it("end early with a signal, with those that are whole", async () => {
+  it("returns the finished episodes when aborted", async () => {
     const stop = new AbortController();
     const tasks = Array.from({ length: 50 }, (_, seed) => ({ seed }));
     const { trajectories, finishedEpisodes } = await new RolloutCollector(createSlots(4)).collectEpisodes(tasks, {
@@ -131,7 +131,7 @@ describe("episodes", () => {
   });
 });
 
-describe("an environment that fails", () => {
+describe("an invalid environment", () => {
   const playWith = (step: (result: Record<string, unknown>) => unknown) => {
     const env = new CountingEnv();
     const original = env.step.bind(env);
@@ -144,16 +144,16 @@ describe("an environment that fails", () => {
     ["a reward that is NaN", (result: object) => ({ ...result, reward: Number.NaN }), "the reward NaN"],
     ["a reward that is a text", (result: object) => ({ ...result, reward: "1" }), "the reward 1 (string)"],
     ["no reward", (result: object) => ({ ...result, reward: undefined }), "the reward undefined"],
-    ["no end", (result: object) => ({ ...result, terminated: undefined }), "true or false for terminated"],
-    ["nothing", () => undefined, "gave undefined for a step"],
-  ])("is named when it gives %s", async (_, step, message) => {
+    ["no end", (result: object) => ({ ...result, terminated: undefined }), "returned no booleans for terminated"],
+    ["nothing", () => undefined, "returned undefined from step"],
+  ])("is named if it returns %s", async (_, step, message) => {
     await expect(playWith(step)).rejects.toMatchObject({
       code: "ENV_FAILED",
       message: expect.stringMatching(new RegExp(`<CountingEnv>.*${message.replace(/[()]/g, "\\$&")}`)) as string,
     });
   });
 
-  it("is named when it throws", async () => {
+  it("is named if it throws", async () => {
     const failed = playWith(() => {
       throw new RangeError("out of cards");
     });
@@ -168,14 +168,14 @@ describe("an environment that fails", () => {
     await expect(new RolloutCollector([createSlot(env)]).collectTurns(1)).rejects.toThrow("threw in reset: no table");
   });
 
-  it("leaves no other one under way", async () => {
+  it("rejects only after the other environments have settled", async () => {
     const slow = new CountingEnv();
     const original = slow.step.bind(slow);
-    let isUnderWay = false;
+    let isStepping = false;
     vi.spyOn(slow, "step").mockImplementation((async (action: number) => {
-      isUnderWay = true;
+      isStepping = true;
       await new Promise((resolve) => setTimeout(resolve, 20));
-      isUnderWay = false;
+      isStepping = false;
       return original(action);
     }) as never);
     const broken = new CountingEnv();
@@ -185,14 +185,14 @@ describe("an environment that fails", () => {
     await expect(new RolloutCollector([createSlot(slow), createSlot(broken, 1)]).collectTurns(2)).rejects.toThrow(
       "broken",
     );
-    expect(isUnderWay).toBe(false);
+    expect(isStepping).toBe(false);
   });
 });
 
-describe("saved seats", () => {
+describe("a saved collector", () => {
   const copyOf = (states: readonly EnvSlotState[]) => JSON.parse(JSON.stringify(states)) as EnvSlotState[];
 
-  it("go on as if they had not stopped, with conversations under way", async () => {
+  it("continues identically in the middle of episodes", async () => {
     const original = new RolloutCollector(createSlots(3, { length: 5 }));
     await original.collectTurns(9);
     const states = copyOf(original.getState());
@@ -204,7 +204,7 @@ describe("saved seats", () => {
     );
   });
 
-  it("say nothing of an environment that was never started, and draw nothing from chance for it", async () => {
+  it("does not save an environment that was never started, and uses no random numbers for it", async () => {
     const env = new CountingEnv();
     const random = vi.spyOn(env, "random", "get");
     const [state] = new RolloutCollector([createSlot(env)]).getState();
@@ -217,7 +217,7 @@ describe("saved seats", () => {
     );
   });
 
-  it("begin new episodes, not the first ones again, where the environment cannot be saved", async () => {
+  it("starts new episodes, not the first ones, if the environment does not support saving", async () => {
     const original = new RolloutCollector([createSlot(new CountingEnv({ isSaved: false }))]);
     const first = (await original.collectTurns(4)).trajectories;
     const states = copyOf(original.getState());

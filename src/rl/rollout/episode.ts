@@ -156,8 +156,8 @@ export class Episode<Observation = unknown, Action = unknown> {
     }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",
-      `extractAction found no action in the reply ${JSON.stringify(text)}.${reason && ` ${reason}`} Let it always give one, or say what happens then ` +
-        "by the option invalidAction: { retries, fallback, penalty }.",
+      `extractAction found no action in the completion ${JSON.stringify(text)}.${reason && ` ${reason}`} Return an action for every ` +
+        "completion, or set the option invalidAction: { retries, fallback, penalty }.",
     );
   }
 }

@@ -32,30 +32,30 @@ function setUp(template: string | undefined, options: Partial<PromptSettings> = 
   return { tokenizer, open, read, reply, play };
 }
 
-/** Chat templates by what becomes of the system prompt. */
+/** Chat templates with and without a system role. */
 const { chatml, alternating } = chatTemplates;
 const message = (role: string, content: string) => `<|im_start|>${role}\n${content}<|im_end|>\n`;
 const header = "<|im_start|>assistant\n";
 
-describe("Dialogue", () => {
-  it("says the rules in a system message, and shows earlier turns", () => {
+describe("PromptBuilder", () => {
+  it("renders the system prompt as a system message, followed by earlier turns", () => {
     const { read, play } = setUp(chatml);
     const turn = message("user", "State 1") + message("assistant", "up");
     expect(read(play(2))).toBe(message("system", "Rules.") + turn + message("user", "Now") + header);
   });
 
-  it("says them in the first turn where the template takes no system message", () => {
+  it("renders the system prompt in the first turn if the template has no system role", () => {
     const { read, play } = setUp(alternating);
     expect(read(play(1))).toBe("[INST] Rules.\n\nNow [/INST]");
     expect(read(play(2))).toMatch(/^\[INST\] Rules\.\n\nState 1 \[\/INST\] ?up ?<\|im_end\|>\[INST\] Now \[\/INST\]$/);
   });
 
-  it("is a transcript where there is no template", () => {
+  it("renders a transcript without a template", () => {
     const { read, play } = setUp(undefined);
     expect(read(play(2))).toMatch(/^Rules\.\n\nState 1\n\n>up(<\|im_end\|>)?\n\nNow\n\n>$/);
   });
 
-  it("has no empty rules", () => {
+  it("leaves out an empty system prompt", () => {
     const { read, play } = setUp(chatml, {}, "");
     expect(read(play(1))).toBe(message("user", "Now") + header);
   });
@@ -64,7 +64,7 @@ describe("Dialogue", () => {
     [0, "Rules.", ["Now"]],
     [1, "Rules.", ["State 3", "Now"]],
     [2, "Rules.", ["State 2", "State 3", "Now"]],
-  ])("shows no more than %i earlier turns", (historyTurns, rules, states) => {
+  ])("includes at most %i earlier turns", (historyTurns, rules, states) => {
     const { read, play } = setUp(chatml, { historyTurns });
     const text = read(play(4));
     expect(text.startsWith(message("system", rules))).toBe(true);
@@ -72,9 +72,9 @@ describe("Dialogue", () => {
   });
 
   it.each([
-    ["takes a system message", chatml],
-    ["takes none", alternating],
-  ])("leaves out the oldest turns of a full context, never the rules: the template %s", (_, template) => {
+    ["has a system role", chatml],
+    ["has none", alternating],
+  ])("drops the oldest turns of a full context, never the system prompt: the template %s", (_, template) => {
     const { tokenizer, read, play } = setUp(template, { maxContextLength: 90 });
     const promptBuilder = play(40);
     const text = read(promptBuilder, 10);
@@ -90,19 +90,19 @@ describe("Dialogue", () => {
     expect(text.indexOf("Rules.")).toBeLessThan(text.indexOf("State"));
   });
 
-  it("keeps the rules where only so many turns are shown and the template takes no system message", () => {
+  it("keeps the system prompt with limited history if the template has no system role", () => {
     const { read, play } = setUp(alternating, { historyTurns: 1 });
     expect(read(play(4))).toMatch(/^\[INST\] Rules\.\n\nState 3 \[\/INST\].*\[INST\] Now \[\/INST\]$/s);
   });
 
-  it("throws instead by the policy error, and where not even the last turn fits", () => {
+  it("throws with the policy error, and if even the last turn does not fit", () => {
     const strict = setUp(chatml, { maxContextLength: 60, contextOverflow: "error" });
-    expect(() => strict.play(40)).toThrow(/CONTEXT_OVERFLOW|need more than the context of 60. Set contextOverflow/);
+    expect(() => strict.play(40)).toThrow(/exceed the context of 60 tokens. Set contextOverflow/);
     const tiny = setUp(chatml, { maxContextLength: 12 }).play(1);
-    expect(() => tiny.build(() => 4)).toThrow("Not even the last turn alone fits");
+    expect(() => tiny.build(() => 4)).toThrow("Even the last turn alone does not fit");
   });
 
-  it("asks how much room the reply to the very prompt needs", () => {
+  it("asks for the reserved tokens of each prompt it tries", () => {
     const { play } = setUp(chatml, { maxContextLength: 100 });
     const promptBuilder = play(40);
     const lengths: number[] = [];
@@ -114,7 +114,7 @@ describe("Dialogue", () => {
     expect(prompt.length).toBeLessThanOrEqual(60);
   });
 
-  it("shows an observation in place of one that got no reply", () => {
+  it("replaces an observation without a completion", () => {
     const { open, read, reply } = setUp(chatml);
     const promptBuilder = open();
     promptBuilder.addObservation("Wrong");
@@ -127,7 +127,7 @@ describe("Dialogue", () => {
     expect(read(promptBuilder)).toBe(message("system", "Rules.") + turn + message("user", "Now") + header);
   });
 
-  it("goes on from a saved state as if it had not stopped", () => {
+  it("continues identically from a saved state", () => {
     for (const template of [chatml, alternating]) {
       for (const historyTurns of [0, 2, Infinity]) {
         const { open, read, reply, play } = setUp(template, { historyTurns, maxContextLength: 80 });
@@ -145,18 +145,18 @@ describe("Dialogue", () => {
     }
   });
 
-  it("begins each reply with the prefix", () => {
+  it("ends each prompt with the completion prefix", () => {
     const { read, play } = setUp(chatml, { completionPrefix: "Action:" });
     expect(read(play(2)).endsWith(`${message("user", "Now")}${header}Action:`)).toBe(true);
     const single = setUp(chatml, { completionPrefix: "Action:", historyTurns: 0 });
     expect(single.read(single.play(2)).endsWith(`${header}Action:`)).toBe(true);
   });
 
-  it("needs an observation before a prompt", () => {
+  it("requires an observation", () => {
     expect(() =>
       setUp(chatml)
         .open()
         .build(() => 1),
-    ).toThrow("needs an observation");
+    ).toThrow("no observation to build a prompt from");
   });
 });

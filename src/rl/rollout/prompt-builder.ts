@@ -1,7 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { Conversation, ConversationState } from "../../models/text/index.js";
 import type { PromptRenderer } from "./prompt-renderer.js";
-import type { ContextOverflow, PromptSettings } from "./rollout-settings.js";
+import type { ContextOverflow } from "../../generation/generation-options.js";
+import type { PromptSettings } from "./rollout-settings.js";
 
 /** State of a PromptBuilder as JSON. */
 export interface PromptBuilderState {
@@ -89,7 +90,10 @@ export class PromptBuilder {
 
   private renderPrompt(): readonly number[] {
     if (this.observationText === null)
-      throw new LlamaGymError("INVALID_STATE", "There is no observation to build a prompt from; call `addObservation` first.");
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        "There is no observation to build a prompt from; call `addObservation` first.",
+      );
     return this.conversation?.promptIds() ?? this.renderer.renderSingleTurn(this.systemPrompt, this.observationText);
   }
 

@@ -1,10 +1,8 @@
 import type { Info } from "../../envs/info.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
+import type { ContextOverflow } from "../../generation/generation-options.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
-
-/** What happens when a prompt leaves no room for the reply. */
-export type ContextOverflow = "drop-oldest" | "error";
 
 interface FallbackMethod<Observation, Action> {
   // As a method, so that an agent for one kind of observation is also an agent for unknown ones.
