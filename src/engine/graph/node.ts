@@ -55,15 +55,21 @@ export interface Operation<A> {
    */
   readonly recompute?: "cheap" | "alias";
   /** Infers the output types. @throws SHAPE_MISMATCH when the inputs do not fit. */
-  shape(inputs: readonly Node[], attributes: A): TensorType | readonly TensorType[];
+  infer(inputs: readonly Node[], attributes: A): TensorType | readonly TensorType[];
   /** Returns d loss / d each input, in the input's shape; undefined where no gradient flows. */
   gradient(context: GradientContext<A>): readonly (Node | undefined)[];
   /** Emits ONNX nodes and returns the names of the outputs. */
   onnx(context: OnnxContext<A>): string | readonly string[];
 }
 
+/** Defines an operation; `operations.ts` collects the exports named `<name>Operation`. */
+export function defineOperation<A>(operation: Operation<A>): Operation<A> {
+  return operation;
+}
+
+/** Applies an operation. @throws SHAPE_MISMATCH when the inputs do not fit. */
 export function apply<A>(operation: Operation<A>, inputs: readonly Node[], attributes: A): Node<A> {
-  const result = operation.shape(inputs, attributes);
+  const result = operation.infer(inputs, attributes);
   const outputs = Array.isArray(result) ? (result as readonly TensorType[]) : [result as TensorType];
   return { operation, inputs, attributes, outputs, dtype: outputs[0].dtype, shape: outputs[0].shape };
 }

@@ -1,22 +1,22 @@
 import { LlamaGymError } from "../../core/errors.js";
 
-/** What went wrong in the words of the system, for the end of a message. */
+/** Returns the message of an error, for the end of another message. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The system's code of an error ("ENOENT", "ENOSPC"), or undefined. */
+/** Returns the system error code ("ENOENT", "ENOSPC") or undefined. */
 export function getSystemErrorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** A file whose bytes are not what its format says: FILE_CORRUPT, naming the file and the first fault found. */
+/** Creates FILE_CORRUPT for a file that violates its format, naming the file and the first fault. */
 export function corruptFileError(path: string, fault: string, cause?: unknown): LlamaGymError {
   return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. Copy or download the file again.`, { cause });
 }
 
-/** The error for a read that the system refused: FILE_NOT_FOUND or FILE_READ_FAILED. */
+/** Converts a failed read to FILE_NOT_FOUND or FILE_READ_FAILED. */
 export function toReadError(path: string, error: unknown): LlamaGymError {
   if (error instanceof LlamaGymError) return error;
   const code = getSystemErrorCode(error);
@@ -39,7 +39,7 @@ const writeAdvice: Record<string, string> = {
   EISDIR: "The path is a folder: choose a file name.",
 };
 
-/** The error for a write that the system refused: FILE_WRITE_FAILED, with what to do about it. */
+/** Converts a failed write to FILE_WRITE_FAILED with advice. */
 export function toWriteError(path: string, error: unknown): LlamaGymError {
   if (error instanceof LlamaGymError) return error;
   const advice = writeAdvice[getSystemErrorCode(error) ?? ""] ?? "Check the path and the disk.";

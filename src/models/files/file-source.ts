@@ -2,13 +2,13 @@ import { open, type FileHandle } from "node:fs/promises";
 import { LlamaGymError } from "../../core/errors.js";
 import { corruptFileError, toReadError } from "./file-errors.js";
 
-/** Bytes that a stream holds at a time, twice: small enough for the second-level cache. */
+/** Bytes per stream buffer, of which there are two; fits the L2 cache. */
 const CHUNK_BYTES = 512 * 1024;
 
-/** The most that one read call asks for; the system's own limit is 2 GiB. */
+/** Maximum bytes per read call; the system limit is 2 GiB. */
 const MAX_READ_BYTES = 2 ** 30;
 
-/** A file opened for reading at any place. Its size is what it was when it was opened. */
+/** A file opened for random access. `size` is its size when opened. */
 export class FileSource {
   readonly path: string;
   readonly size: number;
@@ -21,7 +21,7 @@ export class FileSource {
     this.handle = handle;
   }
 
-  /** Throws FILE_NOT_FOUND or FILE_READ_FAILED. */
+  /** @throws FILE_NOT_FOUND or FILE_READ_FAILED. */
   static async open(path: string): Promise<FileSource> {
     let handle: FileHandle | undefined;
     try {
@@ -35,7 +35,10 @@ export class FileSource {
     }
   }
 
-  /** Fills `target`, which may stand on shared memory, with the bytes from `offset` on. Throws FILE_CORRUPT at the end. */
+  /**
+   * Fills `target`, which may be shared memory, with the bytes from `offset` on. @throws
+   * FILE_CORRUPT at the end of the file.
+   */
   async read(target: Uint8Array, offset: number): Promise<void> {
     if (this.closed) {
       throw new LlamaGymError("INVALID_STATE", `${this.path} is closed. Read its tensors before closing it.`);
@@ -62,7 +65,7 @@ export class FileSource {
     }
   }
 
-  /** The bytes of a range, in memory of their own. */
+  /** Reads a range of bytes. */
   async bytes(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     const result = new Uint8Array(length);
     await this.read(result, offset);
@@ -70,8 +73,9 @@ export class FileSource {
   }
 
   /**
-   * Hands a range to `consume` in pieces of whole units (blocks, rows), reading the next piece while the last one is
-   * worked on. `consume` gets the bytes and how many units came before them; the bytes are overwritten later.
+   * Passes a range to `onChunk` in chunks of whole units (blocks, rows), reading ahead by one
+   * chunk. `onChunk` gets the bytes, which are overwritten later, and the number of preceding
+   * units.
    */
   async stream(
     offset: number,

@@ -1,11 +1,11 @@
 /**
- * Half precision to single and back. Both 16-bit formats are handled as bit patterns (Uint16Array): bfloat16 is the
- * upper half of a float32; IEEE binary16 goes through a table of all 65,536 patterns.
+ * Conversions between float32 and 16-bit floats as bit patterns (Uint16Array): bfloat16 is the
+ * upper half of a float32; IEEE binary16 uses a table of all 65,536 patterns.
  */
 
 let halfTable: Uint32Array | undefined;
 
-/** The float32 bits of one IEEE binary16 pattern. */
+/** Returns the float32 bits of an IEEE binary16 pattern. */
 function halfToFloatBits(half: number): number {
   const sign = (half & 0x8000) << 16;
   const exponent = (half >>> 10) & 0x1f;
@@ -13,12 +13,12 @@ function halfToFloatBits(half: number): number {
   if (exponent === 0x1f) return (sign | 0x7f800000 | (fraction << 13)) >>> 0;
   if (exponent !== 0) return (sign | ((exponent + 112) << 23) | (fraction << 13)) >>> 0;
   if (fraction === 0) return sign >>> 0;
-  // A subnormal half is a normal float: shift its leading one up to the implicit place.
+  // A subnormal half is a normal float: shift its leading one to the implicit position.
   const shift = Math.clz32(fraction) - 21;
   return (sign | ((113 - shift) << 23) | ((fraction << (shift + 13)) & 0x7fffff)) >>> 0;
 }
 
-/** For each of the 65,536 IEEE binary16 patterns, the bits of the same number as a float32. */
+/** Returns the float32 bits of every binary16 pattern. */
 function getHalfToFloatBitsTable(): Uint32Array {
   if (halfTable === undefined) {
     halfTable = new Uint32Array(65_536);
@@ -27,30 +27,29 @@ function getHalfToFloatBitsTable(): Uint32Array {
   return halfTable;
 }
 
-/** For each of the 65,536 IEEE binary16 patterns, the same number as a float32. */
+/** Returns the float32 value of every binary16 pattern. */
 export function getHalfToFloatTable(): Float32Array {
   return new Float32Array(getHalfToFloatBitsTable().buffer);
 }
 
-/** The float32 array's bits; the array may stand on shared memory. */
 function viewBits(values: Float32Array): Uint32Array {
   return new Uint32Array(values.buffer, values.byteOffset, values.length);
 }
 
-/** IEEE binary16 patterns to float32, exactly. */
+/** Converts binary16 patterns to float32 exactly. */
 export function float16ToFloat32(source: Uint16Array, target: Float32Array): void {
   const table = getHalfToFloatBitsTable();
   const bits = viewBits(target);
   for (let i = 0; i < source.length; i++) bits[i] = table[source[i]];
 }
 
-/** bfloat16 patterns to float32, exactly. */
+/** Converts bfloat16 patterns to float32 exactly. */
 export function bfloat16ToFloat32(source: Uint16Array, target: Float32Array): void {
   const bits = viewBits(target);
   for (let i = 0; i < source.length; i++) bits[i] = source[i] << 16;
 }
 
-/** float32 to bfloat16 patterns, rounded to nearest, ties to even; NaN stays NaN. */
+/** Rounds float32 to bfloat16 patterns, to nearest, ties to even; NaN stays NaN. */
 export function float32ToBfloat16(source: Float32Array, target: Uint16Array): void {
   const bits = viewBits(source);
   for (let i = 0; i < source.length; i++) {
@@ -60,7 +59,7 @@ export function float32ToBfloat16(source: Float32Array, target: Uint16Array): vo
   }
 }
 
-/** float32 to IEEE binary16 patterns, rounded to nearest, ties to even; too large becomes infinity, NaN stays NaN. */
+/** Rounds float32 to binary16 patterns, to nearest, ties to even; overflow becomes infinity, NaN stays NaN. */
 export function float32ToFloat16(source: Float32Array, target: Uint16Array): void {
   const bits = viewBits(source);
   for (let i = 0; i < source.length; i++) target[i] = floatBitsToHalf(bits[i]);

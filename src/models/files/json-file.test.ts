@@ -26,7 +26,7 @@ describe("a JSON file", () => {
     ["half of it", '{"a": [1, 2', /not valid JSON/u],
     ["nothing", "", /it is empty/u],
     ["bytes that are no text", Uint8Array.of(0x7b, 0xff, 0x7d), /not valid JSON/u],
-    ["a list", "[1]", /should hold a JSON object/u],
+    ["a list", "[1]", /does not contain a JSON object/u],
   ])("that contains %s is rejected by name", async (_, content, message) => {
     const path = join(folder, "config.json");
     await writeFile(path, content);

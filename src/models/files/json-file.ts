@@ -11,7 +11,7 @@ export interface JsonObject {
   [key: string]: JsonValue;
 }
 
-/** The largest JSON file that is read: tokenizer.json of a vocabulary of 262,144 tokens has 35 MB. */
+/** Maximum size of a JSON file; tokenizer.json of a 262,144-token vocabulary has 35 MB. */
 const MAX_JSON_BYTES = 512 * 2 ** 20;
 
 /** Whether a JSON value is an object (and not null or a list). */
@@ -20,8 +20,9 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Reads a JSON file of any content.
- * Throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT when it is not UTF-8 JSON.
+ * Reads a JSON file.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED when it is too large, FILE_CORRUPT
+ * when it is not UTF-8 JSON.
  */
 export async function readJsonValue(path: string): Promise<JsonValue> {
   let bytes: Uint8Array;
@@ -45,14 +46,17 @@ export async function readJsonValue(path: string): Promise<JsonValue> {
   }
 }
 
-/** Reads a JSON file that holds an object. Throws as `readJsonValue`, and FILE_CORRUPT for anything but an object. */
+/**
+ * Reads a JSON file that must contain an object. @throws as `readJsonValue`, and FILE_CORRUPT for
+ * anything else.
+ */
 export async function readJson(path: string): Promise<JsonObject> {
   const value = await readJsonValue(path);
-  if (!isJsonObject(value)) throw corruptFileError(path, "it should hold a JSON object");
+  if (!isJsonObject(value)) throw corruptFileError(path, "it does not contain a JSON object");
   return value;
 }
 
-/** The same, undefined where there is no such file. */
+/** Reads a JSON object, or returns undefined when the file does not exist. */
 export async function readJsonIfExists(path: string): Promise<JsonObject | undefined> {
   try {
     return await readJson(path);
@@ -62,7 +66,7 @@ export async function readJsonIfExists(path: string): Promise<JsonObject | undef
   }
 }
 
-/** Writes a value as indented JSON, the whole file or nothing. Throws FILE_WRITE_FAILED. */
+/** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
   await writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
 }

@@ -4,9 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { toWriteError } from "./file-errors.js";
 
 /**
- * Writes a file so that `path` holds either the old content or the whole new one, never a part: `write` fills a
- * temporary file beside it, which is flushed to the disk and then renamed. The folder is made if it is missing.
- * Throws FILE_WRITE_FAILED.
+ * Replaces a file atomically: `write` fills a temporary file beside it, which is flushed and
+ * renamed. Creates the folder if missing. @throws FILE_WRITE_FAILED.
  */
 export async function replaceFileAtomic(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.partial`);
@@ -26,7 +25,7 @@ export async function replaceFileAtomic(path: string, write: (file: FileHandle) 
   }
 }
 
-/** Writes all of `data` as the file `path`, or leaves it as it was. Throws FILE_WRITE_FAILED. */
+/** Writes a file atomically. @throws FILE_WRITE_FAILED. */
 export async function writeFileAtomic(path: string, data: string | Uint8Array): Promise<void> {
   await replaceFileAtomic(path, async (file) => file.writeFile(data));
 }

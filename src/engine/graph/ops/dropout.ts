@@ -1,5 +1,5 @@
 import { addDims, mulDims } from "../dim.js";
-import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 
 export interface DropoutAttributes {
   /** Start in the noise; each layer has another. */
@@ -10,9 +10,9 @@ export interface DropoutAttributes {
  * Multiplies x by a mask [length] of kept (1 / (1 - p)) and dropped (0) values, repeated over the
  * elements of x from `offset` on. The gradient rebuilds the mask instead of keeping it.
  */
-export const dropoutOperation: Operation<DropoutAttributes> = {
+export const dropoutOperation = defineOperation<DropoutAttributes>({
   name: "dropout",
-  shape: (inputs, { offset }) => {
+  infer: (inputs, { offset }) => {
     const [x, mask] = inputs;
     const [length] = mask.shape;
     if (mask.shape.length !== 1 || typeof length !== "number" || offset < 0 || offset >= length) {
@@ -30,7 +30,7 @@ export const dropoutOperation: Operation<DropoutAttributes> = {
     const repeated = emitter.emit("Reshape", [emitter.emit("Expand", [mask, shape]), emitter.ints([-1])]);
     return emitter.emit("Mul", [x, emitter.reshape(emitter.slice(repeated, 0, offset, count), node.shape)]);
   },
-};
+});
 
 /** Multiplies x by the mask [length], repeated over its elements from `offset` on. */
 export function dropout(x: Node, mask: Node, offset: number): Node {

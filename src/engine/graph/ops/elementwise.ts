@@ -1,7 +1,15 @@
 import { dtypes, type DType } from "../../tensor/dtype.js";
 import { broadcastShapes, sameShape } from "../dim.js";
 import { MS_DOMAIN } from "../emitter.js";
-import { apply, noGradient, shapeError, type GradientContext, type Node, type Operation } from "../node.js";
+import {
+  apply,
+  defineOperation,
+  noGradient,
+  shapeError,
+  type GradientContext,
+  type Node,
+  type Operation,
+} from "../node.js";
 import { scalar } from "./leaves.js";
 import { sumToShape } from "./reduce.js";
 
@@ -20,7 +28,7 @@ function defineBinary(name: string, { onnx, gradient, recompute }: BinaryRules):
   return {
     name,
     recompute,
-    shape: (inputs) => {
+    infer: (inputs) => {
       const [a, b] = inputs;
       if (a.dtype !== b.dtype) throw shapeError(name, inputs, "two values of the same element type");
       return { dtype: a.dtype, shape: broadcastShapes(a.shape, b.shape) };
@@ -44,7 +52,7 @@ function defineUnary(name: string, { onnx, gradient, recompute }: UnaryRules): O
   return {
     name,
     recompute,
-    shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+    infer: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
     gradient: (context) => [gradient(context)],
     onnx: typeof onnx === "string" ? ({ inputs, emitter }) => emitter.emit(onnx, inputs) : onnx,
   };
@@ -54,7 +62,7 @@ function defineUnary(name: string, { onnx, gradient, recompute }: UnaryRules): O
 function definePredicate(name: string, onnx: string, dtype?: DType): Operation<object> {
   return {
     name,
-    shape: (inputs) => {
+    infer: (inputs) => {
       const [a, b] = inputs;
       if (a.dtype !== b.dtype || (dtype ?? a.dtype) !== a.dtype)
         throw shapeError(name, inputs, `two values of ${dtype ?? "the same element type"}`);
@@ -176,21 +184,21 @@ export const equalOperation = definePredicate("equal", "Equal");
 export const andOperation = definePredicate("and", "And", "bool");
 export const orOperation = definePredicate("or", "Or", "bool");
 
-export const notOperation: Operation<object> = {
+export const notOperation = defineOperation<object>({
   name: "not",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [x] = inputs;
     if (x.dtype !== "bool") throw shapeError("not", inputs, "a bool value");
     return { dtype: "bool", shape: x.shape };
   },
   gradient: noGradient,
   onnx: ({ inputs, emitter }) => emitter.emit("Not", inputs),
-};
+});
 
 /** condition ? a : b, element by element. */
-export const whereOperation: Operation<object> = {
+export const whereOperation = defineOperation<object>({
   name: "where",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [condition, a, b] = inputs;
     if (condition.dtype !== "bool" || a.dtype !== b.dtype) {
       throw shapeError("where", inputs, "a bool condition and two values of the same element type");
@@ -203,33 +211,33 @@ export const whereOperation: Operation<object> = {
     sumToShape(where(condition, 0, upstream), b.shape),
   ],
   onnx: ({ inputs, emitter }) => emitter.emit("Where", inputs),
-};
+});
 
-export const castOperation: Operation<{ readonly to: DType }> = {
+export const castOperation = defineOperation<{ readonly to: DType }>({
   name: "cast",
-  shape: ([x], { to }) => ({ dtype: to, shape: x.shape }),
+  infer: ([x], { to }) => ({ dtype: to, shape: x.shape }),
   gradient: ({ inputs: [x], upstream }) => [isFloat(x.dtype) ? cast(upstream, x.dtype) : undefined],
   onnx: ({ inputs, attributes: { to }, emitter }) =>
     emitter.emit("Cast", inputs, { attributes: { to: dtypes[to].onnx } }),
-};
+});
 
 /** The input's value; blocks the gradient. */
-export const stopGradientOperation: Operation<object> = {
+export const stopGradientOperation = defineOperation<object>({
   name: "stopGradient",
   recompute: "alias",
-  shape: ([{ dtype, shape }]) => ({ dtype, shape }),
+  infer: ([{ dtype, shape }]) => ({ dtype, shape }),
   gradient: noGradient,
   onnx: ({ inputs }) => inputs[0],
-};
+});
 
 /**
  * The first input's value, differentiated as if it were the sum of both inputs. Lets a value
  * computed another way (a merged weight) be differentiated in parts.
  */
-export const withGradientOfOperation: Operation<object> = {
+export const withGradientOfOperation = defineOperation<object>({
   name: "withGradientOf",
   valueInputCount: 1,
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [x, differentiable] = inputs;
     if (x.dtype !== differentiable.dtype || !sameShape(x.shape, differentiable.shape))
       throw shapeError("withGradientOf", inputs, "two values of the same type and shape");
@@ -237,7 +245,7 @@ export const withGradientOfOperation: Operation<object> = {
   },
   gradient: ({ upstream }) => [upstream, upstream],
   onnx: ({ inputs }) => inputs[0],
-};
+});
 
 function isFloat(dtype: DType): boolean {
   return dtype === "float32" || dtype === "float16" || dtype === "bfloat16";
@@ -273,7 +281,7 @@ export const geluTanh = createUnaryFunction(geluTanhOperation);
 export const stopGradient = createUnaryFunction(stopGradientOperation);
 export const square = (x: Node) => mul(x, x);
 export const clip = (x: Node, low: Operand, high: Operand) => minimum(maximum(x, low), high);
-export const where = (condition: Node, a: Operand, b: Operand) =>
+export const where = (condition: Node, a: Operand, b: Operand): Node =>
   apply(whereOperation, [condition, toNode(a), toNode(b)], {});
 export const cast = (x: Node, to: DType): Node => (x.dtype === to ? x : apply(castOperation, [x], { to }));
 export const withGradientOf = (value: Node, differentiable: Node) =>

@@ -1,12 +1,12 @@
 import { sameDim, sameShape, type Dim } from "../dim.js";
-import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 
 const isIndex = ({ dtype }: Node): boolean => dtype === "int32" || dtype === "int64";
 
 /** Gathers rows by index: [rows, ...] and int [n] to [n, ...]. */
-export const gatherRowsOperation: Operation<object> = {
+export const gatherRowsOperation = defineOperation<object>({
   name: "gatherRows",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [table, ids] = inputs;
     if (ids.shape.length !== 1 || !isIndex(ids) || table.shape.length === 0)
       throw shapeError("gatherRows", inputs, "a table and a vector of row indices");
@@ -14,12 +14,12 @@ export const gatherRowsOperation: Operation<object> = {
   },
   gradient: ({ inputs: [table, ids], upstream }) => [scatterAddRows(upstream, ids, table.shape[0]), undefined],
   onnx: ({ inputs, emitter }) => emitter.emit("Gather", inputs, { attributes: { axis: 0 } }),
-};
+});
 
 /** Adds each row of the values to zeros [rows, ...] at its index; repeated indices accumulate. */
-export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
+export const scatterAddRowsOperation = defineOperation<{ readonly rows: Dim }>({
   name: "scatterAddRows",
-  shape: (inputs, { rows }) => {
+  infer: (inputs, { rows }) => {
     const [values, ids] = inputs;
     if (ids.shape.length !== 1 || !isIndex(ids) || values.shape.length === 0 || !sameDim(ids.shape[0], values.shape[0]))
       throw shapeError("scatterAddRows", inputs, "values and a row index for each");
@@ -32,16 +32,16 @@ export const scatterAddRowsOperation: Operation<{ readonly rows: Dim }> = {
     const index = emitter.emit("Unsqueeze", [wide, emitter.ints([-1])]);
     return emitter.emit("ScatterND", [zero, index, values], { attributes: { reduction: "add" } });
   },
-};
+});
 
 /**
  * Gathers rows with a known inverse: inverse[row] is a slot that holds the row. Slots that repeat a
  * row as padding must receive no gradient; the gradient is then a gather instead of a scatter-add.
  */
-export const gatherRowsWithInverseOperation: Operation<object> = {
+export const gatherRowsWithInverseOperation = defineOperation<object>({
   name: "gatherRowsWithInverse",
   valueInputCount: 2,
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [x, ids, inverse] = inputs;
     const fits = x.shape.length === 2 && [ids, inverse].every((list) => list.shape.length === 1 && isIndex(list));
     if (!fits || !sameDim(inverse.shape[0], x.shape[0])) {
@@ -59,12 +59,12 @@ export const gatherRowsWithInverseOperation: Operation<object> = {
     undefined,
   ],
   onnx: ({ inputs: [x, ids], emitter }) => emitter.emit("Gather", [x, ids], { attributes: { axis: 0 } }),
-};
+});
 
 /** Picks one element per last-axis vector: [..., n] and int [...] to [...]. */
-export const pickOperation: Operation<object> = {
+export const pickOperation = defineOperation<object>({
   name: "pick",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [x, ids] = inputs;
     if (x.shape.length === 0 || !isIndex(ids) || !sameShape(x.shape.slice(0, -1), ids.shape))
       throw shapeError("pick", inputs, "vectors and an index for each vector");
@@ -78,12 +78,12 @@ export const pickOperation: Operation<object> = {
       emitter.ints([-1]),
     ]);
   },
-};
+});
 
 /** Places each value at its index in a zero vector: [...] and int [...] to [..., length]. */
-export const placeOperation: Operation<{ readonly length: Dim }> = {
+export const placeOperation = defineOperation<{ readonly length: Dim }>({
   name: "place",
-  shape: (inputs, { length }) => {
+  infer: (inputs, { length }) => {
     const [values, ids] = inputs;
     if (!isIndex(ids) || !sameShape(values.shape, ids.shape))
       throw shapeError("place", inputs, "values and an index for each");
@@ -95,7 +95,7 @@ export const placeOperation: Operation<{ readonly length: Dim }> = {
     const [value, index] = [values, ids].map((name) => emitter.emit("Unsqueeze", [name, emitter.ints([-1])]));
     return emitter.emit("ScatterElements", [zero, index, value], { attributes: { axis: -1 } });
   },
-};
+});
 
 /** Returns rows of `table` at `ids` ([n], int32 or int64). */
 export function gatherRows(table: Node, ids: Node): Node {

@@ -1,6 +1,6 @@
 import { sameDim } from "../dim.js";
 import { MS_DOMAIN } from "../emitter.js";
-import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { transpose } from "./layout.js";
 import { matmul } from "./matmul.js";
 
@@ -15,9 +15,9 @@ const MIN_ABS_MAX = 1e-30;
  * a scale per column. b must be frozen: it is rounded once, at session creation, and ONNX Runtime's
  * products with constant codes do not saturate. An approximation for gradients.
  */
-export const int8MatmulOperation: Operation<object> = {
+export const int8MatmulOperation = defineOperation<object>({
   name: "int8Matmul",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const [a, b] = inputs;
     if (a.shape.length !== 2 || b.shape.length !== 2 || !sameDim(a.shape[1], b.shape[0])) {
       throw shapeError("int8Matmul", inputs, "matrices with equal inner dimensions");
@@ -43,7 +43,7 @@ export const int8MatmulOperation: Operation<object> = {
     });
     return emitter.emit("Mul", [product, rowScale]);
   },
-};
+});
 
 export interface Int8GradientAttributes {
   /** Whether the weight is stored [out, in] rather than [in, out]. */
@@ -51,16 +51,16 @@ export interface Int8GradientAttributes {
 }
 
 /** Multiplies x [rows, in] by a frozen weight exactly; the gradient with respect to x is computed in 8 bits. */
-export const int8GradientMatmulOperation: Operation<Int8GradientAttributes> = {
+export const int8GradientMatmulOperation = defineOperation<Int8GradientAttributes>({
   name: "int8GradientMatmul",
-  shape: ([x, weight], attributes) => matmul(x, weight, attributes),
+  infer: ([x, weight], attributes) => matmul(x, weight, attributes),
   gradient: ({ inputs: [, weight], attributes: { transposeB }, upstream }) => [
     int8Matmul(upstream, transposeB ? weight : transpose(weight, [1, 0])),
     undefined,
   ],
   onnx: ({ inputs, attributes: { transposeB }, emitter }) =>
     emitter.emit("FusedMatMul", inputs, { domain: MS_DOMAIN, attributes: { transB: transposeB ? 1 : 0 } }),
-};
+});
 
 /** Multiplies a [rows, inner] by a frozen b [inner, columns], both rounded to 8 bits. */
 export function int8Matmul(a: Node, b: Node): Node {

@@ -10,15 +10,15 @@ import {
   type Shape,
 } from "../dim.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { scalar } from "./leaves.js";
 import { output } from "./norm.js";
 import { sumToShape } from "./reduce.js";
 
-export const reshapeOperation: Operation<{ readonly shape: Shape }> = {
+export const reshapeOperation = defineOperation<{ readonly shape: Shape }>({
   name: "reshape",
   recompute: "alias",
-  shape: ([x], { shape }) => {
+  infer: ([x], { shape }) => {
     if (!sameDim(mulDims(...x.shape), mulDims(...shape))) {
       throw new LlamaGymError(
         "SHAPE_MISMATCH",
@@ -29,11 +29,11 @@ export const reshapeOperation: Operation<{ readonly shape: Shape }> = {
   },
   gradient: ({ inputs: [x], upstream }) => [reshape(upstream, x.shape)],
   onnx: ({ inputs, attributes: { shape }, emitter }) => emitter.reshape(inputs[0], shape),
-};
+});
 
-export const transposeOperation: Operation<{ readonly permutation: readonly number[] }> = {
+export const transposeOperation = defineOperation<{ readonly permutation: readonly number[] }>({
   name: "transpose",
-  shape: (inputs, { permutation }) => {
+  infer: (inputs, { permutation }) => {
     const [x] = inputs;
     if ([...permutation].sort((a, b) => a - b).some((axis, i) => axis !== i) || permutation.length !== x.shape.length) {
       throw shapeError(
@@ -52,12 +52,12 @@ export const transposeOperation: Operation<{ readonly permutation: readonly numb
   ],
   onnx: ({ inputs, attributes: { permutation }, emitter }) =>
     emitter.emit("Transpose", inputs, { attributes: { perm: permutation } }),
-};
+});
 
 /** Broadcasts size-1 and missing leading dimensions. */
-export const expandOperation: Operation<{ readonly shape: Shape }> = {
+export const expandOperation = defineOperation<{ readonly shape: Shape }>({
   name: "expand",
-  shape: (inputs, { shape }) => {
+  infer: (inputs, { shape }) => {
     const [x] = inputs;
     if (!sameShape(broadcastShapes(x.shape, shape), shape))
       throw shapeError("expand", inputs, `a value that broadcasts to ${formatShape(shape)}`);
@@ -65,11 +65,11 @@ export const expandOperation: Operation<{ readonly shape: Shape }> = {
   },
   gradient: ({ inputs: [x], upstream }) => [sumToShape(upstream, x.shape)],
   onnx: ({ inputs, attributes: { shape }, emitter }) => emitter.emit("Expand", [inputs[0], emitter.shape(shape)]),
-};
+});
 
-export const concatOperation: Operation<{ readonly axis: number }> = {
+export const concatOperation = defineOperation<{ readonly axis: number }>({
   name: "concat",
-  shape: (inputs, { axis }) => {
+  infer: (inputs, { axis }) => {
     const [first] = inputs;
     const fits = inputs.every(
       (x) =>
@@ -93,7 +93,7 @@ export const concatOperation: Operation<{ readonly axis: number }> = {
     });
   },
   onnx: ({ inputs, attributes: { axis }, emitter }) => emitter.emit("Concat", inputs, { attributes: { axis } }),
-};
+});
 
 export interface SliceAttributes {
   readonly axis: number;
@@ -101,9 +101,9 @@ export interface SliceAttributes {
   readonly length: Dim;
 }
 
-export const sliceOperation: Operation<SliceAttributes> = {
+export const sliceOperation = defineOperation<SliceAttributes>({
   name: "slice",
-  shape: (inputs, { axis, start, length }) => {
+  infer: (inputs, { axis, start, length }) => {
     const [x] = inputs;
     // Checked only when all three are static; symbolic bounds are the caller's responsibility.
     const areStatic = [x.shape[axis], start, length].every((dim) => typeof dim === "number");
@@ -120,7 +120,7 @@ export const sliceOperation: Operation<SliceAttributes> = {
     pad(upstream, axis, start, subDims(x.shape[axis], addDims(start, length))),
   ],
   onnx: ({ inputs, attributes: { axis, start, length }, emitter }) => emitter.slice(inputs[0], axis, start, length),
-};
+});
 
 export interface PadAttributes {
   readonly axis: number;
@@ -129,9 +129,9 @@ export interface PadAttributes {
 }
 
 /** Pads with zeros along one axis. */
-export const padOperation: Operation<PadAttributes> = {
+export const padOperation = defineOperation<PadAttributes>({
   name: "pad",
-  shape: (inputs, { axis, before, after }) => {
+  infer: (inputs, { axis, before, after }) => {
     const [x] = inputs;
     if (axis >= x.shape.length || [before, after].some((count) => typeof count === "number" && count < 0))
       throw shapeError("pad", inputs, `a value with axis ${axis} and non-negative padding`);
@@ -148,12 +148,12 @@ export const padOperation: Operation<PadAttributes> = {
     const parts = [...(before === 0 ? [] : [zerosLike(before)]), inputs[0], ...(after === 0 ? [] : [zerosLike(after)])];
     return emitter.emit("Concat", parts, { attributes: { axis } });
   },
-};
+});
 
 /** Splits along an axis into parts of given lengths, one output each. */
-export const splitOperation: Operation<{ readonly axis: number; readonly lengths: readonly Dim[] }> = {
+export const splitOperation = defineOperation<{ readonly axis: number; readonly lengths: readonly Dim[] }>({
   name: "split",
-  shape: (inputs, { axis, lengths }) => {
+  infer: (inputs, { axis, lengths }) => {
     const [x] = inputs;
     if (axis >= x.shape.length || !sameDim(addDims(...lengths), x.shape[axis]))
       throw shapeError("split", inputs, `lengths that add up along axis ${axis}`);
@@ -167,7 +167,7 @@ export const splitOperation: Operation<{ readonly axis: number; readonly lengths
   ],
   onnx: ({ inputs, attributes: { axis, lengths }, emitter }) =>
     emitter.emitAll("Split", [inputs[0], emitter.shape(lengths)], { attributes: { axis }, outputs: lengths.length }),
-};
+});
 
 /** Reshapes x; the elements keep their order. */
 export function reshape(x: Node, shape: Shape): Node {

@@ -1,5 +1,5 @@
 import type { DType, TypedArray } from "../../tensor/dtype.js";
-import { noGradient, apply, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, noGradient, type Node } from "../node.js";
 import type { Dim, Shape } from "../dim.js";
 
 export interface ConstantAttributes {
@@ -9,12 +9,12 @@ export interface ConstantAttributes {
 }
 
 /** A small value stored in the graph. */
-export const constantOperation: Operation<ConstantAttributes> = {
+export const constantOperation = defineOperation<ConstantAttributes>({
   name: "constant",
-  shape: (_, { dtype, shape }) => ({ dtype, shape }),
+  infer: (_, { dtype, shape }) => ({ dtype, shape }),
   gradient: noGradient,
   onnx: ({ attributes: { dtype, shape, data }, emitter }) => emitter.constant(dtype, shape, data),
-};
+});
 
 export function constant(dtype: DType, shape: readonly number[], data: TypedArray): Node {
   return apply(constantOperation, [], { dtype, shape, data });
@@ -29,12 +29,12 @@ export function intScalar(value: number): Node {
 }
 
 /** A value fed at each run. */
-export const inputOperation: Operation<{ readonly name: string; readonly dtype: DType; readonly shape: Shape }> = {
+export const inputOperation = defineOperation<{ readonly name: string; readonly dtype: DType; readonly shape: Shape }>({
   name: "input",
-  shape: (_, { dtype, shape }) => ({ dtype, shape }),
+  infer: (_, { dtype, shape }) => ({ dtype, shape }),
   gradient: noGradient,
   onnx: ({ attributes: { name } }) => name,
-};
+});
 
 /** Creates a named graph input; its symbolic dimensions take their values from what is fed. */
 export function input(name: string, dtype: DType, shape: Shape): Node {
@@ -42,28 +42,28 @@ export function input(name: string, dtype: DType, shape: Shape): Node {
 }
 
 /** A frozen value stored outside the graph, in memory or in a file, found by name. */
-export const weightOperation: Operation<{
+export const weightOperation = defineOperation<{
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
-}> = {
+}>({
   name: "weight",
-  shape: (_, { dtype, shape }) => ({ dtype, shape }),
+  infer: (_, { dtype, shape }) => ({ dtype, shape }),
   gradient: noGradient,
   onnx: ({ attributes: { name } }) => name,
-};
+});
 
 export function weight(name: string, dtype: DType, shape: readonly number[]): Node {
   return apply(weightOperation, [], { name, dtype, shape });
 }
 
 /** A dimension as a float32 scalar, for means over sizes known only at run time. */
-export const dimValueOperation: Operation<{ readonly dim: Dim }> = {
+export const dimValueOperation = defineOperation<{ readonly dim: Dim }>({
   name: "dimValue",
-  shape: () => ({ dtype: "float32", shape: [] }),
+  infer: () => ({ dtype: "float32", shape: [] }),
   gradient: noGradient,
   onnx: ({ attributes: { dim }, emitter }) => (typeof dim === "number" ? emitter.float(dim) : emitter.floatDim(dim)),
-};
+});
 
 export function dimValue(dim: Dim): Node {
   return typeof dim === "number" ? scalar(dim) : apply(dimValueOperation, [], { dim });

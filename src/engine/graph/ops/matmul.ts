@@ -1,5 +1,5 @@
 import { broadcastShapes, sameDim, type Dim, type Shape } from "../dim.js";
-import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { emitMatmul } from "./emit-matmul.js";
 import { sumToShape } from "./reduce.js";
 
@@ -26,9 +26,9 @@ function getMatrixDims(
 }
 
 /** alpha * op(a) op(b), with broadcast leading dimensions. */
-export const matmulOperation: Operation<MatmulAttributes> = {
+export const matmulOperation = defineOperation<MatmulAttributes>({
   name: "matmul",
-  shape: (inputs, attributes) => {
+  infer: (inputs, attributes) => {
     const [a, b] = inputs;
     if (a.shape.length < 2 || b.shape.length < 2 || a.dtype !== b.dtype)
       throw shapeError("matmul", inputs, "two values of the same element type and rank >= 2");
@@ -49,12 +49,12 @@ export const matmulOperation: Operation<MatmulAttributes> = {
     const [a, b] = node.inputs;
     return emitMatmul({ node, inputs, inner: getMatrixDims(a.shape, b.shape, attributes).innerA, emitter });
   },
-};
+});
 
 /** c + alpha * op(a) op(b) for matrices, in one kernel; c has the product's shape. */
-export const addMatmulOperation: Operation<MatmulAttributes> = {
+export const addMatmulOperation = defineOperation<MatmulAttributes>({
   name: "addMatmul",
-  shape: (inputs, attributes) => {
+  infer: (inputs, attributes) => {
     const [c, a, b] = inputs;
     const { rows, innerA, innerB, columns } = getMatrixDims(a.shape, b.shape, attributes);
     const fits =
@@ -81,7 +81,7 @@ export const addMatmulOperation: Operation<MatmulAttributes> = {
     emitter.emit("Gemm", [a, b, c], {
       attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
     }),
-};
+});
 
 /** Returns alpha * op(a) op(b): [..., m, k] x [..., k, n] to [..., m, n] with broadcast leading dimensions. */
 export function matmul(

@@ -1,6 +1,6 @@
 import { sameDim } from "../dim.js";
 import type { Emitter } from "../emitter.js";
-import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { dimValue } from "./leaves.js";
 import { add, div, exp, mul, sub } from "./elementwise.js";
 import { reduceMean, reduceSum, sumToShape } from "./reduce.js";
@@ -9,25 +9,25 @@ import { ifNonEmpty } from "./if-non-empty.js";
 const lastAxis = [-1];
 
 /** Along the last axis. */
-export const softmaxOperation: Operation<object> = {
+export const softmaxOperation = defineOperation<object>({
   name: "softmax",
-  shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+  infer: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
   gradient: ({ output: p, upstream }) => {
     const weighted = mul(upstream, p);
     return [sub(weighted, mul(p, reduceSum(weighted, lastAxis, true)))];
   },
   onnx: ({ node, inputs, emitter }) =>
     ifNonEmpty(node.shape, node, emitter, (into) => into.emit("Softmax", inputs, { attributes: { axis: -1 } })),
-};
+});
 
 /** Along the last axis. */
-export const logSoftmaxOperation: Operation<object> = {
+export const logSoftmaxOperation = defineOperation<object>({
   name: "logSoftmax",
-  shape: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
+  infer: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
   gradient: ({ output, upstream }) => [sub(upstream, mul(exp(output), reduceSum(upstream, lastAxis, true)))],
   onnx: ({ node, inputs: [x], emitter }) =>
     ifNonEmpty(node.shape, node, emitter, (into) => emitLogSoftmax(x, node.shape.length, into)),
-};
+});
 
 /** Emits log-softmax along the last axis of a value of the given rank. */
 export function emitLogSoftmax(x: string, rank: number, emitter: Emitter): string {
@@ -54,10 +54,10 @@ function checkNormInputs(name: string, inputs: readonly Node[]): Node {
 }
 
 /** x / rms(x) * weight over the last axis (Zhang and Sennrich 2019). */
-export const rmsNormOperation: Operation<NormAttributes> = {
+export const rmsNormOperation = defineOperation<NormAttributes>({
   name: "rmsNorm",
   recompute: "cheap",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const { dtype, shape } = checkNormInputs("rmsNorm", inputs);
     return [
       { dtype, shape },
@@ -83,7 +83,7 @@ export const rmsNormOperation: Operation<NormAttributes> = {
       ? [names[0], emitInverseRms(node, inputs[0], epsilon, emitter)]
       : names;
   },
-};
+});
 
 function emitInverseRms({ shape }: Node, x: string, epsilon: number, emitter: Emitter): string {
   const axis = shape.length - 1;
@@ -93,10 +93,10 @@ function emitInverseRms({ shape }: Node, x: string, epsilon: number, emitter: Em
 }
 
 /** (x - mean) / std * weight + bias over the last axis. */
-export const layerNormOperation: Operation<NormAttributes> = {
+export const layerNormOperation = defineOperation<NormAttributes>({
   name: "layerNorm",
   recompute: "cheap",
-  shape: (inputs) => {
+  infer: (inputs) => {
     const { dtype, shape } = checkNormInputs("layerNorm", inputs);
     const statistic = { dtype, shape: [...shape.slice(0, -1), 1] };
     return [{ dtype, shape }, statistic, statistic];
@@ -119,18 +119,18 @@ export const layerNormOperation: Operation<NormAttributes> = {
       attributes: { axis: -1, epsilon: { float: epsilon } },
       outputs: 3,
     }),
-};
+});
 
 /**
  * Output `index` of an operation with several; its gradient reaches that operation's rule as one of
  * `upstreams`.
  */
-export const outputOperation: Operation<{ readonly index: number }> = {
+export const outputOperation = defineOperation<{ readonly index: number }>({
   name: "output",
-  shape: ([x], { index }) => x.outputs[index],
+  infer: ([x], { index }) => x.outputs[index],
   gradient: noGradient,
   onnx: ({ inputs, attributes: { index } }) => inputs[index],
-};
+});
 
 /** Returns output `index` of an operation with several outputs. */
 export function output(node: Node, index: number): Node {

@@ -1,6 +1,6 @@
 import { sameShape } from "../dim.js";
 import { MS_DOMAIN } from "../emitter.js";
-import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { matmul } from "./matmul.js";
 
 export interface BlockAttributes {
@@ -12,9 +12,9 @@ export interface BlockAttributes {
  * Dequantizes block-quantized weights: (code - zero point) * scale for codes [rows, columns] (int8,
  * uint8, int4 or uint4), scales and zero points [rows, columns / blockSize].
  */
-export const dequantizeOperation: Operation<BlockAttributes> = {
+export const dequantizeOperation = defineOperation<BlockAttributes>({
   name: "dequantize",
-  shape: (inputs, { blockSize }) => {
+  infer: (inputs, { blockSize }) => {
     const [codes, scales, zeroPoints] = inputs;
     const [rows, columns] = codes.shape as readonly number[];
     const perBlock = [rows, columns / blockSize];
@@ -31,7 +31,7 @@ export const dequantizeOperation: Operation<BlockAttributes> = {
   gradient: noGradient,
   onnx: ({ inputs, attributes: { blockSize }, emitter }) =>
     emitter.emit("DequantizeLinear", inputs, { attributes: { axis: 1, block_size: blockSize } }),
-};
+});
 
 export interface QuantizedMatmulAttributes extends BlockAttributes {
   readonly bits: 4 | 8;
@@ -43,10 +43,10 @@ export interface QuantizedMatmulAttributes extends BlockAttributes {
  * bits / 8], scales [out, in / blockSize], and for the gradient the same codes by element [out, in]
  * and their zero points (the middle code).
  */
-export const quantizedMatmulOperation: Operation<QuantizedMatmulAttributes> = {
+export const quantizedMatmulOperation = defineOperation<QuantizedMatmulAttributes>({
   name: "quantizedMatmul",
   valueInputCount: 3,
-  shape: (inputs, { bits, blockSize }) => {
+  infer: (inputs, { bits, blockSize }) => {
     const [x, bytes, scales, codes] = inputs;
     const [rows, width] = x.shape;
     const [outFeatures, blocks, blockBytes] = bytes.shape;
@@ -73,7 +73,7 @@ export const quantizedMatmulOperation: Operation<QuantizedMatmulAttributes> = {
         accuracy_level: 1,
       },
     }),
-};
+});
 
 /** Returns (codes - zeroPoints) * scales, with one scale and zero point per block of columns. */
 export function dequantize(codes: Node, scales: Node, zeroPoints: Node, blockSize: number): Node {

@@ -1,5 +1,5 @@
 import { mulDims, sameShape, type Dim, type Shape } from "../dim.js";
-import { apply, noGradient, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, noGradient, shapeError, type Node, type Operation } from "../node.js";
 import { dimValue } from "./leaves.js";
 import { cast, div, equal, mul } from "./elementwise.js";
 import { expand, reshape } from "./layout.js";
@@ -25,7 +25,7 @@ const defineReduction = (
   gradient: Operation<ReduceAttributes>["gradient"],
 ): Operation<ReduceAttributes> => ({
   name,
-  shape: (inputs, attributes) => {
+  infer: (inputs, attributes) => {
     const [x] = inputs;
     if (attributes.axes.some((axis, i) => axis < 0 || axis >= x.shape.length || axis === attributes.axes[i - 1]))
       throw shapeError(name, inputs, `a value with distinct axes ${attributes.axes.join(", ")}`);
@@ -55,14 +55,14 @@ export const reduceMaxOperation = defineReduction(
 );
 
 /** Index of the largest element along the last axis (the first of several). */
-export const argMaxOperation: Operation<object> = {
+export const argMaxOperation = defineOperation<object>({
   name: "argMax",
-  shape: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
+  infer: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
   gradient: noGradient,
   // Not axis -1: for empty inputs ONNX Runtime ignores a negative axis and returns the input's shape.
   onnx: ({ node, inputs, emitter }) =>
     emitter.emit("ArgMax", inputs, { attributes: { axis: node.shape.length, keepdims: 0 } }),
-};
+});
 
 function normalizeAxes(x: Node, axes: readonly number[] | undefined): readonly number[] {
   return (axes ?? x.shape.map((_, i) => i))

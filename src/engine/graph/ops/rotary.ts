@@ -1,6 +1,6 @@
 import { sameShape } from "../dim.js";
 import { MS_DOMAIN } from "../emitter.js";
-import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { neg } from "./elementwise.js";
 import { ifNonEmpty } from "./if-non-empty.js";
 
@@ -13,9 +13,9 @@ export interface RotaryAttributes {
  * against the second: x [tokens, heads * headDim] by cos and sin [tokens, rotaryDim / 2]. The first
  * rotaryDim dimensions of each head are rotated.
  */
-export const rotaryOperation: Operation<RotaryAttributes> = {
+export const rotaryOperation = defineOperation<RotaryAttributes>({
   name: "rotary",
-  shape: (inputs, { heads }) => {
+  infer: (inputs, { heads }) => {
     const [x, cos, sin] = inputs;
     const [tokens, width] = x.shape;
     const half = cos.shape[1];
@@ -47,7 +47,7 @@ export const rotaryOperation: Operation<RotaryAttributes> = {
       return into.emit("Squeeze", [rotated, into.ints([0])]);
     });
   },
-};
+});
 
 /**
  * Rotates x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens,

@@ -1,6 +1,6 @@
 import { sameShape, dim } from "../dim.js";
 import { Emitter, MS_DOMAIN, createValueInfo } from "../emitter.js";
-import { apply, shapeError, type Node, type Operation } from "../node.js";
+import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { add, mul } from "./elementwise.js";
 import { emitLogSoftmax, output } from "./norm.js";
 import { reshape } from "./layout.js";
@@ -30,9 +30,9 @@ const CHUNK_ROWS = 256;
  * and d entropy / d hidden [rows, width]. The forward pass computes the gradients' directions; the
  * backward pass only scales them by row.
  */
-export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
+export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
   name: "tokenLogProbs",
-  shape: (inputs, attributes) => {
+  infer: (inputs, attributes) => {
     const { entropy } = attributes;
     const { hidden, head, targets, inverseTemperature, bias, sets, setIndices } = nameInputs(inputs, attributes);
     const [rows, width] = hidden.shape;
@@ -120,7 +120,7 @@ export const tokenLogProbsOperation: Operation<LmHeadAttributes> = {
       return emitter.slice(flat, 0, 0, rows);
     });
   },
-};
+});
 
 interface ChunkContext {
   readonly head: string;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json-file.js";
 import type { GgufFields } from "./gguf-fields.js";
 
-/** Tokens that end a turn of a chat in the published templates. */
+/** End-of-turn tokens of published chat templates. */
 const endOfTurnTokens = new Set([
   "<|im_end|>",
   "<|eot_id|>",
@@ -11,7 +11,7 @@ const endOfTurnTokens = new Set([
   "<|eom_id|>",
 ]);
 
-/** GGUF's recommended sampling settings (general.sampling.*) and their names in generation_config.json. */
+/** GGUF's recommended sampling settings (general.sampling.*) and their generation_config.json names. */
 const samplingKeys: readonly (readonly [string, string])[] = [
   ["temp", "temperature"],
   ["top_k", "top_k"],
@@ -21,8 +21,8 @@ const samplingKeys: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Transformers' `generation_config.json` for a GGUF file. A reply ends at the file's end-of-text and end-of-turn tokens
- * and at those turn ends that its chat template writes.
+ * Builds Transformers' `generation_config.json` for a GGUF file. Completions end at the file's
+ * end-of-text and end-of-turn tokens and at end-of-turn tokens that its chat template contains.
  */
 export function buildGenerationConfig(fields: GgufFields): JsonObject {
   const config: JsonObject = {};

@@ -1,11 +1,11 @@
-/** A GGML storage type: tensors are stored in blocks of `blockSize` numbers, `blockBytes` each. */
+/** A GGML storage type with `blockSize` values in `blockBytes` bytes. */
 export interface GgmlType {
   readonly name: string;
   readonly blockSize: number;
   readonly blockBytes: number;
 }
 
-/** Type code to [name, numbers in a block, bytes of a block], from ggml.h. Codes that ggml removed are missing. */
+/** [name, block size, block bytes] by type code, from ggml.h without removed codes. */
 const ggmlTypes: Readonly<Record<number, readonly [string, number, number]>> = {
   0: ["F32", 1, 4],
   1: ["F16", 1, 2],
@@ -41,7 +41,7 @@ const ggmlTypes: Readonly<Record<number, readonly [string, number, number]>> = {
   39: ["MXFP4", 32, 17],
 };
 
-/** The storage type of a code in a tensor's description, or undefined for a code that is not known. */
+/** Returns the storage type of a code, or undefined if unknown. */
 export function getGgmlType(code: number): GgmlType | undefined {
   const row = Object.hasOwn(ggmlTypes, code) ? ggmlTypes[code] : undefined;
   return row === undefined ? undefined : { name: row[0], blockSize: row[1], blockBytes: row[2] };
@@ -51,7 +51,7 @@ const byName = new Map(
   Object.values(ggmlTypes).map(([name, blockSize, blockBytes]) => [name, { name, blockSize, blockBytes }]),
 );
 
-/** The storage type of a name (Q4_K, F16, ...), or undefined. */
+/** Returns the storage type of a name (Q4_K, F16), or undefined. */
 export function getGgmlTypeByName(name: string): GgmlType | undefined {
   return byName.get(name);
 }

@@ -1,23 +1,23 @@
 /**
- * How llama.cpp renames (and rearranges) the tensors of each architecture, told as the way back to Hugging Face names.
- * A tensor's last part (.weight, .bias) stays.
+ * Mapping from llama.cpp's tensor names and layouts of an architecture back to Hugging Face's.
+ * Suffixes (.weight, .bias) are kept.
  */
 export interface GgufArchitecture {
-  /** The name in general.architecture. */
+  /** Value of general.architecture. */
   readonly name: string;
-  /** The Hugging Face class that the model is. */
+  /** Transformers' model class. */
   readonly modelClass: string;
-  /** Tensors outside of the layers: GGUF name to Hugging Face name. */
+  /** Hugging Face names of tensors outside the layers. */
   readonly globalTensors: Readonly<Record<string, string>>;
-  /** What stands before the layer's number in a Hugging Face name. */
+  /** Prefix of the layer number in Hugging Face names. */
   readonly layerPrefix: string;
-  /** Tensors of a layer: the part after `blk.N.` to the part after the layer's number. */
+  /** Hugging Face names within a layer, by the part after `blk.N.`. */
   readonly layerTensors: Readonly<Record<string, string>>;
-  /** Whether the rows of q and k are stored in pairs, for rotation of neighbours instead of halves. */
+  /** Whether rows of q and k are interleaved for rotating adjacent pairs instead of halves. */
   readonly interleavedRotary?: boolean;
   /** Whether norm weights are stored with 1 added (Gemma's norms multiply by 1 + weight). */
-  readonly shiftedNorms?: boolean;
-  /** Layer tensors that are stored transposed: GPT-2's weights are [in, out] in Hugging Face's files. */
+  readonly hasNormOffset?: boolean;
+  /** Layer tensors stored transposed: GPT-2's weights are [in, out] in Hugging Face's files. */
   readonly transposed?: readonly string[];
 }
 
@@ -57,7 +57,7 @@ const architectures: readonly GgufArchitecture[] = [
       ffn_norm: "pre_feedforward_layernorm",
       post_ffw_norm: "post_feedforward_layernorm",
     },
-    shiftedNorms: true,
+    hasNormOffset: true,
   },
   {
     name: "phi2",
@@ -108,10 +108,10 @@ const architectures: readonly GgufArchitecture[] = [
 
 const byName = new Map(architectures.map((architecture) => [architecture.name, architecture]));
 
-/** The architectures of GGUF files that can be read. */
+/** Supported values of general.architecture. */
 export const ggufArchitectureNames: readonly string[] = [...byName.keys()];
 
-/** The architecture of a name in general.architecture, or undefined. */
+/** Returns the architecture of a general.architecture value, or undefined. */
 export function getGgufArchitecture(name: string): GgufArchitecture | undefined {
   return byName.get(name);
 }

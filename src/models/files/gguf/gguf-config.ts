@@ -6,7 +6,7 @@ import type { GgufFields } from "./gguf-fields.js";
 import type { GgufTensor } from "./gguf-header.js";
 import { buildRopeParameters, type RopeSource } from "./rope-parameters.js";
 
-/** What a `config.json` is made from. */
+/** Inputs for building a `config.json`. */
 export interface GgufConfigSource {
   readonly fields: GgufFields;
   readonly architecture: GgufArchitecture;
@@ -14,7 +14,7 @@ export interface GgufConfigSource {
   readonly rope: Pick<RopeSource, "frequencyFactors" | "longFactors" | "shortFactors">;
 }
 
-/** The sizes that all architectures share. */
+/** Sizes common to all architectures. */
 export interface GgufDimensions {
   readonly hidden: number;
   readonly layers: number;
@@ -23,7 +23,7 @@ export interface GgufDimensions {
   readonly headSize: number;
 }
 
-/** Reads the sizes of a model from its metadata. Throws FILE_CORRUPT, MODEL_UNSUPPORTED for mixtures of experts. */
+/** Reads a model's sizes. @throws FILE_CORRUPT, MODEL_UNSUPPORTED for mixtures of experts. */
 export function readGgufSizes(fields: GgufFields, tensors: ReadonlyMap<string, GgufTensor>): GgufDimensions {
   if ((fields.optionalNumber("expert_count") ?? 0) > 0) {
     throw new LlamaGymError(
@@ -48,7 +48,7 @@ export function readGgufSizes(fields: GgufFields, tensors: ReadonlyMap<string, G
   };
 }
 
-/** Transformers' `config.json` for a GGUF file, in the dialect of Transformers 5. */
+/** Builds Transformers 5's `config.json` for a GGUF file. */
 export function buildGgufConfig(source: GgufConfigSource): JsonObject {
   const { fields, architecture, tensors } = source;
   return {
@@ -75,13 +75,13 @@ function buildRope(
   return buildRopeParameters({ fields, dimensions, maxPositions, ...tensors }, defaultTheta);
 }
 
-/** For models that rotate only a part of each head. */
+/** For models with partial rotary dimensions. */
 function buildPartialRope(source: GgufConfigSource, sizes: GgufDimensions): JsonObject {
   const dimensions = source.fields.optionalNumber("rope.dimension_count") ?? sizes.headSize;
   return { ...buildRope(source, sizes), partial_rotary_factor: dimensions / sizes.headSize };
 }
 
-/** The fields that llama and the models after it share. */
+/** Fields common to Llama-like models. */
 function buildDecoderFields(type: string, source: GgufConfigSource, sizes: GgufDimensions): JsonObject {
   const { fields } = source;
   return {
@@ -96,7 +96,7 @@ function buildDecoderFields(type: string, source: GgufConfigSource, sizes: GgufD
   };
 }
 
-/** The width of the feed-forward layers: the inputs of the matrix that ends them, since the field is wrong in some files. */
+/** Returns the feed-forward width from the down projection, as the metadata field is wrong in some files. */
 function getFeedForwardSize({ fields, tensors }: GgufConfigSource): number {
   return tensors.get("blk.0.ffn_down.weight")?.shape[1] ?? fields.size("feed_forward_length");
 }
@@ -121,7 +121,7 @@ function createLlamaBuilder(type: string): ConfigBuilder {
   });
 }
 
-/** In every n-th layer, SmolLM3 uses no rotary positions; the file does not say so, but all of its models have n = 4. */
+/** SmolLM3 has no rotary positions in every fourth layer, which GGUF does not store. */
 const SMOLLM3_NO_ROPE_INTERVAL = 4;
 
 const smollm3: ConfigBuilder = (source, sizes) => ({
@@ -151,7 +151,7 @@ const qwen3: ConfigBuilder = (source, sizes) => ({
 const GEMMA3_SLIDING_WINDOW_PATTERN = 6;
 const GEMMA3_27B_LAYERS = 62;
 
-/** Whether a Gemma 3 layer looks back only as far as the window: by a flag for each layer or by every n-th being full. */
+/** Whether a Gemma 3 layer is sliding, by a flag per layer or an interval of full layers. */
 function isSliding(fields: GgufFields, layer: number): boolean {
   const pattern = fields.raw("gemma3.attention.sliding_window_pattern");
   if (typeof pattern === "object") return pattern[layer] === true;
@@ -169,7 +169,7 @@ const gemma3: ConfigBuilder = (source, sizes) => {
     hidden_activation: "gelu_pytorch_tanh",
     rms_norm_eps: getRmsNormEpsilon(source),
     attention_bias: false,
-    // Not in the file: the 27B model alone scales by hidden / heads, the others by the size of a head.
+    // Not stored: only the 27B model scales by hidden / heads instead of the head size.
     query_pre_attn_scalar: sizes.layers === GEMMA3_27B_LAYERS ? sizes.hidden / sizes.heads : sizes.headSize,
     attn_logit_softcapping: null,
     final_logit_softcapping: fields.optionalNumber("final_logit_softcapping") ?? null,

@@ -5,37 +5,38 @@ import { TruncatedFileError, FormatError, HeaderCursor, type GgufValue } from ".
 import { getGgmlType, type GgmlType } from "./ggml-types.js";
 import { countElements } from "../../../core/count-elements.js";
 
-/** The names and values that a GGUF file says about its model. */
+/** Metadata of a GGUF file by key. */
 export type GgufMetadata = ReadonlyMap<string, GgufValue>;
 
-/** A tensor as the GGUF file describes it, with its sizes from the slowest to the fastest (as in PyTorch). */
+/** Description of a GGUF tensor; sizes are ordered from slowest to fastest, as in PyTorch. */
 export interface GgufTensor {
   readonly name: string;
   readonly type: GgmlType;
   readonly shape: readonly number[];
-  /** Where the bytes begin, counted from the start of the file. */
+  /** Offset from the start of the file, in bytes. */
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** What stands before the tensors of a GGUF file. */
+/** Header of a GGUF file. */
 export interface GgufHeader {
   readonly metadata: GgufMetadata;
   readonly tensors: ReadonlyMap<string, GgufTensor>;
 }
 
-/** The longest header that is read; the largest vocabularies (262,144 tokens) need some 15 MB. */
+/** Maximum header length; the largest vocabularies (262,144 tokens) need about 15 MB. */
 const MAX_HEADER_BYTES = 64 * 2 ** 20;
 const FIRST_READ_BYTES = 4 * 2 ** 20;
 const MAX_DIMENSIONS = 4;
 const DEFAULT_ALIGNMENT = 32;
 
 /**
- * Reads and checks the header of a GGUF file (versions 1 to 3): every count and length against the file's size, and
- * every tensor's place. Throws FILE_CORRUPT, and FORMAT_UNSUPPORTED for big-endian files and unknown versions.
- *
- * (\@huggingface/gguf reads zeros beyond the end of a local file, so that it takes a truncated file for a whole one, and
- * allocates hundreds of megabytes for a file of 24 bytes that claims ten million tensors.)
+ * Reads and validates the header of a GGUF file (versions 1 to 3): all counts and lengths against
+ * the file size, and the position of every tensor. @throws FILE_CORRUPT, and FORMAT_UNSUPPORTED for
+ * big-endian files and unknown versions.
+ * \@huggingface/gguf is not used: it reads zeros beyond the end of a local file, which hides
+ * truncation, and allocates hundreds of megabytes for a 24-byte file that claims ten million
+ * tensors.
  */
 export async function readGgufHeader(source: FileSource): Promise<GgufHeader> {
   const { path, size } = source;
@@ -56,7 +57,7 @@ export async function readGgufHeader(source: FileSource): Promise<GgufHeader> {
 
 function parseHeader(path: string, cursor: HeaderCursor, fileSize: number): GgufHeader {
   checkVersion(path, cursor);
-  // Version 1 gives counts as 32 bits, and with them a field takes at least 9 bytes and a tensor 20.
+  // Version 1 has 32-bit counts; a field then takes at least 9 bytes and a tensor 20.
   const hasWideSizes = cursor.sizeBytes === 8;
   const tensorCount = cursor.count("tensors", hasWideSizes ? 24 : 20);
   const fieldCount = cursor.count("metadata fields", hasWideSizes ? 13 : 9);
@@ -64,7 +65,7 @@ function parseHeader(path: string, cursor: HeaderCursor, fileSize: number): Gguf
   const metadata = new Map<string, GgufValue>();
   for (let i = 0; i < fieldCount; i++) {
     const key = cursor.readString("a metadata key");
-    if (metadata.has(key)) throw new FormatError(`its metadata field "${key}" stands there twice`);
+    if (metadata.has(key)) throw new FormatError(`its metadata field "${key}" is duplicated`);
     metadata.set(key, cursor.value(key));
   }
 
@@ -74,12 +75,12 @@ function parseHeader(path: string, cursor: HeaderCursor, fileSize: number): Gguf
   const dataStart = Math.ceil(cursor.position / alignment) * alignment;
   const tensors = new Map<string, GgufTensor>();
   for (const { name, shape, type, offset } of tensorInfos) {
-    if (tensors.has(name)) throw new FormatError(`its tensor "${name}" stands there twice`);
+    if (tensors.has(name)) throw new FormatError(`its tensor "${name}" is duplicated`);
     if (offset % alignment !== 0) throw new FormatError(`its tensor "${name}" is not aligned to ${alignment} bytes`);
     const byteLength = (countElements(shape) / type.blockSize) * type.blockBytes;
     if (dataStart + offset + byteLength > fileSize) {
       throw new FormatError(
-        `its tensor "${name}" needs ${byteLength} bytes at ${dataStart + offset}, but the file has ${fileSize} in all`,
+        `its tensor "${name}" needs ${byteLength} bytes at ${dataStart + offset}, but the file has ${fileSize}`,
       );
     }
     tensors.set(name, { name, type, shape, offset: dataStart + offset, byteLength });

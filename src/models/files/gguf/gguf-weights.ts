@@ -8,7 +8,7 @@ import { countElements } from "../../../core/count-elements.js";
 interface GgufEntry extends WeightEntry {
   readonly view: GgufTensorView;
   readonly source: FileSource;
-  /** Rows that lie together in the file, and the numbers and bytes of one. */
+  /** Number of contiguous rows, and elements and bytes per row. */
   readonly rowCount: number;
   readonly rowElements: number;
   readonly rowBytes: number;
@@ -19,7 +19,7 @@ function createEntry(view: GgufTensorView, source: FileSource): GgufEntry {
   const storedRows = tensor.shape.length === 0 ? 1 : tensor.shape[0];
   const rowElements = storedRows === 0 ? 0 : countElements(tensor.shape) / storedRows;
   const { blockSize, blockBytes } = tensor.type;
-  // The rows of a vector are single numbers, which only types without blocks can cut out.
+  // Rows of a vector are single values, which only unblocked types can slice.
   const isWhole = rows === undefined && view.interleavedHeads === undefined;
   if (!isWhole && rowElements % blockSize !== 0) {
     throw corruptFileError(
@@ -42,7 +42,7 @@ function createEntry(view: GgufTensorView, source: FileSource): GgufEntry {
     file: source.path,
     offset: tensor.offset + (rows?.start ?? 0) * rowBytes,
     byteLength: rows === undefined ? tensor.byteLength : rowCount * rowBytes,
-    mappable: view.interleavedHeads === undefined && view.shifted !== true && view.transposed !== true,
+    mappable: view.interleavedHeads === undefined && view.hasNormOffset !== true && view.transposed !== true,
     view,
     source,
     rowCount,
@@ -51,20 +51,23 @@ function createEntry(view: GgufTensorView, source: FileSource): GgufEntry {
   };
 }
 
-/** Where the row that the file stores as number `row` belongs: pairs of the two halves of a head, taken apart. */
+/** Returns the destination of an interleaved row: even rows are a head's first half, odd rows its second. */
 function deinterleaveRow(row: number, rowsPerHead: number): number {
   const head = Math.floor(row / rowsPerHead);
   const rowInHead = row % rowsPerHead;
   return head * rowsPerHead + (rowInHead % 2) * (rowsPerHead / 2) + Math.floor(rowInHead / 2);
 }
 
-/** The tensors of a GGUF model under their Hugging Face names, shapes and arrangement. */
+/** Tensors of a GGUF model under their Hugging Face names, shapes and layouts. */
 export class GgufWeights implements WeightFile {
   readonly path: string;
   readonly entries: ReadonlyMap<string, GgufEntry>;
   private readonly sources: readonly FileSource[];
 
-  /** `sourceOf` gives the file of each tensor; all `sources` are closed with the weights. */
+  /**
+   * @param getSource returns the file of a tensor
+   * @param sources files closed with the weights
+   */
   constructor(
     path: string,
     views: readonly GgufTensorView[],
@@ -75,7 +78,7 @@ export class GgufWeights implements WeightFile {
     this.sources = sources;
     const entries = new Map<string, GgufEntry>();
     for (const view of views) {
-      if (entries.has(view.name)) throw corruptFileError(path, `two of its tensors stand for "${view.name}"`);
+      if (entries.has(view.name)) throw corruptFileError(path, `two of its tensors map to "${view.name}"`);
       entries.set(view.name, createEntry(view, getSource(view.tensor.name)));
     }
     this.entries = entries;
@@ -88,14 +91,14 @@ export class GgufWeights implements WeightFile {
     if (view.interleavedHeads !== undefined) await readDeinterleaved(entry, view.interleavedHeads, result);
     else if (view.transposed === true) await readTransposed(entry, result);
     else await readPlain(entry, result);
-    if (view.shifted === true) for (let i = 0; i < result.length; i++) result[i] -= 1;
+    if (view.hasNormOffset === true) for (let i = 0; i < result.length; i++) result[i] -= 1;
     return result;
   }
 
   async readRaw(name: string): Promise<RawWeight> {
     const entry = getEntry(this.entries, name, this.path);
     const { view, dtype } = entry;
-    if (view.shifted === true) {
+    if (view.hasNormOffset === true) {
       const numbers = await this.readFloat32(name);
       return {
         dtype: "F32",
@@ -135,7 +138,7 @@ async function readPlain(entry: GgufEntry, result: Float32Array): Promise<void> 
   });
 }
 
-/** Hands over the tensor's rows as float32, some at a time, with the number of the first. */
+/** Streams the tensor's rows as float32 with the index of the first row of each chunk. */
 async function streamRows(entry: GgufEntry, consume: (rows: Float32Array, firstRow: number) => void): Promise<void> {
   const { dtype, name, source, offset, rowBytes, rowElements, rowCount } = entry;
   if (rowBytes === 0 || rowCount === 0) return;

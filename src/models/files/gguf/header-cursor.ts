@@ -1,16 +1,16 @@
-/** Thrown when a value reaches past the bytes that have been read so far. */
+/** Thrown when a value exceeds the bytes read so far. */
 export class TruncatedFileError extends Error {}
 
-/** A fault of the format, in words; the caller adds the file's name. */
+/** A violation of the format; the caller adds the file's name. */
 export class FormatError extends Error {}
 
 /** A metadata array: strings, numbers, or (rarely) arrays. */
 export type GgufArray = readonly GgufValue[] | Float32Array | Float64Array | Int32Array | Uint32Array | Uint8Array;
 
-/** A metadata value. 64-bit integers are given as numbers. */
+/** A metadata value; 64-bit integers become numbers. */
 export type GgufValue = number | boolean | string | GgufArray;
 
-/** Value type code to name and bytes; 0 bytes for strings and arrays. */
+/** Name and size in bytes by value type code; 0 for strings and arrays. */
 const valueTypes: readonly (readonly [string, number])[] = [
   ["uint8", 1],
   ["int8", 1],
@@ -31,10 +31,13 @@ const STRING = 8;
 const ARRAY = 9;
 const MAX_ARRAY_DEPTH = 4;
 
-/** Walks over the bytes of a GGUF header. Never reads or allocates beyond what the bytes and the file's size allow. */
+/**
+ * Reads the values of a GGUF header without exceeding its bytes or allocating more than the file
+ * could hold.
+ */
 export class HeaderCursor {
   position = 0;
-  /** Bytes of a length or count: 4 in version 1 of the format, else 8. */
+  /** Bytes per length or count: 4 in version 1, else 8. */
   sizeBytes = 8;
   private readonly buffer: Buffer;
   private readonly view: DataView;
@@ -46,7 +49,7 @@ export class HeaderCursor {
     this.fileSize = fileSize;
   }
 
-  /** Moves over `length` bytes and gives the place where they begin. */
+  /** Advances by `length` bytes and returns their offset. */
   private advance(length: number): number {
     const start = this.position;
     if (start + length > this.fileSize) {
@@ -61,20 +64,20 @@ export class HeaderCursor {
     return this.view.getUint32(this.advance(4), true);
   }
 
-  /** A length, count, dimension or offset. */
+  /** Reads a length, count, dimension or offset. */
   readSize(label: string): number {
     if (this.sizeBytes === 4) return this.readUint32();
     return this.readUint64(label);
   }
 
-  /** A 64-bit offset, which has 8 bytes in every version. */
+  /** Reads an offset, which is 64-bit in every version. */
   readUint64(label: string): number {
     const value = this.view.getBigUint64(this.advance(8), true);
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new FormatError(`${label} is ${value}`);
     return Number(value);
   }
 
-  /** A number of things of at least `bytesEach`, which the rest of the file must be able to hold. */
+  /** Reads a count of items of at least `bytesPerItem`, which must fit the rest of the file. */
   count(label: string, bytesPerItem: number): number {
     const count = this.readSize(`the number of ${label}`);
     if (count * bytesPerItem > this.fileSize - this.position) {
@@ -89,7 +92,7 @@ export class HeaderCursor {
     return this.buffer.toString("utf8", start, start + length);
   }
 
-  /** A metadata value with its type in front. */
+  /** Reads a metadata value prefixed by its type. */
   value(key: string): GgufValue {
     return this.readTypedValue(this.readUint32(), key, 0);
   }
@@ -135,7 +138,7 @@ export class HeaderCursor {
   }
 
   private readArray(key: string, depth: number): GgufArray {
-    if (depth > MAX_ARRAY_DEPTH) throw new FormatError(`the metadata field "${key}" has arrays in arrays in arrays`);
+    if (depth > MAX_ARRAY_DEPTH) throw new FormatError(`the metadata field "${key}" nests arrays too deeply`);
     const type = this.readUint32();
     const bytesPerItem = this.getTypeBytes(type, key);
     const minBytes = type === STRING ? this.sizeBytes : type === ARRAY ? 4 + this.sizeBytes : bytesPerItem;

@@ -2,28 +2,28 @@ import type { GgufArchitecture } from "./gguf-architectures.js";
 import type { GgufDimensions } from "./gguf-config.js";
 import type { GgufTensor } from "./gguf-header.js";
 
-/** How a Hugging Face tensor comes out of a GGUF tensor. Rows are counted along the first dimension. */
+/** Derivation of a Hugging Face tensor from a GGUF tensor. Rows are along the first dimension. */
 export interface GgufTensorView {
   readonly name: string;
   readonly tensor: GgufTensor;
-  /** The shape that Hugging Face's files give it. */
+  /** Shape in Hugging Face's files. */
   readonly shape: readonly number[];
-  /** The part of the tensor's rows that it is, where several are fused into one. */
+  /** Range of rows, where the GGUF tensor fuses several. */
   readonly rows?: { readonly start: number; readonly count: number };
-  /** Rows of each head are stored in pairs (first and second half of the head by turns); the number of heads. */
+  /** Number of heads whose rows are interleaved (first and second half alternate). */
   readonly interleavedHeads?: number;
-  /** 1 is to be subtracted from each number. */
-  readonly shifted?: boolean;
-  /** The stored matrix is the transpose. */
+  /** Whether 1 must be subtracted from each value. */
+  readonly hasNormOffset?: boolean;
+  /** Whether the stored matrix is transposed. */
   readonly transposed?: boolean;
 }
 
-/** Tensors that describe rotary positions and stand in the config instead. */
+/** Rotary parameters, which are part of the config instead. */
 const ropeTensors = /^(?:blk\.\d+\.)?(?:rope_freqs|rope_factors_long|rope_factors_short|attn_rot_embd)\.weight$/u;
 
 /**
- * The tensors of a GGUF file as Hugging Face's file of the same model has them. A tensor that the architecture does not
- * know keeps its name, so that whoever builds the model can say that it is not wanted.
+ * Maps GGUF tensors to Hugging Face tensors. Unknown tensors keep their names, so that they can be
+ * reported as unexpected.
  */
 export function mapTensorNames(
   architecture: GgufArchitecture,
@@ -44,8 +44,8 @@ function mapTensor(architecture: GgufArchitecture, sizes: GgufDimensions, tensor
     const match = /^(\w+)\.(weight|bias)$/u.exec(name);
     const renamed = match === null ? undefined : getOwn(architecture.globalTensors, match[1]);
     if (match === null || renamed === undefined) return [{ name, tensor, shape }];
-    const shifted = architecture.shiftedNorms === true && match[1].endsWith("norm");
-    return [{ name: `${renamed}.${match[2]}`, tensor, shape, ...(shifted ? { shifted } : {}) }];
+    const hasNormOffset = architecture.hasNormOffset === true && match[1].endsWith("norm");
+    return [{ name: `${renamed}.${match[2]}`, tensor, shape, ...(hasNormOffset ? { hasNormOffset } : {}) }];
   }
   const [, layer, part, suffix] = inLayer;
   const prefix = `${architecture.layerPrefix}${layer}.`;
@@ -58,14 +58,14 @@ function mapTensor(architecture: GgufArchitecture, sizes: GgufDimensions, tensor
   if (architecture.interleavedRotary === true && (part === "attn_q" || part === "attn_k")) {
     return [{ ...view, interleavedHeads: part === "attn_q" ? sizes.heads : sizes.keyValueHeads }];
   }
-  if (architecture.shiftedNorms === true && part.endsWith("norm")) return [{ ...view, shifted: true }];
+  if (architecture.hasNormOffset === true && part.endsWith("norm")) return [{ ...view, hasNormOffset: true }];
   if (suffix === "weight" && architecture.transposed?.includes(part) === true && shape.length === 2) {
     return [{ ...view, shape: [shape[1], shape[0]], transposed: true }];
   }
   return [view];
 }
 
-/** Older files hold q, k and v of some architectures as one tensor, one below the other. */
+/** Older files of some architectures stack q, k and v in one tensor. */
 function splitAttention(
   architecture: GgufArchitecture,
   { heads, keyValueHeads, headSize }: GgufDimensions,

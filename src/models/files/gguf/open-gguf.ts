@@ -14,23 +14,23 @@ import type { RopeSource } from "./rope-parameters.js";
 import { buildGgufTokenizer, type TokenizerFiles } from "./tokenizer/gguf-tokenizer.js";
 import { GgufWeights } from "./gguf-weights.js";
 
-/** A GGUF model, seen as the Hugging Face folder that it was made from. */
+/** A GGUF model presented as the Hugging Face folder it was converted from. */
 export interface GgufModel {
   readonly path: string;
-  /** What `config.json` would hold. */
+  /** Equivalent of `config.json`. */
   readonly config: JsonObject;
-  /** What `generation_config.json` would hold: the tokens that end a reply, and sampling settings where the file has them. */
+  /** Equivalent of `generation_config.json`: end tokens and, if stored, sampling settings. */
   readonly generationConfig: JsonObject;
-  /** Everything that the file says about itself, under GGUF's own keys. */
+  /** Metadata under GGUF's keys. */
   readonly metadata: GgufMetadata;
-  /** The tensors under their Hugging Face names. */
+  /** Tensors under their Hugging Face names. */
   readonly weights: WeightFile;
-  /** What `tokenizer.json` and `tokenizer_config.json` would hold. Throws TOKENIZER_UNSUPPORTED, FILE_CORRUPT. */
+  /** Builds `tokenizer.json` and `tokenizer_config.json`. @throws TOKENIZER_UNSUPPORTED, FILE_CORRUPT. */
   tokenizer(): TokenizerFiles;
   close(): Promise<void>;
 }
 
-/** A file, or the parts of one that was split, opened. */
+/** An opened file, or the parts of a split file. */
 interface GgufParts {
   readonly metadata: GgufMetadata;
   readonly tensors: ReadonlyMap<string, GgufTensor>;
@@ -39,8 +39,9 @@ interface GgufParts {
 }
 
 /**
- * Opens a GGUF file (or the first part of a split one, `...-00001-of-00003.gguf`) as a Hugging Face model.
- * Throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED, MODEL_UNSUPPORTED.
+ * Opens a GGUF file (or the first part of a split one, `...-00001-of-00003.gguf`) as a Hugging Face
+ * model.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED, MODEL_UNSUPPORTED.
  */
 export async function openGguf(path: string): Promise<GgufModel> {
   const parts = await openParts(path);
@@ -111,7 +112,7 @@ async function openParts(path: string): Promise<GgufParts> {
       const { source, header } = await openPart(partPath);
       sources.push(source);
       for (const [name, tensor] of header.tensors) {
-        if (tensors.has(name)) throw corruptFileError(partPath, `its tensor "${name}" stands in another part too`);
+        if (tensors.has(name)) throw corruptFileError(partPath, `its tensor "${name}" is also in another part`);
         tensors.set(name, tensor);
         sourceByTensor.set(name, source);
       }

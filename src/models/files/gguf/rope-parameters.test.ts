@@ -107,7 +107,7 @@ describe("GgufFields", () => {
     const fields = createFields({ eps: Math.fround(1e-5), same: [3, 3], different: [1, 2], text: "x", zero: 0 });
     expect(fields.number("eps")).toBe(1e-5);
     expect(fields.number("same")).toBe(3);
-    expect(() => fields.number("different")).toThrowError(/another "llama\.different" for each layer/u);
+    expect(() => fields.number("different")).toThrowError(/a different "llama\.different" per layer/u);
     expect(() => fields.number("text")).toThrowError(/is "x", not a number/u);
     expect(() => fields.number("missing")).toThrowError(/lacks "llama\.missing"/u);
     expect(() => fields.size("zero")).toThrowError(/is 0, not a size/u);

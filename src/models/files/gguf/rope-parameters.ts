@@ -1,19 +1,22 @@
 import type { JsonObject } from "../json-file.js";
 import { toShortestDecimal, type GgufFields } from "./gguf-fields.js";
 
-/** What the rotary positions of a GGUF file are described with. */
+/** Inputs of a GGUF file's rotary parameters. */
 export interface RopeSource {
   readonly fields: GgufFields;
-  /** The rotated dimensions of a head. */
+  /** Rotated dimensions of a head. */
   readonly dimensions: number;
   readonly maxPositions: number;
-  /** The tensors rope_freqs.weight, rope_factors_long.weight and rope_factors_short.weight, where there are any. */
+  /** Contents of rope_freqs.weight, rope_factors_long.weight and rope_factors_short.weight, if present. */
   readonly frequencyFactors?: Float32Array;
   readonly longFactors?: Float32Array;
   readonly shortFactors?: Float32Array;
 }
 
-/** Transformers' `rope_parameters` for a GGUF file. `defaultTheta` stands where the file does not give the base. */
+/**
+ * Builds Transformers' `rope_parameters` for a GGUF file; `defaultTheta` applies where the base is
+ * not stored.
+ */
 export function buildRopeParameters(source: RopeSource, defaultTheta = 10_000): JsonObject {
   const { fields } = source;
   const theta = fields.optionalNumber("rope.freq_base") ?? defaultTheta;
@@ -70,9 +73,9 @@ function buildLongRopeParameters(
 }
 
 /**
- * Llama 3's scaling reaches a GGUF file only as the factor that divides each frequency. Its parameters are recovered
- * from these factors; factors that do not come from Llama 3's formula are kept as they are, as longrope with the same
- * factors for short and long texts, which computes the same positions.
+ * GGUF stores Llama 3's scaling only as a factor per frequency, from which its parameters are
+ * recovered. Factors that do not follow Llama 3's formula become a longrope with equal short and
+ * long factors, which computes the same positions.
  */
 function buildScaledParameters(source: RopeSource, theta: number, factors: Float32Array): JsonObject {
   if (factors.every((factor) => factor === 1)) return { rope_type: "default", rope_theta: theta };
@@ -97,7 +100,10 @@ interface Llama3Scaling extends JsonObject {
   original_max_position_embeddings: number;
 }
 
-/** The factor that Llama 3's formula divides a frequency by (Transformers' `_compute_llama3_parameters`). */
+/**
+ * Computes the factor that Llama 3's formula divides a frequency by (Transformers'
+ * `_compute_llama3_parameters`).
+ */
 function computeLlama3Factor(wavelength: number, scaling: Llama3Scaling): number {
   const rotations = scaling.original_max_position_embeddings / wavelength;
   if (rotations > scaling.high_freq_factor) return 1;
@@ -117,14 +123,14 @@ function recoverLlama3Scaling(theta: number, dimensions: number, factors: Float3
   );
 }
 
-/** What Llama 3.1 to 3.3 were published with, apart from the factor. */
+/** Returns the parameters of Llama 3.1 to 3.3, apart from the factor. */
 function publishedLlama3Scaling(factor: number): Llama3Scaling {
   return { factor, low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 8192 };
 }
 
 /**
- * Between the two limits the smoothing is linear in 1 / wavelength, so that two factors there give the rest, but for a
- * common scale: low_freq_factor is set to 1.
+ * Fits the parameters: smoothing is linear in 1 / wavelength between the limits, so two
+ * interpolated factors determine them up to a common scale; low_freq_factor is set to 1.
  */
 function fitLlama3Scaling(
   wavelengths: readonly number[],

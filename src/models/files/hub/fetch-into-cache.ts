@@ -10,15 +10,14 @@ import type { RemoteFile } from "./repository.js";
 import { hubFetch, TransientError, withRetries, unreachableError, type RequestTarget } from "./hub-fetch.js";
 import type { HubConfig } from "./hub-config.js";
 
-/** How far the download of a file is. */
+/** Progress of a file's download. */
 export interface DownloadProgress {
-  /** The file's path in the repository. */
+  /** Path in the repository. */
   readonly file: string;
   readonly loadedBytes: number;
   readonly totalBytes: number;
 }
 
-/** What a download is part of. */
 export interface DownloadContext {
   readonly config: HubConfig;
   readonly cache: ModelCache;
@@ -31,9 +30,10 @@ const MAX_DOWNLOAD_RETRIES = 5;
 const PROGRESS_INTERVAL_MS = 100;
 
 /**
- * Makes a repository's file part of its snapshot in the cache: fetches the blob unless it is there, checks its size and
- * hash, and links it. What an interrupted download left is continued. Throws HUB_NOT_FOUND, HUB_UNAUTHORIZED,
- * HUB_UNREACHABLE, FILE_WRITE_FAILED (a full disk), FILE_CORRUPT when the content is not what the hub announced.
+ * Adds a repository's file to its snapshot in the cache: downloads the blob if missing, resuming an
+ * interrupted download, verifies its size and hash, and links it.
+ * @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE, FILE_WRITE_FAILED, FILE_CORRUPT when
+ * the content differs from what the hub announced.
  */
 export async function fetchIntoCache(context: DownloadContext, file: RemoteFile): Promise<void> {
   const { cache, commit } = context;
@@ -70,7 +70,7 @@ async function fetchBlob(context: DownloadContext, file: RemoteFile, blob: strin
   }
 }
 
-/** Throws FILE_WRITE_FAILED before anything is fetched when the disk has no room for it. */
+/** @throws FILE_WRITE_FAILED when the disk lacks the space. */
 async function checkSpace(folder: string, bytes: number): Promise<void> {
   const free = await statfs(folder).then(
     ({ bavail, bsize }) => bavail * bsize,
@@ -83,12 +83,12 @@ async function checkSpace(folder: string, bytes: number): Promise<void> {
   );
 }
 
-/** The name of a blob is its content's SHA-256, or git's SHA-1 for files that git itself keeps. */
+/** Blobs are named by their SHA-256, or by git's SHA-1 for files that git stores itself. */
 function createBlobHash({ hash, size }: RemoteFile): Hash {
   return hash.length === 64 ? createHash("sha256") : createHash("sha1").update(`blob ${size}\0`);
 }
 
-/** One file on its way: what has arrived, and its hash so far. */
+/** Download of one file with its running hash. */
 class Download {
   private loaded = 0;
   private hash: Hash;
@@ -108,18 +108,18 @@ class Download {
     const { config } = this.context;
     await this.resumePartial();
     if (!(await this.fetchRemaining())) {
-      // What an earlier run left was not the beginning of this file.
+      // The partial file was not a prefix of this file.
       await this.restart();
       await this.fetchRemaining();
     }
     if (this.hash.digest("hex") === this.file.hash) return;
     throw new LlamaGymError(
       "FILE_CORRUPT",
-      `${this.file.path} of ${this.context.id} did not arrive as ${config.endpoint} announced it (another hash). Try again.`,
+      `${this.file.path} of ${this.context.id} does not have the hash that ${config.endpoint} announced. Try again.`,
     );
   }
 
-  /** Fetches the rest. Gives whether the hash fits, except for a download that began from nothing, which is done anyhow. */
+  /** Downloads the rest; returns false if a resumed download has the wrong hash. */
   private async fetchRemaining(): Promise<boolean> {
     const { config } = this.context;
     const wasResumed = this.loaded > 0;
@@ -131,7 +131,7 @@ class Download {
     return !wasResumed || this.hash.copy().digest("hex") === this.file.hash;
   }
 
-  /** Takes over what an interrupted download left, by reading it for the hash. */
+  /** Resumes an interrupted download by hashing the partial file. */
   private async resumePartial(): Promise<void> {
     const { size } = await this.handle.stat();
     if (size > this.file.size) return this.restart();
@@ -150,7 +150,7 @@ class Download {
     await this.handle.truncate(0);
   }
 
-  /** Asks for what is missing and writes what comes, until the answer ends. */
+  /** Requests the missing range and writes the response until it ends. */
   private async receive(resetRetries: () => void): Promise<void> {
     const { config, id, commit } = this.context;
     const path = this.file.path.split("/").map(encodeURIComponent).join("/");
@@ -161,14 +161,13 @@ class Download {
     });
     const start = getRangeStart(response);
     if (start !== this.loaded) {
-      // The range was not honoured: all of the file comes.
-      if (start !== 0) throw new TransientError("the hub sent another part than was asked for");
+      // The range was ignored, so the response is the whole file.
+      if (start !== 0) throw new TransientError("the hub sent another range than requested");
       await this.restart();
     }
     const before = this.loaded;
     await this.writeBody(response, stallController, resetRetries);
-    if (this.loaded > this.file.size)
-      throw unreachableError(config, this.target, "more bytes came than were announced");
+    if (this.loaded > this.file.size) throw unreachableError(config, this.target, "received more bytes than announced");
     if (this.loaded === before) throw new TransientError("the connection ended without any data");
   }
 
@@ -195,7 +194,7 @@ class Download {
   private async write(chunk: Uint8Array): Promise<void> {
     let written = 0;
     while (written < chunk.length) {
-      // At its place, so that a second process that fetches the same does no harm.
+      // Positional writes keep a concurrent download of the same file harmless.
       const position = this.loaded + written;
       written += (await this.handle.write(chunk, written, chunk.length - written, position)).bytesWritten;
     }
@@ -212,14 +211,14 @@ class Download {
   }
 }
 
-/** Where the body of an answer begins in the file. */
+/** Returns the file offset of a response's body. */
 function getRangeStart(response: Response): number {
   if (response.status !== 206) return 0;
   const range = /^bytes (\d+)-/u.exec(response.headers.get("content-range") ?? "");
   return range === null ? -1 : Number(range[1]);
 }
 
-/** The body's chunks; a connection that breaks or stands still is a passing failure. */
+/** Yields the body's chunks; a broken or stalled connection is a transient error. */
 async function* readChunks(
   response: Response,
   stallController: AbortController,
@@ -231,8 +230,8 @@ async function* readChunks(
     for (;;) {
       const { done, value } = await reader.read().catch((error: unknown) => {
         const reason = stallController.signal.aborted
-          ? `nothing came for ${timeout / 1000} s`
-          : "the connection broke off";
+          ? `no data for ${timeout / 1000} s`
+          : "the connection was interrupted";
         throw new TransientError(reason, { cause: error });
       });
       if (done) return;

@@ -6,8 +6,9 @@ import type { ModelLocation } from "./model-location.js";
 import { selectFiles } from "./select-files.js";
 
 /**
- * Finds a model on this machine: a folder, a GGUF file, or a GGUF file in a folder (`file`, or `folder:file`). Gives
- * undefined when there is nothing at the path. Throws FILE_NOT_FOUND for a file that the folder lacks, INVALID_ARGUMENT.
+ * Finds a local model: a folder, a GGUF file, or a GGUF file in a folder (`file`, or
+ * `folder:file`). Returns undefined when the path does not exist. @throws FILE_NOT_FOUND for a file
+ * missing in the folder, INVALID_ARGUMENT.
  */
 export async function findLocalModel(path: string, file: string | undefined): Promise<ModelLocation | undefined> {
   const status = await stat(path).catch(() => undefined);
@@ -23,13 +24,13 @@ async function locateFile(path: string, file: string | undefined): Promise<Model
   if (file !== undefined) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `${path} is a file already; the option file ("${file}") is for folders.`,
+      `${path} is a file; the option \`file\` ("${file}") applies to folders only.`,
     );
   }
   if (path.endsWith(".gguf") || (await hasGgufMagic(path))) return { kind: "gguf", path };
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `${path} is not a model: give a folder with config.json and safetensors, or a GGUF file.`,
+    `${path} is not a model. Expected a folder with config.json and safetensors, or a GGUF file.`,
   );
 }
 

@@ -3,32 +3,32 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { LlamaGymError } from "../../../core/errors.js";
 
-/** The environment variables, `process.env` or a test's own. */
+/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the hub is, where its files are kept and who asks; Python's huggingface_hub reads the same variables. */
+/** Hub settings, read from the same environment variables as huggingface_hub. */
 export interface HubConfig {
-  /** The hub's address, without a slash at its end: HF_ENDPOINT, or huggingface.co. */
+  /** Base URL without a trailing slash: HF_ENDPOINT or huggingface.co. */
   readonly endpoint: string;
-  /** The folder of the cache: HF_HUB_CACHE, or hub/ in HF_HOME. */
+  /** Cache folder: HF_HUB_CACHE, or hub/ in HF_HOME. */
   readonly cacheDir: string;
-  /** The access token: HF_TOKEN, or what `hf auth login` stored. */
+  /** Access token: HF_TOKEN, or the one stored by `hf auth login`. */
   readonly token: string | undefined;
-  /** Whether the network must not be used: HF_HUB_OFFLINE. */
+  /** Whether network access is disabled: HF_HUB_OFFLINE. */
   readonly offline: boolean;
-  /** How long an answer may take, in milliseconds: HF_HUB_ETAG_TIMEOUT in seconds. */
+  /** Response timeout in milliseconds: HF_HUB_ETAG_TIMEOUT in seconds. */
   readonly responseTimeoutMs: number;
-  /** How long a download may stand still, in milliseconds: HF_HUB_DOWNLOAD_TIMEOUT in seconds. */
+  /** Stall timeout of downloads in milliseconds: HF_HUB_DOWNLOAD_TIMEOUT in seconds. */
   readonly stallTimeoutMs: number;
-  /** The first pause before something is tried again, in milliseconds; it doubles each time. */
+  /** First retry delay in milliseconds; doubles each time. */
   readonly retryDelayMs: number;
 }
 
-/** What a caller may set; the environment gives the rest. */
+/** Options that override the environment. */
 export interface HubOptions {
-  /** Another folder for the cache. */
+  /** Cache folder. */
   readonly cacheDir?: string;
-  /** Another access token; false for none. */
+  /** Access token; false for none. */
   readonly token?: string | false;
 }
 
@@ -43,7 +43,7 @@ function expandHome(path: string): string {
   return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
 }
 
-/** The first of the variables that is set to something. */
+/** Returns the first non-empty variable. */
 function firstSet(environment: Environment, ...names: readonly string[]): string | undefined {
   return names.map((name) => environment[name]).find((value) => value !== undefined && value !== "");
 }
@@ -54,8 +54,8 @@ function parseTimeoutMs(value: string | undefined): number {
 }
 
 /**
- * Reads the settings from the environment, and the stored token.
- * Throws INVALID_ARGUMENT for an HF_ENDPOINT that is no address, HUB_UNAUTHORIZED for a token that cannot be one.
+ * Resolves the hub settings from options, environment and the stored token. @throws
+ * INVALID_ARGUMENT for an invalid HF_ENDPOINT, HUB_UNAUTHORIZED for a malformed token.
  */
 export async function resolveHubConfig(
   options: HubOptions = {},
@@ -81,7 +81,7 @@ function readEndpoint(environment: Environment): string {
   if (URL.canParse(endpoint) && /^https?:/u.test(endpoint)) return endpoint;
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `HF_ENDPOINT is "${endpoint}", not an address such as ${DEFAULT_ENDPOINT}. Correct or unset it.`,
+    `HF_ENDPOINT must be a URL such as ${DEFAULT_ENDPOINT}, got "${endpoint}".`,
   );
 }
 
@@ -100,6 +100,6 @@ function validateToken(token: string): string | undefined {
   if (/^[\x21-\x7e]*$/u.test(trimmed)) return trimmed === "" ? undefined : trimmed;
   throw new LlamaGymError(
     "HUB_UNAUTHORIZED",
-    "The access token (HF_TOKEN, or the stored one) holds characters that no token has. Set HF_TOKEN anew.",
+    "The access token (HF_TOKEN or the stored one) contains invalid characters. Set a valid HF_TOKEN.",
   );
 }

@@ -3,12 +3,12 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { errorMessage } from "../file-errors.js";
 import type { HubConfig } from "./hub-config.js";
 
-/** The longest pause that is made because the hub asks for it, in milliseconds. */
+/** Maximum delay granted to a Retry-After header. */
 const MAX_RETRY_DELAY_MS = 60_000;
 
-/** A failure that may pass: the connection broke, or the hub is busy. */
+/** A failure worth retrying: a broken connection or a busy hub. */
 export class TransientError extends Error {
-  /** How long the hub asks to wait, in milliseconds. */
+  /** Delay requested by the hub, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
@@ -17,7 +17,7 @@ export class TransientError extends Error {
   }
 }
 
-/** What is asked for, in words for an error message: the model's id and revision, and the file. */
+/** Request description for error messages. */
 export interface RequestTarget {
   readonly id: string;
   readonly revision: string;
@@ -28,7 +28,7 @@ function describeTarget({ id, revision, file }: RequestTarget): string {
   return `${file === undefined ? "" : `${file} of `}${id}${revision === "main" ? "" : ` (revision ${revision})`}`;
 }
 
-/** HUB_UNREACHABLE, saying what was tried and what to do. */
+/** Creates HUB_UNREACHABLE. */
 export function unreachableError(
   config: HubConfig,
   target: RequestTarget,
@@ -43,7 +43,7 @@ export function unreachableError(
   );
 }
 
-/** The error for an answer that will not change: not there, or not allowed. */
+/** Converts a permanent error response to a LlamaGymError. */
 function httpError(config: HubConfig, target: RequestTarget, response: Response): LlamaGymError {
   const code = response.headers.get("x-error-code");
   const { status } = response;
@@ -62,7 +62,7 @@ function httpError(config: HubConfig, target: RequestTarget, response: Response)
         : "The token was refused: set HF_TOKEN to a valid one, or log in again.";
     return new LlamaGymError(
       "HUB_UNAUTHORIZED",
-      `The hub does not give ${describeTarget(target)} without a valid login. ${advice}`,
+      `Access to ${describeTarget(target)} requires a valid login. ${advice}`,
     );
   }
   if (status === 404 || status === 401) {
@@ -79,7 +79,7 @@ function httpError(config: HubConfig, target: RequestTarget, response: Response)
   return unreachableError(config, target, `the hub answered ${status}`);
 }
 
-/** The pause that an answer asks for, in milliseconds. */
+/** Returns the delay of a Retry-After header, in milliseconds. */
 function retryDelay(response: Response): number | undefined {
   const after = response.headers.get("retry-after");
   if (after === null) return undefined;
@@ -89,9 +89,10 @@ function retryDelay(response: Response): number | undefined {
 }
 
 /**
- * Asks the hub once. Gives only good answers; throws a refusal (HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE) for
- * what will not change and a `PassingFailure` for what may. The token is sent to the hub itself and never on to the
- * storage that it redirects to.
+ * Sends one request and returns only successful responses. The token is sent to the hub but not to
+ * the storage it redirects to.
+ * @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED or HUB_UNREACHABLE for permanent failures,
+ * `TransientError` for others.
  */
 export async function hubFetch(
   config: HubConfig,
@@ -125,15 +126,15 @@ export async function hubFetch(
   throw httpError(config, target, response);
 }
 
-/** Node's fetch says only "fetch failed"; what failed is in the cause. */
+/** Node's fetch reports only "fetch failed"; the reason is in the cause. */
 function connectionReason(error: unknown): string {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && cause.message !== "" ? cause.message : errorMessage(error);
 }
 
 /**
- * Tries until it succeeds, fails for good or has failed in passing more than `maxRetries` times in a row. `attempt`
- * calls `progress` when it got something, which starts the count anew. Throws HUB_UNREACHABLE in the end.
+ * Retries until success, a permanent failure or more than `maxRetries` consecutive transient
+ * failures. `attempt` calls `resetRetries` on progress. @throws HUB_UNREACHABLE.
  */
 export async function withRetries<Result>(
   config: HubConfig,

@@ -1,5 +1,5 @@
-// The package's own declarations import their parts without file extensions, which TypeScript does not resolve for ES
-// modules in Node; these declare what this folder uses of them.
+// The package's declarations use imports without file extensions, which TypeScript does not resolve
+// for ES modules; these declare what this folder uses.
 declare module "@huggingface/hub" {
   interface Access {
     readonly hubUrl?: string;

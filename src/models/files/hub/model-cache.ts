@@ -6,8 +6,8 @@ import { getSystemErrorCode, toWriteError } from "../file-errors.js";
 import { isCommitHash } from "./repository.js";
 
 /**
- * The part of the Hugging Face cache that belongs to one model, laid out as Python's huggingface_hub does:
- * blobs/HASH holds the content, snapshots/COMMIT/PATH links to it, refs/REVISION names the commit of a branch or tag.
+ * A model's part of the Hugging Face cache, in huggingface_hub's layout: blobs/HASH are contents,
+ * snapshots/COMMIT/PATH link to them, refs/REVISION name a branch's or tag's commit.
  */
 export class ModelCache {
   readonly folder: string;
@@ -24,7 +24,7 @@ export class ModelCache {
   }
 
   lockPath(hash: string): string {
-    // Python locks HASH.lock with flock, which Node does not have; the content is safe under either's lock.
+    // Python locks HASH.lock with flock, which Node.js lacks; blobs are safe under either lock.
     return join(this.locksFolder, `${hash}.llamagym`);
   }
 
@@ -32,14 +32,14 @@ export class ModelCache {
     return join(this.folder, "snapshots", commit, ...path.split("/"));
   }
 
-  /** The commit that a revision stood for when it was last asked, or undefined. */
+  /** Returns the last known commit of a revision, or undefined. */
   async readCommit(revision: string): Promise<string | undefined> {
     if (isCommitHash(revision)) return revision;
     const text = await readFile(this.refPath(revision), "utf8").catch(() => "");
     return isCommitHash(text.trim()) ? text.trim() : undefined;
   }
 
-  /** Remembers the commit of a branch or tag. Throws FILE_WRITE_FAILED. */
+  /** Stores the commit of a branch or tag. @throws FILE_WRITE_FAILED. */
   async storeCommit(revision: string, commit: string): Promise<void> {
     if (revision === commit || (await this.readCommit(revision)) === commit) return;
     await writeFileAtomic(this.refPath(revision), commit);
@@ -49,7 +49,7 @@ export class ModelCache {
     return join(this.folder, "refs", ...revision.split("/").filter((part) => part !== "" && part !== ".."));
   }
 
-  /** Whether a file of a snapshot is there, whole. */
+  /** Whether a snapshot's file is present. */
   async hasFile(commit: string, path: string): Promise<boolean> {
     return stat(this.snapshotPath(commit, path)).then(
       (status) => status.isFile(),
@@ -57,7 +57,7 @@ export class ModelCache {
     );
   }
 
-  /** The paths of the files of a snapshot; none when it is not there. */
+  /** Lists a snapshot's files; empty when it does not exist. */
   async listPaths(commit: string): Promise<string[]> {
     const root = this.snapshotPath(commit);
     const entries = await readdir(root, { recursive: true }).catch(() => []);
@@ -66,7 +66,10 @@ export class ModelCache {
     return names.filter((_, i) => present[i]);
   }
 
-  /** Makes a snapshot's file a link to a blob, or a copy where links are not possible. Throws FILE_WRITE_FAILED. */
+  /**
+   * Links a snapshot's file to a blob, or copies it where links are not possible. @throws
+   * FILE_WRITE_FAILED.
+   */
   async link(commit: string, path: string, hash: string): Promise<void> {
     const pointer = this.snapshotPath(commit, path);
     const blob = this.blobPath(hash);

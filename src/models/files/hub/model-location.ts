@@ -1,9 +1,9 @@
-/** Where a model lies on this machine. */
+/** Location of a model on this machine. */
 export interface ModelLocation {
   readonly kind: "folder" | "gguf";
-  /** The folder, or the GGUF file (of a split one the first part). */
+  /** The folder or GGUF file (the first part of a split one). */
   readonly path: string;
-  /** The hub id and the commit, for a model from the hub. */
+  /** Hub id and commit of a model from the hub. */
   readonly id?: string;
   readonly revision?: string;
 }

@@ -1,15 +1,16 @@
-/** A model on the hub, and perhaps one file of it. */
+/** A hub model, optionally with a file. */
 export interface ModelReference {
   readonly id: string;
-  /** The path of a GGUF file in the repository, or the name of a quantisation (Q4_K_M). */
+  /** Path of a GGUF file in the repository, or a quantization (Q4_K_M). */
   readonly file?: string;
 }
 
 const idPattern = /^[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*)?$/u;
 
 /**
- * Reads `owner/name`, `name`, and with a file or quantisation after it: `owner/name:file.gguf`, `owner/name:Q4_K_M`,
- * `owner/name#Q4_K_M`. Gives undefined for what cannot be a hub id, such as a path.
+ * Parses `owner/name` or `name`, optionally followed by a file or quantization:
+ * `owner/name:file.gguf`, `owner/name:Q4_K_M`, `owner/name#Q4_K_M`. Returns undefined for anything
+ * else, such as a path.
  */
 export function parseModelReference(text: string): ModelReference | undefined {
   const separator = text.search(/[:#]/u);

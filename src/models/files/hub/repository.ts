@@ -3,38 +3,38 @@ import { errorMessage } from "../file-errors.js";
 import { hubFetch, TransientError, withRetries, unreachableError, type RequestTarget } from "./hub-fetch.js";
 import type { HubConfig } from "./hub-config.js";
 
-/** How often a question is asked again: a cached model need not wait long when there is no network. */
+/** Low, so that a cached model opens quickly without a network. */
 const MAX_API_RETRIES = 2;
 
 /** A file in a model's repository. */
 export interface RemoteFile {
-  /** The path in the repository. */
+  /** Path in the repository. */
   readonly path: string;
   readonly size: number;
-  /** The name of its blob in the cache: the SHA-256 of a large file, git's SHA-1 of a small one. */
+  /** Blob name: SHA-256 of a large file, git's SHA-1 of a small one. */
   readonly hash: string;
 }
 
-/** A fetch for \@huggingface/hub: with the token, timeouts (for the whole answer) and errors of this folder. */
+/** Creates a fetch for \@huggingface/hub with this folder's token, timeouts and errors. */
 function createFetch(config: HubConfig, target: RequestTarget): typeof fetch {
   return async (input, init) => {
     const signal = AbortSignal.timeout(config.responseTimeoutMs);
     const url = input instanceof Request ? input.url : input;
     const response = await hubFetch(config, target, url, { ...init, signal });
     const body = await response.arrayBuffer().catch((error: unknown) => {
-      throw new TransientError(`its answer broke off (${errorMessage(error)})`, { cause: error });
+      throw new TransientError(`its response was interrupted (${errorMessage(error)})`, { cause: error });
     });
     return new Response(body, { status: response.status, headers: response.headers });
   };
 }
 
-/** The error for whatever went wrong while an answer was read. */
+/** Converts an error while reading a response. */
 function unexpectedAnswer(config: HubConfig, target: RequestTarget, error: unknown): unknown {
   if (error instanceof LlamaGymError || error instanceof TransientError) return error;
-  return unreachableError(config, target, `its answer was not understood (${errorMessage(error)})`, error);
+  return unreachableError(config, target, `its response is invalid (${errorMessage(error)})`, error);
 }
 
-/** The commit that a revision stands for. Throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE. */
+/** Resolves a revision to a commit. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE. */
 export async function resolveCommit(config: HubConfig, id: string, revision: string): Promise<string> {
   const target = { id, revision };
   const { modelInfo } = await import("@huggingface/hub");
@@ -47,17 +47,17 @@ export async function resolveCommit(config: HubConfig, id: string, revision: str
     }
   });
   if (typeof sha === "string" && isCommitHash(sha)) return sha;
-  throw unreachableError(config, target, "its answer names no commit");
+  throw unreachableError(config, target, "its response names no commit");
 }
 
-/** Whether a revision is a whole commit hash. */
+/** Whether a revision is a full commit hash. */
 export function isCommitHash(revision: string): boolean {
   return /^[0-9a-f]{40}$/u.test(revision);
 }
 
 /**
- * All files of a model at a commit. Throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE (also for file names that
- * would lead out of the cache).
+ * Lists a model's files at a commit. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE (also
+ * for paths that would escape the cache).
  */
 export async function listRepositoryFiles(config: HubConfig, id: string, commit: string): Promise<RemoteFile[]> {
   const target = { id, revision: commit };
@@ -80,7 +80,7 @@ export async function listRepositoryFiles(config: HubConfig, id: string, commit:
     }
     const unsafe = files.find((file) => !isSafeFile(file));
     if (unsafe !== undefined) {
-      throw unreachableError(config, target, `it lists a file that cannot be kept (${JSON.stringify(unsafe)})`);
+      throw unreachableError(config, target, `it lists an unsafe file (${JSON.stringify(unsafe)})`);
     }
     return files;
   });

@@ -9,32 +9,31 @@ import { resolveCommit, listRepositoryFiles, isCommitHash, type RemoteFile } fro
 import { selectFiles, type FileSelection } from "./select-files.js";
 import { resolveHubConfig, type HubOptions, type HubConfig } from "./hub-config.js";
 
-/** How a model is looked for. */
+/** Options for finding a model. */
 export interface ResolveOptions extends HubOptions {
-  /** A branch, tag or commit on the hub; "main" when not given. */
+  /** Branch, tag or commit on the hub. Default "main". */
   readonly revision?: string;
-  /** A GGUF file of the repository or folder: its name, or its quantisation (Q4_K_M). */
+  /** A GGUF file of the repository or folder: its name or quantization (Q4_K_M). */
   readonly file?: string;
-  /** Told about each file's download, some ten times a second. */
+  /** Receives each file's download progress about ten times a second. */
   readonly onProgress?: (progress: DownloadProgress) => void;
 }
 
-/** How many files are fetched at a time. */
 const MAX_PARALLEL_DOWNLOADS = 4;
 
 /**
- * Finds a model: a folder or GGUF file on this machine, or a hub id (`owner/name`, `owner/name:file.gguf`,
- * `owner/name#Q4_K_M`), whose files are fetched into the Hugging Face cache unless they are there. A model that is whole
- * in the cache is found without a network.
- * Throws FILE_NOT_FOUND, INVALID_ARGUMENT, FORMAT_UNSUPPORTED, HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE,
- * HUB_OFFLINE, FILE_WRITE_FAILED, FILE_CORRUPT.
+ * Resolves a model: a local folder or GGUF file, or a hub id (`owner/name`, `owner/name:file.gguf`,
+ * `owner/name#Q4_K_M`), whose missing files are downloaded into the Hugging Face cache. A
+ * completely cached model needs no network.
+ * @throws FILE_NOT_FOUND, INVALID_ARGUMENT, FORMAT_UNSUPPORTED, HUB_NOT_FOUND, HUB_UNAUTHORIZED,
+ * HUB_UNREACHABLE, HUB_OFFLINE, FILE_WRITE_FAILED, FILE_CORRUPT.
  */
 export async function resolveModel(idOrPath: string, options: ResolveOptions = {}): Promise<ModelLocation> {
   const local = await findLocalModel(idOrPath, options.file);
   return local ?? resolveFromHub(idOrPath, options, await resolveHubConfig(options));
 }
 
-/** The part of `resolveModel` that concerns the hub, with the settings given. */
+/** Resolves a hub id with given settings; see `resolveModel`. */
 export async function resolveFromHub(
   idOrPath: string,
   options: ResolveOptions,
@@ -44,7 +43,7 @@ export async function resolveFromHub(
   if (reference === undefined) {
     throw new LlamaGymError(
       "FILE_NOT_FOUND",
-      `${idOrPath} does not exist, and it is not a hub id (owner/name). Check the path.`,
+      `${idOrPath} neither exists nor is a hub id (owner/name). Check the path.`,
     );
   }
   const { id } = reference;
@@ -57,8 +56,8 @@ export async function resolveFromHub(
     if (config.offline) {
       throw new LlamaGymError(
         "HUB_OFFLINE",
-        `${idOrPath} is neither a path nor whole in the cache (${cache.folder}), and HF_HUB_OFFLINE forbids to fetch it. ` +
-          "Unset HF_HUB_OFFLINE, or give the path of a local folder.",
+        `${idOrPath} is neither a path nor completely cached (${cache.folder}), and HF_HUB_OFFLINE disables downloads. ` +
+          "Unset HF_HUB_OFFLINE, or use the path of a local folder.",
       );
     }
   }
@@ -86,7 +85,7 @@ function toLocation({ id, cache }: ResolveRequest, commit: string, { kind, files
   return { kind, path, id, revision: commit };
 }
 
-/** The model in the cache, if all that is needed of it is there. */
+/** Returns the cached model if all its files are present. */
 async function findInCache(request: ResolveRequest): Promise<ModelLocation | undefined> {
   const { cache, id, file, revision } = request;
   const commit = await cache.readCommit(revision);
@@ -101,7 +100,7 @@ async function findInCache(request: ResolveRequest): Promise<ModelLocation | und
   }
 }
 
-/** All parts of a split GGUF file, by the name of the first. */
+/** Lists the parts of a split GGUF file by the name of the first. */
 function listGgufParts({ kind, files }: FileSelection): string[] {
   const split = kind === "gguf" ? /^(.*)-\d{5}-of-(\d{5})\.gguf$/u.exec(files[0]) : null;
   if (split === null) return [];
@@ -128,7 +127,7 @@ async function downloadFromHub(request: ResolveRequest): Promise<ModelLocation> 
   return toLocation(request, commit, selection);
 }
 
-/** Fetches files, some at a time; the first failure stops those that have not begun. */
+/** Downloads files in parallel; the first failure cancels those not started. */
 async function fetchAll(
   context: DownloadContext,
   remote: ReadonlyMap<string, RemoteFile>,

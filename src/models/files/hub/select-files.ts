@@ -1,20 +1,23 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "../safetensors/index.js";
 
-/** Which files of a model are needed. */
+/** Files needed to open a model. */
 export interface FileSelection {
   readonly kind: "folder" | "gguf";
-  /** Paths in the repository; of a split GGUF file all parts, in order. */
+  /** Paths in the repository; all parts of a split GGUF file in order. */
   readonly files: readonly string[];
-  /** The index whose shards are needed as well, once it has been read. */
+  /** Index whose shards are needed as well. */
   readonly index?: string;
 }
 
-/** Small files that a model folder is read with. */
+/** Configuration files of a model folder. */
 const configFilePattern =
   /^(?:config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|chat_template|adapter_config|value_head)\.json$|^(?:chat_template\.jinja|merges\.txt)$|^additional_chat_templates\/[\w.-]+\.jinja$/u;
 
-/** Chooses what to fetch of `paths` for `file` (a path, a quantisation or undefined). Throws HUB_NOT_FOUND, FORMAT_UNSUPPORTED. */
+/**
+ * Selects the files to download for `file` (a path, a quantization or undefined). @throws
+ * HUB_NOT_FOUND, FORMAT_UNSUPPORTED, INVALID_ARGUMENT.
+ */
 export function selectFiles(id: string, paths: readonly string[], file: string | undefined): FileSelection {
   if (file !== undefined) return { kind: "gguf", files: selectGguf(id, paths, file) };
   const configFiles = paths.filter((path) => configFilePattern.test(path));
@@ -33,7 +36,7 @@ export function selectFiles(id: string, paths: readonly string[], file: string |
   if (groups.length > 1) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      `${id} holds ${groups.length} GGUF files. Choose one, as ${id}:FILE or ${id}#QUANTISATION: ${formatGroups(groups)}.`,
+      `${id} contains ${groups.length} GGUF files. Select one with ${id}:FILE or ${id}#QUANTIZATION: ${formatGroups(groups)}.`,
     );
   }
   throw noWeightsError(id, paths);
@@ -43,13 +46,13 @@ function noWeightsError(id: string, paths: readonly string[]): LlamaGymError {
   if (paths.some((path) => /\.(?:bin|pt|pth|h5|msgpack|onnx)$/u.test(path))) {
     return new LlamaGymError(
       "FORMAT_UNSUPPORTED",
-      `${id} has its weights neither as safetensors nor as GGUF. Look for a revision or a copy that has, or convert it.`,
+      `${id} has weights neither in safetensors nor in GGUF format. Find another revision or copy, or convert it.`,
     );
   }
-  return new LlamaGymError("HUB_NOT_FOUND", `${id} holds no weights (safetensors or GGUF).`);
+  return new LlamaGymError("HUB_NOT_FOUND", `${id} contains no weights (safetensors or GGUF).`);
 }
 
-/** The GGUF models among the paths: single files, and the parts of split ones together. Projectors of images are left out. */
+/** Groups GGUF paths by model, with all parts of split files; excludes vision projectors. */
 function groupGgufFiles(paths: readonly string[]): string[][] {
   const groups = new Map<string, string[]>();
   for (const path of [...paths].sort()) {
@@ -72,7 +75,7 @@ function selectGguf(id: string, paths: readonly string[], fileOrQuantization: st
   const label = fileOrQuantization.replaceAll(/[^\w]/gu, String.raw`\$&`);
   const byName = groups.filter(([first]) => new RegExp(`(?:^|[-._/])${label}(?:[-./]|$)`, "iu").test(first));
   if (byName.length === 1) return byName[0];
-  const available = groups.length === 0 ? "It holds no GGUF file." : `It holds ${formatGroups(groups)}.`;
+  const available = groups.length === 0 ? "It contains no GGUF file." : `It contains ${formatGroups(groups)}.`;
   const fault =
     byName.length === 0
       ? `has no GGUF file "${fileOrQuantization}"`

@@ -7,13 +7,13 @@ import { getSystemErrorCode, toWriteError } from "../file-errors.js";
 const HEARTBEAT_INTERVAL_MS = 2000;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 250;
-/** A lock whose owner cannot be asked (another machine) and that stands untouched for so long is taken over. */
+/** Age at which a lock of another machine counts as stale. */
 const STALE_AFTER_MS = 60_000;
 
 /**
- * Runs `work` unless what it makes is there already, while no other process does the same under this lock file, so that
- * a file is fetched once. It is a courtesy, not a need: a download writes each byte at its place and checks the whole
- * before it counts. The lock of a process that is gone is taken over. Throws FILE_WRITE_FAILED, and what `work` throws.
+ * Runs `work` unless its result exists, while no other process holds the lock file, so that a file
+ * is downloaded once. Locking only saves work: downloads use positional writes and verify the
+ * result. Locks of dead processes are taken over. @throws FILE_WRITE_FAILED and what `work` throws.
  */
 export async function withLock(path: string, isDone: () => Promise<boolean>, work: () => Promise<void>): Promise<void> {
   for (let poll = MIN_POLL_MS; !(await isDone()); poll = Math.min(2 * poll, MAX_POLL_MS)) {
@@ -60,7 +60,7 @@ async function isStale(path: string): Promise<boolean> {
     const [owner, status] = await Promise.all([readFile(path, "utf8"), stat(path)]);
     const age = Date.now() - status.mtimeMs;
     const [pid, host] = owner.split(" ");
-    // An owner that has not yet written its name is just starting.
+    // The owner is still writing its name.
     if (host === undefined) return age > STALE_AFTER_MS;
     return host === hostname() ? !isAlive(Number(pid)) : age > STALE_AFTER_MS;
   } catch {

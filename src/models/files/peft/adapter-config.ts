@@ -2,24 +2,24 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError } from "../file-errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json-file.js";
 
-/** A LoRA adapter's settings: PEFT's adapter_config.json with the names in camelCase. */
+/** PEFT's adapter_config.json of a LoRA adapter with camelCase names. */
 export interface AdapterConfig {
   readonly r: number;
   readonly loraAlpha: number;
   readonly loraDropout: number;
-  /** Module names (a full path, or the end of one), a regular expression for full paths, or "all-linear". */
+  /** Module names (full paths or suffixes), a regular expression for full paths, or "all-linear". */
   readonly targetModules: string | readonly string[];
-  /** Whether the output is scaled by alpha / sqrt(r) instead of alpha / r. */
+  /** Scales by alpha / sqrt(r) instead of alpha / r. */
   readonly useRslora: boolean;
-  /** Ranks of their own for modules whose path ends in a match of the key (a regular expression). */
+  /** Ranks by regular expression for the end of a module's path. */
   readonly rankPattern: Readonly<Record<string, number>>;
-  /** Alphas of their own, by the same rule. */
+  /** Alphas by the same rule. */
   readonly alphaPattern: Readonly<Record<string, number>>;
   /** Whether the adapted weights are stored [in, out] (GPT-2). */
   readonly fanInFanOut: boolean;
-  /** Modules that are trained and saved whole. */
+  /** Modules that are fully trained and saved. */
   readonly modulesToSave: readonly string[];
-  /** The model that the adapter belongs to: a hub id or a path. */
+  /** The base model: a hub id or a path. */
   readonly baseModelNameOrPath: string | null;
   /** The base model's revision on the hub. */
   readonly revision: string | null;
@@ -42,7 +42,7 @@ export const ADAPTER_DEFAULTS: AdapterConfig = {
   taskType: "CAUSAL_LM",
 };
 
-/** What PEFT 0.21 writes for the fields that are not in `AdapterConfig`. */
+/** PEFT 0.21's values of fields that `AdapterConfig` lacks. */
 const defaultFields: Readonly<Record<string, JsonValue>> = {
   alora_invocation_tokens: null,
   arrow_config: null,
@@ -75,7 +75,7 @@ const defaultFields: Readonly<Record<string, JsonValue>> = {
   velora_config: null,
 };
 
-/** Fields that are used, and fields that say nothing about what the adapter computes. */
+/** Fields that are read or do not affect the adapter's computation. */
 const allowedFields = new Set([
   ..."r lora_alpha lora_dropout target_modules use_rslora rank_pattern alpha_pattern fan_in_fan_out".split(" "),
   ..."modules_to_save base_model_name_or_path revision task_type peft_type peft_version auto_mapping".split(" "),
@@ -84,7 +84,7 @@ const allowedFields = new Set([
   ..."ensure_weight_tying runtime_config".split(" "),
 ]);
 
-/** Initialisations that leave the base model's weights as they are, so that A and B are the whole adapter. */
+/** Initializations that leave the base model unchanged. */
 const supportedInitializations: readonly JsonValue[] = [true, false, null, "gaussian", "eva", "orthogonal"];
 
 function isUnset(value: JsonValue): boolean {
@@ -95,7 +95,7 @@ function isUnset(value: JsonValue): boolean {
 function unsupportedFieldError(path: string, field: string, value: JsonValue, advice: string): LlamaGymError {
   return new LlamaGymError(
     "MODEL_UNSUPPORTED",
-    `${path} asks for ${field} = ${JSON.stringify(value)}, which is not supported. ${advice}`,
+    `${path} has ${field} = ${JSON.stringify(value)}, which is not supported. ${advice}`,
   );
 }
 
@@ -108,7 +108,7 @@ function checkSupported(path: string, json: JsonObject): void {
         path,
         field,
         value,
-        "Plain LoRA is supported, with rank-stabilised scaling, rank and alpha patterns.",
+        "Supported: plain LoRA with rank-stabilized scaling, rank and alpha patterns.",
       );
     }
   }
@@ -119,7 +119,7 @@ function checkSupported(path: string, json: JsonObject): void {
   }
 }
 
-/** Reads one adapter_config.json's fields by their kinds. */
+/** Typed access to the fields of an adapter_config.json. */
 class ConfigReader {
   constructor(
     private readonly path: string,
@@ -177,21 +177,16 @@ class ConfigReader {
 }
 
 /**
- * Reads the fields of an adapter_config.json; a missing field has PEFT's default.
- * Throws MODEL_UNSUPPORTED naming a field that asks for more than LoRA, FILE_CORRUPT naming one of the wrong kind.
+ * Parses an adapter_config.json with PEFT's defaults. @throws MODEL_UNSUPPORTED naming an
+ * unsupported field, FILE_CORRUPT naming an invalid one.
  */
 export function parseAdapterConfig(path: string, json: JsonObject): AdapterConfig {
   checkSupported(path, json);
   const reader = new ConfigReader(path, json);
   return {
-    r: reader.number(
-      "r",
-      ADAPTER_DEFAULTS.r,
-      (value) => Number.isInteger(value) && value >= 1,
-      "a whole number from 1 on",
-    ),
+    r: reader.number("r", ADAPTER_DEFAULTS.r, (value) => Number.isInteger(value) && value >= 1, "an integer >= 1"),
     loraAlpha: reader.number("lora_alpha", ADAPTER_DEFAULTS.loraAlpha, Number.isFinite, "a number"),
-    loraDropout: reader.number("lora_dropout", 0, (value) => value >= 0 && value < 1, "a number from 0 to below 1"),
+    loraDropout: reader.number("lora_dropout", 0, (value) => value >= 0 && value < 1, "a number in [0, 1)"),
     targetModules: reader.targets(),
     useRslora: reader.boolean("use_rslora"),
     rankPattern: reader.numbers("rank_pattern"),
@@ -204,12 +199,12 @@ export function parseAdapterConfig(path: string, json: JsonObject): AdapterConfi
   };
 }
 
-/** Whether the configuration adapts fewer modules than `target_modules` alone says. */
+/** Whether fields other than `target_modules` limit the adapted modules. */
 export function limitsTargetModules(json: JsonObject): boolean {
   return ["exclude_modules", "layers_to_transform"].some((field) => !isUnset(json[field] ?? null));
 }
 
-/** The adapter_config.json that PEFT 0.21 would write, with its keys in order. */
+/** Formats the adapter_config.json of PEFT 0.21, with sorted keys. */
 export function formatAdapterConfig(config: AdapterConfig): JsonObject {
   const { targetModules } = config;
   const fields: JsonObject = {

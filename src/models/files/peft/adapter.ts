@@ -12,25 +12,25 @@ import {
   type AdapterConfig,
 } from "./adapter-config.js";
 
-/** The names that PEFT gives the files of an adapter. */
+/** PEFT's file names. */
 const ADAPTER_CONFIG_NAME = "adapter_config.json";
 const ADAPTER_WEIGHTS_NAME = "adapter_model.safetensors";
 
-/** What stands before a module's path in PEFT's tensor names. */
+/** Prefix of PEFT's tensor names. */
 const TENSOR_PREFIX = "base_model.model.";
 
-/** A tensor in memory. */
 export interface AdapterTensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
 }
 
-/** An adapter as it stands on disk. */
+/** A stored adapter. */
 export interface Adapter {
   readonly config: AdapterConfig;
   /**
-   * By name without PEFT's prefix: `model.layers.0.self_attn.q_proj.lora_A.weight` [r, in], `....lora_B.weight` [out, r], of
-   * the embedding `....lora_embedding_A` and `B`, and the whole weights of `modulesToSave` under their own names.
+   * Tensors by name without PEFT's prefix: `model.layers.0.self_attn.q_proj.lora_A.weight` [r, in],
+   * `....lora_B.weight` [out, r], `....lora_embedding_A` and `B` for the embedding, and full
+   * weights of `modulesToSave` under their own names.
    */
   readonly tensors: ReadonlyMap<string, AdapterTensor>;
 }
@@ -44,9 +44,10 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 }
 
 /**
- * Reads a LoRA adapter that PEFT or `writeAdapter` saved.
- * Throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, FORMAT_UNSUPPORTED.
- * The weights of the base model that PEFT puts beside an adapter of the embedding or the output matrix are not read.
+ * Reads a LoRA adapter saved by PEFT or `writeAdapter`. Base weights that PEFT saves beside an
+ * adapter of the embedding or output matrix are ignored.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
+ * FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
   const configPath = join(folder, ADAPTER_CONFIG_NAME);
@@ -67,7 +68,7 @@ async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> 
       if (/\.lora_(?:magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name)) {
         throw new LlamaGymError(
           "MODEL_UNSUPPORTED",
-          `${file.path} holds "${name}"; only plain LoRA (an A and a B) is supported.`,
+          `${file.path} contains "${name}"; only plain LoRA (A and B) is supported.`,
         );
       }
       if (name.includes(".base_layer.")) continue;
@@ -100,7 +101,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The paths of the modules with an A and a B that fit each other. Throws FILE_CORRUPT when one lacks the other. */
+/** Returns the paths of modules with matching A and B. @throws FILE_CORRUPT when one is missing. */
 function findAdaptedModules(path: string, tensors: ReadonlyMap<string, AdapterTensor>): string[] {
   const modules: string[] = [];
   for (const [name, { shape }] of tensors) {
@@ -108,7 +109,7 @@ function findAdaptedModules(path: string, tensors: ReadonlyMap<string, AdapterTe
     if (match === null) continue;
     const { module, form, letter, end } = match.groups!;
     const counterpart = tensors.get(`${module}.lora_${form}${letter === "A" ? "B" : "A"}${end}`);
-    if (counterpart === undefined) throw corruptFileError(path, `it holds "${name}" without its counterpart`);
+    if (counterpart === undefined) throw corruptFileError(path, `it contains "${name}" without its counterpart`);
     if (shape.length !== 2 || counterpart.shape.length !== 2) throw corruptFileError(path, `"${name}" is not a matrix`);
     if (letter === "B") continue;
     if (shape[0] !== counterpart.shape[1]) {
@@ -116,19 +117,19 @@ function findAdaptedModules(path: string, tensors: ReadonlyMap<string, AdapterTe
     }
     modules.push(module);
   }
-  if (modules.length === 0) throw corruptFileError(path, "it holds no lora_A and lora_B");
+  if (modules.length === 0) throw corruptFileError(path, "it contains no lora_A and lora_B");
   return modules;
 }
 
-/** The ends of module paths, as PEFT writes them for "all-linear". */
+/** Returns the last components of module paths, as PEFT writes them for "all-linear". */
 function getModuleSuffixes(modules: readonly string[]): string[] {
   return [...new Set(modules.map((module) => module.slice(module.lastIndexOf(".") + 1)))].sort();
 }
 
 /**
- * Saves a LoRA adapter as PEFT 0.21 does, for PEFT and `readAdapter` to open. Settings that are not given have PEFT's
- * defaults; "all-linear" is written as the list of modules that it stands for. Throws FILE_WRITE_FAILED, FILE_CORRUPT for
- * tensors that do not make an adapter.
+ * Saves a LoRA adapter in the format of PEFT 0.21. Missing settings take PEFT's defaults;
+ * "all-linear" is expanded. @throws FILE_WRITE_FAILED, FILE_CORRUPT for tensors that do not form an
+ * adapter.
  */
 export async function writeAdapter(
   folder: string,

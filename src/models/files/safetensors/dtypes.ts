@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import { bfloat16ToFloat32, float16ToFloat32 } from "../float16.js";
 
-/** How many bits an element of each safetensors type has. */
+/** Bits per element of each safetensors type. */
 export const dtypeBits: Readonly<Record<string, number>> = {
   F64: 64,
   I64: 64,
@@ -33,7 +33,7 @@ interface NumberArray {
   readonly [index: number]: number | bigint;
 }
 
-/** Copies numbers of another type one by one, rounding to float32. */
+/** Creates a conversion that rounds element by element to float32. */
 function createConverter(
   view: (buffer: ArrayBuffer, offset: number, length: number) => NumberArray,
   bytesPerElement: number,
@@ -64,8 +64,8 @@ function viewUint16(bytes: Uint8Array<ArrayBuffer>): Uint16Array {
 }
 
 /**
- * The function that turns stored bytes into float32, or undefined for F32, whose bytes need no change.
- * Throws FORMAT_UNSUPPORTED for the types that have none (complex and 4, 6 and 8 bit floats).
+ * Returns the conversion of a stored type to float32, or undefined for F32. @throws
+ * FORMAT_UNSUPPORTED for complex numbers and floats below 16 bits.
  */
 export function getWidenFunction(dtype: string, name: string, path: string): WidenFunction | undefined {
   if (dtype === "F32") return undefined;
@@ -73,7 +73,7 @@ export function getWidenFunction(dtype: string, name: string, path: string): Wid
   if (widen !== undefined) return widen;
   throw new LlamaGymError(
     "FORMAT_UNSUPPORTED",
-    `Tensor "${name}" in ${path} is stored as ${dtype}, which cannot be read as float32. ` +
+    `Tensor "${name}" in ${path} is stored as ${dtype}, which is not supported. ` +
       `Supported: F32, ${Object.keys(widenFunctions).join(", ")}.`,
   );
 }

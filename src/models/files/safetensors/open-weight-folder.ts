@@ -6,11 +6,11 @@ import { isJsonObject, readJson } from "../json-file.js";
 import { getEntry, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { SafetensorsFile } from "./safetensors-file.js";
 
-/** The names that Transformers gives a model's weights. */
+/** Transformers' names of weight files. */
 export const WEIGHTS_NAME = "model.safetensors";
 export const WEIGHTS_INDEX_NAME = "model.safetensors.index.json";
 
-/** The tensors of several safetensors files under one roof. */
+/** Tensors of several safetensors files. */
 class ShardedWeights implements WeightFile {
   readonly path: string;
   readonly entries: ReadonlyMap<string, WeightEntry>;
@@ -43,8 +43,8 @@ class ShardedWeights implements WeightFile {
 }
 
 /**
- * Reads which file holds which tensor from a `model.safetensors.index.json`.
- * Throws FILE_NOT_FOUND, and FILE_CORRUPT when a name leads out of the folder.
+ * Reads the file of each tensor from a `model.safetensors.index.json`. @throws FILE_NOT_FOUND, and
+ * FILE_CORRUPT when a name leads out of the folder.
  */
 export async function readWeightMap(indexPath: string): Promise<Map<string, string>> {
   const { weight_map: weightMap } = await readJson(indexPath);
@@ -93,19 +93,19 @@ function noWeightsError(folder: string, names: readonly string[]): LlamaGymError
   if (pickled !== undefined) {
     return new LlamaGymError(
       "FORMAT_UNSUPPORTED",
-      `${folder} holds its weights as ${pickled} only. Convert them to safetensors, for instance with Transformers: ` +
+      `${folder} has weights only as ${pickled}. Convert them to safetensors, for example with Transformers: ` +
         `AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder).`,
     );
   }
   return new LlamaGymError(
     "FILE_NOT_FOUND",
-    `${folder} holds no weights: expected ${WEIGHTS_NAME} or ${WEIGHTS_INDEX_NAME} with its shards.`,
+    `${folder} contains no weights: expected ${WEIGHTS_NAME} or ${WEIGHTS_INDEX_NAME} with its shards.`,
   );
 }
 
 /**
- * Opens the weights of a Hugging Face model folder: shards by their index, `model.safetensors`, or the only safetensors
- * file there is. Throws FILE_NOT_FOUND, FILE_CORRUPT, FORMAT_UNSUPPORTED.
+ * Opens the weights of a Hugging Face model folder: shards by their index, `model.safetensors`, or
+ * the only safetensors file. @throws FILE_NOT_FOUND, FILE_CORRUPT, FORMAT_UNSUPPORTED.
  */
 export async function openWeightFolder(folder: string): Promise<WeightFile> {
   let names: string[];

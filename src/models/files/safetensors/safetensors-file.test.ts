@@ -98,7 +98,7 @@ describe("a damaged safetensors file", () => {
     ["a fractional size", { a: tensor(0, 4, [0.5]) }, 4, /no valid shape/u],
     ["sizes whose product is too large", { a: tensor(0, 4, [2 ** 40, 2 ** 40]) }, 4, /too large/u],
     ["no offsets", { a: { dtype: "F32", shape: [1] } }, 4, /data_offsets/u],
-    ["offsets outside of the file", { a: tensor(0, 400) }, 4, /outside of the file/u],
+    ["offsets outside of the file", { a: tensor(0, 400) }, 4, /outside the file/u],
     ["offsets in the wrong order", { a: tensor(8, 4, [1]) }, 8, /outside/u],
     ["too few bytes for the shape", { a: tensor(0, 4, [2]) }, 4, /has 4 bytes, not 8/u],
     ["an overlap", { a: tensor(0, 8), b: tensor(4, 12) }, 12, /"b" overlaps "a"/u],

@@ -3,11 +3,11 @@ import { getEntry, prepareFloat32Target, type RawWeight, type WeightEntry, type 
 import { getWidenFunction } from "./dtypes.js";
 import { readSafetensorsHeader } from "./safetensors-header.js";
 
-/** One safetensors file, opened. */
+/** An open safetensors file. */
 export class SafetensorsFile implements WeightFile {
   readonly path: string;
   readonly entries: ReadonlyMap<string, WeightEntry>;
-  /** The header's own strings, such as `{ format: "pt" }`. */
+  /** Metadata of the header, such as `{ format: "pt" }`. */
   readonly metadata: Readonly<Record<string, string>>;
   private readonly source: FileSource;
 
@@ -22,7 +22,10 @@ export class SafetensorsFile implements WeightFile {
     this.metadata = metadata;
   }
 
-  /** Opens a file and checks its header. Throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED. */
+  /**
+   * Opens a file and validates its header. @throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT,
+   * FORMAT_UNSUPPORTED.
+   */
   static async open(path: string): Promise<SafetensorsFile> {
     const source = await FileSource.open(path);
     try {

@@ -6,18 +6,18 @@ import type { WeightEntry } from "../weight-file.js";
 import { dtypeBits } from "./dtypes.js";
 import { countElements } from "../../../core/count-elements.js";
 
-/** The format's own limit on the JSON header. */
+/** Limit of the format. */
 const MAX_HEADER_BYTES = 100_000_000;
 
-/** What a safetensors file says about itself. */
+/** Header of a safetensors file. */
 export interface SafetensorsHeader {
   readonly entries: ReadonlyMap<string, WeightEntry>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads and checks the header of a safetensors file: its length, its JSON, and that the tensors fill the rest of the
- * file without gap or overlap, each with the bytes that its type and shape need. Throws FILE_CORRUPT.
+ * Reads and validates the header of a safetensors file: its length, its JSON, and that tensors of
+ * the right size fill the file without gaps or overlaps. @throws FILE_CORRUPT, FORMAT_UNSUPPORTED.
  */
 export async function readSafetensorsHeader(source: FileSource): Promise<SafetensorsHeader> {
   const { path, size } = source;
@@ -25,7 +25,7 @@ export async function readSafetensorsHeader(source: FileSource): Promise<Safeten
   const prefix = await source.bytes(0, 8);
   const length = new DataView(prefix.buffer).getBigUint64(0, true);
   if (length > BigInt(Math.min(MAX_HEADER_BYTES, size - 8))) {
-    throw corruptFileError(path, `its header claims ${length} bytes, but the file has ${size} in all`);
+    throw corruptFileError(path, `its header claims ${length} bytes, but the file has ${size}`);
   }
   const headerBytes = Number(length);
   const text = await source.bytes(8, headerBytes);
@@ -76,7 +76,7 @@ function readEntry(path: string, name: string, value: JsonValue, dataStart: numb
   const shape = readShape(path, name, value);
   const [begin, end] = readOffsets(path, name, value);
   if (begin > end || dataStart + end > fileSize) {
-    throw corruptFileError(path, `tensor "${name}" lies at bytes ${begin} to ${end}, outside of the file's data`);
+    throw corruptFileError(path, `tensor "${name}" lies at bytes ${begin} to ${end}, outside the file's data`);
   }
   const byteLength = end - begin;
   if (byteLength * 8 !== countElements(shape) * bits) {
@@ -109,7 +109,7 @@ function readOffsets(path: string, name: string, { data_offsets: offsets }: Json
   return [offsets[0], offsets[1]];
 }
 
-/** The format has no gaps, no overlaps and nothing after the last tensor. */
+/** Checks that there are no gaps, no overlaps and no data after the last tensor. */
 function checkLayout(path: string, entries: Map<string, WeightEntry>, dataStart: number, fileSize: number): void {
   let position = dataStart;
   let previous = "the header";
@@ -126,7 +126,7 @@ function checkLayout(path: string, entries: Map<string, WeightEntry>, dataStart:
   }
 }
 
-/** The first key that a JSON object's text gives twice, which JSON.parse would pass over. The text is valid JSON. */
+/** Returns the first duplicate key of a valid JSON object, which JSON.parse would ignore. */
 function findDuplicateKey(text: string): string | undefined {
   const seen = new Set<string>();
   let depth = 0;
@@ -147,7 +147,7 @@ function findDuplicateKey(text: string): string | undefined {
   return undefined;
 }
 
-/** The place after the quote that closes the string opened at `start`. */
+/** Returns the index after the closing quote of the string opened at `start`. */
 function findStringEnd(text: string, start: number): number {
   let i = start + 1;
   while (text[i] !== '"') i += text[i] === "\\" ? 2 : 1;

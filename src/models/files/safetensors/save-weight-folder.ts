@@ -7,10 +7,10 @@ import { WEIGHTS_INDEX_NAME, WEIGHTS_NAME } from "./open-weight-folder.js";
 import { getSavedByteLength, writeSafetensors, type TensorToSave } from "./write-safetensors.js";
 import { countElements } from "../../../core/count-elements.js";
 
-/** The largest shard by default: what Transformers wrote until version 5, and what the hub handles well. */
+/** Default shard size, as in Transformers 4 and recommended for the hub. */
 const MAX_SHARD_BYTES = 5e9;
 
-/** Deals tensors out to shards in their order; one that is larger than a shard gets a shard of its own. */
+/** Assigns tensors to shards in order; a tensor larger than a shard gets its own. */
 function assignShards(tensors: readonly TensorToSave[], maxShardBytes: number): TensorToSave[][] {
   const shards: TensorToSave[][] = [];
   let remainingBytes = 0;
@@ -27,9 +27,10 @@ function assignShards(tensors: readonly TensorToSave[], maxShardBytes: number): 
 }
 
 /**
- * Saves a model's tensors in a folder as Transformers does: `model.safetensors`, or shards of at most `maxShardBytes`
- * (5 GB by default) with their index. All files are written before the first takes its name; what an earlier save left
- * behind is removed in the end. Throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
+ * Saves a model's tensors as Transformers does: `model.safetensors`, or shards of at most
+ * `maxShardBytes` (default 5 GB) with their index. Files are renamed into place after all are
+ * written; files of an earlier save are removed. @throws FILE_WRITE_FAILED, SHAPE_MISMATCH,
+ * INVALID_ARGUMENT.
  */
 export async function saveWeightFolder(
   folder: string,
@@ -37,7 +38,7 @@ export async function saveWeightFolder(
   { maxShardBytes = MAX_SHARD_BYTES }: { maxShardBytes?: number } = {},
 ): Promise<void> {
   if (!(maxShardBytes > 0)) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `maxShardBytes must be above 0, not ${maxShardBytes}.`);
+    throw new LlamaGymError("INVALID_ARGUMENT", `\`maxShardBytes\` must be > 0, got ${maxShardBytes}.`);
   }
   let staging: string | undefined;
   try {
@@ -53,7 +54,7 @@ export async function saveWeightFolder(
   }
 }
 
-/** Writes the shards and, for more than one, their index, which comes last among the names that are given back. */
+/** Writes the shards and, if several, their index; returns the file names, the index last. */
 async function writeShards(
   folder: string,
   shards: readonly (readonly TensorToSave[])[],
@@ -84,7 +85,7 @@ function sortByName(weightMap: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(weightMap).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Removes a model's weight files that are not in `kept`, so that a loader does not find an older save. */
+/** Removes weight files of an earlier save. */
 async function removeStaleFiles(folder: string, currentFiles: ReadonlySet<string>): Promise<void> {
   const weightFilePattern = /^model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?$/u;
   for (const name of await readdir(folder)) {

@@ -4,16 +4,16 @@ import { replaceFileAtomic } from "../write-file-atomic.js";
 import { float32ToBfloat16, float32ToFloat16 } from "../float16.js";
 import { countElements } from "../../../core/count-elements.js";
 
-/** The types in which tensors are saved. */
+/** Types of saved tensors. */
 export type SavedDtype = "F32" | "F16" | "BF16" | "I32";
 
 /** A tensor to save. */
 export interface TensorToSave {
   readonly name: string;
   readonly shape: readonly number[];
-  /** How the numbers are stored; F32 when not given. F16 and BF16 are rounded to nearest, ties to even. */
+  /** Stored type. Default F32. F16 and BF16 round to nearest, ties to even. */
   readonly dtype?: SavedDtype;
-  /** The numbers, row after row, or a function that gives them when their turn comes, so that one is held at a time. */
+  /** Row-major values, or a function that returns them, so that one tensor is in memory at a time. */
   readonly data: TensorData | (() => TensorData | Promise<TensorData>);
 }
 
@@ -21,10 +21,10 @@ type TensorData = Float32Array | Int32Array;
 
 const savedDtypeBytes: Readonly<Record<SavedDtype, number>> = { F32: 4, I32: 4, F16: 2, BF16: 2 };
 
-/** How many elements are rounded to 16 bits at a time. */
+/** Elements rounded to 16 bits at a time. */
 const CHUNK_ELEMENTS = 2 ** 19;
 
-/** The bytes that a tensor takes in the file. */
+/** Returns the bytes of a tensor in the file. */
 export function getSavedByteLength(tensor: TensorToSave): number {
   return countElements(tensor.shape) * savedDtypeBytes[tensor.dtype ?? "F32"];
 }
@@ -36,7 +36,7 @@ interface TensorLayout {
   readonly end: number;
 }
 
-/** Wider types first, so that every tensor is aligned to its type; then by name. */
+/** Orders tensors by descending element size, which aligns them, then by name. */
 function layOutTensors(tensors: readonly TensorToSave[]): TensorLayout[] {
   const names = new Set<string>();
   for (const { name } of tensors) {
@@ -55,7 +55,7 @@ function layOutTensors(tensors: readonly TensorToSave[]): TensorLayout[] {
   });
 }
 
-/** The 8 bytes of length and the JSON, padded with spaces so that the data start at a multiple of 8. */
+/** Encodes the length and the JSON header, padded to a multiple of 8 bytes. */
 function encodeHeader(layouts: readonly TensorLayout[], metadata: Readonly<Record<string, string>>): Uint8Array {
   const fields: [string, unknown][] = [["__metadata__", metadata]];
   for (const { tensor, dtype, begin, end } of layouts) {
@@ -83,12 +83,15 @@ async function writeTensor(file: FileHandle, { tensor, dtype }: TensorLayout): P
   if (data.length !== elements) {
     throw new LlamaGymError(
       "SHAPE_MISMATCH",
-      `Tensor "${tensor.name}" [${tensor.shape.join(", ")}] needs ${elements} numbers, but ${data.length} were given.`,
+      `Tensor "${tensor.name}" [${tensor.shape.join(", ")}] requires ${elements} values, got ${data.length}.`,
     );
   }
   if ((dtype === "I32") !== data instanceof Int32Array) {
     const given = data instanceof Int32Array ? "Int32Array" : "Float32Array";
-    throw new LlamaGymError("INVALID_ARGUMENT", `Tensor "${tensor.name}" cannot be saved as ${dtype} from ${given}.`);
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `Tensor "${tensor.name}" of type ${dtype} requires other data than ${given}.`,
+    );
   }
   if (data instanceof Int32Array || dtype === "F32") {
     await writeAll(file, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
@@ -104,9 +107,9 @@ async function writeTensor(file: FileHandle, { tensor, dtype }: TensorLayout): P
 }
 
 /**
- * Writes tensors as a safetensors file, one at a time; the file appears under its name when it is whole.
- * `metadata` defaults to `{ format: "pt" }`, which Transformers and PEFT ask for.
- * Throws FILE_WRITE_FAILED, SHAPE_MISMATCH and INVALID_ARGUMENT.
+ * Writes tensors as a safetensors file atomically, one tensor at a time. `metadata` defaults to `{
+ * format: "pt" }`, which Transformers and PEFT require. @throws FILE_WRITE_FAILED, SHAPE_MISMATCH,
+ * INVALID_ARGUMENT.
  */
 export async function writeSafetensors(
   path: string,

@@ -1,13 +1,12 @@
 import { getHalfToFloatTable } from "../../float16.js";
 
 /**
- * The GGML formats with 32 numbers in a block. Each function widens the whole blocks in `bytes` into `target`, with the
- * very numbers of ggml's reference code: the products below have at most 24 significant bits, so that only the sum is
- * rounded, once, when it is stored as float32.
+ * Converts whole blocks to float32, exactly as ggml's reference code: products have at most 24
+ * significant bits, so only the stored sum is rounded.
  */
 export type DequantizeFunction = (bytes: Uint8Array, target: Float32Array) => void;
 
-/** A scale d and signed 8-bit numbers: d q. */
+/** d q with signed 8-bit q. */
 export const dequantizeQ8_0: DequantizeFunction = (bytes, target) => {
   const half = getHalfToFloatTable();
   for (let block = 0, out = 0; block < bytes.length; block += 34, out += 32) {
@@ -16,7 +15,7 @@ export const dequantizeQ8_0: DequantizeFunction = (bytes, target) => {
   }
 };
 
-/** d (q - 8); the low halves of the 16 bytes are the first 16 numbers, the high halves the rest. */
+/** d (q - 8); low nibbles of the 16 bytes are the first 16 values, high nibbles the rest. */
 export const dequantizeQ4_0: DequantizeFunction = (bytes, target) => {
   const half = getHalfToFloatTable();
   for (let block = 0, out = 0; block < bytes.length; block += 18, out += 32) {
@@ -47,7 +46,7 @@ function readUint32(bytes: Uint8Array, offset: number): number {
   return bytes[offset] | (bytes[offset + 1] << 8) | (bytes[offset + 2] << 16) | (bytes[offset + 3] << 24);
 }
 
-/** d (q - 16), with the fifth bits of the 32 numbers in a word of their own. */
+/** d (q - 16), with the fifth bits of the 32 values in a separate word. */
 export const dequantizeQ5_0: DequantizeFunction = (bytes, target) => {
   const half = getHalfToFloatTable();
   for (let block = 0, out = 0; block < bytes.length; block += 22, out += 32) {
@@ -61,7 +60,7 @@ export const dequantizeQ5_0: DequantizeFunction = (bytes, target) => {
   }
 };
 
-/** d q + m, with the fifth bits of the 32 numbers in a word of their own. */
+/** d q + m, with the fifth bits of the 32 values in a separate word. */
 export const dequantizeQ5_1: DequantizeFunction = (bytes, target) => {
   const half = getHalfToFloatTable();
   for (let block = 0, out = 0; block < bytes.length; block += 24, out += 32) {
@@ -76,7 +75,7 @@ export const dequantizeQ5_1: DequantizeFunction = (bytes, target) => {
   }
 };
 
-/** The sixteen levels of the non-linear 4-bit formats. */
+/** Levels of the non-linear 4-bit formats. */
 const nonLinearLevels = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
 
 /** d times one of sixteen levels. */
@@ -92,7 +91,7 @@ export const dequantizeIQ4_NL: DequantizeFunction = (bytes, target) => {
   }
 };
 
-/** Eight groups of 32 of the same levels, each with a 6-bit scale: d (s - 32) times a level. */
+/** d (s - 32) times a level, in eight groups of 32 with 6-bit scales s. */
 export const dequantizeIQ4_XS: DequantizeFunction = (bytes, target) => {
   const half = getHalfToFloatTable();
   for (let block = 0, out = 0; block < bytes.length; block += 136) {

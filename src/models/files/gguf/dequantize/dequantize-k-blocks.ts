@@ -2,19 +2,19 @@ import { getHalfToFloatTable } from "../../float16.js";
 import type { DequantizeFunction } from "./dequantize-blocks.js";
 
 /**
- * The K formats of GGML: 256 numbers in a block, in groups of 16 or 32 with a small scale (and minimum) each, and one
- * half-precision scale for all. As with the small blocks, only the last sum is rounded.
+ * GGML's K formats: blocks of 256 values in groups of 16 or 32, each with a small scale (and
+ * minimum), and one half-precision scale per block. Only the final sum is rounded.
  */
 
 const BLOCK = 256;
 
-/** The 6-bit scale of one of the eight groups of Q4_K and Q5_K, whose 12 bytes of scales begin at `at`. */
+/** Returns the 6-bit scale of a group of Q4_K and Q5_K, whose 12 bytes of scales begin at `offset`. */
 function readGroupScale(bytes: Uint8Array, offset: number, group: number): number {
   if (group < 4) return bytes[offset + group] & 63;
   return (bytes[offset + group + 4] & 15) | ((bytes[offset + group - 4] >> 6) << 4);
 }
 
-/** The 6-bit minimum of one of the eight groups of Q4_K and Q5_K. */
+/** Returns the 6-bit minimum of a group of Q4_K and Q5_K. */
 function readGroupMinimum(bytes: Uint8Array, offset: number, group: number): number {
   if (group < 4) return bytes[offset + group + 4] & 63;
   return (bytes[offset + group + 4] >> 4) | ((bytes[offset + group] >> 6) << 4);
@@ -63,7 +63,7 @@ export const dequantizeQ5_K: DequantizeFunction = (bytes, target) => {
   }
 };
 
-/** d s (q - 32) in groups of 16 with signed 8-bit scales; four low bits and two high bits of each q lie apart. */
+/** d s (q - 32) in groups of 16 with signed 8-bit scales; low four and high two bits of q are stored apart. */
 export const dequantizeQ6_K: DequantizeFunction = (bytes, target) => {
   const half = getHalfToFloatTable();
   const scales = new Int8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -103,7 +103,7 @@ export const dequantizeQ2_K: DequantizeFunction = (bytes, target) => {
   }
 };
 
-/** The 6-bit scale of one of the sixteen groups of Q3_K, whose 12 bytes of scales begin at `at`. */
+/** Returns the 6-bit scale of a group of Q3_K, whose 12 bytes of scales begin at `offset`. */
 function readQ3Scale(bytes: Uint8Array, offset: number, group: number): number {
   const low = (bytes[offset + (group & 7)] >> (4 * (group >> 3))) & 15;
   const high = (bytes[offset + 8 + (group & 3)] >> (2 * (group >> 2))) & 3;

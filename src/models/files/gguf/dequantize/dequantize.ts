@@ -34,15 +34,15 @@ const blockFormats: Readonly<Record<string, DequantizeFunction>> = {
   IQ4_XS: dequantizeIQ4_XS,
 };
 
-/** The types without blocks, which both formats know by the same names. */
+/** Unblocked types, named alike in both formats. */
 const plainTypes = ["F32", "F16", "BF16", "F64", "I8", "I16", "I32", "I64"];
 
-/** The GGML types that can be read as float32. */
+/** GGML types that can be read as float32. */
 export const readableGgmlTypes: readonly string[] = [...plainTypes, ...Object.keys(blockFormats)];
 
 /**
- * The function that widens whole blocks of a GGML type into float32, or undefined for F32, whose bytes need no change.
- * Throws FORMAT_UNSUPPORTED for a type that cannot be read.
+ * Returns a function that converts whole blocks of a GGML type to float32, or undefined for F32.
+ * @throws FORMAT_UNSUPPORTED for an unsupported type.
  */
 export function getDequantizeFunction(
   type: string,
@@ -53,14 +53,14 @@ export function getDequantizeFunction(
   if (Object.hasOwn(blockFormats, type)) return blockFormats[type];
   throw new LlamaGymError(
     "FORMAT_UNSUPPORTED",
-    `Tensor "${name}" in ${path} is stored as ${type}, which cannot be read. Supported: ${readableGgmlTypes.join(", ")}. ` +
-      "Get the model in one of these, or requantise it with llama.cpp's llama-quantize.",
+    `Tensor "${name}" in ${path} is stored as ${type}, which is not supported. Supported: ${readableGgmlTypes.join(", ")}. ` +
+      "Download one of these, or requantize the model with llama.cpp's llama-quantize.",
   );
 }
 
 /**
- * Widens the raw blocks of a GGML type (as `readRaw` gives them) into float32.
- * `target` has as many numbers as the blocks hold. Throws FORMAT_UNSUPPORTED, SHAPE_MISMATCH.
+ * Converts raw blocks of a GGML type (from `readRaw`) to float32 in `target`, whose length must
+ * match. @throws FORMAT_UNSUPPORTED, SHAPE_MISMATCH.
  */
 export function dequantize(type: string, bytes: Uint8Array<ArrayBuffer>, target: Float32Array): Float32Array {
   const widen = getDequantizeFunction(type, "given", "memory");

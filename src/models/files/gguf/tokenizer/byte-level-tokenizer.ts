@@ -5,7 +5,7 @@ import type { GgufFields } from "../gguf-fields.js";
 import { findPreTokenizer, preTokenizerNames, type PreTokenizer } from "./pre-tokenizers.js";
 import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
 
-/** The characters that stand for the 256 bytes in a byte-level vocabulary: printable ones for themselves. */
+/** Creates the characters of the 256 bytes in a byte-level vocabulary; printable bytes map to themselves. */
 function createByteAlphabet(): string[] {
   let others = 0;
   return Array.from({ length: 256 }, (_, byte) => {
@@ -14,7 +14,7 @@ function createByteAlphabet(): string[] {
   });
 }
 
-/** The pre-tokeniser that the file names. Throws TOKENIZER_UNSUPPORTED. */
+/** Returns the pre-tokenizer that the file names. @throws TOKENIZER_UNSUPPORTED. */
 export function getPreTokenizer(fields: GgufFields): PreTokenizer {
   const name = fields.string("tokenizer.ggml.pre") ?? "default";
   const found = findPreTokenizer(name);
@@ -26,7 +26,7 @@ export function getPreTokenizer(fields: GgufFields): PreTokenizer {
   );
 }
 
-/** The tokenizer.json of a byte-level BPE vocabulary (tokenizer.ggml.model "gpt2"). */
+/** Builds the tokenizer.json of a byte-level BPE vocabulary (tokenizer.ggml.model "gpt2"). */
 export function buildByteLevelTokenizer(
   fields: GgufFields,
   { tokens, types, merges }: Vocabulary,
@@ -79,7 +79,7 @@ export function buildByteLevelTokenizer(
   };
 }
 
-/** A token in the alphabet of bytes; some converters wrote tokens as plain text. */
+/** Converts a token to byte-level characters; some converters wrote plain text. */
 function toByteLevel(token: string, alphabetSet: ReadonlySet<string>, alphabet: readonly string[]): string {
   for (const character of token) {
     if (!alphabetSet.has(character)) {

@@ -107,6 +107,6 @@ describe("buildGgufTokenizer", () => {
 
   it("refuses a file without a tokenizer", () => {
     const metadata = new Map([["general.architecture", "llama"]]);
-    expect(() => buildGgufTokenizer("model.gguf", metadata)).toThrowError(/holds no tokenizer/u);
+    expect(() => buildGgufTokenizer("model.gguf", metadata)).toThrowError(/contains no tokenizer/u);
   });
 });

@@ -7,19 +7,19 @@ import type { GgufMetadata } from "../gguf-header.js";
 import { buildSentencePieceTokenizer } from "./sentencepiece-tokenizer.js";
 import { readSpecialTokens, readVocabulary, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
 
-/** The tokenizer files of a Hugging Face folder. */
+/** Contents of a Hugging Face folder's tokenizer files. */
 export interface TokenizerFiles {
-  /** What `tokenizer.json` holds. */
+  /** tokenizer.json */
   readonly tokenizerJson: JsonObject;
-  /** What `tokenizer_config.json` holds. */
+  /** tokenizer_config.json */
   readonly tokenizerConfig: JsonObject;
-  /** The Jinja text of the chat template, where there is one; several by name, with the main one under "default". */
+  /** Jinja chat template; several by name with the main one under "default". */
   readonly chatTemplate?: string | Readonly<Record<string, string>>;
 }
 
 /**
- * The tokenizer of a GGUF file in the form of Hugging Face's files.
- * Throws TOKENIZER_UNSUPPORTED for kinds of vocabulary or pre-tokenizers that are not known, FILE_CORRUPT.
+ * Builds Hugging Face's tokenizer files for a GGUF file. @throws TOKENIZER_UNSUPPORTED for
+ * unsupported vocabularies or pre-tokenizers, FILE_CORRUPT.
  */
 export function buildGgufTokenizer(path: string, metadata: GgufMetadata): TokenizerFiles {
   const fields = new GgufFields(path, metadata);
@@ -53,7 +53,7 @@ export function buildGgufTokenizer(path: string, metadata: GgufMetadata): Tokeni
   );
 }
 
-/** Where a SentencePiece file does not say, llama.cpp takes the ids of Llama's first vocabulary. */
+/** llama.cpp's default ids of SentencePiece vocabularies: those of Llama 1. */
 function applySentencePieceDefaults(special: SpecialTokens, { tokens }: Vocabulary): SpecialTokens {
   if (tokens.length < 3) return special;
   return { ...special, bos: special.bos ?? 1, eos: special.eos ?? 2, unknown: special.unknown ?? 0 };
@@ -81,7 +81,7 @@ function buildTokenizerConfig(
   };
 }
 
-/** The main chat template, and those that the file names beside it. */
+/** Reads the main chat template and the named ones. */
 function readChatTemplates(fields: GgufFields): TokenizerFiles["chatTemplate"] {
   const main = fields.string("tokenizer.chat_template");
   const names = fields.raw("tokenizer.chat_templates");
@@ -94,7 +94,7 @@ function readChatTemplates(fields: GgufFields): TokenizerFiles["chatTemplate"] {
   return Object.fromEntries(main === undefined ? named : [["default", main], ...named]);
 }
 
-/** Named templates as tokenizer_config.json has them. */
+/** Converts named templates to tokenizer_config.json's form. */
 function listTemplates(templates: Readonly<Record<string, string>>): JsonObject[] {
   return Object.entries(templates).map(([name, template]) => ({ name, template }));
 }

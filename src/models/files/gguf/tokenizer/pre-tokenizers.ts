@@ -1,13 +1,13 @@
 import type { JsonObject } from "../../json-file.js";
 
-/** How a byte-level vocabulary cuts text before its merges apply, by the name in tokenizer.ggml.pre. */
+/** Pre-tokenization of a byte-level vocabulary, by tokenizer.ggml.pre. */
 export interface PreTokenizer {
   readonly normalizer: JsonObject | null;
   /** `pre_tokenizer` of tokenizer.json. */
   readonly steps: JsonObject;
-  /** Whether a piece that is a token as a whole is taken without merging. */
+  /** Whether a piece that is a token is not split by merges. */
   readonly ignoreMerges: boolean;
-  /** Whether the beginning-of-text token is added when the file does not say. */
+  /** Default of tokenizer.ggml.add_bos_token. */
   readonly addsBos: boolean;
 }
 
@@ -36,7 +36,7 @@ function createSequence(...steps: JsonObject[]): JsonObject {
   return { type: "Sequence", pretokenizers: steps };
 }
 
-// Of the numbers that are not digits (such as 1/2 as one character), "Digits" means all in Python and none in JavaScript.
+// "Digits" includes non-digit numbers (such as "½") in Python but not in JavaScript.
 const digits = createSplit("\\p{N}");
 const nfc: JsonObject = { type: "NFC" };
 
@@ -58,7 +58,7 @@ const deepseekCoder: PreTokenizer = {
   ),
 };
 
-/** The names of tokenizer.ggml.pre, with those that mean the same side by side. */
+/** Values of tokenizer.ggml.pre, grouped by equivalent pre-tokenizers. */
 const preTokenizerGroups: readonly (readonly [readonly string[], PreTokenizer])[] = [
   [["gpt-2", "gpt2", "default", "", "phi-2", "olmo", "mpt", "jais", "trillion", "exaone4", "granite-docling"], gpt2],
   [["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"], starcoder],
@@ -79,10 +79,10 @@ const preTokenizerGroups: readonly (readonly [readonly string[], PreTokenizer])[
 
 const byName = new Map(preTokenizerGroups.flatMap(([names, pre]) => names.map((name) => [name, pre] as const)));
 
-/** The names of tokenizer.ggml.pre that are known. */
+/** Supported values of tokenizer.ggml.pre. */
 export const preTokenizerNames: readonly string[] = [...byName.keys()].filter((name) => name !== "");
 
-/** The pre-tokeniser of a name in tokenizer.ggml.pre (a missing name counts as "default"), or undefined. */
+/** Returns the pre-tokenizer of a tokenizer.ggml.pre value, or undefined. */
 export function findPreTokenizer(name: string): PreTokenizer | undefined {
   return byName.get(name);
 }

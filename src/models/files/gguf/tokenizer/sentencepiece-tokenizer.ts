@@ -3,12 +3,12 @@ import type { JsonObject } from "../../json-file.js";
 import type { GgufFields } from "../gguf-fields.js";
 import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
 
-/** What SentencePiece writes for a space. */
+/** SentencePiece's space character. */
 const SPACE = "\u2581";
 
 /**
- * The tokenizer.json of a SentencePiece BPE vocabulary (tokenizer.ggml.model "llama"): merges are derived from the
- * pieces, characters without a piece fall back to bytes.
+ * Builds the tokenizer.json of a SentencePiece BPE vocabulary (tokenizer.ggml.model "llama").
+ * Merges are derived from the pieces; characters without a piece fall back to bytes.
  */
 export function buildSentencePieceTokenizer(
   fields: GgufFields,
@@ -44,13 +44,13 @@ export function buildSentencePieceTokenizer(
   };
 }
 
-/** Gemma's runs of spaces stand in GGUF files as real spaces; the model's own text has them as SentencePiece's. */
+/** Restores SentencePiece's space character in Gemma's runs of spaces, which GGUF stores as spaces. */
 function escapeSpaces(token: string): string {
   return /^ +$/u.test(token) ? SPACE.repeat(token.length) : token;
 }
 
 function listAddedTokens(fields: GgufFields, tokens: readonly string[], types: ArrayLike<number>): JsonObject[] {
-  // Phi-3's special tokens swallow the white space that follows them, apart from these.
+  // Phi-3's special tokens strip following whitespace, except these.
   const keepsTrailingSpace = new Set(["<unk>", "<s>", "<|endoftext|>"]);
   const isPhi3 = fields.architecture === "phi3";
   const added: JsonObject[] = [];
@@ -81,14 +81,14 @@ function createDecoder(addSpacePrefix: boolean): JsonObject {
 }
 
 /**
- * How early Gemma merges a piece: runs of white space first, then the pieces in the order in which they stand in the
- * file (its scores do not follow the order in which they were made).
+ * Returns Gemma's merge priority: runs of whitespace first, then file order, as its scores do not
+ * follow the training order.
  */
 function getGemmaScore(piece: string, id: number): number {
   return /^(?:\u2581+|\n+|\t+)$/u.test(piece) ? 1 : -id;
 }
 
-/** The merges that the pieces imply: every cut of a piece into two pieces, those of the piece with the best score first. */
+/** Derives merges from the pieces: every split of a piece into two pieces, by descending score. */
 function deriveMerges(fields: GgufFields, { tokens, types, scores, merges }: Vocabulary, isGemma: boolean): string[][] {
   if (merges !== undefined) {
     return merges.map((merge) => {
@@ -140,7 +140,7 @@ function listSplits(piece: string, pieces: ReadonlyMap<string, number>): TokenSp
   return splits;
 }
 
-/** Characters of a text, with those beyond 16 bits counted once. */
+/** Counts code points. */
 function countCharacters(text: string): number {
   let count = text.length;
   for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count -= 1;

@@ -9,11 +9,11 @@ export const TokenType = { normal: 1, unknown: 2, control: 3, userDefined: 4, un
 /** The tokens of a GGUF file. */
 export interface Vocabulary {
   readonly tokens: readonly string[];
-  /** The kind of each token, a value of `TokenType`. */
+  /** Kind of each token, a `TokenType`. */
   readonly types: ArrayLike<number>;
-  /** How likely each piece is, where the file has it. */
+  /** Log-probability of each piece, if stored. */
   readonly scores?: ArrayLike<number>;
-  /** Pairs to merge, "left right", in their order, where the file has them. */
+  /** Merges in order, "left right", if stored. */
   readonly merges?: readonly string[];
 }
 
@@ -30,13 +30,13 @@ function readNumberList(fields: GgufFields, key: string, length: number): ArrayL
   return value as ArrayLike<number>;
 }
 
-/** Reads the tokens and merges. Throws FILE_CORRUPT, TOKENIZER_UNSUPPORTED when the file has none. */
+/** Reads tokens and merges. @throws FILE_CORRUPT, TOKENIZER_UNSUPPORTED when the file has none. */
 export function readVocabulary(fields: GgufFields): Vocabulary {
   const tokens = fields.raw("tokenizer.ggml.tokens");
   if (tokens === undefined) {
     throw new LlamaGymError(
       "TOKENIZER_UNSUPPORTED",
-      `${fields.path} holds no tokenizer. Give a folder with the model's tokenizer.json instead.`,
+      `${fields.path} contains no tokenizer. Use a folder with the model's tokenizer.json instead.`,
     );
   }
   if (!isStringList(tokens) || tokens.length === 0) {
@@ -51,7 +51,7 @@ export function readVocabulary(fields: GgufFields): Vocabulary {
   return { tokens, types: types ?? new Uint8Array(tokens.length).fill(TokenType.normal), scores, merges };
 }
 
-/** The special tokens and switches that both kinds of tokenizer have. */
+/** Special tokens common to both kinds of tokenizer. */
 export interface SpecialTokens {
   readonly bos?: number;
   readonly eos?: number;
@@ -61,12 +61,12 @@ export interface SpecialTokens {
   readonly addsEos: boolean;
 }
 
-/** Reads the special tokens. `addsBos` stands where the file does not say. Throws FILE_CORRUPT for ids beyond the tokens. */
+/** Reads the special tokens; `addsBos` is the default of add_bos_token. @throws FILE_CORRUPT. */
 export function readSpecialTokens(fields: GgufFields, vocabulary: Vocabulary, addsBos: boolean): SpecialTokens {
   const token = (name: string): number | undefined => {
     const id = fields.index(`tokenizer.ggml.${name}_token_id`);
     if (id !== undefined && id >= vocabulary.tokens.length) {
-      // llama.cpp ignores such ids as well; some files carry 4294967295 for "none".
+      // As in llama.cpp; some files use 4294967295 for "none".
       return undefined;
     }
     return id;
@@ -81,12 +81,12 @@ export function readSpecialTokens(fields: GgufFields, vocabulary: Vocabulary, ad
   };
 }
 
-/** An entry of `added_tokens` in tokenizer.json. */
+/** Creates an entry of `added_tokens` in tokenizer.json. */
 export function createAddedToken(id: number, content: string, special: boolean, stripsRight = false): JsonObject {
   return { id, content, single_word: false, lstrip: false, rstrip: stripsRight, normalized: false, special };
 }
 
-/** The `post_processor` that puts the beginning-of-text and end-of-text tokens around a text, or null for none. */
+/** Creates the `post_processor` that adds beginning-of-text and end-of-text tokens, or null for none. */
 export function createPostProcessor(special: SpecialTokens, tokens: readonly string[]): JsonObject | null {
   const before = special.addsBos ? special.bos : undefined;
   const after = special.addsEos ? special.eos : undefined;
