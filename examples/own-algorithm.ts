@@ -20,8 +20,8 @@ export const a2c = defineAlgorithm({
   name: "a2c",
   title: "A2C",
   settings: {
-    batchSize: { default: 256, integer: true, min: 1, description: "Turns per update.", source: "measured" },
-    learningRate: { default: 3e-3, above: 0, description: "Learning rate of AdamW.", source: "measured" },
+    batchSize: { default: 128, integer: true, min: 1, description: "Turns per update.", source: "measured" },
+    learningRate: { default: 7e-4, above: 0, description: "Learning rate of AdamW.", source: "measured" },
     lrSchedulerType: {
       default: "linear",
       choices: ["constant", "linear", "cosine"],
@@ -30,8 +30,14 @@ export const a2c = defineAlgorithm({
     },
     maxGradNorm: { default: 0.5, above: 0, description: "Maximum gradient norm.", source: "OpenAI Baselines" },
     gamma: { default: 0.99, min: 0, max: 1, description: "Discount per turn.", source: "Mnih et al. 2016" },
-    valueCoef: { default: 0.5, min: 0, description: "Weight of the value loss.", source: "OpenAI Baselines" },
-    entropyCoef: { default: 0.01, min: 0, description: "Weight of the entropy bonus.", source: "OpenAI Baselines" },
+    valueCoef: { default: 0.25, min: 0, description: "Weight of the value loss.", source: "OpenAI Baselines" },
+    entropyCoef: { default: 0.1, min: 0, description: "Weight of the entropy bonus.", source: "measured" },
+    entropySchedulerType: {
+      default: "linear",
+      choices: ["constant", "linear", "cosine"],
+      description: "Schedule of the entropy bonus.",
+      source: "measured",
+    },
   },
   critic: true,
   rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),
@@ -49,13 +55,13 @@ export const a2c = defineAlgorithm({
     };
   },
 
-  /** mean(-A log pi) + valueCoef * mean((V - R)^2) - entropyCoef * mean(H); `weights` makes a sum the mean of the step. */
-  loss: ({ logProbs, values, entropy, perToken, weights }, { valueCoef, entropyCoef }) => {
+  /** mean(-A log pi) + valueCoef * mean((V - R)^2) - entropyCoef * mean(H); weighted sums are means over the step. */
+  loss: ({ logProbs, values, entropy, perToken, weights, entropyFactor }, { valueCoef, entropyCoef }) => {
     const mean = (x: Node) => reduceSum(mul(x, weights));
     const policyLoss = neg(mean(mul(logProbs, perToken("advantages"))));
     const valueLoss = mean(square(sub(values!, perToken("returns"))));
     const meanEntropy = mean(entropy!);
-    const loss = sub(add(policyLoss, mul(valueLoss, valueCoef)), mul(meanEntropy, entropyCoef));
+    const loss = sub(add(policyLoss, mul(valueLoss, valueCoef)), mul(meanEntropy, mul(entropyFactor, entropyCoef)));
     return { loss, statistics: { policyLoss, valueLoss, entropy: meanEntropy } };
   },
 
@@ -99,7 +105,7 @@ async function main(turns: number): Promise<void> {
   const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
   const agent = new BlackjackAgent(model, model.tokenizer, { historyTurns: 0, algorithm: a2c(), seed: 1 });
 
-  // The Gym loop: one update, once 256 turns are collected.
+  // The Gym loop: one update, once 128 turns are collected.
   const env = make<Observation, number>("Blackjack-v1");
   for (let metrics = undefined; metrics === undefined; metrics = await agent.terminateEpisode()) {
     let { observation } = await env.reset();
@@ -114,7 +120,7 @@ async function main(turns: number): Promise<void> {
   // A Trainer: 64 environments in parallel.
   await new Trainer({ agent, env: "Blackjack-v1", numEnvs: 64, turns, seed: 1 }).train({
     onProgress: ({ progress, metrics, state }) => {
-      if (metrics.turns === state.turns && state.updates % 20 === 0)
+      if (metrics.turns === state.turns && state.updates % 32 === 0)
         console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
     },
   });
@@ -123,4 +129,4 @@ async function main(turns: number): Promise<void> {
   await model.close();
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main(Number(process.argv[2] ?? 60_000));
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(Number(process.argv[2] ?? 40_000));

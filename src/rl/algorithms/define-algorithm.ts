@@ -26,6 +26,8 @@ export interface Algorithm<
   readonly settings: Table;
   /** Whether it trains a value head. */
   readonly hasCritic: boolean;
+  /** The setting that weighs the KL to the reference policy. */
+  readonly klSetting: string | undefined;
   /** Returns the complete configuration. @throws INVALID_ARGUMENT for options out of range. */
   readonly resolve: (options?: Options) => Config;
 }
@@ -57,6 +59,7 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
   definition: AlgorithmDefinition<Table, Options, Config, State> | CustomAlgorithm<Table, Options, Config>,
 ): Algorithm<Options, Config, Table> {
   const { name, title = name, settings, critic: hasCritic = false } = definition;
+  const klSetting = "klSetting" in definition ? definition.klSetting : undefined;
   const resolveDefaults = (options: Options) => resolveSettings(title, settings, options) as unknown as Config;
   const resolve = (options = {} as Options) => (definition.resolve ?? resolveDefaults)(options);
   const create = async (model: CausalLM, config: Config, context: LearnerContext): Promise<Learner> =>
@@ -75,5 +78,5 @@ export function defineAlgorithm<Table extends SettingTable, Options extends obje
       },
     };
   };
-  return Object.assign(configure, { algorithmName: name, title, settings, hasCritic, resolve });
+  return Object.assign(configure, { algorithmName: name, title, settings, hasCritic, klSetting, resolve });
 }

@@ -1,6 +1,7 @@
 import type { RandomState } from "../../core/random/random-stream.js";
 import type { SettingTable } from "../../core/settings.js";
 import { scheduleFactor } from "../../engine/optim/schedule.js";
+import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { Trajectory } from "../rollout/trajectory.js";
 import type {
@@ -15,14 +16,11 @@ import { checkModel, usesReference } from "./check-model.js";
 import type { Learner, LearnerContext, LearnerState, Metrics, RolloutSpec, UpdateOptions } from "./learner.js";
 import { lossMetrics, rewardMetrics, type StepOutcome } from "./policy-metrics.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
-import { sum } from "./shared/arrays.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
+import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 import { shuffleIntoMinibatches } from "./update/minibatches.js";
 import { PolicyUpdater } from "./update/policy-updater.js";
-
-/** Advantages up to this magnitude are rounding errors of equal rewards. */
-const ADVANTAGE_EPSILON = 1e-6;
 
 type Definition<Options extends object, Config, State> = AlgorithmDefinition<SettingTable, Options, Config, State>;
 
@@ -30,6 +28,18 @@ type Definition<Options extends object, Config, State> = AlgorithmDefinition<Set
 interface ScheduleFactors {
   readonly learningRate: number;
   readonly entropy: number;
+}
+
+/** Scored trajectories and the turns to train. */
+interface PreparedUpdate<State> {
+  readonly scored: readonly ScoredTrajectory[];
+  readonly result: AdvantageResult<State>;
+  /** Whether the group of each scored trajectory has advantages other than 0. */
+  readonly hasSignal: readonly boolean[];
+  /** Trained trajectories. */
+  readonly trajectories: readonly Trajectory[];
+  /** Turns of the trained trajectories; undefined for masked ones. */
+  readonly turns: readonly (TurnSample | undefined)[];
 }
 
 /** The part of a learner's state that is not the optimizer's; JSON. */
@@ -85,21 +95,14 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   async update(trajectories: readonly Trajectory[], { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
-    const { algorithm, config, scorer } = this;
-    const scored = await scoreTrajectories(trajectories, scorer, this.scoreRequest());
-    const result = algorithm.advantages(scored, config, this.state);
+    const { algorithm, config } = this;
+    const prepared = await this.prepare(trajectories);
+    const { scored, hasSignal, result, turns } = prepared;
     if (result.state !== undefined) this.state = result.state;
-    const hasSignal = findInformativeGroups(scored, result.advantages);
-    const trainedIndices = this.trainedTrajectories(scored, hasSignal);
-    const turns = this.toTurnSamples(scored, result, trainedIndices);
-    const outcomes = await this.train(
-      trainedIndices.map((i) => trajectories[i]),
-      turns,
-      {
-        learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
-        entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
-      },
-    );
+    const outcomes = await this.train(prepared, {
+      learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
+      entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
+    });
     const samples = turns.filter((turn) => turn !== undefined);
     const metrics = {
       ...result.metrics,
@@ -108,6 +111,29 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     };
     this.state = algorithm.state?.update?.(this.state, metrics, turns.length, config) ?? this.state;
     return metrics;
+  }
+
+  /** Scores trajectories and computes their advantages. */
+  async prepare(trajectories: readonly Trajectory[]): Promise<PreparedUpdate<State>> {
+    const { algorithm, config, scorer } = this;
+    const scored = await scoreTrajectories(trajectories, scorer, this.scoreRequest());
+    const result = algorithm.advantages(scored, config, this.state);
+    const hasSignal = findInformativeGroups(scored, result.advantages);
+    const trainedIndices = this.trainedTrajectories(scored, hasSignal);
+    const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
+      algorithm.policyMasks?.(samples, config),
+    );
+    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
+  }
+
+  /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */
+  async computeGradients(turns: readonly TurnSample[]): Promise<Readonly<Record<string, number>>> {
+    const { statistics } = await this.updater.computeGradients(
+      turns.map(({ turn }) => turn),
+      this.inputsOf(turns, minibatchTotals(turns, turns.length, countTokens(turns), 1)),
+      this.context,
+    );
+    return statistics;
   }
 
   async getState(): Promise<LearnerState> {
@@ -155,33 +181,9 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     return scored.flatMap((trajectory, i) => (hasReward(trajectory) && (hasSignal[i] || !isFiltered) ? [i] : []));
   }
 
-  /** Turns of the trained trajectories in order; undefined for masked ones. */
-  private toTurnSamples(
-    scored: readonly ScoredTrajectory[],
-    { advantages, returns }: AdvantageResult<State>,
-    trainedIndices: readonly number[],
-  ): (TurnSample | undefined)[] {
-    const { maskTruncatedCompletions = false, maskTruncatedEpisodes = false } = this.config;
-    const turns = trainedIndices.flatMap((i) =>
-      scored[i].turns.map((scoredTurn, t): TurnSample | undefined => {
-        const isMasked =
-          (maskTruncatedCompletions && scoredTurn.turn.finishReason === "length") ||
-          (maskTruncatedEpisodes && scored[i].end === "truncated");
-        if (isMasked) return undefined;
-        return { ...scoredTurn, advantages: advantages[i][t], returns: returns?.[i][t], policyMask: undefined };
-      }),
-    );
-    const samples = turns.filter((turn) => turn !== undefined);
-    const masks = this.algorithm.policyMasks?.(samples, this.config);
-    if (masks === undefined) return turns;
-    let maskIndex = 0;
-    return turns.map((turn) => turn && { ...turn, policyMask: masks[maskIndex++] });
-  }
-
   /** Takes all optimizer steps of an update. */
   private async train(
-    trajectories: readonly Trajectory[],
-    turns: readonly (TurnSample | undefined)[],
+    { trajectories, turns }: PreparedUpdate<State>,
     factors: ScheduleFactors,
   ): Promise<StepOutcome[]> {
     const { config, algorithm, context } = this;
@@ -193,13 +195,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       for (const turnIndices of minibatches) {
         const samples = turnIndices.flatMap((i) => turns[i] ?? []);
         if (samples.length === 0) continue;
-        const totals: MinibatchTotals = {
-          sequences: turnIndices.length,
-          tokens: countTokens(samples),
-          meanTokens,
-          entropyTokens: countActiveTokens(samples),
-          entropyFactor: factors.entropy,
-        };
+        const totals = minibatchTotals(samples, turnIndices.length, meanTokens, factors.entropy);
         const outcome = await this.step(samples, totals, factors.learningRate);
         outcomes.push(outcome);
         if (outcome.isLast) return outcomes;
@@ -213,15 +209,12 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     totals: MinibatchTotals,
     learningRateFactor: number,
   ): Promise<StepOutcome> {
-    const { algorithm, config, context, state } = this;
-    const { shouldStep, shouldStop, trainableFilter } = algorithm.stepping ?? {};
+    const { config, context, state } = this;
+    const { shouldStep, shouldStop, trainableFilter } = this.algorithm.stepping ?? {};
     let isLast = false;
     const result = await this.updater.step(
       turns.map(({ turn }) => turn),
-      (turnIndices) => {
-        const samples = turnIndices.map((i) => turns[i]);
-        return { ...tokenInputs(samples, totals), ...algorithm.inputs?.(samples, totals, config) };
-      },
+      this.inputsOf(turns, totals),
       {
         temperature: context.temperature,
         random: context.random,
@@ -235,32 +228,13 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     );
     return { turns, result, isLast };
   }
-}
 
-/** Returns, for each trajectory, whether any advantage of its group is not 0. */
-function findInformativeGroups(
-  scored: readonly ScoredTrajectory[],
-  advantages: AdvantageResult["advantages"],
-): boolean[] {
-  const groups = new Set<number>();
-  scored.forEach(({ group }, i) => {
-    if (advantages[i].some((turn) => Array.from(turn).some((advantage) => Math.abs(advantage) > ADVANTAGE_EPSILON)))
-      groups.add(group);
-  });
-  return scored.map(({ group }) => groups.has(group));
-}
-
-/** False for a completion that no reward function scored. */
-function hasReward({ turns }: ScoredTrajectory): boolean {
-  return turns.every(({ turn }) => !Number.isNaN(turn.reward));
-}
-
-function countTokens(turns: readonly TurnSample[]): number {
-  return sum(turns.map(({ oldLogProbs }) => oldLogProbs.length));
-}
-
-function countActiveTokens(turns: readonly TurnSample[]): number {
-  return sum(
-    turns.map(({ policyMask, oldLogProbs }) => (policyMask === undefined ? oldLogProbs.length : sum(policyMask))),
-  );
+  /** Returns the inputs of the loss for a micro-batch of some of the turns. */
+  private inputsOf(turns: readonly TurnSample[], totals: MinibatchTotals) {
+    const { algorithm, config } = this;
+    return (turnIndices: readonly number[]): Readonly<Record<string, Tensor>> => {
+      const samples = turnIndices.map((i) => turns[i]);
+      return { ...tokenInputs(samples, totals), ...algorithm.inputs?.(samples, totals, config) };
+    };
+  }
 }

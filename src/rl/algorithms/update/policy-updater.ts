@@ -37,6 +37,11 @@ export interface UpdateResult {
   readonly skipped: boolean;
 }
 
+interface GradientOptions {
+  readonly temperature: number;
+  readonly random: RandomStream;
+}
+
 /** This many steps in a row without a finite gradient end a run. */
 const MAX_SKIPPED_STEPS = 5;
 
@@ -63,20 +68,36 @@ export class PolicyUpdater {
     turns: readonly TurnTokens[],
     inputs: (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>,
     {
-      temperature,
-      random,
       learningRateFactor,
       shouldStep = () => true,
       trainableFilter,
-    }: {
-      readonly temperature: number;
-      readonly random: RandomStream;
+      ...options
+    }: GradientOptions & {
       readonly learningRateFactor?: number;
       readonly shouldStep?: (statistics: Readonly<Record<string, number>>) => boolean;
       /** The parameters that are changed; all by default. */
       readonly trainableFilter?: (parameter: string) => boolean;
     },
   ): Promise<UpdateResult> {
+    const { statistics, perTurn } = await this.computeGradients(turns, inputs, options);
+    if (!shouldStep(statistics))
+      return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
+    const { learningRate } = this.optimizer;
+    if (trainableFilter !== undefined) await this.model.parameters.zeroGradients((name) => !trainableFilter(name));
+    const result = Number.isFinite(statistics.loss)
+      ? await this.optimizer.update({ learningRateFactor })
+      : { gradNorm: Number.NaN, learningRate, skipped: true };
+    this.countSkippedSteps(result.skipped);
+    if (!result.skipped) this.model.markParametersChanged();
+    return { statistics, perTurn, ...result };
+  }
+
+  /** Computes the loss of a minibatch and leaves its gradients in the model's gradient buffer. */
+  async computeGradients(
+    turns: readonly TurnTokens[],
+    inputs: (turnIndices: readonly number[]) => Readonly<Record<string, Tensor>>,
+    { temperature, random }: GradientOptions,
+  ): Promise<Pick<UpdateResult, "statistics" | "perTurn">> {
     const statistics: Record<string, number> = {};
     const perTurn: Record<string, Float32Array[]> = {};
     let accumulate = false;
@@ -100,16 +121,7 @@ export class PolicyUpdater {
       }
       accumulate = true;
     }
-    if (!shouldStep(statistics))
-      return { statistics, perTurn, gradNorm: 0, learningRate: this.optimizer.learningRate, skipped: true };
-    const { learningRate } = this.optimizer;
-    if (trainableFilter !== undefined) await this.model.parameters.zeroGradients((name) => !trainableFilter(name));
-    const result = Number.isFinite(statistics.loss)
-      ? await this.optimizer.update({ learningRateFactor })
-      : { gradNorm: Number.NaN, learningRate, skipped: true };
-    this.countSkippedSteps(result.skipped);
-    if (!result.skipped) this.model.markParametersChanged();
-    return { statistics, perTurn, ...result };
+    return { statistics, perTurn };
   }
 
   async state(): Promise<OptimizerState> {
