@@ -120,7 +120,7 @@ async function main(turns: number): Promise<void> {
   // A Trainer: 64 environments in parallel.
   await new Trainer({ agent, env: "Blackjack-v1", numEnvs: 64, turns, seed: 1 }).train({
     onProgress: ({ progress, metrics, state }) => {
-      if (metrics.turns === state.turns && state.updates % 32 === 0)
+      if (metrics.num_turns === state.turns && state.updates % 32 === 0)
         console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
     },
   });

@@ -83,7 +83,7 @@ class Subject {
     const learner = await this.algorithm({ ...this.options, ...options } as never).create(this.model.causalLM, {
       temperature: 1,
       isTruncatedSampling: false,
-      maxTokens: microBatchTokens,
+      microBatchTokens,
       random: new RandomStream(5),
     });
     this.learners.push(learner);
@@ -133,7 +133,7 @@ class Subject {
       };
     });
     const turns = drafts.flatMap((draft) => draft.turns.map((turn) => ({ ...turn, allowedTokens: undefined })));
-    const scorer = await LogProbScorer.create(causalLM, { maxTokens: WHOLE_BATCH });
+    const scorer = await LogProbScorer.create(causalLM, { microBatchTokens: WHOLE_BATCH });
     const { logProbs } = await scorer.score(turns);
     await scorer.release();
     const sampled = turns.map((turn, i): Turn => ({
