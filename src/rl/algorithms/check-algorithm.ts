@@ -103,7 +103,7 @@ class Subject {
   async setParameters(values: Float32Array): Promise<void> {
     const { causalLM } = this.model;
     await causalLM.runtime.write(causalLM.parameters.values, values);
-    causalLM.parametersVersion++;
+    causalLM.markParametersChanged();
   }
 
   async close(): Promise<void> {
