@@ -26,13 +26,13 @@ const weightedLoss = ({ logProbs, perToken, weights }: LossNodes) =>
 
 describe("checkAlgorithm", () => {
   it.each(Object.entries(algorithms))("accepts %s", { timeout: TIMEOUT }, async (_, algorithm) => {
-    await checkAlgorithm<never>(algorithm);
+    await expect(checkAlgorithm<never>(algorithm)).resolves.toBeUndefined();
   });
 
   it("accepts the algorithm of the example, from outside the package", { timeout: TIMEOUT }, async () => {
     const { checkAlgorithm: checkFromOutside } = await import("llamagym/testing");
     const { a2c } = await import("../../examples/own-algorithm.js");
-    await checkFromOutside(a2c);
+    await expect(checkFromOutside(a2c)).resolves.toBeUndefined();
   });
 
   it(
