@@ -7,7 +7,8 @@ import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { checkNumber } from "../../core/check-number.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
-import { RandomStream } from "../../core/random/random-stream.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { stream } from "../../core/random/streams.js";
 
 /** What a player does: the action, and the reply that means it. */
 export interface PolicyAction {
@@ -35,9 +36,6 @@ export interface RecordDemonstrationsOptions {
 /** A demonstration with what its episode brought. */
 export type RecordedEpisode = Demonstration & { readonly return: number };
 
-/** Decides starts and draws; children of the seed. */
-const DEMONSTRATION_STREAM = 6;
-
 /**
  * Plays whole episodes as demonstrations. The same seed gives the same demonstrations, however many are played at once.
  * Throws ENV_INVALID for an environment without a text form, and what environment and player throw.
@@ -58,7 +56,7 @@ export async function recordDemonstrations(
       while (nextEpisode < episodes) {
         if (signal?.aborted === true) break;
         const episode = nextEpisode++;
-        const random = new RandomStream(seed, [DEMONSTRATION_STREAM, episode]);
+        const random = stream(seed, "demonstrations", episode);
         recorded[episode] = await recordEpisode(env, newPolicy(random), random.integers(0, 2 ** 31));
         onEpisode(++numRecorded);
       }

@@ -1,4 +1,4 @@
-import { RandomStream } from "../../core/random/random-stream.js";
+import { stream } from "../../core/random/streams.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { DownloadProgress } from "../../models/files/index.js";
 import type { SftEvaluation, SftMetrics } from "../../rl/algorithms/sft/sft-learner.js";
@@ -14,8 +14,6 @@ import { resolveSftRunConfig, getSftConfig, type SftRunConfig, type SftRunOption
 
 /** Folder of the trained adapter or model. */
 const RESULT_FOLDER = "model";
-/** Random stream that selects evaluation examples; a child of the run's seed. */
-const SPLIT_STREAM = 7;
 
 export interface SftRunHooks {
   /** Additional trackers. */
@@ -134,7 +132,7 @@ async function readData(config: SftRunConfig, model: LanguageModel): Promise<Sft
     const kept = await readExamples(evalData, { onInvalidLine, prompts });
     return { ...loaded, evalExamples: kept.examples, invalidLines: [...loaded.invalidLines, ...kept.invalidLines] };
   }
-  const order = new RandomStream(seed, [SPLIT_STREAM]).permutation(loaded.examples.length);
+  const order = stream(seed, "sftSplit").permutation(loaded.examples.length);
   const count = Math.round(evalSplit * order.length);
   const select = (indices: readonly number[]) => indices.map((i) => loaded.examples[i]);
   return { ...loaded, examples: select(order.slice(count)), evalExamples: select(order.slice(0, count)) };

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../core/settings.js";
-import { RandomStream } from "../../core/random/random-stream.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
+import { stream } from "../../core/random/streams.js";
 import {
   isList,
   isInteger,
@@ -15,8 +16,6 @@ export type TrialSettings = Readonly<Record<string, SettingValue>>;
 /** More trials than this are taken for a mistake. */
 export const MAX_TRIALS = 10_000;
 
-/** Random stream of the trials' draws; a child of the search's seed. */
-const DRAW_STREAM = 10;
 /** Draws of a trial until it is one that there was not before. */
 const MAX_DRAW_ATTEMPTS = 1000;
 
@@ -46,7 +45,7 @@ export function sampleTrials(search: SearchSpace, count: number, seed: number): 
   const trials: TrialSettings[] = [];
   const seen = new Set<string>();
   for (let number = 0; number < count; number++) {
-    const trial = sampleNewTrial(search, new RandomStream(seed, [DRAW_STREAM, number]), seen);
+    const trial = sampleNewTrial(search, stream(seed, "sweepDraws", number), seen);
     if (trial === undefined) {
       throw invalidArgument(
         `There are hardly more than ${number} combinations of the values to try, and ${count} trials are asked for. ` +

@@ -16,6 +16,7 @@ import type { AgentInterface } from "../rollout/agent-interface.js";
 import type { RolloutSettings } from "../rollout/rollout-settings.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import { RandomStream } from "../../core/random/random-stream.js";
+import { stream } from "../../core/random/streams.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { computeExtractionShares } from "./extraction/extraction-counter.js";
 import type { AgentOptions } from "./agent-options.js";
@@ -290,7 +291,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       maxCompletionLength: this.settings.completion.maxNewTokens,
       temperature: this.settings.completion.sampling.temperature,
       isTruncatedSampling: isTruncated(this.settings.completion.sampling),
-      random: new RandomStream(this.options.seed ?? 0, [1]),
+      random: stream(this.options.seed ?? 0, "learner"),
     }).then((algorithm) => this.demonstrationTrainer.wrap(algorithm));
     return this.learning;
   }

@@ -5,7 +5,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkNumber } from "../../core/check-number.js";
 import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";
-import { RandomStream } from "../../core/random/random-stream.js";
+import { stream } from "../../core/random/streams.js";
 
 export interface EvaluateOptions extends CollectOptions {
   readonly episodes: number;
@@ -30,9 +30,6 @@ export interface EvalResult {
   readonly extraction: Readonly<Record<string, number>>;
 }
 
-/** Random streams of a run by what they decide; each is a child of the run's seed. */
-const EVALUATION_STREAM = 5;
-
 /**
  * Plays whole episodes without training, many at once. A signal ends it with the episodes that are whole. Throws INVALID_ARGUMENT
  * for numbers out of range, and what the agent and the environment throw.
@@ -45,12 +42,12 @@ export async function evaluate(
   const numbers = { episodes, numEnvs, seed };
   for (const [name, value] of Object.entries(numbers))
     checkNumber(name, value, { integer: true, min: name === "seed" ? 0 : 1, description: "" });
-  const episodeStarts = new RandomStream(seed, [EVALUATION_STREAM]);
+  const episodeStarts = stream(seed, "evaluationStarts");
   const envs: Env[] = [];
   try {
     for (let i = 0; i < Math.min(numEnvs, episodes); i++) envs.push(await makeEnv());
     const envSlots = envs.map((env, i) => {
-      const random = new RandomStream(seed, [EVALUATION_STREAM, i]);
+      const random = stream(seed, "evaluation", i);
       return new EnvSlot(env, () => agent.newEpisode(random, mode), random);
     });
     // Whoever plays an episode, it starts the same.

@@ -1,3 +1,4 @@
+import { stream } from "../../core/random/streams.js";
 import { RandomStream, type RandomState } from "../../core/random/random-stream.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -28,10 +29,6 @@ interface RolloutTaskState {
   readonly learner: unknown;
 }
 
-/** Random streams, children of the run's seed: actions per environment slot; environment seeds. */
-const ROLLOUT_STREAM = 2;
-const EPISODE_START_STREAM = 3;
-
 const LOGGED_COMPLETIONS = 3;
 
 /** Online reinforcement learning in environments. */
@@ -53,9 +50,9 @@ export class RolloutTask implements TrainTask<Rollout> {
       for (const env of envs) await env.close();
       throw error;
     }
-    const episodeStarts = new RandomStream(seed, [EPISODE_START_STREAM]);
+    const episodeStarts = stream(seed, "episodeStarts");
     const envSlots = envs.map((env, i) => {
-      const random = new RandomStream(seed, [ROLLOUT_STREAM, i]);
+      const random = stream(seed, "rollout", i);
       const start = episodeStarts.integers(0, 2 ** 31);
       return new EnvSlot(env, () => agent.newEpisode(random), random, start, agent.settings.spreadSparseRewards);
     });

@@ -1,7 +1,8 @@
 import type { TextAgent } from "../../../rl/agent/text-agent.js";
 import type { Env } from "../../../envs/index.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
+import type { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import type { Turn } from "../../../rl/rollout/trajectory.js";
 import { InteractiveEpisode, formatReturn } from "./interactive-episode.js";
 
@@ -38,7 +39,7 @@ export class AgentEpisodePlayer {
     const print = (text: string) =>
       options.print(text.startsWith(`${this.lastCompletion}\n`) ? text.slice(this.lastCompletion.length + 1) : text);
     this.currentEpisode = new InteractiveEpisode(env, { ...options, print });
-    this.random = new RandomStream(options.seed);
+    this.random = stream(options.seed, "play");
   }
 
   /** Plays all episodes, then prints the mean return and the number of valid completions. */

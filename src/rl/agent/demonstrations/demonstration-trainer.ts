@@ -1,7 +1,7 @@
 import type { Learner } from "../../algorithms/learner.js";
 import type { SftMetrics } from "../../algorithms/sft/sft-learner.js";
 import { LlamaGymError } from "../../../core/errors.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import { ReplayBuffer, type ReplayEpisode } from "./replay-buffer.js";
 import { readDemonstrations, type Demonstration } from "../../data/read-demonstrations.js";
 import { encodeDemonstration, type DemonstrationContext } from "./encode-demonstration.js";
@@ -28,9 +28,6 @@ export interface EncodedDemonstrations {
   /** Why demonstrations were left out, where that is allowed. */
   readonly rejected: readonly string[];
 }
-
-/** Decides what is drawn from the replay buffer; a child of the agent's seed. */
-const REPLAY_STREAM = 8;
 
 /** An agent's demonstrations, its replay buffer, and the updates from both. */
 export class DemonstrationTrainer {
@@ -65,7 +62,7 @@ export class DemonstrationTrainer {
   /** The algorithm with imitation beside it. */
   wrap(algorithm: Learner): Learner {
     const { replay, config, updateOptions } = this;
-    const random = new RandomStream(updateOptions.seed, [REPLAY_STREAM]);
+    const random = stream(updateOptions.seed, "replay");
     this.learner = new OnlineSftLearner(algorithm, this.context.sampler.model, {
       config,
       replay,

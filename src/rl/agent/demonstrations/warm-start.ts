@@ -1,6 +1,7 @@
 import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
+import type { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import type { ReplayTurn } from "./replay-buffer.js";
 import { toSftExample } from "./to-sft-example.js";
 import type { OnlineSftConfig } from "./online-sft-settings.js";
@@ -21,9 +22,6 @@ export interface WarmStartOptions extends WarmStartCallbacks {
   readonly seed: number;
 }
 
-/** Decides the order of demonstrations; a child of the agent's seed. */
-const ORDER_STREAM = 9;
-
 /**
  * Learns demonstrated turns before reinforcement learning: `sftSteps` updates of `sftBatchSize` turns at a rate that falls to 0.
  * All turns come equally often, in an order in which each batch holds the different replies about in their shares. Gives the last
@@ -42,7 +40,7 @@ export async function warmStart(
     microBatchTokens,
     seed,
   });
-  const turnStream = cycle(turns, new RandomStream(seed, [ORDER_STREAM]));
+  const turnStream = cycle(turns, stream(seed, "warmStartOrder"));
   let stats: SftMetrics | undefined;
   try {
     for (let step = 0; step < sftSteps; step++) {

@@ -1,11 +1,8 @@
-import { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import type { SftConfig } from "./settings.js";
 import type { TokenExample } from "../../data/sft-example.js";
 
 type BatchSettings = Pick<SftConfig, "batchSize" | "maxBatchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
-
-/** The streams of a run by what they decide; each is a child of the run's seed. */
-const ORDER_STREAM = 1;
 
 /**
  * Which examples each update learns from. Every epoch goes through all examples in an order of its own, which follows from
@@ -46,7 +43,7 @@ export class BatchSchedule {
   private epoch(epoch: number): readonly (readonly number[])[] {
     let batches = this.epochs.get(epoch);
     if (batches === undefined) {
-      const order = new RandomStream(this.settings.seed, [ORDER_STREAM, epoch]).permutation(this.examples.length);
+      const order = stream(this.settings.seed, "sftOrder", epoch).permutation(this.examples.length);
       batches = this.splitIntoBatches(order);
       this.epochs.set(epoch, batches);
     }

@@ -3,7 +3,7 @@ import type { LanguageModel } from "../../../generation/language-model.js";
 import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
 import { ScoringGraph, TrainingGraph, type TokenBatch } from "../../../models/graphs/training-graph.js";
 import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
 import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
@@ -41,8 +41,6 @@ export interface SftState {
   readonly optimizer: OptimizerState;
 }
 
-/** Decides what dropout drops, a child of the run's seed for each update. */
-const DROPOUT_STREAM = 2;
 /** This many updates in a row without a finite gradient end a run. */
 const MAX_SKIPPED_UPDATES = 5;
 
@@ -86,7 +84,7 @@ export class SftLearner {
     const lossTokens = examples.reduce((sum, example) => sum + countLossTokens(example), 0);
     if (lossTokens === 0) throw new LlamaGymError("INVALID_ARGUMENT", "These examples have no token to learn.");
     const { seed } = this.config;
-    const random = new RandomStream(seed, [DROPOUT_STREAM, this.step]);
+    const random = stream(seed, "sftDropout", this.step);
     let loss = 0;
     let correct = 0;
     let accumulate = false;

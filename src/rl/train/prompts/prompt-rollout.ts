@@ -3,13 +3,9 @@ import type { Rollout, EpisodeSpec } from "../../rollout/rollout-collector.js";
 import { CompletionSampler, type TurnCompletion } from "../../rollout/completion-sampler.js";
 import type { CompletionSettings } from "../../rollout/rollout-settings.js";
 import type { EpisodeSummary, Trajectory } from "../../rollout/trajectory.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import type { EncodedRow } from "../../data/prompt-dataset.js";
 import { UnscoredGuard, type RewardSample, type RewardScorer } from "./reward-scorer.js";
-
-/** Random streams by what they decide; each is a child of the seed. */
-const PROMPT_ORDER_STREAM = 8;
-const COMPLETION_STREAM = 9;
 
 /** What a player's future depends on besides the model; JSON. */
 export interface PromptRolloutState {
@@ -63,7 +59,7 @@ export class PromptRollout {
     const index = this.prompts++ % rows.length;
     if (!shuffle) return index;
     if (this.order?.epoch !== epoch)
-      this.order = { epoch, rowIndices: new RandomStream(seed, [PROMPT_ORDER_STREAM, epoch]).permutation(rows.length) };
+      this.order = { epoch, rowIndices: stream(seed, "promptOrder", epoch).permutation(rows.length) };
     return this.order.rowIndices[index];
   }
 
@@ -119,7 +115,7 @@ export class PromptRollout {
 
   /** Each completion has a stream of its own, so that nothing but their number must be kept. */
   private async complete(prompt: readonly number[]): Promise<TurnCompletion> {
-    const random = new RandomStream(this.options.seed, [COMPLETION_STREAM, this.completions++]);
+    const random = stream(this.options.seed, "promptCompletions", this.completions++);
     return this.completionSampler.sample({ prompt, random });
   }
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { LlamaGymError } from "../../../core/errors.js";
-import { RandomStream } from "../../../core/random/random-stream.js";
+import { stream } from "../../../core/random/streams.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { writeJson, type JsonObject } from "../../../models/files/index.js";
@@ -36,8 +36,6 @@ export interface PromptTrainResult {
   readonly isInterrupted: boolean;
 }
 
-/** The learner's random stream; a child of the seed. */
-const LEARNER_STREAM = 1;
 const CHECKPOINTS_FOLDER = "checkpoints";
 
 /** Trains a model on prompts with reward functions; `GrpoTrainer` and `RlooTrainer` add the algorithm. */
@@ -170,7 +168,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
       [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
       temperature,
       isTruncatedSampling: topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1,
-      random: new RandomStream(seed, [LEARNER_STREAM]),
+      random: stream(seed, "learner"),
       microBatchTokens,
     });
   }
