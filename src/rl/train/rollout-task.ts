@@ -1,5 +1,5 @@
 import { stream } from "../../core/random/streams.js";
-import { RandomStream, type RandomState } from "../../core/random/random-stream.js";
+import type { RandomStream, RandomState } from "../../core/random/random-stream.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
