@@ -1,5 +1,6 @@
 import { compile } from "../../engine/graph/index.js";
-import { headIndices, PADDING_POSITION, positionFeeds, padIndexFeeds } from "../../models/graphs/sequence-batch.js";
+import { headIndices, padIndexFeeds, positionFeeds } from "../../models/graphs/attention-feeds.js";
+import { PADDING_POSITION } from "../../models/graphs/sequence-batch.js";
 import { decodeGraph } from "../../models/graphs/decode-graph.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";

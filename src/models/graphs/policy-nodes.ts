@@ -23,19 +23,19 @@ import {
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
 
-/** What a loss is written with: one entry for each chosen token of the batch, in the order in which they were chosen. */
+/** Inputs of a loss, with one entry per selected token of the batch. */
 export interface PolicyNodes {
-  /** How many tokens were chosen; the first dimension of everything here and of a loss's own inputs. */
+  /** Number of selected tokens; the first dimension of these nodes and of a loss's inputs. */
   readonly selected: Dim;
-  /** Log-probability of each chosen token given the tokens before it: [selected]. */
+  /** Log-probability of each token given the tokens before it: [selected]. */
   readonly logProbs: Node;
-  /** Largest log-probability in the distribution that each selected token came from: [selected], without a gradient. */
+  /** Largest log-probability in each token's distribution, without a gradient: [selected]. */
   readonly maxLogProbs: Node;
-  /** Entropy in nats of the distribution that each chosen token came from: [selected]; undefined unless asked for. */
+  /** Entropy in nats of each token's distribution: [selected]; undefined unless requested. */
   readonly entropy: Node | undefined;
-  /** Final hidden state that predicts each chosen token: [selected, width]. */
+  /** Final hidden state that predicts each token: [selected, width]. */
   readonly hidden: Node;
-  /** Value of the state before each chosen token: [selected]; undefined for a model without a value head. */
+  /** Value of the state before each token: [selected]; undefined for a model without a value head. */
   readonly values: Node | undefined;
 }
 
@@ -43,7 +43,7 @@ export type EntropyMode = "none" | "value" | "gradient";
 
 export interface PolicyOptions {
   readonly entropy: EntropyMode;
-  /** Whether the output matrix or an adapter of it is trained; then all logits are kept for the gradient. */
+  /** Whether the output matrix or its adapter is trained; if so, all logits are kept for the gradient. */
   readonly isHeadTrained: boolean;
   /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_indices"; default false. */
   readonly withAllowedTokens?: boolean;
@@ -51,7 +51,7 @@ export interface PolicyOptions {
   readonly valueHead?: (hidden: Node) => Node | undefined;
 }
 
-/** Raw scores of the vocabulary [rows, vocabulary] from final hidden states [rows, width]. */
+/** Computes the logits [rows, vocabulary] of final hidden states [rows, width]. */
 export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: ParameterScope, hidden: Node): Node {
   const adapterLogits = scope.applyHeadAdapter(hidden);
   const bias = names.headBias === undefined ? undefined : scope.tensor(names.headBias);
@@ -64,8 +64,8 @@ export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: 
 }
 
 /**
- * Log-probabilities of the tokens named by the inputs "select" (the number of the state that predicts each) and "targets", under the
- * policy at the input "inverse_temperature". With a frozen output matrix nothing of size [selected, vocabulary] is kept.
+ * Returns the policy's nodes for the tokens of the inputs "select" (index of the predicting state) and "targets", at
+ * "inverse_temperature". With a frozen output matrix, nothing of size [selected, vocabulary] is kept.
  */
 export function policyNodes(
   config: DecoderConfig,

@@ -1,43 +1,43 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { getRopeRegime, computeRopeTables } from "../../engine/nn/rope.js";
+import { getRopeRegime } from "../../engine/nn/rope.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { headIndices, padIndexFeeds, positionFeeds } from "./attention-feeds.js";
 
-/** Sequences that begin with the same tokens; the prefix is computed once for all of them. */
+/** Sequences with a shared prefix, which is computed once. */
 export interface PrefixGroup {
   readonly prefix: readonly number[];
   readonly rows: readonly (readonly number[])[];
 }
 
-/** A token of a row; `index` counts from the prefix's end and is below 0 within the prefix. */
+/** Position of a token; `index` counts from the end of the prefix and is negative within it. */
 export interface TokenPosition {
   readonly group: number;
   readonly row: number;
   readonly index: number;
 }
 
-/** Which final states a batch wants. */
+/** The final states that a batch selects. */
 export interface SelectedStates {
-  /** Inputs of a sequence graph with states "read". */
+  /** Inputs of a sequence graph with selected states. */
   readonly feeds: Record<string, Tensor>;
-  /** For each place, the number of its state among those that the graph gives. */
+  /** For each position, the index of its state in the graph's output. */
   readonly select: readonly number[];
 }
 
 export interface PackedBatch {
   /** Inputs of the graphs that sequence-graph.ts builds. */
   readonly feeds: Record<string, Tensor>;
-  /** Reads the states that predict the tokens at these places; undefined when one is the first of its sequence. */
+  /** Selects the states that predict the tokens at these positions; undefined if one is the first of its sequence. */
   selectPredictingStates(positions: readonly TokenPosition[]): SelectedStates | undefined;
 }
 
-/** Beyond every real position: keys there are seen by nobody. */
+/** Position of padding keys, beyond every real position, so that causal attention masks them. */
 export const PADDING_POSITION = 2 ** 30;
 
 /**
- * Lays groups of sequences flat, each token once, also those that all prefixes begin with (the root): root, prefixes and rows
- * follow one another without padding, and routes say where each head vector goes for attention, in slots
- * [groups, ..., rows, ..., tokens].
+ * Packs groups of sequences without padding: the prefix common to all groups, the groups' prefixes and the rows follow one another.
+ * Pad indices scatter the head vectors into slots [groups, ..., rows, ..., tokens] for attention.
  */
 export function packSequences(
   config: DecoderConfig,
@@ -47,13 +47,13 @@ export function packSequences(
   if (!withPrefix && groups.some(({ prefix }) => prefix.length > 0)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      "A group has a prefix, but the graph was made without (withPrefix: false).",
+      "A group has a prefix, but the graph was created with `withPrefix: false`.",
     );
   }
   for (const { prefix, rows } of groups) for (const tokens of [prefix, ...rows]) checkTokens(config, tokens);
-  // Rows whose rotary frequencies differ by their lengths cannot read the same prefix: each gets its own.
-  const groupsToPack = groups.map((group) => (checkSameFrequencies(config, [group]) ? group : inlinePrefix(group)));
-  const sharedLength = checkSameFrequencies(config, groupsToPack) ? commonPrefixLength(groupsToPack) : 0;
+  // Rows whose lengths need different rotary frequencies cannot share a prefix.
+  const groupsToPack = groups.map((group) => (haveSameFrequencies(config, [group]) ? group : inlinePrefix(group)));
+  const sharedLength = haveSameFrequencies(config, groupsToPack) ? commonPrefixLength(groupsToPack) : 0;
   const packed = packTokens(config, groupsToPack, { sharedLength, minLength: withPrefix ? 1 : 0 });
   const indexOffsets = groups.map((group, i) => (groupsToPack[i] === group ? 0 : group.prefix.length));
   const selectPredictingStates = (tokenPositions: readonly TokenPosition[]) =>
@@ -63,17 +63,18 @@ export function packSequences(
   return { ...packed, selectPredictingStates };
 }
 
-/** Throws INVALID_ARGUMENT for a token that the model does not have. */
+/**
+ * Checks token ids.
+ *
+ * @throws INVALID_ARGUMENT for a token outside the vocabulary.
+ */
 export function checkTokens({ vocabSize }: DecoderConfig, tokens: readonly number[]): void {
   const invalid = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabSize);
   if (invalid === undefined) return;
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `Token ${invalid} is not one of the model's ${vocabSize} (0 to ${vocabSize - 1}).`,
-  );
+  throw new LlamaGymError("INVALID_ARGUMENT", `Tokens must be integers from 0 to ${vocabSize - 1}, got ${invalid}.`);
 }
 
-/** How many first tokens two sequences share. */
+/** Returns the length of the longest common prefix of two sequences. */
 export function sharedPrefixLength(a: readonly number[], b: readonly number[]): number {
   const end = Math.min(a.length, b.length);
   let length = 0;
@@ -81,14 +82,14 @@ export function sharedPrefixLength(a: readonly number[], b: readonly number[]): 
   return length;
 }
 
-/** How many first tokens the prefixes of several groups share. */
+/** Returns the length of the longest common prefix of the groups' prefixes; 0 for a single group. */
 export function commonPrefixLength([first, ...others]: readonly PrefixGroup[]): number {
   if (others.length === 0) return 0;
   return Math.min(...others.map(({ prefix }) => sharedPrefixLength(first.prefix, prefix)));
 }
 
-/** Whether the rows' rotary frequencies, which may depend on their lengths, are the same. */
-function checkSameFrequencies({ ropes }: DecoderConfig, groups: readonly PrefixGroup[]): boolean {
+/** Returns whether all rows have the same rotary frequencies, which may depend on their lengths. */
+function haveSameFrequencies({ ropes }: DecoderConfig, groups: readonly PrefixGroup[]): boolean {
   const lengths = groups.flatMap(({ prefix, rows }) => rows.map((row) => prefix.length + row.length));
   return getRopeRegime(ropes, Math.min(...lengths)) === getRopeRegime(ropes, Math.max(...lengths));
 }
@@ -97,10 +98,7 @@ function inlinePrefix({ prefix, rows }: PrefixGroup): PrefixGroup {
   return { prefix: [], rows: rows.map((row) => [...prefix, ...row]) };
 }
 
-/**
- * `root` tokens are common to all prefixes. It and the rest of the prefixes have slots for at least `shortest` tokens, empty ones
- * if need be.
- */
+/** Packs groups whose prefixes share `sharedLength` tokens. That part and the rest have at least `minLength` slots each. */
 function packTokens(
   config: DecoderConfig,
   groups: readonly PrefixGroup[],
@@ -114,7 +112,7 @@ function packTokens(
   const tokens: number[] = [];
   const positions: number[] = [];
   const lengths: number[] = [];
-  /** Puts tokens down from a position on, those of sequences of at most so many tokens; gives the number of the first. */
+  /** Appends tokens from `position` on, of a sequence of `length` tokens; returns the index of the first. */
   const appendTokens = (added: readonly number[], position: number, length: number): number => {
     const start = tokens.length;
     added.forEach((token, i) => {
@@ -141,7 +139,7 @@ function packTokens(
         rows.length === rowCount &&
         rows.every((row) => row.length === rowLength),
     );
-  // One dummy token stands in every empty slot: nobody sees it and nothing is read from it.
+  // One dummy token fills all padding slots; attention masks it and nothing selects it.
   const paddingIndex = tokens.length;
   if (!hasNoPadding) {
     tokens.push(0);
@@ -192,7 +190,7 @@ function packTokens(
     ...padIndexFeeds("key", getHeadIndices(config.keyValueHeads), tokens.length * config.keyValueHeads),
     ...positionFeeds(config, positions, lengths),
   };
-  /** The flat token that predicts a place; -1 for the first token of a sequence. */
+  /** Returns the index of the token that predicts a position; -1 for the first of a sequence. */
   const findPredictor = ({ group, row, index }: TokenPosition): number => {
     if (index > 0) return starts[group].rows[row] + index - 1;
     const prefixIndex = groups[group].prefix.length + index - 1;
@@ -208,9 +206,8 @@ function packTokens(
 }
 
 /**
- * The states to be read, each once, and their places among the queries of the last layer, by rows: one that stands in a prefix
- * asks as part of a row, whose own keys it does not see since they come later. A last state that nobody reads stands in empty
- * slots and for all tokens that are not read.
+ * Selects states, each once, as queries of the last layer by rows. A state within a prefix is a query of its row, whose keys are
+ * masked since they come later. A dummy state fills padding slots and stands for all tokens that are not selected.
  */
 function selectStates(
   config: DecoderConfig,
@@ -238,7 +235,7 @@ function selectStates(
   const tokens = [...stateIndices.keys()];
   const paddingIndex = tokens.length;
   const maxPerRow = Math.max(...byRow.map((rowStates) => rowStates.length));
-  // The state of nobody needs an empty slot: it would get the gradient of whatever else stood in its place.
+  // The dummy state needs a slot of its own; otherwise it would share a real state's gradient.
   const length = byRow.every((rowStates) => rowStates.length === maxPerRow) ? maxPerRow + 1 : maxPerRow;
   const stateAt = (group: number, row: number, i: number) => byRow[group * rows + row][i] ?? paddingIndex;
   const indices = headIndices(config, config.heads, { groups, rows, tokens: length }, stateAt);
@@ -261,53 +258,4 @@ function selectStates(
     },
     select: flatIndices.map((token) => stateIndices.get(token)!),
   };
-}
-
-/**
- * Which head vector stands in each slot [groups, keyValueHeads, rows, heads per key head, tokens]; `flatToken` gives the flat
- * token of a place.
- */
-export function headIndices(
-  { keyValueHeads }: Pick<DecoderConfig, "keyValueHeads">,
-  heads: number,
-  { groups, rows, tokens }: { readonly groups: number; readonly rows: number; readonly tokens: number },
-  tokenAt: (group: number, row: number, token: number) => number,
-): number[] {
-  const headsPerKeyValueHead = heads / keyValueHeads;
-  const indices: number[] = [];
-  for (let group = 0; group < groups; group++) {
-    for (let keyValueHead = 0; keyValueHead < keyValueHeads; keyValueHead++) {
-      for (let row = 0; row < rows; row++) {
-        for (let headOffset = 0; headOffset < headsPerKeyValueHead; headOffset++) {
-          const head = keyValueHead * headsPerKeyValueHead + headOffset;
-          for (let i = 0; i < tokens; i++) indices.push(tokenAt(group, row, i) * heads + head);
-        }
-      }
-    }
-  }
-  return indices;
-}
-
-/** A route into slots and back, as inputs of the graph; a row given twice goes back from its first slot. */
-export function padIndexFeeds(name: string, indices: readonly number[], rowCount: number): Record<string, Tensor> {
-  const inverse = new Int32Array(rowCount);
-  for (let position = indices.length - 1; position >= 0; position--) inverse[indices[position]] = position;
-  return { [`${name}_slots`]: int32(indices), [`${name}_inverse`]: tensor("int32", [rowCount], inverse) };
-}
-
-/** Rotary tables of each token, and its position for models that learned an embedding for each. */
-export function positionFeeds(
-  config: DecoderConfig,
-  positions: readonly number[],
-  lengths: readonly number[],
-): Record<string, Tensor> {
-  const feeds: Record<string, Tensor> = {};
-  config.ropes.forEach((rope, i) => {
-    const half = rope.rotaryDim / 2;
-    const { cos, sin } = computeRopeTables(rope, positions, lengths);
-    feeds[`cos_${i}`] = tensor("float32", [positions.length, half], cos);
-    feeds[`sin_${i}`] = tensor("float32", [positions.length, half], sin);
-  });
-  if (config.names.positions !== undefined) feeds.positions = int32(positions);
-  return feeds;
 }

@@ -26,7 +26,7 @@ import { decoder, type PositionInputs, type TokenSelection } from "../../engine/
 import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
 import { attentionBias } from "../../engine/nn/attention-mask.js";
 
-/** Inputs that say where each token stands, the same for every graph of a model. */
+/** Returns the position inputs, which are the same for all graphs of a model. */
 export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInputs {
   return {
     ropes: config.ropes.map(({ rotaryDim }, i) => ({
@@ -38,26 +38,26 @@ export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInpu
 }
 
 interface SequenceGraphOptions {
-  /** Without prefixes in the batch the graph is shorter. */
+  /** Whether batches have prefixes; without, the graph is shorter. */
   readonly withPrefix: boolean;
-  /** Whose final states are given: all tokens', [tokens, width], or those that `PackedBatch.read` names, [reads, width]. */
-  readonly states: "all" | "read";
+  /** The final states to return: all [tokens, width], or those selected by the batch [reads, width]. */
+  readonly states: "all" | "selected";
 }
 
-/** Tokens that ask together, and where each stands: [groups, rows, tokens]. */
+/** Query tokens and their positions [groups, rows, tokens]. */
 interface QueryBlock {
   readonly shape: PaddedShape;
   readonly positions: Node;
 }
 
-/** Keys and values, and where each of them stands: [groups, rows or 1, keys]. */
+/** Keys and values with their positions [groups, rows or 1, keys]. */
 interface KeyBlock extends KeyValueBlock {
   readonly positions: Node;
 }
 
 /**
- * Final hidden states of whole sequences, as packSequences lays them out: groups of rows behind a prefix that is computed once,
- * and what all prefixes begin with, the root, computed once for all groups.
+ * Returns the final hidden states of sequences packed by `packSequences`: groups of rows behind a prefix that is computed once, and
+ * the prefix common to all groups, which is computed once for all.
  */
 export function sequenceGraph(
   config: DecoderConfig,
@@ -84,14 +84,14 @@ export function sequenceGraph(
   const keyPadIndex = padIndexInputs("key", keyValueHeads);
   const padIntoBlocks = (x: Node, headCount: number, padIndex: PadIndex): Node[] =>
     split(padHeads(x, headCount, headDim, padIndex), 0, paddedCounts(headCount));
-  /** What stands before the rows of each group. */
+  /** Concatenates the common prefix and each group's prefix. */
   const appendToCommonPrefix = (fromCommonPrefix: Node, fromPrefixes: Node): Node =>
     concat([expand(fromCommonPrefix, [groups, ...fromCommonPrefix.shape.slice(1)]), fromPrefixes], 2);
   const positionsBeforeRows = appendToCommonPrefix(commonPrefix.positions, prefixes.positions);
 
   const positions = positionInputs(config, tokens);
-  const selection = states === "read" ? selectTokens(positions, tokens) : undefined;
-  /** Those that ask in the last layer, where only some do. */
+  const selection = states === "selected" ? selectTokens(positions, tokens) : undefined;
+  /** Queries of the last layer, if only selected states are returned. */
   const selectedBlock = createBlock("read", { groups, rows, tokens: positiveDim("row_reads") });
   const selectedCount = positiveDim("reads");
   const selectedPadIndex: PadIndex = {
@@ -127,7 +127,7 @@ export function sequenceGraph(
       const fromRows = (each: readonly Node[]) =>
         reshape(each.at(-1)!, [groups, keyValueHeads, rows, rowBlock.shape.tokens, headDim]);
       const beforeRows = (each: readonly Node[]) => appendToCommonPrefix(fromCommonPrefix(each), fromPrefixes(each));
-      // The root sees itself; a prefix what stands before the rows, which is itself behind the root; rows that and themselves.
+      // The common prefix attends to itself, prefixes to it and themselves, rows to both and themselves.
       const shared = withPrefix
         ? [
             createKeyBlock(fromCommonPrefix, commonPrefix.positions, true),
@@ -149,7 +149,7 @@ export function sequenceGraph(
   );
 }
 
-/** The inputs that say which tokens are read; see `PackedBatch.read`. */
+/** Returns the inputs that select tokens; see `PackedBatch.selectPredictingStates`. */
 function selectTokens(positions: PositionInputs, tokens: Dim): TokenSelection {
   const ids = input("read_tokens", "int32", [positiveDim("reads")]);
   const inverse = input("read_tokens_inverse", "int32", [tokens]);

@@ -12,30 +12,28 @@ import { policyNodes, type EntropyMode, type PolicyNodes } from "./policy-nodes.
 import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH, type BackwardPrecision } from "../model-parameter-scope.js";
 import { sequenceGraph } from "./sequence-graph.js";
 
-/** A token of a batch whose log-probability is wanted: `index` counts from the prefix's end, below 0 within the prefix. */
+/** A token whose log-probability is computed; `index` counts from the end of the prefix and is negative within it. */
 export interface SelectedToken {
   readonly group: number;
   readonly row: number;
   readonly index: number;
-  /**
-   * The token itself, where it is not the row's own one at `index`: an alternative to it, or what follows the row's last one.
-   */
+  /** Token id, if it is not the row's token at `index`: an alternative to it, or the token after the row. */
   readonly target?: number;
-  /** The token ids among which it was chosen; undefined for the whole vocabulary. Its log-probability is that among them. */
+  /** Token ids among which the log-probability is computed; undefined for the whole vocabulary. */
   readonly allowedTokens?: Int32Array;
 }
 
 export interface TokenBatch {
   readonly groups: readonly PrefixGroup[];
   readonly selected: readonly SelectedToken[];
-  /** The temperature of the policy whose log-probabilities are meant; 1 by default. */
+  /** Temperature of the policy; default 1. */
   readonly temperature?: number;
 }
 
 export interface LossResult {
-  /** Scalar to minimise. */
+  /** Scalar to minimize. */
   readonly loss: Node;
-  /** More values that are wanted, by name. */
+  /** Further outputs by name. */
   readonly statistics?: Readonly<Record<string, Node>>;
 }
 
@@ -43,26 +41,30 @@ export interface GraphOptions {
   readonly entropy?: EntropyMode;
   /** Whether a scoring graph also returns the largest log-probability of each distribution. */
   readonly withMaxLogProbs?: boolean;
-  /** Batches come with shared prefixes; without, the graph is shorter. */
+  /** Whether batches have shared prefixes (default); without, the graph is shorter. */
   readonly withPrefix?: boolean;
-  /** Batches come with tokens that were chosen among some (`SelectedToken.among`); without, the graph is shorter. */
+  /** Whether selected tokens have `allowedTokens`; without (default), the graph is shorter. */
   readonly withAllowedTokens?: boolean;
-  /** How the adapter is applied; by default what is faster with as many tokens as a pass of the model may have. */
+  /** How the adapter is applied; default: the faster mode at the default micro-batch size. */
   readonly adapterMode?: "merged" | "separate";
-  /** How gradients flow back through frozen weights; by default as the model says (`ModelOptions`). */
+  /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
   readonly profile?: string;
 }
 
 const GRADIENT_PREFIX = "gradient of ";
 
-/** What of a graph's options its batches depend on. */
+/** Graph options that determine the inputs of batches. */
 interface BatchFeatures {
   readonly withPrefix: boolean;
   readonly withAllowedTokens: boolean;
 }
 
-/** The inputs of policyNodes and packSequences for a batch; throws INVALID_ARGUMENT for a token that nothing predicts. */
+/**
+ * Returns the graph inputs of a batch.
+ *
+ * @throws INVALID_ARGUMENT for a selected token that is the first of its sequence.
+ */
 function batchFeeds(
   model: CausalLM,
   { groups, selected, temperature = 1 }: TokenBatch,
@@ -75,7 +77,7 @@ function batchFeeds(
   if (selection === undefined) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
-      "The first token of a sequence has no log-probability: nothing comes before it.",
+      "The first token of a sequence has no log-probability. Do not select it.",
     );
   }
   return {
@@ -88,7 +90,7 @@ function batchFeeds(
   };
 }
 
-/** The sets that tokens were chosen from, each once, and which one is each token's. The first is the whole vocabulary. */
+/** Returns the distinct sets of allowed tokens, of which the first is the whole vocabulary, and each token's set. */
 function allowedTokenFeeds(selected: readonly SelectedToken[], vocabSize: number): Record<string, Tensor> {
   const setIndices = new Map<Int32Array | undefined, number>([[undefined, 0]]);
   for (const { allowedTokens } of selected)
@@ -105,24 +107,24 @@ function allowedTokenFeeds(selected: readonly SelectedToken[], vocabSize: number
   };
 }
 
-/** The token that stands at a place of a row, or of the prefix before it. */
+/** Returns the token at a position of a row or of its prefix. */
 function getTokenAt(groups: readonly PrefixGroup[], { group, row, index }: SelectedToken): number {
   const { prefix, rows } = groups[group];
   return index < 0 ? prefix[prefix.length + index] : rows[row][index];
 }
 
-/** What a batch's chosen tokens score, in their order. */
+/** Scores of a batch's selected tokens. */
 export interface TokenScores {
   readonly logProbs: Float32Array;
   /** Largest log-probability in each token's distribution; undefined unless requested. */
   readonly maxLogProbs: Float32Array | undefined;
-  /** Undefined unless requested. */
+  /** Entropy of each token's distribution in nats; undefined unless requested. */
   readonly entropy: Float32Array | undefined;
-  /** Where the model has a value head. */
+  /** Value of the state before each token; undefined for a model without a value head. */
   readonly values: Float32Array | undefined;
 }
 
-/** Log-probabilities (and entropies and values) of chosen tokens, without gradients. */
+/** Compiled graph of the log-probabilities, entropies and values of selected tokens, without gradients. */
 export class ScoringGraph {
   private constructor(
     private readonly model: CausalLM,
@@ -142,7 +144,7 @@ export class ScoringGraph {
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
-    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
+    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "selected" });
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
       isHeadTrained: model.isHeadTrained,
@@ -161,7 +163,7 @@ export class ScoringGraph {
     });
   }
 
-  /** One entry for each selected token; `adapter: false` gives the reference policy's. */
+  /** Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. */
   async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<TokenScores> {
     const { graph } = this.session;
     const { logProbs, maxLogProbs, entropy, values } = await this.session.run({
@@ -177,13 +179,13 @@ export class ScoringGraph {
 }
 
 export interface TrainingRunOptions {
-  /** Adds to the gradients that are there. */
+  /** Whether gradients are added to the existing ones. */
   readonly accumulate?: boolean;
-  /** Decides what dropout drops; needed where the adapter or the value head has dropout. */
+  /** Random stream of dropout; required if the adapter or the value head has dropout. */
   readonly random?: RandomStream;
 }
 
-/** One compiled graph that gives a loss, its statistics and the gradients of all trained parameters. */
+/** Compiled graph of a loss, its statistics and the gradients of all trainable parameters. */
 export class TrainingGraph {
   private accumulationBuffer: BufferView | undefined;
 
@@ -193,7 +195,7 @@ export class TrainingGraph {
     private readonly features: BatchFeatures,
   ) {}
 
-  /** `objective` writes the loss with the policy's nodes and inputs of its own (graph.input). */
+  /** Compiles the graph; `lossFn` builds the loss from the policy's nodes and its own inputs. */
   static async create(
     model: CausalLM,
     lossFn: (policy: PolicyNodes) => LossResult,
@@ -206,12 +208,12 @@ export class TrainingGraph {
       profile,
     }: GraphOptions = {},
   ): Promise<TrainingGraph> {
-    // Dropout sits on the adapter's path alone, and only weights that are constants are rounded to 8 bits.
+    // Dropout applies to the adapter's path alone, and only constant weights are rounded to 8 bits.
     const hasAdapterDropout = (model.adapter?.config.loraDropout ?? 0) > 0;
     const mustBeUnmerged = hasAdapterDropout || backwardPrecision === "int8";
     const resolvedMode = mustBeUnmerged ? "separate" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
-    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "read" });
+    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "selected" });
     const policy = policyNodes(model.config, scope, hidden, {
       entropy,
       isHeadTrained: model.isHeadTrained,
@@ -235,9 +237,10 @@ export class TrainingGraph {
   }
 
   /**
-   * Computes the loss of a batch and leaves the gradients in the model's gradient buffer, in place of what was there or, with
-   * `accumulate`, added to it. `inputs` are the objective's own.
-   * Throws INVALID_ARGUMENT when the model drops values and no random stream is given.
+   * Computes the loss of a batch and writes its gradients to the model's gradient buffer or, with `accumulate`, adds them.
+   * `inputs` are those of the loss.
+   *
+   * @throws INVALID_ARGUMENT for a model with dropout without a random stream.
    */
   async run(
     batch: TokenBatch,
@@ -271,14 +274,11 @@ export class TrainingGraph {
   }
 }
 
-/** Uniform noise for this step's dropout, for a graph that drops. */
+/** Draws the uniform noise of a step's dropout, for a graph with dropout. */
 function drawDropoutNoise({ graph }: Session, random: RandomStream | undefined): Record<string, Tensor> {
   if (!graph.inputs.some(({ name }) => name === DROPOUT_NOISE)) return {};
   if (random === undefined) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      "This model trains with dropout, which needs a random stream for each step.",
-    );
+    throw new LlamaGymError("INVALID_ARGUMENT", "The model has dropout. Pass `random`.");
   }
   const noise = Float32Array.from({ length: DROPOUT_NOISE_LENGTH }, () => random.random());
   return { [DROPOUT_NOISE]: tensor("float32", [DROPOUT_NOISE_LENGTH], noise) };

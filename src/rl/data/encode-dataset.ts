@@ -1,40 +1,41 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import type { SftConfig } from "../algorithms/sft/settings.js";
 import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "./sft-example.js";
 
-/** Examples as tokens, and what could not be used. */
+/** Tokenized examples. */
 export interface EncodedDataset {
   readonly examples: readonly TokenExample[];
-  /** Examples that lost their end. */
+  /** Number of truncated examples. */
   readonly truncated: number;
-  /** Examples that were left out: too long, or without a token to learn. */
+  /** Number of skipped examples: too long, or without loss tokens. */
   readonly skipped: number;
 }
 
 export interface EncodingOptions extends Pick<SftConfig, "overlong" | "assistantOnlyLoss"> {
-  /** Tokens of an example at most. */
+  /** Maximum number of tokens of an example. */
   readonly maxLength: number;
 }
 
 /**
- * Encodes examples. Throws INVALID_ARGUMENT for one that cannot be, by its number; for one that is too long where `overlong`
- * is "error"; and when none is left. `tokenizer` is asked only where text is encoded.
+ * Tokenizes examples. `getTokenizer` is called only for examples that contain text.
+ *
+ * @throws INVALID_ARGUMENT for an invalid example, for one longer than `maxLength` if `overlong` is "error", and if none is left.
  */
 export function encodeDataset(
   examples: readonly SftExample[],
-  tokenizer: () => Tokenizer,
+  getTokenizer: () => Tokenizer,
   { maxLength, overlong, assistantOnlyLoss }: EncodingOptions,
 ): EncodedDataset {
   let truncated = 0;
   const kept: TokenExample[] = [];
   examples.forEach((example, i) => {
-    const encoded = withLossMask(encodeWithIndex(example, i, tokenizer), assistantOnlyLoss);
+    const encoded = withLossMask(encodeWithIndex(example, i, getTokenizer), assistantOnlyLoss);
     const { length } = encoded.tokens;
     if (length > maxLength) {
       if (overlong === "error") {
         throw invalidArgument(
-          `Example ${i + 1} has ${length} tokens, more than maxLength ${maxLength}. Shorten it, or set overlong to "truncate" or "skip".`,
+          `Example ${i + 1} has ${length} tokens, more than \`maxLength\` (${maxLength}). Shorten it, or set \`overlong\` to "truncate" or "skip".`,
         );
       }
       if (overlong === "skip") return;
@@ -46,19 +47,19 @@ export function encodeDataset(
   if (kept.length === 0) {
     throw invalidArgument(
       examples.length === 0
-        ? "There is no example to learn from."
-        : `None of the ${examples.length} examples has a token to learn within maxLength ${maxLength}: is there an assistant's message in them?`,
+        ? "There are no examples."
+        : `None of the ${examples.length} examples has a loss token within \`maxLength\` (${maxLength}). Check that they contain assistant messages.`,
     );
   }
   return { examples: kept, truncated, skipped: examples.length - kept.length };
 }
 
-function encodeWithIndex(example: SftExample, index: number, tokenizer: () => Tokenizer): TokenExample {
+function encodeWithIndex(example: SftExample, index: number, getTokenizer: () => Tokenizer): TokenExample {
   try {
-    return encodeExample(example, tokenizer);
+    return encodeExample(example, getTokenizer);
   } catch (error) {
     if (!(error instanceof LlamaGymError)) throw error;
-    throw new LlamaGymError(error.code, `Example ${index + 1} cannot be used: ${error.message}`, { cause: error });
+    throw new LlamaGymError(error.code, `Example ${index + 1} is invalid: ${error.message}`, { cause: error });
   }
 }
 
@@ -70,8 +71,4 @@ function withLossMask(example: TokenExample, assistantOnlyLoss: boolean): TokenE
 
 function truncate({ tokens, lossMask }: TokenExample, length: number): TokenExample {
   return { tokens: tokens.slice(0, length), lossMask: Array.from(lossMask).slice(0, length) };
-}
-
-function invalidArgument(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -5,37 +5,38 @@ import type { LanguageModel } from "../../generation/language-model.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
 import { toTemplateMessages, type ChatMessage } from "../../models/text/chat-messages.js";
 
-/** A text that is continued, or messages that are answered. */
+/** A text to continue, or messages to answer. */
 export type DatasetPrompt = string | readonly ChatMessage[];
 
-/** A row of a data set: a prompt, and whatever reward functions want to know of it. */
+/** A dataset row: a prompt and columns that are passed to reward functions. */
 export interface PromptRow {
   readonly prompt: DatasetPrompt;
   readonly [column: string]: unknown;
 }
 
-/** A row, checked, and how messages name it. */
+/** A validated row and its name in error messages. */
 interface NamedRow {
   readonly row: PromptRow;
   readonly name: string;
 }
 
-/** A row whose prompt is tokens. */
+/** A row with its tokenized prompt. */
 export interface EncodedRow {
   readonly row: PromptRow;
   readonly tokens: readonly number[];
 }
 
-/** Names under which reward functions get other things. */
+/** Names of other arguments of reward functions. */
 const RESERVED_COLUMNS = ["prompts", "completions", "completionIds"];
 
-/** Too many are not all named in one message. */
+/** Rows that one error message lists at most. */
 const MAX_LISTED = 3;
 
 /**
- * The rows of a data set, given or in a JSONL file, with their prompts as tokens.
- * Throws FILE_NOT_FOUND, FILE_CORRUPT (a file) or INVALID_ARGUMENT (rows) for a row without a prompt, and CONTEXT_OVERFLOW for
- * prompts that leave no room for `newTokens`; messages say which row or line.
+ * Loads a dataset of rows or from a JSONL file, and tokenizes its prompts.
+ *
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and CONTEXT_OVERFLOW for prompts
+ * that leave no room for `maxCompletionLength` tokens.
  */
 export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],
@@ -53,8 +54,8 @@ export async function loadPromptDataset(
     const remainder = tooLong.length > MAX_LISTED ? ` and ${tooLong.length - MAX_LISTED} more` : "";
     throw new LlamaGymError(
       "CONTEXT_OVERFLOW",
-      `With maxCompletionLength ${maxCompletionLength} these prompts need more than the model's context of ${maxPositions} tokens: ` +
-        `${listed.join(", ")}${remainder}. Leave them out, or ask for shorter completions.`,
+      `With \`maxCompletionLength\` ${maxCompletionLength}, prompts exceed the model's context of ${maxPositions} tokens: ` +
+        `${listed.join(", ")}${remainder}. Remove them, or lower \`maxCompletionLength\`.`,
     );
   }
   return encoded;
@@ -79,23 +80,27 @@ function readInlineRows(rows: readonly PromptRow[]): NamedRow[] {
   });
 }
 
-/** Throws an error that says what is wrong, for one that says where. */
+/**
+ * Validates a row.
+ *
+ * @throws Error with the reason, to which the caller adds the row.
+ */
 function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
   if (typeof fields !== "object" || fields === null)
-    throw new Error(`it must be an object such as { prompt: "2 + 2 =" }, not ${JSON.stringify(fields)}.`);
+    throw new Error(`the row must be an object such as { prompt: "2 + 2 =" }, got ${JSON.stringify(fields)}.`);
   const { prompt } = fields;
   const reserved = RESERVED_COLUMNS.find((name) => name in fields);
   if (reserved !== undefined)
-    throw new Error(`a column cannot be called "${reserved}": reward functions get something else under that name.`);
+    throw new Error(`the column name "${reserved}" is reserved for an argument of reward functions.`);
   if (typeof prompt === "string" && prompt !== "") return { ...fields, prompt };
   if (Array.isArray(prompt) && prompt.length > 0) {
     toTemplateMessages(prompt as ChatMessage[]);
     return { ...fields, prompt: prompt as ChatMessage[] };
   }
-  const requirement = '"prompt" must be a text or a list of messages that is not empty';
-  if ("prompt" in fields) throw new Error(`its prompt is ${JSON.stringify(prompt)}; ${requirement}.`);
+  const requirement = '"prompt" must be a non-empty text or array of messages';
+  if ("prompt" in fields) throw new Error(`${requirement}, got ${JSON.stringify(prompt)}.`);
   const keys = Object.keys(fields).join(", ");
-  throw new Error(`it has no prompt: ${requirement}; its keys are ${keys === "" ? "none" : keys}.`);
+  throw new Error(`the row has no prompt: ${requirement}; its keys are ${keys === "" ? "none" : keys}.`);
 }
 
 function encodePrompt(renderer: PromptRenderer, prompt: DatasetPrompt, name: string): readonly number[] {

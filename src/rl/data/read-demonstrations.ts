@@ -4,23 +4,23 @@ import type { Info } from "../../envs/info.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage } from "../../models/text/index.js";
 
-/** A turn as someone played it. */
+/** A demonstrated turn. */
 export interface DemonstrationTurn {
-  /** What was shown: the user's message. */
+  /** The user message. */
   readonly observationText: string;
   readonly completion: string;
-  /** What the agent's parser is given with the reply; the shown text where this is not known. */
+  /** Observation passed to the agent's parser; default: `observationText`. */
   readonly observation?: unknown;
   readonly info?: Info;
 }
 
-/** An episode, or a part of one, as someone played it. */
+/** A demonstrated episode, or part of one. */
 export interface Demonstration {
-  /** The agent's own unless given. */
+  /** Default: the agent's system prompt. */
   readonly systemPrompt?: string;
   readonly turns: readonly DemonstrationTurn[];
   readonly return?: number;
-  /** Where it stands in a file, for messages: "demos.jsonl, line 3". */
+  /** Location for error messages, such as "demos.jsonl, line 3". */
   readonly source?: string;
 }
 
@@ -30,9 +30,10 @@ export interface DemonstrationFile {
 }
 
 /**
- * Reads demonstrations from a file with one JSON object a line: { messages } for an episode, or a prompt and a completion under the
- * names that `readExamples` knows for a single turn; a "return" beside them ranks the episode, "infos" has the environment's info of
- * each turn. Throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line's number unless broken lines are skipped.
+ * Reads demonstrations from a JSONL file: { messages } for an episode, or a prompt and a completion under the keys of `readExamples`
+ * for a single turn. `return` ranks the episode, `infos` has the environment's info of each turn.
+ *
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and, unless invalid lines are skipped, FILE_CORRUPT with the line number.
  */
 export async function readDemonstrations(
   path: string,
@@ -49,28 +50,28 @@ export async function readDemonstrations(
     };
   });
   if (values.length > 0) return { demonstrations: values, invalidLines };
-  const reason = invalidLines.length === 0 ? "it is empty" : `none of its ${invalidLines.length} lines can be used`;
-  throw new LlamaGymError("FILE_CORRUPT", `There is no demonstration in ${path}: ${reason}.`);
+  const reason = invalidLines.length === 0 ? "it is empty" : `all of its ${invalidLines.length} lines are invalid`;
+  throw new LlamaGymError("FILE_CORRUPT", `${path} contains no demonstration: ${reason}.`);
 }
 
 function getMessages(example: SftExample): readonly ChatMessage[] {
   if ("messages" in example) return example.messages;
   const { prompt, completion } = "tokens" in example ? { prompt: "", completion: "" } : example;
   if (typeof prompt !== "string" && typeof completion !== "string") return [...prompt, ...completion];
-  throw new Error('a demonstration needs what was shown and the reply: "messages", or a prompt and a completion.');
+  throw new Error('a demonstration needs "messages", or a prompt and a completion.');
 }
 
-/** Each reply with what was shown since the one before. */
+/** Pairs each assistant message with the user messages since the previous one. */
 function parseMessages(messages: readonly ChatMessage[]): Pick<Demonstration, "systemPrompt" | "turns"> {
   const system: string[] = [];
   const turns: DemonstrationTurn[] = [];
   let userMessages: string[] = [];
   for (const { role, content } of messages) {
-    if (typeof content !== "string") throw new Error(`the message of the ${role} is no text.`);
+    if (typeof content !== "string") throw new Error(`the ${role} message must be text.`);
     if (role === "system") system.push(content);
     else if (role === "user") userMessages.push(content);
-    else if (role !== "assistant") throw new Error(`demonstrations have no messages of the role "${role}".`);
-    else if (userMessages.length === 0) throw new Error("a reply has no message of the user before it.");
+    else if (role !== "assistant") throw new Error(`messages must not have the role "${role}".`);
+    else if (userMessages.length === 0) throw new Error("an assistant message must follow a user message.");
     else {
       turns.push({ observationText: userMessages.join("\n\n"), completion: content });
       userMessages = [];

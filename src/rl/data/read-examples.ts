@@ -5,18 +5,15 @@ import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { SftExample } from "./sft-example.js";
 
 export interface ReadExamplesOptions {
-  /** What a line that holds no example does: ends the reading with an error (the default), or is left out. */
+  /** Whether an invalid line throws (the default) or is skipped. */
   readonly onInvalidLine?: "error" | "skip";
-  /**
-   * What prompt and completion are where they are texts: "text" (the default) goes on with one another, "chat" are a user's
-   * message and the assistant's reply.
-   */
+  /** How text prompts and completions are read: as one text (the default), or as a user and an assistant message. */
   readonly prompts?: "text" | "chat";
 }
 
-/** A line that holds no example, and why. */
+/** An invalid line of a JSONL file. */
 export interface InvalidLine {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
   readonly reason: string;
 }
@@ -26,21 +23,22 @@ export interface ReadExamples {
   readonly invalidLines: readonly InvalidLine[];
 }
 
-/** Keys under which a prompt and its completion are found, the first that is there. */
+/** Keys of prompts and completions, in order of precedence. */
 const PROMPT_KEYS = ["prompt", "instruction", "question", "input"];
 const COMPLETION_KEYS = ["completion", "output", "response", "answer"];
 
-/** ShareGPT's names of the roles. */
+/** Roles by their ShareGPT names. */
 const SHAREGPT_ROLES: Readonly<Record<string, string>> = { human: "user", gpt: "assistant" };
 
-/** A line's JSON object. */
+/** The JSON object of a line. */
 type LineFields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads examples from a file with one JSON object a line: { messages } (or conversations, as ShareGPT writes them), a prompt
- * (prompt, instruction, question, input) and a completion (completion, output, response, answer), { text }, or
- * { tokens, mask }. A "system" beside a prompt comes before it; empty lines are nothing.
- * Throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line's number.
+ * Reads examples from a JSONL file of objects with `messages` (or ShareGPT's `conversations`), a prompt (`prompt`, `instruction`,
+ * `question`, `input`) and a completion (`completion`, `output`, `response`, `answer`), `text`, or `tokens` and `mask`. A `system`
+ * text precedes the prompt. Empty lines are ignored.
+ *
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line number.
  */
 export async function readExamples(
   path: string,
@@ -51,8 +49,9 @@ export async function readExamples(
 }
 
 /**
- * What `read` makes of each line's JSON object; a line for which it throws is broken. Lines count from 1, empty ones are nothing.
- * Throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line's number.
+ * Reads a JSONL file by calling `read` with each line's object; a line for which it throws is invalid. Empty lines are ignored.
+ *
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line number.
  */
 export async function readJsonLines<Value>(
   path: string,
@@ -88,9 +87,8 @@ async function* readLines(path: string): AsyncGenerator<string> {
     }
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
-    if (error.code === "ENOENT")
-      throw new LlamaGymError("FILE_NOT_FOUND", `There is no file ${path}.`, { cause: error });
-    throw new LlamaGymError("FILE_READ_FAILED", `${path} cannot be read: ${error.message}`, { cause: error });
+    if (error.code === "ENOENT") throw new LlamaGymError("FILE_NOT_FOUND", `${path} does not exist.`, { cause: error });
+    throw new LlamaGymError("FILE_READ_FAILED", `Reading ${path} failed: ${error.message}`, { cause: error });
   } finally {
     stream.destroy();
   }
@@ -101,13 +99,17 @@ function parseObject(text: string): LineFields {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error(`this is not JSON (${(error as Error).message}).`, { cause: error });
+    throw new Error(`invalid JSON (${(error as Error).message}).`, { cause: error });
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as LineFields;
-  throw new Error('a line must hold a JSON object, such as { "messages": [...] }.');
+  throw new Error('the line must be a JSON object, such as { "messages": [...] }.');
 }
 
-/** The example that a line's object holds. Throws an Error that says why there is none. */
+/**
+ * Reads the example of a line.
+ *
+ * @throws Error with the reason, for an object that is not an example.
+ */
 export function readExample(fields: LineFields, prompts: "text" | "chat"): SftExample {
   if (fields.messages !== undefined || fields.conversations !== undefined) return parseChatExample(fields);
   if (fields.tokens !== undefined) return parseTokenExample(fields);
@@ -118,19 +120,19 @@ export function readExample(fields: LineFields, prompts: "text" | "chat"): SftEx
   if (typeof fields.text === "string") return { prompt: "", completion: fields.text };
   const keys = Object.keys(fields).join(", ");
   throw new Error(
-    `it has neither "messages", nor a prompt (${PROMPT_KEYS.join(", ")}) with a completion (${COMPLETION_KEYS.join(", ")}), ` +
+    `it must have "messages", a prompt (${PROMPT_KEYS.join(", ")}) with a completion (${COMPLETION_KEYS.join(", ")}), ` +
       `"text" or "tokens"; its keys are ${keys === "" ? "none" : keys}.`,
   );
 }
 
 function parseChatExample({ messages, conversations, tools }: LineFields): SftExample {
   const list = parseMessages(messages ?? conversations);
-  if (!list.some(({ role }) => role === "assistant")) throw new Error("no message is the assistant's.");
+  if (!list.some(({ role }) => role === "assistant")) throw new Error("there is no assistant message.");
   return Array.isArray(tools) ? { messages: list, tools: tools as ToolDefinition[] } : { messages: list };
 }
 
 function parseMessages(value: unknown): ChatMessage[] {
-  if (!Array.isArray(value) || value.length === 0) throw new Error("its messages are not a list, or an empty one.");
+  if (!Array.isArray(value) || value.length === 0) throw new Error("messages must be a non-empty array.");
   return value.map((message: unknown, i) => {
     const { from, value: content, ...fields } = message as LineFields;
     const role = fields.role ?? (typeof from === "string" ? (SHAREGPT_ROLES[from] ?? from) : undefined);
@@ -159,7 +161,7 @@ function parseCompletionExample(
   return { prompt: withSystem, completion: completionMessages };
 }
 
-/** An instruction may come with an input that it is about. */
+/** Appends the input of an instruction to it. */
 function appendInput({ instruction, input }: LineFields, prompt: string): string {
   return prompt === instruction && typeof input === "string" && input !== "" ? `${prompt}\n\n${input}` : prompt;
 }
@@ -169,7 +171,7 @@ function parseTokenExample({ tokens, mask: lossMask }: LineFields): SftExample {
     Array.isArray(list) && list.every((item) => Number.isSafeInteger(item));
   if (isIntegerArray(tokens) && isIntegerArray(lossMask) && tokens.length === lossMask.length)
     return { tokens, lossMask };
-  throw new Error('"tokens" and "mask" must be lists of whole numbers of the same length.');
+  throw new Error('"tokens" and "mask" must be arrays of integers of equal length.');
 }
 
 function firstValue(fields: LineFields, keys: readonly string[]): unknown {

@@ -1,20 +1,20 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage, Tokenizer, ToolDefinition } from "../../models/text/index.js";
 
-/** A conversation; what the assistant says in it is learnt. */
+/** A conversation; the loss is on the assistant's messages. */
 export interface ChatExample {
   readonly messages: readonly ChatMessage[];
-  /** Functions that its template lists. */
+  /** Functions that the chat template lists. */
   readonly tools?: readonly ToolDefinition[];
 }
 
-/** A prompt, as text or as messages, and how it goes on; the completion is learnt, with the end token after it. */
+/** A prompt and its completion, each as text or messages; the loss is on the completion and its end token. */
 export interface CompletionExample {
   readonly prompt: string | readonly ChatMessage[];
   readonly completion: string | readonly ChatMessage[];
 }
 
-/** Tokens as they are; those with a 1 in the mask are learnt. */
+/** Token ids and a mask that is nonzero for loss tokens. */
 export interface TokenExample {
   readonly tokens: readonly number[];
   readonly lossMask: ArrayLike<number>;
@@ -23,9 +23,10 @@ export interface TokenExample {
 export type SftExample = ChatExample | CompletionExample | TokenExample;
 
 /**
- * An example's tokens and which of them are learnt: the assistant's messages with their end tokens, or the completion.
- * `findTokenizer` is asked only where text is encoded. Throws INVALID_ARGUMENT for a mask of another length, and what the
- * tokenizer's chat template throws.
+ * Tokenizes an example. Loss tokens are those of the assistant's messages with their end tokens, or of the completion.
+ * `getTokenizer` is called only for text.
+ *
+ * @throws INVALID_ARGUMENT for a mask of the wrong length, and the errors of the chat template.
  */
 export function encodeExample(example: SftExample, getTokenizer: () => Tokenizer): TokenExample {
   if ("tokens" in example) return checkTokenExample(example);
@@ -38,7 +39,7 @@ export function encodeExample(example: SftExample, getTokenizer: () => Tokenizer
   return encodeMessages([...promptMessages, ...completionMessages], promptMessages.length, tokenizer);
 }
 
-/** Messages before `from` are given, even where the assistant says them. */
+/** Encodes a conversation; messages before `firstTrained` have no loss tokens. */
 function encodeMessages(
   messages: readonly ChatMessage[],
   firstTrained: number,
@@ -67,11 +68,11 @@ function checkTokenExample(example: TokenExample): TokenExample {
   if (tokens.length === lossMask.length) return example;
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `An example has ${tokens.length} tokens, but a mask of ${lossMask.length}; give a 0 or 1 for each token.`,
+    `\`lossMask\` must have one value per token (${tokens.length}), got ${lossMask.length}.`,
   );
 }
 
-/** How many tokens of an example are learnt. The first token is none of them: nothing comes before it. */
+/** Counts the loss tokens of an example. The first token is never one, because nothing predicts it. */
 export function countLossTokens({ lossMask }: TokenExample): number {
   let count = 0;
   for (let i = 1; i < lossMask.length; i++) if (lossMask[i] !== 0) count++;

@@ -9,11 +9,11 @@ import { OnlineSftLearner } from "./online-sft-learner.js";
 import { resolveOnlineSft, type OnlineSftConfig, type OnlineSftOptions } from "./online-sft-settings.js";
 import { warmStart, type WarmStartCallbacks } from "./warm-start.js";
 
-/** What an agent learns from besides reinforcement. */
+/** An agent's demonstrations and its online SFT. */
 export interface AgentDemonstrationOptions extends OnlineSftOptions {
-  /** Demonstrations to be learnt first: a JSONL file, or themselves. */
+  /** Demonstrations for the warm start, or the path of their JSONL file. */
   readonly sftWarmStart?: string | readonly Demonstration[];
-  /** A buffer of one's own, such as another agent's; then replayCapacity and replayTopFraction are the buffer's. */
+  /** Replay buffer to use, such as another agent's. Its settings replace `replayCapacity` and `replayTopFraction`. */
   readonly replay?: ReplayBuffer;
 }
 
@@ -22,14 +22,14 @@ export interface DemonstrationUpdateOptions {
   readonly seed: number;
 }
 
-/** What an agent can be taught, as tokens, and what was left out of it. */
+/** Tokenized demonstrations and the reasons why others were rejected. */
 export interface EncodedDemonstrations {
   readonly episodes: readonly ReplayEpisode[];
-  /** Why demonstrations were left out, where that is allowed. */
+  /** One reason per rejected demonstration; empty unless `onInvalidLine` is "skip". */
   readonly rejected: readonly string[];
 }
 
-/** An agent's demonstrations, its replay buffer, and the updates from both. */
+/** Trains an agent on demonstrations and on its replay buffer. */
 export class DemonstrationTrainer {
   readonly replay: ReplayBuffer;
   private readonly config: OnlineSftConfig;
@@ -38,7 +38,7 @@ export class DemonstrationTrainer {
   private learner: OnlineSftLearner | undefined;
   private isOnlineSftEnabled: boolean;
 
-  /** Throws INVALID_ARGUMENT for values out of range. */
+  /** @throws INVALID_ARGUMENT for values out of range. */
   constructor(
     private readonly context: DemonstrationContext,
     private readonly options: AgentDemonstrationOptions,
@@ -59,7 +59,7 @@ export class DemonstrationTrainer {
     if (this.learner !== undefined) this.learner.onlineSft = isOn;
   }
 
-  /** The algorithm with imitation beside it. */
+  /** Adds online SFT to an algorithm. */
   wrap(algorithm: Learner): Learner {
     const { replay, config, updateOptions } = this;
     const random = stream(updateOptions.seed, "replay");
@@ -74,15 +74,17 @@ export class DemonstrationTrainer {
   }
 
   /**
-   * The demonstrations of the warm start, read and checked once. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for
-   * one that the agent cannot learn, unless such are to be left out.
+   * Reads and tokenizes the warm start's demonstrations, once.
+   *
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and, unless `onInvalidLine` is "skip", DEMONSTRATION_REJECTED for a demonstration that
+   * the agent could not have produced.
    */
   async load(): Promise<EncodedDemonstrations> {
     const { sftWarmStart: source = [] } = this.options;
     return (this.encoded ??= typeof source === "string" ? this.encodeFile(source) : this.encode(source));
   }
 
-  /** Learns the demonstrations, once. Undefined where there are none, or where that is done. */
+  /** Trains on the demonstrations, once. Returns undefined without demonstrations or after the first call. */
   async warmStart(callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
     if (this.isWarmedUp) return undefined;
     const encoded = await this.load();
@@ -90,12 +92,12 @@ export class DemonstrationTrainer {
     return this.train(encoded, callbacks);
   }
 
-  /** The agent was trained before: there is nothing to warm up. */
+  /** Marks the warm start as done, for an agent that is resumed. */
   skipWarmStart(): void {
     this.isWarmedUp = true;
   }
 
-  /** Learns the demonstrations of a file, with as many updates as a warm start. Throws what `load` throws. */
+  /** Trains on a file's demonstrations for as many updates as a warm start. Throws the errors of `load`. */
   async fromJsonl(path: string, callbacks: WarmStartCallbacks): Promise<SftMetrics | undefined> {
     return this.train(await this.encodeFile(path), callbacks);
   }
@@ -138,7 +140,7 @@ export class DemonstrationTrainer {
     if (episodes.length > 0 || rejected.length === 0) return { episodes, rejected };
     throw new LlamaGymError(
       "DEMONSTRATION_REJECTED",
-      `None of the ${rejected.length} demonstrations can be learnt. The first: ${rejected[0]}`,
+      `All ${rejected.length} demonstrations were rejected. The first: ${rejected[0]}`,
     );
   }
 }

@@ -10,7 +10,7 @@ import type { PromptSettings } from "../../rollout/rollout-settings.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 import type { Demonstration, DemonstrationTurn } from "../../data/read-demonstrations.js";
 
-/** The agent that is to learn demonstrations: how it is told things, how its replies are written, what they mean. */
+/** The agent that is trained: its interface, its prompts and its sampler. */
 export interface DemonstrationContext {
   readonly agent: AgentInterface;
   readonly renderer: PromptRenderer;
@@ -19,9 +19,10 @@ export interface DemonstrationContext {
 }
 
 /**
- * A demonstration as the agent would have played it: its prompts as in play, with as much history, and its replies as the tokens
- * that would have been sampled. Throws DEMONSTRATION_REJECTED for a reply in which the agent finds no action, that is not what it
- * holds its replies to, or that is longer than its replies can be.
+ * Encodes a demonstration as the agent's own rollout of it: the same prompts with the same history, and completions as the tokens
+ * that the agent would have sampled.
+ *
+ * @throws DEMONSTRATION_REJECTED for a completion without a valid action, that violates the agent's constraint, or that is too long.
  */
 export async function encodeDemonstration(
   demonstration: Demonstration,
@@ -57,14 +58,14 @@ async function encodeTurn(
   const text = completion.startsWith(completionPrefix) ? completion.slice(completionPrefix.length) : completion;
   const extraction = toExtraction(await agent.extractAction(text, observation, info));
   if (extraction.kind === "failure")
-    throw new Error(`the agent finds no action in it${extraction.reason && ` (${extraction.reason})`}`);
+    throw new Error(`it contains no action${extraction.reason && ` (${extraction.reason})`}`);
   const constraint = constraintFor(agent, observation, info);
   const prompt = promptBuilder.build((ids) => sampler.maxLength(constraint, ids));
   const tokens = sampler.encode(text, { prompt, constraint });
   if (tokens === undefined) throw new Error(`it is ${describeViolation(constraint!)}`);
   const maxLength = sampler.maxLength(constraint, prompt);
   if (tokens.length > maxLength)
-    throw new Error(`it has ${tokens.length} tokens, and the agent's replies ${maxLength} at most (maxNewTokens)`);
+    throw new Error(`it has ${tokens.length} tokens, but completions at most ${maxLength} (maxCompletionLength)`);
   return { prompt, tokens, text };
 }
 
@@ -73,7 +74,7 @@ function rejectionError({ source }: Demonstration, { completion }: Demonstration
   const reason = error instanceof Error ? error.message : String(error);
   return new LlamaGymError(
     "DEMONSTRATION_REJECTED",
-    `${location}: the reply ${JSON.stringify(completion)} cannot be learnt: ${reason}. Correct it, or leave out what cannot be used (onInvalidLine: "skip").`,
+    `${location}: the completion ${JSON.stringify(completion)} is invalid: ${reason}. Correct it, or skip invalid lines (onInvalidLine: "skip").`,
     { cause: error },
   );
 }

@@ -12,14 +12,14 @@ import { SuccessFilter, type SuccessFilterState } from "./success-filter.js";
 export interface OnlineSftLearnerOptions {
   readonly config: OnlineSftConfig;
   readonly replay: ReplayBuffer;
-  /** Tokens of one forward and backward pass. */
+  /** Memory of a micro-batch, in tokens. */
   readonly microBatchTokens?: number;
-  /** Decides what is drawn from the buffer. */
+  /** Draws from the buffer. */
   readonly random: RandomStream;
   readonly seed: number;
 }
 
-/** What a checkpoint keeps besides the algorithm's own; JSON. The optimiser's moments stand behind the algorithm's. */
+/** JSON state of a checkpoint beside the algorithm's. The optimizer's moments are stored after the algorithm's. */
 interface ReplayTrainingState {
   readonly isEnabled: boolean;
   readonly replay: ReplayBufferState;
@@ -35,17 +35,17 @@ interface SavedSftState extends Omit<SftState, "optimizer"> {
 
 interface OnlineSftState {
   readonly algorithm: unknown;
-  /** null where nothing was ever imitated. */
+  /** Null if online SFT was never enabled. */
   readonly onlineSft: ReplayTrainingState | null;
 }
 
 /**
- * An algorithm with imitation beside it: keeps the successes among what was played and, while that is on, takes after each of the
- * algorithm's updates one more on turns of the best of them (cross-entropy).
+ * Algorithm with online SFT (self-imitation): keeps successful episodes in the replay buffer and, while enabled, follows each update
+ * of the algorithm by an SFT update on turns of the best of them.
  */
 export class OnlineSftLearner implements Learner {
   private readonly successFilter = new SuccessFilter();
-  /** Whether episodes are kept: from when it was first switched on. */
+  /** Whether episodes are recorded: true once online SFT has been enabled. */
   private recordsEpisodes = false;
   private isEnabled = false;
   private sft: SftLearner | undefined;
@@ -62,7 +62,7 @@ export class OnlineSftLearner implements Learner {
     return this.algorithm.rolloutSpec;
   }
 
-  /** Whether updates on kept episodes are taken; it may be switched at any time. */
+  /** Whether SFT updates are made; can be changed between updates. */
   get onlineSft(): boolean {
     return this.isEnabled;
   }
@@ -100,7 +100,7 @@ export class OnlineSftLearner implements Learner {
   async setState({ optimizer, state }: LearnerState): Promise<void> {
     const { algorithm, onlineSft } = state as OnlineSftState;
     const sftState = onlineSft?.sft ?? null;
-    // Both train the same parameters by AdamW, so each has half of the moments.
+    // Both optimizers train the same parameters, so each has half of the moments.
     const count = sftState === null ? optimizer.moments.length : optimizer.moments.length / 2;
     await this.algorithm.setState({
       optimizer: { ...optimizer, moments: optimizer.moments.slice(0, count) },
@@ -132,7 +132,7 @@ export class OnlineSftLearner implements Learner {
 
   private async getSftLearner(): Promise<SftLearner> {
     const { config, microBatchTokens, seed } = this.options;
-    // AdamW's steps do not depend on the scale of a loss, so the weight is on the learning rate.
+    // The weight scales the learning rate, because AdamW's steps do not depend on the scale of the loss.
     const learningRate = config.onlineSftWeight * config.sftLearningRate;
     return (this.sft ??= await SftLearner.create(this.model, { learningRate, microBatchTokens, seed }));
   }

@@ -3,7 +3,7 @@ import { resolveAliases, resolveSettings, type SettingOptions, type Settings } f
 const EDU = "LlamaGymEDU";
 const OURS = "ours";
 
-/** What is learnt from demonstrations and from the agent's own best episodes, and where each default comes from. */
+/** Settings of the warm start and online SFT, with the source of each default. */
 export const onlineSftSettings = {
   sftSteps: { default: 100, integer: true, min: 1, description: "updates of the warm start", source: OURS },
   sftBatchSize: {
@@ -45,9 +45,13 @@ export const onlineSftSettings = {
 export type OnlineSftConfig = Settings<typeof onlineSftSettings>;
 export type OnlineSftOptions = SettingOptions<typeof onlineSftSettings>;
 
-/** The settings, all decided; others of the object are left aside. Throws INVALID_ARGUMENT for values out of range. */
+/**
+ * Resolves these settings and ignores other properties.
+ *
+ * @throws INVALID_ARGUMENT for values out of range.
+ */
 export function resolveOnlineSft(options: OnlineSftOptions): OnlineSftConfig {
   const named = resolveAliases(onlineSftSettings, options);
   const values = Object.fromEntries(Object.keys(onlineSftSettings).map((name) => [name, named[name]]));
-  return resolveSettings("Imitation", onlineSftSettings, values as OnlineSftOptions);
+  return resolveSettings("Online SFT", onlineSftSettings, values as OnlineSftOptions);
 }

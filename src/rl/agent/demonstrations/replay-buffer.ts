@@ -3,48 +3,48 @@ import { invalidArgument } from "../../../core/settings.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { shuffleStratified } from "./shuffle-stratified.js";
 
-/** A turn to learn from: the tokens of its prompt, and those of the reply as it was sampled. */
+/** A turn to train on: the tokens of its prompt and of its completion as sampled. */
 export interface ReplayTurn {
   readonly prompt: readonly number[];
   readonly tokens: readonly number[];
-  /** The reply's text, which tells actions apart. */
+  /** Text of the completion, used to stratify samples by action. */
   readonly text: string;
 }
 
 export interface ReplayEpisode {
   readonly turns: readonly ReplayTurn[];
-  /** null for a demonstration that does not say; it counts as better than any. */
+  /** Null for a demonstration without a return, which ranks above all returns. */
   readonly return: number | null;
 }
 
-/** All that a buffer holds; JSON. The oldest episode comes first. */
+/** JSON state of a buffer, oldest episode first. */
 export interface ReplayBufferState {
   readonly episodes: readonly ReplayEpisode[];
 }
 
 export interface ReplayBufferOptions {
-  /** Episodes that are kept. Default 1000. */
+  /** Maximum number of episodes. Default 1000. */
   readonly capacity?: number;
-  /** Share of them, best return first, that is learnt from. Default 0.2. */
+  /** Fraction of the episodes, best return first, that is sampled from. Default 0.2. */
   readonly replayTopFraction?: number;
 }
 
 /**
- * Keeps the best episodes by return, each once. Where returns are equal the newer one is better: it is closer to the present
- * policy.
+ * Keeps the episodes with the highest returns, without duplicates. Of equal returns the newer ranks higher, because it is closer to
+ * the current policy.
  */
 export class ReplayBuffer {
   readonly capacity: number;
   readonly replayTopFraction: number;
-  /** By their tokens; the oldest comes first. */
+  /** Episodes by their tokens, oldest first. */
   private readonly episodes = new Map<string, ReplayEpisode>();
 
-  /** Throws INVALID_ARGUMENT for a capacity below 1 or a share outside 0 to 1. */
+  /** @throws INVALID_ARGUMENT for a capacity below 1 or a fraction outside (0, 1]. */
   constructor({ capacity = 1000, replayTopFraction = 0.2 }: ReplayBufferOptions = {}) {
     if (!Number.isInteger(capacity) || capacity < 1)
-      throw invalidArgument(`The capacity of a replay buffer must be a whole number of at least 1, not ${capacity}.`);
+      throw invalidArgument(`\`capacity\` must be an integer >= 1, got ${capacity}.`);
     if (!(replayTopFraction > 0 && replayTopFraction <= 1))
-      throw invalidArgument(`replayTopFraction must be a share above 0 and at most 1, not ${replayTopFraction}.`);
+      throw invalidArgument(`\`replayTopFraction\` must be > 0 and <= 1, got ${replayTopFraction}.`);
     this.capacity = capacity;
     this.replayTopFraction = replayTopFraction;
   }
@@ -54,8 +54,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * Keeps an episode if it is among the best; gives whether it is kept. One that is there already becomes the newest, with the
-   * better of both returns.
+   * Adds an episode if it is among the best, and returns whether it is in the buffer. A duplicate becomes the newest episode, with
+   * the higher of both returns.
    */
   add(episode: ReplayEpisode): boolean {
     if (episode.turns.length === 0) return false;
@@ -67,13 +67,13 @@ export class ReplayBuffer {
     return this.episodes.has(key);
   }
 
-  /** The best share of the episodes, at least one where there is any; the best comes first. */
+  /** Returns a fraction of the episodes, at least one unless empty, best first. */
   getBest(fraction = this.replayTopFraction): ReplayEpisode[] {
     const newestFirst = [...this.episodes.values()].reverse();
     return newestFirst.sort((a, b) => compareRanks(rank(b), rank(a))).slice(0, Math.ceil(fraction * this.size));
   }
 
-  /** Turns of the best episodes: at most `count`, none twice, with their different replies in about their shares. */
+  /** Samples at most `count` turns of the best episodes without replacement, stratified by completion. */
   sample(count: number, random: RandomStream): ReplayTurn[] {
     const turns = this.getBest().flatMap((episode) => episode.turns);
     const order = shuffleStratified(
@@ -87,7 +87,7 @@ export class ReplayBuffer {
     this.episodes.clear();
   }
 
-  /** replay/size, and the returns of the episodes that have one. */
+  /** Returns `replay/size` and statistics of the known returns. */
   getMetrics(): Metrics {
     const returns = [...this.episodes.values()].flatMap((episode) => (episode.return === null ? [] : [episode.return]));
     if (returns.length === 0) return { "replay/size": this.size };
@@ -103,13 +103,13 @@ export class ReplayBuffer {
     return { episodes: [...this.episodes.values()] };
   }
 
-  /** Holds what `getState` gave, and nothing else; of more than fit, the best. */
+  /** Replaces the contents by a saved state; of more episodes than `capacity`, the best are kept. */
   setState({ episodes }: ReplayBufferState): void {
     this.clear();
     for (const episode of episodes) this.add(episode);
   }
 
-  /** The key of the least return; of several the oldest. */
+  /** Returns the key of the lowest return; of equal ones, the oldest. */
   private findWorstKey(): string {
     let worst: { readonly key: string; readonly rank: number } | undefined;
     for (const [key, episode] of this.episodes)
@@ -122,7 +122,7 @@ function rank(episode: ReplayEpisode): number {
   return episode.return ?? Infinity;
 }
 
-/** Infinity is as good as Infinity. */
+/** Compares ranks; equal infinities have no difference. */
 function compareRanks(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }

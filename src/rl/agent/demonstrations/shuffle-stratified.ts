@@ -1,8 +1,8 @@
 import type { RandomStream } from "../../../core/random/random-stream.js";
 
 /**
- * The numbers of items in a random order in which each kind is spread evenly: any stretch holds the kinds about in their shares,
- * so that a batch of demonstrations shows all actions. [items]
+ * Returns the item indices in a random order in which each kind is spread evenly: any run of items has about the overall
+ * proportions, so that every batch contains all actions.
  */
 export function shuffleStratified(kinds: readonly string[], random: RandomStream): number[] {
   const byKind = new Map<string, number[]>();

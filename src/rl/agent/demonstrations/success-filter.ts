@@ -1,31 +1,31 @@
 import type { Trajectory, Turn } from "../../rollout/trajectory.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 
-/** An episode of which not all has been played. */
+/** The recorded part of an unfinished episode. */
 interface PartialEpisode {
   readonly turns: readonly ReplayTurn[];
   readonly return: number;
 }
 
-/** JSON. */
+/** JSON state. */
 export interface SuccessFilterState {
-  /** By the number of their seat. */
+  /** By environment slot. */
   readonly partialEpisodes: readonly (readonly [number, PartialEpisode])[];
   readonly recent: readonly number[];
 }
 
-/** Episodes that an episode is compared with. */
+/** Number of recent episodes whose mean return is the threshold. */
 const WINDOW = 100;
 
 /**
- * Finds the successes among what was played: whole episodes with more return than the mean of the last 100. Where all episodes
- * bring the same there is none, so that nothing is imitated that is no better than the rest.
+ * Selects successful episodes: complete ones whose return exceeds the mean of the last 100. If all returns are equal, none is
+ * selected.
  */
 export class SuccessFilter {
   private readonly partialEpisodes = new Map<number, PartialEpisode>();
   private recent: readonly number[] = [];
 
-  /** The successes among the episodes that ended in these segments; of others the beginning is kept until they end. */
+  /** Returns the successful episodes that end in these trajectories. Partial ones are completed by later calls. */
   filter(trajectories: readonly Trajectory[]): ReplayEpisode[] {
     const ended: PartialEpisode[] = [];
     for (const trajectory of trajectories) {
@@ -58,7 +58,7 @@ export class SuccessFilter {
   private mergeTrajectory({ envSlot, startsEpisode = true, turns }: Trajectory): PartialEpisode {
     const earlier = startsEpisode || envSlot === undefined ? undefined : this.partialEpisodes.get(envSlot);
     return {
-      // A reply that meant no action is nothing to imitate; its reward counts all the same.
+      // Invalid actions are not imitated, but their rewards count.
       turns: [...(earlier?.turns ?? []), ...turns.filter(({ isValid }) => isValid).map(toReplayTurn)],
       return: turns.reduce((sum, { reward, penalty }) => sum + reward + penalty, earlier?.return ?? 0),
     };

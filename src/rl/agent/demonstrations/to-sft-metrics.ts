@@ -1,7 +1,7 @@
 import type { Metrics } from "../../algorithms/learner.js";
 import type { SftMetrics } from "../../algorithms/sft/sft-learner.js";
 
-/** An update's numbers by the names that a run logs. */
+/** Converts the metrics of an SFT update to the names in a run's log. */
 export function toSftMetrics(stats: SftMetrics): Metrics {
   return {
     "sft/loss": stats.loss,

@@ -8,24 +8,26 @@ import type { OnlineSftConfig } from "./online-sft-settings.js";
 import { shuffleStratified } from "./shuffle-stratified.js";
 
 export interface WarmStartCallbacks {
-  /** Told of each update; what it returns is waited for. */
+  /** Called and awaited after each update. */
   readonly onStep?: (stats: SftMetrics) => void | Promise<void>;
-  /** Ends it after the update that is under way. */
+  /** Stops training after the current update. */
   readonly signal?: AbortSignal;
 }
 
 export interface WarmStartOptions extends WarmStartCallbacks {
   readonly config: Pick<OnlineSftConfig, "sftSteps" | "sftBatchSize" | "sftLearningRate">;
-  /** Tokens of one forward and backward pass. */
+  /** Memory of a micro-batch, in tokens. */
   readonly microBatchTokens?: number;
-  /** Decides the order of the turns. */
+  /** Seed of the order of turns. */
   readonly seed: number;
 }
 
 /**
- * Learns demonstrated turns before reinforcement learning: `sftSteps` updates of `sftBatchSize` turns at a rate that falls to 0.
- * All turns come equally often, in an order in which each batch holds the different replies about in their shares. Gives the last
- * update's numbers; undefined where there is nothing to learn. Throws INVALID_STATE for a model of which nothing is trained.
+ * Trains on demonstrated turns before reinforcement learning: `sftSteps` updates of `sftBatchSize` turns, with a learning rate that
+ * decays to 0. All turns are used equally often, and batches are stratified by completion. Returns the last update's metrics, or
+ * undefined without turns.
+ *
+ * @throws INVALID_STATE for a model without trainable parameters.
  */
 export async function warmStart(
   model: LanguageModel,

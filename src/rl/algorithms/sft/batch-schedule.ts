@@ -5,8 +5,8 @@ import type { TokenExample } from "../../data/sft-example.js";
 type BatchSettings = Pick<SftConfig, "batchSize" | "maxBatchTokens" | "numTrainEpochs" | "maxSteps" | "seed">;
 
 /**
- * Which examples each update learns from. Every epoch goes through all examples in an order of its own, which follows from
- * the seed and the epoch's number alone: a run that goes on at any update sees what it would have seen.
+ * Assigns examples to updates. Each epoch contains all examples in an order that depends only on the seed and the epoch, so that a
+ * run can resume at any update.
  */
 export class BatchSchedule {
   readonly totalSteps: number;
@@ -20,7 +20,7 @@ export class BatchSchedule {
     this.totalSteps = maxSteps ?? this.stepsInEpochs(numTrainEpochs);
   }
 
-  /** The examples of an update, counted from 0, and the share of epochs that is done after it. */
+  /** Returns the examples of an update, counted from 0, and the number of epochs completed after it. */
   batch(step: number): { readonly examples: readonly TokenExample[]; readonly epoch: number } {
     let stepsBefore = 0;
     for (let epoch = 0; ; epoch++) {
@@ -50,7 +50,7 @@ export class BatchSchedule {
     return batches;
   }
 
-  /** The order in batches of so many examples, or of at most so many tokens; a longer example is a batch by itself. */
+  /** Splits the order into batches of `batchSize` examples or at most `maxBatchTokens` tokens; a longer example is its own batch. */
   private splitIntoBatches(order: readonly number[]): readonly (readonly number[])[] {
     const { batchSize, maxBatchTokens } = this.settings;
     const batches: number[][] = [];

@@ -5,7 +5,7 @@ const EDU = "LlamaGymEDU";
 const TRL = "TRL's SFTConfig";
 const OURS = "ours";
 
-/** Supervised fine-tuning's settings and where each default comes from. */
+/** Settings of supervised fine-tuning, with the source of each default. */
 export const sftSettings = {
   learningRate: { default: 1e-4, min: 0, description: "AdamW's learning rate", source: EDU },
   lrSchedulerType: {
@@ -68,7 +68,11 @@ export const sftSettings = {
 export type SftConfig = Settings<typeof sftSettings>;
 export type SftOptions = Partial<SftConfig>;
 
-/** The configuration, all of it decided; throws INVALID_ARGUMENT for what cannot be. */
+/**
+ * Resolves the settings.
+ *
+ * @throws INVALID_ARGUMENT for unknown settings and values out of range.
+ */
 export function resolveSftConfig(options: SftOptions = {}): SftConfig {
   return resolveSettings("SFT", sftSettings, options);
 }

@@ -10,31 +10,31 @@ import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { crossEntropyLoss } from "./loss.js";
 import { packExamples } from "./micro-batches.js";
 
-/** What an update did, by names that the field knows. */
+/** Metrics of an update. */
 export interface SftMetrics {
-  /** Updates made so far, this one included. */
+  /** Number of updates, including this one. */
   readonly step: number;
-  /** Epochs gone through so far; absent for examples that were given by hand. */
+  /** Number of epochs so far; absent for `update()`. */
   readonly epoch?: number;
-  /** Mean cross-entropy of the learnt tokens in nats, before the update. */
+  /** Mean cross-entropy of the loss tokens in nats, before the update. */
   readonly loss: number;
-  /** Share of the loss tokens that are the argmax of their distribution. */
+  /** Fraction of the loss tokens that are the argmax of their distribution. */
   readonly mean_token_accuracy: number;
   /** Norm of the gradient before clipping. */
   readonly grad_norm: number;
   readonly learning_rate: number;
-  /** Tokens of all examples so far, learnt or not. */
+  /** Number of tokens of all examples so far, including prompts. */
   readonly num_tokens: number;
   readonly tokens_per_second: number;
 }
 
-/** What a model makes of examples without learning them. */
+/** Metrics of an evaluation. */
 export interface SftEvaluation {
   readonly eval_loss: number;
   readonly eval_mean_token_accuracy: number;
 }
 
-/** Everything that a resumed run needs besides the trained parameters. */
+/** State of a resumable run beside the trained parameters. */
 export interface SftState {
   readonly step: number;
   readonly numTokens: number;
@@ -82,7 +82,7 @@ export class SftLearner {
   async update(examples: readonly TokenExample[]): Promise<SftMetrics> {
     const started = performance.now();
     const lossTokens = examples.reduce((sum, example) => sum + countLossTokens(example), 0);
-    if (lossTokens === 0) throw new LlamaGymError("INVALID_ARGUMENT", "These examples have no token to learn.");
+    if (lossTokens === 0) throw new LlamaGymError("INVALID_ARGUMENT", "These examples have no loss tokens.");
     const { seed } = this.config;
     const random = stream(seed, "sftDropout", this.step);
     let loss = 0;
@@ -130,11 +130,16 @@ export class SftLearner {
     }
     return { eval_loss: sum / count, eval_mean_token_accuracy: correct / count };
   }
+
   async getState(): Promise<SftState> {
     return { step: this.updates, numTokens: this.numTokens, optimizer: await this.optimizer.getState() };
   }
 
-  /** Goes on where `getState` was taken; the trained parameters are the model's. Throws INVALID_ARGUMENT. */
+  /**
+   * Restores a state; the trained parameters are restored with the model.
+   *
+   * @throws INVALID_ARGUMENT
+   */
   async setState({ step, numTokens, optimizer }: SftState): Promise<void> {
     await this.optimizer.setState(optimizer);
     this.updates = step;
@@ -146,7 +151,7 @@ export class SftLearner {
     this.optimizer.release();
   }
 
-  /** The factor on the learning rate of the next update; without an end it does not fall. */
+  /** Returns the next update's factor of the learning rate, which is constant if the number of updates is unknown. */
   private learningRateFactor(): number {
     const { totalSteps } = this;
     const { warmupSteps, lrSchedulerType } = this.config;
@@ -157,10 +162,10 @@ export class SftLearner {
   private toMicroBatches(examples: readonly TokenExample[]): readonly TokenBatch[] {
     const { config } = this.model.causalLM;
     const { sharePrefixes, microBatchTokens = defaultMicroBatchTokens(config) } = this.config;
-    return packExamples(examples, { sharePrefixes, microBatchTokens: microBatchTokens, config });
+    return packExamples(examples, { sharePrefixes, microBatchTokens, config });
   }
 
-  /** Groups without prefixes have a graph of their own, which is shorter. */
+  /** Returns the graph for micro-batches with or without prefixes; the latter is shorter. */
   private async graph(withPrefix: boolean): Promise<TrainingGraph> {
     const { causalLM } = this.model;
     return getOrCreate(this.graphs, withPrefix, async () =>
@@ -179,8 +184,7 @@ export class SftLearner {
     if (this.skippedUpdates < MAX_SKIPPED_UPDATES) return;
     throw new LlamaGymError(
       "TRAINING_DIVERGED",
-      `The gradient was not a finite number in ${this.skippedUpdates} updates in a row; the parameters are those before them. ` +
-        "Lower the learning rate.",
+      `The gradient was not finite in ${this.skippedUpdates} consecutive updates, which were skipped. Lower the learning rate.`,
     );
   }
 }

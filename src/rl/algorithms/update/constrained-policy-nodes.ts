@@ -17,9 +17,9 @@ import {
 import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
 
 /**
- * The policy under the constraint that its tokens or actions were drawn with: each decision's log-probability among its
- * alternatives, the softmax of their scores, and the entropy of that choice. Free tokens keep their own. Inputs are those of
- * `choiceFeeds`; everything given has one entry for each decision.
+ * Returns the policy under the constraints that its tokens or actions were sampled with: each decision's log-probability and
+ * entropy in the softmax of its alternatives' scores. Unconstrained tokens keep theirs. The inputs are those of `constraintFeeds`,
+ * the outputs have one entry per decision.
  */
 export function constrainedPolicyNodes(policy: PolicyNodes): PolicyNodes {
   const decisions = dim("decisions");

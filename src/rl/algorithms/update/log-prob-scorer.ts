@@ -10,19 +10,19 @@ import {
   type TurnTokens,
 } from "./turn-batch.js";
 
-/** What the policy makes of turns: arrays with one entry for each decision, by turns. */
+/** Scores of turns: per turn, arrays with one entry per decision. */
 export interface TurnScores {
   readonly logProbs: readonly Float64Array[];
-  /** Of the states before the decisions; undefined for a model without a value head. */
+  /** Values of the states before the decisions; undefined for a model without a value head. */
   readonly values: readonly Float64Array[] | undefined;
-  /** Of the distributions that the decisions were drawn from, in nats; undefined unless the scorer was made for them. */
+  /** Entropies of the decisions' distributions in nats; undefined unless requested at creation. */
   readonly entropies: readonly Float64Array[] | undefined;
 }
 
-/** Scores turns without gradients: under the policy, or under the reference policy, which is the model without its adapter. */
+/** Scores turns without gradients under the policy or the reference policy, which is the model without its adapter. */
 export class LogProbScorer {
-  /** For batches with tokens that were chosen among many. */
-  private withSets: ScoringGraph | undefined;
+  /** Graph for batches with allowed tokens. */
+  private withAllowedTokens: ScoringGraph | undefined;
 
   private constructor(
     private readonly model: CausalLM,
@@ -31,7 +31,7 @@ export class LogProbScorer {
     private readonly microBatchTokens: number,
   ) {}
 
-  /** `microBatchTokens` go into one forward pass; entropies are given where they are asked for. */
+  /** Creates a scorer that computes entropies if requested. */
   static async create(
     model: CausalLM,
     { microBatchTokens, entropies = false }: { readonly microBatchTokens: number; readonly entropies?: boolean },
@@ -77,15 +77,18 @@ export class LogProbScorer {
 
   async release(): Promise<void> {
     await this.graph.release();
-    await this.withSets?.release();
+    await this.withAllowedTokens?.release();
   }
 
   private async maskedGraph(): Promise<ScoringGraph> {
-    return (this.withSets ??= await ScoringGraph.create(this.model, { ...this.options, withAllowedTokens: true }));
+    return (this.withAllowedTokens ??= await ScoringGraph.create(this.model, {
+      ...this.options,
+      withAllowedTokens: true,
+    }));
   }
 }
 
-/** Each decision's log-probability among its alternatives, from those of all selected tokens. */
+/** Computes each decision's log-probability among its alternatives from those of the selected tokens. */
 function decisionLogProbs({ alternatives, chosen, isUnconstrained }: TurnBatch, logProbs: Float32Array): Float64Array {
   return Float64Array.from(alternatives, (all, decision) => {
     const scores = alternativeScores(all, logProbs);
@@ -98,7 +101,7 @@ function alternativeScores(alternatives: readonly Alternative[], logProbs: Float
   return alternatives.map(({ tokens, weight }) => weight * tokens.reduce((sum, i) => sum + logProbs[i], 0));
 }
 
-/** The entropy of each decision: of the choice among its alternatives, or of the whole vocabulary's distribution. */
+/** Computes each decision's entropy: among its alternatives, or that of its token's distribution. */
 function decisionEntropies(
   { alternatives, isUnconstrained }: TurnBatch,
   logProbs: Float32Array,
@@ -112,7 +115,7 @@ function decisionEntropies(
   });
 }
 
-/** log(sum of exp(x)) */
+/** Computes log(sum(exp(x))). */
 function logSumExp(x: readonly number[]): number {
   const max = Math.max(...x);
   return max + Math.log(x.reduce((sum, value) => sum + Math.exp(value - max), 0));

@@ -17,23 +17,23 @@ import {
 } from "./turn-batch.js";
 
 export interface PolicyUpdaterOptions {
-  /** The loss, with weights that make it a sum over decisions, so that parts of a minibatch add up. */
+  /** Builds the loss, a weighted sum over decisions, so that the losses of micro-batches add up. */
   readonly loss: (policy: PolicyNodes) => LossResult;
   readonly entropy: EntropyMode;
   readonly optimizer: OptimizerOptions;
-  /** Tokens of one forward and backward pass; a larger minibatch takes several, and gives the same gradient. */
+  /** Memory of a micro-batch, in tokens. A minibatch in several micro-batches has the same gradient. */
   readonly microBatchTokens: number;
 }
 
-/** What one optimiser step gave. */
+/** Result of one optimizer step. */
 export interface UpdateResult {
-  /** Sums over the minibatch of the loss and of the objective's statistics that are scalars. */
+  /** The loss and its scalar statistics, summed over the minibatch. */
   readonly statistics: Readonly<Record<string, number>>;
-  /** The objective's other statistics, for each turn of the minibatch: one entry for each of its decisions, or one for the turn. */
+  /** Other statistics per turn of the minibatch, with one entry per decision or one for the turn. */
   readonly perTurn: Readonly<Record<string, readonly Float32Array[]>>;
   readonly gradNorm: number;
   readonly learningRate: number;
-  /** True when the loss or the gradient was not finite and nothing was changed. */
+  /** Whether the step was refused by `shouldStep`, or the loss or gradient was not finite. */
   readonly skipped: boolean;
 }
 
@@ -42,13 +42,13 @@ interface GradientOptions {
   readonly random: RandomStream;
 }
 
-/** This many steps in a row without a finite gradient end a run. */
+/** Number of consecutive steps without a finite gradient after which training stops. */
 const MAX_SKIPPED_STEPS = 5;
 
-/** Takes optimiser steps on turns: lays them out, computes loss and gradient, updates the model's trained parameters. */
+/** Makes optimizer steps on turns: packs them, computes the loss and its gradient, and updates the trainable parameters. */
 export class PolicyUpdater {
-  /** One graph for free replies, one for replies that were held, one for those with many tokens to choose from. */
-  private readonly graphs = new Map<"free" | "held" | "sets", TrainingGraph>();
+  /** One graph for unconstrained turns, one for decisions among alternatives, one for masked vocabularies. */
+  private readonly graphs = new Map<"free" | "alternatives" | "masked", TrainingGraph>();
   private readonly optimizer: Optimizer;
   private skippedSteps = 0;
 
@@ -60,9 +60,10 @@ export class PolicyUpdater {
   }
 
   /**
-   * One optimiser step on a minibatch. `inputs` gives the objective's own inputs for a part of it, by the numbers of the turns
-   * in it: entries for each turn's decisions in turn. `accept` may refuse the step when it has seen the statistics.
-   * Throws TRAINING_DIVERGED after several steps in a row whose gradient was not finite.
+   * Makes one optimizer step on a minibatch. `inputs` returns the inputs of the loss for a micro-batch, given the indices of its
+   * turns: one entry per decision, turn by turn. `shouldStep` may refuse the step for its statistics.
+   *
+   * @throws TRAINING_DIVERGED after several consecutive steps whose gradient was not finite.
    */
   async step(
     turns: readonly TurnTokens[],
@@ -75,7 +76,7 @@ export class PolicyUpdater {
     }: GradientOptions & {
       readonly learningRateFactor?: number;
       readonly shouldStep?: (statistics: Readonly<Record<string, number>>) => boolean;
-      /** The parameters that are changed; all by default. */
+      /** Selects the parameters to update; all by default. */
       readonly trainableFilter?: (parameter: string) => boolean;
     },
   ): Promise<UpdateResult> {
@@ -109,7 +110,7 @@ export class PolicyUpdater {
       const isConstrained = batchTurns.some(
         ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
       );
-      const graph = await this.graph(batch.hasAllowedTokens ? "sets" : isConstrained ? "held" : "free");
+      const graph = await this.graph(batch.hasAllowedTokens ? "masked" : isConstrained ? "alternatives" : "free");
       const outputs = await graph.run(
         batch.tokens,
         { ...inputs(turnIndices), ...(isConstrained ? constraintFeeds(batch) : {}) },
@@ -137,12 +138,12 @@ export class PolicyUpdater {
     this.optimizer.release();
   }
 
-  private async graph(kind: "free" | "held" | "sets"): Promise<TrainingGraph> {
+  private async graph(kind: "free" | "alternatives" | "masked"): Promise<TrainingGraph> {
     let graph = this.graphs.get(kind);
     if (graph === undefined) {
       const { loss, entropy } = this.options;
       const lossFn = (policy: PolicyNodes) => loss(kind === "free" ? policy : constrainedPolicyNodes(policy));
-      const withAllowedTokens = kind === "sets";
+      const withAllowedTokens = kind === "masked";
       graph = await TrainingGraph.create(this.model, lossFn, { entropy, withAllowedTokens });
       this.graphs.set(kind, graph);
     }
@@ -154,13 +155,13 @@ export class PolicyUpdater {
     if (this.skippedSteps < MAX_SKIPPED_STEPS) return;
     throw new LlamaGymError(
       "TRAINING_DIVERGED",
-      `The loss or its gradient was not a finite number in ${this.skippedSteps} steps in a row, so training stopped; the parameters are ` +
-        "those before these steps. Lower the learning rate or start from an earlier checkpoint.",
+      `The loss or its gradient was not finite in ${this.skippedSteps} consecutive steps, which were skipped. ` +
+        "Lower the learning rate, or start from an earlier checkpoint.",
     );
   }
 }
 
-/** A vector's parts for each turn of a batch: it has an entry for each decision, or one for each turn. */
+/** Splits a vector with one entry per decision or per turn by turns. */
 function splitByTurn(data: Float32Array, batch: TurnBatch): Float32Array[] {
   const decisions = decisionsByTurn(batch);
   if (data.length === decisions.length) return Array.from(data, (value) => Float32Array.of(value));

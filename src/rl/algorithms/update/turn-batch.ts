@@ -4,48 +4,48 @@ import type { Turn } from "../../rollout/trajectory.js";
 import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
 import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
 
-/** What of a turn a batch needs. A prompt without a reply asks only for the value of its state. */
+/** The tokens of a turn. A prompt without a completion yields only the value of its state. */
 export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "actionCandidates">;
 
-/** Something that the policy chose: the number of its turn in the batch and its place in the reply. */
+/** A choice of the policy: the index of its turn in the batch and of its token in the completion. */
 export interface Decision {
   readonly turn: number;
   readonly token: number;
 }
 
-/** Something that could be chosen: its score is weight * (sum of the log-probabilities of its selected tokens). */
+/** A possible choice, with the score weight * (sum of the log-probabilities of its selected tokens). */
 export interface Alternative {
-  /** Numbers of selected tokens. */
+  /** Indices of selected tokens. */
   readonly tokens: readonly number[];
   readonly weight: number;
 }
 
-/** Turns as one forward pass wants them. */
+/** Turns as inputs of one forward pass. */
 export interface TurnBatch {
   readonly decisions: readonly Decision[];
   readonly tokens: TokenBatch;
-  /** For each decision all that could be chosen; of a free token (see isFree) that token alone: its score is its log-probability. */
+  /** The alternatives of each decision; of an unconstrained one only the chosen token. */
   readonly alternatives: readonly (readonly Alternative[])[];
-  /** For each decision, which of its alternatives was chosen. */
+  /** The index of each decision's chosen alternative. */
   readonly chosen: readonly number[];
   /**
-   * For each decision, whether the log-probability of its one alternative is already that of the choice: among the whole
-   * vocabulary, or among the many tokens that the selected token names.
+   * Whether a decision's log-probability is that of its only alternative, among the whole vocabulary or the allowed tokens of its
+   * selected token.
    */
   readonly isUnconstrained: readonly boolean[];
-  /** Whether tokens are selected among some of the vocabulary, which graphs must be made for. */
+  /** Whether selected tokens have allowed tokens, which needs a graph with them. */
   readonly hasAllowedTokens: boolean;
 }
 
 /**
- * Tokens that are each scored as an alternative; of more, the choice is scored in one row of logits, by the set of its tokens.
- * Few alternatives are few rows, which turns in the same state share, and need no mask over the vocabulary.
+ * Number of allowed tokens up to which each is scored as an alternative, which turns in the same state share; beyond it, the chosen
+ * token is scored under a mask over the vocabulary.
  */
 const MAX_ALTERNATIVES = 16;
 
 /**
- * The decisions of a turn: the places of its reply where there was something to choose. The first counts in any case, since
- * the turn's value is read there. An action drawn by its score is one decision.
+ * Returns the token indices of a completion at which several tokens were allowed. The first is always included, because the turn's
+ * value is read there. A scored action is one decision.
  */
 export function decisionIndices({
   tokens,
@@ -56,7 +56,7 @@ export function decisionIndices({
   return tokens.flatMap((_, i) => (i === 0 || allowedTokens === undefined || allowedTokens[i].length > 1 ? [i] : []));
 }
 
-/** The token sequences that a turn's decisions need: as far as the last token that predicts something. */
+/** Returns the token sequences from which a turn's decisions are predicted. */
 export function decisionSequences(turn: TurnTokens): number[][] {
   const { prompt, tokens, actionCandidates } = turn;
   if (actionCandidates !== undefined)
@@ -96,7 +96,7 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
       return addDecision(0, alternatives, actionCandidates.chosen);
     }
     for (const token of turn.tokens.length === 0 ? [0] : decisionIndices(turn)) {
-      // A state whose value alone is asked for has no next token; any stands for it.
+      // A prompt without a completion has no next token; its log-probability is ignored.
       const chosenToken = turn.tokens.at(token) ?? 0;
       const allowedTokens = turn.allowedTokens?.[token];
       if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES) {
@@ -112,7 +112,7 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
       addDecision(token, alternatives, targets.indexOf(chosenToken));
     }
   });
-  // Scores of actions are tempered as a whole.
+  // The weights of action candidates include the temperature.
   const batchTemperature = turns.some(({ actionCandidates }) => actionCandidates !== undefined) ? 1 : temperature;
   return {
     ...batch,
@@ -122,7 +122,7 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
   };
 }
 
-/** Selected tokens of a batch, as they come. */
+/** Collects the selected tokens of a batch. */
 class SelectedTokenList {
   readonly list: SelectedToken[] = [];
   private readonly positions = new Map<string, number>();
@@ -132,7 +132,7 @@ class SelectedTokenList {
     return this.list.push({ group, row, index, target, allowedTokens }) - 1;
   }
 
-  /** Alternatives of turns in the same state are the same token of the same place. */
+  /** Selects a token unless it is selected already: turns in the same state share alternatives. */
   selectOnce(token: SelectedToken): number {
     const { group, row, index, target, allowedTokens } = token;
     const key = `${group},${row},${index},${target},${allowedTokens === undefined ? "" : this.setId(allowedTokens)}`;
@@ -148,14 +148,14 @@ class SelectedTokenList {
   }
 }
 
-/** The numbers of each turn's decisions. */
+/** Returns the indices of each turn's decisions. */
 export function decisionsByTurn({ decisions }: TurnBatch): number[][] {
   const byTurn: number[][] = [];
   decisions.forEach(({ turn }, decision) => (byTurn[turn] ??= []).push(decision));
   return byTurn;
 }
 
-/** The inputs of `decisionNodes` for a batch in which replies were held to choices, or actions were drawn by their scores. */
+/** Returns the inputs of `constrainedPolicyNodes`. */
 export function constraintFeeds({ alternatives, chosen, isUnconstrained }: TurnBatch): Record<string, Tensor> {
   const count = alternatives.length;
   const width = Math.max(1, ...alternatives.map(({ length }) => length));
