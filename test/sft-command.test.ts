@@ -38,12 +38,12 @@ describe("llamagym sft", () => {
   it.each([
     [[], 2, /--data is missing/],
     [["--data", "good.jsonl", "--learning-rat", "1"], 2, /Did you mean --learning-rate\?/],
-    [["--data", "broken.jsonl"], 1, /broken\.jsonl, line 2: it has neither .* its keys are prompt/],
-    [["--data", "missing.jsonl"], 1, /There is no file missing\.jsonl/],
+    [["--data", "broken.jsonl"], 1, /broken\.jsonl, line 2: it must have .* its keys are prompt/],
+    [["--data", "missing.jsonl"], 1, /missing\.jsonl does not exist/],
     [
       ["--data", "good.jsonl", "--max-length", "3", "--overlong", "error"],
       1,
-      /Example 1 has \d+ tokens, more than maxLength 3/,
+      /Example 1 has \d+ tokens, more than `maxLength` \(3\)/,
     ],
   ])("rejects %j in one line", async (args, status, message) => {
     const result = await sft(...args);

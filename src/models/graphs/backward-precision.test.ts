@@ -34,7 +34,7 @@ const cosine = (a: Float32Array, b: Float32Array): number => dot(a, b) / Math.sq
 
 // GPT-2 stores its weights the other way round.
 describe.each(["llama", "gpt2"])("backwardPrecision int8 in %s", (name) => {
-  it("leaves values as they are and gives nearly the same gradient", async () => {
+  it("leaves values unchanged and yields nearly the same gradient", async () => {
     const [exact, rounded] = [await trainOnce(name, "float32"), await trainOnce(name, "int8")];
     expect(rounded.logProbs).toEqual(exact.logProbs);
     expect(rounded.loss).toBeCloseTo(exact.loss, 3);

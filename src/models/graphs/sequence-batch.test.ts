@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe("packSequences", () => {
-  it("scores each row of a group as it is scored by itself, also where lengths change rotary frequencies", async () => {
+  it("scores each row of a group as on its own, also if lengths change rotary frequencies", async () => {
     const prefix = [3, 7];
     const rows = [[1], [20, 5, 5, 9, 2], [1, 4], []];
     const selected = rows.flatMap((tokens, row) => tokens.map((_, index) => ({ group: 1, row, index })));
@@ -35,7 +35,7 @@ describe("packSequences", () => {
     }
   });
 
-  it("scores a token within the prefix, in a row that reads it", async () => {
+  it("scores a token within the prefix of a row", async () => {
     const [prefix, rows] = [
       [3, 7, 9],
       [[1, 4], [20]],
@@ -49,7 +49,7 @@ describe("packSequences", () => {
     logProbs.forEach((value, i) => expect(value).toBeCloseTo(alone.logProbs[i], 5));
     const first = [{ group: 0, row: 1, index: -3 }];
     await expect(scoring.run({ groups: [{ prefix, rows }], selected: first })).rejects.toThrow(
-      "nothing comes before it",
+      "has no log-probability",
     );
   });
 
@@ -78,12 +78,12 @@ describe("packSequences", () => {
     }
     logProbs.forEach((value, i) => expect(value).toBeCloseTo(expected[i], 5));
     const first = [{ group: 2, row: 0, index: -5 }];
-    await expect(scoring.run({ groups, selected: first })).rejects.toThrow("nothing comes before it");
+    await expect(scoring.run({ groups, selected: first })).rejects.toThrow("has no log-probability");
   });
 
-  it("names a token that the model does not have", async () => {
+  it("rejects a token outside the vocabulary", async () => {
     const { vocabSize } = model.config;
     const batch = { groups: [{ prefix: [], rows: [[1, vocabSize]] }], selected: [{ group: 0, row: 0, index: 1 }] };
-    await expect(scoring.run(batch)).rejects.toThrow(`Token ${vocabSize} is not one of the model's ${vocabSize}`);
+    await expect(scoring.run(batch)).rejects.toThrow(`from 0 to ${vocabSize - 1}, got ${vocabSize}.`);
   });
 });

@@ -194,11 +194,11 @@ describe("demonstrations of replies that are held to a pattern", () => {
     for (const reply of ["a", "Say a, not b..", " Say a, not b.", "Say c, not b."])
       await expect(loadDemonstrations({}, reply)).rejects.toMatchObject({ code: "DEMONSTRATION_REJECTED" });
     await expect(loadDemonstrations({}, "Say a, not B.")).rejects.toThrow(
-      /finds no action in it \(It does not match actionRegex\.\)/,
+      /contains no action \(It does not match actionRegex\.\)/,
     );
     await expect(
       loadDemonstrations({ generation: { maxNewTokens: 12 } }, "Say a, not b abcdefghijkl."),
-    ).rejects.toThrow(/tokens, and the agent's replies 12 at most/);
+    ).rejects.toThrow(/tokens, but completions at most 12/);
   });
 
   it("are learnt, and successes with them", async () => {

@@ -20,7 +20,7 @@ const user = (content: string) => ({ role: "user", content });
 const assistant = (content: string) => ({ role: "assistant", content });
 
 describe("readExamples", () => {
-  it("reads conversations under both names", async () => {
+  it("reads messages and ShareGPT conversations", async () => {
     const messages = [user("a"), assistant("b")];
     const conversations = [
       { from: "human", value: "a" },
@@ -42,14 +42,14 @@ describe("readExamples", () => {
     ]);
   });
 
-  it("puts an input behind its instruction, and a system prompt before", async () => {
+  it("appends the input to an instruction and prepends the system prompt", async () => {
     const line = { system: "s", instruction: "Add.", input: "1 2", output: "3" };
     expect((await read([line])).examples).toEqual([
       { prompt: [{ role: "system", content: "s" }, user("Add.\n\n1 2")], completion: [assistant("3")] },
     ]);
   });
 
-  it("reads texts and tokens, after a byte order mark and with Windows' line ends", async () => {
+  it("reads texts and tokens, after a byte order mark and with Windows line endings", async () => {
     const lines = ['\uFEFF{"text": "a"}\r', '{"tokens": [1, 2], "mask": [0, 1]}\r'];
     expect((await read(lines)).examples).toEqual([
       { prompt: "", completion: "a" },
@@ -58,14 +58,14 @@ describe("readExamples", () => {
   });
 
   it.each([
-    ["{broken", /line 3: this is not JSON/],
-    ["[1, 2]", /line 3: a line must hold a JSON object/],
-    ['{"promt": "a", "completion": "b"}', /line 3: it has neither .* its keys are promt, completion/],
-    ['{"messages": [{"role": "user", "content": "a"}]}', /line 3: no message is the assistant's/],
-    ['{"messages": []}', /line 3: its messages are not a list, or an empty one/],
+    ["{broken", /line 3: invalid JSON/],
+    ["[1, 2]", /line 3: the line must be a JSON object/],
+    ['{"promt": "a", "completion": "b"}', /line 3: it must have .* its keys are promt, completion/],
+    ['{"messages": [{"role": "user", "content": "a"}]}', /line 3: there is no assistant message/],
+    ['{"messages": []}', /line 3: messages must be a non-empty array/],
     ['{"messages": [{"content": "a"}]}', /line 3: message 1 has no role/],
     ['{"tokens": [1, 2], "mask": [1]}', /line 3: "tokens" and "mask"/],
-  ])("stops at %s with its line, or leaves it out", async (broken, message) => {
+  ])("rejects %s with its line number, or skips it", async (broken, message) => {
     const good = { prompt: "a", completion: "b" };
     await expect(read([good, "", broken, good])).rejects.toThrow(message);
     const { examples, invalidLines } = await read([good, "", broken, good], { onInvalidLine: "skip" });
@@ -73,7 +73,7 @@ describe("readExamples", () => {
     expect(invalidLines.map(({ line }) => line)).toEqual([3]);
   });
 
-  it("says that there is no such file", async () => {
+  it("rejects a missing file", async () => {
     await expect(readExamples(join(folder, "missing.jsonl"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
     await expect(readExamples(folder)).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
   });

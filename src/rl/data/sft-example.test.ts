@@ -27,7 +27,7 @@ function learnt(example: SftExample): string[] {
 }
 
 describe("encodeExample", () => {
-  it("learns what the assistant says with its end tokens, and nothing else", () => {
+  it("masks all but the assistant's messages and their end tokens", () => {
     const messages = [
       { role: "system", content: "Play." },
       { role: "user", content: "hit or stay?" },
@@ -40,7 +40,7 @@ describe("encodeExample", () => {
     expect(tokens).toEqual(tokenizer.encode(tokenizer.applyChatTemplate(messages), { addSpecialTokens: false }));
   });
 
-  it("learns only the completion where the prompt's messages have replies too", () => {
+  it("masks the assistant's messages of a prompt", () => {
     const prompt = [
       { role: "user", content: "one" },
       { role: "assistant", content: "two" },
@@ -50,19 +50,19 @@ describe("encodeExample", () => {
     expect(learnt({ prompt, completion: [{ role: "assistant", content: "five" }] })).toEqual(["five<|im_end|>"]);
   });
 
-  it("goes on with a text, and ends it once", () => {
+  it("appends one end token to a text completion", () => {
     expect(learnt({ prompt: "The sum is", completion: " 14." })).toEqual([" 14.<|im_end|>"]);
     expect(learnt({ prompt: "The sum is", completion: " 14.<|im_end|>" })).toEqual([" 14.<|im_end|>"]);
     expect(learnt({ prompt: "", completion: "Fourteen" })).toEqual(["Fourteen<|im_end|>"]);
   });
 
-  it("takes tokens as they are, without a tokenizer, if their mask fits", () => {
+  it("accepts tokens with a mask of the same length without a tokenizer", () => {
     const none = () => {
       throw new Error("no tokenizer");
     };
     const example = { tokens: [5, 6, 7], lossMask: [0, 0, 1] };
     expect(encodeExample(example, none)).toEqual(example);
-    expect(() => encodeExample({ tokens: [5, 6, 7], lossMask: [1] }, none)).toThrow(/3 tokens, but a mask of 1/);
+    expect(() => encodeExample({ tokens: [5, 6, 7], lossMask: [1] }, none)).toThrow(/one value per token \(3\), got 1/);
   });
 });
 
@@ -74,24 +74,26 @@ describe("encodeDataset", () => {
   const encode = (examples: readonly SftExample[], other = {}) =>
     encodeDataset(examples, () => tokenizer, { ...settings, ...other });
 
-  it("cuts what is too long, and leaves out what then has nothing to learn", () => {
+  it("truncates long examples, and skips those without loss tokens", () => {
     const { examples, truncated, skipped } = encode([short, long, late]);
     expect(examples).toEqual([short, { tokens: [1, 2, 3, 4, 5, 6], lossMask: [0, 0, 0, 0, 1, 1] }]);
     expect({ truncated, skipped }).toEqual({ truncated: 2, skipped: 1 });
   });
 
-  it("leaves out or refuses what is too long, where asked", () => {
+  it("skips or rejects long examples, depending on `overlong`", () => {
     expect(encode([short, long], { overlong: "skip" })).toMatchObject({ examples: [short], skipped: 1, truncated: 0 });
-    expect(() => encode([short, long], { overlong: "error" })).toThrow(/Example 2 has 8 tokens, more than maxLength 6/);
+    expect(() => encode([short, long], { overlong: "error" })).toThrow(
+      /Example 2 has 8 tokens, more than `maxLength` \(6\)/,
+    );
   });
 
-  it("says which example cannot be used, and when none can", () => {
-    expect(() => encode([short, { messages: [] }])).toThrow(/Example 2 cannot be used/);
-    expect(() => encode([])).toThrow(/no example to learn from/);
-    expect(() => encode([late])).toThrow(/None of the 1 examples has a token to learn/);
+  it("names an invalid example, and rejects a dataset without examples", () => {
+    expect(() => encode([short, { messages: [] }])).toThrow(/Example 2 is invalid/);
+    expect(() => encode([])).toThrow(/There are no examples/);
+    expect(() => encode([late])).toThrow(/None of the 1 examples has a loss token/);
   });
 
-  it("learns every token where asked", () => {
+  it("has all tokens as loss tokens without assistantOnlyLoss", () => {
     expect(Array.from(encode([short], { assistantOnlyLoss: false }).examples[0].lossMask)).toEqual([1, 1, 1, 1]);
   });
 });

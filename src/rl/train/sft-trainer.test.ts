@@ -94,7 +94,7 @@ describe("SftTrainer", () => {
     expect(stats.num_tokens).toBe(given.reduce((total, { tokens }) => total + tokens.length, 0));
   });
 
-  it("has the gradient that differences of the loss have", async () => {
+  it("has the gradient of finite differences", async () => {
     const model = await withWeights();
     const given = examples(5);
     const trainer = await SftTrainer.create(model, { learningRate: 0 });
@@ -118,7 +118,7 @@ describe("SftTrainer", () => {
   it.each([
     ["an adapter", withAdapter],
     ["all weights", withWeights],
-  ])("learns to say what it is shown, with %s", async (_, make) => {
+  ])("fits its examples with %s", async (_, make) => {
     const model = await make();
     const messages = [
       { role: "user", content: "14 or 20?" },
@@ -132,7 +132,7 @@ describe("SftTrainer", () => {
     expect((await model.generate(messages.slice(0, 1), { temperature: 0, maxNewTokens: 8 })).text).toBe("stay");
   });
 
-  it("takes the same step however the examples are dealt out", async () => {
+  it("makes the same update in any split into micro-batches", async () => {
     const given = examples(12);
     const results = await Promise.all(
       [{}, { sharePrefixes: false }, { microBatchTokens: 40 }, { microBatchTokens: 1, sharePrefixes: false }].map(
@@ -186,7 +186,7 @@ describe("SftTrainer", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("lets the learning rate rise and fall as asked", async () => {
+  it("follows the learning rate schedule", async () => {
     const rates = async (options: SftTrainerOptions) =>
       (
         await train(await withAdapter(), { train: examples(4), batchSize: 4, maxSteps: 6, learningRate: 1, ...options })
@@ -196,16 +196,16 @@ describe("SftTrainer", () => {
     expect(await rates({ lrSchedulerType: "cosine" })).toEqual([1, 0.933, 0.75, 0.5, 0.25, 0.067]);
   });
 
-  it("says what is missing or out of range", async () => {
+  it("rejects missing and invalid arguments", async () => {
     const model = await open();
     await expect(SftTrainer.create(model)).rejects.toThrow(/Nothing of this model is trained/);
     const adapted = await withAdapter();
     await expect(SftTrainer.create(adapted, { learningRat: 1 } as never)).rejects.toThrow(/Did you mean learningRate/);
     await expect(SftTrainer.create(adapted, { batchSize: 0 })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
-    await expect(SftTrainer.create(adapted, { train: [] })).rejects.toThrow(/no example/);
+    await expect(SftTrainer.create(adapted, { train: [] })).rejects.toThrow(/no examples/);
     await expect((await SftTrainer.create(adapted)).train()).rejects.toThrow(/nothing to train on/);
     await expect((await SftTrainer.create(adapted)).update([{ tokens: [1, 2], lossMask: [0, 0] }])).rejects.toThrow(
-      /no token to learn/,
+      /no loss tokens/,
     );
   });
 });

@@ -94,7 +94,7 @@ async function score(agent: EvenOddAgent): Promise<number> {
 }
 
 describe("demonstrations", () => {
-  it("are the prompts and tokens that play gives, with history, of replies held to choices", async () => {
+  it("are encoded as the prompts and tokens of a rollout with history and choices", async () => {
     const turns = await sampleTurns(await follower({ historyTurns: 2 }), [3, 4, 5, 6]);
     const demonstration = { turns: turns.map(({ text }, i) => ({ observationText: String(3 + i), completion: text })) };
     const teacher = await follower({ historyTurns: 2, sftWarmStart: [demonstration] });
@@ -102,7 +102,7 @@ describe("demonstrations", () => {
     expect(episodes[0].turns).toEqual(turns.map(({ prompt, tokens, text }) => ({ prompt, tokens, text })));
   });
 
-  it("are the prompts and tokens that play gives, of free replies with the end that the model says", async () => {
+  it("are encoded as the prompts and tokens of a rollout with free completions and their end token", async () => {
     const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded", { device: "cpu", threads: 1 });
     models.track(model);
     const { text } = make<number, number>("FrozenLake-v1");
@@ -117,7 +117,7 @@ describe("demonstrations", () => {
     expect(episodes[0].turns.map(({ tokens }) => tokens)).toEqual(turns.map(({ tokens }) => tokens));
   });
 
-  it("are learnt by the first act: all ten of them, and nothing but chance without", async () => {
+  it("are trained on before the first act", async () => {
     const numbers = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
     const taught = await follower({ sftWarmStart: createDemonstrations(numbers) });
     await taught.act(0);
@@ -127,7 +127,7 @@ describe("demonstrations", () => {
     expect(await score(await follower())).toBeLessThan(9);
   });
 
-  it("raise the demonstrated tokens' probability update by update, and leave the value head alone", async () => {
+  it("increase in probability with each update, which leaves the value head unchanged", async () => {
     const agent = await follower({
       sftWarmStart: createDemonstrations([1, 2, 3, 4]),
       sftLearningRate: 1e-3,
@@ -149,7 +149,7 @@ describe("demonstrations", () => {
     expect(await Promise.all(heads.map((name) => parameters.read(name)))).toEqual(before);
   });
 
-  it("are the same for the same seed and another for another", async () => {
+  it("are trained on in an order that depends on the seed", async () => {
     const values = async (seed: number) => {
       const agent = await follower({
         sftWarmStart: createDemonstrations([0, 1, 2, 3, 4, 5, 6, 7]),
@@ -165,7 +165,7 @@ describe("demonstrations", () => {
     expect(await values(2)).not.toEqual(first);
   });
 
-  it("come from JSONL under the usual names; a return ranks them", async () => {
+  it("are read from JSONL under all key names and ranked by their return", async () => {
     const path = await writeLines("names.jsonl", [
       { prompt: "2", completion: "even" },
       { input: "3", output: "odd", return: 2 },
@@ -191,8 +191,8 @@ describe("demonstrations", () => {
     expect(agent.model.tokenizer.decode(episodes[0].turns[0].prompt)).toContain("Say it.");
   });
 
-  it("are refused by their line where the agent reads no action, or left out", async () => {
-    const path = await writeLines("refused.jsonl", [
+  it("are rejected with their line, or skipped, if a completion is invalid", async () => {
+    const path = await writeLines("rejected.jsonl", [
       { prompt: "2", completion: "even" },
       { prompt: "3", completion: "perhaps" },
       "{",
@@ -202,9 +202,7 @@ describe("demonstrations", () => {
       sftWarmStart: await writeLines("one.jsonl", [{ prompt: "3", completion: "perhaps" }]),
     });
     await expect(strict.loadDemonstrations()).rejects.toThrow(/one\.jsonl, line 1.*"perhaps".*none of the choices/);
-    await expect((await follower({ sftWarmStart: path })).loadDemonstrations()).rejects.toThrow(
-      /line 3: this is not JSON/,
-    );
+    await expect((await follower({ sftWarmStart: path })).loadDemonstrations()).rejects.toThrow(/line 3: invalid JSON/);
     const { episodes, rejected } = await (
       await follower({ sftWarmStart: path, onInvalidLine: "skip" })
     ).loadDemonstrations();
@@ -212,11 +210,11 @@ describe("demonstrations", () => {
     expect(rejected.map((reason) => /line (\d)/.exec(reason)![1])).toEqual(["3", "4", "2"]);
     const none = await follower({ onInvalidLine: "skip" });
     await expect(none.sftFromJsonl(await writeLines("none.jsonl", [{ prompt: "3", completion: "?" }]))).rejects.toThrow(
-      "None of the 1",
+      "All 1 demonstrations",
     );
   });
 
-  it("are refused where the agent's own parser finds no action", async () => {
+  it("are rejected if the agent's parser finds no action", async () => {
     class Picky extends EvenOddAgent {
       override getChoices() {
         return undefined as unknown as string[];
@@ -231,12 +229,12 @@ describe("demonstrations", () => {
       { prompt: "1", completion: "one" },
     ]);
     await expect(agent.sftFromJsonl(path)).rejects.toMatchObject({ code: "DEMONSTRATION_REJECTED" });
-    await expect(agent.sftFromJsonl(path)).rejects.toThrow(/line 2.*finds no action/);
+    await expect(agent.sftFromJsonl(path)).rejects.toThrow(/line 2.*contains no action/);
   });
 });
 
-describe("learning on from successes", () => {
-  it("makes what succeeded more likely, with its numbers, and stops when it is switched off", async () => {
+describe("online SFT", () => {
+  it("trains on successes, logs metrics, and can be disabled and enabled", async () => {
     const agent = await follower({ onlineSft: true, onlineSftWeight: 1, ppo: { ...settings.ppo, learningRate: 0 } });
     const first = await playEpisode(agent, 8);
     expect(first).toMatchObject({ "replay/size": 1, "replay/return_max": 1, "sft/learning_rate": 1e-2 });
@@ -252,7 +250,7 @@ describe("learning on from successes", () => {
     expect(await playEpisode(agent, 8)).toHaveProperty("sft/loss");
   });
 
-  it("keeps nothing and says nothing while it was never on", async () => {
+  it("records and logs nothing if it was never enabled", async () => {
     const agent = await follower();
     const metrics = await playEpisode(agent, 8);
     expect(Object.keys(metrics!).filter((name) => /^(replay|sft)\//.test(name))).toEqual([]);
@@ -267,7 +265,7 @@ describe("learning on from successes", () => {
     expect(await readTrainedValues(agent.model)).toEqual(before);
   });
 
-  it("takes a buffer of one's own", async () => {
+  it("uses a given replay buffer", async () => {
     const replay = new ReplayBuffer({ capacity: 2 });
     const agent = await follower({ onlineSft: true, replay });
     await playEpisode(agent, 8);

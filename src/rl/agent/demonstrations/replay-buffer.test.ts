@@ -12,7 +12,7 @@ function episode(token: number, episodeReturn: number | null, text = String(toke
 const tokens = (episodes: readonly ReplayEpisode[]) => episodes.map(({ turns }) => turns[0].tokens[0]);
 
 describe("ReplayBuffer", () => {
-  it("keeps the best by return; of equal ones the newer", () => {
+  it("keeps the episodes with the highest returns and, of equal ones, the newest", () => {
     const buffer = new ReplayBuffer({ capacity: 3 });
     expect([episode(1, 1), episode(2, 0), episode(3, 1), episode(4, 0)].map((one) => buffer.add(one))).toEqual([
       true,
@@ -26,7 +26,7 @@ describe("ReplayBuffer", () => {
     expect(tokens(buffer.getBest(1))).toEqual([6, 3, 1]);
   });
 
-  it("holds an episode once, as the newest and with the better return", () => {
+  it("holds a duplicate once, as the newest episode with the higher return", () => {
     const buffer = new ReplayBuffer();
     for (const one of [episode(1, 1), episode(2, 1), episode(1, 0)]) buffer.add(one);
     expect(buffer.size).toBe(2);
@@ -39,21 +39,21 @@ describe("ReplayBuffer", () => {
     });
   });
 
-  it("ranks a demonstration without a return before all, and leaves it out of the means", () => {
+  it("ranks a demonstration without a return above all, and excludes it from metrics", () => {
     const buffer = new ReplayBuffer({ capacity: 2 });
     for (const one of [episode(1, null), episode(2, 5), episode(3, 7)]) buffer.add(one);
     expect(tokens(buffer.getBest(1))).toEqual([1, 3]);
     expect(buffer.getMetrics()).toMatchObject({ "replay/size": 2, "replay/return_mean": 7 });
   });
 
-  it("samples from the best share alone", () => {
+  it("samples from the best fraction only", () => {
     const buffer = new ReplayBuffer({ replayTopFraction: 0.2 });
     for (let i = 0; i < 10; i++) buffer.add(episode(i, i));
     const drawn = buffer.sample(8, new RandomStream(1)).map((turn) => turn.tokens[0]);
     expect(drawn.sort((a, b) => a - b)).toEqual([8, 9]);
   });
 
-  it("gives the same after its state was saved as JSON", () => {
+  it("restores its state from JSON", () => {
     const buffer = new ReplayBuffer({ capacity: 4 });
     for (const [i, value] of [3, null, 1, 2, 5, 3].entries()) buffer.add(episode(i, value));
     const other = new ReplayBuffer({ capacity: 4 });
@@ -62,7 +62,7 @@ describe("ReplayBuffer", () => {
     expect(other.sample(3, new RandomStream(2))).toEqual(buffer.sample(3, new RandomStream(2)));
   });
 
-  it("holds what is best of all that came, whatever the order", () => {
+  it("holds the best episodes whatever their order", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: -3, max: 3 }), { maxLength: 30 }),
@@ -77,14 +77,14 @@ describe("ReplayBuffer", () => {
     );
   });
 
-  it("refuses a capacity and a share that cannot be", () => {
+  it("rejects an invalid capacity or fraction", () => {
     expect(() => new ReplayBuffer({ capacity: 0 })).toThrow("capacity");
     expect(() => new ReplayBuffer({ replayTopFraction: 0 })).toThrow("replayTopFraction");
   });
 });
 
-describe("stratifiedOrder", () => {
-  it("holds every kind in its share in any beginning, within one item", () => {
+describe("shuffleStratified", () => {
+  it("has every kind in proportion in any prefix, within one item", () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 60 }),
@@ -105,7 +105,7 @@ describe("stratifiedOrder", () => {
     );
   });
 
-  it("is not the given order, and another for another seed", () => {
+  it("depends on the seed", () => {
     const kinds = Array.from({ length: 40 }, () => "a");
     const [first, second] = [1, 2].map((seed) => shuffleStratified(kinds, new RandomStream(seed)));
     expect(first).not.toEqual(kinds.map((_, i) => i));

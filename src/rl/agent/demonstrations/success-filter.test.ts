@@ -9,8 +9,8 @@ function createTrajectory(rewards: readonly number[], rest: Partial<Trajectory> 
   return { turns, end: "terminated", bootstrapPrompt: undefined, ...rest };
 }
 
-describe("Successes", () => {
-  it("are episodes with more return than the mean of the last hundred", () => {
+describe("SuccessFilter", () => {
+  it("selects episodes with a return above the mean of the last hundred", () => {
     const successes = new SuccessFilter();
     expect(
       successes
@@ -20,11 +20,11 @@ describe("Successes", () => {
     expect(successes.filter([createTrajectory([1]), createTrajectory([0])]).map((one) => one.return)).toEqual([1]);
   });
 
-  it("are none where all episodes bring the same", () => {
+  it("selects none if all returns are equal", () => {
     expect(new SuccessFilter().filter([createTrajectory([0]), createTrajectory([0])])).toEqual([]);
   });
 
-  it("are joined from the segments of their seat, also after a saved state", () => {
+  it("joins trajectories of an environment slot, also after restoring a state", () => {
     const before = new SuccessFilter();
     const cut = { end: "partial", isBeginning: true } as const;
     expect(
@@ -42,14 +42,14 @@ describe("Successes", () => {
     expect(episode.turns.map(({ tokens }) => tokens[0])).toEqual([10, 15]);
   });
 
-  it("do not go on with another episode of their seat", () => {
+  it("separates episodes of an environment slot", () => {
     const successes = new SuccessFilter();
     successes.filter([createTrajectory([5], { end: "partial", envSlot: 0 })]);
     const found = successes.filter([createTrajectory([0], { envSlot: 1 }), createTrajectory([1], { envSlot: 0 }, 30)]);
     expect(found.map((one) => [one.return, one.turns.length])).toEqual([[1, 1]]);
   });
 
-  it("count what was taken for a reply without an action back, and leave the reply out", () => {
+  it("excludes penalties from the return and invalid actions from the turns", () => {
     const turns = [makeTurn({ reward: -0.5, penalty: 0.5, isValid: false }), makeTurn({ reward: 1, tokens: [7] })];
     const [episode] = new SuccessFilter().filter([
       createTrajectory([0]),

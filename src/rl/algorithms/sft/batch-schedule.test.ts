@@ -5,8 +5,8 @@ import { BatchSchedule } from "./batch-schedule.js";
 const settings = { batchSize: 3, maxBatchTokens: undefined, numTrainEpochs: 2, maxSteps: undefined, seed: 1 };
 const example = (length: number) => ({ tokens: Array.from({ length }, () => 1), lossMask: [] });
 
-describe("BatchPlan", () => {
-  it("goes through all examples in each epoch, in another order each time", () => {
+describe("BatchSchedule", () => {
+  it("contains all examples in each epoch, in a new order each time", () => {
     const examples = Array.from({ length: 10 }, (_, i) => example(i + 1));
     const plan = new BatchSchedule(examples, settings);
     expect(plan.totalSteps).toBe(8);
@@ -20,7 +20,7 @@ describe("BatchPlan", () => {
     expect(lengths(0, 4).map(({ length }) => length)).toEqual([3, 3, 3, 1]);
   });
 
-  it("tells the epoch, and stops within one where a part of it is asked for", () => {
+  it("returns the epoch, and ends within an epoch if `numTrainEpochs` is fractional", () => {
     const examples = Array.from({ length: 12 }, () => example(1));
     const plan = new BatchSchedule(examples, { ...settings, numTrainEpochs: 1.5 });
     expect(plan.totalSteps).toBe(6);
@@ -28,14 +28,14 @@ describe("BatchPlan", () => {
     expect(new BatchSchedule(examples, { ...settings, maxSteps: 7 }).totalSteps).toBe(7);
   });
 
-  it("depends on the seed and the update's number alone", () => {
+  it("depends only on the seed and the update's index", () => {
     const examples = Array.from({ length: 20 }, (_, i) => example(i + 1));
     const [one, same, other] = [1, 1, 2].map((seed) => new BatchSchedule(examples, { ...settings, seed }));
     expect(same.batch(9)).toEqual(one.batch(9));
     expect(other.batch(9)).not.toEqual(one.batch(9));
   });
 
-  it("keeps to a budget of tokens, unless one example is longer", () => {
+  it("stays within a token budget, unless one example is longer", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 40 }), (lengths) => {
         const plan = new BatchSchedule(lengths.map(example), { ...settings, maxBatchTokens: 20, numTrainEpochs: 1 });

@@ -126,19 +126,19 @@ function expectSame(found: Decided, expected: Decided): void {
   found.gradients.forEach((value, i) => expect(value / size).toBeCloseTo(expected.gradients[i] / size, 4));
 }
 
-describe("layTurns", () => {
+describe("buildTurnBatch", () => {
   it.each([
-    ["free replies", free],
-    ["replies that begin alike", alike],
-    ["replies to several prompts that begin alike", asked],
-    ["replies held to choices", held],
-  ])("gives %s the log-probabilities, values and gradients of turns laid out one by one", async (_, turns) => {
+    ["unconstrained completions", free],
+    ["completions with a shared prefix", alike],
+    ["completions of several prompts with a shared prefix", asked],
+    ["constrained completions", held],
+  ])("computes the same log-probabilities, values and gradients for %s as for single turns", async (_, turns) => {
     const alone = await decide(turns.map((turn) => laid([turn])));
     const together = await decide([laid(turns)]);
     expectSame(together, alone);
   });
 
-  it("computes what replies have in common once", () => {
+  it("computes tokens that completions share once", () => {
     const { groups, selected } = buildTurnBatch(alike, rowsOf(alike, 32)).tokens;
     expect(groups).toEqual([{ prefix: [...prompt, 20, 21], rows: [[24], [23], [22]] }]);
     expect(selected.map(({ row, index }) => [row, index])).toEqual(
@@ -146,7 +146,7 @@ describe("layTurns", () => {
     );
   });
 
-  it("computes what prompts have in common once, and each prompt once for all its replies", () => {
+  it("computes tokens that prompts share once, and each prompt once for all completions", () => {
     const { groups } = rowsOf(asked, 32);
     expect(groups.map(({ prefix, rows }) => [prefix.length, rows.length])).toEqual([
       [30, 1],
@@ -157,7 +157,7 @@ describe("layTurns", () => {
     expect(packedSize(groups).tokens).toBe(30 + 22 + 2 * (20 + 3 * 2));
   });
 
-  it("gives the same gradient in several passes as in one", async () => {
+  it("has the same gradient in several micro-batches as in one", async () => {
     const turns = [...free, ...held];
     const packingOptions = { microBatchTokens: 45, config: model.config };
     const order = packSharedPrefixes(turns.map(decisionSequences), packingOptions).map(({ indices }) => indices);
@@ -166,7 +166,7 @@ describe("layTurns", () => {
     expectSame(await decide(order.map((numbers) => laid(numbers.map((i) => turns[i])))), await decide([laid(inOrder)]));
   });
 
-  it("reads a turn's decisions: every token of a free reply, and where there was a choice of a held one", () => {
+  it("has a decision per unconstrained token, and per constrained token with several allowed", () => {
     const batch = buildTurnBatch(held, rowsOf(held, 32));
     expect(batch.decisions).toEqual([
       { turn: 0, token: 0 },
@@ -182,8 +182,8 @@ describe("layTurns", () => {
   });
 });
 
-describe("TurnScorer", () => {
-  it("scores as the training graph does, whatever fits into a pass", async () => {
+describe("LogProbScorer", () => {
+  it("scores as the training graph at any micro-batch size", async () => {
     const turns = [...free, ...held];
     const { logProbs, values } = await decide([laid(turns)]);
     for (const microBatchTokens of [36, 1000]) {
@@ -196,7 +196,7 @@ describe("TurnScorer", () => {
     }
   });
 
-  it("gives the value of a state that has no reply", async () => {
+  it("returns the value of a prompt without a completion", async () => {
     const scorer = await LogProbScorer.create(model, { microBatchTokens: 1000 });
     const state = { prompt, tokens: [], allowedTokens: undefined };
     const { values } = await scorer.score([state, free[0], free[4]]);
@@ -205,7 +205,7 @@ describe("TurnScorer", () => {
     await scorer.release();
   });
 
-  it("scores the reference policy with the adapter off", async () => {
+  it("scores the reference policy without the adapter", async () => {
     const scorer = await LogProbScorer.create(model, { microBatchTokens: 1000 });
     const reference = await scorer.score(free, { adapter: false });
     const adapted = await scorer.score(free);

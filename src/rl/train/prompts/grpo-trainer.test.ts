@@ -244,11 +244,15 @@ describe("what cannot be trained is said before anything is drawn", () => {
     [
       "a row without a prompt",
       [{ prompt: "a" }, { question: "b" } as never],
-      "row 1 of trainDataset: it has no prompt",
+      "row 1 of trainDataset: the row has no prompt",
     ],
-    ["a row that is none", [{ prompt: "a" }, null as never], "row 1 of trainDataset: it must be an object"],
-    ["an empty prompt", [{ prompt: "" }], 'row 0 of trainDataset: its prompt is ""'],
-    ["a column with a taken name", [{ prompt: "a", completions: 1 }], 'a column cannot be called "completions"'],
+    ["a row that is none", [{ prompt: "a" }, null as never], "row 1 of trainDataset: the row must be an object"],
+    [
+      "an empty prompt",
+      [{ prompt: "" }],
+      'row 0 of trainDataset: "prompt" must be a non-empty text or array of messages, got ""',
+    ],
+    ["a column with a taken name", [{ prompt: "a", completions: 1 }], 'the column name "completions" is reserved'],
     ["a message without a role", [{ prompt: [{ content: "a" }] as never }], "row 0 of trainDataset: Message 0"],
     ["a prompt longer than the context", [{ prompt: "a" }, { prompt: "word ".repeat(60) }], "row 1 of trainDataset ("],
   ])("%s", async (_, trainDataset, message) => {
@@ -261,10 +265,10 @@ describe("what cannot be trained is said before anything is drawn", () => {
     await expect(train({ trainDataset: path, rewardFuncs: never })).rejects.toThrow(
       expect.objectContaining({
         code: "FILE_CORRUPT",
-        message: expect.stringContaining("line 3: it has no prompt") as string,
+        message: expect.stringContaining("line 3: the row has no prompt") as string,
       }),
     );
-    await expect(train({ trainDataset: join(folder, "none.jsonl") })).rejects.toThrow("There is no file");
+    await expect(train({ trainDataset: join(folder, "none.jsonl") })).rejects.toThrow("does not exist");
   });
 
   it("a completion longer than the context", async () => {
