@@ -198,7 +198,7 @@ describe("SftTrainer", () => {
 
   it("rejects missing and invalid arguments", async () => {
     const model = await open();
-    await expect(SftTrainer.create(model)).rejects.toThrow(/Nothing of this model is trained/);
+    await expect(SftTrainer.create(model)).rejects.toThrow(/has no trainable parameters/);
     const adapted = await withAdapter();
     await expect(SftTrainer.create(adapted, { learningRat: 1 } as never)).rejects.toThrow(/Did you mean learningRate/);
     await expect(SftTrainer.create(adapted, { batchSize: 0 })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
