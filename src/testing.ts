@@ -2,3 +2,4 @@
 export { checkEnv, type CheckEnvOptions } from "./envs/check/check-env.js";
 export { checkAlgorithm, type CheckAlgorithmOptions } from "./rl/algorithms/check-algorithm.js";
 export { checkTracker, type TrackerFactory } from "./rl/tracking/check-tracker.js";
+export { checkRewardFunction, type CheckRewardFunctionOptions } from "./rl/train/prompts/check-reward-function.js";

@@ -149,7 +149,7 @@ describe("llamagym sweep", () => {
   const search = ["--search", "learningRate=0.1,0.01"];
   it.each([
     [[], 2, /ENV is missing: name an environment, .* or the --output FOLDER of a sweep/],
-    [["blackjack"], 1, /A sweep needs something to search/],
+    [["blackjack"], 1, /A sweep needs settings to search/],
     [["blackjack", "--search", "learningrat=1,2"], 1, /no setting "learningrat"\. Did you mean learningRate\?/],
     [["blackjack", "--search", "learningRate"], 2, /--search must be name=values/],
     [["blackjack", ...search, ...search], 2, /--search has learningRate twice/],
@@ -157,8 +157,8 @@ describe("llamagym sweep", () => {
     [["blackjack", ...search, "--seed", "1"], 2, /no option --seed\. Did you mean --seeds\?/],
     [["blackjack", ...search, "--seeds", "many"], 2, /--seeds must be a number of seeds, or a list/],
     [["blackjack", ...search, "--method", "gird"], 2, /--method must be one of grid, random, halving/],
-    [["blackjack", ...search, "--trials", "3"], 1, /hardly more than 2 combinations/],
-    [["blackjack", ...search, "--reduction", "2"], 1, /reduction belongs to the method halving/],
+    [["blackjack", ...search, "--trials", "3"], 1, /about 2 combinations/],
+    [["blackjack", ...search, "--reduction", "2"], 1, /reduction is a setting of the method halving/],
     [["blackjack", ...search, "--learning-rate", "1"], 1, /learningRate is both searched and fixed/],
     [["blackjak", ...search], 1, /ENV_UNKNOWN/],
     [["blackjack", ...search, "--output", "/dev/null/sweep"], 1, /FILE_WRITE_FAILED/],
@@ -175,6 +175,6 @@ describe("llamagym sweep", () => {
   it("rejects another sweep in its folder", async () => {
     const { status, err } = await sweep([...eightRunArgs("whole"), "--turns", "32"]);
     expect(status).toBe(1);
-    expect(err).toMatch(/holds another sweep: its train is/);
+    expect(err).toMatch(/contains another sweep: its train is/);
   });
 });

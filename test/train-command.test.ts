@@ -187,7 +187,7 @@ describe("llamagym train", () => {
     [["blackjack", "--learning-rate=-1"], 2, /--learning-rate must be a number of at least 0, not -1/],
     [["blackjack", "--batch-size", "0"], 2, /--batch-size must be a whole number of at least 1/],
     [["blackjack", "--batch-size", "8", "--mini-batch-size", "9"], 1, /a batch has only 8 samples/],
-    [["blackjack", "--epsilon", "0.1"], 1, /epsilon is a setting of grpo, rloo, reinforce, and the algorithm is ppo/],
+    [["blackjack", "--epsilon", "0.1"], 1, /epsilon is a setting of grpo, rloo, reinforce, but the algorithm is ppo/],
     [["blackjack", "--algorithm", "pppo"], 2, /--algorithm must be one of ppo/],
     [["blackjack", "--action-mode", "held"], 2, /--action-mode must be one of free, choices/],
     [["blackjack", "--action-mode", "regex"], 1, /there is none: give actionRegex/],

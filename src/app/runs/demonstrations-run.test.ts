@@ -71,8 +71,8 @@ async function train(
 
 const fresh = () => mkdtemp(join(folder, "run-"));
 
-describe("a Trainer with demonstrations and learning on from successes", () => {
-  it("resumes so that nothing differs from a run that never stopped: buffer, episodes under way, optimisers", async () => {
+describe("Trainer with a warm start and online SFT", () => {
+  it("resumes with the numbers of an uninterrupted run: buffer, unfinished episodes, optimizers", async () => {
     const whole = await train(await fresh());
     const checkpoints = await fresh();
     const first = await train(checkpoints, 2);
@@ -86,12 +86,12 @@ describe("a Trainer with demonstrations and learning on from successes", () => {
     expect(last["replay/size"]).toBeGreaterThan(10);
   });
 
-  it("switches it off and on again between updates", async () => {
+  it("disables and enables online SFT between updates", async () => {
     const { logs } = await train(await fresh(), 4, (trainer, update) => (trainer.onlineSft = update === 2));
     expect(logs.slice(1).map(([, metrics]) => "sft/loss" in metrics)).toEqual([true, false, true, false]);
   });
 
-  it("stays switched off after a checkpoint", async () => {
+  it("stays disabled after a checkpoint", async () => {
     const checkpoints = await fresh();
     await train(checkpoints, 2, (trainer) => (trainer.onlineSft = false));
     const { logs } = await train(checkpoints);
@@ -100,7 +100,7 @@ describe("a Trainer with demonstrations and learning on from successes", () => {
 });
 
 describe("a run with a warm start", () => {
-  it("that is stopped before its first update learns the demonstrations again, and records that once", async () => {
+  it("repeats the warm start if it was stopped before its first update, and logs it once", async () => {
     const output = await fresh();
     const small = { numEnvs: 4, batchSize: 16, turns: 16, maxEpisodeSteps: 4, numPpoEpochs: 1 };
     const wandb = { wandbProject: "P", wandbMode: "offline" } as const;

@@ -2,17 +2,16 @@ import type { ActionMode } from "../../rl/agent/text-agent.js";
 import type { AlgorithmName } from "../../rl/algorithms/algorithms.js";
 import type { AlgorithmSettings } from "./algorithm-settings.js";
 
-/** Episodes of an update: the model is small enough for many. */
+/** Episodes per update; the model is small enough for many. */
 const EPISODES_PER_UPDATE = 64;
 
 /**
- * Where a reply is none of a few, each of its tokens may be one of a thousand, whose entropy can be ten times that of two choices:
- * the bonus that keeps a choice open would pay for noise. With free replies the entropy rose with it to 4.5 nats in Blackjack by
- * GRPO, and nothing was learnt; in CartPole by PPO to 27, and the return fell from 133 to 92.
+ * Scales the bonus of free completions: their entropy can be ten times that of two choices, and the full bonus would reward noise.
+ * With it, GRPO on Blackjack rose to 4.5 nats and did not improve; PPO on CartPole rose to 27, and the return fell from 133 to 92.
  */
 const FREE_COMPLETION_ENTROPY_DIVISOR = 10;
 
-/** A bonus for entropy that falls, of this size where a reply is one of a few. */
+/** Returns a decaying entropy bonus; `coefficient` applies to constrained completions. */
 function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
   const isChoice = actionMode === "choices" || actionMode === "scored";
   return {
@@ -22,8 +21,8 @@ function decayingEntropyBonus(entropyCoef: number, actionMode: ActionMode) {
 }
 
 /**
- * What fits the embedded model better in PPO: large batches, a higher learning rate, and no reference to stay close to, since that
- * replies at random. Lambda and 64 turns in a row of each of 16 games: docs/decisions/cartpole-credit.md.
+ * PPO defaults of the embedded model: large batches, a higher learning rate, and no KL penalty, since the reference policy is
+ * random. For lambda and 64 consecutive turns in each of 16 environments, see docs/decisions/cartpole-credit.md.
  */
 export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: ActionMode }) =>
   ({
@@ -43,8 +42,8 @@ export const getEmbeddedPpoDefaults = ({ actionMode }: { readonly actionMode: Ac
   }) as const satisfies AlgorithmSettings;
 
 /**
- * What fits the embedded model better where episodes are compared: many of them, a higher learning rate, and something that keeps it
- * trying: an entropy bonus that falls. Its reference policy replies at random, so there is nothing to stay close to.
+ * Defaults of the embedded model for group methods: many episodes, a higher learning rate, a decaying entropy bonus, and no KL
+ * penalty, since the reference policy is random.
  */
 export function getEmbeddedGroupDefaults(
   { algorithm, actionMode }: { readonly algorithm: Exclude<AlgorithmName, "ppo">; readonly actionMode: ActionMode },
@@ -62,7 +61,7 @@ export function getEmbeddedGroupDefaults(
   const entropyBonus = (entropyCoef: number) => decayingEntropyBonus(entropyCoef, actionMode);
   return {
     grpo: { ...shared, ...entropyBonus(0.1) },
-    // Dividing by the group's deviation favours what is seldom tried; without it the bonus must do more.
+    // Without division by the group's deviation, rare actions get less weight, so the bonus is larger.
     rloo: { ...shared, ...entropyBonus(0.2), beta: 0 },
     reinforce: {
       ...shared,

@@ -14,29 +14,29 @@ afterAll(() => rm(folder, { recursive: true }));
 const config = (model: string, more = {}) => resolveTrainConfig({ env: "Blackjack-v1", model, ...more });
 const TINY_LLAMA = "TinyLlama/TinyLlama-1.1B-Chat-v1.0";
 
-describe("the memory that a run needs", () => {
-  it("is told for a model by its id, and warned of where it is too much", async () => {
+describe("estimateRunMemory", () => {
+  it("estimates by model id, and warns if memory is insufficient", async () => {
     const need = (await estimateRunMemory(config(TINY_LLAMA), 64e9))!;
     expect(need.warning).toBeUndefined();
     expect(need.text).toMatch(
-      /^TinyLlama\/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory to be trained, and 64\.0 GB are free\.$/,
+      /^Training TinyLlama\/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory; 64\.0 GB are free\.$/,
     );
     const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 10e9))!;
-    expect(warning).toMatch(/it may not fit\. Take --quantize 8 \(\d+\.\d GB\), fewer tokens/);
+    expect(warning).toMatch(/Use --quantize 8 \(\d+\.\d GB\), smaller micro-batches/);
   });
 
-  it("offers no fewer bits where those do not fit either", async () => {
+  it("does not suggest quantization that does not fit either", async () => {
     const { warning } = (await estimateRunMemory(config(TINY_LLAMA), 1e9))!;
-    expect(warning).toMatch(/Take fewer tokens a pass \(--micro-batch-tokens\)/);
+    expect(warning).toMatch(/Use smaller micro-batches \(--micro-batch-tokens\)/);
   });
 
-  it("is less in 8 bits and with shorter passes", async () => {
+  it("is lower at 8 bits and with smaller micro-batches", async () => {
     const needed = async (more: object) => (await estimateRunMemory(config(TINY_LLAMA, more)))!.needed;
     expect(await needed({ quantize: "8" })).toBeLessThan(await needed({}));
     expect(await needed({ microBatchTokens: 256 })).toBeLessThan(await needed({ microBatchTokens: 2048 }));
   });
 
-  it("is read from the config.json of a folder", async () => {
+  it("reads the config.json of a folder", async () => {
     const sizes = {
       hidden_size: 576,
       num_hidden_layers: 30,
@@ -51,18 +51,18 @@ describe("the memory that a run needs", () => {
     expect(own).toBe((await estimateRunMemory(config("HuggingFaceTB/SmolLM2-135M-Instruct")))!.needed);
   });
 
-  it("is not told where the sizes are not known, and for the embedded model", async () => {
+  it("returns undefined for unknown sizes and for the embedded model", async () => {
     expect(await estimateRunMemory(config("nobody/nothing"))).toBeUndefined();
     expect(await estimateRunMemory(config("embedded"))).toBeUndefined();
   });
 
-  it("is compared with what is free", () => {
+  it("compares with the free memory", () => {
     expect(availableMemory()).toBeGreaterThan(1e6);
   });
 });
 
-describe("what suits a model", () => {
-  it("is its default, and can be overruled", () => {
+describe("defaults of a model", () => {
+  it("apply, and can be overridden", () => {
     expect(config("Qwen/Qwen3-0.6B").completionPrefix).toBe("<think>\n\n</think>\n\n");
     expect(config("Qwen/Qwen3-0.6B", { completionPrefix: "Action:" }).completionPrefix).toBe("Action:");
     expect(config("Qwen/Qwen2.5-0.5B-Instruct").completionPrefix).toBeUndefined();

@@ -7,17 +7,17 @@ import { parseModelConfig } from "../../models/architectures/index.js";
 import { estimateModelMemory, findModel, type MemoryUsage } from "../../models/registry/index.js";
 import { parseQuantizeBits, type TrainConfig } from "./run-settings.js";
 
-/** What a run will need, and what there is, in bytes. */
+/** The memory that a run needs and the available memory, in bytes. */
 export interface MemoryEstimate {
   readonly needed: number;
   readonly available: number;
-  /** Both in words. */
+  /** Describes both. */
   readonly text: string;
-  /** What to do where that is too little; undefined where it is enough. */
+  /** Advice if memory is insufficient. */
   readonly warning: string | undefined;
 }
 
-/** Bytes of memory that this process can still have: what is free, and no more than a container allows. */
+/** Returns the free memory in bytes, within the limit of a container. */
 export function availableMemory(): number {
   const limit = process.constrainedMemory();
   const free = freemem();
@@ -25,8 +25,8 @@ export function availableMemory(): number {
 }
 
 /**
- * What a run's model will need, before it is downloaded or opened: from the config.json of a folder, otherwise from the registry.
- * Undefined for the embedded model, and for one whose sizes are not known.
+ * Estimates the memory of a run before its model is downloaded, from a folder's config.json or from the registry. Returns undefined
+ * for the embedded model and for models of unknown size.
  */
 export async function estimateRunMemory(
   {
@@ -44,7 +44,7 @@ export async function estimateRunMemory(
   const use = { use: "train", r, microBatchTokens } as const;
   const bits = parseQuantizeBits(quantize) ?? 32;
   const needed = estimate({ ...use, bits });
-  const text = `${model} needs about ${formatGigabytes(needed)} of memory to be trained, and ${formatGigabytes(available)} are free`;
+  const text = `Training ${model} needs about ${formatGigabytes(needed)} of memory; ${formatGigabytes(available)} are free`;
   const sizes = { needed, available };
   if (needed <= available) return { ...sizes, text: `${text}.`, warning: undefined };
   const fittingBits = ([8, 4] as const).find(
@@ -54,7 +54,7 @@ export async function estimateRunMemory(
     fittingBits === undefined
       ? ""
       : ` --quantize ${fittingBits} (${formatGigabytes(estimate({ ...use, bits: fittingBits }))}),`;
-  const warning = `${text}: it may not fit. Take${quantizeAdvice} fewer tokens a pass (--micro-batch-tokens), or a smaller model (llamagym models).`;
+  const warning = `${text}. Use${quantizeAdvice} smaller micro-batches (--micro-batch-tokens), or a smaller model (llamagym models).`;
   return { ...sizes, text: `${text}.`, warning };
 }
 
@@ -68,7 +68,7 @@ async function findMemoryEstimator(model: string): Promise<MemoryEstimator | und
     const network = parseModelConfig(JSON.parse(text) as JsonObject, path);
     return (usage) => estimateModelMemory(network, usage);
   } catch {
-    // Whatever is wrong with it is said when it is opened.
+    // Opening the model reports invalid configs.
     return undefined;
   }
 }

@@ -12,12 +12,12 @@ import type { LanguageModel } from "../../generation/language-model.js";
 import { toAgentAlgorithmOptions } from "./algorithm-settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
-/** What an agent must know of an environment to play it by its text form. */
+/** The parts of an environment that a TextAgent needs. */
 export interface TextEnv extends Pick<Env, "actionSpace"> {
   readonly text: TextInterface<unknown, unknown>;
 }
 
-/** Makes a run's environments, with the step limit that it asks for. */
+/** Returns a function that opens a run's environments with its step limit. */
 export function createEnvFactory({
   env,
   envOptions,
@@ -27,26 +27,23 @@ export function createEnvFactory({
   return async () => openEnv(env, { ...envOptions, ...stepLimit });
 }
 
-/** Makes an environment to look at it. Throws as `readable` does. */
+/** Opens an environment to read its text interface. @throws as `asTextEnv` */
 export async function requireTextEnv(makeEnv: () => MaybePromise<Env>, name: string): Promise<TextEnv> {
   const env = await makeEnv();
   await env.close();
   return asTextEnv(env, name);
 }
 
-/** Throws ENV_INVALID for an environment without a text form, which no language model can play. */
+/** @throws ENV_INVALID for an environment without a text interface. */
 export function asTextEnv({ text, actionSpace }: Env, name: string): TextEnv {
   if (text !== undefined) return { text, actionSpace };
   throw new LlamaGymError(
     "ENV_INVALID",
-    `${name} has no text form, so a language model cannot play it; give it a \`text\`, or write an Agent for it.`,
+    `${name} has no text interface, which language models need. Give it a \`text\`, or write an Agent for it.`,
   );
 }
 
-/**
- * The agent of a run: it plays by the environment's text form, learns demonstrations first, and takes a random action for a
- * reply that means none.
- */
+/** Creates the agent of a run, which takes a random action for an invalid completion. */
 export function makeTextAgent(
   model: LanguageModel,
   env: TextEnv,

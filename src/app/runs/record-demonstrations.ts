@@ -10,35 +10,35 @@ import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
 
-/** What a player does: the action, and the reply that means it. */
+/** An action and the completion that expresses it. */
 export interface PolicyAction {
   readonly action: unknown;
   readonly completion: string;
 }
 
-/** Who plays an episode. */
+/** A policy in one episode. */
 export type EpisodePolicy = (observation: unknown, info: Info) => MaybePromise<PolicyAction>;
 
-/** Makes the player of each episode in an environment; it draws from the episode's own random stream. */
+/** Creates the policy of each episode in an environment; it draws from the episode's random stream. */
 export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolicy;
 
 export interface RecordDemonstrationsOptions {
   readonly episodes: number;
-  /** Decides the episodes' starts and what a player draws. Default 0. */
+  /** Seeds environments and policies. Default 0. */
   readonly seed?: number;
-  /** Episodes that are played at once. Default 1. */
+  /** Number of environments stepped in parallel. Default 1. */
   readonly numEnvs?: number;
-  /** Called when an episode has ended. */
+  /** Called after each episode. */
   readonly onEpisode?: (numRecorded: number) => void;
   readonly signal?: AbortSignal;
 }
 
-/** A demonstration with what its episode brought. */
+/** A demonstration with its return. */
 export type RecordedEpisode = Demonstration & { readonly return: number };
 
 /**
- * Plays whole episodes as demonstrations. The same seed gives the same demonstrations, however many are played at once.
- * Throws ENV_INVALID for an environment without a text form, and what environment and player throw.
+ * Records complete episodes of a policy. Equal seeds give equal demonstrations for any `numEnvs`.
+ * @throws ENV_INVALID for an environment without a text interface, and what the environment and the policy throw.
  */
 export async function recordDemonstrations(
   makeEnv: () => MaybePromise<Env>,
@@ -85,7 +85,7 @@ async function recordEpisode(env: Env, policy: EpisodePolicy, seed: number): Pro
   return { systemPrompt: text.systemPrompt, turns, return: totalReward };
 }
 
-/** Plays as the expert that the environment is registered with. Throws ENV_INVALID where there is none. */
+/** The expert policy that the environment is registered with. @throws ENV_INVALID if there is none. */
 export const expertPolicy: PolicyFactory = (env) => {
   const expert = env.spec?.expert?.(env);
   if (expert === undefined) {
@@ -102,7 +102,7 @@ export const expertPolicy: PolicyFactory = (env) => {
   };
 };
 
-/** Draws among the replies that the environment lists, or from its action space. */
+/** Samples from the choices that the environment lists, or from its action space. */
 export const randomPolicy: PolicyFactory = (env) => (random) => {
   const text = getTextInterface(env);
   env.actionSpace.seed(random.integers(0, 2 ** 31));
@@ -117,7 +117,7 @@ export const randomPolicy: PolicyFactory = (env) => (random) => {
   };
 };
 
-/** A language model; it is asked as in training, or greedily. An action in place of a reply that meant none is written out. */
+/** A language model, sampled as in training or in evaluation. A fallback action is recorded as its text. */
 export function agentPolicy(agent: TextAgent, mode: "train" | "eval" = "train"): PolicyFactory {
   return (env) => {
     const text = getTextInterface(env);
@@ -134,5 +134,8 @@ export function agentPolicy(agent: TextAgent, mode: "train" | "eval" = "train"):
 
 function getTextInterface(env: Env): TextInterface<unknown, unknown> {
   if (env.text !== undefined) return env.text;
-  throw new LlamaGymError("ENV_INVALID", `${env.toString()} has no text form, so it gives no demonstrations.`);
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${env.toString()} has no text interface, so it cannot produce demonstrations.`,
+  );
 }

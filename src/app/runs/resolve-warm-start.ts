@@ -4,8 +4,8 @@ import { createEnvFactory } from "./make-text-agent.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /**
- * What a run learns first: where its sftWarmStart is a number, so many episodes that the environment's expert plays, otherwise the
- * file of that name. Throws ENV_INVALID for an environment without an expert.
+ * Resolves the setting sftWarmStart: a number records that many episodes of the environment's expert, anything else is a file.
+ * @throws ENV_INVALID for an environment without an expert.
  */
 export async function resolveWarmStart({
   sftWarmStart: given,

@@ -16,7 +16,7 @@ describe("resolveTrainConfig", () => {
     expect(resolveTrainConfig({ env, ...options } as TrainOptions)).toMatchObject(expected);
   });
 
-  it("keeps the embedded model trying, more where a reply is one of few", () => {
+  it("sets entropy bonuses for the embedded model, larger for constrained completions", () => {
     const bonus = (options: Omit<TrainOptions, "env">) => resolveTrainConfig({ env, ...options }).entropyCoef;
     expect(bonus({ algorithm: "grpo", actionMode: "choices" })).toBe(0.1);
     expect(bonus({ algorithm: "grpo" })).toBe(0.01);
@@ -33,23 +33,23 @@ describe("resolveTrainConfig", () => {
     { algorithm: "grpo", maxCompletionLength: 5 },
     { algorithm: "reinforce", tuning: "full", numGenerations: 1 },
     { algorithm: "ppo", valueHead: "mlp", model: "somewhere" },
-  ])("decides what was decided (%j) alike once more", (options) => {
+  ])("resolves a resolved config (%j) to itself", (options) => {
     const config = resolveTrainConfig({ env, ...options });
     expect(resolveTrainConfig(config)).toEqual(config);
   });
 
   it.each<[Omit<TrainOptions, "env">, string]>([
     [{ maxCompletionLength: 5, maxNewTokens: 8 }, "`maxNewTokens` sets `maxCompletionLength`, which is given too"],
-    [{ algorithm: "grpo", valueHead: "mlp" }, "valueHead is for algorithms with a value head, and grpo has none"],
+    [{ algorithm: "grpo", valueHead: "mlp" }, "valueHead is for algorithms with a value head, but grpo has none"],
     [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "valueHeadDropout is for algorithms with a value head"],
-    [{ tuning: "full", r: 8 }, 'r is a setting of the adapter, and tuning "full" trains none'],
+    [{ tuning: "full", r: 8 }, 'r is a setting of the adapter, but tuning "full" trains no adapter'],
     [{ tuning: "full", backwardPrecision: "int8" }, 'tuning "full" freezes none'],
     [{ quantize: "4", backwardPrecision: "int8" }, "quantize 4 holds them in 4 bits"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
     [{ algorithm: "grpo", numGenerations: 1 }, "numGenerations must be a whole number of at least 2"],
     [{ algorithm: "grpo", batchSize: 10, numGenerations: 4 }, "Use 12, or another group size"],
     [{ algorithm: "grpo", episode: 4 } as never, "Did you mean episodes?"],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => resolveTrainConfig({ env, ...options })).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );

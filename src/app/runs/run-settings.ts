@@ -21,7 +21,7 @@ import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-def
 const OURS = "ours";
 const LLAMAGYM = "LlamaGym 0.1.1";
 
-/** What a run is, besides its algorithm: which model plays which environment, how it replies, how long, and where it is kept. */
+/** Settings of a training run, without those of its algorithm. */
 export const runSettings = {
   algorithm: {
     default: "ppo",
@@ -228,10 +228,10 @@ export const runSettings = {
   ...onlineSftSettings,
 } as const satisfies SettingTable;
 
-/** All settings of a training run by name: the run's own and those of the algorithms. */
+/** All settings of a training run, including those of the algorithms. */
 export const trainSettings: SettingTable = { ...allAlgorithmSettings, ...runSettings };
 
-/** A run as resolved; what config.json in its folder holds. */
+/** The resolved settings of a run, as stored in config.json. */
 export interface TrainConfig extends Settings<typeof runSettings>, Omit<AlgorithmSettings, keyof typeof runSettings> {
   readonly env: string;
   readonly envOptions: Readonly<Record<string, unknown>>;
@@ -241,19 +241,19 @@ export type TrainOptions = Partial<TrainConfig> &
   AliasOptions<typeof runSettings & typeof ppoSettings> &
   Pick<TrainConfig, "env">;
 
-/** What fits the embedded model better than the defaults, which are those for large models, whatever the algorithm. */
+/** Defaults of the embedded model for any algorithm; the other defaults are for large models. */
 const EMBEDDED_DEFAULTS = {
   maxCompletionLength: 8,
   sftBatchSize: 64,
   sftLearningRate: 3e-3,
 } as const satisfies Partial<TrainConfig>;
 
-/** How long a run is when nothing says so. */
 const DEFAULT_EPISODES = 5000;
 
 /**
- * A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name, with the nearest known one, for settings of another
- * algorithm, for values out of range, and for an actionRegex that is not supported.
+ * Resolves the settings of a run.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, for settings of another algorithm, for values out of
+ * range, and for an unsupported actionRegex.
  */
 export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
@@ -276,24 +276,22 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   return { env, envOptions, ...runConfig, ...algorithmConfig };
 }
 
-/** Throws INVALID_ARGUMENT for settings that say different things, and for some that nothing would read. */
+/** @throws INVALID_ARGUMENT for settings that contradict each other or would have no effect. */
 function checkConflicts(run: Settings<typeof runSettings>): void {
   const { algorithm, tuning } = run;
   const isChanged = (name: keyof typeof runSettings) => run[name] !== runSettings[name].default;
   const headSetting = (["valueHead", "valueHeadDropout"] as const).find(isChanged);
   if (headSetting !== undefined && !algorithms[algorithm].hasCritic)
-    throw invalidArgument(
-      `${headSetting} is for algorithms with a value head, and ${algorithm} has none. Leave it out.`,
-    );
+    throw invalidArgument(`${headSetting} is for algorithms with a value head, but ${algorithm} has none. Remove it.`);
   const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isChanged);
   if (adapterSetting !== undefined && tuning === "full")
     throw invalidArgument(
-      `${adapterSetting} is a setting of the adapter, and tuning "full" trains none. Leave one of them out.`,
+      `${adapterSetting} is a setting of the adapter, but tuning "full" trains no adapter. Remove one of them.`,
     );
   checkFrozenWeights(run);
 }
 
-/** Throws INVALID_ARGUMENT for settings of frozen weights that contradict each other, or that find none. */
+/** @throws INVALID_ARGUMENT for settings of frozen weights that contradict each other, or without frozen weights. */
 export function checkFrozenWeights({
   device,
   tuning,
@@ -307,12 +305,12 @@ export function checkFrozenWeights({
     );
 }
 
-/** What the setting `quantize` asks of a model. */
+/** Parses the setting `quantize`. */
 export function parseQuantizeBits(setting: Settings<typeof runSettings>["quantize"]): 8 | 4 | undefined {
   return setting === "none" ? undefined : setting === "8" ? 8 : 4;
 }
 
-/** What the algorithm's settings are where nothing says so. */
+/** Returns defaults of the algorithm's settings that depend on the run. */
 function getAlgorithmDefaults(
   { algorithm, maxCompletionLength, actionMode }: Pick<TrainConfig, "algorithm" | "maxCompletionLength" | "actionMode">,
   given: AlgorithmSettings,

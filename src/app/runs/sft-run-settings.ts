@@ -19,7 +19,7 @@ const {
   tracker,
 } = runSettings;
 
-/** What a run of supervised fine-tuning is besides its algorithm: which model, which examples, what is kept. */
+/** Settings of a fine-tuning run, without those of SFT itself. */
 const sftRunSettings = {
   model,
   adapter,
@@ -66,22 +66,22 @@ const sftRunSettings = {
 
 export const allSftRunSettings = { ...sftRunSettings, ...sftSettings } as const satisfies SettingTable;
 
-/** A run as resolved; what config.json in its folder holds. */
+/** The resolved settings of a run, as stored in config.json. */
 export interface SftRunConfig extends Settings<typeof allSftRunSettings> {
-  /** The JSONL file that is learnt from. */
+  /** JSONL file of training examples. */
   readonly data: string;
 }
 
 export type SftRunOptions = Partial<SftRunConfig> & Pick<SftRunConfig, "data">;
 
-/** A run's settings, all decided. Throws INVALID_ARGUMENT for an unknown name and for values out of range. */
+/** Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of range. */
 export function resolveSftRunConfig({ data, ...given }: SftRunOptions): SftRunConfig {
   const config = { data, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
   checkFrozenWeights(config);
   return config;
 }
 
-/** The algorithm's own settings of a run. */
+/** Returns the SFT settings of a run. */
 export function getSftConfig(config: SftRunConfig): SftConfig {
   const entries = Object.keys(sftSettings).map((name) => [name, config[name as keyof typeof sftSettings]]);
   return resolveSftConfig(Object.fromEntries(entries) as Partial<SftConfig>);

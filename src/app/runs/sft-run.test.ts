@@ -56,8 +56,8 @@ async function trainAll(run: SftRun, stopAt?: number) {
   return { steps, evaluations, isInterrupted };
 }
 
-describe("a fine-tuning run", () => {
-  it("goes on from its checkpoint as if it had not stopped, and keeps its numbers", async () => {
+describe("SFT run", () => {
+  it("resumes from its checkpoint with the metrics of an uninterrupted run", async () => {
     const whole = await trainAll(await startSftRun(options(), join(folder, "whole")));
     expect(whole.steps).toHaveLength(12);
     expect(whole.evaluations.map(([step]) => step)).toEqual([4, 8, 12]);
@@ -78,7 +78,7 @@ describe("a fine-tuning run", () => {
     expect(await readdir(join(folder, "whole", "checkpoints"))).toEqual(["000010", "000012"]);
   }, 120_000);
 
-  it("saves an adapter that opens on its model", async () => {
+  it("saves an adapter that loads on its model", async () => {
     const run = await startSftRun({ ...options(), maxSteps: 2 }, join(folder, "saved"));
     await run.train();
     const path = await run.saveResult();
@@ -90,7 +90,7 @@ describe("a fine-tuning run", () => {
     await model.close();
   });
 
-  it("writes nothing when the examples, the settings or the folder are wrong", async () => {
+  it("writes nothing if the examples, the settings or the folder are invalid", async () => {
     const broken = join(folder, "broken.jsonl");
     await writeFile(broken, '{"prompt": "a", "completion": "b"}\n{"prompt": "a", "completi');
     const target = join(folder, "never");

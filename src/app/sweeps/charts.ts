@@ -12,24 +12,24 @@ import type { TrialResult } from "./trial-result.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import type { TrialSettings } from "./trial-settings.js";
 
-/** Trials whose curves are drawn. */
+/** Number of trials whose curves are drawn. */
 const MAX_CURVES = 5;
 
-/** Settings in a line: "learningRate 0.003, entropyCoef 0.1". */
+/** Formats settings as "learningRate 0.003, entropyCoef 0.1". */
 export function formatSettings(settings: TrialSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} ${typeof value === "number" ? formatSignificant(value) : String(value)}`)
     .join(", ");
 }
 
-/** A number to four digits. */
+/** Formats a number to four significant digits. */
 export function formatSignificant(value: number): string {
   return String(Number(value.toPrecision(4)));
 }
 
 /**
- * Draws a sweep: trials.svg has the metric of each trial, curves.svg the mean return while the best trained. What cannot be drawn,
- * because no trial has it, is left out. `trials` are the best first.
+ * Writes trials.svg with the metric of each trial, and curves.svg with the mean return of the best trials during training. Omits a
+ * chart without data. `trials` are sorted from best to worst.
  */
 export async function writeCharts(folder: string, config: SweepConfig, trials: readonly TrialResult[]): Promise<void> {
   const compared = trials.filter(({ failure, value }) => failure === undefined && value !== undefined);
@@ -77,7 +77,7 @@ function renderTrialsChart({ env, metric, seeds }: SweepConfig, trials: readonly
   });
 }
 
-/** A curve for each of the best trials, where its runs have two points or more. */
+/** Computes a curve for each of the best trials whose runs have at least two points. */
 async function readBestCurves(folder: string, trials: readonly TrialResult[]): Promise<CurveSeries[]> {
   const curves: CurveSeries[] = [];
   for (const { trial, settings, runs } of trials.slice(0, MAX_CURVES)) {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planHalvingRungs, singleRung } from "./halving-rungs.js";
 
-describe("halvingRungs", () => {
+describe("planHalvingRungs", () => {
   it.each([
     [
       9,
@@ -55,7 +55,7 @@ describe("halvingRungs", () => {
     expect(planHalvingRungs(trials, options)).toEqual(expected.map(([trials, share]) => ({ trials, share })));
   });
 
-  it("ends with whole runs of one trial at least and fewer than the reduction, and costs about as much at every rung", () => {
+  it("ends with whole runs of at least one trial and fewer than the reduction, at about equal cost per rung", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 5 }), fc.integer({ min: 5, max: 2000 }), (reduction, trials) => {
         const rungs = planHalvingRungs(trials, { reduction });
@@ -69,12 +69,12 @@ describe("halvingRungs", () => {
     );
   });
 
-  it("refuses too few trials and too many rungs", () => {
-    expect(() => planHalvingRungs(2, { reduction: 3 })).toThrow("needs 3 trials or more, not 2");
-    expect(() => planHalvingRungs(9, { reduction: 3, rungs: 4 })).toThrow("9 trials are used up after 3 rungs");
+  it("rejects too few trials and too many rungs", () => {
+    expect(() => planHalvingRungs(2, { reduction: 3 })).toThrow("needs at least 3 trials, got 2");
+    expect(() => planHalvingRungs(9, { reduction: 3, rungs: 4 })).toThrow("9 trials allow at most 3 rungs");
   });
 });
 
-it("a sweep without halving has one rung", () => {
+it("plans one rung without halving", () => {
   expect(singleRung(5)).toEqual([{ trials: 5, share: 1 }]);
 });

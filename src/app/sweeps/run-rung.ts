@@ -12,31 +12,31 @@ import { progressFraction } from "../../rl/train/trainer.js";
 import type { RungResult } from "./trial-result.js";
 import { EVAL_MEAN_RETURN, type SweepConfig } from "./sweep-settings.js";
 
-/** A run that is to train until so much of it is done. */
+/** A run to train up to a fraction of its length. */
 export interface RungRun {
   readonly options: TrainOptions;
   readonly folder: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly rung: number;
-  /** Of the whole run. */
+  /** Fraction of the whole run. */
   readonly share: number;
 }
 
 export interface RungRunOptions extends RunOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (event: TrainProgress) => void;
-  /** Told of the episodes of greedy play that have ended since the last call, and how many there are to be. */
+  /** Called with the number of evaluation episodes that ended since the last call, and their total. */
   readonly onEvaluation?: (finished: number, total: number) => void;
 }
 
-/** A run that could not be opened: its model, its files, its folder. */
+/** A failure to open a run: its model, its files or its folder. */
 export class RunOpenError extends Error {
   constructor(readonly reason: unknown) {
     super(String(reason));
   }
 }
 
-/** A metric that a run does not record. */
+/** The error of a metric that a run does not record. */
 export class MissingMetricError extends Error {
   constructor(readonly reason: LlamaGymError) {
     super(reason.message);
@@ -44,9 +44,8 @@ export class MissingMetricError extends Error {
 }
 
 /**
- * Begins a run, or goes on with it, until so much of it is done, and measures it; undefined where the signal came before. The run
- * knows its whole length from its beginning: its learning rate and all else that falls over a run are those of a run that is not
- * stopped on the way. Throws OpeningFailed, MetricMissing, and what training throws.
+ * Starts or resumes a run, trains it up to the given fraction, and measures it; undefined if the signal aborted it. Schedules
+ * follow the whole length of the run, as without pauses. @throws RunOpenError, MissingMetricError, and what training throws.
  */
 export async function runRung(
   rungRun: RungRun,
@@ -66,11 +65,11 @@ export async function runRung(
       config.metric === EVAL_MEAN_RETURN
         ? await evaluateGreedily(run, config, { signal, onEvaluation })
         : computeRecentMean(records, config);
-    // An evaluation that the signal ended has not played all of its episodes.
+    // An aborted evaluation is incomplete.
     if (isStopped()) return undefined;
     if (!Number.isFinite(value))
-      throw new LlamaGymError("TRAINING_DIVERGED", `${config.metric} is no finite number at the end.`);
-    // Where demonstrations alone are learnt (turns: 0) there is no update to tell of.
+      throw new LlamaGymError("TRAINING_DIVERGED", `${config.metric} is not finite at the end.`);
+    // With turns: 0, only the warm start trains, so there is no update.
     const { step = 0, turns = 0, episodes = 0 } = records.at(-1) ?? {};
     return { rung, value, updates: step, turns, episodes };
   } finally {
@@ -100,7 +99,7 @@ async function trainUntil(
     onProgress: (event) => {
       onProgress?.(event);
       const { metrics } = event;
-      // Before its first update a run has recorded nothing.
+      // A run records nothing before its first update.
       if (metrics.num_turns === undefined) return;
       if (metric !== EVAL_MEAN_RETURN && !Object.hasOwn(metrics, metric))
         metricError ??= createUnknownMetricError(metric, metrics);
@@ -115,13 +114,13 @@ function createUnknownMetricError(metric: string, metrics: MetricRecord): LlamaG
   return invalidArgument(`Updates record no "${metric}" to compare trials by. ${suggestNames(metric, names)}`);
 }
 
-/** The share of a run that is done after the update of a record: 0 to 1. */
+/** Returns the fraction of a run that is complete after the update of a record. */
 function computeProgress(config: TrainConfig, record: MetricRecord | undefined): number {
   if (record?.num_turns === undefined) return 0;
   return progressFraction(config, { episodes: record.num_episodes, turns: record.num_turns });
 }
 
-/** The record of the last update; undefined before the first. What a run recorded after its checkpoint is gone when it is open. */
+/** Returns the record of the last update. Opening a run removes records after its checkpoint. */
 async function readLastRecord(folder: string): Promise<MetricRecord | undefined> {
   const records = await readMetrics(join(folder, "metrics.jsonl")).catch((error: unknown) => {
     if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return [];
@@ -130,7 +129,7 @@ async function readLastRecord(folder: string): Promise<MetricRecord | undefined>
   return records.at(-1);
 }
 
-/** The mean of a metric over the last updates in which it is a number. */
+/** Averages a metric over the last updates in which it is a number. */
 function computeRecentMean(records: readonly MetricRecord[], { metric, metricUpdates = 1 }: SweepConfig): number {
   const values = records
     .slice(-metricUpdates)

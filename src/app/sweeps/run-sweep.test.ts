@@ -82,7 +82,7 @@ describe("successive halving", () => {
     ({ trial: best, settings } = whole.result.best!);
   }, 60_000);
 
-  it("trains all trials for a part of their runs, and the best to the end", async () => {
+  it("trains all trials for a fraction of their runs, and the best to the end", async () => {
     expect(whole.stages).toEqual(["1/1/1", "2/1/1", "3/1/1", `${best}/1/2`]);
     expect(whole.told).toEqual([]);
     const { trials } = await readJson(path("whole/results.json"));
@@ -98,7 +98,7 @@ describe("successive halving", () => {
     expect(divergences[best - 1]).toBe(Math.min(...divergences));
   });
 
-  it("gives the best the run that it has without a sweep: a rung is a pause, and schedules know the whole length", async () => {
+  it("trains the best trial as without a sweep: rungs are pauses, and schedules follow the whole length", async () => {
     const plain = await startRun({ ...fixed(), env, seed: 1, ...settings }, path("plain"));
     await plain.train();
     await plain.saveAdapter();
@@ -109,7 +109,7 @@ describe("successive halving", () => {
     expect(await readFile(join(own, adapter))).toEqual(await readFile(path(`plain/${adapter}`)));
   });
 
-  it("leaves the others as runs that can go on to their end", async () => {
+  it("leaves the other runs resumable", async () => {
     const other = [1, 2, 3].find((trial) => trial !== best)!;
     const run = await resumeRun(path(`whole/runs/trial-0${other}-seed-1`));
     const { state } = await run.train();
@@ -119,7 +119,7 @@ describe("successive halving", () => {
   });
 
   it(
-    "stopped at any run, it goes on to the same end, without running again what is finished",
+    "resumes after an interruption with the same result, without repeating finished runs",
     { timeout: 180_000 },
     async () => {
       // During the first run, between two runs, during the last.
@@ -150,15 +150,15 @@ describe("successive halving", () => {
     },
   );
 
-  it("at its end, tells its results again", async () => {
+  it("returns its results again when it is complete", async () => {
     const again = await sweep(halving(), "whole");
     expect([again.stages, again.result.best!.trial]).toEqual([[], best]);
   });
 
-  it("refuses another sweep in its folder", async () => {
+  it("rejects another sweep in its folder", async () => {
     const before = await text("whole/results.json");
     for (const [other, message] of [
-      [{ ...halving(), searchSeed: 4 }, "holds another sweep: its searchSeed is 0, not 4"],
+      [{ ...halving(), searchSeed: 4 }, "contains another sweep: its searchSeed is 0, not 4"],
       [{ ...halving(), goal: "maximize" }, 'its goal is "minimize", not "maximize"'],
       [{ ...halving(), train: { ...fixed(), turns: 80 } }, "its train is"],
     ] as const)
@@ -167,18 +167,18 @@ describe("successive halving", () => {
         message: expect.stringContaining(message) as string,
       });
     expect(await text("whole/results.json")).toBe(before);
-    await expect(runSweep(halving(), path("plain"))).rejects.toThrow("plain holds a run");
+    await expect(runSweep(halving(), path("plain"))).rejects.toThrow("plain contains a run");
   });
 
-  it("says so where all trials are alike", async () => {
+  it("warns if all trials are equal", async () => {
     const short = { ...halving(), metric: "rollout/ep_rew_mean", train: { ...fixed(), turns: 16 } };
     const { told } = await sweep(short, "alike");
-    expect(told).toEqual([expect.stringContaining("All trials are alike at the end of rung 1")]);
+    expect(told).toEqual([expect.stringContaining("All trials are equal at the end of rung 1")]);
   });
 });
 
 describe("a grid", () => {
-  it("counts what fails as failed, with its reason, and compares the rest over seeds", async () => {
+  it("records failed trials with their reasons, and compares the others over seeds", async () => {
     const sizes = { miniBatchSize: [4, 16], learningRate: [0.01, 1e30] };
     const options: SweepOptions = {
       env,
@@ -205,7 +205,7 @@ describe("a grid", () => {
     expect((await sweep(options, "failing")).stages).toEqual([]);
   });
 
-  it("compares by greedy play, the same episodes for all", async () => {
+  it("compares by evaluation on the same episodes", async () => {
     const train = { ...fixed(), turns: 8 };
     const options: SweepOptions = {
       env,
@@ -228,7 +228,7 @@ describe("a grid", () => {
 describe("runSweep", () => {
   const grid = (): SweepOptions => ({ env, train: fixed(), search: rates, method: "grid" });
 
-  it("tells the nearest metric after the first update", async () => {
+  it("suggests the nearest metric after the first update", async () => {
     const options = { ...grid(), metric: "rollout/ep_reward_mean" };
     await expect(sweep(options, "metric")).rejects.toThrow(
       'record no "rollout/ep_reward_mean" to compare trials by. Did you mean rollout/ep_rew_mean?',
@@ -240,7 +240,7 @@ describe("runSweep", () => {
     expect(await metricsOf(path("metric/runs/trial-01-seed-1"))).toHaveLength(9);
   });
 
-  it("says what is wrong before anything is written, and what keeps the first run from opening", async () => {
+  it("reports invalid settings before writing anything, and failures to open the first run", async () => {
     await expect(sweep({ ...grid(), env: "Blackjak-v1" }, "wrong")).rejects.toMatchObject({ code: "ENV_UNKNOWN" });
     await expect(sweep({ ...grid(), search: { learningRat: [1] } }, "wrong")).rejects.toThrow(
       "Did you mean learningRate?",
@@ -253,7 +253,7 @@ describe("runSweep", () => {
     expect(result.trials).toHaveLength(3);
   });
 
-  it("compares how demonstrations alone are learnt", async () => {
+  it("compares warm starts alone", async () => {
     const train = { ...fixed(), turns: 0, sftWarmStart: "3", maxEpisodeSteps: 5, sftBatchSize: 4 };
     const options = { env: "FrozenLake-v1", train, search: { sftSteps: [1, 2] }, evalEpisodes: 4 };
     const { result, told } = await sweep({ ...options, method: "grid", metric: "eval/mean_return" }, "taught");

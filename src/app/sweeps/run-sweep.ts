@@ -13,30 +13,29 @@ import { MissingMetricError, RunOpenError, runRung } from "./run-rung.js";
 import { SweepFolder } from "./sweep-folder.js";
 import type { TrialSettings } from "./trial-settings.js";
 
-/** The settings of the best trial, as `llamagym train --config` takes them. */
+/** Settings of the best trial, for `llamagym train --config`. */
 export const BEST_FILE = "best.json";
 
-/** A run of a sweep that begins or goes on. */
+/** A run of a sweep that starts or resumes. */
 export interface SweepRun {
   readonly trial: number;
   readonly settings: TrialSettings;
   readonly seed: number;
   readonly folder: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly rung: number;
-  /** How much of the run is to be done at the rung's end. */
+  /** Fraction of the run that is complete at the rung's end. */
   readonly share: number;
 }
 
-/** Who watches a sweep. */
 export interface SweepCallbacks extends RunOptions {
-  /** Ends the sweep after the update that is under way, which is saved. */
+  /** Ends the sweep after the current update, with a checkpoint. */
   readonly signal?: AbortSignal;
-  /** Told what will be done, before the first run. */
+  /** Called with the plan before the first run. */
   readonly onPlan?: (plan: SweepPlan, config: SweepConfig) => void;
   readonly onRunStart?: (run: SweepRun) => void;
   readonly onProgress?: (event: TrainProgress, run: SweepRun) => void;
-  /** Told of the episodes of greedy play that have ended since the last call, and how many there are to be. */
+  /** Called with the number of evaluation episodes that ended since the last call, and their total. */
   readonly onEvaluation?: (finished: number, total: number) => void;
   readonly onRungResult?: (result: RungResult, run: SweepRun) => void;
   readonly onFailure?: (reason: string, run: SweepRun) => void;
@@ -44,22 +43,22 @@ export interface SweepCallbacks extends RunOptions {
 
 export interface SweepResult {
   readonly config: SweepConfig;
-  /** Best first; those that failed are the last. */
+  /** From best to worst; failed trials are last. */
   readonly trials: readonly TrialResult[];
-  /** The first of them; undefined where none has been compared. */
+  /** The best trial; undefined if none was compared. */
   readonly best: TrialResult | undefined;
-  /** True when `signal` ended it. */
+  /** Whether `signal` ended the sweep early. */
   readonly isInterrupted: boolean;
 }
 
 /**
- * Tries settings: trains each trial with each seed, one run after the other, and compares them by a metric. Each run is a run
- * folder of its own below FOLDER/runs; sweep.json says what is tried, results.json what came of it so far, and at the end
- * best.json the best trial's settings, with pictures beside. In the folder of the same sweep it goes on: what is finished is not run again.
+ * Trains each trial with each seed, one run after the other, and compares the trials by a metric. FOLDER gets runs/ with a run
+ * folder per run, sweep.json with the sweep's settings, results.json, best.json with the best trial's settings, and charts. In the
+ * folder of the same sweep, it resumes without repeating finished runs.
  *
- * A trial whose settings do not go together, or that fails while it trains, has failed with its reason; the sweep goes on. Throws
- * INVALID_ARGUMENT for settings that no run has, for a metric that updates do not record, and where no trial can be; INVALID_STATE
- * for the folder of another sweep; FILE_WRITE_FAILED; and what keeps the first run from opening.
+ * A trial with conflicting settings or a failing run is recorded as failed, and the sweep continues. @throws INVALID_ARGUMENT for
+ * unknown settings, for a metric that updates do not record, and if no trial is valid; INVALID_STATE for the folder of another
+ * sweep; FILE_WRITE_FAILED; and errors of opening the first run.
  */
 export async function runSweep(
   options: SweepOptions,
@@ -84,13 +83,13 @@ export async function runSweep(
   return { config, trials, best, isInterrupted: !isFinished };
 }
 
-/** Throws what keeps the first trial that can be from being played. */
+/** Checks the environment of the first valid trial. @throws what opening it throws. */
 async function checkEnv({ trials }: SweepPlan): Promise<void> {
   const config = trials.find((trial) => trial.config !== undefined)!.config!;
   await requireTextEnv(createEnvFactory(config), config.env);
 }
 
-/** Gives whether all has been done; false where the signal came. */
+/** Returns whether all runs are complete; false if the signal aborted. */
 async function runAllRungs(
   config: SweepConfig,
   plan: SweepPlan,
@@ -116,12 +115,12 @@ async function runAllRungs(
   return true;
 }
 
-/** Trials that are all alike were not trained for long enough to be told apart. */
+/** Warns if all trials are equal, which usually means that the rung was too short. */
 function warnOnTie(trials: readonly TrialResult[], rung: number, onWarning: SweepCallbacks["onWarning"]): void {
   const compared = trials.filter((trial) => trial.rung === rung && trial.failure === undefined);
   if (compared.length < 2 || compared.some(({ value }) => value !== compared[0].value)) return;
   onWarning?.(
-    `All trials are alike at the end of rung ${rung}, so the first ones train on. An update's numbers are of the policy before it: ` +
+    `All trials are equal at the end of rung ${rung}, so the first ones continue. Metrics describe the policy before the update: ` +
       "make the runs longer, the batches smaller or the rungs fewer.",
   );
 }
@@ -138,7 +137,7 @@ function createSweepRun(trial: Trial, seed: number, rung: number, share: number,
   };
 }
 
-/** A run that has been through the rung is not run again, and a trial that failed with one seed is not tried with others. */
+/** Whether a run is still to be made: not if it completed the rung, or if the trial failed with another seed. */
 function isDue(sweepFolder: SweepFolder, { trial, seed, rung }: SweepRun, seeds: readonly number[]): boolean {
   if (seeds.some((other) => sweepFolder.getRun(trial, other).failure !== undefined)) return false;
   return !sweepFolder.getRun(trial, seed).rungResults.some((result) => result.rung === rung);
@@ -164,12 +163,12 @@ async function runTrial(
   return true;
 }
 
-/** Why a trial failed, where it is the trial that did; throws what would keep the others from being tried as well. */
+/** Returns the reason of a failure that concerns one trial; rethrows errors that would fail all trials. */
 function getTrialFailure(error: unknown, sweepFolder: SweepFolder): string {
   const isSetupError = error instanceof RunOpenError || error instanceof MissingMetricError;
   const reason = isSetupError ? error.reason : error;
   if (reason instanceof LlamaGymError && reason.code === "FILE_WRITE_FAILED") throw reason;
-  // Before any run has been measured, it is the model or a name rather than a trial.
+  // Before the first result, the cause is rather the model or a name than the trial.
   if (isSetupError && sweepFolder.trials.every(({ runs }) => runs.length === 0)) throw reason;
   return reason instanceof LlamaGymError ? reason.message : String(reason);
 }

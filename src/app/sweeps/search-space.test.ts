@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { normalizeKeys, resolveSearchSpace } from "./search-space.js";
 
 describe("resolveSearch", () => {
-  it("takes lists and ranges, and names in any spelling", () => {
+  it("accepts lists, ranges, and names in camel, kebab and snake case", () => {
     const search = resolveSearchSpace({
       "learning-rate": { min: 1e-4, max: 1e-2, scale: "log" },
       entropy_coef: [0, 0.1],
@@ -34,11 +34,11 @@ describe("resolveSearch", () => {
   });
 
   it.each([
-    [{}, "needs something to search"],
+    [{}, "needs settings to search"],
     [{ learningrat: [1] }, 'A run has no setting "learningrat". Did you mean learningRate?'],
     [{ seed: [1, 2] }, "seed cannot be searched: every trial is trained with each of the sweep's seeds"],
     [{ evalEpisodes: [1, 2] }, "evalEpisodes cannot be searched"],
-    [{ learningRate: [1e-3], "learning-rate": [1e-4] }, "learningRate is twice in search, in two spellings"],
+    [{ learningRate: [1e-3], "learning-rate": [1e-4] }, "learningRate appears twice in search, in two spellings"],
     [{ learningRate: [] }, "search.learningRate is empty"],
     [{ learningRate: [1e-3, 1e-3] }, "search.learningRate has 0.001 twice"],
     [{ learningRate: [1e-3, -1] }, "A run's learningRate must be a number of at least 0, not -1"],
@@ -53,18 +53,18 @@ describe("resolveSearch", () => {
     [{ learningRate: { min: 0, max: 1, steps: 4 } }, 'search.learningRate has no setting "steps"'],
     [{ learningRate: { min: 0, max: 1, points: 1 } }, "points must be a whole number of at least 2"],
     [{ batchSize: { min: 8, max: 10.5 } }, "A run's batchSize must be a whole number"],
-    [{ algorithm: { min: 0, max: 1 } }, "algorithm is no number, so it has no range"],
+    [{ algorithm: { min: 0, max: 1 } }, "algorithm is not a number, so it has no range"],
     [{ algorithm: ["pppo"] }, "A run's algorithm must be one of"],
     [{ learningRate: "1e-4..1e-2:lg" }, "Did you mean log?"],
     [{ learningRate: "1e-4..high" }, 'search.learningRate takes numbers, not "high"'],
     [{ learningRate: "1,,2" }, "search.learningRate has an empty value"],
     [{ onlineSft: "yes,no" }, "A run's onlineSft must be true or false"],
-  ])("refuses %j", (search, message) => {
+  ])("rejects %j", (search, message) => {
     expect(() => resolveSearchSpace(search as never)).toThrow(message);
   });
 });
 
-it("byOwnNames leaves the names of settings as they are", () => {
+it("normalizeKeys keeps camel case", () => {
   expect(normalizeKeys("train", { "max-new-tokens": 1, top_p: 2, "load-4-bit": 3, r: 4 })).toEqual({
     maxNewTokens: 1,
     topP: 2,

@@ -9,33 +9,32 @@ import {
 } from "../../core/settings.js";
 import { trainSettings } from "../runs/run-settings.js";
 
-/** What a setting can be. */
 export type SettingValue = number | string | boolean;
 
-/** Numbers from `min` to `max`, both among them. */
+/** Numbers from `min` to `max`, inclusive. */
 export interface SearchRange {
   readonly min: number;
   readonly max: number;
-  /** "log" tries as many values from 0.001 to 0.01 as from 0.01 to 0.1. Default "linear". */
+  /** "log" samples each order of magnitude equally often. Default "linear". */
   readonly scale?: "linear" | "log";
-  /** Values of a grid, evenly over the range. */
+  /** Number of grid values, evenly spaced over the range. */
   readonly points?: number;
 }
 
-/** What is tried of a setting: a list, or a range. */
+/** The values to try: a list or a range. */
 export type Dimension = readonly SettingValue[] | SearchRange;
 
-/** What is tried, by the names of settings. */
+/** The values to try by setting. */
 export type SearchSpace = Readonly<Record<string, Dimension>>;
 
 const rangeSettings = {
-  min: { default: undefined, description: "the least value", source: "ours" },
-  max: { default: undefined, description: "the largest value", source: "ours" },
-  scale: { default: "linear", choices: ["linear", "log"], description: "how values lie in it", source: "ours" },
-  points: { default: undefined, integer: true, min: 2, description: "values of a grid", source: "ours" },
+  min: { default: undefined, description: "smallest value", source: "ours" },
+  max: { default: undefined, description: "largest value", source: "ours" },
+  scale: { default: "linear", choices: ["linear", "log"], description: "spacing of the values", source: "ours" },
+  points: { default: undefined, integer: true, min: 2, description: "number of grid values", source: "ours" },
 } as const satisfies SettingTable;
 
-/** Settings that are no matter of search, and why. */
+/** Settings that cannot be searched, with the reason. */
 const FIXED_SETTINGS: Readonly<Record<string, string>> = {
   seed: "every trial is trained with each of the sweep's seeds",
   evalEpisodes: "it changes nothing of the training",
@@ -45,8 +44,8 @@ const FIXED_SETTINGS: Readonly<Record<string, string>> = {
 const RANGE_PATTERN = /^(?<min>[^:]+?)\.\.(?<max>[^:]+)(?::(?<scale>[a-z]+))?(?::(?<points>[^:]+))?$/;
 
 /**
- * A search as objects and lists, names as in the table of settings. A text is the short form: "0,0.01,0.1", "1e-4..1e-2:log",
- * "1e-4..1e-2:log:5". Throws INVALID_ARGUMENT for an unknown setting, with the nearest known one, and for values that it cannot have.
+ * Resolves a search to lists and ranges by setting. A string is the short form: "0,0.01,0.1", "1e-4..1e-2:log",
+ * "1e-4..1e-2:log:5". @throws INVALID_ARGUMENT for an unknown setting, suggesting the nearest one, and for invalid values.
  */
 export function resolveSearchSpace(given: Readonly<Record<string, Dimension | string>>): SearchSpace {
   const entries = Object.entries(normalizeKeys("search", given)).map(([name, dimension]) => {
@@ -54,18 +53,17 @@ export function resolveSearchSpace(given: Readonly<Record<string, Dimension | st
     const parsed = typeof dimension === "string" ? parseShortForm(name, setting, dimension) : dimension;
     return [name, resolveDimension(name, setting, parsed)] as const;
   });
-  if (entries.length === 0)
-    throw invalidArgument("A sweep needs something to search: settings with the values to try.");
+  if (entries.length === 0) throw invalidArgument("A sweep needs settings to search, with the values to try.");
   return Object.fromEntries(entries);
 }
 
-/** An object's keys as settings are called: max-new-tokens and max_new_tokens are maxNewTokens. */
+/** Converts an object's keys to camel case: batch-size and batch_size become batchSize. */
 export function normalizeKeys<Value>(where: string, given: Readonly<Record<string, Value>>): Record<string, Value> {
   const result: Record<string, Value> = {};
   for (const [key, value] of Object.entries(given)) {
     const name = key.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
     if (Object.hasOwn(result, name))
-      throw invalidArgument(`${name} is twice in ${where}, in two spellings. Leave one out.`);
+      throw invalidArgument(`${name} appears twice in ${where}, in two spellings. Remove one.`);
     result[name] = value;
   }
   return result;
@@ -93,7 +91,8 @@ function checkList(name: string, setting: Setting, values: readonly SettingValue
 }
 
 function checkRange(name: string, setting: Setting, given: SearchRange): SearchRange {
-  if (!isNumeric(setting)) throw invalidArgument(`${name} is no number, so it has no range: list the values to try.`);
+  if (!isNumeric(setting))
+    throw invalidArgument(`${name} is not a number, so it has no range: list the values to try.`);
   const range: Settings<typeof rangeSettings> = resolveSettings(`search.${name}`, rangeSettings, given);
   const { min, max, scale, points } = range;
   if (min === undefined || max === undefined) throw invalidArgument(`search.${name} needs both min and max.`);
@@ -105,19 +104,19 @@ function checkRange(name: string, setting: Setting, given: SearchRange): SearchR
 }
 
 function checkValue(name: string, setting: Setting, value: SettingValue): void {
-  // Null is what a number that JSON cannot hold becomes.
+  // JSON turns non-finite numbers into null.
   if (value === undefined || value === null) throw invalidArgument(`search.${name} has a value that is missing.`);
   resolveSettings("A run", { [name]: setting }, { [name]: value });
 }
 
-/** Throws INVALID_ARGUMENT for a text that cannot be read. */
+/** @throws INVALID_ARGUMENT for a malformed short form. */
 function parseShortForm(name: string, setting: Setting, text: string): Dimension {
   const range = isNumeric(setting) ? RANGE_PATTERN.exec(text)?.groups : undefined;
   if (range === undefined) return text.split(",").map((part) => parseValue(name, setting, part.trim()));
   const parseNumber = (part: string) => parseValue(name, setting, part.trim()) as number;
   if (range.scale !== undefined && !["linear", "log"].includes(range.scale)) {
     throw invalidArgument(
-      `search.${name} is on a scale that there is not, "${range.scale}". ${suggestNames(range.scale, ["linear", "log"])}`,
+      `search.${name} has the unknown scale "${range.scale}". ${suggestNames(range.scale, ["linear", "log"])}`,
     );
   }
   return {
@@ -143,7 +142,7 @@ function isNumeric(setting: Setting): boolean {
   return !("choices" in setting) && !("text" in setting) && typeof setting.default !== "boolean";
 }
 
-/** Whether a grid knows all values of a dimension. */
+/** Whether a grid can enumerate a dimension. */
 export function isEnumerable(dimension: Dimension): boolean {
   return isList(dimension) || dimension.points !== undefined;
 }
@@ -152,7 +151,7 @@ export function isList(dimension: Dimension): dimension is readonly SettingValue
   return Array.isArray(dimension);
 }
 
-/** Whether a setting takes whole numbers only. */
+/** Whether a setting takes integers only. */
 export function isInteger(name: string): boolean {
   const setting = trainSettings[name];
   return "integer" in setting && setting.integer === true;

@@ -9,21 +9,20 @@ import type { SweepPlan } from "./sweep-plan.js";
 import { rankTrials, summarizeTrial, type RungResult, type TrialResult, type TrialRun } from "./trial-result.js";
 import type { SweepConfig, SweepOptions } from "./sweep-settings.js";
 
-/** The layout of a sweep's folder; another one is refused. */
 const SWEEP_VERSION = 2;
 const CONFIG_FILE = "sweep.json";
 const RESULTS_FILE = "results.json";
 const RUNS_FOLDER = "runs";
 
-/** The sweep that a folder holds, as it can be given again; undefined where there is none. Throws FILE_CORRUPT, RUN_INCOMPATIBLE. */
+/** Reads the settings of the sweep in a folder; undefined if there is none. @throws FILE_CORRUPT, RUN_INCOMPATIBLE */
 export async function readSweepOptions(folder: string): Promise<SweepOptions | undefined> {
   const saved = await readJsonIfExists(join(folder, CONFIG_FILE));
   if (saved === undefined) return undefined;
-  const advice = "Go on with the version that made it, or choose another folder.";
+  const advice = "Resume it with the version that wrote it, or choose another folder.";
   return checkFormatVersion(saved, SWEEP_VERSION, `The sweep in ${folder}`, advice) as unknown as SweepOptions;
 }
 
-/** What a sweep's folder keeps beside its runs: what is tried, and what came of it so far. */
+/** The settings and results in a sweep's folder. */
 export class SweepFolder {
   private constructor(
     readonly path: string,
@@ -33,14 +32,14 @@ export class SweepFolder {
   ) {}
 
   /**
-   * The folder of a new sweep, or of the same one that was begun before. Throws INVALID_STATE where another sweep has runs there,
-   * FILE_CORRUPT, RUN_INCOMPATIBLE, FILE_WRITE_FAILED.
+   * Opens the folder of a new sweep, or of the same sweep to resume it.
+   * @throws INVALID_STATE if it contains other runs, FILE_CORRUPT, RUN_INCOMPATIBLE, FILE_WRITE_FAILED.
    */
   static async open(path: string, config: SweepConfig, plan: SweepPlan): Promise<SweepFolder> {
     const saved = await readSweepOptions(path);
     const requested = JSON.parse(JSON.stringify(config)) as JsonObject;
     if ((await readRunConfig(path)) !== undefined)
-      throw new LlamaGymError("INVALID_STATE", `${path} holds a run. Choose another folder for the sweep.`);
+      throw new LlamaGymError("INVALID_STATE", `${path} contains a run. Choose another folder for the sweep.`);
     const runs = await readRuns(path);
     const difference =
       saved === undefined ? undefined : findDifference(saved as unknown as JsonObject, requested, runs.size > 0);
@@ -48,27 +47,27 @@ export class SweepFolder {
     if (!isEmpty && (saved === undefined || difference !== undefined)) {
       throw new LlamaGymError(
         "INVALID_STATE",
-        `${path} holds ${saved === undefined ? "runs of something else" : `another sweep: ${difference!}`}. ` +
-          "Choose another folder for this one; the sweep there goes on with the settings that it had.",
+        `${path} contains ${saved === undefined ? "other runs" : `another sweep: ${difference!}`}. ` +
+          "Choose another folder, or resume the sweep there with its settings.",
       );
     }
     await writeJson(join(path, CONFIG_FILE), { version: SWEEP_VERSION, ...requested });
     return new SweepFolder(path, config, plan, runs);
   }
 
-  /** The folder of a trial's run with a seed, below the sweep's. */
+  /** Returns the folder of a trial's run with a seed, relative to the sweep's. */
   getRunFolder(trial: number, seed: number): string {
     const width = Math.max(2, String(this.plan.trials.length).length);
     return `${RUNS_FOLDER}/trial-${String(trial).padStart(width, "0")}-seed-${seed}`;
   }
 
-  /** What came of a run so far. */
+  /** Returns the results of a run so far. */
   getRun(trial: number, seed: number): TrialRun {
     const folder = this.getRunFolder(trial, seed);
     return this.runs.get(folder) ?? { seed, folder, rungResults: [] };
   }
 
-  /** Keeps what a run had come to at the end of a rung, or why it ended before. */
+  /** Records the result of a run at the end of a rung, or its failure. */
   async recordOutcome(trial: number, seed: number, outcome: RungResult | { readonly failure: string }): Promise<void> {
     const current = this.getRun(trial, seed);
     const updated =
@@ -79,7 +78,7 @@ export class SweepFolder {
     await this.write(false);
   }
 
-  /** All trials, in their order. */
+  /** Returns all trials in their order. */
   get trials(): TrialResult[] {
     const { seeds } = this.config;
     return this.plan.trials.map((trial) => {
@@ -92,7 +91,7 @@ export class SweepFolder {
     });
   }
 
-  /** Writes results.json: the trials so far, best first. */
+  /** Writes results.json: the trials so far, from best to worst. */
   async write(isFinished: boolean): Promise<void> {
     const { env, metric, goal, method } = this.config;
     await writeJson(join(this.path, RESULTS_FILE), {
@@ -114,14 +113,14 @@ async function readRuns(path: string): Promise<Map<string, TrialRun>> {
   return new Map(trials.flatMap(({ runs }) => runs.map((run) => [run.folder, run] as const)));
 }
 
-/** What trials are compared by; before any is, it may change. */
+/** Settings of the comparison, which may change before the first result. */
 const COMPARISON_SETTINGS: readonly string[] = ["metric", "goal", "metricUpdates", "evalEpisodes", "evalSeed"];
 
-/** The first thing in which two sweeps differ; undefined where they are the same. */
+/** Describes the first difference between two sweeps; undefined if they are equal. */
 function findDifference(saved: JsonObject, requested: JsonObject, isCompared: boolean): string | undefined {
   const all = [...new Set([...Object.keys(saved), ...Object.keys(requested)])];
   const names = all.filter((name) => isCompared || !COMPARISON_SETTINGS.includes(name));
-  // The order of what is searched decides the order of trials and of draws.
+  // The order of searched settings determines the order of trials and draws.
   const ordered = (name: string, value: unknown) => (name === "search" ? Object.entries(value ?? {}) : value);
   const name = names.find((name) => !isDeepStrictEqual(ordered(name, saved[name]), ordered(name, requested[name])));
   if (name === undefined) return undefined;

@@ -5,35 +5,35 @@ import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-settings.js";
 
-/** A combination that a sweep tries. */
+/** A combination of settings to try. */
 export interface Trial {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number;
   readonly settings: TrialSettings;
-  /** What its runs are given, but for their seeds. */
+  /** Options of its runs, without seeds. */
   readonly options: TrainOptions;
-  /** The same as a run decides it; undefined where the settings do not go together. */
+  /** The resolved options; undefined for conflicting settings. */
   readonly config: TrainConfig | undefined;
-  /** Why not. */
+  /** Describes the conflict. */
   readonly failure: string | undefined;
 }
 
-/** What a sweep does, in order. */
+/** The trials and rungs of a sweep, in order. */
 export interface SweepPlan {
   readonly trials: readonly Trial[];
   readonly rungs: readonly Rung[];
 }
 
 /**
- * All trials and how long they are trained. A trial whose settings do not go together has failed before it begins; where that is
- * so of all, it throws INVALID_ARGUMENT with the first one's reason.
+ * Plans the trials and rungs of a sweep. A trial with conflicting settings is planned as failed.
+ * @throws INVALID_ARGUMENT with the first conflict if all trials have one.
  */
 export function planSweep(config: SweepConfig): SweepPlan {
   const { method, search, searchSeed, reduction, rungs } = config;
   const settings = method === "grid" ? enumerateGrid(search) : sampleTrials(search, config.trials!, searchSeed!);
   const trials = settings.map((trialSettings, i) => makeTrial(config, i + 1, trialSettings));
   if (trials.every(({ failure }) => failure !== undefined))
-    throw invalidArgument(`No trial of the sweep can be: ${trials[0].failure!}`);
+    throw invalidArgument(`No trial of the sweep is valid: ${trials[0].failure!}`);
   const count = trials.length;
   return {
     trials,

@@ -12,10 +12,10 @@ import { MAX_TRIALS } from "./trial-settings.js";
 
 const OURS = "ours";
 
-/** The metric that is the mean return of greedy play after training; others are those of metrics.jsonl. */
+/** The metric of an evaluation after training; all other metrics are those of metrics.jsonl. */
 export const EVAL_MEAN_RETURN = "eval/mean_return";
 
-/** How a sweep searches and compares. */
+/** Settings of search and comparison. */
 export const sweepSettings = {
   method: {
     default: undefined,
@@ -88,19 +88,19 @@ export const sweepSettings = {
   },
 } as const satisfies SettingTable;
 
-/** A sweep as a user writes it; what is not given has the defaults of `sweepSettings`. */
+/** Options of a sweep; defaults are those of `sweepSettings`. */
 export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {
   readonly env: string;
   readonly envOptions?: Readonly<Record<string, unknown>>;
-  /** Settings that all trials share. */
+  /** Settings shared by all trials. */
   readonly train?: Partial<Omit<TrainOptions, "env" | "envOptions" | "seed" | "evalEpisodes">>;
-  /** What is tried: by settings' names lists, ranges, or the short form of either. */
+  /** Values to try by setting: lists, ranges, or their short forms. */
   readonly search: Readonly<Record<string, Dimension | string>>;
-  /** Each trial is trained with each of them; a number n means 1 to n. Default 1. */
+  /** Seeds of each trial; a number n means 1 to n. Default 1. */
   readonly seeds?: number | readonly number[];
 }
 
-/** Settings that only some sweeps have. */
+/** Settings of particular methods or metrics. */
 type ConditionalSetting =
   | "trials"
   | "searchSeed"
@@ -110,7 +110,7 @@ type ConditionalSetting =
   | "evalSeed"
   | "metricUpdates";
 
-/** A sweep, all decided; what sweep.json in its folder holds. Settings that its method or metric has no use for are undefined. */
+/** The resolved settings of a sweep, as stored in sweep.json; undefined where its method or metric does not use them. */
 export interface SweepConfig
   extends
     Omit<Settings<typeof sweepSettings>, ConditionalSetting>,
@@ -124,7 +124,7 @@ export interface SweepConfig
 
 type SweepChoice = Pick<SweepConfig, "method" | "metric">;
 
-/** Which sweeps have them. */
+/** Methods and metrics that use these settings. */
 const CONDITIONAL_SETTINGS: readonly {
   readonly names: readonly ConditionalSetting[];
   readonly appliesTo: (choice: SweepChoice) => boolean;
@@ -148,19 +148,20 @@ const CONDITIONAL_SETTINGS: readonly {
   },
 ];
 
-/** Trials where nothing says how many: three rungs of halving. */
+/** Enough for three rungs of halving. */
 const DEFAULT_TRIALS = 9;
 const MAX_SEEDS = 1000;
 
-/** Settings that are the sweep's, not a trial's, and what to do instead. */
+/** Settings that belong to the sweep, not to a trial, with advice. */
 const RUN_ONLY_SETTINGS: Readonly<Record<string, string>> = {
   seed: "give the sweep its seeds",
   evalEpisodes: `give the sweep its evalEpisodes, with the metric ${EVAL_MEAN_RETURN}`,
 };
 
 /**
- * A sweep's settings, all decided. Names may be written in any case: search-seed, searchSeed. Throws INVALID_ARGUMENT for unknown
- * names, with the nearest known one, for values out of range, and for a setting that is both fixed and searched.
+ * Resolves the settings of a sweep. Names may be camel, kebab or snake case.
+ * @throws INVALID_ARGUMENT for unknown names, suggesting the nearest one, for values out of range, and for a setting that is both
+ * fixed and searched.
  */
 export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   const { env, envOptions = {}, train = {}, search, seeds = 1, ...given } = normalizeOptions(options);
@@ -168,8 +169,7 @@ export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   const searched = resolveSearchSpace(search);
   const settings = resolveScalars(given, searched);
   const duplicate = Object.keys(searched).find((name) => Object.hasOwn(fixed, name));
-  if (duplicate !== undefined)
-    throw invalidArgument(`${duplicate} is both searched and fixed in train. Leave it out of one.`);
+  if (duplicate !== undefined) throw invalidArgument(`${duplicate} is both searched and fixed in train. Remove one.`);
   if (settings.method === "halving") checkLengthNotSearched(searched);
   return { env, envOptions, ...settings, train: fixed, search: searched, seeds: resolveSeeds(seeds) };
 }
@@ -185,7 +185,7 @@ function resolveScalars(
   for (const { names, owner } of unused) {
     const misplaced = names.find((name) => given[name] !== undefined);
     if (misplaced !== undefined)
-      throw invalidArgument(`${misplaced} belongs to ${owner}. Leave it out, or choose that.`);
+      throw invalidArgument(`${misplaced} is a setting of ${owner}. Remove it, or choose that.`);
   }
   const cleared = Object.fromEntries(unused.flatMap(({ names }) => names.map((name) => [name, undefined])));
   return { ...resolved, trials: resolved.trials ?? DEFAULT_TRIALS, ...cleared };
@@ -198,20 +198,18 @@ function normalizeOptions(options: SweepOptions): SweepOptions {
   const unknown = present.find(([name]) => !known.includes(name))?.[0];
   if (unknown !== undefined) {
     if (Object.hasOwn(trainSettings, unknown))
-      throw invalidArgument(
-        `${unknown} is a setting of its runs, not of the sweep. Put it into train, or into search.`,
-      );
+      throw invalidArgument(`${unknown} is a setting of runs, not of the sweep. Move it to train or search.`);
     throw unknownSetting("A sweep", known, unknown);
   }
   const { env, envOptions = {}, train = {}, search = {} } = normalized;
-  if (typeof env !== "string" || env === "") throw invalidArgument("A sweep needs its env, an environment's id.");
+  if (typeof env !== "string" || env === "") throw invalidArgument("A sweep needs `env`, the id of an environment.");
   for (const [name, value] of Object.entries({ envOptions, train, search }))
     if (typeof value !== "object" || value === null || Array.isArray(value))
       throw invalidArgument(`A sweep's ${name} must be an object of names and values, not ${JSON.stringify(value)}.`);
   return { ...Object.fromEntries(present), env, search: search as SweepOptions["search"] };
 }
 
-/** Throws INVALID_ARGUMENT for names and values that no run has; whether they go together, the trials show. */
+/** @throws INVALID_ARGUMENT for unknown names and invalid values; conflicts are found when trials are planned. */
 function resolveFixed(train: object): Readonly<Record<string, unknown>> {
   const given = Object.entries(normalizeKeys("train", train as Readonly<Record<string, unknown>>));
   const fixed = Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null));
@@ -224,13 +222,11 @@ function resolveFixed(train: object): Readonly<Record<string, unknown>> {
   return fixed;
 }
 
-/** Trials are compared when as much of their runs is done, so their runs must be as long. */
+/** Trials are compared at equal fractions of their runs, so the runs need the same length. */
 function checkLengthNotSearched(search: SearchSpace): void {
   const length = ["episodes", "turns"].find((name) => Object.hasOwn(search, name));
   if (length !== undefined)
-    throw invalidArgument(
-      `Successive halving decides itself how long a trial is trained, so ${length} cannot be searched.`,
-    );
+    throw invalidArgument(`Successive halving sets the length of training, so ${length} cannot be searched.`);
 }
 
 function resolveSeeds(seeds: number | readonly number[]): readonly number[] {
@@ -242,9 +238,7 @@ function resolveSeeds(seeds: number | readonly number[]): readonly number[] {
     : seeds;
   const isValidCount = !isCount || Number.isInteger(seeds);
   if (!isValidCount || !Array.isArray(list) || list.length === 0)
-    throw invalidArgument(
-      `seeds must be a list of seeds, or a number of them from 1 to ${MAX_SEEDS}, not ${JSON.stringify(seeds)}.`,
-    );
+    throw invalidArgument(`seeds must be a list, or a number from 1 to ${MAX_SEEDS}, got ${JSON.stringify(seeds)}.`);
   for (const seed of list) resolveSettings("A run", { seed: runSettings.seed }, { seed });
   const duplicate = list.find((seed, i) => list.indexOf(seed) < i);
   if (duplicate !== undefined) throw invalidArgument(`seeds has ${duplicate} twice.`);

@@ -28,8 +28,8 @@ function result(number: number, first: readonly number[], second: readonly numbe
   return summarizeTrial(trial(number), [run(1, first), run(2, second, failure)], [1, 2]);
 }
 
-describe("trialResult", () => {
-  it("is the mean over seeds with its standard error, at the last rung that all have been through", () => {
+describe("summarizeTrial", () => {
+  it("averages over seeds, with the standard error, at the last rung that all completed", () => {
     expect(result(1, [1], [3])).toMatchObject({ rung: 1, value: 2, standardError: 1 });
     expect(result(1, [1, 5], [3])).toMatchObject({ rung: 1, value: 2 });
     const one = summarizeTrial(trial(1), [run(1, [4])], [1]);
@@ -40,14 +40,14 @@ describe("trialResult", () => {
     expect(half).not.toHaveProperty("value");
   });
 
-  it("has failed when one of its runs has", () => {
+  it("fails if one of its runs fails", () => {
     expect(result(1, [1], [], "it diverged").failure).toBe("seed 2: it diverged");
     const impossible = summarizeTrial({ ...trial(2), failure: "no" }, [], [1]);
     expect(impossible).toMatchObject({ rung: 0, failure: "no" });
   });
 });
 
-describe("ranked", () => {
+describe("rankTrials", () => {
   const trials = [result(1, [1], [1]), result(2, [9], [], "bad"), result(3, [2], [2]), result(4, [0, 0.5], [0, 0.5])];
   it.each([
     ["maximize", [4, 3, 1, 2]],
@@ -57,17 +57,17 @@ describe("ranked", () => {
   });
 });
 
-describe("promoted", () => {
+describe("selectPromoted", () => {
   const options = { rung: 2, count: 2, seeds: 2 };
   const trials = [result(1, [1], [1]), result(2, [5], [3]), result(3, [2], [2]), result(4, [9], [], "bad")];
 
-  it("is the best, by the mean of all seeds", () => {
+  it("selects the best by the mean over seeds", () => {
     expect(selectPromoted(trials, { ...options, goal: "maximize" })).toEqual([2, 3]);
     expect(selectPromoted(trials, { ...options, goal: "minimize" })).toEqual([1, 3]);
     expect(selectPromoted(trials, { ...options, count: 9, goal: "maximize" })).toEqual([1, 2, 3]);
   });
 
-  it("decides the same when some have gone on, whatever came of them", () => {
+  it("does not depend on later results", () => {
     const later = [
       result(1, [1], [1]),
       result(2, [5], [3], "bad"),
@@ -77,7 +77,7 @@ describe("promoted", () => {
     expect(selectPromoted(later, { ...options, goal: "maximize" })).toEqual([2, 3]);
   });
 
-  it("takes the first that were tried where all are alike", () => {
+  it("selects the first trials on a tie", () => {
     const alike = [3, 1, 2].map((number) => result(number, [1], [1]));
     expect(selectPromoted(alike, { ...options, goal: "maximize" })).toEqual([1, 2]);
   });

@@ -2,36 +2,36 @@ import { computeMeanAndError } from "../../rl/train/evaluate.js";
 import type { Trial } from "./sweep-plan.js";
 import type { TrialSettings } from "./trial-settings.js";
 
-/** What a run had come to at the end of a rung. */
+/** The result of a run at the end of a rung. */
 export interface RungResult {
-  /** From 1. */
+  /** Counted from 1. */
   readonly rung: number;
-  /** The metric. */
+  /** Value of the metric. */
   readonly value: number;
   readonly updates: number;
   readonly turns: number;
   readonly episodes: number;
 }
 
-/** A trial's run with one of the seeds. */
+/** A run of a trial with one of the seeds. */
 export interface TrialRun {
   readonly seed: number;
-  /** The run's folder below the sweep's. */
+  /** Folder of the run, relative to the sweep's. */
   readonly folder: string;
   readonly rungResults: readonly RungResult[];
-  /** Why it ended before its time. */
+  /** Reason of a failure. */
   readonly failure?: string;
 }
 
-/** What came of a trial. */
+/** The result of a trial. */
 export interface TrialResult {
   readonly trial: number;
   readonly settings: TrialSettings;
-  /** The last rung that all of its seeds have been through; 0 before the first. */
+  /** Last rung completed by all seeds; 0 before the first. */
   readonly rung: number;
-  /** The metric there, the mean over seeds. */
+  /** Mean of the metric over seeds at that rung. */
   readonly value?: number;
-  /** Standard error of the mean; of one seed there is none. */
+  /** Standard error of the mean; undefined for one seed. */
   readonly standardError?: number;
   readonly failure?: string;
   readonly runs: readonly TrialRun[];
@@ -39,7 +39,7 @@ export interface TrialResult {
 
 export type Goal = "maximize" | "minimize";
 
-/** What came of a trial so far. A trial of which one run failed has failed. */
+/** Summarizes the runs of a trial so far. A trial fails if one of its runs fails. */
 export function summarizeTrial(
   { number, settings, failure }: Trial,
   runs: readonly TrialRun[],
@@ -61,14 +61,14 @@ export function summarizeTrial(
   };
 }
 
-/** The metric of each seed at the end of a rung. */
+/** Returns the metric of each seed at the end of a rung. */
 function getValuesAt(runs: readonly TrialRun[], rung: number): number[] {
   return runs.flatMap(({ rungResults }) =>
     rungResults.filter((result) => result.rung === rung).map(({ value }) => value),
   );
 }
 
-/** Best first: those that came further before others, those that failed last; of equals the first that was tried. */
+/** Sorts trials from best to worst: later rungs first, failed trials last, ties in the order of trials. */
 export function rankTrials(trials: readonly TrialResult[], goal: Goal): TrialResult[] {
   const sign = goal === "maximize" ? -1 : 1;
   const failureRank = ({ failure }: TrialResult) => (failure === undefined ? 0 : 1);
@@ -82,8 +82,8 @@ export function rankTrials(trials: readonly TrialResult[], goal: Goal): TrialRes
 }
 
 /**
- * The trials that a rung trains: the best of those of which all seeds came through the rung before, by what they had come to
- * then; in the order of their numbers. What happened to them since changes nothing, so that a sweep that goes on decides as before.
+ * Selects the trials of a rung: the best among those whose seeds all completed the previous rung, in the order of their numbers.
+ * Later results do not matter, so a resumed sweep selects the same trials.
  */
 export function selectPromoted(
   trials: readonly TrialResult[],

@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { enumerateGrid, sampleTrials } from "./trial-settings.js";
 
-describe("gridTrials", () => {
-  it("has every combination, the last setting changing fastest", () => {
+describe("enumerateGrid", () => {
+  it("enumerates all combinations, the last setting changing fastest", () => {
     expect(enumerateGrid({ gamma: [0.9, 1], replies: ["choices", "scored", "free"] })).toEqual(
       [0.9, 1].flatMap((gamma) => ["choices", "scored", "free"].map((replies) => ({ gamma, replies }))),
     );
   });
 
-  it("has the points of ranges evenly, on their scale", () => {
+  it("spaces the points of ranges evenly on their scale", () => {
     const values = (name: string, dimension: object) =>
       enumerateGrid({ [name]: dimension as never }).map((t) => t[name]);
     expect(values("gamma", { min: 0.9, max: 1, scale: "linear", points: 3 })).toEqual([0.9, 0.95, 1]);
@@ -19,21 +19,23 @@ describe("gridTrials", () => {
     expect(values("r", { min: 1, max: 3, scale: "linear", points: 5 })).toEqual([1, 2, 3]);
   });
 
-  it("refuses a range without points, and a grid that nobody tries", () => {
-    expect(() => enumerateGrid({ learningRate: { min: 0, max: 1 } })).toThrow("how many values of learningRate");
+  it("rejects a range without points, and a grid of too many combinations", () => {
+    expect(() => enumerateGrid({ learningRate: { min: 0, max: 1 } })).toThrow(
+      "A grid needs the values of learningRate",
+    );
     const many = { min: 0, max: 1, points: 101 };
     expect(() => enumerateGrid({ learningRate: many, entropyCoef: many })).toThrow("The grid has 10201 combinations");
   });
 });
 
-describe("randomTrials", () => {
+describe("sampleTrials", () => {
   const search = {
     learningRate: { min: 1e-4, max: 1e-1, scale: "log" },
     gamma: { min: 0.9, max: 1, scale: "linear" },
     replies: ["choices", "scored"],
   } as const;
 
-  it("draws each trial from a stream of its own", () => {
+  it("draws each trial from its own stream", () => {
     const expected = [0, 1].map((number) => {
       const random = new RandomStream(7, [10, number]);
       const [rate, discount, reply] = [random.random(), random.random(), random.integers(2)];
@@ -47,12 +49,12 @@ describe("randomTrials", () => {
     }
   });
 
-  it("begins more trials with those of fewer", () => {
+  it("extends the trials of a smaller sweep", () => {
     expect(sampleTrials(search, 40, 3).slice(0, 12)).toEqual(sampleTrials(search, 12, 3));
     expect(sampleTrials(search, 12, 4)).not.toEqual(sampleTrials(search, 12, 3));
   });
 
-  it("draws as many from each order of magnitude of a log scale, and from each part of a linear one", () => {
+  it("samples log ranges log-uniformly and linear ranges uniformly", () => {
     const trials = sampleTrials(search, 6000, 1);
     const share = (isIn: (trial: (typeof trials)[number]) => boolean) => trials.filter(isIn).length / trials.length;
     // Five standard errors of a share of a third are 0.03.
@@ -64,7 +66,7 @@ describe("randomTrials", () => {
     expect(Math.abs(share(({ replies }) => replies === "scored") - 1 / 2)).toBeLessThan(0.033);
   });
 
-  it("draws whole numbers, both ends among them, on either scale", () => {
+  it("samples integers including both ends, on either scale", () => {
     const numbers = (scale: "linear" | "log") =>
       Array.from({ length: 4000 }, (_, seed) => sampleTrials({ r: { min: 1, max: 4, scale } }, 1, seed)[0].r as number);
     for (const scale of ["linear", "log"] as const) {
@@ -78,7 +80,7 @@ describe("randomTrials", () => {
     }
   });
 
-  it("draws nothing twice, and says where there is not enough", () => {
+  it("draws no duplicates, and reports too few combinations", () => {
     const small = { replies: ["choices", "scored"], gamma: [0.9, 0.95, 1] } as const;
     const trials = sampleTrials(small, 6, 0).map((trial) => JSON.stringify(trial));
     expect([...trials].sort()).toEqual(
@@ -86,6 +88,6 @@ describe("randomTrials", () => {
         .map((trial) => JSON.stringify(trial))
         .sort(),
     );
-    expect(() => sampleTrials(small, 7, 0)).toThrow("hardly more than 6 combinations");
+    expect(() => sampleTrials(small, 7, 0)).toThrow("about 6 combinations");
   });
 });

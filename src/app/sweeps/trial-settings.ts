@@ -10,25 +10,25 @@ import {
   type SettingValue,
 } from "./search-space.js";
 
-/** The searched settings of a trial. */
+/** Values of the searched settings. */
 export type TrialSettings = Readonly<Record<string, SettingValue>>;
 
-/** More trials than this are taken for a mistake. */
+/** Larger sweeps are rejected as a mistake. */
 export const MAX_TRIALS = 10_000;
 
-/** Draws of a trial until it is one that there was not before. */
+/** Maximum draws to find a combination that is not a duplicate. */
 const MAX_DRAW_ATTEMPTS = 1000;
 
 /**
- * Every combination of the values, the last setting changing fastest. Throws INVALID_ARGUMENT for a range that does not say how
- * many points it has, and for more combinations than anyone tries.
+ * Enumerates all combinations; the last setting changes fastest.
+ * @throws INVALID_ARGUMENT for a range without a number of points, and for too many combinations.
  */
 export function enumerateGrid(search: SearchSpace): TrialSettings[] {
   const axes = Object.entries(search).map(([name, dimension]) => [name, enumerateValues(name, dimension)] as const);
   const count = axes.reduce((product, [, values]) => product * values.length, 1);
   if (count > MAX_TRIALS)
     throw invalidArgument(
-      `The grid has ${count} combinations, more than ${MAX_TRIALS}. Leave values out, or search at random.`,
+      `The grid has ${count} combinations, the maximum is ${MAX_TRIALS}. Remove values, or use the method random.`,
     );
   return axes.reduce<TrialSettings[]>(
     (trials, [name, values]) => trials.flatMap((trial) => values.map((value) => ({ ...trial, [name]: value }))),
@@ -37,9 +37,9 @@ export function enumerateGrid(search: SearchSpace): TrialSettings[] {
 }
 
 /**
- * Independent draws, no two alike: of a list each value is as probable, of a range each number, on a log scale each order of
- * magnitude (Bergstra & Bengio 2012). A trial's draw hangs on the seed and on its number alone, so that more trials begin with
- * those of fewer. Throws INVALID_ARGUMENT where there are not as many combinations.
+ * Draws distinct combinations (Bergstra & Bengio 2012): uniform over lists and linear ranges, log-uniform over log ranges. A draw
+ * depends only on the seed and the trial's number, so a larger sweep starts with the trials of a smaller one.
+ * @throws INVALID_ARGUMENT if there are not enough combinations.
  */
 export function sampleTrials(search: SearchSpace, count: number, seed: number): TrialSettings[] {
   const trials: TrialSettings[] = [];
@@ -48,8 +48,8 @@ export function sampleTrials(search: SearchSpace, count: number, seed: number): 
     const trial = sampleNewTrial(search, stream(seed, "sweepDraws", number), seen);
     if (trial === undefined) {
       throw invalidArgument(
-        `There are hardly more than ${number} combinations of the values to try, and ${count} trials are asked for. ` +
-          `Ask for fewer, or try all of them with the method grid.`,
+        `The search space has about ${number} combinations, fewer than the ${count} trials. ` +
+          `Reduce \`trials\`, or use the method grid.`,
       );
     }
     trials.push(trial);
@@ -80,7 +80,7 @@ function sampleValue(name: string, dimension: Dimension, random: RandomStream): 
 }
 
 function sampleLogUniform(min: number, max: number, random: RandomStream): number {
-  // The logarithm and back may end a little outside.
+  // Rounding of the logarithm may leave the range.
   return Math.min(max, Math.max(min, Math.exp(random.uniform(Math.log(min), Math.log(max)))));
 }
 
@@ -89,7 +89,7 @@ function enumerateValues(name: string, dimension: Dimension): readonly SettingVa
   const { points } = dimension;
   if (points === undefined) {
     throw invalidArgument(
-      `A grid needs to know how many values of ${name} to try: list them, or give the range its points, as in ` +
+      `A grid needs the values of ${name}: list them, or set the range's number of points, as in ` +
         `{"min": ${dimension.min}, "max": ${dimension.max}, "points": 3}.`,
     );
   }
@@ -97,7 +97,7 @@ function enumerateValues(name: string, dimension: Dimension): readonly SettingVa
   return isInteger(name) ? [...new Set(values.map(Math.round))] : values;
 }
 
-/** The number at a share of the range; digits that only rounding made are left out. */
+/** Returns the number at a fraction of the range, without rounding noise. */
 function interpolateRange({ min, max, scale }: SearchRange, fraction: number): number {
   const value = scale === "log" ? min * (max / min) ** fraction : min + (max - min) * fraction;
   return Number(value.toPrecision(12));

@@ -1,10 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonObject } from "../../models/files/index.js";
 
-/**
- * A saved file without its version. `what` and `advice` are of the message that RUN_INCOMPATIBLE is thrown with where another
- * version of llamagym wrote it.
- */
+/** Checks the format version of a saved file and returns its other keys. @throws RUN_INCOMPATIBLE for another version. */
 export function checkFormatVersion(
   { version, ...rest }: JsonObject,
   expected: number,
@@ -14,6 +11,6 @@ export function checkFormatVersion(
   if (version === expected) return rest;
   throw new LlamaGymError(
     "RUN_INCOMPATIBLE",
-    `${subject} was made by another version of llamagym (layout ${JSON.stringify(version)}, this one reads ${expected}). ${advice}`,
+    `${subject} was written by another version of llamagym (format ${JSON.stringify(version)}, expected ${expected}). ${advice}`,
   );
 }

@@ -39,15 +39,15 @@ const seeds = () => {
   return () => seed++;
 };
 
-describe("playGroups", () => {
-  it("starts the episodes of a group alike, and each group otherwise", async () => {
+describe("collectGroups", () => {
+  it("starts the episodes of a group from the same seed, and each group from another", async () => {
     const collector = collectorOf(() => 0);
     const { trajectories } = await collectGroups(collector, spec, { nextSeed: seeds() });
     expect(collector.played).toEqual([0, 0, 1, 1, 2, 2].map((i) => ({ group: i, seed: i })));
     expect(trajectories).toHaveLength(6);
   });
 
-  it("plays others in place of groups that teach nothing, as often as it may", async () => {
+  it("resamples groups without a learning signal up to maxResamples times", async () => {
     // Groups with odd seeds teach nothing.
     const collector = collectorOf((seed, place) => (seed % 2 === 0 ? place : 0));
     const once = await collectGroups(collector, { ...spec, maxResamples: 1 }, { nextSeed: seeds() });
@@ -67,7 +67,7 @@ describe("playGroups", () => {
     expect(never.trajectories).toHaveLength(18);
   });
 
-  it("plays as many again until there are enough turns, and tells how far it is", async () => {
+  it("collects further groups until there are enough turns, and reports progress", async () => {
     const rounds: number[] = [];
     const collector = collectorOf(() => 0, 4);
     const fake = {

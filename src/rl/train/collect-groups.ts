@@ -2,17 +2,16 @@ import type { GroupSpec } from "../algorithms/learner.js";
 import type { RolloutCollector, EpisodeSpec, Rollout } from "../rollout/rollout-collector.js";
 import type { EpisodeSummary, Trajectory } from "../rollout/trajectory.js";
 
-/** What groups are played with. */
 export interface CollectGroupsOptions {
-  /** Starts the environments of the next group. */
+  /** Returns the environment seed of the next group. */
   readonly nextSeed: () => number;
-  /** Called after each round with the turns played so far and the episodes that ended in it. */
+  /** Called after each round with the number of turns so far and the episodes that ended in it. */
   readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void;
 }
 
 /**
- * Groups of episodes that start alike, as many as the wish says, and as many again until there are enough turns. In place of groups
- * that teach nothing others are played, as often as the wish allows; all that was played is given.
+ * Collects groups of episodes with equal starts until there are at least `minTurns` turns. Resamples groups without a learning
+ * signal up to `maxResamples` times (dynamic sampling, DAPO). The result includes all episodes.
  */
 export async function collectGroups(
   collector: Pick<RolloutCollector, "collectEpisodes">,
@@ -44,7 +43,7 @@ class GroupCollector implements Rollout {
     private readonly onProgress: Required<CollectGroupsOptions>["onProgress"],
   ) {}
 
-  /** More groups; gives their segments. */
+  /** Collects further groups and returns their trajectories. */
   async collect(count: number): Promise<readonly Trajectory[]> {
     const specs = Array.from({ length: count }, (): EpisodeSpec => ({ group: this.groups++, seed: this.nextSeed() }));
     const turnsBefore = this.turns;
@@ -59,7 +58,7 @@ class GroupCollector implements Rollout {
   }
 }
 
-/** How many groups teach something; all of them count where it does not matter. */
+/** Counts the groups with a learning signal; all groups count if none are resampled. */
 function countInformative(
   trajectories: readonly Trajectory[],
   { groupSize, maxResamples, hasSignal }: GroupSpec,

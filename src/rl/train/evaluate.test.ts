@@ -33,7 +33,7 @@ const make =
     new SeededEnv({ length: 1, ...options });
 
 describe("evaluate", () => {
-  it("gives the mean return with its standard error over exactly so many episodes", async () => {
+  it("returns the mean return and its standard error over the given number of episodes", async () => {
     const envs: SeededEnv[] = [];
     const result = await evaluate(
       agent(),
@@ -54,14 +54,14 @@ describe("evaluate", () => {
     expect(result).toMatchObject({ episodes: 50, meanLength: 1, invalidRatio: 0 });
   });
 
-  it("plays the same episodes however many are played at once, and others with another seed", async () => {
+  it("runs the same episodes for any numEnvs, and others with another seed", async () => {
     const of = (numEnvs: number, seed: number) => evaluate(agent(), make(), { episodes: 30, numEnvs, seed });
     const [one, many, other] = [await of(1, 5), await of(30, 5), await of(30, 6)];
     expect(many).toEqual(one);
     expect(other).not.toEqual(one);
   });
 
-  it("is greedy, or draws as in training", async () => {
+  it("samples greedily, or as in training", async () => {
     class Blind extends EvenOddAgent {
       override formatObservation() {
         return "same";
@@ -77,7 +77,7 @@ describe("evaluate", () => {
     expect(drawn.standardError).toBeGreaterThan(0);
   });
 
-  it("trains nothing", async () => {
+  it("does not change the model", async () => {
     const player = agent();
     const before = await readTrainedValues(model);
     await evaluate(player, make(), { episodes: 5 });
@@ -85,7 +85,7 @@ describe("evaluate", () => {
     expect(await readTrainedValues(model)).toEqual(before);
   });
 
-  it("counts replies without an action", async () => {
+  it("counts invalid completions", async () => {
     const player = new EvenOddAgent(model, undefined, { historyTurns: 0, invalidAction: { fallback: () => 0 } });
     let asked = 0;
     vi.spyOn(player, "extractAction").mockImplementation(() => (asked++ % 2 === 0 ? (undefined as never) : 1));
@@ -93,7 +93,7 @@ describe("evaluate", () => {
     expect(result).toMatchObject({ episodes: 10, meanLength: 2, invalidRatio: 0.5 });
   });
 
-  it("ends with a signal, and may be asked again", async () => {
+  it("stops on a signal, and can be repeated", async () => {
     const player = agent();
     const stop = new AbortController();
     const options = { episodes: 200, numEnvs: 4, seed: 1 };
@@ -111,7 +111,7 @@ describe("evaluate", () => {
     expect(again).toEqual(fresh);
   });
 
-  it("closes its environments however it ends", async () => {
+  it("closes its environments, also on failure", async () => {
     const closed = vi.spyOn(CountingEnv.prototype, "close");
     await evaluate(agent(), make(), { episodes: 3, numEnvs: 2 });
     expect(closed).toHaveBeenCalledTimes(2);
@@ -127,14 +127,14 @@ describe("evaluate", () => {
     [{ episodes: 0 }, "episodes must be a whole number of at least 1"],
     [{ episodes: 2, numEnvs: 0 }, "numEnvs must be"],
     [{ episodes: 2, seed: -1 }, "seed must be"],
-  ])("refuses %j", async (options, message) => {
+  ])("rejects %j", async (options, message) => {
     await expect(evaluate(agent(), make(), options)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
       message: expect.stringContaining(message) as string,
     });
   });
 
-  it("plays Blackjack greedily to its end", async () => {
+  it("evaluates Blackjack greedily", async () => {
     class Sticker extends EvenOddAgent {
       override formatObservation(observation: unknown) {
         return String(observation);

@@ -9,30 +9,29 @@ import { stream } from "../../core/random/streams.js";
 
 export interface EvaluateOptions extends CollectOptions {
   readonly episodes: number;
-  /** Episodes that are played at once; 64 by default. */
+  /** Number of environments stepped in parallel. Default 64. */
   readonly numEnvs?: number;
-  /** Decides the environments' starts and, above temperature 0, the replies. Default 0. */
+  /** Seeds environments and, above temperature 0, sampling. Default 0. */
   readonly seed?: number;
-  /** "eval" (the default) replies at the agent's evalTemperature, "train" as in training. */
+  /** "eval" (default) samples at the agent's evalTemperature, "train" as in training. */
   readonly mode?: "train" | "eval";
 }
 
-/** What a policy is worth. */
 export interface EvalResult {
   readonly episodes: number;
   readonly meanReturn: number;
   /** Standard error of the mean. */
   readonly standardError: number;
   readonly meanLength: number;
-  /** Share of turns whose reply meant no action. */
+  /** Fraction of turns with an invalid completion. */
   readonly invalidRatio: number;
-  /** How actions were found: the share of each kind and of failures among the replies, by the names of the metrics. */
+  /** Fractions of the ways in which actions were extracted, by metric name. */
   readonly extraction: Readonly<Record<string, number>>;
 }
 
 /**
- * Plays whole episodes without training, many at once. A signal ends it with the episodes that are whole. Throws INVALID_ARGUMENT
- * for numbers out of range, and what the agent and the environment throw.
+ * Evaluates an agent over complete episodes. An aborted evaluation returns the episodes completed so far.
+ * @throws INVALID_ARGUMENT for numbers out of range, and what the agent and the environment throw.
  */
 export async function evaluate(
   agent: Agent,
@@ -50,7 +49,7 @@ export async function evaluate(
       const random = stream(seed, "evaluation", i);
       return new EnvSlot(env, () => agent.newEpisode(random, mode), random);
     });
-    // Whoever plays an episode, it starts the same.
+    // The start of an episode does not depend on the environment slot that runs it.
     const episodeSpecs = Array.from({ length: episodes }, () => ({ seed: episodeStarts.integers(0, 2 ** 31) }));
     const { finishedEpisodes: finished, trajectories } = await new RolloutCollector(envSlots).collectEpisodes(
       episodeSpecs,
@@ -65,13 +64,13 @@ export async function evaluate(
       extraction: computeExtractionShares(turns),
     };
   } finally {
-    // What was computed on the way is forgotten: training goes on with the same numbers as without an evaluation.
+    // Clears caches, so training continues with the same numbers as without an evaluation.
     agent.model.causalLM.markParametersChanged();
     for (const env of envs) await env.close();
   }
 }
 
-/** The mean of numbers and its standard error, which of one number is NaN. */
+/** Computes the mean and its standard error, which is NaN for one number. */
 export function computeMeanAndError(returns: readonly number[]): { meanReturn: number; standardError: number } {
   const n = returns.length;
   const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;

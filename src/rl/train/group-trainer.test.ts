@@ -65,7 +65,7 @@ async function run({ trainer, model }: Awaited<ReturnType<typeof setUp>>, update
 }
 
 describe("Trainer with groups", () => {
-  it("plays the episodes of a group from the same start", async () => {
+  it("starts the episodes of a group from the same seed", async () => {
     const started = await setUp({ episodes: 6 }, { grpo: { ...grpo.grpo, maxResamples: 0 } });
     const { state } = await run(started);
     expect(state.episodes).toBe(6);
@@ -74,7 +74,7 @@ describe("Trainer with groups", () => {
     expect(counts).toEqual([3, 3]);
   });
 
-  it("learns which action pays", async () => {
+  it("learns the rewarded action", async () => {
     const rloo = { batchSize: 16, numGenerations: 4, learningRate: 0.02, beta: 0 };
     const { logs } = await run(await setUp({ episodes: 160, numEnvs: 16 }, { rloo }, (_, action) => action));
     const perTurn = logs.map(({ reward, "rollout/ep_len_mean": length }) => reward / length);
@@ -82,20 +82,17 @@ describe("Trainer with groups", () => {
     expect(perTurn.at(-1)).toBeGreaterThan(0.9);
   });
 
-  it.each(["grpo", "reinforce"] as const)(
-    "resumes %s so that nothing differs from a run that never stopped",
-    async (name) => {
-      const algorithm = { grpo, reinforce: { reinforce: { batchSize: 6, learningRate: 0.02 } } }[name];
-      const whole = await run(await setUp({}, algorithm));
-      expect(whole.logs.length).toBeGreaterThanOrEqual(2);
-      const checkpoints = join(folder, name);
-      const first = await run(await setUp({ checkpointDir: checkpoints }, algorithm), 1);
-      expect(first.isInterrupted).toBe(true);
-      const again = await setUp({ checkpointDir: checkpoints }, algorithm);
-      expect(await again.trainer.resume()).toBe(1);
-      const rest = await run(again);
-      expect([...first.logs, ...rest.logs]).toEqual(whole.logs);
-      expect(rest.values).toEqual(whole.values);
-    },
-  );
+  it.each(["grpo", "reinforce"] as const)("resumes %s with the numbers of an uninterrupted run", async (name) => {
+    const algorithm = { grpo, reinforce: { reinforce: { batchSize: 6, learningRate: 0.02 } } }[name];
+    const whole = await run(await setUp({}, algorithm));
+    expect(whole.logs.length).toBeGreaterThanOrEqual(2);
+    const checkpoints = join(folder, name);
+    const first = await run(await setUp({ checkpointDir: checkpoints }, algorithm), 1);
+    expect(first.isInterrupted).toBe(true);
+    const again = await setUp({ checkpointDir: checkpoints }, algorithm);
+    expect(await again.trainer.resume()).toBe(1);
+    const rest = await run(again);
+    expect([...first.logs, ...rest.logs]).toEqual(whole.logs);
+    expect(rest.values).toEqual(whole.values);
+  });
 });

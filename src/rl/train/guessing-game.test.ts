@@ -78,8 +78,8 @@ async function train(sign: 1 | -1): Promise<number> {
   return metrics["rollout/ep_rew_mean"];
 }
 
-describe("a guessing game of four digits, of which only the end tells how many were right", () => {
-  it("is learnt by GRPO, and not when the sign is flipped", async () => {
+describe("a guessing game of four digits with a reward only at the end", () => {
+  it("is solved by GRPO, and not with the sign flipped", async () => {
     expect(await train(1)).toBeGreaterThan(0.9);
     expect(await train(-1)).toBeGreaterThan(-0.05);
   }, 120_000);

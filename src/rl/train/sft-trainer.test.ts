@@ -61,7 +61,7 @@ const trained = async ({ causalLM: { parameters, runtime } }: LanguageModel) =>
   (await runtime.read(parameters.values)).data as Float32Array;
 
 describe("SftTrainer", () => {
-  it("reports minus the mean log-probability of the loss tokens, and the share that are the argmax", async () => {
+  it("reports the cross-entropy of the loss tokens and the fraction that are the argmax", async () => {
     const model = await withAdapter();
     const scoreAll = async (prefix: readonly number[]) => {
       const tokens = Array.from({ length: model.causalLM.config.vocabSize }, (_, token) => [token]);

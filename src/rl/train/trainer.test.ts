@@ -87,7 +87,7 @@ async function run(
 const fresh = () => mkdtemp(join(folder, "run-"));
 
 describe("Trainer", () => {
-  it("gives the same run for the same seed, and another for another", async () => {
+  it("gives equal runs for equal seeds only", async () => {
     const first = await run(await setUp());
     const second = await run(await setUp());
     const other = await run(await setUp({ seed: 12 }));
@@ -96,7 +96,7 @@ describe("Trainer", () => {
     expect(other.values).not.toEqual(first.values);
   });
 
-  it("learns which action pays", async () => {
+  it("learns the rewarded action", async () => {
     const setup = await setUp(
       { turns: 400, numEnvs: 8 },
       {
@@ -113,10 +113,10 @@ describe("Trainer", () => {
   });
 
   it.each([
-    ["with conversations under way", {}],
+    ["with unfinished episodes", {}],
     ["with an adaptive KL coefficient", { agent: { ppo: { ...agentOptions.ppo, klTarget: 0.01, klHorizon: 50 } } }],
     ["with prompts of one turn", { agent: { historyTurns: 0 } }],
-  ])("resumes so that nothing differs from a run that never stopped, %s", async (_, more) => {
+  ])("resumes with the numbers of an uninterrupted run, %s", async (_, more) => {
     const whole = await run(await setUp({}, more));
     const checkpoints = await fresh();
     const first = await run(await setUp({ checkpointDir: checkpoints }, more), { updates: 2 });
@@ -129,7 +129,7 @@ describe("Trainer", () => {
     expect(rest.values).toEqual(whole.values);
   });
 
-  it("resumes more than once, and from checkpoints that were taken on the way", async () => {
+  it("resumes more than once, and from intermediate checkpoints", async () => {
     const whole = await run(await setUp());
     const checkpoints = await fresh();
     const logs: Metrics[] = [];
@@ -154,7 +154,7 @@ describe("Trainer", () => {
     expect(logs.at(-1)!.num_turns).toBe(48);
   });
 
-  it("leaves aside what a killed process was still writing, and cleans it up", async () => {
+  it("ignores and removes the partial checkpoint of a killed process", async () => {
     const checkpoints = await fresh();
     await run(await setUp({ checkpointDir: checkpoints }), { updates: 2 });
     const unfinished = join(checkpoints, "000003.partial");
@@ -177,7 +177,7 @@ describe("Trainer", () => {
     await other.model.close();
   });
 
-  it("refuses a checkpoint of another version, of another adapter and of other environments", async () => {
+  it("rejects a checkpoint of another version, adapter or number of environments", async () => {
     const checkpoints = await fresh();
     await run(await setUp({ checkpointDir: checkpoints }), { updates: 1 });
     const crowd = await setUp({ checkpointDir: checkpoints, numEnvs: 8 });
@@ -199,7 +199,7 @@ describe("Trainer", () => {
     await late.model.close();
   });
 
-  it("closes its environments however it ends, and trains once", async () => {
+  it("closes its environments, also on failure, and trains once", async () => {
     const good = await setUp({ turns: 12 });
     const closed = vi.spyOn(CountingEnv.prototype, "close");
     await good.trainer.train();
@@ -228,7 +228,7 @@ describe("Trainer", () => {
     vi.restoreAllMocks();
   });
 
-  it("leaves the last checkpoint where training fails", async () => {
+  it("keeps the last checkpoint if training fails", async () => {
     const checkpoints = await fresh();
     const { trainer, model } = await setUp({ checkpointDir: checkpoints, saveSteps: 1 });
     const onProgress = ({ state }: TrainProgress) => {
@@ -239,7 +239,7 @@ describe("Trainer", () => {
     expect(await readdir(checkpoints)).toEqual(["000001"]);
   });
 
-  it("tells how far it is while games are played, and shows samples", async () => {
+  it("reports progress during rollouts, and logs completions", async () => {
     const events: TrainProgress[] = [];
     const samples: [number, readonly CompletionRow[]][] = [];
     const setup = await setUp({ turns: 36 });
@@ -263,7 +263,7 @@ describe("Trainer", () => {
     [{ numEnvs: 0 }, "The Trainer's numEnvs must be a whole number of at least 1, not 0"],
     [{ episodes: 1.5 }, "The Trainer's episodes must be"],
     [{ saveSteps: 0 }, "The Trainer's saveSteps must be"],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     const agent = undefined as unknown as EvenOddAgent;
     expect(() => new Trainer({ agent, env: "Blackjack-v1", turns: 10, ...options })).toThrow(message);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Metrics } from "../algorithms/learner.js";
 import { TrainingMonitor } from "./training-monitor.js";
 
-function toldOf(updates: readonly Metrics[], entropyFloor = 0.05): string[] {
+function warningsFor(updates: readonly Metrics[], entropyFloor = 0.05): string[] {
   const told: string[] = [];
   const watch = new TrainingMonitor({ entropyFloor, onWarning: (message) => void told.push(message) });
   for (const metrics of updates) watch.check(metrics);
@@ -11,48 +11,50 @@ function toldOf(updates: readonly Metrics[], entropyFloor = 0.05): string[] {
 
 const times = (count: number, metrics: Metrics) => Array.from({ length: count }, () => metrics);
 
-describe("HealthWatch", () => {
-  it("has nothing to say of a healthy run", () => {
+describe("TrainingMonitor", () => {
+  it("gives no warning for a healthy run", () => {
     const healthy = { entropy: 0.4, kl: 0.5, frac_reward_zero_std: 0.5, num_skipped_steps: 0 };
-    expect(toldOf(times(20, { ...healthy, "completions/clipped_ratio": 0.1 }))).toEqual([]);
-    expect(toldOf(times(20, {}))).toEqual([]);
+    expect(warningsFor(times(20, { ...healthy, "completions/clipped_ratio": 0.1 }))).toEqual([]);
+    expect(warningsFor(times(20, {}))).toEqual([]);
   });
 
-  it("tells once that the policy hardly tries anything, whatever the algorithm calls its entropy", () => {
-    expect(toldOf([{ entropy: 0.06 }, { entropy: 0.04 }, { entropy: 0.01 }])).toEqual([
-      expect.stringContaining("entropy is down to 0.040 nats"),
+  it("warns once of a low entropy", () => {
+    expect(warningsFor([{ entropy: 0.06 }, { entropy: 0.04 }, { entropy: 0.01 }])).toEqual([
+      expect.stringContaining("entropy fell to 0.040 nats"),
     ]);
-    expect(toldOf([{ entropy: 0.001 }])).toHaveLength(1);
-    expect(toldOf([{ entropy: 0 }], 0)).toEqual([]);
+    expect(warningsFor([{ entropy: 0.001 }])).toHaveLength(1);
+    expect(warningsFor([{ entropy: 0 }], 0)).toEqual([]);
   });
 
-  it("tells of a divergence that jumps, not of one that rises", () => {
+  it("warns of a KL that jumps, not of one that rises", () => {
     const rising = Array.from({ length: 40 }, (_, i) => ({ kl: 0.1 * i }));
-    expect(toldOf(rising)).toEqual([]);
-    expect(toldOf([...times(10, { "objective/kl": 0.1 }), { "objective/kl": 0.6 }])).toEqual([
+    expect(warningsFor(rising)).toEqual([]);
+    expect(warningsFor([...times(10, { "objective/kl": 0.1 }), { "objective/kl": 0.6 }])).toEqual([
       expect.stringContaining("jumped to 0.60 nats, from 0.10"),
     ]);
-    expect(toldOf([...times(10, { kl: 0.001 }), { kl: 0.05 }])).toEqual([]);
+    expect(warningsFor([...times(10, { kl: 0.001 }), { kl: 0.05 }])).toEqual([]);
   });
 
-  it("tells of an update that moves the policy much further than those before, beside the divergence from the reference", () => {
+  it("warns of an update's KL separately from the KL to the reference", () => {
     const calm = { "policy/approxkl_avg": 0.03, "objective/kl": 0.2 };
     const jump = { "policy/approxkl_avg": 0.39, "objective/kl": 1.2 };
-    expect(toldOf([...times(10, calm), jump, jump])).toEqual([
+    expect(warningsFor([...times(10, calm), jump, jump])).toEqual([
       expect.stringContaining("from the reference policy jumped to 1.2 nats"),
       expect.stringContaining("(approxkl) jumped to 0.39 nats, from 0.030"),
     ]);
-    expect(toldOf([...times(10, { "policy/approxkl_avg": 0.01 }), { "policy/approxkl_avg": 0.2 }])).toHaveLength(1);
+    expect(warningsFor([...times(10, { "policy/approxkl_avg": 0.01 }), { "policy/approxkl_avg": 0.2 }])).toHaveLength(
+      1,
+    );
   });
 
-  it("tells of groups that all earned the same for a while", () => {
-    expect(toldOf([...times(4, { frac_reward_zero_std: 1 }), { frac_reward_zero_std: 0.9 }])).toEqual([]);
-    expect(toldOf(times(9, { frac_reward_zero_std: 1 }))).toHaveLength(1);
+  it("warns of groups without a learning signal over several updates", () => {
+    expect(warningsFor([...times(4, { frac_reward_zero_std: 1 }), { frac_reward_zero_std: 0.9 }])).toEqual([]);
+    expect(warningsFor(times(9, { frac_reward_zero_std: 1 }))).toHaveLength(1);
   });
 
-  it("tells of steps that were not made, and of replies that were cut off", () => {
-    expect(toldOf(times(3, { num_skipped_steps: 2, "completions/clipped_ratio": 0.75 }))).toEqual([
-      expect.stringContaining("2 optimiser steps"),
+  it("warns of skipped steps and of truncated completions", () => {
+    expect(warningsFor(times(3, { num_skipped_steps: 2, "completions/clipped_ratio": 0.75 }))).toEqual([
+      expect.stringContaining("2 optimizer steps"),
       expect.stringContaining("75 %"),
     ]);
   });

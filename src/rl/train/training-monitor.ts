@@ -1,49 +1,49 @@
 import type { Metrics } from "../algorithms/learner.js";
 
 export interface TrainingMonitorOptions {
-  /** Entropy in nats below which the policy hardly tries anything any more; 0 for none. */
+  /** Warns when the entropy falls below this many nats; 0 disables the warning. */
   readonly entropyFloor: number;
-  /** Told once of each thing. */
+  /** Receives each warning once. */
   readonly onWarning: (message: string) => void;
 }
 
-/** Entropy in nats below which a warning is given unless another is asked for: one token in some hundred is still another. */
+/** Default entropy floor in nats; at 0.01, about one token in several hundred differs from the most probable one. */
 export const ENTROPY_FLOOR = 0.01;
 
-/** Updates in a row without anything to learn until that is said. */
+/** Consecutive updates without a learning signal before a warning. */
 const MAX_UNINFORMATIVE_UPDATES = 5;
-/** A divergence is far when it is this many times what it was on average, and this much in nats. */
+/** A KL jumps when it exceeds this multiple of its average and this many nats. */
 const KL_JUMP = { factor: 5, minNats: 0.1 };
 
-/** What is watched of how far the policy moves: under which names, and what is said of it. */
+/** Monitored KL metrics. */
 const KL_METRICS = [
   {
     names: ["kl", "objective/kl"],
-    description: "The divergence from the reference policy jumped",
-    advice: "lower the learning rate or weigh the divergence more",
+    description: "The KL divergence from the reference policy jumped",
+    advice: "lower the learning rate or increase the KL coefficient",
   },
   {
     names: ["policy/approxkl_avg"],
-    description: "What an update moves the policy by (approxkl) jumped",
-    advice: "lower the learning rate, or let it fall (lrSchedulerType), and keep the entropy up (entropyCoef)",
+    description: "The KL divergence of an update (approxkl) jumped",
+    advice: "lower or decay the learning rate (lrSchedulerType), and keep the entropy up (entropyCoef)",
   },
 ];
 
-/** Updates that the average is over. */
+/** Updates in the average KL. */
 const KL_WINDOW = 10;
-/** Share of replies that were cut off from which on that is said. */
+/** Warn when at least this fraction of completions is truncated. */
 const CLIPPED_WARNING = 0.5;
 
-/** Watches an algorithm's numbers and tells, once each, what usually comes before a collapse. docs/algorithms says what to do. */
+/** Warns, once each, of metrics that usually precede a collapse (docs/algorithms). */
 export class TrainingMonitor {
   private readonly warned = new Set<string>();
-  /** The last of each of DIVERGENCES. */
+  /** Recent values by KL_METRICS' description. */
   private readonly recentKls = new Map<string, readonly number[]>();
   private uninformativeUpdates = 0;
 
   constructor(private readonly options: TrainingMonitorOptions) {}
 
-  /** Looks at the numbers of an update. */
+  /** Checks the metrics of an update. */
   check(metrics: Metrics): void {
     this.checkEntropy(metrics.entropy);
     this.checkKls(metrics);
@@ -52,13 +52,13 @@ export class TrainingMonitor {
     if (skippedSteps > 0)
       this.warnOnce(
         "skipped",
-        `${skippedSteps} optimiser steps were not made: the ratio was too large, or a number not finite. Lower the learning rate if it goes on.`,
+        `${skippedSteps} optimizer steps were skipped: the ratio was too large, or a value not finite. Lower the learning rate if this continues.`,
       );
     const clippedRatio = metrics["completions/clipped_ratio"];
     if (clippedRatio > CLIPPED_WARNING)
       this.warnOnce(
         "clipped",
-        `${formatPercent(clippedRatio)} of the replies were cut off at their longest length. Allow more tokens, hold replies to choices, or set maskTruncatedCompletions.`,
+        `${formatPercent(clippedRatio)} of the completions were truncated at their maximum length. Increase maxCompletionLength, constrain completions (actionMode), or set maskTruncatedCompletions.`,
       );
   }
 
@@ -66,7 +66,7 @@ export class TrainingMonitor {
     if (entropy === undefined || !(entropy < this.options.entropyFloor)) return;
     this.warnOnce(
       "entropy",
-      `The policy's entropy is down to ${entropy.toPrecision(2)} nats: it hardly tries anything new. If the return should still rise, go back to an earlier checkpoint with a larger entropyCoef or a lower learning rate.`,
+      `The policy's entropy fell to ${entropy.toPrecision(2)} nats, so it hardly explores. If the return should still rise, resume from an earlier checkpoint with a larger entropyCoef or a lower learning rate.`,
     );
   }
 
@@ -79,7 +79,7 @@ export class TrainingMonitor {
       if (recentKls.length === KL_WINDOW && kl > KL_JUMP.minNats && kl > KL_JUMP.factor * average)
         this.warnOnce(
           description,
-          `${description} to ${kl.toPrecision(2)} nats, from ${average.toPrecision(2)}. That often comes before a collapse: ${advice}.`,
+          `${description} to ${kl.toPrecision(2)} nats, from ${average.toPrecision(2)}. This often precedes a collapse: ${advice}.`,
         );
       this.recentKls.set(description, [...recentKls, kl].slice(-KL_WINDOW));
     }
@@ -90,7 +90,7 @@ export class TrainingMonitor {
     if (this.uninformativeUpdates < MAX_UNINFORMATIVE_UPDATES) return;
     this.warnOnce(
       "groups",
-      `In the last ${MAX_UNINFORMATIVE_UPDATES} updates all episodes of a group earned the same, so there was nothing to learn. The task is too easy or too hard from these starts, or the policy tries nothing new.`,
+      `In the last ${MAX_UNINFORMATIVE_UPDATES} updates, all episodes of each group had the same return, so there was no learning signal. The task is too easy or too hard from these starts, or the policy does not explore.`,
     );
   }
 

@@ -63,7 +63,7 @@ async function train(options: Partial<GrpoTrainerOptions> = {}) {
 }
 
 describe("GrpoTrainer", () => {
-  it("makes completions better, and worse when the reward's sign is flipped", async () => {
+  it("increases the reward, and decreases it with the sign flipped", async () => {
     const large = { ...args, batchSize: 32, numGenerations: 8 };
     const better = await train({ args: large });
     const worse = await train({ args: large, rewardWeights: [-1] });
@@ -74,7 +74,7 @@ describe("GrpoTrainer", () => {
     expect(better.metrics).toMatchObject({ "completions/max_length": 4, num_tokens: expect.any(Number) as number });
   });
 
-  it("gives reward functions what TRL's get: prompts, completions, their tokens and the other columns", async () => {
+  it("passes TRL's arguments to reward functions: prompts, completions, their tokens and the other columns", async () => {
     const seen: Record<string, readonly unknown[]>[] = [];
     const spy: RewardFunction = async (batch) => {
       seen.push(batch);
@@ -89,7 +89,7 @@ describe("GrpoTrainer", () => {
     expect(new Set(seen[0].completionIds.map((ids) => (ids as number[]).join())).size).toBeGreaterThan(10);
   });
 
-  it("answers messages through the chat template, and goes through a JSONL file in another order each epoch", async () => {
+  it("applies the chat template to messages, and shuffles a JSONL file in each epoch", async () => {
     const path = join(folder, "rows.jsonl");
     const rows = [1, 2, 3].map((i) => ({ prompt: [{ role: "user", content: `say ${i}` }], id: i }));
     await writeFile(path, `${rows.map((row) => JSON.stringify(row)).join("\n")}\n`);
@@ -106,7 +106,7 @@ describe("GrpoTrainer", () => {
     expect(new Set(epochs.map((epoch) => epoch.join())).size).toBeGreaterThan(1);
   });
 
-  it("goes on with replies of which nothing is left but their end", async () => {
+  it("trains on empty completions", async () => {
     const empty: RewardFunction = ({ completions, completionIds }) =>
       completions.map((text, i) => text === "" && completionIds[i].length === 1);
     const ending = { ...args, batchSize: 64, numGenerations: 32, maxCompletionLength: 2, maxSteps: 20 };
@@ -116,7 +116,7 @@ describe("GrpoTrainer", () => {
     expect(metrics).toMatchObject({ "completions/min_length": 1, num_skipped_steps: 0 });
   });
 
-  it("does not let reward functions change what is trained", async () => {
+  it("is not affected by reward functions that modify their arguments", async () => {
     const spoil: RewardFunction = (batch) => {
       const scores = lowTokens(batch) as number[];
       for (const ids of batch.completionIds) (ids as number[]).fill(1);
@@ -128,7 +128,7 @@ describe("GrpoTrainer", () => {
     expect(await readTrainedValues(spoilt.model)).toEqual(await readTrainedValues(whole.model));
   });
 
-  it("resumes so that nothing differs from a run that never stopped", async () => {
+  it("resumes with the numbers of an uninterrupted run", async () => {
     const outputDir = join(folder, "run");
     const short = { ...args, maxSteps: 8, saveSteps: 3, tensorboard: false };
     const whole = await train({ args: { ...short, outputDir: join(folder, "whole") } });
@@ -159,7 +159,7 @@ describe("GrpoTrainer", () => {
     );
   });
 
-  it("normalises each function's rewards before it weights them, where it is asked to", async () => {
+  it("normalizes each function's rewards before weighting them (normalize_then_sum)", async () => {
     const loud: RewardFunction = ({ completions }) => completions.map((_, i) => 1000 * (i % 4));
     const both = { rewardFuncs: [lowTokens, loud], rewardWeights: [1, 0] };
     const few = { ...args, maxSteps: 3, multiObjectiveAggregation: "normalize_then_sum" } as const;
@@ -169,7 +169,7 @@ describe("GrpoTrainer", () => {
     expect(weighted.metrics["rewards/loud/mean"]).toBe(1500);
   });
 
-  it("opens a model that it is given by name, and saves what it trained", async () => {
+  it("opens a model given by name, and saves the adapter", async () => {
     const trainer = new GrpoTrainer({
       model: files.folder,
       peftConfig: { r: 4 },
@@ -187,7 +187,7 @@ describe("GrpoTrainer", () => {
 });
 
 describe("RlooTrainer", () => {
-  it("makes completions better", async () => {
+  it("increases the reward", async () => {
     const rewards: number[] = [];
     const trainer = new RlooTrainer({
       model: await openModel(),
@@ -200,7 +200,7 @@ describe("RlooTrainer", () => {
   });
 });
 
-describe("what cannot be trained is said before anything is drawn", () => {
+describe("PromptTrainer rejects, before sampling,", () => {
   const never: RewardFunction = () => {
     throw new Error("must not be called");
   };

@@ -4,20 +4,17 @@ import { PromptTrainer } from "./prompt-trainer.js";
 export type GrpoTrainerOptions = PromptTrainerOptions<"grpo">;
 export type RlooTrainerOptions = PromptTrainerOptions<"rloo">;
 
-/**
- * Trains a model on prompts by GRPO, as TRL's trainer of that name: completions of a prompt are scored by reward functions and
- * compared with one another.
- */
+/** Trains a model on prompts with reward functions by GRPO, like TRL's GRPOTrainer. */
 export class GrpoTrainer extends PromptTrainer<"grpo"> {
-  /** Throws INVALID_ARGUMENT for options that cannot be. */
+  /** @throws INVALID_ARGUMENT for invalid options. */
   constructor(options: GrpoTrainerOptions) {
     super("GrpoTrainer", "grpo", options);
   }
 }
 
-/** Trains a model on prompts by RLOO, as TRL's trainer of that name. */
+/** Trains a model on prompts with reward functions by RLOO, like TRL's RLOOTrainer. */
 export class RlooTrainer extends PromptTrainer<"rloo"> {
-  /** Throws INVALID_ARGUMENT for options that cannot be. */
+  /** @throws INVALID_ARGUMENT for invalid options. */
   constructor(options: RlooTrainerOptions) {
     super("RlooTrainer", "rloo", options);
   }

@@ -7,11 +7,11 @@ import { stream } from "../../../core/random/streams.js";
 import type { EncodedRow } from "../../data/prompt-dataset.js";
 import { UnscoredGuard, type RewardSample, type RewardScorer } from "./reward-scorer.js";
 
-/** What a player's future depends on besides the model; JSON. */
+/** The state of a PromptRollout; JSON. */
 export interface PromptRolloutState {
-  /** Prompts taken so far. */
+  /** Number of prompts so far. */
   readonly prompts: number;
-  /** Completions drawn so far. */
+  /** Number of completions so far. */
   readonly completions: number;
 }
 
@@ -20,23 +20,23 @@ export interface PromptRolloutOptions {
   readonly settings: CompletionSettings;
   readonly scorer: RewardScorer;
   readonly seed: number;
-  /** Goes through the rows in another order in each epoch. */
+  /** Shuffles the rows in each epoch. */
   readonly shuffle: boolean;
 }
 
-/** A prompt and a completion as they were drawn and scored. */
+/** A scored completion of a prompt. */
 export interface CompletionSample extends RewardSample {
   readonly reward: number;
 }
 
-/** Draws completions of prompts and has them scored: episodes of one turn. */
+/** Samples and scores completions of prompts, as episodes of one turn. */
 export class PromptRollout {
   private readonly completionSampler: CompletionSampler;
   private readonly unscoredGuard = new UnscoredGuard();
   private prompts = 0;
   private completions = 0;
   private order: { readonly epoch: number; readonly rowIndices: readonly number[] } | undefined;
-  /** Metrics of the last batch of each round since they were taken. */
+  /** Metrics of the batches since the last flush. */
   private batchMetrics: Readonly<Record<string, number>>[] = [];
   private samples: CompletionSample[] = [];
 
@@ -47,12 +47,12 @@ export class PromptRollout {
     this.completionSampler = new CompletionSampler(model, options.settings);
   }
 
-  /** How often all rows were gone through. */
+  /** Number of passes over the rows. */
   get epoch(): number {
     return this.prompts / this.options.rows.length;
   }
 
-  /** The number of the row whose turn it is. */
+  /** Returns the index of the next row. */
   nextRow(): number {
     const { rows, shuffle, seed } = this.options;
     const epoch = Math.floor(this.prompts / rows.length);
@@ -63,7 +63,7 @@ export class PromptRollout {
     return this.order.rowIndices[index];
   }
 
-  /** A completion for each task, whose seed is the number of a row. Throws REWARD_FAILED when nothing can be scored any more. */
+  /** Samples a completion per spec, whose seed is a row index. @throws REWARD_FAILED after too many unscored batches. */
   async collectEpisodes(
     specs: readonly EpisodeSpec[],
     { onProgress }: { readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void } = {},
@@ -91,7 +91,7 @@ export class PromptRollout {
     return { trajectories, finishedEpisodes };
   }
 
-  /** What the reward functions gave since this was last asked for, and the completions. */
+  /** Returns and clears the reward metrics and the completions since the last call. */
   flushRecords(): {
     readonly metrics: Readonly<Record<string, number>>;
     readonly samples: readonly CompletionSample[];
@@ -113,7 +113,7 @@ export class PromptRollout {
     this.completions = completions;
   }
 
-  /** Each completion has a stream of its own, so that nothing but their number must be kept. */
+  /** Samples from a stream per completion, so that a checkpoint needs only their number. */
   private async complete(prompt: readonly number[]): Promise<TurnCompletion> {
     const random = stream(this.options.seed, "promptCompletions", this.completions++);
     return this.completionSampler.sample({ prompt, random });

@@ -8,24 +8,24 @@ import type { PromptRow } from "../../data/prompt-dataset.js";
 import type { RewardFunction } from "./reward-scorer.js";
 
 export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
-  /** A model of which something is trained (`getPeftModel`), or the name of one that then gets an adapter. */
+  /** A model with trainable parameters (`getPeftModel`), or the name of a model, which gets an adapter. */
   readonly model: LanguageModel | string;
-  /** What scores completions: one function or several, whose rewards are added. */
+  /** Functions that score completions; their rewards are added. */
   readonly rewardFuncs: RewardFunction | readonly RewardFunction[];
-  /** What each function's rewards are multiplied with; 1 by default. */
+  /** Weight of each function's rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
-  /** Rows with a prompt, or the path of a JSONL file of them. Other columns go to the reward functions. */
+  /** Rows with a prompt, or the path of a JSONL file of them. Other columns are passed to the reward functions. */
   readonly trainDataset: string | readonly PromptRow[];
   readonly args?: GrpoTrainerConfig<Algorithm>;
-  /** The adapter of a model that was named; rank 16 and alpha 32 on all linear layers by default. */
+  /** Adapter of a model given by name. Default: rank 16 and alpha 32 on all linear layers. */
   readonly peftConfig?: PeftOptions;
-  /** More that watches the run, beside the files in outputDir. */
+  /** Trackers in addition to the files in outputDir. */
   readonly trackers?: readonly TrackerSource[];
-  /** Told what is worth knowing and no error. Written to standard error by default. */
+  /** Receives warnings that do not stop the run. Default: written to standard error. */
   readonly onWarning?: (message: string) => void;
 }
 
-/** A trainer's options, and whether it can do without. */
+/** The options, and whether each is required. */
 const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boolean>> = {
   model: true,
   rewardFuncs: true,
@@ -37,7 +37,7 @@ const required: Readonly<Record<keyof PromptTrainerOptions<PromptAlgorithm>, boo
   onWarning: false,
 };
 
-/** Throws INVALID_ARGUMENT for an option that there is not, with the nearest that there is, and for one that is missing. */
+/** @throws INVALID_ARGUMENT for an unknown option, suggesting the nearest one, and for a missing one. */
 export function checkTrainerOptions(trainer: string, given: PromptTrainerOptions<PromptAlgorithm>): void {
   const names = Object.keys(required) as (keyof typeof required)[];
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(required, name));

@@ -18,7 +18,7 @@ async function score(functions: RewardFunction | RewardFunction[], timeoutSecond
 const good: RewardFunction = ({ answer }) => answer.map((value) => Number(value));
 
 describe("RewardScorer", () => {
-  it("adds what functions give, also later, with their weights", async () => {
+  it("adds the weighted rewards of synchronous and asynchronous functions", async () => {
     const later: RewardFunction = async ({ completions }) => {
       await new Promise((resolve) => setTimeout(resolve, 1));
       return completions.map(() => 10);
@@ -44,27 +44,32 @@ describe("RewardScorer", () => {
       "threw: Expected property name",
     ],
     ["throws always", () => Promise.reject(new Error("away")), [Number.NaN, Number.NaN, Number.NaN], "threw: away"],
-    ["gives the wrong number", () => [1, 2], [Number.NaN, Number.NaN, Number.NaN], "gave 2 rewards for 3 completions"],
-    ["gives no list", () => 3 as never, [Number.NaN, Number.NaN, Number.NaN], "gave 3 and not a list"],
+    [
+      "gives the wrong number",
+      () => [1, 2],
+      [Number.NaN, Number.NaN, Number.NaN],
+      "returned 2 rewards for 3 completions",
+    ],
+    ["gives no list", () => 3 as never, [Number.NaN, Number.NaN, Number.NaN], "returned 3 instead of a list"],
     [
       "gives NaN",
       ({ completions }) => completions.map((text) => (text === "c" ? Number.NaN : 1)),
       [1, 1, Number.NaN],
-      "gave NaN",
+      "returned the reward NaN",
     ],
     [
       "gives Infinity",
       ({ completions }) => completions.map(() => -Infinity),
       [Number.NaN, Number.NaN, Number.NaN],
-      "gave -Infinity",
+      "returned the reward -Infinity",
     ],
     [
       "gives a text",
       ({ completions }) => completions.map(() => "1" as never),
       [Number.NaN, Number.NaN, Number.NaN],
-      'gave string "1"',
+      'returned the reward string "1"',
     ],
-  ])("lives with a function that %s, and says so once", async (_, failing, expected, message) => {
+  ])("leaves samples unscored for a function that %s, with one warning", async (_, failing, expected, message) => {
     const { rewards, metrics, warnings } = await score(failing);
     expect(rewards).toEqual(expected);
     expect(metrics["rewards/frac_unscored"]).toBeCloseTo(expected.filter(Number.isNaN).length / 3, 12);
@@ -73,20 +78,20 @@ describe("RewardScorer", () => {
     expect(besides.rewards.some(Number.isNaN)).toBe(false);
   });
 
-  it("waits no longer than the time limit for a function that hangs", async () => {
+  it("stops waiting for a function at the time limit", async () => {
     const { rewards, warnings } = await score([() => new Promise(() => {}), good], 0.02);
     expect(rewards).toEqual([0, 1, 2]);
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain("took longer than 0.02 s");
   });
 
-  it("takes true for 1 and false for 0", async () => {
+  it("converts booleans to 1 and 0", async () => {
     const { rewards, warnings } = await score(({ completions }) => completions.map((text) => text > "a"));
     expect(rewards).toEqual([0, 1, 1]);
     expect(warnings).toEqual([]);
   });
 
-  it("tells functions of the same name apart", async () => {
+  it("numbers functions of the same name", async () => {
     const [one, two] = [1, 2].map((value) => ({
       fixed: (({ completions }) => completions.map(() => value)) as RewardFunction,
     }));
@@ -94,7 +99,7 @@ describe("RewardScorer", () => {
     expect(metrics).toMatchObject({ "rewards/fixed_0/mean": 1, "rewards/fixed_1/mean": 2, "rewards/reward_2/mean": 3 });
   });
 
-  it("takes null for no opinion, silently", async () => {
+  it("accepts null for unscored, without a warning", async () => {
     const { rewards, warnings } = await score(({ completions }) =>
       completions.map((text) => (text === "a" ? null : 1)),
     );
@@ -103,8 +108,8 @@ describe("RewardScorer", () => {
   });
 });
 
-describe("ScoringWatch", () => {
-  it("ends a run in which nothing can be scored any more", () => {
+describe("UnscoredGuard", () => {
+  it("ends a run after several batches without a score", () => {
     const watch = new UnscoredGuard(3);
     const nothing = [Number.NaN];
     watch.check(nothing);

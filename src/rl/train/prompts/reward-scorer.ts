@@ -5,22 +5,22 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 
-/** What a reward function gets: lists with an entry for each completion, and the data set's other columns under their names. */
+/** Arguments of a reward function: lists with an entry per completion, including the dataset's other columns. */
 export interface RewardBatch {
   readonly prompts: readonly DatasetPrompt[];
   readonly completions: readonly string[];
   readonly completionIds: readonly (readonly number[])[];
-  // Columns hold whatever the data set holds.
+  // Columns of the dataset.
   readonly [column: string]: readonly unknown[];
 }
 
 /**
- * Scores completions: a number for each, at once or later; true is 1, false 0. null and undefined say that the function has no
- * opinion; a completion of which no function has one is not trained.
+ * Scores completions with a number or boolean each, synchronously or not. null and undefined mean that the function does not apply;
+ * completions without any score are excluded from training.
  */
 export type RewardFunction = (batch: RewardBatch) => MaybePromise<readonly (number | boolean | null | undefined)[]>;
 
-/** A completion to be scored. */
+/** A completion to score. */
 export interface RewardSample {
   readonly row: PromptRow;
   readonly completion: string;
@@ -28,32 +28,31 @@ export interface RewardSample {
 }
 
 export interface RewardScorerOptions {
-  /** One for each function; 1 by default. */
+  /** Weight of each function. Default 1. */
   readonly rewardWeights?: readonly number[];
-  /** Seconds that a function may take for a batch. */
+  /** Time limit of a function for a batch. */
   readonly timeoutSeconds: number;
-  /** Told once of each way in which a function fails. */
+  /** Receives each kind of failure once. */
   readonly onWarning: (message: string) => void;
 }
 
 export interface ScoredSamples {
-  /** [samples][functions]; NaN where a function gave none. */
+  /** [samples][functions]; NaN without a score. */
   readonly rewardsPerFunction: readonly (readonly number[])[];
-  /** Their weighted sums; NaN for a sample that none could score. */
+  /** Weighted sums; NaN for samples without any score. */
   readonly rewards: Float64Array;
-  /** By TRL's names, and the share of samples that none could score. */
+  /** Metrics with TRL's names, and the fraction of samples without any score. */
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** What a function that failed is worth. */
 const UNSCORED = Number.NaN;
 
-/** Asks reward functions and lives with what they answer: a failure costs its samples, not the run. */
+/** Calls reward functions; a failure leaves its samples unscored and does not stop the run. */
 export class RewardScorer {
   private readonly functions: readonly { readonly name: string; readonly call: RewardFunction }[];
   private readonly warned = new Set<string>();
 
-  /** Throws INVALID_ARGUMENT for what is no function, for none, and for weights of others or of nothing. */
+  /** @throws INVALID_ARGUMENT for invalid functions and weights. */
   constructor(
     functions: RewardFunction | readonly RewardFunction[],
     private readonly options: RewardScorerOptions,
@@ -64,7 +63,7 @@ export class RewardScorer {
     this.functions = list.map((call, i) => ({ name: names[i], call }));
   }
 
-  /** Scores samples by all functions, which are asked side by side. */
+  /** Scores samples by all functions concurrently. */
   async score(samples: readonly RewardSample[]): Promise<ScoredSamples> {
     const columns = await Promise.all(
       this.functions.map(async ({ name, call }) => this.scoreWithFallback(name, call, samples)),
@@ -83,7 +82,7 @@ export class RewardScorer {
     };
   }
 
-  /** One function's scores. Where it fails on all samples together it is asked for each alone, unless it took too long. */
+  /** Calls a function; if it fails on a batch, calls it again for each sample, except after a timeout. */
   private async scoreWithFallback(
     name: string,
     call: RewardFunction,
@@ -103,14 +102,15 @@ export class RewardScorer {
 
   private async call(name: string, call: RewardFunction, samples: readonly RewardSample[]): Promise<number[]> {
     const result: unknown = await withTimeout(async () => call(buildRewardBatch(samples)), this.options.timeoutSeconds);
-    if (!isList(result)) throw new RewardFunctionError(`gave ${describeValue(result)} and not a list of numbers`);
+    if (!isList(result))
+      throw new RewardFunctionError(`returned ${describeValue(result)} instead of a list of numbers`);
     if (result.length !== samples.length)
-      throw new RewardFunctionError(`gave ${result.length} rewards for ${samples.length} completions`);
+      throw new RewardFunctionError(`returned ${result.length} rewards for ${samples.length} completions`);
     return Array.from(result, (reward) => {
       if (reward === null || reward === undefined) return UNSCORED;
       if (typeof reward === "boolean") return Number(reward);
       if (typeof reward === "number" && Number.isFinite(reward)) return reward;
-      this.warnOnce(name, `gave ${describeValue(reward)} as a reward`);
+      this.warnOnce(name, `returned the reward ${describeValue(reward)}`);
       return UNSCORED;
     });
   }
@@ -120,7 +120,7 @@ export class RewardScorer {
     if (this.warned.has(key)) return;
     this.warned.add(key);
     this.options.onWarning(
-      `The reward function ${name} ${message}. Completions that no function can score are left out; training goes on. This is said once.`,
+      `The reward function ${name} ${message}. Completions without any score are excluded from training. This is reported once.`,
     );
   }
 }
@@ -143,23 +143,23 @@ function checkFunctions(functions: RewardFunction | readonly RewardFunction[]): 
 
 function checkWeights(weights: readonly number[], numFunctions: number): void {
   if (weights.length !== numFunctions)
-    throw invalidArgument(`There are ${weights.length} rewardWeights for ${numFunctions} rewardFuncs; each needs one.`);
+    throw invalidArgument(
+      `There are ${weights.length} rewardWeights for ${numFunctions} rewardFuncs; their numbers must be equal.`,
+    );
   const invalidWeight = weights.find((weight) => typeof weight !== "number" || !Number.isFinite(weight));
   if (invalidWeight !== undefined)
     throw invalidArgument(`A reward weight must be a finite number, not ${String(invalidWeight)}.`);
   if (weights.every((weight) => weight === 0))
-    throw invalidArgument(
-      "All rewardWeights are 0, so that every completion is worth the same and nothing can be learnt.",
-    );
+    throw invalidArgument("All rewardWeights are 0, so there is no learning signal.");
 }
 
-/** What functions are called in metrics: their own names, with their numbers where they have none or share one. */
+/** Returns names for metrics: the functions' names, numbered where they are missing or shared. */
 function assignUniqueNames(functions: readonly RewardFunction[]): string[] {
   const isShared = (name: string) => functions.filter((call) => call.name === name).length > 1;
   return functions.map(({ name }, i) => (name === "" ? `reward_${i}` : isShared(name) ? `${name}_${i}` : name));
 }
 
-/** Throws REWARD_FAILED when nothing can be learnt any more: no completion of several batches in a row could be scored. */
+/** Ends a run after several consecutive batches without any score. */
 export class UnscoredGuard {
   private unscoredBatches = 0;
 
@@ -170,12 +170,12 @@ export class UnscoredGuard {
     if (this.unscoredBatches < this.maxUnscoredBatches) return;
     throw new LlamaGymError(
       "REWARD_FAILED",
-      `No completion of the last ${this.unscoredBatches} batches could be scored, so training stopped. Look at what was said of the reward functions.`,
+      `No completion of the last ${this.unscoredBatches} batches was scored, so training stopped. See the warnings about the reward functions.`,
     );
   }
 }
 
-/** Why a call of a reward function gave nothing. */
+/** A failed call of a reward function. */
 class RewardFunctionError extends Error {
   constructor(
     message: string,
@@ -209,7 +209,7 @@ function buildRewardBatch(samples: readonly RewardSample[]): RewardBatch {
     ...Object.fromEntries(Array.from(columns, (name) => [name, samples.map(({ row }) => row[name])])),
     prompts: samples.map(({ row }) => row.prompt),
     completions: samples.map(({ completion }) => completion),
-    // Copies: what a function does to its lists must not change what is trained.
+    // Copies, because a function may modify its arguments.
     completionIds: samples.map(({ completionIds }) => Array.from(completionIds)),
   };
 }
