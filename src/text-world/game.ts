@@ -9,14 +9,14 @@ const DIRECTIONS = ["north", "south", "east", "west"];
 const ROOM = "r";
 const PLAYER = "P";
 
-/** What a thing of the world is called. */
+/** Name and type of an object. */
 export interface EntityInfo {
   readonly id: string;
   readonly type: string;
   readonly name: string | null;
 }
 
-/** What a game is made of. */
+/** Parts of a game. */
 export interface GameParts {
   readonly knowledge: KnowledgeBase;
   readonly facts: Facts;

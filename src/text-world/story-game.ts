@@ -5,7 +5,7 @@ import type { GameState, RequestedInfos, TextGame } from "./text-game.js";
 import { ZMachine } from "./zmachine/z-machine.js";
 import type { Story } from "./zmachine/story.js";
 
-/** What a TextWorld story tells of itself after each command, once asked to, between tags of that name. */
+/** Info tags that a TextWorld story prints after each command, once enabled. */
 const TAGS = ["description", "inventory", "score", "moves"] as const;
 type Tag = (typeof TAGS)[number];
 type TagValues = Partial<Record<Tag, string>>;
@@ -14,20 +14,20 @@ const WON_MARKER = "*** The End ***";
 const LOST_MARKER = "*** You lost! ***";
 const SUCCESS_SUFFIX = " - succeeded";
 
-/** How a story is played. */
+/** Options of a story game. */
 export interface StoryGameOptions {
-  /** Information to gather. */
+  /** Requested info entries. */
   readonly infos: RequestedInfos;
   /**
-   * Whether the feedback ends before the prompt and the status line, as TextWorld's does for story files whose
-   * names start with "tw-" (those that tw-make names itself). Defaults to whether this story's does.
+   * Whether to strip the prompt and the status line from the feedback, as TextWorld does for story files whose
+   * names start with "tw-" (those named by tw-make). Default: whether this story's name does.
    */
   readonly trimPrompt?: boolean;
-  /** How many instructions the story may carry out for a command; ENV_FAILED after that. */
+  /** Instruction budget per command; exceeding it is ENV_FAILED. */
   readonly maxInstructions?: number;
 }
 
-/** Plays a story file that TextWorld made, with the state that TextWorld keeps beside it. */
+/** Runs a TextWorld story file with the game state of its .json file. */
 export class StoryGame implements TextGame {
   private readonly machine: ZMachine;
   private readonly infos: RequestedInfos;
@@ -57,7 +57,7 @@ export class StoryGame implements TextGame {
     if (this.tagValues.score === undefined) {
       throw new LlamaGymError(
         "FORMAT_UNSUPPORTED",
-        `${this.story.name} does not answer tw-extra-infos: it is no story made by TextWorld.`,
+        `${this.story.name} does not support tw-extra-infos, so it is not a TextWorld story.`,
       );
     }
     this.tracker = undefined;
@@ -71,7 +71,7 @@ export class StoryGame implements TextGame {
   send(command: string): GameState {
     const input = command.trim().replace(/\s*\n\s*/g, " ");
     const output = extractTags(this.cleanOutput(this.machine.send(input)), this.requestedTags);
-    // A value that is empty keeps what it was.
+    // An empty value keeps the previous one.
     for (const tag of this.requestedTags) this.tagValues[tag] = output.values[tag] || this.tagValues[tag];
     if (this.tracker === undefined) return this.state(output.rest, input);
     const { events, rest } = extractEvents(output.rest);
@@ -113,13 +113,13 @@ export class StoryGame implements TextGame {
   }
 }
 
-/** The first number in the text, 0 when there is none. */
+/** Returns the first number in a text, or 0. */
 function parseCount(text: string | undefined): number {
   const number = Number.parseInt(text ?? "", 10);
   return Number.isNaN(number) ? 0 : number;
 }
 
-/** Takes the blocks of these tags out of a reply, in this order. */
+/** Extracts the blocks of these tags from output, in this order. */
 function extractTags(output: string, tags: readonly Tag[]): { values: TagValues; rest: string } {
   const values: TagValues = {};
   let rest = output;
@@ -133,7 +133,7 @@ function extractTags(output: string, tags: readonly Tag[]): { values: TagValues;
   return { values, rest };
 }
 
-/** Takes the `[...]` notes on actions out of a text, and lists the actions that succeeded. */
+/** Removes the `[...]` notes on actions from a text, and lists the actions that succeeded. */
 function extractEvents(text: string): { events: string[]; rest: string } {
   const events: string[] = [];
   let rest = text;
@@ -141,7 +141,7 @@ function extractEvents(text: string): { events: string[]; rest: string } {
     rest = rest.replaceAll(marker, "");
     const name = marker.trim().slice(1, -1);
     const end = name.indexOf(SUCCESS_SUFFIX);
-    // A part of another action's rules has its number in parentheses.
+    // A part of another action's rules has a number in parentheses.
     const event = name.slice(0, Math.max(0, end));
     if (end >= 0 && !/[()]/.test(event)) events.push(event);
   }

@@ -1,12 +1,12 @@
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";
 
-/** The player's sum, the dealer's open card (1 is an ace), 1 when an ace counts 11. */
+/** The player's sum, the dealer's open card (1 is an ace), and 1 for a usable ace. */
 export type BlackjackObservation = readonly [sum: number, dealerCard: number, usableAce: number];
 
 const CHOICES = ["stay", "hit"];
 
-/** LlamaGym's words for Blackjack, with the dealer's card and the ace that the decision needs too. */
+/** LlamaGym's Blackjack prompt, extended by the dealer's card and the usable ace. */
 export const blackjackText: TextInterface<BlackjackObservation, number> = {
   systemPrompt:
     "You are an expert blackjack player. Come closer to 21 than the dealer without going over it. Answer hit to take another card or stay to stop.",

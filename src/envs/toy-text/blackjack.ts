@@ -23,20 +23,20 @@ const DEALER_STAND_SUM = 17;
 const HIT = 1;
 
 export interface BlackjackOptions {
-  /** Pays 1.5 for winning with an ace and a ten at once; without `sab` only. */
+  /** Whether winning with a natural pays 1.5; ignored with `sab`. */
   readonly natural?: boolean;
-  /** Sutton and Barto's rules: an ace and a ten at once win unless the dealer has them too. */
+  /** Whether to use Sutton and Barto's rules: a natural wins unless the dealer has one too. */
   readonly sab?: boolean;
 }
 
-/** A hand's sum, an ace counting 11 where that does not exceed 21. */
+/** Sums a hand, with an ace as 11 if that does not exceed 21. */
 function evaluateHand(hand: readonly number[]): { sum: number; usableAce: boolean } {
   const sum = hand.reduce((total, card) => total + card, 0);
   const usableAce = hand.includes(1) && sum + 10 <= 21;
   return { sum: usableAce ? sum + 10 : sum, usableAce };
 }
 
-/** A hand's sum, 0 beyond 21. */
+/** Scores a hand: its sum, or 0 above 21. */
 function scoreHand(hand: readonly number[]): number {
   const { sum } = evaluateHand(hand);
   return sum > 21 ? 0 : sum;
@@ -46,7 +46,7 @@ const isNatural = (hand: readonly number[]) => hand.length === 2 && hand.include
 
 /**
  * Come closer to 21 than the dealer without exceeding it (Sutton and Barto, example 5.1). Actions: 0 stick, 1 hit.
- * Equals Gymnasium's Blackjack-v1, which `make` gives Sutton and Barto's rules.
+ * Equals Gymnasium's Blackjack-v1; the registered id uses Sutton and Barto's rules.
  */
 export class BlackjackEnv extends Env<BlackjackObservation, number> {
   override readonly observationSpace = new Tuple<BlackjackObservation>([
@@ -61,7 +61,7 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
   private readonly sab: boolean;
   private dealer: number[] = [];
   private player: number[] = [];
-  /** The open card as people write it: suit and value. */
+  /** Suit and value of the open card. */
   private openCard = "";
 
   constructor(options: BlackjackOptions = {}) {

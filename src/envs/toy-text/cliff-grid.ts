@@ -4,5 +4,5 @@ export const CLIFF_COLUMNS = 12;
 export const CLIFF_START = (CLIFF_ROWS - 1) * CLIFF_COLUMNS;
 export const CLIFF_GOAL = CLIFF_ROWS * CLIFF_COLUMNS - 1;
 
-/** Whether a state lies in the cliff, between start and goal. */
+/** Returns whether a state is in the cliff, between start and goal. */
 export const isCliff = (state: number) => state > CLIFF_START && state < CLIFF_GOAL;

@@ -17,7 +17,7 @@ function describeTile(row: number, column: number): string {
   return state === CLIFF_GOAL ? "goal" : "ground";
 }
 
-/** Where the walker stands and what lies around; rows and columns are counted from 0. */
+/** Describes the position and the adjacent tiles; rows and columns count from 0. */
 export function createCliffWalkingText(isSlippery: boolean): TextInterface<number, number> {
   const slipperyNote = isSlippery ? " The ground is slippery: a move may go to either side instead." : "";
   return {

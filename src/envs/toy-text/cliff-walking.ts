@@ -19,7 +19,7 @@ const MOVES: readonly Move[] = [
 ];
 
 export interface CliffWalkingOptions {
-  /** Whether a move may slip to one of its two sides, each as likely as the move itself. */
+  /** Whether a move may slip to either side, each with the same probability as the move. */
   readonly isSlippery?: boolean;
 }
 

@@ -9,7 +9,7 @@ export const FROZEN_LAKE_MAPS: Readonly<Record<string, readonly string[]>> = {
   "8x8": ["SFFFFFFF", "FFFFFFFF", "FFFHFFFF", "FFFFFHFF", "FFFHFFFF", "FHHFFFHF", "FHFFHFHF", "FFFHFFFG"],
 };
 
-/** Tiles to draw before giving up: some seconds. */
+/** Maximum number of tiles to draw, some seconds of work. */
 const MAX_TILES = 30_000_000;
 
 const DIRECTIONS = [
@@ -43,7 +43,7 @@ export function checkMap(map: unknown): asserts map is readonly string[] {
   }
 }
 
-/** Whether the goal can be reached from the first corner without passing a hole. */
+/** Returns whether a path without holes leads from the first corner to the goal. */
 function hasPath(board: readonly (readonly string[])[]): boolean {
   const size = board.length;
   const frontier = [[0, 0]];
@@ -62,9 +62,9 @@ function hasPath(board: readonly (readonly string[])[]): boolean {
 }
 
 /**
- * A random square map whose goal can be reached, equal to Gymnasium's `generate_random_map`.
- * @param frozenProbability how likely a tile is frozen and no hole
- * @throws INVALID_ARGUMENT when no such map can be expected
+ * Generates a random square map with a reachable goal, equal to Gymnasium's `generate_random_map`.
+ * @param frozenProbability probability that a tile is frozen
+ * @throws INVALID_ARGUMENT when such a map is too improbable
  */
 export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: number | bigint): string[] {
   if (!(Number.isInteger(size) && size >= 2 && size <= 256)) {

@@ -10,7 +10,7 @@ const NEIGHBORS = [
 ] as const;
 const TILE_NAMES: Readonly<Record<string, string>> = { S: "ice", F: "ice", H: "hole", G: "goal" };
 
-/** Where the player stands and what lies around; rows and columns are counted from 0. */
+/** Describes the position and the adjacent tiles; rows and columns count from 0. */
 export function createFrozenLakeText(desc: readonly string[], isSlippery: boolean): TextInterface<number, number> {
   const columns = desc[0].length;
   const slipperyNote = isSlippery ? " The ice is slippery: a move may go to either side instead." : "";

@@ -20,15 +20,15 @@ const MOVES: readonly Move[] = [
 ];
 
 export interface FrozenLakeOptions {
-  /** A map of one's own; goes before `mapName`. */
+  /** Custom map; overrides `mapName`. */
   readonly desc?: readonly string[] | null;
   /** "4x4", "8x8", or null for a random 8x8 map. */
   readonly mapName?: string | null;
-  /** Whether a move may slip to one of its two sides. */
+  /** Whether a move may slip to either side. */
   readonly isSlippery?: boolean;
-  /** How likely a slippery move goes where it should. */
+  /** Probability that a slippery move goes in its own direction. */
   readonly successRate?: number;
-  /** Rewards for reaching the goal, a hole, anything else. */
+  /** Rewards of the goal, a hole, and other tiles. */
   readonly rewardSchedule?: readonly [goal: number, hole: number, other: number];
 }
 

@@ -1,7 +1,7 @@
 /** A move on a grid, rows counted downwards. */
 export type Move = readonly [down: number, right: number];
 
-/** A place after a move, kept within the grid. */
+/** Returns the position after a move, clipped to the grid. */
 export function moveWithin(
   row: number,
   column: number,
@@ -12,7 +12,7 @@ export function moveWithin(
   return [Math.min(Math.max(row + down, 0), rows - 1), Math.min(Math.max(column + right, 0), columns - 1)];
 }
 
-/** `count` values, made from their index. */
+/** Creates `count` values from their index. */
 export function tabulate<T>(count: number, make: (index: number) => T): T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }

@@ -14,14 +14,14 @@ export interface Transition {
 /** The outcomes of every action in every state: table[state][action]. */
 export type TransitionTable = readonly (readonly (readonly Transition[])[])[];
 
-/** A Markov decision process that is known as a table; states and actions are numbered from 0. */
+/** A Markov decision process given as a table; states and actions are numbered from 0. */
 export abstract class TabularEnv extends Env<number, number> {
   override readonly observationSpace: Discrete;
   override readonly actionSpace: Discrete;
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 4 };
   /** The outcomes of every action in every state. */
   readonly transitions: TransitionTable;
-  /** How likely an episode starts in each state. */
+  /** Probability that an episode starts in each state. */
   readonly initialDistribution: readonly number[];
   protected state: number | undefined;
   protected lastAction: number | undefined;
@@ -60,7 +60,7 @@ export abstract class TabularEnv extends Env<number, number> {
     return { observation: state, reward, terminated, truncated: false, info: this.info(outcome.probability, state) };
   }
 
-  /** A last change of the new state, beyond the table. */
+  /** Adjusts the new state beyond the table. */
   protected nextState(_from: number, to: number): number {
     return to;
   }
@@ -69,7 +69,7 @@ export abstract class TabularEnv extends Env<number, number> {
     return { prob: probability };
   }
 
-  /** The first outcome whose cumulative probability is above a draw; the first one when rounding leaves none. */
+  /** Returns the first outcome whose cumulative probability exceeds a draw; the first one when rounding leaves none. */
   private drawOutcome(outcomes: readonly Transition[]): Transition {
     const draw = this.random.random();
     let sum = 0;

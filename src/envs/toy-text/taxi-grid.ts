@@ -19,7 +19,7 @@ export const STOP_POSITIONS: readonly (readonly [row: number, column: number])[]
   [4, 0],
   [4, 3],
 ];
-/** The passenger's place when in the taxi. */
+/** Passenger location inside the taxi. */
 export const IN_TAXI = 4;
 export const NUM_TAXI_STATES = TAXI_SIZE * TAXI_SIZE * (STOPS.length + 1) * STOPS.length;
 /** South, north, east, west; then come pick up and drop off. */
@@ -52,18 +52,18 @@ export function decodeState(state: number): TaxiState {
   return { row: Math.floor(cell / TAXI_SIZE), column: cell % TAXI_SIZE, passenger, destination };
 }
 
-/** The stop at a place; -1 when there is none. */
+/** Returns the stop at a position, or -1. */
 export function findStop(row: number, column: number): number {
   return STOP_POSITIONS.findIndex(([stopRow, stopColumn]) => stopRow === row && stopColumn === column);
 }
 
-/** Whether neither a wall nor the edge is in the way. */
+/** Returns whether a move is not blocked by a wall or the edge. */
 export function canMove(row: number, column: number, [down, right]: Move): boolean {
   if (row + down < 0 || row + down >= TAXI_SIZE) return false;
   return right === 0 || TAXI_MAP[1 + row][2 * column + 1 + right] === ":";
 }
 
-/** The place after a move; the same where it is blocked. */
+/** Returns the position after a move, unchanged if it is blocked. */
 export function applyMove(row: number, column: number, move: Move): [row: number, column: number] {
   return canMove(row, column, move) ? moveWithin(row, column, move, TAXI_SIZE, TAXI_SIZE) : [row, column];
 }
@@ -79,7 +79,7 @@ const ACTION_MASKS = tabulate(NUM_TAXI_STATES, (state) => {
   return Int8Array.from(isPossible, Number);
 });
 
-/** 1 for every action that changes something. */
+/** Mask of the actions that have an effect. */
 export function getActionMask(state: number): Int8Array {
   return ACTION_MASKS[state].slice();
 }

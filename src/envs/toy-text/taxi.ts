@@ -32,16 +32,16 @@ const RIGHT_OF = [3, 2, 0, 1];
 export interface TaxiOptions {
   /** Whether a move may drift to the left or the right. */
   readonly isRainy?: boolean;
-  /** Whether a passenger may change the destination once under way. */
+  /** Whether the passenger may change the destination during the ride. */
   readonly ficklePassenger?: boolean;
-  /** How likely a move in the rain goes where it should. */
+  /** Probability that a move in the rain goes in its own direction. */
   readonly rainyProbability?: number;
-  /** How likely a fickle passenger will change the destination. */
+  /** Probability that a fickle passenger changes the destination. */
   readonly fickleProbability?: number;
 }
 
 /**
- * Fetch a passenger at one of four stops and drive to another (Dietterich 2000). Observation: the taxi's place, the
+ * Pick up a passenger at one of four stops and drive to another (Dietterich 2000). Observation: the taxi's position, the
  * passenger's and the destination in one number. Actions: south, north, east, west, pick up, drop off.
  * Equals Gymnasium's Taxi-v4.
  */
@@ -80,7 +80,7 @@ export class TaxiEnv extends TabularEnv {
     return result;
   }
 
-  /** A fickle passenger speaks up at the first move that begins with the passenger inside. */
+  /** A fickle passenger decides at the first move with the passenger inside. */
   protected override nextState(from: number, to: number): number {
     if (!this.willChange) return to;
     const [before, after] = [decodeState(from), decodeState(to)];
@@ -120,7 +120,7 @@ function buildTransitions(intendedProbability: number | undefined): TransitionTa
       if (action === DROP_OFF) return [dropOff(taxi)];
       const isBlocked = !canMove(taxi.row, taxi.column, TAXI_MOVES[action]);
       const createOutcome = (takenAction: number, probability: number): Transition => {
-        // Where the way ahead is blocked, the rain does not move the taxi either.
+        // A blocked move does not drift in the rain either.
         const [row, column] = isBlocked
           ? [taxi.row, taxi.column]
           : applyMove(taxi.row, taxi.column, TAXI_MOVES[takenAction]);

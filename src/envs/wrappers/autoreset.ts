@@ -3,7 +3,7 @@ import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
-/** After an episode's end the next step resets instead: it ignores its action, and its reward is 0. */
+/** Resets in the step after an episode's end, which ignores its action and has reward 0. */
 export class Autoreset<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private hasEnded = false;
 

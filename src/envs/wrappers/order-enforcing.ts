@@ -4,7 +4,7 @@ import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
-/** Makes it an error to step before the first reset and after an episode's end, and to render before the first reset. */
+/** Rejects steps before the first reset or after an episode's end, and rendering before the first reset. */
 export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private hasReset = false;
   private hasEnded = false;

@@ -5,8 +5,8 @@ import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /**
- * Looks at the spaces and at the first reset and step. What cannot work is an error; what is only doubtful goes to
- * `warn` (console.warn when not said).
+ * Checks the spaces and the first reset and step. Violations are errors; questionable results go to
+ * `warn` (default: console.warn).
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
-/** Of one episode: its return, its length in steps, the seconds it took. */
+/** Return, length in steps, and duration in seconds of an episode. */
 export interface EpisodeStatistics {
   readonly r: number;
   readonly l: number;
@@ -12,9 +12,9 @@ export interface EpisodeStatistics {
 }
 
 export interface RecordEpisodeStatisticsOptions {
-  /** How many of the last episodes `episodes` keeps. */
+  /** Maximum length of `episodes`. */
   readonly bufferLength?: number;
-  /** The name in the last step's info. */
+  /** Key in the info. */
   readonly statsKey?: string;
 }
 

@@ -12,24 +12,24 @@ export interface RecordedStep {
   readonly truncated: boolean;
 }
 
-/** An episode from its reset to its end, or to the reset that cut it off. It is plain JSON but for its frames. */
+/** An episode from its reset to its end or the next reset; plain JSON except for its frames. */
 export interface EpisodeRecording {
   readonly id: string | undefined;
-  /** The seed of the reset; undefined when the stream ran on. */
+  /** Seed of the reset; undefined when it had none. */
   readonly seed: string | undefined;
   readonly observation: JsonValue;
   readonly steps: readonly RecordedStep[];
-  /** One picture for the reset and one for each step, when asked for. */
+  /** One frame for the reset and one per step, if requested. */
   readonly frames: readonly RenderFrame[];
 }
 
 export interface RecordEpisodeOptions {
   readonly onEpisode: (recording: EpisodeRecording) => void;
-  /** Also records a picture of every state. */
+  /** Render mode of recorded frames. Default: none. */
   readonly renderMode?: RenderMode;
 }
 
-/** Hands over each episode when it has ended. */
+/** Called with each episode when it has ended. */
 export class RecordEpisode<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly options: RecordEpisodeOptions;
   private start: Pick<EpisodeRecording, "seed" | "observation"> | undefined;

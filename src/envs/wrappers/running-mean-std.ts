@@ -3,7 +3,7 @@ import type { JsonValue } from "../../core/json.js";
 
 const INITIAL_COUNT = 1e-4;
 
-/** Mean and variance of the values seen so far, element by element (Chan, Golub and LeVeque 1979); they start at 0 and 1. */
+/** Elementwise running mean and variance (Chan, Golub and LeVeque 1979), initially 0 and 1. */
 export class RunningMeanStd {
   readonly mean: Float64Array;
   readonly variance: Float64Array;
@@ -43,7 +43,7 @@ export class RunningMeanStd {
   }
 }
 
-/** @throws INVALID_ARGUMENT unless the number under the root is kept above zero. */
+/** @throws INVALID_ARGUMENT unless epsilon is above zero. */
 export function checkEpsilon(epsilon: number): void {
   if (epsilon > 0) return;
   throw new LlamaGymError("INVALID_ARGUMENT", `epsilon must be above 0, got ${epsilon}.`);

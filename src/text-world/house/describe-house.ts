@@ -12,7 +12,7 @@ function listNames(scene: PlayerView, things: readonly Variable[]): string {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 }
 
-/** The room, what is in it and the ways out. */
+/** Describes a room, its contents and its exits. */
 export function describeRoom(scene: PlayerView): string {
   const name = scene.getName(scene.room);
   const lines = [`== ${name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase())} ==`, `You are in the ${name}.`];
@@ -44,13 +44,13 @@ function describeState(scene: PlayerView, { name, type }: Variable): string {
   return lock === "open" ? `, which is open, with ${content} in it` : `, which is ${lock}`;
 }
 
-/** What the player carries. */
+/** Describes the inventory. */
 export function describeInventory(scene: PlayerView): string {
   const carried = scene.listContents("I");
   return `You are carrying ${carried.length === 0 ? "nothing" : listNames(scene, carried)}.`;
 }
 
-/** What a closer look at a thing shows. */
+/** Describes an object. */
 export function describeObject(scene: PlayerView, object: Variable): string {
   const name = scene.getName(object);
   switch (object.type) {
@@ -68,7 +68,7 @@ export function describeObject(scene: PlayerView, object: Variable): string {
   }
 }
 
-/** What has just been opened. */
+/** Describes an object that was just opened. */
 export function describeContents(scene: PlayerView, container: Variable): string {
   const things = scene.listContents(container.name);
   return things.length === 0 ? "It is empty." : `In it there is ${listNames(scene, things)}.`;

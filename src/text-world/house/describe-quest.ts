@@ -1,15 +1,15 @@
 import type { HouseContents } from "./populate-house.js";
 import type { QuestStep } from "./quest-plan.js";
 
-/** How much the game's first words tell: every step, or only the last. */
+/** Detail of the objective: every step, or only the last. */
 export type GoalDetail = "brief" | "detailed";
 
-/** The quest as commands, first to last. */
+/** Returns the quest as commands. */
 export function listCommands(house: HouseContents): string[] {
   return house.plan.steps.map((step) => formatCommand(step, house));
 }
 
-/** The quest in words. */
+/** Describes the quest. */
 export function describeQuest(house: HouseContents, goal: GoalDetail): string {
   const steps = house.plan.steps.map((step) => formatSentence(step, house));
   const last = steps[steps.length - 1];

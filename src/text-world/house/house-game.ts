@@ -8,7 +8,7 @@ import { parseCommand } from "./parse-command.js";
 import { resolveCommand, type ResolvedCommand } from "./resolve-command.js";
 import { PlayerView } from "./player-view.js";
 
-/** Plays a generated house: its rules decide what happens, and this tells it. */
+/** Runs a generated house by its rules and describes the results. */
 export class HouseGame implements TextGame {
   private tracker: StateTracker;
   private isOver = false;
@@ -39,7 +39,7 @@ export class HouseGame implements TextGame {
     if ("refusal" in resolved) return this.state(resolved.refusal, command);
     const { validActions } = this.tracker.progress;
     const action = validActions.find((candidate) => this.game.formatCommands([candidate])[0] === resolved.command);
-    // The rules have the last word, should a refusal have been forgotten.
+    // The rules decide, even if the resolver missed a reason to refuse.
     if (action === undefined) return this.state("That does not work.", command);
     this.tracker.recordAction(action);
     const description = describeAction(resolved, before, this.scene());
@@ -74,7 +74,7 @@ export class HouseGame implements TextGame {
   }
 }
 
-/** What the player is told of an action that was done. */
+/** Describes the result of an action. */
 function describeAction(
   { verb, object, other }: Exclude<ResolvedCommand, { refusal: string }>,
   before: PlayerView,

@@ -15,10 +15,10 @@ const OFFSETS: Readonly<Record<Direction, readonly [x: number, y: number]>> = {
   east: [1, 0],
   west: [-1, 0],
 };
-/** How often two rooms that happen to lie side by side are joined too. */
+/** Probability of connecting two adjacent rooms that need no connection. */
 const EXTRA_CONNECTION_PROBABILITY = 0.2;
 
-/** An opening between two rooms. Without a bridge some rooms could not be reached: only bridges get doors. */
+/** A connection between two rooms. Only bridges, without which some rooms are unreachable, get doors. */
 export interface Connection {
   readonly from: number;
   readonly to: number;
@@ -26,7 +26,7 @@ export interface Connection {
   readonly isBridge: boolean;
 }
 
-/** Rooms 0 ... rooms - 1 on a grid, all joined; each joint stands here once. */
+/** Connected rooms 0 to rooms - 1 on a grid; each connection is listed once. */
 export function generateMap(rooms: number, random: RandomStream): Connection[] {
   const cells = new Map<string, number>([["0,0", 0]]);
   const positions: (readonly [number, number])[] = [[0, 0]];
@@ -54,7 +54,7 @@ export function generateMap(rooms: number, random: RandomStream): Connection[] {
   return connections.map((connection) => ({ ...connection, isBridge: isBridge(connection, connections, rooms) }));
 }
 
-/** The rooms next to one, with the direction to go and the joint passed. */
+/** Returns the neighbors of a room, with direction and connection. */
 export function listExits(
   room: number,
   connections: readonly Connection[],
@@ -66,7 +66,7 @@ export function listExits(
   });
 }
 
-/** How many rooms away each room is; Infinity where there is no way. */
+/** Returns the distance to each room; Infinity for unreachable ones. */
 export function computeDistances(
   room: number,
   connections: readonly Pick<Connection, "from" | "to">[],

@@ -1,9 +1,9 @@
 import { KnowledgeBase } from "../logic/knowledge-base.js";
 
 /**
- * The laws of the generated houses: rooms with doors, containers and doors with keys, supporters, food.
- * In the language of TextWorld's game files, without what only its compiler needs; of an action that changes nothing
- * (look, examine) the rule takes the player's place away and gives it back.
+ * Rules of the generated houses: rooms with doors, containers and doors with keys, supporters, food.
+ * Written in the language of TextWorld's game files, without the parts for its compiler. For an action without effect
+ * (look, examine), the rule removes and re-adds the player's location.
  */
 const RULES = `
 type P {}

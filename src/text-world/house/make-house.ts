@@ -10,15 +10,15 @@ import { generateQuestPlan } from "./quest-plan.js";
 import { getHouseRules } from "./house-rules.js";
 import { listCommands, describeQuest, type GoalDetail } from "./describe-quest.js";
 
-/** What a house is to be like. */
+/** Options of a generated house. */
 export interface HouseOptions {
   /** At most 100. */
   readonly rooms?: number;
-  /** Things besides rooms and doors, at least; a quest that needs more of them gets more. At most 100. */
+  /** Minimum number of objects other than rooms and doors; quests may add more. At most 100. */
   readonly objects?: number;
-  /** How many commands the quest takes. At most 30. */
+  /** Number of commands of the quest. At most 30. */
   readonly questLength?: number;
-  /** "detailed" tells each step of the quest, "brief" only the last. */
+  /** "detailed" describes each step of the quest, "brief" only the last. */
   readonly goal?: GoalDetail;
 }
 
@@ -26,12 +26,12 @@ export interface HouseOptions {
 export const HOUSE_DEFAULTS = { rooms: 5, objects: 10, questLength: 5, goal: "detailed" } as const;
 
 const LIMITS = { rooms: 100, objects: 100, questLength: 30 } as const;
-/** Draws that are thrown away, because a shorter way to the goal was left open, come one after another only so often. */
+/** Maximum consecutive draws rejected because of a shorter path to the goal. */
 const MAX_ATTEMPTS = 100;
 
 /**
- * Makes a game: a house, and a quest in it whose walkthrough is known and leaves no command out that it could.
- * The same options and seed make the same game.
+ * Generates a game: a house, and a quest with a known walkthrough without unnecessary commands.
+ * The same options and seed give the same game.
  */
 export function makeHouse(options: HouseOptions, seed: number | bigint): Game {
   const settings = { ...HOUSE_DEFAULTS, ...options };
@@ -49,7 +49,7 @@ export function makeHouse(options: HouseOptions, seed: number | bigint): Game {
   }
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
-    `No quest of ${settings.questLength} commands was found for ${settings.rooms} rooms. Ask for more rooms or a shorter quest.`,
+    `No quest of ${settings.questLength} commands was found for ${settings.rooms} rooms. Increase \`rooms\` or decrease \`questLength\`.`,
   );
 }
 

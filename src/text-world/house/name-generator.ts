@@ -33,7 +33,7 @@ const FOODS =
   muffin, mushroom, olive, onion, orange, pancake, peach, pear, pickle, plum, potato, radish, sandwich,
   tomato, turnip, walnut`);
 
-/** Hands out names, none twice, so that a name means one thing in its house. */
+/** Generates unique names for the objects of a house. */
 export class NameGenerator {
   private readonly used = new Set<string>();
 

@@ -1,6 +1,6 @@
 import type { Direction } from "./house-map.js";
 
-/** What a player wants to do, with things as the words that name them. */
+/** A parsed command, with objects as words. */
 export type ParsedCommand =
   | { readonly verb: "look" }
   | { readonly verb: "inventory" }
@@ -12,13 +12,13 @@ export type ParsedCommand =
       /** Where from or into, or what with. */
       readonly other: string;
     }
-  /** A verb that is known, with something missing. */
+  /** A known verb with a missing object. */
   | { readonly verb: "incomplete"; readonly question: string };
 
 const ARTICLES = /\b(?:the|a|an|some|my)\s+/g;
 const SHORT_DIRECTIONS: Readonly<Record<string, Direction>> = { n: "north", s: "south", e: "east", w: "west" };
 
-/** Ways to say it, most special first; each gives the wish from what its groups caught. */
+/** Command patterns, most specific first, with a parser of their groups. */
 const COMMAND_FORMS: readonly (readonly [RegExp, (first: string, second: string) => ParsedCommand])[] = [
   [/^(?:look|l|look around)$/, () => ({ verb: "look" })],
   [/^(?:inventory|inv|i)$/, () => ({ verb: "inventory" })],
@@ -52,7 +52,7 @@ const COMMAND_FORMS: readonly (readonly [RegExp, (first: string, second: string)
   ],
 ];
 
-/** What the command asks for; undefined when its verb is not known. Case, articles and spaces do not matter. */
+/** Parses a command, ignoring case, articles and spaces; undefined for an unknown verb. */
 export function parseCommand(command: string): ParsedCommand | undefined {
   const words = command
     .toLowerCase()

@@ -17,7 +17,7 @@ export interface Exit {
   readonly door: Variable | undefined;
 }
 
-/** What can be seen of a house from where the player is. */
+/** The visible part of a house. */
 export class PlayerView {
   readonly room: Variable;
 

@@ -7,10 +7,10 @@ import type { ObjectKind, LockState, QuestPlan, GameObject } from "./quest-plan.
 
 const PLAYER: Variable = { name: "P", type: "P" };
 const INVENTORY: Variable = { name: "I", type: "I" };
-/** How often a joint that the quest does not need a door in has one. */
+/** Probability of a door in a connection that the quest does not need one in. */
 const DOOR_PROBABILITY = 0.25;
 const CLOSED_PROBABILITY = 0.4;
-/** What a thing that only fills the house is, by weight. */
+/** Weights of the kinds of filler objects. */
 const FILLER_WEIGHTS: readonly (readonly [kind: ObjectKind, weight: number])[] = [
   ["o", 0.5],
   ["f", 0.15],
@@ -18,7 +18,7 @@ const FILLER_WEIGHTS: readonly (readonly [kind: ObjectKind, weight: number])[] =
   ["c", 0.15],
 ];
 
-/** What to furnish. */
+/** Inputs of `populateHouse`. */
 export interface Blueprint {
   readonly rooms: number;
   readonly objects: number;
@@ -26,7 +26,7 @@ export interface Blueprint {
   readonly plan: QuestPlan;
 }
 
-/** A house with everything in its place: what is true of it at first, and what its things are called. */
+/** A populated house: its initial facts and the names of its objects. */
 export interface HouseContents {
   readonly plan: QuestPlan;
   readonly facts: readonly Proposition[];
@@ -34,7 +34,7 @@ export interface HouseContents {
   getName(part: GameObject | Connection | number): string;
 }
 
-/** Puts the quest's things where the quest needs them, and others in between. */
+/** Places the quest's objects where the quest needs them, and filler objects elsewhere. */
 export function populateHouse(blueprint: Blueprint, random: RandomStream): HouseContents {
   const populator = new HousePopulator(blueprint, random);
   populator.addRooms();
@@ -51,7 +51,7 @@ class HousePopulator implements HouseContents {
   private readonly variables = new Map<GameObject | Connection | number, Variable>();
   private readonly materials = new Map<GameObject | Connection, string>();
   private readonly counts = new Map<string, number>();
-  /** Where portable things can be put: rooms, supporters and open containers. */
+  /** Places for portable objects: rooms, supporters and open containers. */
   private readonly placements: (readonly [predicate: "at" | "on" | "in", place: Variable])[] = [];
 
   constructor(
@@ -71,7 +71,7 @@ class HousePopulator implements HouseContents {
     return this.infos.find((info) => info.id === id)?.name ?? "";
   }
 
-  /** Rooms, their joints and doors. */
+  /** Rooms, connections and doors. */
   addRooms(): void {
     for (let room = 0; room < this.blueprint.rooms; room++) {
       const variable = this.declareEntity(room, "r", this.names.room());
@@ -98,7 +98,7 @@ class HousePopulator implements HouseContents {
     }
   }
 
-  /** A door that the quest has nothing to do with stands open where the quest passes. */
+  /** Doors outside the quest are open where the quest passes. */
   private drawDoor(connection: Connection): LockState | undefined {
     if (this.random.random() >= DOOR_PROBABILITY) return undefined;
     return !this.plan.usedConnections.has(connection) && this.random.random() < CLOSED_PROBABILITY ? "closed" : "open";
@@ -116,7 +116,7 @@ class HousePopulator implements HouseContents {
     }
   }
 
-  /** Things that the quest does not need, until there are as many as were asked for. */
+  /** Adds filler objects up to the requested number. */
   addFillerObjects(): void {
     const kinds = FILLER_WEIGHTS.map(([kind]) => kind);
     const probabilities = FILLER_WEIGHTS.map(([, weight]) => weight);
@@ -148,7 +148,7 @@ class HousePopulator implements HouseContents {
     return thing.opens === undefined ? this.names.object() : this.names.key(this.getMaterial(thing.opens));
   }
 
-  /** The word that a lock and its key share. */
+  /** Draws the word that a lock and its key share. */
   private getMaterial(lock: GameObject | Connection): string {
     let material = this.materials.get(lock);
     if (material === undefined) {
@@ -178,7 +178,7 @@ class HousePopulator implements HouseContents {
   }
 }
 
-/** That `to` lies in this direction of `from`. */
+/** Returns the fact that `to` is in this direction of `from`. */
 function createDirectionFact(direction: Direction, from: Variable, to: Variable): Proposition {
   switch (direction) {
     case "north":

@@ -1,7 +1,7 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { type Direction, computeDistances, listExits, type Connection, OPPOSITE } from "./house-map.js";
 
-/** Kinds of things: container, supporter, object, key, food. */
+/** Object kinds: container, supporter, object, key, food. */
 export type ObjectKind = "c" | "s" | "o" | "k" | "f";
 
 /** Something that the quest needs; `opens` is what a key fits. */
@@ -29,7 +29,7 @@ export interface QuestPlan {
   /** Where the containers and supporters are. */
   readonly furniture: ReadonlyMap<GameObject, number>;
   readonly locks: ReadonlyMap<GameObject | Connection, LockState>;
-  /** The joints that the quest passes. */
+  /** Connections that the quest passes. */
   readonly usedConnections: ReadonlySet<Connection>;
 }
 

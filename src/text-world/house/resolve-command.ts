@@ -4,12 +4,12 @@ import type { PlayerView } from "./player-view.js";
 
 type Verb = Exclude<ParsedCommand["verb"], "incomplete">;
 
-/** Either why a wish cannot be granted, or the command of the rules that grants it and the things it is about. */
+/** Either a refusal, or the rule's command and its objects. */
 export type ResolvedCommand =
   | { readonly refusal: string }
   | { readonly verb: Verb; readonly command: string; readonly object?: Variable; readonly other?: Variable };
 
-/** Decides on a wish by what the player sees. */
+/** Resolves a parsed command against the visible objects. */
 export function resolveCommand(command: ParsedCommand, scene: PlayerView): ResolvedCommand {
   if (command.verb === "incomplete") return { refusal: command.question };
   if (command.verb === "look" || command.verb === "inventory") return { verb: command.verb, command: command.verb };

@@ -5,7 +5,7 @@ import { Rule } from "./rule.js";
 import { compareStrings, formatPredicateSignature, type Predicate } from "./proposition.js";
 import { TypeHierarchy } from "./type-hierarchy.js";
 
-/** The laws of a game: its types, its rules in order of name, and what the rules are called. */
+/** The rules of a game in order of name, their types and their texts. */
 export class KnowledgeBase {
   readonly types: TypeHierarchy;
   readonly rules: ReadonlyMap<string, Rule>;

@@ -4,16 +4,16 @@ const MAX_VALUES = 1 << 15;
 const MAX_FRAMES = 1 << 12;
 const FRAME_SIZE = 4;
 
-/** Routines in progress, their local variables and the values they put aside (Standard, section 6). */
+/** Active routines with their local variables and evaluation stacks (Standard, section 6). */
 export class CallStack {
   private readonly values = new Uint16Array(MAX_VALUES);
-  /** For each caller: where it goes on, the variable for the result, its first local, its values' start and arguments. */
+  /** Per caller: return address, result variable, first local, stack base and argument count. */
   private readonly frames = new Int32Array(MAX_FRAMES * FRAME_SIZE);
   private depth = 0;
   private top = 0;
   private locals = 0;
   private stackBase = 0;
-  /** How many arguments the running routine was given. */
+  /** Argument count of the running routine. */
   argumentCount = 0;
 
   push(value: number): void {
@@ -38,7 +38,7 @@ export class CallStack {
     this.values[this.locals + index] = value;
   }
 
-  /** Enters a routine with so many locals, which start as 0; the caller goes on at `next`. */
+  /** Enters a routine with zeroed locals; the caller continues at `next`. */
   pushFrame(locals: number, argumentCount: number, returnAddress: number, store: number): void {
     if (this.depth >= MAX_FRAMES || this.top + locals > MAX_VALUES) throw new StoryError("its calls go too deep");
     const frame = this.depth++ * FRAME_SIZE;
@@ -53,12 +53,12 @@ export class CallStack {
     this.argumentCount = argumentCount;
   }
 
-  /** The variable that takes the running routine's result, -1 for none. */
+  /** Variable for the running routine's result, -1 for none. */
   get resultVariable(): number {
     return this.depth === 0 ? -1 : (this.frames[(this.depth - 1) * FRAME_SIZE + 1] << 16) >> 16;
   }
 
-  /** Leaves the running routine: the address at which its caller goes on. */
+  /** Leaves the running routine. Returns the address at which its caller continues. */
   popFrame(): number {
     if (this.depth === 0) throw new StoryError("it returns from its main routine");
     const frame = --this.depth * FRAME_SIZE;
@@ -69,12 +69,12 @@ export class CallStack {
     return this.frames[frame];
   }
 
-  /** The catch instruction: a mark of the running routine. */
+  /** Executes the catch instruction: returns a mark of the running routine. */
   get mark(): number {
     return this.depth;
   }
 
-  /** The throw instruction: makes the marked routine the running one. */
+  /** Executes the throw instruction: unwinds to the marked routine. */
   unwind(mark: number): void {
     if (mark > this.depth) throw new StoryError("it throws to a routine that has ended");
     while (this.depth > mark) this.popFrame();

@@ -3,7 +3,7 @@ import type { TextCodec } from "./text-codec.js";
 const SPACE = 32;
 const KEY_BYTES = 6;
 
-/** A story's words: which characters stand alone, and where each word's entry is (Standard, section 13). */
+/** A story's dictionary: separator characters, and the entry of each word (Standard, section 13). */
 export class Dictionary {
   private readonly separators: ReadonlySet<number>;
   private readonly entries = new Map<string, number>();
@@ -13,7 +13,7 @@ export class Dictionary {
     this.separators = new Set(memory.subarray(address + 1, address + 1 + separators));
     const entryLength = memory[address + 1 + separators];
     const countAt = address + 2 + separators;
-    // A negative count announces unsorted words, which makes no difference to a map.
+    // A negative count marks unsorted words, which a map does not need to distinguish.
     const count = Math.abs((((memory[countAt] << 8) | memory[countAt + 1]) << 16) >> 16);
     for (let i = 0; i < count; i++) {
       const entry = countAt + 2 + i * entryLength;
@@ -27,7 +27,7 @@ export class Dictionary {
     return this.entries.size;
   }
 
-  /** The words of a line of ZSCII: where each starts, how long it is and its entry, 0 for an unknown word. */
+  /** Splits a ZSCII line into words, with start, length and entry, 0 for an unknown word. */
   split(line: Uint8Array, codec: TextCodec): { start: number; length: number; entry: number }[] {
     const words: { start: number; length: number; entry: number }[] = [];
     const add = (start: number, end: number) => {

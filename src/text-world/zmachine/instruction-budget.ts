@@ -1,6 +1,6 @@
 import { StoryError } from "./story-error.js";
 
-/** How much work a story may do before it must ask for input: about one unit an instruction or character. */
+/** Work limit between two inputs, about one unit per instruction or character. */
 export class InstructionBudget {
   remaining = 0;
 
@@ -12,7 +12,7 @@ export class InstructionBudget {
     this.remaining = this.limit;
   }
 
-  /** Throws StoryError when the work is more than what is left. */
+  /** @throws StoryError when the work exceeds the remaining budget. */
   spend(work: number): void {
     this.remaining -= work;
     if (this.remaining < 0) throw new StoryError(`it did not ask for input within ${this.limit} instructions`);

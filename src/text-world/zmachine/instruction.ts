@@ -1,9 +1,9 @@
-/** An instruction with its operands taken apart; the bytes it came from are not looked at again. */
+/** A decoded instruction. */
 export interface Instruction {
   /** 2OP 1..28, 1OP 128..143, 0OP 176..191, VAR 224..255, extended 256 and more. */
   readonly op: number;
   readonly count: number;
-  /** The first four operands: a constant, or ~variable. Missing ones are the constant 0. */
+  /** First four operands: a constant, or ~variable. Missing ones are the constant 0. */
   readonly a: number;
   readonly b: number;
   readonly c: number;
@@ -12,12 +12,12 @@ export interface Instruction {
   readonly operands: readonly number[];
   /** The variable that takes the result, -1 for none. */
   readonly store: number;
-  /** Where it branches: an address, 0 or 1 to return that, -1 for no branch. */
+  /** Branch target: an address, 0 or 1 to return that value, -1 for no branch. */
   readonly target: number;
   readonly branchIf: boolean;
-  /** The address of a text in the instruction. */
+  /** Address of an inline text. */
   readonly text: number;
-  /** The address of the instruction after it. */
+  /** Address of the next instruction. */
   readonly next: number;
 }
 
@@ -36,12 +36,12 @@ const SMALL = 1;
 const VARIABLE = 2;
 const OMITTED = 3;
 
-/** The 16-bit value as a signed number. */
+/** Interprets a 16-bit value as signed. */
 export function toSigned(value: number): number {
   return (value << 16) >> 16;
 }
 
-/** Takes the instruction at `start` apart (Standard, sections 4 and 14). */
+/** Decodes the instruction at `start` (Standard, sections 4 and 14). */
 export function decodeInstruction(memory: Uint8Array, start: number): Instruction {
   let position = start;
   const byte = () => memory[position++] ?? 0;
@@ -87,7 +87,7 @@ const NO_BRANCH = { target: -1, branchIf: false };
 function decodeBranch(byte: () => number, position: () => number): { target: number; branchIf: boolean } {
   const first = byte();
   const offset = first & 0x40 ? first & 0x3f : ((((first & 0x3f) << 8) | byte()) << 18) >> 18;
-  // Offsets 0 and 1 return false and true; the address 0 or 1 itself is in the header, so they cannot be confused.
+  // Offsets 0 and 1 return false and true; addresses 0 and 1 are in the header, so they are unambiguous.
   const target = offset === 0 || offset === 1 ? offset : Math.max(2, position() + offset - 2);
   return { target, branchIf: (first & 0x80) !== 0 };
 }

@@ -5,10 +5,10 @@ const ENTRY_LENGTH = 14;
 const MAX_ATTRIBUTES = 48;
 const MAX_PROPERTIES = 63;
 
-/** The tree of a story's objects, their attributes and properties (Standard, section 12, version 4 and later). */
+/** A story's object tree, with attributes and properties (Standard, section 12, version 4 and later). */
 export class ObjectTable {
   private readonly defaults: number;
-  /** Where entry 0 would be: objects are counted from 1. */
+  /** Address of entry 0; objects are numbered from 1. */
   private readonly entries: number;
 
   constructor(
@@ -45,7 +45,7 @@ export class ObjectTable {
     this.write(address, on ? byte | bit : byte & ~bit);
   }
 
-  /** Takes the object out of its parent. */
+  /** Removes the object from its parent. */
   remove(object: number): void {
     const parent = this.parent(object);
     if (parent === 0) return;
@@ -73,12 +73,12 @@ export class ObjectTable {
     this.writeWord(this.entry(destination) + 10, object);
   }
 
-  /** The address of the object's short name. */
+  /** Returns the address of the object's short name. */
   nameAddress(object: number): number {
     return this.word(this.entry(object) + 12) + 1;
   }
 
-  /** The value of a property, the default where the object has none. */
+  /** Returns the value of a property, or its default. */
   property(object: number, property: number): number {
     const address = this.propertyAddress(object, property);
     if (address === 0) return this.word(this.defaults + 2 * (property - 1));
@@ -92,21 +92,21 @@ export class ObjectTable {
     else this.writeWord(address, value);
   }
 
-  /** Where a property's data is, 0 where the object has none. */
+  /** Returns the address of a property's data, or 0. */
   propertyAddress(object: number, property: number): number {
     if (object === 0) return 0;
     let at = this.firstProperty(object);
     for (let passed = 0; passed < MAX_PROPERTIES; passed++) {
       const size = this.memory[at] ?? 0;
       const data = at + (size & 0x80 ? 2 : 1);
-      // Properties stand in descending order.
+      // Properties are in descending order.
       if ((size & 63) <= property) return (size & 63) === property && property !== 0 ? data : 0;
       at = data + this.propertyLength(data);
     }
     throw new StoryError(`object ${object} has more than ${MAX_PROPERTIES} properties`);
   }
 
-  /** The number of the property after this one, of the first for 0. */
+  /** Returns the number of the next property, of the first for 0. */
   nextProperty(object: number, property: number): number {
     if (object === 0) return 0;
     if (property === 0) return this.memory[this.firstProperty(object)] & 63;
@@ -115,7 +115,7 @@ export class ObjectTable {
     return this.memory[data + this.propertyLength(data)] & 63;
   }
 
-  /** The length of the property whose data is at an address. */
+  /** Returns the length of the property data at an address. */
   propertyLength(address: number): number {
     if (address === 0) return 0;
     const size = this.memory[address - 1];

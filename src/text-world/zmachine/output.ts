@@ -1,7 +1,7 @@
 import { StoryError } from "./story-error.js";
 import type { TextCodec } from "./text-codec.js";
 
-/** What one reply holds at most; more is dropped, as by the interpreter that TextWorld uses. */
+/** Maximum output per command; the rest is dropped, as in TextWorld's interpreter. */
 const MAX_OUTPUT_LENGTH = 8191;
 const MAX_TABLES = 16;
 const LATIN_1 = 255;
@@ -9,8 +9,8 @@ const UNPRINTABLE = /[^\n -~\u00a0-\u00ff]/;
 const UNPRINTABLE_GLOBAL = new RegExp(UNPRINTABLE, "g");
 
 /**
- * Where a story's text goes (Standard, section 7): the screen, whose windows are one stream here,
- * or a table in memory while one is open.
+ * Output of a story (Standard, section 7): the screen, with its windows in one stream,
+ * or a table in memory.
  */
 export class Output {
   private screenText = "";
@@ -37,7 +37,7 @@ export class Output {
     }
   }
 
-  /** The output_stream instruction: 1 the screen, 3 a table at `table`; negative to close. The others are ignored. */
+  /** Executes output_stream: 1 is the screen, 3 a table at `table`; negative closes. Others are ignored. */
   select(stream: number, table: number): void {
     if (stream === 1) this.screenOn = true;
     if (stream === -1) this.screenOn = false;
@@ -53,7 +53,7 @@ export class Output {
     }
   }
 
-  /** What was written to the screen since the last call. */
+  /** Returns the screen output since the last call. */
   flush(): string {
     const screenText = this.screenText.slice(0, MAX_OUTPUT_LENGTH);
     this.screenText = "";
@@ -61,7 +61,7 @@ export class Output {
   }
 }
 
-/** The screen knows Latin-1; control characters print nothing, others a question mark. */
+/** Converts to Latin-1: drops control characters, replaces others with a question mark. */
 function replaceCharacter(character: string): string {
   return character.charCodeAt(0) > LATIN_1 ? "?" : "";
 }

@@ -11,7 +11,7 @@ import { TextCodec } from "./text-codec.js";
 
 const FIRST_GLOBAL = 16;
 const MAX_LOCALS = 15;
-/** Flags 2: what outlives a restart (transcript, fixed pitch), and what is not offered (pictures, mouse, sound). */
+/** Flags 2: bits that survive a restart (transcript, fixed pitch), and unsupported ones (pictures, mouse, sound). */
 const PRESERVED_FLAGS = 0x03;
 const SUPPORTED_FLAGS = 0x57;
 /** Flags 1: bold, italic and fixed-space type. */
@@ -19,13 +19,13 @@ const TYPE_STYLES = 0x1c;
 const SCREEN_COLUMNS = 128;
 const SCREEN_ROWS = 24;
 const STANDARD_VERSION = 0x0100;
-/** How the interpreter that TextWorld uses names itself: number 1 (a DEC-20), version F. */
+/** Interpreter number 1 (DEC-20) and version F, like TextWorld's interpreter. */
 const INTERPRETER_ID = 0x0146;
 
-/** What a story waits for: a line, a key, or nothing any more. */
+/** Requested input: a line, a key, or none after the end. */
 export type InputRequest = "line" | "key" | "nothing";
 
-/** The parts of a Z-machine of version 5 or 8 that instructions work on. */
+/** Processor state of a Z-machine of version 5 or 8. */
 export class Processor {
   readonly memory: Uint8Array;
   readonly stack = new CallStack();
@@ -35,9 +35,9 @@ export class Processor {
   readonly output: Output;
   readonly random = new StoryRandom();
   pc = 0;
-  /** Set by an instruction that asks for input or ends the story. */
+  /** Set by instructions that request input or end the story. */
   pendingInput: InputRequest | undefined;
-  /** The operands and the result variable of the instruction that asks for input. */
+  /** Operands and result variable of the pending input instruction. */
   inputInstruction: { operands: readonly number[]; store: number } = { operands: [], store: -1 };
   private readonly globals: number;
   private readonly callArguments = new Uint16Array(MAX_LOCALS);
@@ -55,7 +55,7 @@ export class Processor {
     this.globals = this.readWord(0x0c);
   }
 
-  /** Puts everything back to how it was before the story ran. */
+  /** Resets the machine to its initial state. */
   reset(): void {
     this.memory[0x11] = this.story.bytes[0x11];
     this.random.seed(0);
@@ -63,7 +63,7 @@ export class Processor {
     this.restart();
   }
 
-  /** What the restart instruction does (Standard, section 11.1). */
+  /** Executes the restart instruction (Standard, section 11.1). */
   restart(): void {
     const preservedFlags = this.memory[0x11] & PRESERVED_FLAGS;
     this.memory.set(this.story.bytes.subarray(0, this.story.staticBase));
@@ -94,7 +94,7 @@ export class Processor {
     this.writeByte(address + 1, value & 0xff);
   }
 
-  /** Reads a variable; 0 takes the value from the stack. */
+  /** Reads a variable; 0 pops the stack. */
   load(variable: number): number {
     if (variable === 0) return this.stack.pop();
     if (variable < FIRST_GLOBAL) return this.stack.local(variable - 1);
@@ -102,7 +102,7 @@ export class Processor {
     return (this.memory[address] << 8) | this.memory[address + 1];
   }
 
-  /** Sets a variable; 0 puts the value on the stack, -1 drops it. */
+  /** Sets a variable; 0 pushes onto the stack, -1 discards the value. */
   store(variable: number, value: number): void {
     if (variable < 0) return;
     if (variable === 0) this.stack.push(value & 0xffff);
@@ -110,18 +110,18 @@ export class Processor {
     else this.writeWord(this.globals + 2 * (variable - FIRST_GLOBAL), value);
   }
 
-  /** Reads a variable that an operand names; 0 leaves the value on the stack. */
+  /** Reads a variable by reference; 0 peeks at the stack. */
   loadIndirect(variable: number): number {
     return variable === 0 ? this.stack.peek() : this.load(variable);
   }
 
-  /** Sets a variable that an operand names; 0 replaces the value on top of the stack. */
+  /** Sets a variable by reference; 0 replaces the top of the stack. */
   storeIndirect(variable: number, value: number): void {
     if (variable === 0) this.stack.pop();
     this.store(variable, value);
   }
 
-  /** The value of an operand. */
+  /** Returns the value of an operand. */
   value(operand: number): number {
     return operand >= 0 ? operand : this.load(~operand);
   }
@@ -143,7 +143,7 @@ export class Processor {
     const { stack } = this;
     const address = routine * this.story.unit;
     const argumentCount = operands.length - 1;
-    // The arguments may come from the stack that the new routine's locals go on.
+    // Arguments may come from the stack that will hold the new routine's locals.
     for (let i = 2; i <= argumentCount; i++) this.callArguments[i - 1] = this.value(operands[i]);
     if (address === 0) return this.store(store, 0);
     const locals = this.memory[address];
@@ -154,7 +154,7 @@ export class Processor {
     this.pc = address + 1;
   }
 
-  /** The instruction at an address. */
+  /** Returns the decoded instruction at an address. */
   fetch(address: number): Instruction {
     const cached = this.story.instructions[address];
     if (cached !== undefined) return cached;
@@ -165,7 +165,7 @@ export class Processor {
     return instruction;
   }
 
-  /** Looks a line's words up and writes them to a parse table (Standard, section 13.6). */
+  /** Writes the dictionary entries of a line's words to a parse table (Standard, section 13.6). */
   tokenize(line: number, table: number, dictionary: number, keepUnknown: boolean): void {
     const start = line + 2;
     const text = this.memory.subarray(start, start + this.memory[line + 1]);

@@ -4,15 +4,15 @@ import { StoryError } from "./story-error.js";
 
 const BYTE_TABLE = 0x7f;
 const WORD_ENTRIES = 0x80;
-/** A scan_table without a fourth operand looks at words. */
+/** Default form of scan_table: words. */
 const WORDS = 0x82;
 const NORMAL_FONT = 1;
-/** The answer to save_undo: TextWorld's interpreter undoes nothing, since the rules beside the story could not follow. */
+/** Result of save_undo: TextWorld's interpreter does not support undo, which its rules could not track. */
 const UNSUPPORTED = 0xffff;
-/** check_unicode's answer: the character can be printed and read. */
+/** Result of check_unicode: the character can be printed and read. */
 const PRINTS_AND_READS = 3;
 
-/** The instructions that a story uses now and then (Standard, section 15). `a` to `d` are the operands' values. */
+/** Executes the less frequent instructions (Standard, section 15). `a` to `d` are the operands' values. */
 export function executeRareInstruction(
   processor: Processor,
   instruction: Instruction,
@@ -110,7 +110,7 @@ export function executeRareInstruction(
       return;
     case 256: // save
     case 257: // restore
-      // A story is saved by its environment; to the story, saving fails.
+      // The environment saves the story; save instructions of the story fail.
       return storeResult(0);
     case 258: // log_shift
       return storeResult(toSigned(b) < 0 ? a >>> -toSigned(b) : a << b);
@@ -144,7 +144,7 @@ export function executeRareInstruction(
   }
 }
 
-/** The address of the entry that starts with `wanted`, 0 when there is none. */
+/** Returns the address of the entry that starts with `wanted`, or 0. */
 function scanTable(processor: Processor, target: number, table: number, length: number, form: number): number {
   const entry = form & BYTE_TABLE;
   for (let i = 0; i < length; i++) {
@@ -156,7 +156,7 @@ function scanTable(processor: Processor, target: number, table: number, length: 
   return 0;
 }
 
-/** Zeroes the first table, or copies it over the second; a negative size copies forwards whatever is overwritten. */
+/** Zeroes the first table or copies it to the second; a negative size forces a forward copy. */
 function copyTable(processor: Processor, first: number, second: number, size: number): void {
   const length = Math.abs(size);
   processor.budget.spend(length);

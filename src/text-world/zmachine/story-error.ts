@@ -1,4 +1,4 @@
-/** A story that does what the machine's standard forbids, or too much of what it allows. */
+/** A violation of the Z-machine standard or of resource limits. */
 export class StoryError extends Error {
   override readonly name = "StoryError";
 }

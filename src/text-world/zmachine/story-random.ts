@@ -1,16 +1,16 @@
-/** Seeds below this make the machine count instead (Standard, section 2.4). */
+/** Smaller seeds make the generator count instead (Standard, section 2.4). */
 const FIRST_RANDOM_SEED = 1000;
 
 /**
- * The machine's random numbers: a linear congruential generator with the multiplier 22695477 and the upper half of
- * its state as output, which a story's own seed starts. TextWorld's stories seed it with a constant.
+ * Random numbers of the machine: a linear congruential generator with multiplier 22695477 that outputs the upper half of
+ * its state. Stories seed it; TextWorld's use a constant.
  */
 export class StoryRandom {
   private state = FIRST_RANDOM_SEED;
   private interval = 0;
   private counter = 0;
 
-  /** The random instruction: a number in 1..range, or 0 after seeding with -range. */
+  /** Executes the random instruction: returns a number in 1..range, or 0 after seeding with -range. */
   next(range: number): number {
     if (range <= 0) {
       this.seed(-range);
@@ -28,7 +28,7 @@ export class StoryRandom {
   seed(value: number): void {
     this.counter = 0;
     this.interval = value > 0 && value < FIRST_RANDOM_SEED ? value : 0;
-    // Seed 0 asks for an unpredictable start; a game that is to be repeatable gets a fixed one.
+    // Seed 0 requests an unpredictable seed; games use a fixed one to be reproducible.
     this.state = value === 0 ? FIRST_RANDOM_SEED : value;
   }
 }

@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { Instruction } from "./instruction.js";
 
 const HEADER_LENGTH = 64;
-/** Packed addresses and the header's file length count in units of so many bytes. */
+/** Unit of packed addresses and of the header's file length in bytes, by version. */
 const UNIT_BY_VERSION = new Map([
   [5, 4],
   [8, 8],
@@ -10,22 +10,22 @@ const UNIT_BY_VERSION = new Map([
 
 /**
  * A story file for the Z-machine (Z-Machine Standards Document 1.1), versions 5 and 8.
- * Checked once; machines that run the same story share it, and what was decoded of its unchanging part.
+ * Validated once; machines share it with the decoded contents of its static memory.
  */
 export class Story {
-  /** The file's name, for messages. */
+  /** File name for messages. */
   readonly name: string;
   readonly bytes: Uint8Array;
   readonly version: number;
   /** Bytes per unit of a packed address. */
   readonly unit: number;
-  /** Where memory stops being writable. */
+  /** End of writable memory. */
   readonly staticBase: number;
-  /** By address; filled as they are met. */
+  /** Decoded instructions by address, filled lazily. */
   readonly instructions: (Instruction | undefined)[];
   readonly strings = new Map<number, string>();
 
-  /** Throws FILE_CORRUPT for a file that is cut short or changed, FORMAT_UNSUPPORTED for another version. */
+  /** @throws FILE_CORRUPT for a truncated or modified file, FORMAT_UNSUPPORTED for another version. */
   constructor(file: Uint8Array, name: string) {
     this.name = name;
     if (file.length < HEADER_LENGTH) {
@@ -45,11 +45,11 @@ export class Story {
     const length = word(0x1a) * unit;
     if (length > file.length)
       throw corruptStoryError(name, `its header announces ${length} bytes, it has ${file.length}`);
-    // A Buffer's slice would share its memory.
+    // Slicing a Buffer would share its memory.
     this.bytes = new Uint8Array(length > 0 ? file.subarray(0, length) : file);
     const sum = this.bytes.subarray(HEADER_LENGTH).reduce((total, byte) => (total + byte) & 0xffff, 0);
     if (length > 0 && sum !== word(0x1c)) throw corruptStoryError(name, "its checksum does not match its content");
-    // Filled from the start, so that it stays an array and does not become a hash table.
+    // Filled at once so that V8 keeps a dense array.
     this.instructions = Array.from(this.bytes, () => undefined);
     this.staticBase = word(0x0e);
     if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length) {

@@ -2,9 +2,9 @@ import type { InstructionBudget } from "./instruction-budget.js";
 import type { Story } from "./story.js";
 import { StoryError } from "./story-error.js";
 
-/** Texts in a story are far shorter; a longer one is a trap. */
+/** Maximum text length, far above that of valid stories. */
 const MAX_TEXT_LENGTH = 1 << 16;
-/** Decoded texts are kept up to so many characters together. */
+/** Maximum characters in the cache of decoded texts. */
 const MAX_CACHED_CHARACTERS = 1 << 22;
 const NEWLINE = 13;
 const QUESTION_MARK = 63;
@@ -13,7 +13,7 @@ const DEFAULT_UNICODE = "äöüÄÖÜß»«ëïÿËÏáéíóúýÁÉÍÓÚÝà�
 const UNICODE_START = 155;
 const ENCODED_LENGTH = 9;
 
-/** Texts and words of a story: Z-characters, ZSCII and Unicode (Standard, section 3). */
+/** Text encoding of a story: Z-characters, ZSCII and Unicode (Standard, section 3). */
 export class TextCodec {
   /** ZSCII codes by alphabet and Z-character. */
   private readonly alphabets: readonly number[][];
@@ -43,19 +43,19 @@ export class TextCodec {
     this.zsciiCodes.set("\n", NEWLINE);
   }
 
-  /** The character of a ZSCII code; nothing for codes that print nothing. */
+  /** Returns the character of a ZSCII code; empty for codes that print nothing. */
   toUnicode(zscii: number): string {
     if (zscii === NEWLINE) return "\n";
     if (zscii >= 32 && zscii < 127) return String.fromCharCode(zscii);
     return this.unicode[zscii - UNICODE_START] ?? "";
   }
 
-  /** The ZSCII code of a character, that of "?" for one that the story does not know. */
+  /** Returns the ZSCII code of a character, that of "?" for an unknown one. */
   toZscii(character: string): number {
     return this.zsciiCodes.get(character) ?? QUESTION_MARK;
   }
 
-  /** The text at an address. Abbreviations are not looked for within abbreviations, as the standard demands. */
+  /** Decodes the text at an address. Abbreviations do not nest, as the standard requires. */
   decode(address: number): string {
     const cached = this.story.strings.get(address);
     if (cached !== undefined) return cached;
@@ -96,7 +96,7 @@ export class TextCodec {
     return this.decodeUncached(((this.memory[entry] << 8) | this.memory[entry + 1]) * 2, true);
   }
 
-  /** Three Z-characters a word, until the word whose top bit is set. */
+  /** Reads three Z-characters per word, up to the word with its top bit set. */
   private unpack(address: number): number[] {
     const characters: number[] = [];
     for (let at = address; at + 1 < this.memory.length; at += 2) {
@@ -108,7 +108,7 @@ export class TextCodec {
     return characters;
   }
 
-  /** The six bytes under which a word stands in a dictionary. */
+  /** Encodes a word as the six bytes of its dictionary entry. */
   encodeWord(zscii: ArrayLike<number>): number[] {
     const characters: number[] = [];
     for (let i = 0; i < zscii.length && characters.length < ENCODED_LENGTH; i++) {

@@ -5,19 +5,19 @@ import { executeRareInstruction } from "./rare-instructions.js";
 import type { Story } from "./story.js";
 import { StoryError } from "./story-error.js";
 
-/** Twenty times what TextWorld's largest games need for a command; about a second of work. */
+/** Twenty times the instructions per command of TextWorld's largest games; about a second of work. */
 const MAX_INSTRUCTIONS = 50_000_000;
 const RETURN_KEY = 13;
 const MAX_LINE_BYTES = 198;
 
 /**
- * Plays a story: text in, text out, both windows in one stream, as the interpreter does that TextWorld uses.
- * A story that breaks the machine's rules, or works on without asking for input, ends in ENV_FAILED.
+ * Runs a story: text in, text out, both windows in one stream, like TextWorld's interpreter.
+ * @throws ENV_FAILED when the story violates the standard or exceeds its instruction budget
  */
 export class ZMachine {
   private readonly processor: Processor;
 
-  /** `maxInstructions`: how much the story may do for one command. */
+  /** `maxInstructions`: instruction budget per command. */
   constructor(
     private readonly story: Story,
     maxInstructions = MAX_INSTRUCTIONS,
@@ -25,18 +25,18 @@ export class ZMachine {
     this.processor = new Processor(story, maxInstructions);
   }
 
-  /** Starts the story, from its beginning if it has run before; gives its first text. */
+  /** Starts or restarts the story. Returns its first text. */
   start(): string {
     this.processor.reset();
     return this.run();
   }
 
-  /** Whether the story has quit: it takes no more commands. */
+  /** Whether the story has quit. */
   get hasQuit(): boolean {
     return this.processor.pendingInput === "nothing";
   }
 
-  /** Types a line and the return key; gives what the story answers, with the line break that the key makes first. */
+  /** Sends a line. Returns the story's output, after the line break of the return key. */
   send(line: string): string {
     const { processor } = this;
     if (this.hasQuit) return "";
@@ -74,13 +74,13 @@ export class ZMachine {
   }
 }
 
-/** The line as TextWorld's interpreter takes it: its UTF-8 bytes as Latin-1, in lower case, so many at most. */
+/** Encodes a line like TextWorld's interpreter: UTF-8 bytes as Latin-1, in lower case, truncated. */
 function normalizeInput(line: string): string {
   const bytes = new TextEncoder().encode(line).subarray(0, MAX_LINE_BYTES);
   return String.fromCharCode(...bytes).replace(/[A-Z\u00c0-\u00d6\u00d8-\u00de]/g, (letter) => letter.toLowerCase());
 }
 
-/** Carries out one instruction: the frequent ones here, the others in rare-instructions.ts. */
+/** Executes one instruction; the less frequent ones are in rare-instructions.ts. */
 function executeInstruction(processor: Processor): void {
   const instruction = processor.fetch(processor.pc);
   processor.pc = instruction.next;
@@ -185,7 +185,7 @@ function executeInstruction(processor: Processor): void {
   }
 }
 
-/** je compares with up to three values. */
+/** Executes je, which compares with up to three values. */
 function isEqualToAny(processor: Processor, { count, c, d }: Instruction, a: number, b: number): boolean {
   if (count === 2) return a === b;
   const third = processor.value(c);

@@ -7,16 +7,16 @@ import { ActionWrapper } from "../../wrapper.js";
 import { requireBox } from "../require-box.js";
 
 /**
- * Numbers the middles of equal bins of a Box of actions, the last element's bins first. Where the environment reads as
- * text, each bin's action becomes a choice.
+ * Discretizes a Box of actions into the centers of equal bins, the last element's bins first. With a
+ * text interface, each bin's action becomes a choice.
  */
 export class DiscretizeAction<Observation> extends ActionWrapper<Observation, number, Float32Array> {
   override readonly text: TextInterface<Observation, number> | undefined;
   private readonly inner: Box<"float32">;
-  /** The middles of the bins of each element. */
+  /** Bin centers of each element. */
   private readonly binCenters: readonly (readonly number[])[];
 
-  /** @param bins bins of every element, or of each */
+  /** @param bins number of bins, for all elements or per element */
   constructor(env: Env<Observation, Float32Array>, { bins }: { readonly bins: number | readonly number[] }) {
     const inner = requireBox(env.actionSpace, "DiscretizeAction", "action");
     if (!inner.isBounded()) {
@@ -46,7 +46,7 @@ export class DiscretizeAction<Observation> extends ActionWrapper<Observation, nu
     return this.inner.array(values);
   }
 
-  /** The action whose bins' middles are closest. */
+  /** Finds the action with the nearest bin centers. */
   private findNearestAction(values: Float32Array): number {
     return this.binCenters.reduce((action, binCenters, i) => {
       const distances = binCenters.map((center) => Math.abs(center - values[i]));

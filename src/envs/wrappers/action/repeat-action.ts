@@ -3,7 +3,7 @@ import type { Env, StepResult } from "../../env.js";
 import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../../wrapper.js";
 
-/** Takes every action several times and gives the sum of the rewards; it stops where an episode ends. */
+/** Repeats every action and sums the rewards, until the episode ends. */
 export class RepeatAction<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly repeats: number;
 

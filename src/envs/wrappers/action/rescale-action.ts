@@ -5,7 +5,7 @@ import { ActionWrapper } from "../../wrapper.js";
 import { requireBox } from "../require-box.js";
 import { rescaleBox, type Rescaling } from "../rescale-box.js";
 
-/** Takes any numbers as an action and brings them into the environment's bounds. */
+/** Clips actions to the environment's bounds. */
 export class ClipAction<Observation> extends ActionWrapper<Observation, Float32Array> {
   override readonly text: TextInterface<Observation, Float32Array> | undefined;
   private readonly box: Box<"float32">;
@@ -28,7 +28,7 @@ export interface RescaleActionOptions {
   readonly maxAction: number;
 }
 
-/** Gives the actions other bounds, from which they are stretched to the environment's. */
+/** Rescales actions from new bounds to the environment's bounds. */
 export class RescaleAction<Observation> extends ActionWrapper<Observation, Float32Array> {
   private readonly rescaling: Rescaling;
 

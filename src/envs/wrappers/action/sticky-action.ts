@@ -7,13 +7,13 @@ import type { TextInterface } from "../../text-interface.js";
 import { ActionWrapper } from "../../wrapper.js";
 
 export interface StickyActionOptions {
-  /** How likely the last action is taken again instead of the new one. */
+  /** Probability of repeating the last action. */
   readonly repeatActionProbability: number;
-  /** For how many steps then; a pair of bounds is drawn from. */
+  /** Number of repeated steps, or a range to draw it from. */
   readonly repeatActionDuration?: number | readonly [min: number, max: number];
 }
 
-/** Sometimes repeats the last action (Machado et al. 2018, section 5.2); it draws from the environment's stream. */
+/** Randomly repeats the last action (Machado et al. 2018, section 5.2), with the environment's random stream. */
 export class StickyAction<Observation, Action> extends ActionWrapper<Observation, Action> {
   override readonly text: TextInterface<Observation, Action> | undefined;
   private readonly probability: number;

@@ -5,13 +5,13 @@ import { ActionWrapper } from "../../wrapper.js";
 
 export interface TransformActionOptions<Observation, Action, InnerAction> {
   readonly action: (action: Action) => InnerAction;
-  /** Where the actions from outside lie; the environment's own space when not said. */
+  /** Space of the outer actions. Default: the environment's. */
   readonly actionSpace?: Space<Action>;
-  /** How they read as text; not at all when not said. */
+  /** Text interface. Default: none. */
   readonly text?: TextInterface<Observation, Action>;
 }
 
-/** Changes actions by a function before the environment takes them. */
+/** Transforms actions by a function. */
 export class TransformAction<Observation, Action, InnerAction = Action> extends ActionWrapper<
   Observation,
   Action,

@@ -6,7 +6,7 @@ import { createZeroValue } from "../../spaces/zero-value.js";
 import type { TextInterface } from "../../text-interface.js";
 import { ObservationWrapper } from "../../wrapper.js";
 
-/** Shows each observation `delay` steps late; until the first one arrives, the zero of the space. */
+/** Delays observations by `delay` steps, starting with the zero value of the space. */
 export class DelayObservation<Observation, Action> extends ObservationWrapper<Observation, Action> {
   override readonly text: TextInterface<Observation, Action> | undefined;
   private readonly delay: number;

@@ -2,7 +2,7 @@ import type { Env } from "../../env.js";
 import { flattenSpace, type FlatBox } from "../../spaces/flatten-space.js";
 import { ObservationWrapper } from "../../wrapper.js";
 
-/** Gives observations as one array of numbers: categories one-hot, parts joined. */
+/** Flattens observations to one array of numbers: categories one-hot, parts concatenated. */
 export class FlattenObservation<Action> extends ObservationWrapper<Float64Array, Action, unknown> {
   private readonly flat: FlatBox;
 

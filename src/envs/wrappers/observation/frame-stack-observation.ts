@@ -7,13 +7,13 @@ import { createZeroValue } from "../../spaces/zero-value.js";
 import { ObservationWrapper } from "../../wrapper.js";
 
 export interface FrameStackOptions {
-  /** How many observations are shown at once. */
+  /** Number of stacked observations. */
   readonly stackSize: number;
-  /** What stands before the first observation: that observation again, or the zero of the space. */
+  /** Padding before the first observation: that observation, or the zero value of the space. */
   readonly padding?: "reset" | "zero";
 }
 
-/** Shows the last observations at once, oldest first, along a new first axis. */
+/** Stacks the last observations along a new first axis, oldest first. */
 export class FrameStackObservation<Action> extends ObservationWrapper<unknown, Action> {
   private readonly stackSize: number;
   private readonly padding: "reset" | "zero";

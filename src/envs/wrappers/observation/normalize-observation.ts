@@ -8,7 +8,7 @@ import { checkEpsilon, RunningMeanStd } from "../running-mean-std.js";
 import { countElements } from "../../../core/count-elements.js";
 
 /**
- * Shifts and scales observations to mean 0 and variance 1 over what was seen so far, resets included. Set
+ * Normalizes observations to mean 0 and variance 1 over all observations so far. Set
  * `updateRunningMean` to false for an evaluation.
  */
 export class NormalizeObservation<Action> extends ObservationWrapper<Float32Array, Action, ArrayLike<number>> {

@@ -8,7 +8,7 @@ export interface RescaleObservationOptions {
   readonly maxObservation: number;
 }
 
-/** Stretches observations of a bounded Box to other bounds. */
+/** Rescales observations of a bounded Box to other bounds. */
 export class RescaleObservation<Action> extends ObservationWrapper<Float32Array, Action> {
   private readonly rescaling: Rescaling;
 

@@ -15,7 +15,7 @@ export interface TimeAwareOptions {
   readonly flatten?: boolean;
   /** Time as a fraction of the step limit instead of a number of steps. */
   readonly normalizeTime?: boolean;
-  /** The name of the time where observations are objects. */
+  /** Key of the time in object observations. */
   readonly timeKey?: string;
 }
 

@@ -5,13 +5,13 @@ import { ObservationWrapper } from "../../wrapper.js";
 
 export interface TransformObservationOptions<Observation, Action, InnerObservation> {
   readonly observation: (observation: InnerObservation) => Observation;
-  /** Where the new observations lie; the environment's own space when not said. */
+  /** Space of the new observations. Default: the environment's. */
   readonly observationSpace?: Space<Observation>;
-  /** How the new observations read as text; not at all when not said. */
+  /** Text interface of the new observations. Default: none. */
   readonly text?: TextInterface<Observation, Action>;
 }
 
-/** Changes observations by a function. */
+/** Transforms observations by a function. */
 export class TransformObservation<Observation, Action, InnerObservation = Observation> extends ObservationWrapper<
   Observation,
   Action,

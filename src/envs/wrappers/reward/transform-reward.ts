@@ -2,7 +2,7 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { Env } from "../../env.js";
 import { RewardWrapper } from "../../wrapper.js";
 
-/** Changes rewards by a function. */
+/** Transforms rewards by a function. */
 export class TransformReward<Observation, Action> extends RewardWrapper<Observation, Action> {
   private readonly transform: (reward: number) => number;
 
@@ -21,7 +21,7 @@ export interface ClipRewardOptions {
   readonly maxReward?: number;
 }
 
-/** Keeps rewards between two bounds, one of which may be left out. */
+/** Clips rewards to one or two bounds. */
 export class ClipReward<Observation, Action> extends RewardWrapper<Observation, Action> {
   private readonly minReward: number;
   private readonly maxReward: number;
