@@ -1,7 +1,12 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { formatNumber } from "../src/core/format.js";
 import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
-import { runCommand } from "./support/command.js";
+import { COMMAND_PATH, runCommand } from "./support/command.js";
 
 describe("llamagym --help", () => {
   it("shows examples and common options in the short help, all options under headings in the full one", async () => {
@@ -48,5 +53,13 @@ describe("llamagym --help", () => {
     const names = Array.from(out.matchAll(/^ {2}(?:-\w, )?(--(?:\[no-\])?[\w-]+)/gm), ([, name]) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(names).not.toContain("--seed");
+  });
+
+  it("names commands by npx when run from an installed package", async () => {
+    const bin = await mkdtemp(join(tmpdir(), "bin-"));
+    await symlink(COMMAND_PATH, join(bin, "llamagym"));
+    const { stdout } = await promisify(execFile)(process.execPath, [join(bin, "llamagym"), "train", "--help"]);
+    expect(stdout).toMatch(/^ {2}npx llamagym train blackjack /m);
+    await rm(bin, { recursive: true });
   });
 });

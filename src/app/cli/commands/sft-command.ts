@@ -34,7 +34,7 @@ export const sftCommand = defineCommand({
   name: "sft",
   description: "Fine-tunes a language model on examples: conversations, or prompts with completions.",
   examples: [
-    { description: "Fine-tune the embedded model", args: "sft --data examples.jsonl" },
+    { description: "Fine-tune the embedded model", args: "sft --data examples.jsonl --output runs/sft" },
     { description: "Continue an interrupted run", args: "sft --resume runs/sft" },
   ],
   options: { ...commandOptions, ...optionsFromSettings(allSftRunSettings) },

@@ -53,7 +53,7 @@ export const trainCommand = defineCommand({
   examples: [
     {
       description: "PPO with the embedded model, with a comparison before and after",
-      args: "train blackjack --eval-episodes 1000",
+      args: "train blackjack --eval-episodes 1000 --output runs/blackjack",
     },
     {
       description: "GRPO with a Hugging Face model",
