@@ -130,9 +130,7 @@ describe("llamagym sweep", () => {
     const args = ["--config", file, "--turns", "32", "--metric", "eval/mean_return", "--eval-episodes", "10"];
     const { status, out } = await sweep([...args, "--output", path("halved")]);
     expect(status).toBe(0);
-    expect(out).toContain(
-      "Successive halving: 2 until 50 % of a run is done, then the best 1 until 100 % of a run is done.",
-    );
+    expect(out).toContain("Successive halving: 2 up to 50% of a run, then the best 1 up to 100% of a run.");
     expect(out).toMatch(/^TRIAL +learningRate +eval\/mean_return +SEEDS +RUNG$/m);
     const saved = JSON.parse(await readFile(path("halved/sweep.json"), "utf8")) as object;
     expect(saved).toMatchObject({ metric: "eval/mean_return", evalEpisodes: 10, train: { turns: 32, batchSize: 8 } });

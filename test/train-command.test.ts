@@ -59,7 +59,7 @@ describe("llamagym train", () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
     expect(config).toMatchObject({ version: 2, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
     const metrics = await readMetrics("whole");
-    expect(metrics.map(({ step, turns }) => [step, turns])).toEqual(
+    expect(metrics.map((record) => [record.step, record.num_turns])).toEqual(
       [1, 2, 3, 4, 5, 6].map((step) => [step, 16 * step]),
     );
     expect(await listCheckpoints("whole")).toEqual(["000004", "000006"]);
@@ -192,7 +192,7 @@ describe("llamagym train", () => {
     [["blackjack", "--action-mode", "held"], 2, /--action-mode must be one of free, choices/],
     [["blackjack", "--action-mode", "regex"], 1, /there is none: give actionRegex/],
     [["blackjack", "--action-mode", "regex", "--action-regex", "a\\b"], 1, /word boundaries \(\\b\) are not supported/],
-    [["blackjack", "--action-mode", "regex", "--action-regex", "[a-z]{90}"], 1, /needs room for \d+ tokens.*Raise max/],
+    [["blackjack", "--action-mode", "regex", "--action-regex", "[a-z]{90}"], 1, /needs up to \d+ tokens.*Raise max/],
     [["blackjack", "--wandb-mode", "offline"], 1, /The W&B mode is "offline", but there is no project/],
     [["blackjack", "-o", "nonsense=1"], 1, /Blackjack has no option "nonsense"/],
     [["blackjack", "taxi"], 2, /Unexpected argument "taxi"/],
@@ -227,7 +227,7 @@ describe("llamagym train", () => {
     await writeFile(join(path("old"), "config.json"), '{"version": 0, "env": "Blackjack-v1"}');
     const old = await train(["--resume", path("old")]);
     expect(old.status).toBe(1);
-    expect(old.err).toMatch(/RUN_INCOMPATIBLE.*another version of llamagym \(layout 0, this one reads 1\)/);
+    expect(old.err).toMatch(/RUN_INCOMPATIBLE.*another version of llamagym \(layout 0, this one reads 2\)/);
   });
 });
 
