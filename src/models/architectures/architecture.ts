@@ -1,10 +1,21 @@
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
 import type { HuggingFaceConfig } from "./hugging-face-config.js";
 
-/**
- * Parses config.json into a network, with the defaults of Transformers' configuration class for the
- * model_type.
- * @throws FILE_CORRUPT for a missing or invalid field, MODEL_UNSUPPORTED for an unsupported
- * feature.
- */
-export type Architecture = (config: HuggingFaceConfig) => DecoderConfig;
+export interface Architecture {
+  /** Values of config.json's model_type. */
+  readonly modelTypes: readonly string[];
+  /**
+   * Parses config.json into a network, with the defaults of Transformers' configuration class.
+   * @throws FILE_CORRUPT for a missing or invalid field, MODEL_UNSUPPORTED for an unsupported
+   * feature.
+   */
+  readonly decoder: (config: HuggingFaceConfig) => DecoderConfig;
+  /** Mapping from GGUF files; undefined if llama.cpp converts the architecture to another one. */
+  readonly gguf?: GgufArchitecture;
+}
+
+/** Defines an architecture, to be listed in `architectures/index.ts`. */
+export function defineArchitecture(architecture: Architecture): Architecture {
+  return architecture;
+}

@@ -1,62 +1,118 @@
+import { buildDecoderFields, buildRope, getRmsNormEpsilon, mapLayers } from "../files/gguf/gguf-config.js";
+import type { GgufFields } from "../files/gguf/gguf-fields.js";
+import { decoderTensors, attentionTensors, mlpTensors, headNormTensors } from "./llama-gguf.js";
 import type { DecoderConfig, LayerNames, RopeConfig } from "../../engine/nn/decoder-config.js";
 import { readActivation } from "./read-activation.js";
-import type { Architecture } from "./architecture.js";
+import { defineArchitecture } from "./architecture.js";
 import { HuggingFaceConfig } from "./hugging-face-config.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { headNormNames, llamaLayerNames, llamaNetwork } from "./llama-network.js";
 import { readRopeObject, type RopeContext } from "./rope-config.js";
 import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
+const SLIDING_WINDOW_PATTERN = 6;
+const LAYERS_27B = 62;
+
+/** Whether a Gemma 3 layer is sliding, by a flag per layer or an interval of full layers. */
+function isSliding(fields: GgufFields, layer: number): boolean {
+  const pattern = fields.raw("gemma3.attention.sliding_window_pattern");
+  if (typeof pattern === "object") return pattern[layer] === true;
+  const interval = typeof pattern === "number" && pattern >= 1 ? pattern : SLIDING_WINDOW_PATTERN;
+  return (layer + 1) % interval !== 0;
+}
+
 /**
  * Gemma 3's text models (Gemma3TextConfig): norms before and after attention and feed-forward with
  * 1 + weight, scaled embeddings, query and key norms, five sliding layers per full one with
  * separate rotary bases. `attn_logit_softcapping` is ignored, as in Transformers' Gemma 3.
  */
-export const gemma3: Architecture = (config) => {
-  if (config.flag("use_bidirectional_attention", false)) {
-    throw config.unsupportedFieldError("use_bidirectional_attention", "Only causal attention is supported.");
-  }
-  const sizes = readDimensions(config, {
-    vocabSize: 262_208,
-    hiddenSize: 2304,
-    intermediateSize: 9216,
-    layerCount: 26,
-    heads: 8,
-    keyValueHeads: 4,
-    maxPositions: 131_072,
-  });
-  const headDim = readHeadDim(config, sizes, 256);
-  const attentionBias = config.flag("attention_bias", false);
-  const slidingPattern = config.size("sliding_window_pattern", 6);
-  const types = readLayerTypes(config, sizes.layerCount, (layer) =>
-    (layer + 1) % slidingPattern === 0 ? "full_attention" : "sliding_attention",
-  );
-  const windows = getLayerWindows(config, types, config.optionalSize("sliding_window", 4096));
-  const [full, sliding] = readRopes(config, { headDim, maxPositions: sizes.maxPositions });
-  const network: DecoderConfig = llamaNetwork(config, {
-    modelType: "gemma3_text",
-    sizes,
-    headDim,
-    rope: full,
-    biases: { queryKeyValue: attentionBias, attentionOutput: attentionBias, feedForward: false },
-    tieWordEmbeddings: true,
-    paddingToken: 0,
-    layer: (layer) => ({
-      names: layerNames(layer),
-      rope: types[layer] === "full_attention" ? 0 : 1,
-      window: windows[layer],
-    }),
-  });
-  return {
-    ...network,
-    ropes: [full, sliding],
-    norm: { ...network.norm, offset: 1 },
-    activation: readActivation(config, "hidden_activation", "geluTanh"),
-    attentionScale: config.positive("query_pre_attn_scalar", 256) ** -0.5,
-    logitSoftcap: config.optionalPositive("final_logit_softcapping"),
-    embeddingScale: Math.fround(sizes.hiddenSize ** 0.5),
-  };
-};
+export const gemma3 = defineArchitecture({
+  modelTypes: ["gemma3_text"],
+  decoder: (config) => {
+    if (config.flag("use_bidirectional_attention", false)) {
+      throw config.unsupportedFieldError("use_bidirectional_attention", "Only causal attention is supported.");
+    }
+    const sizes = readDimensions(config, {
+      vocabSize: 262_208,
+      hiddenSize: 2304,
+      intermediateSize: 9216,
+      layerCount: 26,
+      heads: 8,
+      keyValueHeads: 4,
+      maxPositions: 131_072,
+    });
+    const headDim = readHeadDim(config, sizes, 256);
+    const attentionBias = config.flag("attention_bias", false);
+    const slidingPattern = config.size("sliding_window_pattern", 6);
+    const types = readLayerTypes(config, sizes.layerCount, (layer) =>
+      (layer + 1) % slidingPattern === 0 ? "full_attention" : "sliding_attention",
+    );
+    const windows = getLayerWindows(config, types, config.optionalSize("sliding_window", 4096));
+    const [full, sliding] = readRopes(config, { headDim, maxPositions: sizes.maxPositions });
+    const network: DecoderConfig = llamaNetwork(config, {
+      modelType: "gemma3_text",
+      sizes,
+      headDim,
+      rope: full,
+      biases: { queryKeyValue: attentionBias, attentionOutput: attentionBias, feedForward: false },
+      tieWordEmbeddings: true,
+      paddingToken: 0,
+      layer: (layer) => ({
+        names: layerNames(layer),
+        rope: types[layer] === "full_attention" ? 0 : 1,
+        window: windows[layer],
+      }),
+    });
+    return {
+      ...network,
+      ropes: [full, sliding],
+      norm: { ...network.norm, offset: 1 },
+      activation: readActivation(config, "hidden_activation", "geluTanh"),
+      attentionScale: config.positive("query_pre_attn_scalar", 256) ** -0.5,
+      logitSoftcap: config.optionalPositive("final_logit_softcapping"),
+      embeddingScale: Math.fround(sizes.hiddenSize ** 0.5),
+    };
+  },
+  gguf: {
+    name: "gemma3",
+    modelClass: "Gemma3ForCausalLM",
+    ...decoderTensors,
+    layerTensors: {
+      ...attentionTensors,
+      ...headNormTensors,
+      ...mlpTensors,
+      post_attention_norm: "post_attention_layernorm",
+      ffn_norm: "pre_feedforward_layernorm",
+      post_ffw_norm: "post_feedforward_layernorm",
+    },
+    hasNormOffset: true,
+    config: (source, sizes) => {
+      const { fields } = source;
+      const window = fields.optionalNumber("attention.sliding_window") ?? null;
+      const isFull = (layer: number): boolean => window === null || !isSliding(fields, layer);
+      return {
+        ...buildDecoderFields("gemma3_text", source, sizes),
+        head_dim: sizes.headSize,
+        hidden_activation: "gelu_pytorch_tanh",
+        rms_norm_eps: getRmsNormEpsilon(source),
+        attention_bias: false,
+        // Not stored: only the 27B model scales by hidden / heads instead of the head size.
+        query_pre_attn_scalar: sizes.layers === LAYERS_27B ? sizes.hidden / sizes.heads : sizes.headSize,
+        attn_logit_softcapping: null,
+        final_logit_softcapping: fields.optionalNumber("final_logit_softcapping") ?? null,
+        sliding_window: window,
+        layer_types: mapLayers(sizes, (layer) => (isFull(layer) ? "full_attention" : "sliding_attention")),
+        rope_parameters: {
+          full_attention: buildRope(source, sizes, 1_000_000),
+          sliding_attention: {
+            rope_type: "default",
+            rope_theta: fields.optionalNumber("rope.freq_base_swa") ?? 10_000,
+          },
+        },
+      };
+    },
+  },
+});
 
 function layerNames(layer: number): LayerNames {
   const prefix = `model.layers.${layer}`;

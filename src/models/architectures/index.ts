@@ -1,3 +1,4 @@
+import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonObject } from "../files/json-file.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
@@ -16,21 +17,20 @@ import { smollm3 } from "./smollm3.js";
 export { targetModules, HEAD_MODULE, linearModules, parameterShapes, type TargetModule } from "./parameter-shapes.js";
 export { matchWeights } from "./match-weights.js";
 
-/** Every architecture under its model_type; a new one is a file and a line here (docs/models.md). */
-const architectures: Readonly<Record<string, Architecture>> = {
-  llama,
-  mistral,
-  smollm3,
-  qwen2,
-  qwen3,
-  phi,
-  phi3,
-  gemma3_text: gemma3,
-  gpt2,
-};
+/** Every architecture; a new one is a file and an entry here (docs/models.md). */
+const architectures: readonly Architecture[] = [llama, mistral, smollm3, qwen2, qwen3, phi, phi3, gemma3, gpt2];
+
+const byModelType = new Map(
+  architectures.flatMap((architecture) => architecture.modelTypes.map((type) => [type, architecture] as const)),
+);
 
 /** Supported values of config.json's model_type. */
-export const supportedModelTypes: readonly string[] = Object.keys(architectures);
+export const supportedModelTypes: readonly string[] = [...byModelType.keys()];
+
+/** Supported architectures of GGUF files by general.architecture. */
+export const ggufArchitectures: ReadonlyMap<string, GgufArchitecture> = new Map(
+  architectures.flatMap(({ gguf }) => (gguf === undefined ? [] : [[gguf.name, gguf]])),
+);
 
 /**
  * Parses a config.json of Transformers 5 or older into a network; `path` is the file's, for
@@ -42,7 +42,8 @@ export function parseModelConfig(json: JsonObject, path: string): DecoderConfig 
   const config = new HuggingFaceConfig(json, path);
   const modelType = config.text("model_type");
   if (modelType === undefined) throw config.invalidFieldError("model_type", `one of ${supportedModelTypes.join(", ")}`);
-  if (!Object.hasOwn(architectures, modelType)) {
+  const architecture = byModelType.get(modelType);
+  if (architecture === undefined) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `model_type "${modelType}" in ${path} is not supported. Supported: ${supportedModelTypes.join(", ")}. ` +
@@ -58,5 +59,5 @@ export function parseModelConfig(json: JsonObject, path: string): DecoderConfig 
         "Use the unquantized checkpoint or a GGUF file.",
     );
   }
-  return architectures[modelType](config);
+  return architecture.decoder(config);
 }

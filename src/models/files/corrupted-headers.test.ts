@@ -1,3 +1,4 @@
+import { ggufArchitectures } from "../architectures/index.js";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -5,7 +6,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
-import { openGguf } from "./gguf/index.js";
+import { openGguf, readGgufTokenizer } from "./gguf/index.js";
 import { SafetensorsFile } from "./safetensors/index.js";
 
 const fixtures = new URL("../../../test/fixtures/files/", import.meta.url).pathname;
@@ -73,13 +74,13 @@ async function findFault(read: (path: string) => Promise<void>, bytes: Uint8Arra
 }
 
 async function readGguf(path: string): Promise<void> {
-  const model = await openGguf(path);
+  const model = await openGguf(path, ggufArchitectures);
   try {
     for (const { name } of model.weights.entries.values()) {
       await model.weights.readFloat32(name);
       await model.weights.readRaw(name);
     }
-    model.tokenizer();
+    await readGgufTokenizer(path);
   } finally {
     await model.close();
   }

@@ -1,4 +1,4 @@
-import { openGguf } from "../files/gguf/index.js";
+import { readGgufTokenizer } from "../files/gguf/index.js";
 import { type ResolveOptions, resolveModel } from "../files/hub/index.js";
 import { readTokenizerFolder } from "./tokenizer-folder.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -12,11 +12,6 @@ export const AutoTokenizer = {
   async fromPretrained(idOrPath: string, options: ResolveOptions = {}): Promise<Tokenizer> {
     const { kind, path } = await resolveModel(idOrPath, options);
     if (kind === "folder") return new Tokenizer(await readTokenizerFolder(path), idOrPath);
-    const model = await openGguf(path);
-    try {
-      return new Tokenizer({ ...model.tokenizer(), generationConfig: model.generationConfig }, idOrPath);
-    } finally {
-      await model.close();
-    }
+    return new Tokenizer(await readGgufTokenizer(path), idOrPath);
   },
 };

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { ggufArchitectures } from "../architectures/index.js";
 import { LlamaGymError } from "../../core/errors.js";
 import {
   openGguf,
@@ -25,7 +26,7 @@ export async function openModelSource(path: string): Promise<ModelSource> {
   const info = await stat(path).catch(() => undefined);
   if (info === undefined)
     throw new LlamaGymError("FILE_NOT_FOUND", `There is no model folder or GGUF file at ${path}.`);
-  if (!info.isDirectory()) return openGguf(path);
+  if (!info.isDirectory()) return openGguf(path, ggufArchitectures);
   const config = await readJson(join(path, "config.json"));
   const generationConfig = (await readJsonIfExists(join(path, "generation_config.json"))) ?? {};
   const weights = await openWeightFolder(path);

@@ -1,10 +1,34 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError } from "../file-errors.js";
 import type { JsonObject, JsonValue } from "../json-file.js";
-import { ggufArchitectureNames, type GgufArchitecture } from "./gguf-architectures.js";
 import type { GgufFields } from "./gguf-fields.js";
 import type { GgufTensor } from "./gguf-header.js";
 import { buildRopeParameters, type RopeSource } from "./rope-parameters.js";
+
+/**
+ * Mapping from llama.cpp's tensor names and layouts of an architecture back to Hugging Face's.
+ * Suffixes (.weight, .bias) are kept.
+ */
+export interface GgufArchitecture {
+  /** Value of general.architecture. */
+  readonly name: string;
+  /** Transformers' model class. */
+  readonly modelClass: string;
+  /** Hugging Face names of tensors outside the layers. */
+  readonly globalTensors: Readonly<Record<string, string>>;
+  /** Prefix of the layer number in Hugging Face names. */
+  readonly layerPrefix: string;
+  /** Hugging Face names within a layer, by the part after `blk.N.`. */
+  readonly layerTensors: Readonly<Record<string, string>>;
+  /** Whether rows of q and k are interleaved for rotating adjacent pairs instead of halves. */
+  readonly interleavedRotary?: boolean;
+  /** Whether norm weights are stored with 1 added (Gemma's norms multiply by 1 + weight). */
+  readonly hasNormOffset?: boolean;
+  /** Layer tensors stored transposed: GPT-2's weights are [in, out] in Hugging Face's files. */
+  readonly transposed?: readonly string[];
+  /** Builds the architecture's own fields of Transformers 5's `config.json`. */
+  readonly config: (source: GgufConfigSource, sizes: GgufDimensions) => JsonObject;
+}
 
 /** Inputs for building a `config.json`. */
 export interface GgufConfigSource {
@@ -28,8 +52,7 @@ export function readGgufSizes(fields: GgufFields, tensors: ReadonlyMap<string, G
   if ((fields.optionalNumber("expert_count") ?? 0) > 0) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
-      `${fields.path} is a mixture of experts (${fields.architecture}.expert_count), which is not supported. ` +
-        `Supported: dense models of ${ggufArchitectureNames.join(", ")}.`,
+      `${fields.path} is a mixture of experts (${fields.architecture}.expert_count), which is not supported. Use a dense model.`,
     );
   }
   const hidden = fields.size("embedding_length");
@@ -53,7 +76,7 @@ export function buildGgufConfig(source: GgufConfigSource): JsonObject {
   const { fields, architecture, tensors } = source;
   return {
     architectures: [architecture.modelClass],
-    ...configBuilders[architecture.name](source, readGgufSizes(fields, tensors)),
+    ...architecture.config(source, readGgufSizes(fields, tensors)),
     tie_word_embeddings: !tensors.has("output.weight"),
     vocab_size: tensors.get("token_embd.weight")?.shape[0] ?? fields.size("vocab_size"),
     bos_token_id: fields.index("tokenizer.ggml.bos_token_id") ?? null,
@@ -63,9 +86,7 @@ export function buildGgufConfig(source: GgufConfigSource): JsonObject {
   };
 }
 
-type ConfigBuilder = (source: GgufConfigSource, sizes: GgufDimensions) => JsonObject;
-
-function buildRope(
+export function buildRope(
   { fields, rope: tensors }: GgufConfigSource,
   { headSize }: GgufDimensions,
   defaultTheta?: number,
@@ -76,13 +97,13 @@ function buildRope(
 }
 
 /** For models with partial rotary dimensions. */
-function buildPartialRope(source: GgufConfigSource, sizes: GgufDimensions): JsonObject {
+export function buildPartialRope(source: GgufConfigSource, sizes: GgufDimensions): JsonObject {
   const dimensions = source.fields.optionalNumber("rope.dimension_count") ?? sizes.headSize;
   return { ...buildRope(source, sizes), partial_rotary_factor: dimensions / sizes.headSize };
 }
 
 /** Fields common to Llama-like models. */
-function buildDecoderFields(type: string, source: GgufConfigSource, sizes: GgufDimensions): JsonObject {
+export function buildDecoderFields(type: string, source: GgufConfigSource, sizes: GgufDimensions): JsonObject {
   const { fields } = source;
   return {
     model_type: type,
@@ -97,145 +118,21 @@ function buildDecoderFields(type: string, source: GgufConfigSource, sizes: GgufD
 }
 
 /** Returns the feed-forward width from the down projection, as the metadata field is wrong in some files. */
-function getFeedForwardSize({ fields, tensors }: GgufConfigSource): number {
+export function getFeedForwardSize({ fields, tensors }: GgufConfigSource): number {
   return tensors.get("blk.0.ffn_down.weight")?.shape[1] ?? fields.size("feed_forward_length");
 }
 
-function getRmsNormEpsilon({ fields }: GgufConfigSource): number {
+export function getRmsNormEpsilon({ fields }: GgufConfigSource): number {
   return fields.number("attention.layer_norm_rms_epsilon");
 }
 
-function hasTensor({ tensors }: GgufConfigSource, tensor: string): boolean {
+export function hasTensor({ tensors }: GgufConfigSource, tensor: string): boolean {
   return tensors.has(tensor);
 }
 
-function createLlamaBuilder(type: string): ConfigBuilder {
-  return (source, sizes) => ({
-    ...buildDecoderFields(type, source, sizes),
-    head_dim: sizes.headSize,
-    hidden_act: "silu",
-    rms_norm_eps: getRmsNormEpsilon(source),
-    attention_bias: hasTensor(source, "blk.0.attn_q.bias"),
-    mlp_bias: hasTensor(source, "blk.0.ffn_up.bias"),
-    rope_parameters: buildRope(source, sizes),
-  });
-}
-
-/** SmolLM3 has no rotary positions in every fourth layer, which GGUF does not store. */
-const SMOLLM3_NO_ROPE_INTERVAL = 4;
-
-const smollm3: ConfigBuilder = (source, sizes) => ({
-  ...createLlamaBuilder("smollm3")(source, sizes),
-  no_rope_layer_interval: SMOLLM3_NO_ROPE_INTERVAL,
-  no_rope_layers: mapLayers(sizes, (layer) => ((layer + 1) % SMOLLM3_NO_ROPE_INTERVAL === 0 ? 0 : 1)),
-  use_sliding_window: false,
-  sliding_window: null,
-});
-
-const qwen2: ConfigBuilder = (source, sizes) => ({
-  ...buildDecoderFields("qwen2", source, sizes),
-  head_dim: sizes.headSize,
-  hidden_act: "silu",
-  rms_norm_eps: getRmsNormEpsilon(source),
-  use_sliding_window: false,
-  sliding_window: null,
-  rope_parameters: buildRope(source, sizes),
-});
-
-const qwen3: ConfigBuilder = (source, sizes) => ({
-  ...qwen2(source, sizes),
-  model_type: "qwen3",
-  attention_bias: hasTensor(source, "blk.0.attn_q.bias"),
-});
-
-const GEMMA3_SLIDING_WINDOW_PATTERN = 6;
-const GEMMA3_27B_LAYERS = 62;
-
-/** Whether a Gemma 3 layer is sliding, by a flag per layer or an interval of full layers. */
-function isSliding(fields: GgufFields, layer: number): boolean {
-  const pattern = fields.raw("gemma3.attention.sliding_window_pattern");
-  if (typeof pattern === "object") return pattern[layer] === true;
-  const interval = typeof pattern === "number" && pattern >= 1 ? pattern : GEMMA3_SLIDING_WINDOW_PATTERN;
-  return (layer + 1) % interval !== 0;
-}
-
-const gemma3: ConfigBuilder = (source, sizes) => {
-  const { fields } = source;
-  const window = fields.optionalNumber("attention.sliding_window") ?? null;
-  const isFull = (layer: number): boolean => window === null || !isSliding(fields, layer);
-  return {
-    ...buildDecoderFields("gemma3_text", source, sizes),
-    head_dim: sizes.headSize,
-    hidden_activation: "gelu_pytorch_tanh",
-    rms_norm_eps: getRmsNormEpsilon(source),
-    attention_bias: false,
-    // Not stored: only the 27B model scales by hidden / heads instead of the head size.
-    query_pre_attn_scalar: sizes.layers === GEMMA3_27B_LAYERS ? sizes.hidden / sizes.heads : sizes.headSize,
-    attn_logit_softcapping: null,
-    final_logit_softcapping: fields.optionalNumber("final_logit_softcapping") ?? null,
-    sliding_window: window,
-    layer_types: mapLayers(sizes, (layer) => (isFull(layer) ? "full_attention" : "sliding_attention")),
-    rope_parameters: {
-      full_attention: buildRope(source, sizes, 1_000_000),
-      sliding_attention: { rope_type: "default", rope_theta: fields.optionalNumber("rope.freq_base_swa") ?? 10_000 },
-    },
-  };
-};
-
-const phi: ConfigBuilder = (source, sizes) => ({
-  ...buildDecoderFields("phi", source, sizes),
-  hidden_act: "gelu_new",
-  layer_norm_eps: source.fields.number("attention.layer_norm_epsilon"),
-  qk_layernorm: false,
-  embd_pdrop: 0,
-  resid_pdrop: 0,
-  rope_parameters: buildPartialRope(source, sizes),
-});
-
-const phi3: ConfigBuilder = (source, sizes) => {
-  const { fields } = source;
-  const maxPositions = fields.size("context_length");
-  const window = fields.optionalNumber("attention.sliding_window") ?? 0;
-  return {
-    ...buildDecoderFields("phi3", source, sizes),
-    hidden_act: "silu",
-    rms_norm_eps: getRmsNormEpsilon(source),
-    original_max_position_embeddings: fields.optionalNumber("rope.scaling.original_context_length") ?? maxPositions,
-    sliding_window: window === 0 ? null : window,
-    embd_pdrop: 0,
-    resid_pdrop: 0,
-    rope_parameters: buildPartialRope(source, sizes),
-  };
-};
-
-const gpt2: ConfigBuilder = (source, sizes) => ({
-  model_type: "gpt2",
-  n_embd: sizes.hidden,
-  n_layer: sizes.layers,
-  n_head: sizes.heads,
-  n_positions: source.fields.size("context_length"),
-  n_inner: getFeedForwardSize(source),
-  activation_function: "gelu_new",
-  layer_norm_epsilon: source.fields.number("attention.layer_norm_epsilon"),
-  scale_attn_weights: true,
-  scale_attn_by_inverse_layer_idx: false,
-  reorder_and_upcast_attn: false,
-  attn_pdrop: 0,
-  embd_pdrop: 0,
-  resid_pdrop: 0,
-});
-
-function mapLayers<Value extends JsonValue>({ layers }: GgufDimensions, value: (layer: number) => Value): Value[] {
+export function mapLayers<Value extends JsonValue>(
+  { layers }: GgufDimensions,
+  value: (layer: number) => Value,
+): Value[] {
   return Array.from({ length: layers }, (_, layer) => value(layer));
 }
-
-const configBuilders: Readonly<Record<string, ConfigBuilder>> = {
-  llama: createLlamaBuilder("llama"),
-  smollm3,
-  qwen2,
-  qwen3,
-  gemma3,
-  phi2: phi,
-  phi3,
-  gpt2,
-};

@@ -1,3 +1,4 @@
+import { ggufArchitectures } from "../../architectures/index.js";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -173,11 +174,13 @@ describe("openGguf", () => {
   ])("refuses %s", async (_, bytes, code, message) => {
     const path = join(folder, "made.gguf");
     await writeFile(path, bytes);
-    const error: unknown = await openGguf(path).catch((reason: unknown) => reason);
+    const error: unknown = await openGguf(path, ggufArchitectures).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) as string });
   });
 
   it("reports a missing file", async () => {
-    await expect(openGguf(join(folder, "none.gguf"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+    await expect(openGguf(join(folder, "none.gguf"), ggufArchitectures)).rejects.toMatchObject({
+      code: "FILE_NOT_FOUND",
+    });
   });
 });

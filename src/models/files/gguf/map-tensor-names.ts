@@ -1,5 +1,4 @@
-import type { GgufArchitecture } from "./gguf-architectures.js";
-import type { GgufDimensions } from "./gguf-config.js";
+import type { GgufArchitecture, GgufDimensions } from "./gguf-config.js";
 import type { GgufTensor } from "./gguf-header.js";
 
 /** Derivation of a Hugging Face tensor from a GGUF tensor. Rows are along the first dimension. */

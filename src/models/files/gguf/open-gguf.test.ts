@@ -1,3 +1,4 @@
+import { ggufArchitectures } from "../../architectures/index.js";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../json-file.js";
@@ -33,7 +34,7 @@ const models = [
 
 describe("the weights of a GGUF file", () => {
   it.each(models)("have Hugging Face's names and values: %s", async (name) => {
-    const model = await openGguf(`${folder}${name}.gguf`);
+    const model = await openGguf(`${folder}${name}.gguf`, ggufArchitectures);
     for (const { name: tensor, shape } of model.weights.entries.values()) {
       const numbers = await model.weights.readFloat32(tensor);
       expect({ tensor, shape, numbers }).toEqual({ tensor, shape, numbers: pattern(tensor, numbers.length) });
@@ -42,7 +43,7 @@ describe("the weights of a GGUF file", () => {
   });
 
   it.each(["llama", "llama-fused"])("have Hugging Face's shapes, none missing: %s", async (name) => {
-    const model = await openGguf(`${folder}${name}.gguf`);
+    const model = await openGguf(`${folder}${name}.gguf`, ggufArchitectures);
     const shapes = JSON.parse(readFileSync(`${folder}llama.shapes.json`, "utf8")) as Record<string, number[]>;
     const ours = Object.fromEntries([...model.weights.entries.values()].map((entry) => [entry.name, entry.shape]));
     expect(ours).toEqual(shapes);
@@ -50,7 +51,7 @@ describe("the weights of a GGUF file", () => {
   });
 
   it("are read from all parts of a split file, given the first", async () => {
-    const model = await openGguf(`${folder}llama-split-00001-of-00003.gguf`);
+    const model = await openGguf(`${folder}llama-split-00001-of-00003.gguf`, ggufArchitectures);
     expect(model.weights.entries.size).toBe(12);
     expect(new Set([...model.weights.entries.values()].map(({ file }) => file)).size).toBe(3);
     for (const { name } of model.weights.entries.values()) {
@@ -58,7 +59,7 @@ describe("the weights of a GGUF file", () => {
       expect(numbers).toEqual(pattern(name, numbers.length));
     }
     await model.close();
-    await expect(openGguf(`${folder}llama-split-00002-of-00003.gguf`)).rejects.toMatchObject({
+    await expect(openGguf(`${folder}llama-split-00002-of-00003.gguf`, ggufArchitectures)).rejects.toMatchObject({
       code: "FORMAT_UNSUPPORTED",
       message: expect.stringContaining("-00001-of-00003.gguf") as string,
     });
@@ -66,7 +67,7 @@ describe("the weights of a GGUF file", () => {
 
   it("mark bytes that can be mapped in place", async () => {
     const path = `${folder}llama.gguf`;
-    const model = await openGguf(path);
+    const model = await openGguf(path, ggufArchitectures);
     const bytes = readFileSync(path);
     const value = model.weights.entries.get("model.layers.0.self_attn.v_proj.weight");
     expect(value).toMatchObject({ dtype: "F16", mappable: true, file: path, byteLength: 16 * 16 * 2 });
@@ -78,7 +79,7 @@ describe("the weights of a GGUF file", () => {
   });
 
   it("return raw blocks with rows in order", async () => {
-    const model = await openGguf(`${folder}llama.gguf`);
+    const model = await openGguf(`${folder}llama.gguf`, ggufArchitectures);
     const name = "model.layers.0.self_attn.q_proj.weight";
     const { dtype, shape, bytes, transposed } = await model.weights.readRaw(name);
     expect({ dtype, shape, transposed }).toEqual({ dtype: "F16", shape: [32, 16], transposed: false });
@@ -87,7 +88,7 @@ describe("the weights of a GGUF file", () => {
   });
 
   it("mark GPT-2's raw matrices as transposed", async () => {
-    const model = await openGguf(`${folder}gpt2.gguf`);
+    const model = await openGguf(`${folder}gpt2.gguf`, ggufArchitectures);
     const name = "transformer.h.0.attn.c_attn.weight";
     expect(model.weights.entries.get(name)?.shape).toEqual([16, 48]);
     const { shape, transposed, bytes, dtype } = await model.weights.readRaw(name);
@@ -99,7 +100,7 @@ describe("the weights of a GGUF file", () => {
   });
 
   it("are read into given shared memory", async () => {
-    const model = await openGguf(`${folder}llama.gguf`);
+    const model = await openGguf(`${folder}llama.gguf`, ggufArchitectures);
     const target = new Float32Array(new SharedArrayBuffer(16 * 4 * 2), 16 * 4, 16);
     const name = "model.norm.weight";
     expect(await model.weights.readFloat32(name, target)).toBe(target);
@@ -129,7 +130,7 @@ describe("the config of a GGUF file", () => {
   it.each(models.filter((name) => name !== "mistral" && name !== "llama-fused"))(
     "is Transformers': %s",
     async (name) => {
-      const model = await openGguf(`${folder}${name}.gguf`);
+      const model = await openGguf(`${folder}${name}.gguf`, ggufArchitectures);
       const expected = Object.entries(readExpectedConfig(name)).filter(([key]) => !notCarried.has(key));
       expect(model.config).toMatchObject(Object.fromEntries(expected));
       await model.close();
@@ -137,25 +138,25 @@ describe("the config of a GGUF file", () => {
   );
 
   it("maps a Mistral model to llama, as llama.cpp does", async () => {
-    const model = await openGguf(`${folder}mistral.gguf`);
+    const model = await openGguf(`${folder}mistral.gguf`, ggufArchitectures);
     expect(model.config).toMatchObject({ model_type: "llama", num_key_value_heads: 2, tie_word_embeddings: false });
     await model.close();
   });
 
   it.each(["llama-linear", "qwen2", "qwen3", "phi3"])("preserves rope scaling: %s", async (name) => {
-    const model = await openGguf(`${folder}${name}.gguf`);
+    const model = await openGguf(`${folder}${name}.gguf`, ggufArchitectures);
     expect(model.config.rope_parameters).toMatchObject(readExpectedConfig(name).rope_parameters as JsonObject);
     await model.close();
   });
 
   it("recovers Llama 3's scaling from its factors", async () => {
-    const model = await openGguf(`${folder}llama.gguf`);
+    const model = await openGguf(`${folder}llama.gguf`, ggufArchitectures);
     expect(model.config.rope_parameters).toEqual(readExpectedConfig("llama").rope_parameters);
     await model.close();
   });
 
   it("marks Gemma 3's sliding layers", async () => {
-    const model = await openGguf(`${folder}gemma3.gguf`);
+    const model = await openGguf(`${folder}gemma3.gguf`, ggufArchitectures);
     const { layer_types: types, rope_parameters: rope } = model.config;
     expect(types).toEqual(readExpectedConfig("gemma3").layer_types);
     expect(rope).toEqual({
@@ -166,7 +167,7 @@ describe("the config of a GGUF file", () => {
   });
 
   it("ends completions at the chat template's end-of-turn token", async () => {
-    const model = await openGguf(`${folder}qwen3.gguf`);
+    const model = await openGguf(`${folder}qwen3.gguf`, ggufArchitectures);
     expect(model.generationConfig).toEqual({ eos_token_id: 2, pad_token_id: 0 });
     await model.close();
   });

@@ -4,8 +4,7 @@ import { corruptFileError } from "../file-errors.js";
 import type { JsonObject } from "../json-file.js";
 import { FileSource } from "../file-source.js";
 import type { WeightFile } from "../weight-file.js";
-import { getGgufArchitecture, ggufArchitectureNames } from "./gguf-architectures.js";
-import { buildGgufConfig, readGgufSizes } from "./gguf-config.js";
+import { buildGgufConfig, readGgufSizes, type GgufArchitecture } from "./gguf-config.js";
 import { GgufFields } from "./gguf-fields.js";
 import { buildGenerationConfig } from "./generation-config.js";
 import { readGgufHeader, type GgufHeader, type GgufMetadata, type GgufTensor } from "./gguf-header.js";
@@ -25,8 +24,6 @@ export interface GgufModel {
   readonly metadata: GgufMetadata;
   /** Tensors under their Hugging Face names. */
   readonly weights: WeightFile;
-  /** Builds `tokenizer.json` and `tokenizer_config.json`. @throws TOKENIZER_UNSUPPORTED, FILE_CORRUPT. */
-  tokenizer(): TokenizerFiles;
   close(): Promise<void>;
 }
 
@@ -40,27 +37,42 @@ interface GgufParts {
 
 /**
  * Opens a GGUF file (or the first part of a split one, `...-00001-of-00003.gguf`) as a Hugging Face
- * model.
+ * model of one of `architectures`, by general.architecture.
  * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FILE_CORRUPT, FORMAT_UNSUPPORTED, MODEL_UNSUPPORTED.
  */
-export async function openGguf(path: string): Promise<GgufModel> {
+export async function openGguf(path: string, architectures: ReadonlyMap<string, GgufArchitecture>): Promise<GgufModel> {
   const parts = await openParts(path);
   try {
-    return await createModel(path, parts);
+    return await createModel(path, architectures, parts);
   } catch (error) {
     await Promise.all(parts.sources.map((source) => source.close()));
     throw error;
   }
 }
 
-async function createModel(path: string, { metadata, tensors, sources, getSource }: GgufParts): Promise<GgufModel> {
+/**
+ * Reads the tokenizer and generation config of a GGUF file of any architecture.
+ * @throws as `openGguf`, and TOKENIZER_UNSUPPORTED.
+ */
+export async function readGgufTokenizer(path: string): Promise<TokenizerFiles & { generationConfig: JsonObject }> {
+  const { metadata, sources } = await openParts(path);
+  await Promise.all(sources.map((source) => source.close()));
+  const generationConfig = buildGenerationConfig(new GgufFields(path, metadata));
+  return { ...buildGgufTokenizer(path, metadata), generationConfig };
+}
+
+async function createModel(
+  path: string,
+  architectures: ReadonlyMap<string, GgufArchitecture>,
+  { metadata, tensors, sources, getSource }: GgufParts,
+): Promise<GgufModel> {
   const fields = new GgufFields(path, metadata);
-  const architecture = getGgufArchitecture(fields.architecture);
+  const architecture = architectures.get(fields.architecture);
   if (architecture === undefined) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `The architecture "${fields.architecture}" of ${path} is not supported. ` +
-        `Supported in GGUF files: ${ggufArchitectureNames.join(", ")}.`,
+        `Supported in GGUF files: ${[...architectures.keys()].join(", ")}.`,
     );
   }
   const readRopeFactors = async (name: string): Promise<Float32Array | undefined> => {
@@ -76,14 +88,12 @@ async function createModel(path: string, { metadata, tensors, sources, getSource
   };
   const views = mapTensorNames(architecture, readGgufSizes(fields, tensors), tensors);
   const weights = new GgufWeights(path, views, getSource, sources);
-  let tokenizer: TokenizerFiles | undefined;
   return {
     path,
     metadata,
     weights,
     config: buildGgufConfig({ fields, architecture, tensors, rope }),
     generationConfig: buildGenerationConfig(fields),
-    tokenizer: () => (tokenizer ??= buildGgufTokenizer(path, metadata)),
     close: () => weights.close(),
   };
 }
