@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { resolveOptions, type GenerationOptions } from "./generation-options.js";
 
 describe("resolveOptions", () => {
-  it("is greedy with 256 tokens when nobody says otherwise", () => {
+  it("defaults to greedy decoding of 256 tokens", () => {
     expect(resolveOptions({})).toEqual({
       sampling: { temperature: 0, topK: 50, topP: 1, minP: 0, repetitionPenalty: 1 },
       maxNewTokens: 256,
@@ -11,7 +11,7 @@ describe("resolveOptions", () => {
     });
   });
 
-  it("takes the model's generation_config.json, and the caller's word before it", () => {
+  it("prefers the caller's options to generation_config.json", () => {
     const config = {
       do_sample: true,
       temperature: 0.7,
@@ -32,7 +32,7 @@ describe("resolveOptions", () => {
     });
   });
 
-  it("samples as soon as something random is asked for", () => {
+  it("samples if a sampling option is set", () => {
     for (const options of [{ seed: 1 }, { topP: 0.9 }, { topK: 3 }, { minP: 0.1 }])
       expect(resolveOptions(options).sampling.temperature).toBe(1);
     expect(resolveOptions({ seed: 1 }, { temperature: 0.6 }).sampling.temperature).toBe(0.6);

@@ -9,12 +9,12 @@ function stream(stops: readonly string[], pieces: readonly string[]): { text: st
   return { text: text + matcher.flush(), stopped: matcher.hasMatched };
 }
 
-describe("StopStrings", () => {
-  it("gives what comes before a stop string that is spread over pieces", () => {
+describe("StopStringMatcher", () => {
+  it("returns the text before a stop string that spans pieces", () => {
     expect(stream(["\nUser:"], ["Hello", "\n", "Us", "er", ": no"])).toEqual({ text: "Hello", stopped: true });
   });
 
-  it("holds back only what may be the beginning of one", () => {
+  it("buffers only a possible prefix of a stop string", () => {
     const matcher = new StopStringMatcher(["END"]);
     expect(matcher.push("the E")).toBe("the ");
     expect(matcher.push("N")).toBe("");
@@ -24,7 +24,7 @@ describe("StopStrings", () => {
     expect(matcher.hasMatched).toBe(false);
   });
 
-  it("ends at the stop string that is complete first, however the text is cut", () => {
+  it("ends at the first complete stop string, however the text is split", () => {
     const piece = fc.constantFrom("a", "b", "c", "ab", "bc", "abc", "cab", "");
     const stop = fc.constantFrom("bc", "abcd", "ca", "aa", "cc", "abca", "b");
     fc.assert(

@@ -20,39 +20,39 @@ function sequenceFor(prompt: readonly number[]): RunningSequence {
 const rowOf = (rows: KvCacheRows, sequence: RunningSequence): CacheRow =>
   rows.rows.find((row) => row.sequence === sequence)!;
 
-/** Does what a step does: the row has read what was pending, and its first key is `mark`. */
-async function read(rows: KvCacheRows, job: RunningSequence, mark: number): Promise<void> {
-  const slot = rowOf(rows, job);
-  slot.tokens.push(...job.unprocessedTokens);
-  job.unprocessedTokens = [];
-  await model.runtime.write({ ...firstKey(rows, slot), shape: [1] }, Float32Array.of(mark));
+/** Simulates a step: processes the unprocessed tokens and writes `mark` as the first key of the row. */
+async function process(rows: KvCacheRows, sequence: RunningSequence, mark: number): Promise<void> {
+  const row = rowOf(rows, sequence);
+  row.tokens.push(...sequence.unprocessedTokens);
+  sequence.unprocessedTokens = [];
+  await model.runtime.write({ ...firstKey(rows, row), shape: [1] }, Float32Array.of(mark));
 }
 
-function firstKey(rows: KvCacheRows, slot: CacheRow) {
+function firstKey(rows: KvCacheRows, row: CacheRow) {
   const view = rows.cache!.layerView(0, "key");
-  return { ...view, offset: view.offset + rows.rows.indexOf(slot) * rows.cache!.capacity * model.config.headDim };
+  return { ...view, offset: view.offset + rows.rows.indexOf(row) * rows.cache!.capacity * model.config.headDim };
 }
 
-async function markOf(rows: KvCacheRows, job: RunningSequence): Promise<number> {
-  const { data } = await model.runtime.read({ ...firstKey(rows, rowOf(rows, job)), shape: [1] });
+async function markOf(rows: KvCacheRows, sequence: RunningSequence): Promise<number> {
+  const { data } = await model.runtime.read({ ...firstKey(rows, rowOf(rows, sequence)), shape: [1] });
   return (data as Float32Array)[0];
 }
 
 const prompt = (start: number, length: number) => Array.from({ length }, (_, i) => (start + i) % 24);
 
-it("keeps what idle rows have read when they leave the cache, and gives it to prompts that go on with it", async () => {
+it("stashes idle rows and restores them for prompts that continue them", async () => {
   const rows = new KvCacheRows(model);
-  const jobs = [0, 1, 2, 3].map((i) => sequenceFor(prompt(5 * i, 10 + i)));
-  await rows.admit(jobs, 0);
-  for (const [i, job] of jobs.entries()) await read(rows, job, i + 1);
-  for (const job of jobs.slice(1)) rows.release(rowOf(rows, job));
+  const sequences = [0, 1, 2, 3].map((i) => sequenceFor(prompt(5 * i, 10 + i)));
+  await rows.admit(sequences, 0);
+  for (const [i, sequence] of sequences.entries()) await process(rows, sequence, i + 1);
+  for (const sequence of sequences.slice(1)) rows.release(rowOf(rows, sequence));
   for (let step = 0; step < 7; step++) await rows.compactWhenIdle();
   expect(rows.cache!.rows).toBe(4);
   await rows.compactWhenIdle();
   expect(rows.cache!.rows).toBe(1);
-  expect(await markOf(rows, jobs[0])).toBe(1);
+  expect(await markOf(rows, sequences[0])).toBe(1);
 
-  const next = [3, 1, 2].map((i) => sequenceFor([...jobs[i].prompt, 7, 8]));
+  const next = [3, 1, 2].map((i) => sequenceFor([...sequences[i].prompt, 7, 8]));
   const other = sequenceFor([23, 22, 21]);
   await rows.admit([other, ...next], 0);
   expect(next.map(({ unprocessedTokens }) => unprocessedTokens)).toEqual([
@@ -61,18 +61,18 @@ it("keeps what idle rows have read when they leave the cache, and gives it to pr
     [7, 8],
   ]);
   expect(other.unprocessedTokens).toEqual([23, 22, 21]);
-  expect(await Promise.all(next.map((job) => markOf(rows, job)))).toEqual([4, 2, 3]);
-  expect(await markOf(rows, jobs[0])).toBe(1);
+  expect(await Promise.all(next.map((sequence) => markOf(rows, sequence)))).toEqual([4, 2, 3]);
+  expect(await markOf(rows, sequences[0])).toBe(1);
   rows.clear();
 });
 
-it("gives a kept row to the prompt that goes on with most of it, in whatever order they come", async () => {
+it("assigns a cached row to the prompt that continues most of it, in any order", async () => {
   const rows = new KvCacheRows(model);
   const [first, second] = [sequenceFor(prompt(0, 12)), sequenceFor(prompt(0, 20))];
   await rows.admit([first, second], 0);
-  await read(rows, first, 1);
-  await read(rows, second, 2);
-  for (const job of [first, second]) rows.release(rowOf(rows, job));
+  await process(rows, first, 1);
+  await process(rows, second, 2);
+  for (const sequence of [first, second]) rows.release(rowOf(rows, sequence));
   const [short, long] = [sequenceFor([...prompt(0, 12), 3]), sequenceFor([...prompt(0, 20), 3])];
   await rows.admit([short, long], 0);
   expect([short.unprocessedTokens, long.unprocessedTokens]).toEqual([[3], [3]]);
@@ -80,16 +80,16 @@ it("gives a kept row to the prompt that goes on with most of it, in whatever ord
   rows.clear();
 });
 
-it("does not make many rows long for an idle one that is", async () => {
+it("does not grow many rows to the length of an idle one", async () => {
   const rows = new KvCacheRows(model);
   const long = sequenceFor(prompt(0, 600));
   await rows.admit([long], 0);
-  await read(rows, long, 9);
+  await process(rows, long, 9);
   rows.release(rowOf(rows, long));
   const many = Array.from({ length: 20 }, (_, i) => sequenceFor(prompt(i, 10)));
   await rows.admit(many, 0);
   expect(rows.cache!.capacity).toBe(32);
-  for (const job of many) rows.release(rowOf(rows, job));
+  for (const sequence of many) rows.release(rowOf(rows, sequence));
   const next = sequenceFor([...prompt(0, 600), 1]);
   await rows.admit([next], 0);
   expect(next.unprocessedTokens).toEqual([1]);
@@ -97,12 +97,12 @@ it("does not make many rows long for an idle one that is", async () => {
   rows.clear();
 });
 
-it("forgets what was read behind another prefix", async () => {
+it("invalidates tokens cached after another prefix", async () => {
   const rows = new KvCacheRows(model);
-  const job = sequenceFor(prompt(0, 10));
-  await rows.admit([job], 0);
-  await read(rows, job, 1);
-  rows.release(rowOf(rows, job));
+  const sequence = sequenceFor(prompt(0, 10));
+  await rows.admit([sequence], 0);
+  await process(rows, sequence, 1);
+  rows.release(rowOf(rows, sequence));
   rows.invalidate();
   const next = sequenceFor([...prompt(0, 10), 1]);
   await rows.admit([next], 0);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../test/support/random-model.js";
-import { cursorAfter } from "../../../test/support/constrained-replies.js";
+import { cursorAfter } from "../../../test/support/constrained-sampling.js";
 import { AutoModelForCausalLM } from "../auto-model.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
 import type { LanguageModel } from "../language-model.js";

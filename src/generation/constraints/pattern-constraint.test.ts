@@ -5,7 +5,7 @@ import {
   sampleRandomTokens,
   detokenize,
   createVocabulary,
-} from "../../../test/support/constrained-replies.js";
+} from "../../../test/support/constrained-sampling.js";
 import { pythonTokenizers, createTestTokenizer } from "../../../test/support/text.js";
 import { tokenProbabilities, sampleToken } from "../../engine/runtime/kernels/sampling.js";
 import { RandomStream } from "../../core/random/random-stream.js";

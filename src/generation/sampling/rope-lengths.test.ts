@@ -22,15 +22,15 @@ afterAll(async () => {
   await model.close();
 });
 
-/** Log-probability of a token after a sequence that is computed whole and by itself. */
+/** Computes the log-probability of a token after a sequence, without a cache. */
 async function logProb(sequence: readonly number[], token: number): Promise<number> {
   const { logits } = await forward.run([sequence]);
   const last = logits.subarray(-model.config.vocabSize);
   return last[token] - Math.log(last.reduce((sum, value) => sum + Math.exp(value), 0));
 }
 
-describe("a sampler of a model whose rotary frequencies depend on the length", () => {
-  it("draws as from each sequence by itself, before and after its frequencies change", async () => {
+describe("Sampler of a model whose rotary frequencies depend on the length", () => {
+  it("samples as from each sequence alone, before and after its frequencies change", async () => {
     const sampling = { temperature: 0, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
     const draw = (prompt: number[]) =>
       sampler.sample({ prompt, sampling, maxNewTokens: 5, random: () => 0, stopTokens: new Set() });
@@ -41,7 +41,7 @@ describe("a sampler of a model whose rotary frequencies depend on the length", (
         expect(rawLogProbs[k]).toBeCloseTo(await logProb(sequence, token), 4);
       }
     }
-    // What the rows have read stands in their caches now; a prompt that continues one may not use it as it is.
+    // A prompt that continues a cached row must not reuse keys and values of other frequencies.
     const longer = [...prompts[0], ...replies[0].tokens.slice(0, 1)];
     const [again] = (await draw(longer)).rawLogProbs;
     expect(again).toBeCloseTo(replies[0].rawLogProbs[1], 4);

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { constraintOf } from "../../../test/support/constrained-replies.js";
+import { constraintOf } from "../../../test/support/constrained-sampling.js";
 import { writeRandomModel } from "../../../test/support/random-model.js";
 import type { SamplingParams, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import { getPeftModel } from "../../models/adapters/get-peft-model.js";
@@ -98,15 +98,15 @@ describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s"
       [sampler, true],
       [reference, false],
     ] as const) {
-      const replies = await Promise.all(
+      const outputs = await Promise.all(
         prompts.map((prompt, i) => each.sample(request(prompt, i, { maxNewTokens: 4 }))),
       );
       const alone = await each.sample(request(text(7), 9));
       expect(alone.tokens).toHaveLength(8);
-      for (const [i, reply] of replies.entries()) {
-        const tokens = whole(prompts[i], reply);
-        expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, tokens, prompts[i].length, { adapter }));
-        expect(reply.logProbs).toEqual(reply.rawLogProbs.map((value) => expect.closeTo(value, 5) as number));
+      for (const [i, output] of outputs.entries()) {
+        const tokens = whole(prompts[i], output);
+        expectClose(output.rawLogProbs, await trainerLogProbs(scoring, tokens, prompts[i].length, { adapter }));
+        expect(output.logProbs).toEqual(output.rawLogProbs.map((value) => expect.closeTo(value, 5) as number));
         const next = [...tokens, 5, 6];
         const second = await each.sample(
           request(next, i, { sampling: { ...PLAIN, temperature: 0.7 }, maxNewTokens: 2 }),
@@ -114,7 +114,7 @@ describe.each(supportedModelTypes.map((type) => type.replace("_text", "")))("%s"
         const all = whole(next, second);
         expectClose(second.rawLogProbs, await trainerLogProbs(scoring, all, next.length, { adapter }));
         expectClose(second.logProbs, await trainerLogProbs(scoring, all, next.length, { adapter, temperature: 0.7 }));
-        expectClose(await each.score(prompts[i], reply.tokens), [...reply.rawLogProbs]);
+        expectClose(await each.score(prompts[i], output.tokens), [...output.rawLogProbs]);
       }
     }
     await reference.release();
@@ -143,18 +143,18 @@ describe("Sampler", () => {
   it.each([1, 3, 17])("samples the same tokens for the same seed among %i other sequences", async (others) => {
     const alone = await Sampler.create(model);
     const shared = prompt(1, 20);
-    const asked = request([...shared, 1, 2, 3], 42, { maxNewTokens: 24, sampling: { ...PLAIN, topP: 0.95 } });
-    const expected = await alone.sample({ ...asked, random: streamOf(42) });
+    const base = request([...shared, 1, 2, 3], 42, { maxNewTokens: 24, sampling: { ...PLAIN, topP: 0.95 } });
+    const expected = await alone.sample({ ...base, random: streamOf(42) });
     await alone.release();
 
     const sampler = await Sampler.create(model, { maxNumSequences: 8 });
-    const ours = sampler.sample({ ...asked, random: streamOf(42) });
+    const ours = sampler.sample({ ...base, random: streamOf(42) });
     const rest = Array.from({ length: others }, (_, i) =>
       sampler.sample(
         request(i % 2 === 0 ? [...shared, i] : prompt(50 + i, 5 + 3 * i), i, { maxNewTokens: 1 + (i % 9) }),
       ),
     );
-    const late = ours.then(() => sampler.sample({ ...asked, random: streamOf(42) }));
+    const late = ours.then(() => sampler.sample({ ...base, random: streamOf(42) }));
     const joined = rest[0].then(() => sampler.sample(request(prompt(99, 30), 5)));
     expect((await ours).tokens).toEqual(expected.tokens);
     expect((await late).tokens).toEqual(expected.tokens);
@@ -167,8 +167,8 @@ describe("Sampler", () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
     const long = prompt(5, 1100);
-    const reply = await sampler.sample(request(long, 1));
-    expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(long, reply), long.length));
+    const output = await sampler.sample(request(long, 1));
+    expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(long, output), long.length));
     expectClose(await sampler.score(long.slice(0, 20), long.slice(20)), await trainerLogProbs(scoring, long, 20));
     await sampler.release();
     await scoring.release();
@@ -181,18 +181,18 @@ describe("Sampler", () => {
     const tokensRead = () => prepare.mock.calls.reduce((sum, [{ rows }]) => sum + sumOf(rows), 0);
     const sumOf = (rows: readonly { readonly tokens: readonly number[] }[]) =>
       rows.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    // Two prompts of 40 tokens with 20 in common, each asked three times, and one that is alone: replies of one token.
+    // Two prompts of 40 tokens with 20 in common, each requested three times, and a third prompt; completions of one token.
     const common = prompt(8, 20);
     let prompts = [1, 2, 1, 1, 2, 2, 3].map((seed) => [...common, ...prompt(seed, 20)]);
     for (const expected of [20 + 3 * 20, 3 * 20]) {
       prepare.mockClear();
-      const replies = await Promise.all(
+      const outputs = await Promise.all(
         prompts.map((tokens, i) => sampler.sample(request(tokens, i, { maxNewTokens: 1 }))),
       );
       expect(tokensRead()).toBe(expected);
-      for (const [i, reply] of replies.entries())
-        expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(prompts[i], reply), prompts[i].length));
-      expect(new Set(replies.map(({ tokens }) => tokens[0])).size).toBeGreaterThan(3);
+      for (const [i, output] of outputs.entries())
+        expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(prompts[i], output), prompts[i].length));
+      expect(new Set(outputs.map(({ tokens }) => tokens[0])).size).toBeGreaterThan(3);
       prompts = prompts.map((tokens) => [...tokens, ...prompt(tokens[20], 20)]);
     }
     prepare.mockRestore();
@@ -208,10 +208,10 @@ describe("Sampler", () => {
     const first = await Promise.all(
       prompts.map((tokens, i) => sampler.sample(request(tokens, i, { maxNewTokens: lengths[i] }))),
     );
-    const next = first.map((reply, i) => [...whole(prompts[i], reply), 9, 8]);
+    const next = first.map((output, i) => [...whole(prompts[i], output), 9, 8]);
     const second = await Promise.all(next.map((tokens, i) => sampler.sample(request(tokens, i))));
-    for (const [i, reply] of second.entries())
-      expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(next[i], reply), next[i].length));
+    for (const [i, output] of second.entries())
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(next[i], output), next[i].length));
     expectClose(first[0].rawLogProbs, await trainerLogProbs(scoring, whole(prompts[0], first[0]), 6));
     await sampler.release();
     await scoring.release();
@@ -266,28 +266,28 @@ describe("Sampler", () => {
     const allowed = [[7], [8], undefined, undefined, [9], [10], [11], [3, 4], [0]];
     const allTokens = Array.from({ length: model.config.vocabSize }, (_, token) => token);
     const constraint = constraintOf(({ length }) => (length < allowed.length ? (allowed[length] ?? allTokens) : []));
-    const asked = { constraint, maxNewTokens: 20 };
+    const base = { constraint, maxNewTokens: 20 };
     const forced = allowed.map((tokens) => tokens?.length === 1);
     const draw = async (skipForcedTokens: boolean) => {
       prepare.mockClear();
       const distributions: TokenDistribution[] = [];
       const onDistribution = (each: TokenDistribution) => void distributions.push(each);
-      const replies = await Promise.all([
-        sampler.sample(request(prompt(2, 30), 5, { ...asked, skipForcedTokens, onDistribution })),
-        sampler.sample(request(prompt(3, 12), 6, { ...asked, skipForcedTokens, sampling: GREEDY })),
+      const outputs = await Promise.all([
+        sampler.sample(request(prompt(2, 30), 5, { ...base, skipForcedTokens, onDistribution })),
+        sampler.sample(request(prompt(3, 12), 6, { ...base, skipForcedTokens, sampling: GREEDY })),
         sampler.sample(request(prompt(4, 9), 7, { maxNewTokens: 4, skipForcedTokens })),
       ]);
-      return { replies, runs: prepare.mock.calls.length, distributions };
+      return { outputs, runs: prepare.mock.calls.length, distributions };
     };
     const [all, skipping] = [await draw(false), await draw(true)];
-    skipping.replies.forEach((reply, i) => {
-      expect(reply.tokens).toEqual(all.replies[i].tokens);
-      expect(reply.finishReason).toBe(all.replies[i].finishReason);
-      expectClose(reply.logProbs, all.replies[i].logProbs);
+    skipping.outputs.forEach((output, i) => {
+      expect(output.tokens).toEqual(all.outputs[i].tokens);
+      expect(output.finishReason).toBe(all.outputs[i].finishReason);
+      expectClose(output.logProbs, all.outputs[i].logProbs);
       const isForced = (k: number) => i < 2 && forced[k];
-      expect(reply.rawLogProbs.map(Number.isNaN)).toEqual(reply.tokens.map((_, k) => isForced(k)));
+      expect(output.rawLogProbs.map(Number.isNaN)).toEqual(output.tokens.map((_, k) => isForced(k)));
     });
-    expect(all.replies[0].rawLogProbs.some(Number.isNaN)).toBe(false);
+    expect(all.outputs[0].rawLogProbs.some(Number.isNaN)).toBe(false);
     expect(skipping.distributions).toHaveLength(allowed.length);
     // One step for the prompts and the first tokens, and one for each further token that is not forced.
     expect([all.runs, skipping.runs]).toEqual([allowed.length, 4]);
@@ -298,8 +298,8 @@ describe("Sampler", () => {
   it("returns at once if all tokens are forced", async () => {
     const sampler = await Sampler.create(model);
     const constraint = constraintOf(({ length }) => (length < 3 ? [5 + length] : []));
-    const reply = await sampler.sample(request(prompt(2, 5), 1, { constraint, skipForcedTokens: true }));
-    expect(reply).toEqual({
+    const output = await sampler.sample(request(prompt(2, 5), 1, { constraint, skipForcedTokens: true }));
+    expect(output).toEqual({
       tokens: [5, 6, 7],
       logProbs: [0, 0, 0],
       rawLogProbs: [NaN, NaN, NaN],
@@ -313,11 +313,11 @@ describe("Sampler", () => {
   it("rejects all sequences of a step that fails, and remains usable", async () => {
     const sampler = await Sampler.create(model);
     const expected = await sampler.sample(request(prompt(3, 6), 3));
-    const asked = request(prompt(4, 6), 1);
+    const base = request(prompt(4, 6), 1);
     const random = () => {
       throw new Error("no numbers left");
     };
-    const failing = { ...asked, sampling: { ...asked.sampling, temperature: 1 }, random };
+    const failing = { ...base, sampling: { ...base.sampling, temperature: 1 }, random };
     const outcomes = await Promise.allSettled([
       sampler.sample(failing),
       sampler.sample(request(prompt(3, 6), 3)),
@@ -340,12 +340,12 @@ describe("Sampler", () => {
   it("scores continuations with a common prefix, also improbable ones", async () => {
     const scoring = await ScoringGraph.create(model);
     const sampler = await Sampler.create(model);
-    const asked = prompt(6, 30);
+    const base = prompt(6, 30);
     const continuations = [[1], [1, 2], [300, 4, 5], [1, 2]];
-    const scores = await Promise.all(continuations.map((tokens) => sampler.score(asked, tokens)));
+    const scores = await Promise.all(continuations.map((tokens) => sampler.score(base, tokens)));
     for (const [i, tokens] of continuations.entries())
-      expectClose(scores[i], await trainerLogProbs(scoring, [...asked, ...tokens], asked.length));
-    expect(await sampler.score(asked, [])).toEqual([]);
+      expectClose(scores[i], await trainerLogProbs(scoring, [...base, ...tokens], base.length));
+    expect(await sampler.score(base, [])).toEqual([]);
     await sampler.release();
     await scoring.release();
   });
@@ -354,8 +354,8 @@ describe("Sampler", () => {
     const adapted = await getPeftModel(model, { r: 2, targetModules: ["q_proj", "v_proj"] });
     const sampler = await Sampler.create(adapted);
     const scoring = await ScoringGraph.create(adapted);
-    const asked = prompt(7, 25);
-    const ask = (options: Partial<SampleRequest> = {}) => sampler.sample(request(asked, 1, options));
+    const base = prompt(7, 25);
+    const ask = (options: Partial<SampleRequest> = {}) => sampler.sample(request(base, 1, options));
     await Promise.all([ask(), ask()]);
     const change = async (value: number) => {
       for (const name of adapted.parameters.names.filter((each) => each.includes("lora_B"))) {
@@ -366,8 +366,8 @@ describe("Sampler", () => {
     };
     await change(0.3);
     const changed = await Promise.all([ask(), ask({ maxNewTokens: 3 })]);
-    for (const reply of changed)
-      expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(asked, reply), asked.length));
+    for (const output of changed)
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(base, output), base.length));
 
     let late: Promise<SampleOutput> | undefined;
     const running = ask({
@@ -377,8 +377,8 @@ describe("Sampler", () => {
       },
     });
     expect((await running).tokens).toHaveLength(12);
-    const reply = await late!;
-    expectClose(reply.rawLogProbs, await trainerLogProbs(scoring, whole(asked, reply), asked.length));
+    const output = await late!;
+    expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(base, output), base.length));
     await sampler.release();
     await scoring.release();
   });

@@ -5,7 +5,7 @@ import {
   createPatternConstraint,
   sampleRandomTokens,
   createVocabulary,
-} from "../../../../test/support/constrained-replies.js";
+} from "../../../../test/support/constrained-sampling.js";
 import { createTestTokenizer } from "../../../../test/support/text.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
 import { DEAD_STATE } from "../automaton/byte-automaton.js";

@@ -10,7 +10,7 @@ import { Vocabulary } from "../../src/generation/constraints/vocabulary.js";
 import type { RandomStream } from "../../src/core/random/random-stream.js";
 import type { Tokenizer } from "../../src/models/text/index.js";
 
-/** What a tokenizer's tokens write, for a model with as many tokens. */
+/** Creates the vocabulary of a model with as many tokens as the tokenizer. */
 export function createVocabulary(tokenizer: Tokenizer): Vocabulary {
   const { eosTokenId, eosTokenIds, vocabSize } = tokenizer;
   return new Vocabulary(tokenizer, { vocabSize, endToken: eosTokenId, endTokens: eosTokenIds });
@@ -62,7 +62,7 @@ export function sampleRandomTokens(constraint: TokenConstraint, random: RandomSt
   return tokens;
 }
 
-/** A reply's text as a LanguageModel gives it: of its own, or behind the tokens of a prompt that it goes on with. */
+/** Decodes a completion as LanguageModel does; `previousToken` is the prompt's last if the completion continues it. */
 export function detokenize(tokenizer: Tokenizer, tokens: readonly number[], previousToken?: number): string {
   const text = new IncrementalDetokenizer(tokenizer, {
     stop: [],
