@@ -21,7 +21,7 @@ function listFiles() {
   return files.filter((file) => /\.(ts|mjs|md)$/.test(file) && !ignore.some((path) => file.startsWith(path)));
 }
 
-/** "quantiseBits" as ["quantise", "bits"]. */
+/** "quantiseBits" as ["quantize", "bits"]. */
 function splitWords(identifier) {
   return identifier.split(/_|(?<=[a-z\d])(?=[A-Z])/).map((part) => part.toLowerCase());
 }

@@ -1,5 +1,5 @@
 import { suggestNames } from "./suggest.js";
-import { LlamaGymError } from "./errors.js";
+import { invalidArgument, type LlamaGymError } from "./errors.js";
 import { checkNumber, type NumberRule } from "./check-number.js";
 
 interface BaseSetting {
@@ -145,8 +145,4 @@ export function splitSettings(
   if (unknown !== undefined) throw unknownSetting(owner, Object.keys(all), unknown[0]);
   const isOwn = ([name]: [string, unknown]) => Object.hasOwn(own, name);
   return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
-}
-
-export function invalidArgument(message: string): LlamaGymError {
-  return new LlamaGymError("INVALID_ARGUMENT", message);
 }

@@ -9,28 +9,38 @@ export const numericOptions = {
   maxNewTokens: {
     integer: true,
     min: 1,
-    description: "maximum number of tokens of a completion",
+    description: "Maximum number of tokens to generate.",
     configKey: "max_new_tokens",
   },
   temperature: {
     min: 0,
-    description: "0 takes the most probable token, 1 samples from the model's distribution",
+    description: "Sampling temperature. 0 is greedy, 1 is the model's distribution.",
     configKey: "temperature",
   },
-  topK: { integer: true, min: 0, description: "keep the k most probable tokens; 0 keeps all", configKey: "top_k" },
+  topK: {
+    integer: true,
+    min: 0,
+    description: "Sample from the k most probable tokens. 0 disables it.",
+    configKey: "top_k",
+  },
   topP: {
     above: 0,
     max: 1,
-    description: "keep the most probable tokens up to this probability mass",
+    description: "Sample from the most probable tokens up to this cumulative probability.",
     configKey: "top_p",
   },
-  minP: { min: 0, max: 1, description: "keep tokens at least this probable relative to the best", configKey: "min_p" },
+  minP: {
+    min: 0,
+    max: 1,
+    description: "Sample from tokens at least this probable relative to the most probable one.",
+    configKey: "min_p",
+  },
   repetitionPenalty: {
     above: 0,
-    description: "above 1, tokens of the prompt and the completion become less likely",
+    description: "Penalty of tokens that occurred before; 1 disables it.",
     configKey: "repetition_penalty",
   },
-  seed: { integer: true, min: 0, description: "the same seed gives the same completion" },
+  seed: { integer: true, min: 0, description: "Random seed." },
 } as const satisfies Record<string, NumberRule>;
 
 type NumericOption = keyof typeof numericOptions;

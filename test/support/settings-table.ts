@@ -44,7 +44,8 @@ function buildRows(table: SettingTable, options: Partial<TrainOptions>): string[
 
 function describeSetting(setting: Setting): string {
   const { description } = setting;
-  const choices = "choices" in setting ? `: ${setting.choices.map((choice) => `\`${choice}\``).join(", ")}` : "";
+  const choices =
+    "choices" in setting ? ` Choices: ${setting.choices.map((choice) => `\`${choice}\``).join(", ")}.` : "";
   return `${description}${choices}`.replaceAll("|", "\\|");
 }
 

@@ -4,7 +4,8 @@ import {
   type AlgorithmName,
   type AlgorithmOptions,
 } from "../../rl/algorithms/algorithms.js";
-import { invalidArgument, type Setting, type SettingTable, type Settings } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
+import type { Setting, SettingTable, Settings } from "../../core/settings.js";
 
 type AlgorithmSettingTables = { [Name in AlgorithmName]: Settings<(typeof algorithms)[Name]["settings"]> };
 type KeysOfUnion<T> = T extends unknown ? keyof T : never;

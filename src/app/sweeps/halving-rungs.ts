@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 
 /** A rung of a sweep: trains this many trials up to a fraction of their runs. */
 export interface Rung {

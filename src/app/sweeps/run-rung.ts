@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { suggestNames } from "../../core/suggest.js";
-import { invalidArgument } from "../../core/settings.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { readMetrics, type MetricRecord } from "../../rl/tracking/index.js";
 import { evaluate } from "../../rl/train/evaluate.js";
 import { readRunConfig } from "../runs/run-folder.js";

@@ -1,6 +1,6 @@
 import { suggestNames } from "../../core/suggest.js";
+import { invalidArgument } from "../../core/errors.js";
 import {
-  invalidArgument,
   resolveSettings,
   unknownSetting,
   type Setting,

@@ -1,5 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";

@@ -1,10 +1,5 @@
-import {
-  invalidArgument,
-  resolveSettings,
-  unknownSetting,
-  type SettingTable,
-  type Settings,
-} from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
+import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../../core/settings.js";
 import { MEAN_RETURN } from "../tracking/index.js";
 import { runSettings, trainSettings, type TrainOptions } from "../runs/run-settings.js";
 import { normalizeKeys, isEnumerable, resolveSearchSpace, type Dimension, type SearchSpace } from "./search-space.js";
@@ -21,7 +16,7 @@ export const sweepSettings = {
     default: undefined,
     choices: ["grid", "random", "halving"],
     description:
-      "try every combination, random ones, or random ones of which the best train on (successive halving); unless given, grid where all values are listed and no number of trials is given, else random",
+      "Search method: every combination, random ones, or successive halving of random ones. Default: grid if all values are listed and trials is not given, else random.",
     source: "Bergstra & Bengio 2012; Jamieson & Talwalkar 2016",
   },
   trials: {
@@ -29,61 +24,61 @@ export const sweepSettings = {
     integer: true,
     min: 1,
     max: MAX_TRIALS,
-    description: "combinations that random and halving try; 9 unless given",
+    description: "Number of combinations for random and halving. Default: 9.",
     source: OURS,
   },
   searchSeed: {
     default: 0,
     integer: true,
     min: 0,
-    description: "decides the random combinations",
+    description: "Seed of the random combinations.",
     source: OURS,
   },
   metric: {
     text: true,
     default: MEAN_RETURN,
-    description: `what trials are compared by: a number that every update records, or ${EVAL_MEAN_RETURN} for the mean return of greedy play after training`,
+    description: `Metric that ranks the trials: a metric of the updates, or ${EVAL_MEAN_RETURN}, the mean return of greedy episodes after training.`,
     source: OURS,
   },
   goal: {
     default: "maximize",
     choices: ["maximize", "minimize"],
-    description: "whether more of the metric is better, or less",
+    description: "Whether a higher or a lower metric is better.",
     source: OURS,
   },
   metricUpdates: {
     default: 1,
     integer: true,
     min: 1,
-    description: "the mean of the metric over so many last updates is compared",
+    description: "Number of last updates to average the metric over.",
     source: OURS,
   },
   evalEpisodes: {
     default: 1000,
     integer: true,
     min: 1,
-    description: `episodes of greedy play, where the metric is ${EVAL_MEAN_RETURN}`,
+    description: `Number of greedy episodes for the metric ${EVAL_MEAN_RETURN}.`,
     source: OURS,
   },
   evalSeed: {
     default: 0,
     integer: true,
     min: 0,
-    description: "decides the starts of these episodes, which are the same for all trials",
+    description: "Seed of the evaluation episodes, the same for all trials.",
     source: OURS,
   },
   reduction: {
     default: 3,
     integer: true,
     min: 2,
-    description: "halving: one of so many trials trains on",
+    description: "Halving: one in this many trials continues after each rung.",
     source: "Li et al. 2018 (Hyperband)",
   },
   rungs: {
     default: undefined,
     integer: true,
     min: 1,
-    description: "halving: how often trials are compared; until one is left, unless given",
+    description: "Halving: number of rungs. Default: until one trial is left.",
     source: OURS,
   },
 } as const satisfies SettingTable;

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
 import {

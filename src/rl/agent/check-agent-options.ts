@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 import { selectAlgorithm } from "../algorithms/algorithms.js";
 import { suggestNames } from "../../core/suggest.js";
 import { checkNumber, type NumberRule } from "../../core/check-number.js";

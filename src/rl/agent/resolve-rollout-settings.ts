@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 import { resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { RolloutSettings } from "../rollout/rollout-settings.js";

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import type { Info } from "../../envs/info.js";
 import { compileToByteAutomaton } from "../../generation/constraints/text-pattern.js";

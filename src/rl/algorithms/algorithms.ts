@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { ConfiguredAlgorithm } from "./define-algorithm.js";
 import { grpo } from "./grpo/grpo.js";
 import type { GrpoOptions } from "./grpo/settings.js";

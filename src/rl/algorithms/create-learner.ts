@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/settings.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
 import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";

@@ -1,6 +1,5 @@
 import { readJsonLines } from "./read-examples.js";
-import { invalidArgument } from "../../core/settings.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { PromptRenderer } from "../rollout/prompt-renderer.js";
 import { toTemplateMessages, type ChatMessage } from "../../models/text/chat-messages.js";

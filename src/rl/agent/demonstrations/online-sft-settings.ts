@@ -5,24 +5,24 @@ const OURS = "ours";
 
 /** Settings of the warm start and online SFT, with the source of each default. */
 export const onlineSftSettings = {
-  sftSteps: { default: 100, integer: true, min: 1, description: "updates of the warm start", source: OURS },
+  sftSteps: { default: 100, integer: true, min: 1, description: "Number of updates of the warm start.", source: OURS },
   sftBatchSize: {
     default: 16,
     integer: true,
     min: 1,
-    description: "turns of an update from demonstrations or kept episodes",
+    description: "Number of turns per supervised update.",
     source: OURS,
   },
-  sftLearningRate: { default: 1e-4, min: 0, description: "learning rate of the warm start", source: EDU },
+  sftLearningRate: { default: 1e-4, min: 0, description: "Learning rate of the warm start.", source: EDU },
   onlineSft: {
     default: false,
-    description: "after each update, one more from the best episodes so far and the demonstrations",
+    description: "Follow each update by a supervised one on the best episodes so far and the demonstrations.",
     source: EDU,
   },
   onlineSftWeight: {
     default: 0.1,
     min: 0,
-    description: "weight of that: the share of sftLearningRate that it has",
+    description: "Weight of the online supervised update, as a fraction of sftLearningRate.",
     source: OURS,
   },
   replayTopFraction: {
@@ -30,14 +30,20 @@ export const onlineSftSettings = {
     default: 0.2,
     above: 0,
     max: 1,
-    description: "share of the kept episodes, best return first, that is learnt from",
+    description: "Fraction of the replay buffer to train on, by best return.",
     source: EDU,
   },
-  replayCapacity: { default: 1000, integer: true, min: 1, description: "episodes that are kept", source: EDU },
+  replayCapacity: {
+    default: 1000,
+    integer: true,
+    min: 1,
+    description: "Number of episodes in the replay buffer.",
+    source: EDU,
+  },
   onInvalidLine: {
     default: "error",
     choices: ["error", "skip"],
-    description: "what a demonstration that cannot be used does: it ends the run, or is left out",
+    description: "Whether an invalid demonstration fails the run or is skipped.",
     source: OURS,
   },
 } as const;

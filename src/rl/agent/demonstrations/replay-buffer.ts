@@ -1,5 +1,5 @@
 import type { Metrics } from "../../algorithms/learner.js";
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { shuffleStratified } from "./shuffle-stratified.js";
 

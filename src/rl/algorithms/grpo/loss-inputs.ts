@@ -2,7 +2,7 @@ import type { FloatTensor, Tensor } from "../../../engine/tensor/tensor.js";
 import type { MinibatchTotals } from "../algorithm-definition.js";
 import { sum } from "../shared/arrays.js";
 import { repeatEach, sequenceInputs, floatVector } from "../shared/sequence-nodes.js";
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "../shared/statistics.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 

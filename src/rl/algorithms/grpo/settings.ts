@@ -2,7 +2,8 @@ import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { invalidArgument, resolveSettings, type Settings } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
+import { resolveSettings, type Settings } from "../../../core/settings.js";
 
 const TRL = "TRL 1.16";
 const ORLLLAM = "ORLLLaM";
@@ -12,111 +13,121 @@ export type LossType = (typeof LOSS_TYPES)[number];
 
 /** Settings of the GRPO family (Shao et al. 2024 and its successors) and where each default comes from. */
 export const grpoSettings = {
-  numGenerations: { default: 8, integer: true, min: 2, description: "samples of a group", source: TRL },
+  numGenerations: { default: 8, integer: true, min: 2, description: "Number of generations per group.", source: TRL },
   ...updateSettings,
   numIterations: {
     default: 1,
     integer: true,
     min: 1,
-    description: "times that an update goes through its batch",
+    description: "Number of optimization epochs per update.",
     source: TRL,
   },
-  learningRate: { default: 1e-5, min: 0, description: "AdamW's learning rate", source: ORLLLAM },
+  learningRate: { default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: ORLLLAM },
   lrSchedulerType: {
     default: "linear",
     choices: SCHEDULES,
-    description: "how the learning rate falls over the run",
+    description: "Learning rate schedule.",
     source: "TRL 1.16 (Transformers' TrainingArguments)",
   },
   maxGradNorm: {
     default: 1,
     above: 0,
-    description: "gradients longer than this are scaled down to it",
+    description: "Maximum gradient norm for clipping.",
     source: "TRL 1.16 (Transformers' TrainingArguments)",
   },
-  lossType: { default: "dapo", choices: LOSS_TYPES, description: "form of the loss", source: "TRL 1.16 and ORLLLaM" },
+  lossType: { default: "dapo", choices: LOSS_TYPES, description: "Loss variant.", source: "TRL 1.16 and ORLLLaM" },
   importanceSamplingLevel: {
     default: "token",
     choices: ["token", "sequence"],
-    description: "what a probability ratio is of; sequence is GSPO",
+    description: "Level of the importance sampling ratio; sequence is GSPO.",
     source: TRL,
   },
-  epsilon: { default: 0.2, min: 0, description: "how far the ratio may fall below 1", source: TRL },
+  epsilon: { default: 0.2, min: 0, description: "Lower clipping range of the ratio.", source: TRL },
   epsilonHigh: {
     default: undefined,
     min: 0,
-    description: "how far the ratio may rise above 1, epsilon by default; for cispo the largest weight",
+    description: "Upper clipping range of the ratio. Default: epsilon. For cispo the maximum weight.",
     source: TRL,
   },
   delta: {
     default: undefined,
     // At 1 and below nothing would have a gradient, since an update begins with ratios of 1.
     above: 1,
-    description: "largest ratio where the advantage is negative (two-sided clipping)",
+    description: "Upper bound of the ratio for negative advantages (two-sided clipping).",
     source: TRL,
   },
-  beta: { default: 0, min: 0, description: "weight of the divergence from the reference policy", source: TRL },
+  beta: { default: 0, min: 0, description: "Weight of the KL divergence from the reference policy.", source: TRL },
   useBiasCorrectionKl: {
     default: true,
-    description: "weight the divergence by the ratio, as its tokens are the old policy's",
+    description: "Weight the KL divergence by the importance sampling ratio.",
     source: TRL,
   },
-  sapoTemperaturePos: { default: 1, above: 0, description: "sapo's temperature, positive advantages", source: TRL },
-  sapoTemperatureNeg: { default: 1.05, above: 0, description: "sapo's temperature, other advantages", source: TRL },
-  vespoKPos: { default: 2, min: 0, description: "vespo's power, advantages of at least 0", source: TRL },
-  vespoLambdaPos: { default: 3, min: 0, description: "vespo's decay, advantages of at least 0", source: TRL },
-  vespoKNeg: { default: 3, min: 0, description: "vespo's power, negative advantages", source: TRL },
-  vespoLambdaNeg: { default: 2, min: 0, description: "vespo's decay, negative advantages", source: TRL },
+  sapoTemperaturePos: {
+    default: 1,
+    above: 0,
+    description: "Temperature of sapo for positive advantages.",
+    source: TRL,
+  },
+  sapoTemperatureNeg: {
+    default: 1.05,
+    above: 0,
+    description: "Temperature of sapo for other advantages.",
+    source: TRL,
+  },
+  vespoKPos: { default: 2, min: 0, description: "Power of vespo for advantages of at least 0.", source: TRL },
+  vespoLambdaPos: { default: 3, min: 0, description: "Decay of vespo for advantages of at least 0.", source: TRL },
+  vespoKNeg: { default: 3, min: 0, description: "Power of vespo for negative advantages.", source: TRL },
+  vespoLambdaNeg: { default: 2, min: 0, description: "Decay of vespo for negative advantages.", source: TRL },
   offPolicyMaskThreshold: {
     default: undefined,
     min: 0,
-    description: "sequences of negative advantage that diverge more than this, in nats a token, do not count",
+    description: "Mask sequences with a negative advantage and a divergence above this, in nats per token.",
     source: TRL,
   },
   topEntropyQuantile: {
     default: 1,
     above: 0,
     max: 1,
-    description: "share of the tokens that train the policy: those of the highest entropy",
+    description: "Fraction of tokens, by highest entropy, in the policy loss.",
     source: TRL,
   },
-  entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: TRL },
+  entropyCoef: { default: 0, min: 0, description: "Weight of the entropy bonus.", source: TRL },
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in TRL 1.16" },
   ...returnSettings,
   grouping: {
     default: "start",
     choices: ["start", "observation", "batch"],
-    description: "which episodes make a group: that start alike, that meet the same observation, or all of an update",
+    description: "Episodes that form a group: same start, same observation, or all of an update.",
     source: "TRL 1.16 (start)",
   },
   baseline: {
     default: "step",
     choices: ["step", "group", "batch", "none"],
-    description: "whose mean is taken off: of the same step in the group, of the group, of the update, or nobody's",
+    description: "Mean subtracted from returns: of the same step in the group, of the group, of the update, or none.",
     source: "ORLLLaM",
   },
   scaleRewards: {
     default: "group",
     choices: ["group", "batch", "none"],
-    description: "whose standard deviation rewards are divided by",
+    description: "Standard deviation that rewards are divided by.",
     source: TRL,
   },
   multiObjectiveAggregation: {
     default: "sum_then_normalize",
     choices: ["sum_then_normalize", "normalize_then_sum"],
-    description: "whether several reward functions are normalised together or each by itself",
+    description: "Whether reward functions are normalized together or separately.",
     source: TRL,
   },
   maskTruncatedCompletions: {
     default: false,
-    description: "replies that were cut off do not train the policy",
+    description: "Exclude truncated completions from the loss.",
     source: TRL,
   },
   maxCompletionLength: {
     default: 512,
     integer: true,
     min: 1,
-    description: "tokens that a sample has at most; what dr_grpo divides by",
+    description: "Maximum number of tokens per completion; the divisor of dr_grpo.",
     source: TRL,
   },
 } as const;

@@ -1,7 +1,7 @@
 import { concatenate } from "../shared/arrays.js";
 import { generalizedAdvantages, type Advantages, type GaeSteps } from "../shared/gae.js";
 import { tokenRewards, type TokenRewards } from "../shared/kl.js";
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import { whiten, type NumberArray } from "../shared/statistics.js";
 import { checkTurnSpans, broadcastOverTurns, turnStarts, type TurnSpan } from "../shared/turn-spans.js";
 import type { PpoConfig } from "./settings.js";

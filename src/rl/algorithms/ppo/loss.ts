@@ -2,7 +2,7 @@ import { add, cast, clip, less, maximum, mul, square, sub, type Node } from "../
 import type { LossResult } from "../../../models/graphs/training-graph.js";
 import { checkEntropy } from "../shared/entropy-bonus.js";
 import type { LossNodes } from "../shared/loss-nodes.js";
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "../shared/statistics.js";
 import { clippedSurrogate, probabilityRatio, weightedSum } from "../shared/clipped-surrogate.js";
 import type { PpoConfig } from "./settings.js";

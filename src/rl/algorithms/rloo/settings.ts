@@ -2,67 +2,68 @@ import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
 import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
-import { invalidArgument, resolveSettings, type Settings } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
+import { resolveSettings, type Settings } from "../../../core/settings.js";
 
 const TRL = "TRL 1.16";
 
 /** RLOO's settings (Ahmadian et al. 2024) and where each default comes from. */
 export const rlooSettings = {
-  numGenerations: { default: 2, integer: true, min: 2, description: "samples of a group", source: TRL },
+  numGenerations: { default: 2, integer: true, min: 2, description: "Number of generations per group.", source: TRL },
   ...updateSettings,
   ...returnSettings,
   numIterations: {
     default: 1,
     integer: true,
     min: 1,
-    description: "times that an update goes through its batch",
+    description: "Number of optimization epochs per update.",
     source: TRL,
   },
-  learningRate: { default: 1e-6, min: 0, description: "AdamW's learning rate", source: TRL },
+  learningRate: { default: 1e-6, min: 0, description: "Learning rate of AdamW.", source: TRL },
   lrSchedulerType: {
     default: "linear",
     choices: SCHEDULES,
-    description: "how the learning rate falls over the run",
+    description: "Learning rate schedule.",
     source: "TRL 1.16 (Transformers' TrainingArguments)",
   },
   maxGradNorm: {
     default: 1,
     above: 0,
-    description: "gradients longer than this are scaled down to it",
+    description: "Maximum gradient norm for clipping.",
     source: "TRL 1.16 (Transformers' TrainingArguments)",
   },
-  epsilon: { default: 0.2, min: 0, description: "how far a sequence's ratio may fall below 1", source: TRL },
+  epsilon: { default: 0.2, min: 0, description: "Lower clipping range of a sequence's ratio.", source: TRL },
   epsilonHigh: {
     default: undefined,
     min: 0,
-    description: "how far a sequence's ratio may rise above 1; epsilon by default",
+    description: "Upper clipping range of a sequence's ratio. Default: epsilon.",
     source: TRL,
   },
   beta: {
     default: 0.05,
     min: 0,
-    description: "weight of the divergence from the reference policy, taken from the reward",
+    description: "Weight of the KL divergence from the reference policy, subtracted from the reward.",
     source: TRL,
   },
-  entropyCoef: { default: 0, min: 0, description: "weight of the entropy bonus", source: "off, as in TRL 1.16" },
+  entropyCoef: { default: 0, min: 0, description: "Weight of the entropy bonus.", source: "off, as in TRL 1.16" },
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "off, as in TRL 1.16" },
   normalizeAdvantages: {
     default: false,
-    description: "bring the batch's advantages to mean 0, deviation 1",
+    description: "Normalize the advantages of a batch to mean 0 and standard deviation 1.",
     source: TRL,
   },
-  rewardClipMin: { default: undefined, description: "rewards below this are raised to it", source: TRL },
-  rewardClipMax: { default: undefined, description: "rewards above this are lowered to it", source: TRL },
+  rewardClipMin: { default: undefined, description: "Lower bound of rewards.", source: TRL },
+  rewardClipMax: { default: undefined, description: "Upper bound of rewards.", source: TRL },
   maskTruncatedCompletions: {
     default: false,
-    description: "replies that were cut off do not train the policy",
+    description: "Exclude truncated completions from the loss.",
     source: TRL,
   },
   maxCompletionLength: {
     default: 512,
     integer: true,
     min: 1,
-    description: "tokens that a sample has at most",
+    description: "Maximum number of tokens per completion.",
     source: TRL,
   },
 } as const;

@@ -7,41 +7,41 @@ const OURS = "ours";
 
 /** Settings of supervised fine-tuning, with the source of each default. */
 export const sftSettings = {
-  learningRate: { default: 1e-4, min: 0, description: "AdamW's learning rate", source: EDU },
+  learningRate: { default: 1e-4, min: 0, description: "Learning rate of AdamW.", source: EDU },
   lrSchedulerType: {
     default: "linear",
     choices: SCHEDULES,
-    description: "how the learning rate falls over the run",
+    description: "Learning rate schedule.",
     source: TRL,
   },
-  warmupSteps: { default: 0, integer: true, min: 0, description: "updates over which it first rises", source: TRL },
-  batchSize: { default: 8, integer: true, min: 1, description: "examples of an update", source: TRL },
+  warmupSteps: { default: 0, integer: true, min: 0, description: "Number of warmup updates.", source: TRL },
+  batchSize: { default: 8, integer: true, min: 1, description: "Number of examples per update.", source: TRL },
   maxBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,
-    description: "tokens of an update, in place of a number of examples",
+    description: "Maximum number of tokens per update, in place of batchSize.",
     source: OURS,
   },
-  numTrainEpochs: { default: 3, above: 0, description: "times that all examples are gone through", source: TRL },
+  numTrainEpochs: { default: 3, above: 0, description: "Number of epochs.", source: TRL },
   maxSteps: {
     default: undefined,
     integer: true,
     min: 1,
-    description: "updates in all, in place of a number of epochs",
+    description: "Number of updates, in place of numTrainEpochs.",
     source: TRL,
   },
   maxLength: {
     default: undefined,
     integer: true,
     min: 2,
-    description: "tokens of an example at most; the model's context unless given",
+    description: "Maximum number of tokens per example. Default: the model's context.",
     source: OURS,
   },
   overlong: {
     default: "truncate",
     choices: ["truncate", "skip", "error"],
-    description: "what becomes of an example that is longer: it loses its end, is left out, or ends the run",
+    description: "What to do with longer examples: truncate, skip, or fail.",
     source: TRL,
   },
   assistantOnlyLoss: {
@@ -49,20 +49,30 @@ export const sftSettings = {
     description: "Compute the loss on completions only, not on prompts.",
     source: OURS,
   },
-  weightDecay: { default: 0, min: 0, description: "AdamW's weight decay", source: TRL },
-  beta1: { default: 0.9, min: 0, max: 0.9999, description: "AdamW's first moment's decay", source: TRL },
-  beta2: { default: 0.999, min: 0, max: 0.99999, description: "AdamW's second moment's decay", source: TRL },
-  maxGradNorm: { default: 1, above: 0, description: "gradients longer than this are scaled down to it", source: TRL },
+  weightDecay: { default: 0, min: 0, description: "Weight decay of AdamW.", source: TRL },
+  beta1: { default: 0.9, min: 0, max: 0.9999, description: "Decay of AdamW's first moment.", source: TRL },
+  beta2: { default: 0.999, min: 0, max: 0.99999, description: "Decay of AdamW's second moment.", source: TRL },
+  maxGradNorm: { default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: TRL },
   microBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,
     description:
-      "tokens of one forward and backward pass, fewer where rows are long; an update of more takes several, with the same gradient",
+      "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
     source: OURS,
   },
-  sharePrefixes: { default: true, description: "compute once what examples of an update begin with", source: OURS },
-  seed: { default: 0, integer: true, min: 0, description: "order of the examples, and dropout", source: OURS },
+  sharePrefixes: {
+    default: true,
+    description: "Compute prefixes shared by examples of an update only once.",
+    source: OURS,
+  },
+  seed: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "Seed of the order of examples and of dropout.",
+    source: OURS,
+  },
 } as const;
 
 export type SftConfig = Settings<typeof sftSettings>;

@@ -1,5 +1,5 @@
 import { sum } from "./arrays.js";
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import { withoutNaN, type NumberArray } from "./statistics.js";
 
 /**

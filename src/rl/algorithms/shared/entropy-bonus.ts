@@ -1,12 +1,12 @@
 import type { Node } from "../../../engine/graph/index.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 
 /** The setting entropySchedulerType, but for its source. */
 export const ENTROPY_SCHEDULE = {
   default: "constant",
   choices: SCHEDULES,
-  description: "how the entropy bonus falls over the run",
+  description: "Schedule of the entropy bonus.",
 } as const;
 
 /** Throws INVALID_ARGUMENT where entropies are weighted, but there are none. */

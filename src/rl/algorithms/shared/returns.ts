@@ -7,14 +7,14 @@ export const returnSettings = {
   returns: {
     default: "return-to-go",
     choices: ["return-to-go", "episode-return"],
-    description: "what a turn is credited with: the rewards from it on, or those of the whole episode",
+    description: "Return of a turn: the rewards from it on, or those of the whole episode.",
     source: "ORLLLaM",
   },
-  gamma: { default: 0.99, min: 0, max: 1, description: "discount of later rewards, a turn", source: "ORLLLaM" },
+  gamma: { default: 0.99, min: 0, max: 1, description: "Discount factor per turn.", source: "ORLLLaM" },
   rewardSignal: {
     default: "step",
     choices: ["step", "terminal"],
-    description: "rewards as they came, or their sum at the end of the episode",
+    description: "Whether rewards count when they occur or as a sum at the end of the episode.",
     source: "ORLLLaM",
   },
 } as const;

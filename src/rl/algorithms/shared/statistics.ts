@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 
 /** Numbers in a row; 1 in a mask where a number counts. */
 export type NumberArray = ArrayLike<number>;

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "./statistics.js";
 
 /** A reply within a sample: the tokens up to `end` (and from the end of the turn before), and the reward that followed them. */

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 
 /** What an update of an algorithm without a critic is made of. */
 export const updateSettings = {
@@ -6,39 +6,38 @@ export const updateSettings = {
     default: 8,
     integer: true,
     min: 1,
-    description: "episodes (or replies) that are collected for an update",
+    description: "Number of episodes (completions, for prompts) per update.",
     source: "TRL 1.16 and ORLLLaM",
   },
   minTurns: {
     default: 0,
     integer: true,
     min: 0,
-    description: "turns that an update has at least: where episodes are short more of them are collected",
+    description: "Minimum number of turns per update; more episodes are collected if they are short.",
     source: "off, as in TRL 1.16",
   },
   miniBatchSize: {
     default: undefined,
     integer: true,
     min: 1,
-    description: "turns of one optimiser step; all of the update's by default",
+    description: "Number of turns per optimizer step. Default: all turns of the update.",
     source: "one step, as in TRL 1.16",
   },
   filterGroups: {
     default: true,
-    description:
-      "groups whose episodes earned all the same are left out, unless an entropy bonus or a divergence acts on them",
+    description: "Drop groups with equal returns, unless an entropy bonus or a KL term acts on them.",
     source: "DAPO, not in TRL 1.16",
   },
   maxResamples: {
     default: 1,
     integer: true,
     min: 0,
-    description: "times that other groups are played in place of those left out",
+    description: "Maximum number of times dropped groups are resampled.",
     source: "DAPO, not in TRL 1.16",
   },
   maskTruncatedEpisodes: {
     default: false,
-    description: "episodes that were cut off by a step limit do not train the policy",
+    description: "Exclude episodes that were truncated by a step limit from the loss.",
     source: "DAPO's overlong filtering, off in TRL 1.16",
   },
 } as const;

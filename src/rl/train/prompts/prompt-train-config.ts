@@ -1,13 +1,8 @@
 import { algorithms } from "../../algorithms/algorithms.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/settings.js";
 import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/settings.js";
-import {
-  splitSettings,
-  invalidArgument,
-  resolveSettings,
-  type SettingTable,
-  type Settings,
-} from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
+import { splitSettings, resolveSettings, type SettingTable, type Settings } from "../../../core/settings.js";
 
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
@@ -15,57 +10,87 @@ const OURS = "ours";
 
 /** Settings of a trainer on prompts besides its algorithm's. */
 const promptSettings = {
-  temperature: { default: 1, above: 0, description: "of the completions", source: TRL },
-  topK: { default: 0, integer: true, min: 0, description: "keep the k most probable tokens; 0 keeps all", source: TRL },
-  topP: { default: 1, above: 0, max: 1, description: "keep the most probable tokens up to this mass", source: TRL },
+  temperature: { default: 1, above: 0, description: "Sampling temperature.", source: TRL },
+  topK: {
+    default: 0,
+    integer: true,
+    min: 0,
+    description: "Sample from the k most probable tokens. 0 disables it.",
+    source: TRL,
+  },
+  topP: {
+    default: 1,
+    above: 0,
+    max: 1,
+    description: "Sample from the most probable tokens up to this cumulative probability.",
+    source: TRL,
+  },
   minP: {
     default: 0,
     min: 0,
     max: 1,
-    description: "keep tokens of at least this share of the best one's",
+    description: "Sample from tokens at least this probable relative to the most probable one.",
     source: TRL,
   },
-  repetitionPenalty: { default: 1, above: 0, description: "how much less likely repeated tokens are", source: TRL },
+  repetitionPenalty: {
+    default: 1,
+    above: 0,
+    description: "Penalty of tokens that occurred before; 1 disables it.",
+    source: TRL,
+  },
   ignoreEos: {
     default: false,
-    description: "completions go on after the end token, to their full length",
+    description: "Continue completions after the end token, to their maximum length.",
     source: "vLLM's name",
   },
   numTrainEpochs: {
     default: 3,
     above: 0,
-    description: "times that the data set is gone through, unless maxSteps says how long",
+    description: "Number of epochs, unless maxSteps is given.",
     source: TRANSFORMERS,
   },
-  maxSteps: { default: undefined, integer: true, min: 1, description: "updates", source: TRANSFORMERS },
-  shuffleDataset: { default: true, description: "another order of the prompts in each epoch", source: TRL },
-  seed: { default: 42, integer: true, min: 0, description: "the same seed gives the same run", source: TRANSFORMERS },
+  maxSteps: { default: undefined, integer: true, min: 1, description: "Number of updates.", source: TRANSFORMERS },
+  shuffleDataset: { default: true, description: "Shuffle the prompts in each epoch.", source: TRL },
+  seed: {
+    default: 42,
+    integer: true,
+    min: 0,
+    description: "Random seed; the same seed gives the same run.",
+    source: TRANSFORMERS,
+  },
   outputDir: {
     text: true,
     default: undefined,
-    description: "folder for metrics, checkpoints and what was trained; without it nothing is kept",
+    description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
     source: OURS,
   },
-  saveSteps: { default: 50, integer: true, min: 1, description: "updates between two checkpoints", source: OURS },
+  saveSteps: {
+    default: 50,
+    integer: true,
+    min: 1,
+    description: "Number of updates between checkpoints.",
+    source: OURS,
+  },
   completionLogSteps: {
     default: 10,
     integer: true,
     min: 1,
-    description: "updates between two records of completions",
+    description: "Number of updates between logs of completions.",
     source: OURS,
   },
-  tensorboard: { default: true, description: "also write TensorBoard's event files", source: OURS },
+  tensorboard: { default: true, description: "Write TensorBoard event files.", source: OURS },
   rewardTimeoutSeconds: {
     default: 60,
     above: 0,
-    description: "seconds that a reward function may take for a batch",
+    description: "Timeout of a reward function per batch, in seconds.",
     source: OURS,
   },
   microBatchTokens: {
     default: undefined,
     integer: true,
     min: 1,
-    description: "tokens of one forward and backward pass, fewer where rows are long; more need more memory",
+    description:
+      "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
     source: OURS,
   },
 } as const satisfies SettingTable;

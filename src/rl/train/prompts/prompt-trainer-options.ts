@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../core/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
 import { suggestNames } from "../../../core/suggest.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { PeftOptions } from "../../../models/adapters/get-peft-model.js";

@@ -1,7 +1,6 @@
 import { combineRewards } from "../../algorithms/shared/combine-rewards.js";
-import { invalidArgument } from "../../../core/settings.js";
 import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
-import { LlamaGymError } from "../../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 
