@@ -11,7 +11,7 @@ const HEADINGS = [
   "Rewards",
   "Start",
   "End",
-  "How it reads as text",
+  "Text interface",
   "Random and best known return",
   "Arguments",
   "Versions",

@@ -138,7 +138,7 @@ describe("TextWorldEnv with generated games", () => {
 
   it.each([
     [{ infos: ["facts", "weather"] }, /infos has "weather"/],
-    [{ reward: "gold" }, /reward is "score" or "intermediate"/],
+    [{ reward: "gold" }, /reward must be "score" or "intermediate"/],
     [{ rooms: 0 }, /rooms must be an integer/],
     [{ room: 4 }, /no option "room"/],
     [{ goal: "none" }, /goal must be/],
