@@ -1,6 +1,5 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
-import type { SftConfig } from "../algorithms/sft/settings.js";
 import { encodeExample, countLossTokens, type SftExample, type TokenExample } from "./sft-example.js";
 
 /** Tokenized examples. */
@@ -12,7 +11,11 @@ export interface EncodedDataset {
   readonly skipped: number;
 }
 
-export interface EncodingOptions extends Pick<SftConfig, "overlong" | "assistantOnlyLoss"> {
+export interface EncodingOptions {
+  /** Treatment of examples longer than `maxLength`. */
+  readonly overlong: "truncate" | "skip" | "error";
+  /** Whether the loss is on the completions only. */
+  readonly assistantOnlyLoss: boolean;
   /** Maximum number of tokens of an example. */
   readonly maxLength: number;
 }

@@ -9,6 +9,7 @@ import { resolveSftConfig, type SftConfig, type SftOptions } from "./settings.js
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { crossEntropyLoss } from "./loss.js";
 import { packExamples } from "./micro-batches.js";
+import { SkippedSteps } from "../update/skipped-steps.js";
 
 /** Metrics of an update. */
 export interface SftMetrics {
@@ -41,16 +42,13 @@ export interface SftState {
   readonly optimizer: OptimizerState;
 }
 
-/** This many updates in a row without a finite gradient end a run. */
-const MAX_SKIPPED_UPDATES = 5;
-
 /** Optimizes the likelihood of the completions in examples, one batch at a time. */
 export class SftLearner {
   private readonly graphs = new Map<boolean, Promise<TrainingGraph>>();
   private readonly scorers = new Map<boolean, Promise<ScoringGraph>>();
   private updates = 0;
   private numTokens = 0;
-  private skippedUpdates = 0;
+  private readonly skippedSteps = new SkippedSteps();
 
   private constructor(
     readonly model: LanguageModel,
@@ -101,7 +99,7 @@ export class SftLearner {
     });
     this.model.causalLM.markParametersChanged();
     this.updates++;
-    this.countSkippedUpdates(skipped);
+    this.skippedSteps.record(skipped);
     const tokens = examples.reduce((sum, example) => sum + example.tokens.length, 0);
     this.numTokens += tokens;
     return {
@@ -176,15 +174,6 @@ export class SftLearner {
   private async scorer(withPrefix: boolean): Promise<ScoringGraph> {
     return getOrCreate(this.scorers, withPrefix, async () =>
       ScoringGraph.create(this.model.causalLM, { withPrefix, withMaxLogProbs: true }),
-    );
-  }
-
-  private countSkippedUpdates(skipped: boolean): void {
-    this.skippedUpdates = skipped ? this.skippedUpdates + 1 : 0;
-    if (this.skippedUpdates < MAX_SKIPPED_UPDATES) return;
-    throw new LlamaGymError(
-      "TRAINING_DIVERGED",
-      `The gradient was not finite in ${this.skippedUpdates} consecutive updates, which were skipped. Lower the learning rate.`,
     );
   }
 }

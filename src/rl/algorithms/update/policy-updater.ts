@@ -3,10 +3,10 @@ import type { EntropyMode, PolicyNodes } from "../../../models/graphs/policy-nod
 import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
 import { TrainingGraph, type LossResult } from "../../../models/graphs/training-graph.js";
 import { Optimizer, type OptimizerOptions, type OptimizerState } from "../../../engine/optim/index.js";
-import { LlamaGymError } from "../../../core/errors.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import type { Tensor } from "../../../engine/tensor/tensor.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
+import { SkippedSteps } from "./skipped-steps.js";
 import {
   buildTurnBatch,
   constraintFeeds,
@@ -42,15 +42,12 @@ interface GradientOptions {
   readonly random: RandomStream;
 }
 
-/** Number of consecutive steps without a finite gradient after which training stops. */
-const MAX_SKIPPED_STEPS = 5;
-
 /** Makes optimizer steps on turns: packs them, computes the loss and its gradient, and updates the trainable parameters. */
 export class PolicyUpdater {
   /** One graph for unconstrained turns, one for decisions among alternatives, one for masked vocabularies. */
   private readonly graphs = new Map<"free" | "alternatives" | "masked", TrainingGraph>();
   private readonly optimizer: Optimizer;
-  private skippedSteps = 0;
+  private readonly skippedSteps = new SkippedSteps();
 
   constructor(
     private readonly model: CausalLM,
@@ -88,7 +85,7 @@ export class PolicyUpdater {
     const result = Number.isFinite(statistics.loss)
       ? await this.optimizer.update({ learningRateFactor })
       : { gradNorm: Number.NaN, learningRate, skipped: true };
-    this.countSkippedSteps(result.skipped);
+    this.skippedSteps.record(result.skipped);
     if (!result.skipped) this.model.markParametersChanged();
     return { statistics, perTurn, ...result };
   }
@@ -148,16 +145,6 @@ export class PolicyUpdater {
       this.graphs.set(kind, graph);
     }
     return graph;
-  }
-
-  private countSkippedSteps(skipped: boolean): void {
-    this.skippedSteps = skipped ? this.skippedSteps + 1 : 0;
-    if (this.skippedSteps < MAX_SKIPPED_STEPS) return;
-    throw new LlamaGymError(
-      "TRAINING_DIVERGED",
-      `The loss or its gradient was not finite in ${this.skippedSteps} consecutive steps, which were skipped. ` +
-        "Lower the learning rate, or start from an earlier checkpoint.",
-    );
   }
 }
 
