@@ -227,7 +227,7 @@ describe("llamagym train", () => {
     await writeFile(join(path("old"), "config.json"), '{"version": 0, "env": "Blackjack-v1"}');
     const old = await train(["--resume", path("old")]);
     expect(old.status).toBe(1);
-    expect(old.err).toMatch(/RUN_INCOMPATIBLE.*another version of llamagym \(layout 0, this one reads 2\)/);
+    expect(old.err).toMatch(/RUN_INCOMPATIBLE.*another version of llamagym \(format 0, expected 2\)/);
   });
 });
 
