@@ -17,7 +17,6 @@ export const AutoModelForCausalLM = {
   /**
    * Opens a model: a folder, a GGUF file, a hub id (`owner/name`, `owner/name:file.gguf`), or a folder with an adapter, which
    * names its base model. Close it when done.
-   *
    * @throws LlamaGymError for problems with the files, the hub or the device.
    */
   async fromPretrained(idOrPath: string, options: PretrainedOptions = {}): Promise<LanguageModel> {
@@ -60,7 +59,6 @@ export const AutoModelForCausalLMWithValueHead = {
 /**
  * Opens a model with a trainable adapter or trainable weights, and a value head unless that is null. A saved adapter continues as
  * it is. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
- *
  * @throws INVALID_STATE for a saved adapter with the wrong head.
  */
 export async function openTrainable(
@@ -110,7 +108,6 @@ function checkSavedValueHead(idOrPath: string, hasHead: boolean, needsHead: bool
 export const PeftModel = {
   /**
    * Loads an adapter from a folder or a hub id. The returned model shares weights and runtime with the given one.
-   *
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED or WEIGHTS_MISMATCH for an adapter that does not load, INVALID_STATE
    * for a model that has an adapter.
    */
@@ -122,7 +119,6 @@ export const PeftModel = {
 /**
  * Adds a new low-rank adapter, which does not change the outputs until it is trained. The returned model shares weights and
  * runtime with the given one.
- *
  * @throws INVALID_ARGUMENT for values out of range and targets that match nothing, INVALID_STATE for a model that has an adapter.
  */
 export async function getPeftModel(model: LanguageModel, options: PeftOptions = {}): Promise<LanguageModel> {

@@ -111,7 +111,6 @@ export interface ResolvedOptions {
 /**
  * Checks options and resolves defaults. Tokens are sampled if the temperature is above 0, if another sampling option is set, or if
  * the model's files set do_sample; otherwise decoding is greedy.
- *
  * @throws INVALID_ARGUMENT for an invalid option, FILE_CORRUPT for an invalid value in generation_config.json.
  */
 export function resolveOptions(

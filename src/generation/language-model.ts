@@ -91,7 +91,6 @@ export class LanguageModel {
   /**
    * Streams a completion: yields its text in pieces as soon as they are certain, and returns the completion. Leaving the loop early
    * aborts it.
-   *
    * @throws INVALID_ARGUMENT for an invalid prompt or option, CONTEXT_OVERFLOW for a prompt that is too long, TEMPLATE_FAILED for
    * messages that the chat template rejects.
    */
@@ -185,7 +184,6 @@ export class LanguageModel {
   /**
    * Compiles a pattern to a constraint for a Sampler, as `generate` does with `regex` and `jsonSchema`. Compiled patterns are
    * cached.
-   *
    * @throws INVALID_ARGUMENT for a pattern that is unsupported or does not fit into `maxNewTokens`.
    * @throws TOKENIZER_UNSUPPORTED if the tokenizer inserts text between tokens.
    */
@@ -201,7 +199,6 @@ export class LanguageModel {
   /**
    * Saves the model and its tokenizer: the adapter of an adapted model in PEFT's format, otherwise a folder that Transformers
    * opens. To save an adapted model as a whole, call `mergeAndUnload` first.
-   *
    * @throws FILE_WRITE_FAILED
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {

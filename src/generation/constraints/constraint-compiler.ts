@@ -39,7 +39,6 @@ export class ConstraintCompiler {
 
   /**
    * Compiles choices or a pattern.
-   *
    * @throws INVALID_ARGUMENT for choices with equal tokens, and for a pattern that is unsupported, matches no text or needs more
    * than `maxNewTokens`.
    * @throws TOKENIZER_UNSUPPORTED for a pattern if the tokenizer inserts text between tokens.

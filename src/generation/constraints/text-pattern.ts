@@ -19,7 +19,6 @@ export function readPattern({ regex, jsonSchema }: PatternOptions): TextPattern 
 
 /**
  * Compiles a pattern to an automaton over bytes.
- *
  * @throws INVALID_ARGUMENT for a pattern that is unsupported or too large, or that matches no text but the empty one.
  */
 export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {

@@ -51,7 +51,6 @@ export class TokenAutomaton {
 
   /**
    * Returns the state before the first token, and an upper bound of the tokens needed from it.
-   *
    * @throws INVALID_ARGUMENT if the model's tokens can write none of the texts.
    */
   start(textStart: TextStart): { readonly state: number; readonly cost: number } {

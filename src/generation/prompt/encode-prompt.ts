@@ -18,7 +18,6 @@ type ChatTemplateOptions = Pick<GenerationOptions, "tools" | "chatTemplate" | "v
 
 /**
  * Encodes a prompt.
- *
  * @throws INVALID_ARGUMENT for an invalid prompt, TEMPLATE_FAILED for messages that the chat template rejects.
  */
 export function encodePrompt(

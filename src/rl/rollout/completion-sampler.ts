@@ -76,7 +76,6 @@ export class CompletionSampler {
 
   /**
    * Samples a completion.
-   *
    * @throws INVALID_ARGUMENT for choices with equal tokens and for a pattern that cannot match.
    * @throws CONTEXT_OVERFLOW for a prompt that leaves no room for a completion.
    */

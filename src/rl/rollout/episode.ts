@@ -76,7 +76,6 @@ export class Episode<Observation = unknown, Action = unknown> {
 
   /**
    * Samples a completion for the last observation and extracts the action.
-   *
    * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws;
    * the signal's reason if it is aborted.
    */

@@ -53,7 +53,6 @@ export class PromptBuilder {
 
   /**
    * Builds the next prompt such that the reserved tokens fit into the context after it. If they do not fit, drops the oldest turns.
-   *
    * @throws CONTEXT_OVERFLOW with "error", or if even the last turn alone does not fit.
    */
   build(

@@ -33,7 +33,6 @@ const MAX_DEPTH = 100;
  * Converts a schema to an expression of the JSON texts of its values. Each value has one text: on one line, with ", " and ": "
  * between values, strings as JSON.stringify writes them, properties in the schema's order and no others.
  * docs/constrained-decoding.md lists the supported keywords.
- *
  * @throws INVALID_ARGUMENT for another keyword, a schema that refers to itself and a schema that allows no value.
  */
 export function schemaToExpression(schema: JsonSchema): Expression {

@@ -35,7 +35,6 @@ const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
  * Parses a regular expression that matches whole texts. Syntax and semantics are JavaScript's with the flag u: characters,
  * classes, escapes, groups, alternatives, * + ? {m} {m,} {m,n}; ^ and $ only at the start and end of an outermost alternative. A
  * character is a code point other than a surrogate.
- *
  * @throws INVALID_ARGUMENT for unsupported syntax, such as lookarounds, backreferences, \b and \p.
  */
 export function parseRegex(regex: string | RegExp, { dotAll = false, search = false }: RegexOptions = {}): Expression {
