@@ -52,6 +52,36 @@ type SettingValue<S extends Setting> = S extends { readonly choices: readonly (i
         ? number
         : number | undefined;
 
+/** Declares a table of settings. It drives types, validation, command-line options, help and docs. */
+export function defineSettings<const Table extends SettingTable>(table: Table): Table {
+  return table;
+}
+
+type OptionalDefault<S extends Setting> = Omit<S, "default"> & { readonly default?: S["default"] };
+type WithDefault<S> = S extends { readonly default: unknown } ? S : S & { readonly default: undefined };
+
+/** Declares a number; it has no default unless one is given. */
+export function number<const S extends OptionalDefault<NumberSetting>>(setting: S): WithDefault<S> {
+  return { default: undefined, ...setting } as WithDefault<S>;
+}
+
+/** Declares a choice between strings; it has no default unless one is given. */
+export function choice<const S extends OptionalDefault<ChoiceSetting>>(setting: S): WithDefault<S> {
+  return { default: undefined, ...setting } as WithDefault<S>;
+}
+
+/** Declares a boolean. */
+export function boolean<const S extends BooleanSetting>(setting: S): S {
+  return setting;
+}
+
+/** Declares a non-empty string; it has no default unless one is given. */
+export function text<const S extends Omit<OptionalDefault<TextSetting>, "text">>(
+  setting: S,
+): WithDefault<S> & { readonly text: true } {
+  return { default: undefined, ...setting, text: true } as WithDefault<S> & { readonly text: true };
+}
+
 /** A table's values, all decided. */
 export type Settings<Table extends SettingTable> = { readonly [Name in keyof Table]: SettingValue<Table[Name]> };
 

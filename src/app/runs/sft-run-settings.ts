@@ -1,5 +1,13 @@
 import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorithms/sft/settings.js";
-import { resolveSettings, type SettingTable, type Settings } from "../../core/settings.js";
+import {
+  choice,
+  defineSettings,
+  number,
+  resolveSettings,
+  text,
+  type SettingTable,
+  type Settings,
+} from "../../core/settings.js";
 import { checkFrozenWeights, runSettings } from "./run-settings.js";
 
 const OURS = "ours";
@@ -20,7 +28,7 @@ const {
 } = runSettings;
 
 /** Settings of a fine-tuning run, without those of SFT itself. */
-const sftRunSettings = {
+const sftRunSettings = defineSettings({
   model,
   adapter,
   device,
@@ -33,42 +41,41 @@ const sftRunSettings = {
   loraDropout,
   targetModules,
   tracker,
-  evalData: { text: true, default: undefined, description: "JSONL file of evaluation examples.", source: OURS },
-  evalSplit: {
+  evalData: text({ description: "JSONL file of evaluation examples.", source: OURS }),
+  evalSplit: number({
     default: 0,
     min: 0,
     max: 0.99,
     description: "Fraction of the examples held out for evaluation, without evalData.",
     source: OURS,
-  },
-  evalSteps: {
-    default: undefined,
+  }),
+  evalSteps: number({
     integer: true,
     min: 1,
     description: "Number of updates between evaluations. Default: once per epoch.",
     source: OURS,
-  },
-  saveSteps: {
+  }),
+  saveSteps: number({
     default: 100,
     integer: true,
     min: 1,
     description: "Number of updates between checkpoints.",
     source: OURS,
-  },
-  onInvalidLine: {
+  }),
+  onInvalidLine: choice({
     default: "error",
     choices: ["error", "skip"],
     description: "Whether an invalid line fails the run or is skipped.",
     source: OURS,
-  },
-  prompts: {
+  }),
+  prompts: choice({
     default: "auto",
     choices: ["auto", "chat", "text"],
     description:
       "Format of prompt and completion texts: chat messages or plain text. auto is chat for models with a chat template.",
     source: OURS,
-  },
-} as const satisfies SettingTable;
+  }),
+});
 
 export const allSftRunSettings = { ...sftRunSettings, ...sftSettings } as const satisfies SettingTable;
 

@@ -1,5 +1,5 @@
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { resolveSettings, type Settings } from "../../../core/settings.js";
+import { boolean, resolveSettings, type Settings } from "../../../core/settings.js";
 
 const EDU = "LlamaGymEDU";
 const TRL = "TRL's SFTConfig";
@@ -44,11 +44,11 @@ export const sftSettings = {
     description: "What to do with longer examples: truncate, skip, or fail.",
     source: TRL,
   },
-  assistantOnlyLoss: {
+  assistantOnlyLoss: boolean({
     default: true,
     description: "Compute the loss on completions only, not on prompts.",
     source: OURS,
-  },
+  }),
   weightDecay: { default: 0, min: 0, description: "Weight decay of AdamW.", source: TRL },
   beta1: { default: 0.9, min: 0, max: 0.9999, description: "Decay of AdamW's first moment.", source: TRL },
   beta2: { default: 0.999, min: 0, max: 0.99999, description: "Decay of AdamW's second moment.", source: TRL },
