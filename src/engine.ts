@@ -1,6 +1,6 @@
 /**
  * The engine below the agents (llamagym/engine): symbolic graphs with gradients, a model's training and scoring graphs, and
- * optimisers, for losses of one's own.
+ * optimizers, for custom losses.
  */
 export * from "./engine/graph/index.js";
 export {

@@ -114,7 +114,7 @@ describe("findModel", () => {
     expect(findModel("Qwen/Qwen3-30B-Instruct")!.model.defaults).toEqual({});
     expect(findModel("HuggingFaceTB/SmolLM3-3B-Base")!.model.defaults).toEqual({});
     expect(findModel("unsloth/Llama-3.2-1B")!.similarTo).toBe("meta-llama/Llama-3.2-1B-Instruct");
-    expect(findModel("nobody/nothing-3B")).toBeUndefined();
+    expect(findModel("unknown/other-3B")).toBeUndefined();
   });
 
   it("finds user-registered models", () => {

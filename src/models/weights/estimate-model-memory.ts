@@ -40,7 +40,7 @@ const RESIDENT_COPIES = {
 } as const;
 
 /**
- * Further copies packed by a training session for products forward and backward, besides two of the
+ * Further copies packed by a training session for products forward and backward, in addition to two of the
  * output matrix.
  */
 const PACKED_COPIES = { 32: 2, 8: 0, 4: 1 } as const;

@@ -11,7 +11,7 @@ const ints = (...shape: Shape): Node => ops.input(`x${counter++}`, "int32", shap
 const bools = (...shape: Shape): Node => ops.input(`x${counter++}`, "bool", shape);
 const codes = (...shape: Shape): Node => ops.input(`x${counter++}`, "int8", shape);
 
-/** What does not fit, and what the message must name besides the operation. */
+/** Invalid inputs, and what the message must name in addition to the operation. */
 const mismatches: Readonly<Record<string, readonly (readonly [build: () => unknown, names: RegExp])[]>> = {
   add: [
     [() => ops.add(float(3), ints(3)), /float32\[3\], int32\[3\]/],
