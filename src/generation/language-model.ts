@@ -136,8 +136,8 @@ export class LanguageModel {
   }
 
   /**
-   * Computes the log-probability of each continuation of a prompt, in one batch. Texts are tokenized as they follow the prompt, so
-   * include a leading space where the prompt ends without one. Throws as `stream` does.
+   * Computes the log-probability of each continuation of a prompt, in one batch. Include a leading space in a text if the prompt
+   * ends without one. Throws as `stream` does.
    */
   async score(
     input: PromptInput,
@@ -197,8 +197,7 @@ export class LanguageModel {
   }
 
   /**
-   * Saves the model and its tokenizer: the adapter of an adapted model in PEFT's format, otherwise a folder that Transformers
-   * opens. To save an adapted model as a whole, call `mergeAndUnload` first.
+   * Saves model and tokenizer for Transformers, or the adapter for PEFT; call `mergeAndUnload` first to save an adapted model whole.
    * @throws FILE_WRITE_FAILED
    */
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
