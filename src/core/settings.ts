@@ -33,6 +33,7 @@ interface TextSetting extends BaseSetting {
   readonly default: string | undefined;
 }
 
+/** One row of a settings table. */
 export type Setting = NumberSetting | ChoiceSetting | BooleanSetting | TextSetting;
 
 /** An algorithm's settings by name: defaults, ranges and what they do, in one place. */

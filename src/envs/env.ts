@@ -8,6 +8,7 @@ import { createSeededStream } from "./seeded-stream.js";
 import { formatValue, type Space } from "./spaces/space.js";
 import type { TextInterface } from "./text-interface.js";
 
+/** Options of `Env.reset`. */
 export interface ResetOptions {
   /** Seeds the environment's random stream; without it the stream continues. */
   readonly seed?: number | bigint;
@@ -15,11 +16,13 @@ export interface ResetOptions {
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
+/** Result of `Env.reset`. */
 export interface ResetResult<Observation> {
   readonly observation: Observation;
   readonly info: Info;
 }
 
+/** Result of `Env.step`. */
 export interface StepResult<Observation> {
   readonly observation: Observation;
   readonly reward: number;
@@ -39,8 +42,10 @@ export interface RgbImage {
 
 /** "ansi" is text for a terminal, "rgb_array" an image. */
 export type RenderMode = "ansi" | "rgb_array";
+/** Rendered state: text, or RGB pixels. */
 export type RenderFrame = string | RgbImage;
 
+/** Metadata of an environment, as in Gymnasium. */
 export interface EnvMetadata {
   readonly renderModes: readonly RenderMode[];
   /** Frames per second for playback. */

@@ -5,6 +5,7 @@ import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-he
 import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 
+/** Options of `AutoModelForCausalLM.fromPretrained`. */
 export interface PretrainedOptions extends OpenOptions, Pick<LanguageModelOptions, "maxNumSequences"> {
   /** A tokenizer to use instead of the one beside the model. */
   readonly tokenizer?: Tokenizer;
@@ -35,6 +36,7 @@ export const AutoModelForCausalLM = {
   },
 };
 
+/** Options of `AutoModelForCausalLMWithValueHead.fromPretrained`. */
 export interface TrainablePretrainedOptions extends PretrainedOptions {
   /** Adapter to train; by default LlamaGym's rank 16 and alpha 32, on all linear layers. Null trains all of the model's weights. */
   readonly peftConfig?: PeftOptions | null;

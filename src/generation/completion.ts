@@ -23,17 +23,20 @@ export interface ContinuationScore {
   readonly tokens: readonly number[];
 }
 
+/** Options of `LanguageModel.score`. */
 export interface ScoreOptions extends Pick<
   GenerationOptions,
   "adapter" | "contextOverflow" | "tools" | "chatTemplate" | "variables"
 > {}
 
+/** Options of `LanguageModel.choose`. */
 export interface ChooseOptions extends ScoreOptions {
   /** 0 takes the most probable choice. Default 1. */
   readonly temperature?: number;
   readonly seed?: number;
 }
 
+/** Chosen text with the scores of all choices. */
 export interface ChoiceResult {
   readonly choice: string;
   readonly index: number;

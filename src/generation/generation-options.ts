@@ -47,6 +47,7 @@ type NumericOption = keyof typeof numericOptions;
 
 /** How a prompt that leaves no room for a completion is handled. */
 export const contextOverflowModes = ["error", "drop-oldest"] as const;
+/** What happens to a prompt that does not fit the context. */
 export type ContextOverflow = (typeof contextOverflowModes)[number];
 
 /** Options of generation. Defaults come from the model's generation_config.json, then from Transformers. */

@@ -30,6 +30,7 @@ import type {
 import { Sampler } from "./sampling/sampler.js";
 import { TextStream } from "./text-stream.js";
 
+/** Options of a `LanguageModel`. */
 export interface LanguageModelOptions {
   /** Maximum number of sequences in a batch; more wait. Default 64. */
   readonly maxNumSequences?: number;

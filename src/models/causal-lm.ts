@@ -18,6 +18,7 @@ import {
 import { getConfigPath, openModelSource, type ModelSource } from "./weights/model-source.js";
 import { ModelWeights } from "./weights/model-weights.js";
 
+/** Options with which a model is opened. */
 export interface ModelOptions {
   readonly device?: Device;
   /** Threads per operation; default all cores. */

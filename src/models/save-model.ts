@@ -19,6 +19,7 @@ import type { CausalLM } from "./causal-lm.js";
 import { loraAName, loraBName, type LoraConfig } from "./adapters/lora-config.js";
 import { openModelSource } from "./weights/model-source.js";
 
+/** Options of `savePretrained`. */
 export interface SaveOptions {
   /** Stored type of the weights. Default "F32". */
   readonly dtype?: "F32" | "F16" | "BF16";

@@ -25,6 +25,7 @@ export const INFO_NAMES = [
   "walkthrough",
 ] as const;
 
+/** Name of an info that TextWorld can request. */
 export type InfoName = (typeof INFO_NAMES)[number];
 
 /** Requested info entries; a game computes no others. */

@@ -22,6 +22,7 @@ export type EpisodePolicy = (observation: unknown, info: Info) => MaybePromise<P
 /** Creates the policy of each episode in an environment; it draws from the episode's random stream. */
 export type PolicyFactory = (env: Env) => (random: RandomStream) => EpisodePolicy;
 
+/** Options of `recordDemonstrations`. */
 export interface RecordDemonstrationsOptions {
   readonly episodes: number;
   /** Seeds environments and policies. Default 0. */

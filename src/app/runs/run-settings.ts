@@ -273,6 +273,7 @@ export interface TrainConfig extends Settings<typeof runSettings>, Omit<Algorith
   readonly envOptions: Readonly<Record<string, unknown>>;
 }
 
+/** Options of a training run: `env` and any setting. */
 export type TrainOptions = Partial<TrainConfig> &
   AliasOptions<typeof runSettings & typeof ppoSettings> &
   Pick<TrainConfig, "env">;

@@ -30,6 +30,7 @@ export const CHANGEABLE_ON_RESUME = [
   "tracker",
 ] as const;
 
+/** Options of `startRun` and `resumeRun`. */
 export interface RunOptions {
   /** Additional trackers. */
   readonly trackers?: readonly TrackerSource[];

@@ -41,6 +41,7 @@ export interface SweepCallbacks extends RunOptions {
   readonly onFailure?: (reason: string, run: SweepRun) => void;
 }
 
+/** Trials of a finished sweep, best first. */
 export interface SweepResult {
   readonly config: SweepConfig;
   /** From best to worst; failed trials are last. */

@@ -9,6 +9,7 @@ import { ModelProtoSchema, TensorProto_DataLocation, TensorProtoSchema, type Mod
 import { inputOperation, weightOperation } from "./ops/leaves.js";
 import { outputOperation } from "./ops/norm.js";
 
+/** Name, element type and shape of a graph's input or output. */
 export interface NamedTensorType {
   readonly name: string;
   readonly dtype: DType;

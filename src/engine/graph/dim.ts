@@ -21,7 +21,9 @@ export class SymbolicDim {
   }
 }
 
+/** Dimension: a constant or a polynomial in named sizes. */
 export type Dim = number | SymbolicDim;
+/** Dimensions of a tensor, outermost first. */
 export type Shape = readonly Dim[];
 
 /** Suffix of the names of dimensions that are never 0. */
@@ -64,12 +66,14 @@ function simplifyDim(terms: Map<string, number>): Dim {
   return dim;
 }
 
+/** Adds dimensions. */
 export function addDims(...dims: readonly Dim[]): Dim {
   const sum = new Map<string, number>();
   for (const dim of dims) for (const [name, c] of getTerms(dim)) sum.set(name, (sum.get(name) ?? 0) + c);
   return simplifyDim(sum);
 }
 
+/** Multiplies dimensions. */
 export function mulDims(...dims: readonly Dim[]): Dim {
   let product = new Map<string, number>([["", 1]]);
   for (const dim of dims) {
@@ -88,19 +92,23 @@ export function mulDims(...dims: readonly Dim[]): Dim {
   return simplifyDim(product);
 }
 
+/** Subtracts the second dimension from the first. */
 export function subDims(a: Dim, b: Dim): Dim {
   return addDims(a, mulDims(-1, b));
 }
 
+/** Whether two dimensions are equal for all sizes. */
 export function sameDim(a: Dim, b: Dim): boolean {
   if (typeof a === "number" || typeof b === "number") return a === b;
   return a.key === b.key;
 }
 
+/** Whether two shapes are equal in every dimension. */
 export function sameShape(a: Shape, b: Shape): boolean {
   return a.length === b.length && a.every((dim, i) => sameDim(dim, b[i]));
 }
 
+/** Formats a shape for messages. */
 export function formatShape(shape: Shape): string {
   return `[${shape.map(String).join(", ")}]`;
 }

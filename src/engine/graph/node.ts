@@ -3,6 +3,7 @@ import type { DType } from "../tensor/dtype.js";
 import { formatShape, type Shape } from "./dim.js";
 import type { Emitter } from "./emitter.js";
 
+/** Element type and shape of a node. */
 export interface TensorType {
   readonly dtype: DType;
   readonly shape: Shape;

@@ -1,5 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 
+/** Options of a learning-rate schedule with warm-up. */
 export interface ScheduleOptions {
   readonly kind: "constant" | "linear" | "cosine";
   /** Number of steps of linear warmup from 0. */

@@ -21,6 +21,7 @@ interface CommonOptions {
   readonly schedule?: ScheduleOptions;
 }
 
+/** Options of AdamW (Loshchilov and Hutter 2019). */
 export interface AdamWOptions extends CommonOptions {
   readonly kind?: "adamw";
   readonly beta1?: number;
@@ -28,11 +29,13 @@ export interface AdamWOptions extends CommonOptions {
   readonly epsilon?: number;
 }
 
+/** Options of SGD with momentum. */
 export interface SgdOptions extends CommonOptions {
   readonly kind: "sgd";
   readonly momentum?: number;
 }
 
+/** Options of an optimizer: AdamW or SGD, clipping and schedule. */
 export type OptimizerOptions = AdamWOptions | SgdOptions;
 
 /** PyTorch's defaults, except no weight decay (usual for adapters) and clipping at norm 1. */
@@ -48,6 +51,7 @@ export interface OptimizerStepOptions {
   readonly learningRateFactor?: number;
 }
 
+/** Outcome of an optimizer step. */
 export interface OptimizerStepResult {
   /** Global gradient norm before clipping. */
   readonly gradNorm: number;

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { listSupportedBackends } from "onnxruntime-node";
 import { LlamaGymError } from "../../core/errors.js";
 
+/** Execution device. */
 export type Device = "auto" | "cpu" | "webgpu" | "cuda";
 
 const INSTALL_HINTS: Readonly<Record<Exclude<Device, "auto">, string>> = {

@@ -13,6 +13,7 @@ import type { KernelCall, KernelResult } from "./kernels/run-kernel.js";
 import type { WorkerRequest, WorkerResponse, WorkerResult } from "./worker-protocol.js";
 import { Session } from "./session.js";
 
+/** Options of a `Runtime`. */
 export interface RuntimeOptions {
   /** Device that graphs run on; default "auto". */
   readonly device?: Device;

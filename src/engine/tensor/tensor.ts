@@ -37,6 +37,7 @@ export function float32(values: readonly number[], shape: readonly number[] = [v
   return tensor("float32", shape, Float32Array.from(values));
 }
 
+/** Makes an int32 tensor. */
 export function int32(values: readonly number[], shape: readonly number[] = [values.length]): Tensor<"int32"> {
   return tensor("int32", shape, Int32Array.from(values));
 }

@@ -10,6 +10,7 @@ import { checkReturns } from "./check-returns.js";
 import { checkSpace, type Warn } from "./check-space.js";
 import { checkText } from "./check-text.js";
 
+/** Options of `checkEnv`. */
 export interface CheckEnvOptions {
   readonly skipRenderCheck?: boolean;
   readonly skipCloseCheck?: boolean;

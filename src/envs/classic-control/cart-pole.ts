@@ -32,6 +32,7 @@ const TIME_STEP = 0.02;
 const MAX_ANGLE = (12 * 2 * Math.PI) / 360;
 const MAX_POSITION = 2.4;
 
+/** Options of `CartPoleEnv`. */
 export interface CartPoleOptions {
   /** Uses Sutton and Barto's rewards: 0 while the pole is upright, -1 when it falls. */
   readonly suttonBartoReward?: boolean;

@@ -27,6 +27,7 @@ const GOAL_POSITION = 0.5;
 const FORCE = 0.001;
 const GRAVITY = 0.0025;
 
+/** Options of `MountainCarEnv`. */
 export interface MountainCarOptions {
   /** Minimum speed at the goal. */
   readonly goalVelocity?: number;

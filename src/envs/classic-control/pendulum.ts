@@ -24,6 +24,7 @@ const MAX_SPEED = 8;
 const MAX_TORQUE = 2;
 const TIME_STEP = 0.05;
 
+/** Options of `PendulumEnv`. */
 export interface PendulumOptions {
   /** Gravitational acceleration in m/s^2. */
   readonly g?: number;

@@ -25,7 +25,9 @@ export const BOX_DTYPES = {
   int64: { array: Float64Array, min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, kind: "signed" },
 } as const satisfies Record<string, DtypeEntry<unknown>>;
 
+/** Element type of a `Box`. */
 export type BoxDtype = keyof typeof BOX_DTYPES;
+/** Typed array of a `Box` of an element type. */
 export type BoxArray<D extends BoxDtype> = InstanceType<(typeof BOX_DTYPES)[D]["array"]>;
 
 export function getDtypeEntry(dtype: BoxDtype): (typeof BOX_DTYPES)[BoxDtype] {

@@ -6,6 +6,7 @@ import { getDtypeEntry, type BoxArray, type BoxDtype } from "./box-dtype.js";
 import { Space, type SampleOptions } from "./space.js";
 import { countElements } from "../../core/count-elements.js";
 
+/** Options of a `Box`. */
 export interface BoxOptions<D extends BoxDtype> {
   /** Default: the shape of array bounds, [1] for scalar bounds. */
   readonly shape?: readonly number[];

@@ -9,6 +9,7 @@ export type SampleMask =
   | readonly (SampleMask | number | null | undefined)[]
   | { readonly [key: string]: SampleMask | undefined };
 
+/** Options of `Space.sample`. */
 export interface SampleOptions {
   /** 1 for allowed values, 0 for others. */
   readonly mask?: SampleMask;

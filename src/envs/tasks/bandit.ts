@@ -21,6 +21,7 @@ const NAMES = [
 const MIN_PAYOUT_PROBABILITY = 0.2;
 const MAX_PAYOUT_PROBABILITY = 0.8;
 
+/** Options of `BanditEnv`. */
 export interface BanditOptions {
   /** 2 to 8. */
   readonly arms?: number;

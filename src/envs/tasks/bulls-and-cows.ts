@@ -10,6 +10,7 @@ const NUM_DIGITS = 4;
 /** "1234: 1 bulls, 2 cows" */
 const MAX_LINE_LENGTH = 24;
 
+/** Options of `BullsAndCowsEnv`. */
 export interface BullsAndCowsOptions {
   /** Guesses per episode. */
   readonly guesses?: number;

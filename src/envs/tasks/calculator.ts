@@ -13,6 +13,7 @@ const MAX_OBSERVATION = 8192;
 const OPERATORS = ["+", "-", "*"];
 const USAGE_HINT = "Say calculate and an expression, or answer and a number.";
 
+/** Options of `CalculatorEnv`. */
 export interface CalculatorOptions {
   /** Operators in the question. */
   readonly operations?: number;

@@ -7,6 +7,7 @@ import { parseLastNumber } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
+/** Options of `GuessNumberEnv`. */
 export interface GuessNumberOptions {
   /** The secret is in 1 to highest. */
   readonly highest?: number;

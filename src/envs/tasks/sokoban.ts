@@ -15,6 +15,7 @@ const CELL_SYMBOLS = ["#", "-", ".", "$", "*", "@", "+"];
 /** Schrader's gym-sokoban. */
 const REWARDS = { step: -0.1, boxOn: 1, boxOff: -1, solved: 10 };
 
+/** Options of `SokobanEnv`. */
 export interface SokobanOptions {
   /** Number of rows and columns including the walls, 5 to 16. */
   readonly size?: number;

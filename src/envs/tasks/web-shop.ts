@@ -14,6 +14,7 @@ const MAX_OBSERVATION = 4096;
 const PAGE_SIZE = 5;
 const SEARCH_VERB = "search";
 
+/** Options of `WebShopEnv`. */
 export interface WebShopOptions {
   /** Commands per episode. */
   readonly turns?: number;

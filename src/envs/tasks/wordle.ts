@@ -10,6 +10,7 @@ import type { Registration } from "../registry/env-registry.js";
 const WORD_LENGTH = 5;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
+/** Options of `WordleEnv`. */
 export interface WordleOptions {
   /** Guesses per episode. */
   readonly guesses?: number;

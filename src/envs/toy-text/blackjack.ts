@@ -22,6 +22,7 @@ const DECK = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10];
 const DEALER_STAND_SUM = 17;
 const HIT = 1;
 
+/** Options of `BlackjackEnv`. */
 export interface BlackjackOptions {
   /** Whether winning with a natural pays 1.5; ignored with `sab`. */
   readonly natural?: boolean;

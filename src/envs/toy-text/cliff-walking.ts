@@ -18,6 +18,7 @@ const MOVES: readonly Move[] = [
   [0, -1],
 ];
 
+/** Options of `CliffWalkingEnv`. */
 export interface CliffWalkingOptions {
   /** Whether a move may slip to either side, each with the same probability as the move. */
   readonly isSlippery?: boolean;

@@ -19,6 +19,7 @@ const MOVES: readonly Move[] = [
   [-1, 0],
 ];
 
+/** Options of `FrozenLakeEnv`. */
 export interface FrozenLakeOptions {
   /** Custom map; overrides `mapName`. */
   readonly desc?: readonly string[] | null;

@@ -29,6 +29,7 @@ const NUM_ACTIONS = 6;
 const LEFT_OF = [2, 3, 1, 0];
 const RIGHT_OF = [3, 2, 0, 1];
 
+/** Options of `TaxiEnv`. */
 export interface TaxiOptions {
   /** Whether a move may drift to the left or the right. */
   readonly isRainy?: boolean;

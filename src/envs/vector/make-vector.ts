@@ -6,6 +6,7 @@ import { SyncVectorEnv } from "./sync-vector-env.js";
 import type { VectorEnv } from "./vector-env.js";
 import { WorkerVectorEnv, type WorkerVectorOptions } from "./worker-vector-env.js";
 
+/** Options of `makeVector`. */
 export interface MakeVectorOptions extends WorkerVectorOptions {
   /** "sync": in this process. "worker": in threads. */
   readonly mode?: "sync" | "worker";

@@ -16,11 +16,13 @@ export type AutoresetMode = "next-step" | "same-step" | "disabled";
  */
 export type FailurePolicy = "stop" | "continue";
 
+/** Options of vector environments. */
 export interface VectorOptions {
   readonly autoresetMode?: AutoresetMode;
   readonly onFailure?: FailurePolicy;
 }
 
+/** Options of `VectorEnv.reset`. */
 export interface VectorResetOptions {
   /** Environment i gets seed + i, or entry i of a list. */
   readonly seed?: number | bigint | readonly (number | bigint | undefined)[];
@@ -62,6 +64,7 @@ export interface VectorEnv<Observation = unknown, Action = unknown> {
   close(): Promise<void>;
 }
 
+/** Saved state of a vector environment. */
 export interface VectorState {
   readonly envs: readonly SubEnvState[];
 }

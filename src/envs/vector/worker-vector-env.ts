@@ -20,6 +20,7 @@ import type {
 } from "./vector-env.js";
 import type { EnvDescription, EnvSource, EnvWorkerCall, EnvWorkerSetup } from "./worker-protocol.js";
 
+/** Options of `WorkerVectorEnv`. */
 export interface WorkerVectorOptions extends VectorOptions {
   readonly numEnvs: number;
   /** Number of threads. Default: one per environment. */

@@ -11,6 +11,7 @@ export interface EpisodeStatistics {
   readonly t: number;
 }
 
+/** Options of `RecordEpisodeStatistics`. */
 export interface RecordEpisodeStatisticsOptions {
   /** Maximum length of `episodes`. */
   readonly bufferLength?: number;

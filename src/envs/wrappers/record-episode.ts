@@ -23,6 +23,7 @@ export interface EpisodeRecording {
   readonly frames: readonly RenderFrame[];
 }
 
+/** Options of `RecordEpisode`. */
 export interface RecordEpisodeOptions {
   readonly onEpisode: (recording: EpisodeRecording) => void;
   /** Render mode of recorded frames. Default: none. */

@@ -4,6 +4,7 @@ import type { CompiledConstraint, ConstraintCursor } from "./compiled-constraint
 import type { TokenAutomaton } from "./token-automaton.js";
 import type { TextStart } from "./vocabulary.js";
 
+/** Options of `LanguageModel.compilePattern`. */
 export interface PatternConstraintOptions {
   /**
    * Whether the completion starts a text or continues the prompt's. By default it continues the text of a `previousToken` that

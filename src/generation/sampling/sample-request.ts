@@ -30,8 +30,10 @@ export interface SampleRequest {
   readonly signal?: AbortSignal;
 }
 
+/** Why a completion ended. */
 export type FinishReason = "stop" | "stop_string" | "length" | "aborted";
 
+/** Sampled tokens with their log-probabilities. */
 export interface SampleOutput {
   readonly tokens: readonly number[];
   /** Log-probability of each token under the distribution it was sampled from, after temperature, filters and constraint. */

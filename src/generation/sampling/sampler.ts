@@ -9,6 +9,7 @@ import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
 import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep } from "./decode-step.js";
 
+/** Options of a `Sampler`. */
 export interface SamplerOptions {
   /** Maximum number of sequences in a batch; more wait. Default 64. */
   readonly maxNumSequences?: number;

@@ -65,6 +65,7 @@ function getLoraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, re
   return shapes;
 }
 
+/** Options of `getPeftModel`, named as PEFT's LoraConfig. */
 export interface PeftOptions extends Partial<LoraConfig> {
   /** Seed of the adapter's initialization. */
   readonly seed?: number;

@@ -39,6 +39,7 @@ export interface PolicyNodes {
   readonly values: Node | undefined;
 }
 
+/** Whether entropies are computed, and whether they carry a gradient. */
 export type EntropyMode = "none" | "value" | "gradient";
 
 export interface PolicyOptions {

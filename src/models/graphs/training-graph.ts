@@ -23,6 +23,7 @@ export interface SelectedToken {
   readonly allowedTokens?: Int32Array;
 }
 
+/** Packed sequences and the tokens whose log-probabilities are computed. */
 export interface TokenBatch {
   readonly groups: readonly PrefixGroup[];
   readonly selected: readonly SelectedToken[];
@@ -30,6 +31,7 @@ export interface TokenBatch {
   readonly temperature?: number;
 }
 
+/** Loss and statistics that a loss function returns. */
 export interface LossResult {
   /** Scalar to minimize. */
   readonly loss: Node;
@@ -37,6 +39,7 @@ export interface LossResult {
   readonly statistics?: Readonly<Record<string, Node>>;
 }
 
+/** Options of training and scoring graphs. */
 export interface GraphOptions {
   readonly entropy?: EntropyMode;
   /** Whether a scoring graph also returns the largest log-probability of each distribution. */

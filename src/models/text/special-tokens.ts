@@ -5,6 +5,7 @@ import { type JsonObject, isObject } from "./tokenization/tokenizer-json.js";
 /** Roles of special tokens in tokenizer_config.json. */
 const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"] as const;
 
+/** Role of a special token. */
 export type SpecialTokenRole = (typeof roles)[number];
 
 /** Special tokens of a tokenizer. */

@@ -40,6 +40,7 @@ export interface ScoredTurn {
   readonly entropies: Float64Array | undefined;
 }
 
+/** Trajectory with its log-probabilities before the update. */
 export interface ScoredTrajectory {
   readonly turns: readonly ScoredTurn[];
   /** Index of the group whose members started alike. */
@@ -73,6 +74,7 @@ export interface MinibatchTotals {
   readonly entropyFactor?: number;
 }
 
+/** Advantages of an update, with metrics about them. */
 export interface AdvantageResult<State = unknown> {
   /** Advantages by trajectory, turn and decision. */
   readonly advantages: readonly (readonly NumberArray[])[];

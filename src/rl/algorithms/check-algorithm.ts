@@ -10,6 +10,7 @@ import type { Learner } from "./learner.js";
 import { PolicyLearner } from "./policy-learner.js";
 import { LogProbScorer } from "./update/log-prob-scorer.js";
 
+/** Options of `checkAlgorithm`. */
 export interface CheckAlgorithmOptions<Options extends object> {
   /** Options of the algorithm for the checks. */
   readonly options?: Options;

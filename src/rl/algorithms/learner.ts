@@ -44,6 +44,7 @@ export interface LearnerState {
   readonly state: unknown;
 }
 
+/** Options of `Learner.update`. */
 export interface UpdateOptions {
   /** Fraction of the run that is done, 0 to 1, for schedules. Default 0. */
   readonly progress?: number;

@@ -24,6 +24,7 @@ export interface Demonstration {
   readonly source?: string;
 }
 
+/** Demonstrations read from a file, with its invalid lines. */
 export interface DemonstrationFile {
   readonly demonstrations: readonly Demonstration[];
   readonly invalidLines: readonly InvalidLine[];

@@ -4,6 +4,7 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { SftExample } from "./sft-example.js";
 
+/** Options of `readExamples`. */
 export interface ReadExamplesOptions {
   /** Whether an invalid line throws (the default) or is skipped. */
   readonly onInvalidLine?: "error" | "skip";
@@ -18,6 +19,7 @@ export interface InvalidLine {
   readonly reason: string;
 }
 
+/** Examples read from a file, with its invalid lines. */
 export interface ReadExamples {
   readonly examples: readonly SftExample[];
   readonly invalidLines: readonly InvalidLine[];

@@ -20,6 +20,7 @@ export interface TokenExample {
   readonly lossMask: ArrayLike<number>;
 }
 
+/** Conversation, or prompt and completion, to train on. */
 export type SftExample = ChatExample | CompletionExample | TokenExample;
 
 /**

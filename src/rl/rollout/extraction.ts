@@ -10,6 +10,7 @@ export const EXTRACTION_KINDS = [
   "nearest",
   "function",
 ] as const;
+/** How an action was found in a completion. */
 export type ExtractionKind = (typeof EXTRACTION_KINDS)[number];
 
 /** A value extracted from a completion. */
@@ -26,6 +27,7 @@ export interface ExtractionFailure {
   readonly reason: string;
 }
 
+/** Extracted action, or the reason why there is none. */
 export type Extraction<Value> = ExtractedValue<Value> | ExtractionFailure;
 
 /** Distinguishes an extraction from an action that has the same fields. */

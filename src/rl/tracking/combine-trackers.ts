@@ -4,6 +4,7 @@ import type { MetricRecord, RunOutcome, CompletionRow, Tracker } from "./tracker
 /** A tracker, or a function that opens one. */
 export type TrackerSource = Tracker | (() => Tracker | Promise<Tracker>);
 
+/** Options of `combineTrackers`. */
 export interface CombineTrackersOptions {
   /** Receives one warning for each tracker that fails. */
   readonly onWarning: (message: string) => void;

@@ -4,6 +4,7 @@ import { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
 import { openTensorBoardTracker } from "./tensorboard/tensorboard-tracker.js";
 import type { ResumePoint, Tracker } from "./tracker.js";
 
+/** Options of `openRunTrackers`. */
 export interface RunTrackersOptions extends ResumePoint {
   /** Also write TensorBoard event files to FOLDER/tensorboard. Default true. */
   readonly tensorboard?: boolean;

@@ -29,6 +29,7 @@ export interface Tracker {
   close?(outcome?: RunOutcome): void | Promise<void>;
 }
 
+/** Step after which a resumed run continues its files. */
 export interface ResumePoint {
   /** Last step of the checkpoint that the run resumes from; later records are removed. Omitted for a new run. */
   readonly resumeFromStep?: number;

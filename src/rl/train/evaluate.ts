@@ -7,6 +7,7 @@ import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collec
 import { EnvSlot } from "../rollout/env-slot.js";
 import { stream } from "../../core/random/streams.js";
 
+/** Options of `evaluate`. */
 export interface EvaluateOptions extends CollectOptions {
   readonly episodes: number;
   /** Number of environments stepped in parallel. Default 64. */

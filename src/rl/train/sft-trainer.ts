@@ -10,6 +10,7 @@ import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./c
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import type { ResumedRun, RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
 
+/** Options of `SftTrainer`, named as TRL's. */
 export interface SftTrainerOptions extends SftOptions {
   /** Training examples: a list, or a function of the update's index (from 0), which needs `maxSteps`. */
   readonly train?: readonly SftExample[] | ((step: number) => readonly SftExample[]);
@@ -17,6 +18,7 @@ export interface SftTrainerOptions extends SftOptions {
   readonly evaluation?: readonly SftExample[];
 }
 
+/** Callbacks of `SftTrainer.train`. */
 export interface SftTrainOptions extends Pick<
   TrainLoopOptions,
   "checkpointDir" | "saveSteps" | "evalSteps" | "tracker" | "signal"

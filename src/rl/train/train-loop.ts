@@ -4,6 +4,7 @@ import { saveCheckpoint } from "./checkpoints.js";
 import { INITIAL_STATE, type ResumedRun, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
 import type { TrainingMonitor } from "./training-monitor.js";
 
+/** State of a run after a rollout round or an update. */
 export interface TrainProgress {
   readonly state: TrainerState;
   /** Fraction of the run that is complete. */
@@ -34,6 +35,7 @@ export interface TrainLoopOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Outcome of a training loop. */
 export interface TrainResult {
   readonly state: TrainerState;
   /** Metrics of the last update. */

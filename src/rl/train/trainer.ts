@@ -12,6 +12,7 @@ import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-l
 import type { ResumedRun, TrainerState } from "./train-task.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "./training-monitor.js";
 
+/** Options of a `Trainer`. */
 export interface TrainerOptions {
   readonly agent: Agent;
   /** An environment id, or a function that makes an environment. */
@@ -34,6 +35,7 @@ export interface TrainerOptions {
   readonly entropyFloor?: number;
 }
 
+/** Callbacks and tracker of a training run. */
 export interface TrainCallbacks extends Pick<
   TrainLoopOptions,
   "tracker" | "completionLogSteps" | "onProgress" | "signal"

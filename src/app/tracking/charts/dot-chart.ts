@@ -33,6 +33,7 @@ export interface DotSeries {
   readonly dots: readonly Dot[];
 }
 
+/** Data of `renderDotChart`. */
 export interface DotChart {
   readonly title: string;
   readonly xLabel: string;

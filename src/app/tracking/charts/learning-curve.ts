@@ -32,6 +32,7 @@ export interface CurveReference {
   readonly y: number;
 }
 
+/** Data of `renderLearningCurve`. */
 export interface LearningCurve {
   readonly title: string;
   readonly xLabel: string;

@@ -1,6 +1,7 @@
 import { ProgressLine, type ProgressHandle, type ProgressLineOptions } from "./progress-line.js";
 import { TrainingProgress, type ProgressState } from "./training-progress.js";
 
+/** Options of `LiveProgress`. */
 export type LiveProgressOptions = ProgressLineOptions;
 
 /** Shows the progress of a training run: a line redrawn in place on a terminal, a line every ten seconds elsewhere. */

@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../../core/errors.js";
 
 const WANDB_MODES = ["online", "offline", "disabled"] as const;
+/** Where W&B receives the run: at once, from files later, or not at all. */
 export type WandbMode = (typeof WANDB_MODES)[number];
 
 /** W&B options; their defaults are W&B's environment variables. */

@@ -15,6 +15,7 @@ import { RunWriter } from "./run-writer.js";
 import type { WandbConfig } from "./wandb-config.js";
 import { writeTable } from "./table-file.js";
 
+/** Options of `openWandbTracker`. */
 export interface WandbTrackerOptions extends ResumePoint {
   /** Receives one warning if the server rejects the run or is unreachable. */
   readonly onWarning: (message: string) => void;

@@ -255,34 +255,63 @@ const createBinaryFunction = (operation: Operation<object>) => (a: Operand, b: O
   apply(operation, [toNode(a), toNode(b)], {});
 const createUnaryFunction = (operation: Operation<object>) => (x: Node) => apply(operation, [x], {});
 
+/** Elementwise `a + b` with broadcasting. */
 export const add = createBinaryFunction(addOperation);
+/** Elementwise `a - b` with broadcasting. */
 export const sub = createBinaryFunction(subOperation);
+/** Elementwise `a * b` with broadcasting. */
 export const mul = createBinaryFunction(mulOperation);
+/** Elementwise `a / b` with broadcasting. */
 export const div = createBinaryFunction(divOperation);
+/** Elementwise minimum with broadcasting. */
 export const minimum = createBinaryFunction(minimumOperation);
+/** Elementwise maximum with broadcasting. */
 export const maximum = createBinaryFunction(maximumOperation);
+/** Elementwise `a < b`. */
 export const less = createBinaryFunction(lessOperation);
+/** Elementwise `a <= b`. */
 export const lessEqual = createBinaryFunction(lessEqualOperation);
+/** Elementwise `a == b`. */
 export const equal = createBinaryFunction(equalOperation);
+/** Elementwise logical and. */
 export const and = createBinaryFunction(andOperation);
+/** Elementwise logical or. */
 export const or = createBinaryFunction(orOperation);
+/** Elementwise logical not. */
 export const not = createUnaryFunction(notOperation);
+/** Elementwise `-x`. */
 export const neg = createUnaryFunction(negOperation);
+/** Elementwise exponential. */
 export const exp = createUnaryFunction(expOperation);
+/** Elementwise natural logarithm. */
 export const log = createUnaryFunction(logOperation);
+/** Elementwise square root. */
 export const sqrt = createUnaryFunction(sqrtOperation);
+/** Elementwise absolute value. */
 export const abs = createUnaryFunction(absOperation);
+/** Elementwise hyperbolic tangent. */
 export const tanh = createUnaryFunction(tanhOperation);
+/** Elementwise `1 / (1 + exp(-x))`. */
 export const sigmoid = createUnaryFunction(sigmoidOperation);
+/** Elementwise error function. */
 export const erf = createUnaryFunction(erfOperation);
+/** Elementwise `x * sigmoid(x)`. */
 export const silu = createUnaryFunction(siluOperation);
+/** Elementwise exact GELU. */
 export const gelu = createUnaryFunction(geluOperation);
+/** Elementwise GELU with the tanh approximation. */
 export const geluTanh = createUnaryFunction(geluTanhOperation);
+/** Identity whose gradient is zero (PyTorch's `detach`). */
 export const stopGradient = createUnaryFunction(stopGradientOperation);
+/** Elementwise `x * x`. */
 export const square = (x: Node) => mul(x, x);
+/** Limits values to a range. */
 export const clip = (x: Node, low: Operand, high: Operand) => minimum(maximum(x, low), high);
+/** Selects elementwise from `a` where the condition holds, else from `b`. */
 export const where = (condition: Node, a: Operand, b: Operand): Node =>
   apply(whereOperation, [condition, toNode(a), toNode(b)], {});
+/** Converts to another element type. */
 export const cast = (x: Node, to: DType): Node => (x.dtype === to ? x : apply(castOperation, [x], { to }));
+/** Value of the first node with the gradient of the second. */
 export const withGradientOf = (value: Node, differentiable: Node) =>
   apply(withGradientOfOperation, [value, differentiable], {});

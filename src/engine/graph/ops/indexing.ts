@@ -102,6 +102,7 @@ export function gatherRows(table: Node, ids: Node): Node {
   return apply(gatherRowsOperation, [table, ids], {});
 }
 
+/** Adds rows at the given indices. */
 export function scatterAddRows(values: Node, ids: Node, rows: Dim): Node {
   return apply(scatterAddRowsOperation, [values, ids], { rows });
 }
@@ -119,6 +120,7 @@ export function pick(x: Node, ids: Node): Node {
   return apply(pickOperation, [x, ids], {});
 }
 
+/** Writes rows at the given indices of zeros. */
 export function place(values: Node, ids: Node, length: Dim): Node {
   return apply(placeOperation, [values, ids], { length });
 }

@@ -179,10 +179,12 @@ export function transpose(x: Node, permutation: readonly number[]): Node {
   return permutation.every((axis, i) => axis === i) ? x : apply(transposeOperation, [x], { permutation });
 }
 
+/** Broadcasts to a shape. */
 export function expand(x: Node, shape: Shape): Node {
   return sameShape(x.shape, shape) ? x : apply(expandOperation, [x], { shape });
 }
 
+/** Concatenates along an axis. */
 export function concat(values: readonly Node[], axis: number): Node {
   const positiveAxis = axis < 0 ? axis + values[0].shape.length : axis;
   return values.length === 1 ? values[0] : apply(concatOperation, values, { axis: positiveAxis });
@@ -203,6 +205,7 @@ export function split(x: Node, axis: number, lengths: readonly Dim[]): Node[] {
   return lengths.map((_, i) => output(parts, i));
 }
 
+/** Pads with a constant. */
 export function pad(x: Node, axis: number, before: Dim, after: Dim): Node {
   return before === 0 && after === 0 ? x : apply(padOperation, [x], { axis, before, after });
 }

@@ -80,6 +80,7 @@ export function dequantize(codes: Node, scales: Node, zeroPoints: Node, blockSiz
   return apply(dequantizeOperation, [codes, scales, zeroPoints], { blockSize });
 }
 
+/** Weight in blocks of 8 or 4 bits with their scales. */
 export interface QuantizedWeight {
   readonly bytes: Node;
   readonly codes: Node;

@@ -76,6 +76,7 @@ export function reduceSum(x: Node, axes?: readonly number[], keepDims = false): 
   return list.length === 0 ? x : apply(reduceSumOperation, [x], { axes: list, keepDims });
 }
 
+/** Maximum over axes. */
 export function reduceMax(x: Node, axes?: readonly number[], keepDims = false): Node {
   const list = normalizeAxes(x, axes);
   return list.length === 0 ? x : apply(reduceMaxOperation, [x], { axes: list, keepDims });
@@ -88,6 +89,7 @@ export function reduceMean(x: Node, axes?: readonly number[], keepDims = false):
   return div(reduceSum(x, list, keepDims), dimValue(count));
 }
 
+/** Index of the maximum along an axis. */
 export function argMax(x: Node): Node {
   return apply(argMaxOperation, [x], {});
 }

@@ -234,6 +234,7 @@ export interface AllowedTokenSets {
   readonly setIndices: Node;
 }
 
+/** Inputs of the language-model head: hidden states, targets, output matrix and allowed tokens. */
 export interface LmHeadInputs {
   /** [rows, width] */
   readonly hidden: Node;

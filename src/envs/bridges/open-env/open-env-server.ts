@@ -10,6 +10,7 @@ import { answerHttp } from "./answer-http.js";
 import { errorReply, isClientError, MAX_MESSAGE_BYTES } from "./open-env-protocol.js";
 import { OpenEnvSession } from "./open-env-session.js";
 
+/** Options of the OpenEnv server. */
 export interface ServeOptions {
   /** Default: 8000; 0 picks a free port. */
   readonly port?: number;

@@ -6,6 +6,7 @@ import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { TextInterface } from "../../text-interface.js";
 import { ActionWrapper } from "../../wrapper.js";
 
+/** Options of `StickyAction`. */
 export interface StickyActionOptions {
   /** Probability of repeating the last action. */
   readonly repeatActionProbability: number;

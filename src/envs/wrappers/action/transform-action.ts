@@ -3,6 +3,7 @@ import type { Space } from "../../spaces/space.js";
 import type { TextInterface } from "../../text-interface.js";
 import { ActionWrapper } from "../../wrapper.js";
 
+/** Options of `TransformAction`. */
 export interface TransformActionOptions<Observation, Action, InnerAction> {
   readonly action: (action: Action) => InnerAction;
   /** Space of the outer actions. Default: the environment's. */

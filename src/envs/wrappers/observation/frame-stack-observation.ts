@@ -6,6 +6,7 @@ import { batchValues, batchSpace } from "../../spaces/batch.js";
 import { createZeroValue } from "../../spaces/zero-value.js";
 import { ObservationWrapper } from "../../wrapper.js";
 
+/** Options of `FrameStack`. */
 export interface FrameStackOptions {
   /** Number of stacked observations. */
   readonly stackSize: number;

@@ -10,6 +10,7 @@ import { Tuple } from "../../spaces/tuple.js";
 import { ObservationWrapper, Wrapper } from "../../wrapper.js";
 import { TimeLimit } from "../time-limit.js";
 
+/** Options of `TimeAware`. */
 export interface TimeAwareOptions {
   /** Joins observation and time in one array. */
   readonly flatten?: boolean;

@@ -3,6 +3,7 @@ import type { Space } from "../../spaces/space.js";
 import type { TextInterface } from "../../text-interface.js";
 import { ObservationWrapper } from "../../wrapper.js";
 
+/** Options of `TransformObservation`. */
 export interface TransformObservationOptions<Observation, Action, InnerObservation> {
   readonly observation: (observation: InnerObservation) => Observation;
   /** Space of the new observations. Default: the environment's. */

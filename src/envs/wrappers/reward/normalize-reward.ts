@@ -5,6 +5,7 @@ import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../../wrapper.js";
 import { checkEpsilon, RunningMeanStd } from "../running-mean-std.js";
 
+/** Options of `NormalizeReward`. */
 export interface NormalizeRewardOptions {
   /** Discount of the running return. */
   readonly gamma?: number;

@@ -16,6 +16,7 @@ export class TransformReward<Observation, Action> extends RewardWrapper<Observat
   }
 }
 
+/** Options of `ClipReward`. */
 export interface ClipRewardOptions {
   readonly minReward?: number;
   readonly maxReward?: number;

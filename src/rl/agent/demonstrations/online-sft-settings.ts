@@ -48,7 +48,9 @@ export const onlineSftSettings = {
   },
 } as const;
 
+/** Resolved settings of online SFT and the warm start. */
 export type OnlineSftConfig = Settings<typeof onlineSftSettings>;
+/** Settings of online SFT and the warm start. */
 export type OnlineSftOptions = SettingOptions<typeof onlineSftSettings>;
 
 /**

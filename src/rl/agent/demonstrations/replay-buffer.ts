@@ -11,6 +11,7 @@ export interface ReplayTurn {
   readonly text: string;
 }
 
+/** Episode in the replay buffer. */
 export interface ReplayEpisode {
   readonly turns: readonly ReplayTurn[];
   /** Null for a demonstration without a return, which ranks above all returns. */
@@ -22,6 +23,7 @@ export interface ReplayBufferState {
   readonly episodes: readonly ReplayEpisode[];
 }
 
+/** Options of a `ReplayBuffer`. */
 export interface ReplayBufferOptions {
   /** Maximum number of episodes. Default 1000. */
   readonly capacity?: number;

@@ -7,6 +7,7 @@ import { toSftExample } from "./to-sft-example.js";
 import type { OnlineSftConfig } from "./online-sft-settings.js";
 import { shuffleStratified } from "./shuffle-stratified.js";
 
+/** Callbacks of the warm start. */
 export interface WarmStartCallbacks {
   /** Called and awaited after each update. */
   readonly onStep?: (stats: SftMetrics) => void | Promise<void>;

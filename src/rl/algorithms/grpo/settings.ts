@@ -141,6 +141,7 @@ interface RewardWeights {
 export type GrpoConfig = Omit<Settings<typeof grpoSettings>, "epsilonHigh"> & {
   readonly epsilonHigh: number;
 } & RewardWeights;
+/** Settings of GRPO; defaults fill in the rest. */
 export type GrpoOptions = Partial<Settings<typeof grpoSettings>> & RewardWeights;
 
 /** Settings that only some losses read; given for another they are a mistake. */

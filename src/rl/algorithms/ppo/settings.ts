@@ -110,7 +110,9 @@ export const ppoSettings = {
   },
 } as const;
 
+/** Resolved settings of PPO. */
 export type PpoConfig = Settings<typeof ppoSettings>;
+/** Settings of PPO; defaults fill in the rest. */
 export type PpoOptions = SettingOptions<typeof ppoSettings>;
 
 /** PPO's configuration, all of it decided; throws INVALID_ARGUMENT for what cannot be. */

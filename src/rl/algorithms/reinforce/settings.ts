@@ -76,7 +76,9 @@ export const reinforceSettings = {
   },
 } as const;
 
+/** Resolved settings of REINFORCE++. */
 export type ReinforceConfig = Settings<typeof reinforceSettings>;
+/** Settings of REINFORCE++; defaults fill in the rest. */
 export type ReinforceOptions = Partial<ReinforceConfig>;
 
 /** REINFORCE++'s configuration, all of it decided; throws INVALID_ARGUMENT for what cannot be. */

@@ -70,6 +70,7 @@ export const rlooSettings = {
 
 /** RLOO's configuration, all of it decided. */
 export type RlooConfig = Omit<Settings<typeof rlooSettings>, "epsilonHigh"> & { readonly epsilonHigh: number };
+/** Settings of RLOO; defaults fill in the rest. */
 export type RlooOptions = Partial<Settings<typeof rlooSettings>>;
 
 /** RLOO's configuration; throws INVALID_ARGUMENT for what cannot be. */

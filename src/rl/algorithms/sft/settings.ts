@@ -75,7 +75,9 @@ export const sftSettings = {
   },
 } as const;
 
+/** Resolved settings of supervised fine-tuning. */
 export type SftConfig = Settings<typeof sftSettings>;
+/** Settings of supervised fine-tuning; defaults fill in the rest. */
 export type SftOptions = Partial<SftConfig>;
 
 /**

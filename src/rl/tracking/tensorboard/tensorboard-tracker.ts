@@ -11,6 +11,7 @@ import {
   createTextSummary,
 } from "./summaries.js";
 
+/** Options of `openTensorBoardTracker`. */
 export interface TensorBoardOptions extends ResumePoint {
   /** Returns the time of events in milliseconds since 1970. Default Date.now. */
   readonly now?: () => number;

@@ -2,6 +2,7 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { PromptRow } from "../../data/prompt-dataset.js";
 import { RewardScorer, type RewardFunction } from "./reward-scorer.js";
 
+/** Options of `CheckRewardFunction`. */
 export interface CheckRewardFunctionOptions {
   /** Rows of the dataset. */
   readonly rows: readonly PromptRow[];

@@ -1,7 +1,9 @@
 import type { PromptTrainerOptions } from "./prompt-trainer-options.js";
 import { PromptTrainer } from "./prompt-trainer.js";
 
+/** Options of `GrpoTrainer`, named as TRL's. */
 export type GrpoTrainerOptions = PromptTrainerOptions<"grpo">;
+/** Options of `RlooTrainer`, named as TRL's. */
 export type RlooTrainerOptions = PromptTrainerOptions<"rloo">;
 
 /** Trains a model on prompts with reward functions by GRPO, like TRL's GRPOTrainer. */

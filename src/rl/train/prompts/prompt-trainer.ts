@@ -18,6 +18,7 @@ import { resolveTrainerConfig, type PromptAlgorithm, type PromptTrainConfig } fr
 import { checkTrainerOptions, type PromptTrainerOptions } from "./prompt-trainer-options.js";
 import { RewardScorer } from "./reward-scorer.js";
 
+/** Callbacks and trackers of a trainer on prompts. */
 export interface PromptTrainOptions {
   /** Resumes from the newest checkpoint in outputDir, if there is one. */
   readonly resumeFromCheckpoint?: boolean;
@@ -27,6 +28,7 @@ export interface PromptTrainOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Outcome of a trainer on prompts. */
 export interface PromptTrainResult {
   /** Total number of updates. */
   readonly globalStep: number;
