@@ -1,8 +1,13 @@
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { mul, neg, reduceMean, reduceSum, type Node } from "../../src/engine.js";
 import { defineAlgorithm, type LossNodes } from "../../src/index.js";
 import { algorithms } from "../../src/rl/algorithms/algorithms.js";
 import { checkAlgorithm } from "../../src/testing.js";
+import { runCommand } from "../support/command.js";
 
 const TIMEOUT = 120_000;
 
@@ -23,6 +28,38 @@ function policyGradient(loss: (nodes: LossNodes) => Node, description = "Learnin
 
 const weightedLoss = ({ logProbs, perToken, weights }: LossNodes) =>
   neg(reduceSum(mul(weights, mul(logProbs, perToken("advantages")))));
+
+describe("llamagym train --algorithm FILE", () => {
+  it("runs the example with its settings as options, and resumes it", { timeout: TIMEOUT }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "llamagym-algorithm-"));
+    try {
+      const { status } = spawnSync(process.execPath, [
+        "node_modules/typescript/bin/tsc",
+        "-p",
+        "examples/tsconfig.build.json",
+      ]);
+      expect(status).toBe(0);
+      const algorithm = "examples/.build/own-algorithm.js";
+      const run = join(folder, "run");
+      const args = ["train", "blackjack", "--algorithm", algorithm, "--value-coef", "0.3", "--turns", "128"];
+      const trained = await runCommand([...args, "--threads", "1", "--output", run]);
+      expect(trained).toMatchObject({ status: 0 });
+      const config = JSON.parse(await readFile(join(run, "config.json"), "utf8")) as Record<string, unknown>;
+      expect(config).toMatchObject({ algorithm: resolve(algorithm), valueCoef: 0.3, gamma: 0.99 });
+      expect(await runCommand(["train", "--resume", run, "--turns", "256"])).toMatchObject({ status: 0 });
+      const help = await runCommand(["train", "--algorithm", algorithm, "--help-all"]);
+      expect(help.out).toContain("--value-coef");
+      expect(help.out).not.toContain("--cliprange");
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it("reports a missing module", async () => {
+    const { status, err } = await runCommand(["train", "blackjack", "--algorithm", "./nowhere.js"]);
+    expect([status, err]).toEqual([1, expect.stringContaining("There is no module")]);
+  });
+});
 
 describe("checkAlgorithm", () => {
   it.each(Object.entries(algorithms))("accepts %s", { timeout: TIMEOUT }, async (_, algorithm) => {

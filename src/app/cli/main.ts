@@ -30,7 +30,7 @@ async function run([name, ...rest]: readonly string[], reporter: Reporter): Prom
 async function printHelp([name, ...args]: readonly string[], reporter: Reporter): Promise<void> {
   if (name === undefined) return reporter.print(renderOverview());
   const command = await loadCommand(parseCommandName(name));
-  const page = command.help(args.filter((arg) => !HELP_FLAGS.includes(arg)));
+  const page = await command.help(args.filter((arg) => !HELP_FLAGS.includes(arg)));
   reporter.print(renderHelp(page, args.includes("--help-all"), process.stdout.columns));
 }
 

@@ -5,6 +5,7 @@ import {
   type AlgorithmOptions,
 } from "../../rl/algorithms/algorithms.js";
 import { invalidArgument } from "../../core/errors.js";
+import { findAlgorithm } from "./load-algorithm.js";
 import type { Setting, SettingTable, Settings } from "../../core/settings.js";
 
 type AlgorithmSettingTables = { [Name in AlgorithmName]: Settings<(typeof algorithms)[Name]["settings"]> };
@@ -27,8 +28,9 @@ export const allAlgorithmSettings: SettingTable = Object.fromEntries(
   ]),
 );
 
-/** The algorithm's settings, all decided. Throws INVALID_ARGUMENT for what cannot be, and for settings of other algorithms. */
-export function resolveAlgorithmSettings(algorithm: AlgorithmName, given: AlgorithmSettings): AlgorithmSettings {
+/** Resolves the settings of a run's algorithm. @throws INVALID_ARGUMENT for invalid settings and those of other algorithms. */
+export function resolveAlgorithmSettings(algorithm: string, given: AlgorithmSettings): AlgorithmSettings {
+  const { resolve } = findAlgorithm(algorithm);
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || findSetting(algorithm, name) !== undefined) continue;
     const owners = ALGORITHM_NAMES.filter((other) => findSetting(other, name) !== undefined);
@@ -36,20 +38,20 @@ export function resolveAlgorithmSettings(algorithm: AlgorithmName, given: Algori
       `${name} is a setting of ${owners.join(", ")}, and the algorithm is ${algorithm}. Leave it out.`,
     );
   }
-  return algorithms[algorithm].resolve(given);
+  return resolve(given as never) as AlgorithmSettings;
 }
 
-/** A run's settings as its agent takes them: under the algorithm's name. */
-export function toAgentAlgorithmOptions(
-  settings: AlgorithmSettings & { readonly algorithm: AlgorithmName },
-): AlgorithmOptions {
-  const { algorithm } = settings;
-  const names = Object.keys(algorithms[algorithm].settings) as (keyof AlgorithmSettings)[];
-  return { [algorithm]: Object.fromEntries(names.map((name) => [name, settings[name]])) };
+/** Returns the algorithm of a run with its settings. */
+export function configureAlgorithm(
+  settings: AlgorithmSettings & { readonly algorithm: string },
+): Required<Pick<AlgorithmOptions, "algorithm">> {
+  const algorithm = findAlgorithm(settings.algorithm);
+  const names = Object.keys(algorithm.settings) as (keyof AlgorithmSettings)[];
+  return { algorithm: algorithm(Object.fromEntries(names.map((name) => [name, settings[name]])) as never) };
 }
 
-function findSetting(algorithm: AlgorithmName, name: string): Setting | undefined {
-  const table: SettingTable = algorithms[algorithm].settings;
+function findSetting(algorithm: string, name: string): Setting | undefined {
+  const table: SettingTable = findAlgorithm(algorithm).settings;
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 

@@ -9,7 +9,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { TextInterface } from "../../envs/text-interface.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import { toAgentAlgorithmOptions } from "./algorithm-settings.js";
+import { configureAlgorithm } from "./algorithm-settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** The parts of an environment that a TextAgent needs. */
@@ -77,6 +77,6 @@ export function makeTextAgent(
     invalidAction: { retries, penalty, fallback: randomAction(env) },
     sftWarmStart: config.sftWarmStart,
     ...resolveOnlineSft(config),
-    ...toAgentAlgorithmOptions(config),
+    ...configureAlgorithm(config),
   });
 }

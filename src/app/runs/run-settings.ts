@@ -8,7 +8,7 @@ import {
   type SettingTable,
   type Settings,
 } from "../../core/settings.js";
-import { algorithms } from "../../rl/algorithms/algorithms.js";
+import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
 import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
 import { ACTION_SCORINGS } from "../../rl/rollout/rollout-settings.js";
 import { checkBackwardPrecision } from "../../models/causal-lm.js";
@@ -24,9 +24,10 @@ const LLAMAGYM = "LlamaGym 0.1.1";
 /** Settings of a training run, without those of its algorithm. */
 export const runSettings = {
   algorithm: {
+    text: true,
     default: "ppo",
-    choices: ["ppo", "grpo", "rloo", "reinforce"],
-    description: "Learning algorithm. ppo trains a value head; the others compare episodes.",
+    description:
+      "Learning algorithm: ppo, grpo, rloo, reinforce, or a JavaScript file that exports one. ppo trains a value head; the others compare episodes.",
     source: LLAMAGYM,
   },
   model: {
@@ -267,6 +268,18 @@ export const runSettings = {
 /** All settings of a training run, including those of the algorithms. */
 export const trainSettings: SettingTable = { ...allAlgorithmSettings, ...runSettings };
 
+/** Returns the settings of a training run by name; with a loaded algorithm only its own and the run's. */
+export function trainSettingsOf(algorithm: string = runSettings.algorithm.default): SettingTable {
+  if (isBuiltInAlgorithm(algorithm)) return trainSettings;
+  const { settings, title } = findAlgorithm(algorithm);
+  const duplicate = Object.keys(settings).find(
+    (name) => Object.hasOwn(runSettings, name) && name !== "maxCompletionLength",
+  );
+  if (duplicate !== undefined)
+    throw invalidArgument(`${title} has a setting ${duplicate}, which is a setting of every run. Rename it.`);
+  return { ...settings, ...runSettings };
+}
+
 /** The resolved settings of a run, as stored in config.json. */
 export interface TrainConfig extends Settings<typeof runSettings>, Omit<AlgorithmSettings, keyof typeof runSettings> {
   readonly env: string;
@@ -299,7 +312,7 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   const [runOptions, algorithmOptions]: [Partial<Settings<typeof runSettings>>, AlgorithmSettings] = splitSettings(
     "A run",
     runSettings,
-    trainSettings,
+    trainSettingsOf(given.algorithm),
     given,
   );
   const modelDefaults = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(runOptions.model!)?.model.defaults ?? {});
@@ -318,7 +331,7 @@ function checkConflicts(run: Settings<typeof runSettings>): void {
   const { algorithm, tuning } = run;
   const isChanged = (name: keyof typeof runSettings) => run[name] !== runSettings[name].default;
   const headSetting = (["valueHead", "valueHeadDropout"] as const).find(isChanged);
-  if (headSetting !== undefined && !algorithms[algorithm].hasCritic)
+  if (headSetting !== undefined && !findAlgorithm(algorithm).hasCritic)
     throw invalidArgument(`${headSetting} is for algorithms with a value head, but ${algorithm} has none. Remove it.`);
   const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(isChanged);
   if (adapterSetting !== undefined && tuning === "full")
@@ -353,6 +366,8 @@ function getAlgorithmDefaults(
   given: AlgorithmSettings,
   isEmbedded: boolean,
 ): AlgorithmSettings {
+  if (!isBuiltInAlgorithm(algorithm))
+    return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
   if (algorithm !== "ppo")
     return {
       maxCompletionLength,

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
-import { algorithms } from "../../rl/algorithms/algorithms.js";
 import type { Env } from "../../envs/env.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { DownloadProgress } from "../../models/files/index.js";
@@ -8,6 +7,7 @@ import type { RunOutcome, Tracker, TrackerSource } from "../../rl/tracking/index
 import { resolveWandbConfig } from "../tracking/index.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
+import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { openTrackers } from "./open-trackers.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
@@ -64,7 +64,10 @@ export interface Run {
  * opening the model and the environment throws.
  */
 export async function startRun(options: TrainOptions, folder: string, runOptions: RunOptions = {}): Promise<Run> {
-  const config = resolveTrainConfig(options);
+  const { algorithm } = options;
+  const config = resolveTrainConfig(
+    algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) },
+  );
   await checkNewRunFolder(folder);
   return openRun(config, folder, runOptions, false);
 }
@@ -80,6 +83,7 @@ export async function resumeRun(
   runOptions: RunOptions = {},
 ): Promise<Run> {
   const saved = await requireRunConfig<TrainOptions>(folder);
+  if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
   checkUnchanged(resolveTrainConfig(saved), changes, folder);
   await checkWritable(folder);
   return openRun(resolveTrainConfig({ ...saved, ...changes }), folder, runOptions, true);
@@ -113,7 +117,7 @@ async function openRun(
   if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
   else if (memoryEstimate !== undefined) onInfo?.(memoryEstimate.text);
   const { valueHead: kind, valueHeadDropout: dropout } = config;
-  const valueHead = algorithms[config.algorithm].hasCritic ? { kind, dropout } : null;
+  const valueHead = findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null;
   const model = await openRunModel(config, { valueHead, onDownload });
   let trainer: Trainer | undefined;
   try {

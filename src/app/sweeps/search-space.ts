@@ -7,6 +7,7 @@ import {
   type SettingTable,
   type Settings,
 } from "../../core/settings.js";
+import { findAlgorithm } from "../runs/load-algorithm.js";
 import { trainSettings } from "../runs/run-settings.js";
 
 export type SettingValue = number | string | boolean;
@@ -107,6 +108,7 @@ function checkValue(name: string, setting: Setting, value: SettingValue): void {
   // JSON turns non-finite numbers into null.
   if (value === undefined || value === null) throw invalidArgument(`search.${name} has a value that is missing.`);
   resolveSettings("A run", { [name]: setting }, { [name]: value });
+  if (name === "algorithm") findAlgorithm(String(value));
 }
 
 /** @throws INVALID_ARGUMENT for a malformed short form. */

@@ -1,14 +1,19 @@
+import { parseArgs } from "node:util";
 import { formatCount } from "../../../core/format.js";
-import { readJson } from "../../../models/files/index.js";
+import type { SettingTable } from "../../../core/settings.js";
+import { readJson, readJsonIfExists } from "../../../models/files/index.js";
+import { ALGORITHM_NAMES } from "../../../rl/algorithms/algorithms.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
-import { trainSettings, type TrainOptions } from "../../runs/run-settings.js";
+import { findAlgorithm, isAlgorithmPath, isBuiltInAlgorithm, loadAlgorithm } from "../../runs/load-algorithm.js";
+import { readRunConfig } from "../../runs/run-folder.js";
+import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { reportDownloads } from "../display/report-downloads.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { TrainingReport } from "../display/report-training.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
-import { defineCommand } from "../options/define-command.js";
+import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
@@ -42,46 +47,85 @@ const commandOptions = {
   },
 } as const satisfies OptionTable;
 
-const options = { ...optionsFromSettings(trainSettings), ...commandOptions };
-
 type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
 
-export const trainCommand = defineCommand({
-  name: "train",
-  description:
-    "Trains a language model in an environment with reinforcement learning. The run folder holds everything needed to resume, evaluate or play.",
-  examples: [
-    {
-      description: "PPO with the embedded model, with a comparison before and after",
-      args: "train blackjack --eval-episodes 1000 --output runs/blackjack",
-    },
-    {
-      description: "GRPO with a Hugging Face model",
-      args: "train blackjack --algorithm grpo -m Qwen/Qwen2.5-0.5B-Instruct",
-    },
-    { description: "Continue an interrupted run", args: "train --resume runs/blackjack" },
-  ],
-  positionals: [
-    { name: "ENV", description: "Environment, such as blackjack, CartPole-v1 or python:ID.", required: false },
-  ],
-  options,
-  groups: trainOptionGroups(),
-  commonOptions: [
-    ..."model algorithm episodes turns batch-size learning-rate action-mode max-completion-length num-envs seed".split(
-      " ",
-    ),
-    ..."eval-episodes device option config output resume".split(" "),
-  ],
-  notes: [
-    "Defaults are those of PPO; add --algorithm NAME and --model ID to see others.",
-    "The batch size counts turns for PPO and episodes for the other algorithms.",
-  ],
-  describeDefaults: (table, values) =>
-    describeRunDefaults(table, trainSettings, explicitSettings(trainSettings, values)),
-  run: async (args, reporter, [name]) => train(args as unknown as Args, name, reporter),
-});
+export const trainCommand: Command = {
+  help: async (args) => (await createCommand(args)).help(args),
+  run: async (args, reporter) => (await createCommand(args)).run(args, reporter),
+};
 
-async function train(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
+/** Creates the command with the options of the algorithm that the arguments name. */
+async function createCommand(args: readonly string[]): Promise<Command> {
+  const algorithm = await loadArgAlgorithm(args);
+  const settings = trainSettingsOf(algorithm);
+  return defineCommand({
+    name: "train",
+    description:
+      "Trains a language model in an environment with reinforcement learning. The run folder holds everything needed to resume, evaluate or play.",
+    examples: [
+      {
+        description: "PPO with the embedded model, with a comparison before and after",
+        args: "train blackjack --eval-episodes 1000 --output runs/blackjack",
+      },
+      {
+        description: "GRPO with a Hugging Face model",
+        args: "train blackjack --algorithm grpo -m Qwen/Qwen2.5-0.5B-Instruct",
+      },
+      { description: "An algorithm of your own", args: "train blackjack --algorithm ./my-algorithm.js" },
+      { description: "Continue an interrupted run", args: "train --resume runs/blackjack" },
+    ],
+    positionals: [
+      { name: "ENV", description: "Environment, such as blackjack, CartPole-v1 or python:ID.", required: false },
+    ],
+    options: { ...optionsFromSettings(settings), ...commandOptions },
+    groups: trainOptionGroups(settings),
+    commonOptions: [
+      ..."model algorithm episodes turns batch-size learning-rate action-mode max-completion-length num-envs seed".split(
+        " ",
+      ),
+      ..."eval-episodes device option config output resume".split(" "),
+    ],
+    notes: [
+      "Defaults are those of PPO; add --algorithm NAME and --model ID to see others.",
+      "The batch size counts turns for PPO and episodes for the other algorithms.",
+    ],
+    describeDefaults: (table, values) =>
+      describeRunDefaults(table, settings, { ...explicitSettings(settings, values), algorithm }),
+    run: async (args, reporter, [name]) => train(args as unknown as Args, name, reporter, settings),
+  });
+}
+
+/** Loads the algorithm given as --algorithm, in the --config file or in the run to --resume; returns its name. */
+async function loadArgAlgorithm(args: readonly string[]): Promise<string | undefined> {
+  const { values } = parseArgs({
+    args: [...args],
+    strict: false,
+    options: { algorithm: { type: "string" }, config: { type: "string", short: "c" }, resume: { type: "string" } },
+  });
+  const [name, config, resume] = [values.algorithm, values.config, values.resume].map((value) =>
+    typeof value === "string" ? value : undefined,
+  );
+  const saved =
+    config !== undefined
+      ? await readJsonIfExists(config)
+      : resume === undefined
+        ? undefined
+        : await readRunConfig(resume);
+  const algorithm = name ?? (typeof saved?.algorithm === "string" ? saved.algorithm : undefined);
+  if (algorithm === undefined) return undefined;
+  if (!isBuiltInAlgorithm(algorithm) && !isAlgorithmPath(algorithm))
+    throw new UsageError(
+      `--algorithm must be one of ${ALGORITHM_NAMES.join(", ")} or a JavaScript file that exports an algorithm, got ${algorithm}.`,
+    );
+  return loadAlgorithm(algorithm);
+}
+
+async function train(
+  args: Args,
+  name: string | undefined,
+  reporter: Reporter,
+  settings: SettingTable,
+): Promise<number> {
   const downloads = reportDownloads(reporter);
   const report = new TrainingReport(reporter);
   const runOptions = {
@@ -92,8 +136,8 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
   };
   const run =
     args.resume === undefined
-      ? await startNewRun(args, name, runOptions)
-      : await resumeExistingRun(args, name, args.resume, runOptions);
+      ? await startNewRun(args, name, runOptions, settings)
+      : await resumeExistingRun(args, name, args.resume, runOptions, settings);
   downloads.end();
   const resumeCommand = formatCommandLine(`train --resume ${quoteArg(run.folder)}`);
   reporter.handleInterrupts(
@@ -112,8 +156,13 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
   return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
-async function startNewRun(args: Args, name: string | undefined, runOptions: RunOptions): Promise<Run> {
-  const trainOptions = await explicitOptions(args, name);
+async function startNewRun(
+  args: Args,
+  name: string | undefined,
+  runOptions: RunOptions,
+  settings: SettingTable,
+): Promise<Run> {
+  const trainOptions = await explicitOptions(args, name, settings);
   const folder = args.output ?? timestampedFolder(name ?? trainOptions.env);
   return withModelAdvice(trainOptions.model ?? "", () => startRun(trainOptions, folder, runOptions));
 }
@@ -123,6 +172,7 @@ async function resumeExistingRun(
   name: string | undefined,
   folder: string,
   runOptions: RunOptions,
+  settings: SettingTable,
 ): Promise<Run> {
   const allowed = ["resume", ...CHANGEABLE_ON_RESUME.map(toOptionName)];
   const disallowed = Object.keys(args).find((option) => args[option] !== undefined && !allowed.includes(option));
@@ -131,7 +181,7 @@ async function resumeExistingRun(
       `A resumed run keeps its ${name === undefined ? `--${disallowed}` : "environment"}. Leave ` +
         `${name === undefined ? "it" : `"${name}"`} out; --resume can be combined with ${allowed.map((option) => `--${option}`).join(", ")}.`,
     );
-  return resumeRun(folder, explicitSettings(trainSettings, args), runOptions);
+  return resumeRun(folder, explicitSettings(settings, args), runOptions);
 }
 
 /** Evaluates, trains, saves, evaluates again and prints the comparison. */
@@ -172,7 +222,7 @@ function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
   const limits = (["episodes", "turns"] as const).flatMap((name) =>
     config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
   );
-  const unit = algorithm === "ppo" ? "turns" : "episodes";
+  const unit = findAlgorithm(algorithm).hasCritic ? "turns" : "episodes";
   const start =
     resumedAt > 0
       ? `Resuming ${folder} from update ${resumedAt}.`
@@ -223,12 +273,12 @@ async function evaluateAgent(
   }
 }
 
-async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
+async function explicitOptions(args: Args, name: string | undefined, settings: SettingTable): Promise<TrainOptions> {
   const file = args.config === undefined ? {} : await readJson(args.config);
   const { version: _, ...fromFile } = file;
   const env = name ?? fromFile.env;
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
   const envOptions = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(args.option) };
-  return { ...fromFile, ...explicitSettings(trainSettings, args), env: await resolveEnvId(env, args), envOptions };
+  return { ...fromFile, ...explicitSettings(settings, args), env: await resolveEnvId(env, args), envOptions };
 }

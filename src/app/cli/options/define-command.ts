@@ -23,7 +23,7 @@ interface CommandDefinition<Table extends OptionTable> {
 
 export interface Command {
   /** Returns the help for a command line that may contain other options. */
-  help(args: readonly string[]): HelpPage;
+  help(args: readonly string[]): HelpPage | Promise<HelpPage>;
   /** Parses arguments, runs the command and returns the exit status. */
   run(args: readonly string[], reporter: Reporter): Promise<number>;
 }

@@ -1,7 +1,7 @@
 import { formatNumber } from "../../../core/format.js";
 import type { SettingTable } from "../../../core/settings.js";
 import { EMBEDDED_MODEL } from "../../../models/embedded-model.js";
-import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../../rl/algorithms/algorithms.js";
+import { ALGORITHM_NAMES, algorithms } from "../../../rl/algorithms/algorithms.js";
 import { resolveTrainConfig, runSettings, type TrainOptions } from "../../runs/run-settings.js";
 import { toOptionName, type OptionTable } from "./option-table.js";
 
@@ -18,8 +18,9 @@ export function describeRunDefaults<Table extends OptionTable>(
   { algorithm = "ppo", model }: Pick<TrainOptions, "algorithm" | "model">,
 ): Table {
   const models = model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model];
-  const configs = new Map(ALGORITHM_NAMES.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id))]));
-  const describeFor = (name: string, owner: AlgorithmName): string | undefined => {
+  const owners = Object.hasOwn(algorithms, algorithm) ? ALGORITHM_NAMES : [algorithm];
+  const configs = new Map(owners.map((owner) => [owner, models.map((id) => resolveDefaults(owner, id))]));
+  const describeFor = (name: string, owner: string): string | undefined => {
     const values = configs.get(owner)!.map((config) => formatDefault(config[name]));
     if (values.every((value) => value === values[0])) return values[0];
     return `${values[0] ?? "off"} (${EMBEDDED_MODEL}), ${values[1] ?? "off"} otherwise`;
@@ -36,22 +37,22 @@ export function describeRunDefaults<Table extends OptionTable>(
 }
 
 /** Returns the algorithms whose defaults are shown for a setting. */
-function listOwners(name: string, algorithm: AlgorithmName): readonly AlgorithmName[] {
-  if (Object.hasOwn(runSettings, name)) return [algorithm];
-  const owners = ALGORITHM_NAMES.filter((owner) => Object.hasOwn(algorithms[owner].settings, name));
+function listOwners(name: string, algorithm: string): readonly string[] {
+  if (Object.hasOwn(runSettings, name) || !Object.hasOwn(algorithms, algorithm)) return [algorithm];
+  const owners: readonly string[] = ALGORITHM_NAMES.filter((owner) => Object.hasOwn(algorithms[owner].settings, name));
   return owners.includes(algorithm) ? [algorithm] : owners;
 }
 
 function joinDefaults(
-  owners: readonly AlgorithmName[],
-  describeFor: (owner: AlgorithmName) => string | undefined,
+  owners: readonly string[],
+  describeFor: (owner: string) => string | undefined,
 ): string | undefined {
   const texts = owners.map(describeFor);
   if (texts.every((text) => text === texts[0])) return texts[0];
   return owners.map((owner, i) => `${owner} ${texts[i] ?? "off"}`).join("; ");
 }
 
-function resolveDefaults(algorithm: AlgorithmName, model: string): Readonly<Record<string, unknown>> {
+function resolveDefaults(algorithm: string, model: string): Readonly<Record<string, unknown>> {
   return { ...resolveTrainConfig({ env: "", algorithm, model }) };
 }
 

@@ -1,3 +1,4 @@
+import type { SettingTable } from "../../../core/settings.js";
 import { onlineSftSettings } from "../../../rl/agent/demonstrations/online-sft-settings.js";
 import { ALGORITHM_NAMES, algorithms, type AlgorithmName } from "../../../rl/algorithms/algorithms.js";
 import { runSettings, trainSettings } from "../../runs/run-settings.js";
@@ -47,8 +48,8 @@ const commandOptionGroups: OptionGroups = {
 };
 
 /** Returns all options of `train` by heading. */
-export function trainOptionGroups(): OptionGroups {
-  const algorithmSettings = Object.keys(trainSettings).filter((name) => !Object.hasOwn(runSettings, name));
+export function trainOptionGroups(settings: SettingTable = trainSettings): OptionGroups {
+  const algorithmSettings = Object.keys(settings).filter((name) => !Object.hasOwn(runSettings, name));
   const isSettingOf = (name: string) => (algorithm: AlgorithmName) =>
     Object.hasOwn(algorithms[algorithm].settings, name);
   const common = algorithmSettings.filter((name) => ALGORITHM_NAMES.every(isSettingOf(name)));
