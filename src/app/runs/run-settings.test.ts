@@ -13,7 +13,7 @@ describe("resolveTrainConfig", () => {
     [{ useTargetKl: false }, { targetKl: undefined }],
     [{ topkP: 0.5 }, { replayTopFraction: 0.5 }],
   ])("accepts the names of other systems: %j", (options, expected) => {
-    expect(resolveTrainConfig({ env, ...options } as TrainOptions)).toMatchObject(expected);
+    expect(resolveTrainConfig({ env, ...options })).toMatchObject(expected);
   });
 
   it("sets entropy bonuses for the embedded model, larger for constrained completions", () => {
