@@ -43,7 +43,7 @@ function runWeights(context: Context, environment: string, parameters: string[])
 }
 
 /**
- * Dequantises the GGUF once into the folder that both sides open. Throws when the GGUF is not there.
+ * Dequantizes the GGUF once into the folder that both sides open. Throws when the GGUF is not there.
  * @param peers the installed peers; without any, the GGUF itself is used and nothing is written
  * @param legacy also for LlamaGym's version of Transformers
  */

@@ -1,5 +1,5 @@
 /**
- * An agent of one's own and the usual Gym loop: `npm run example -- blackjack [EPISODES]`.
+ * Your own agent and the usual Gym loop: `npm run example -- blackjack [EPISODES]`.
  * One game at a time, as the loop is written; examples/parallel.ts plays many at once.
  */
 import { Agent, AutoModelForCausalLMWithValueHead, make } from "llamagym";

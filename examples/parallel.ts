@@ -1,4 +1,4 @@
-/** An agent class of one's own, many games at once: `npm run example -- parallel [EPISODES]`. */
+/** Your own agent class, many environments in parallel: `npm run example -- parallel [EPISODES]`. */
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, Trainer } from "llamagym";
 
 type Observation = readonly [sum: number, dealer: number, usableAce: number];

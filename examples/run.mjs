@@ -1,4 +1,4 @@
-// Compiles the examples and runs one: `npm run example -- NAME [arguments]`. In a project of one's own they need no such step.
+// Compiles the examples and runs one: `npm run example -- NAME [arguments]`. In your own project they need no such step.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";

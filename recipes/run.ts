@@ -1,7 +1,7 @@
 /**
  * Reruns a recipe: `npm run recipe -- NAME [--seed N] [--variant NAME] [--model MODEL] [--threads N] [--output FOLDER]`. Without
  * --seed all of its seeds run, one after the other, and without --variant all of its variants; what was run before with the same
- * settings goes on where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config.
+ * settings resumes where it stopped. Writes results.json, curve.svg and a picture of each metric in `plots` beside the recipe's config.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -29,7 +29,7 @@ import {
 
 /** What a recipe's config.json says. */
 interface Recipe {
-  /** What is learnt, in a few words; the curve's title. */
+  /** Title of the curve. */
   readonly task: string;
   readonly train: TrainOptions;
   readonly seeds: readonly number[];
@@ -39,7 +39,7 @@ interface Recipe {
   readonly evalEpisodes: number;
   /** Seed of the evaluation's episodes; not one of training. */
   readonly evalSeed: number;
-  /** A mean return while training of which it is told after how many episodes it was reached; the curve is over episodes then. */
+  /** Mean return during training whose first episode is reported; the curve is then over episodes. */
   readonly target?: number;
   /**
    * Values that are known and worth a line in the curve, by name. "random actions" and "best known" stand in place of those of the
@@ -110,7 +110,7 @@ const interrupt = new AbortController();
 process.on("SIGINT", () => {
   if (interrupt.signal.aborted) process.exit(130);
   interrupt.abort();
-  process.stderr.write("\nFinishing this update, then saving; the same command goes on.\n");
+  process.stderr.write("\nFinishing this update, then saving; the same command resumes.\n");
 });
 
 for (const [seed, variant] of seeds.flatMap((seed) => chosenVariants.map((variant) => [seed, variant] as const))) {

@@ -1,4 +1,4 @@
-/** Pairs of neighbouring symbols and the words that came of them. */
+/** Pairs of neighboring symbols and the words that came of them. */
 export interface BytePairs {
   /** Merges in the order in which they were found. */
   readonly merges: readonly (readonly [string, string])[];
@@ -12,7 +12,7 @@ interface Word {
 }
 
 /**
- * Byte-pair encoding (Sennrich et al. 2016): merges the most frequent pair of neighbouring symbols, again and again. Of
+ * Byte-pair encoding (Sennrich et al. 2016): merges the most frequent pair of neighboring symbols, again and again. Of
  * equally frequent pairs the first in the order of their characters is taken, so that the result is always the same.
  * @param counts how often each word occurs, words spelled in the alphabet's characters
  */

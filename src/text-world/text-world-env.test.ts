@@ -114,7 +114,7 @@ describe("TextWorldEnv with generated games", () => {
     expect(env.reset({ seed: 1 }).observation).toBe(env.reset({ seed: 2 }).observation);
   });
 
-  it("goes on identically from a saved state", () => {
+  it("resumes identically from a saved state", () => {
     const env = new TextWorldEnv({ infos: ["facts", "moves", "policyCommands"] });
     env.reset({ seed: 11 });
     for (const command of (env.walkthrough ?? []).slice(0, 3)) env.step(command);

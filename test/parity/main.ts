@@ -41,7 +41,7 @@ async function main(): Promise<number> {
   return report.failed > 0 || report.passed === 0 ? 1 : 0;
 }
 
-/** A part that breaks is one failure; the others go on. */
+/** A part that throws counts as one failure. */
 async function runSuite(
   report: ParityReport,
   name: string,

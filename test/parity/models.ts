@@ -79,7 +79,7 @@ class ModelParity {
       await this.compareTokens("logits", (await separate.run(fixture.rows, { adapter: false })).logits, "adapter off");
       await this.compareGreedy("adapter.greedy", (count) => separate.generateGreedy(fixture.rows, count));
       await separate.release();
-      // PEFT merges what an output matrix has learnt into the embedding too where they are one.
+      // PEFT merges the output matrix's adapter into the embedding too where they are one.
       const { head, embedding } = adapted.config.names;
       const expected = adapted.isHeadTrained && head === embedding ? "adapter.logits" : "merged.logits";
       await this.compareMerged(expected, await ForwardPass.create(adapted, "merged"), "in the graph");
@@ -242,7 +242,7 @@ function tokensWithContext(rows: readonly (readonly number[])[]): SelectedToken[
   return rows.flatMap((tokens, row) => tokens.slice(1).map((_, i) => ({ group: 0, row, index: i + 1 })));
 }
 
-/** A case that breaks is one failure; the others go on. */
+/** A case that throws counts as one failure. */
 async function runGuarded(report: ParityReport, name: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();

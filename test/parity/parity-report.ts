@@ -1,4 +1,4 @@
-/** What a parity run was asked for besides the fixture folder. */
+/** Options of a parity run. */
 export interface ParityOptions {
   /** A model folder or GGUF file, for the cases that need a real model's tokenizer. */
   readonly model?: string;

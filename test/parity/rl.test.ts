@@ -69,7 +69,7 @@ describe("runRlParity", () => {
     expect(await runChanged(file, path, change)).not.toEqual([]);
   });
 
-  it("takes a case that breaks for a failed one and goes on", async () => {
+  it("counts a case that throws as failed and continues", async () => {
     const failed = await runChanged("ppo.json", ["cases", 0, "inputs"], () => ({}));
     expect(failed).toHaveLength(1);
     expect(failed[0]).toContain("FAIL rl/ppo.json defaults");

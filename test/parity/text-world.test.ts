@@ -47,7 +47,7 @@ describe("runTextWorldParity", () => {
     expect(lines.find((line) => line.includes("walkthrough"))).toContain("at state 2, intermediate_reward: 1 for -1");
   });
 
-  it("goes on after a broken game", async () => {
+  it("continues after a broken game", async () => {
     writeFileSync(join(folder, "a.transcript.json"), JSON.stringify({ game_file: "custom_game.z8x", game: {} }));
     writeFileSync(join(folder, "b.transcript.json"), "{");
     const { failed, lines } = await run();

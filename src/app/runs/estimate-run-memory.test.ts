@@ -52,7 +52,7 @@ describe("estimateRunMemory", () => {
   });
 
   it("returns undefined for unknown sizes and for the embedded model", async () => {
-    expect(await estimateRunMemory(config("nobody/nothing"))).toBeUndefined();
+    expect(await estimateRunMemory(config("missing/missing"))).toBeUndefined();
     expect(await estimateRunMemory(config("embedded"))).toBeUndefined();
   });
 

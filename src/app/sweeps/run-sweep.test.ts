@@ -139,7 +139,7 @@ describe("successive halving", () => {
         expect(await readdir(path(name))).not.toContain("trials.svg");
         const rest = await sweep(halving(), name);
         expect(rest.result.isInterrupted).toBe(false);
-        // The run that was under way is counted twice.
+        // The interrupted run is counted twice.
         expect(rest.stages).toHaveLength(4 - before + 1);
         for (const file of ["results.json", "trials.svg", "best.json"])
           expect(await text(`${name}/${file}`)).toBe(await text(`whole/${file}`));
@@ -234,7 +234,7 @@ describe("runSweep", () => {
       'record no "rollout/ep_reward_mean" to compare trials by. Did you mean rollout/ep_rew_mean?',
     );
     expect(await metricsOf(path("metric/runs/trial-01-seed-1"))).toHaveLength(1);
-    // Nothing was compared yet, so the run goes on under the right name.
+    // Nothing was compared yet, so the run continues under the right name.
     const { stages } = await sweep({ ...grid(), goal: "minimize" }, "metric");
     expect(stages).toHaveLength(3);
     expect(await metricsOf(path("metric/runs/trial-01-seed-1"))).toHaveLength(9);

@@ -24,7 +24,7 @@ describe("RandomStream", () => {
 });
 
 describe("a stream's state", () => {
-  it("goes on through JSON where it was taken, also between the two halves of a word", () => {
+  it("resumes from a state in JSON, also between the two halves of a word", () => {
     const stream = new RandomStream(7);
     stream.integers(0, 10);
     const copy = RandomStream.fromState(JSON.parse(JSON.stringify(stream.getState())));

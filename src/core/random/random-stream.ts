@@ -28,7 +28,7 @@ export class RandomStream {
     this.bitGenerator = new Pcg64(new SeedSequence(seed, spawnKey));
   }
 
-  /** A stream that goes on where `getState` was taken. */
+  /** Creates a stream that continues from a saved state. */
   static fromState(state: RandomState): RandomStream {
     const stream = new RandomStream(0);
     stream.setState(state);

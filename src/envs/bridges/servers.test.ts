@@ -133,7 +133,7 @@ describe("an OpenEnv server of others", () => {
       { "/schema": { action: { "x-llamagym": { protocol: 99 } }, observation: {} } },
       /speaks protocol 99, this client 1/,
     ],
-  ])("of another version is told: %j", async (routes, message) => {
+  ])("of another version is reported: %j", async (routes, message) => {
     await expect(connect(await answers(routes))).rejects.toThrow(message);
   });
 
@@ -230,7 +230,7 @@ describe("an HTTP server of the user's", () => {
     await expect(makeVector(url, { numEnvs: 2, mode: "worker" })).rejects.toThrow(/already runs outside this process/);
   });
 
-  it("of another version, or of none, is told", async () => {
+  it("of another version, or without one, is reported", async () => {
     await expect(HttpEnv.connect(await counting({ protocol: 2 }))).rejects.toThrow(/states protocol 2 in \/spec/);
     const text = await listen((_request, response) => response.end("<html>"));
     await expect(HttpEnv.connect(text)).rejects.toThrow(/answered \/spec with what is no JSON: <html>/);

@@ -72,7 +72,7 @@ describe.each(Object.entries(wrapped))("%s", (_, create) => {
     expect(observations.filter((value) => !env.observationSpace.contains(value))).toEqual([]);
   });
 
-  it("goes on from a saved state as if nothing had happened", async () => {
+  it("resumes exactly from a saved state", async () => {
     const env = create();
     await env.reset({ seed: 2 });
     env.actionSpace.seed(2);

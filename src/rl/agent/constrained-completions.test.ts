@@ -163,7 +163,7 @@ describe("an agent that says what its replies are held to", () => {
       "AGENT_FAILED",
       /Only one of the agent's getChoices and getPattern may constrain/,
     ],
-  ])("is told by the first act of %s", async (_, given, code, message) => {
+  ])("is reported by the first act of %s", async (_, given, code, message) => {
     await expect(agent(given).act("one")).rejects.toMatchObject({
       code,
       message: expect.stringMatching(message) as string,
@@ -175,7 +175,7 @@ describe("demonstrations of replies that are held to a pattern", () => {
   const createDemonstrations = (...replies: readonly string[]): Demonstration[] =>
     replies.map((reply, i) => ({ turns: [{ observationText: `Round ${i}.`, completion: reply }] }));
 
-  it("are the tokens that such a reply ends with: the end token where it could go on", async () => {
+  it("end with the tokens of such a completion: the end token if it could continue", async () => {
     const agent = createRegexAgent(THOUGHT, { sftWarmStart: createDemonstrations("Say a, not b", "Say b, not a.") });
     const { episodes } = await agent.loadDemonstrations();
     const { tokenizer } = model;
@@ -201,7 +201,7 @@ describe("demonstrations of replies that are held to a pattern", () => {
     ).rejects.toThrow(/tokens, but completions at most 12/);
   });
 
-  it("are learnt, and successes with them", async () => {
+  it("are trained, and successes with them", async () => {
     const own = await models.reopen(model.folder);
     const replies = ["Say a, not b.", "Say a, not b at all."];
     const agent = new TextAgent(own, arms, {

@@ -11,8 +11,8 @@ beforeAll(async () => {
   tokenizer = await AutoTokenizer.fromPretrained(folder);
 });
 
-/** The texts of the runs of learnt tokens. */
-function learnt(example: SftExample): string[] {
+/** Texts of the spans of tokens in the loss. */
+function lossTexts(example: SftExample): string[] {
   const { tokens, lossMask } = encodeExample(example, () => tokenizer);
   const texts: string[] = [];
   let run: number[] = [];
@@ -35,7 +35,7 @@ describe("encodeExample", () => {
       { role: "user", content: "again" },
       { role: "assistant", content: "stay, for now" },
     ];
-    expect(learnt({ messages })).toEqual(["hit<|im_end|>", "stay, for now<|im_end|>"]);
+    expect(lossTexts({ messages })).toEqual(["hit<|im_end|>", "stay, for now<|im_end|>"]);
     const { tokens } = encodeExample({ messages }, () => tokenizer);
     expect(tokens).toEqual(tokenizer.encode(tokenizer.applyChatTemplate(messages), { addSpecialTokens: false }));
   });
@@ -46,14 +46,14 @@ describe("encodeExample", () => {
       { role: "assistant", content: "two" },
       { role: "user", content: "three" },
     ];
-    expect(learnt({ prompt, completion: "four" })).toEqual(["four<|im_end|>"]);
-    expect(learnt({ prompt, completion: [{ role: "assistant", content: "five" }] })).toEqual(["five<|im_end|>"]);
+    expect(lossTexts({ prompt, completion: "four" })).toEqual(["four<|im_end|>"]);
+    expect(lossTexts({ prompt, completion: [{ role: "assistant", content: "five" }] })).toEqual(["five<|im_end|>"]);
   });
 
   it("appends one end token to a text completion", () => {
-    expect(learnt({ prompt: "The sum is", completion: " 14." })).toEqual([" 14.<|im_end|>"]);
-    expect(learnt({ prompt: "The sum is", completion: " 14.<|im_end|>" })).toEqual([" 14.<|im_end|>"]);
-    expect(learnt({ prompt: "", completion: "Fourteen" })).toEqual(["Fourteen<|im_end|>"]);
+    expect(lossTexts({ prompt: "The sum is", completion: " 14." })).toEqual([" 14.<|im_end|>"]);
+    expect(lossTexts({ prompt: "The sum is", completion: " 14.<|im_end|>" })).toEqual([" 14.<|im_end|>"]);
+    expect(lossTexts({ prompt: "", completion: "Fourteen" })).toEqual(["Fourteen<|im_end|>"]);
   });
 
   it("accepts tokens with a mask of the same length without a tokenizer", () => {

@@ -33,7 +33,7 @@ async function setUp(
   options: Partial<TrainerOptions> = {},
   { env = {}, agent: more = {} }: { env?: CountingOptions; agent?: AgentOptions<number, number> } = {},
 ) {
-  // Dropout draws random numbers of its own, which must go on too.
+  // Dropout draws random numbers of its own, which must resume too.
   const model = await AutoModelForCausalLMWithValueHead.fromPretrained(modelFolder, {
     device: "cpu",
     threads: 1,

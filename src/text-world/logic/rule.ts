@@ -4,7 +4,7 @@ import { fillTemplate, Proposition, type Placeholder, type Predicate, type Varia
 /** Which thing each placeholder of a rule stands for, by `placeholderKey`. */
 export type Mapping = Map<string, Variable>;
 
-/** Placeholders are told apart by name and type. */
+/** Placeholders are identified by name and type. */
 export function getPlaceholderKey({ name, type }: Placeholder): string {
   return `${name}:${type}`;
 }

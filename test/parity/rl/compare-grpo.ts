@@ -168,7 +168,7 @@ function toGrpoSequences({ inputs, config }: GrpoLossCase, selection: MaskSelect
 }
 
 /**
- * The optimiser step that a fixture's micro-batch is part of: TRL takes the mean over micro-batches, and what it calls
+ * The optimizer step that a fixture's micro-batch is part of: TRL takes the mean over micro-batches, and what it calls
  * num_items_in_batch counts the tokens of all that was sampled together.
  */
 function toUpdateSize({ inputs, config }: GrpoLossCase, selection: MaskSelection) {

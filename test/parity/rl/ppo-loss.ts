@@ -80,7 +80,7 @@ export async function runPpoLoss(
     loss,
     ...Object.fromEntries(Object.entries(statistics).map(([name, [sum]]) => [name, sum])),
   };
-  // A skipped minibatch trains nothing; TRL says so by losses of 0.
+  // TRL reports losses of 0 for a skipped minibatch.
   const scale = exceedsRatioThreshold(sums, { ratioThreshold: config.ratio_threshold }) ? 0 : 1;
   const scaled = (all: number[]) => all.map((slope) => scale * slope);
   return {

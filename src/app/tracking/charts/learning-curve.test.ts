@@ -64,8 +64,8 @@ describe("renderLearningCurve", () => {
       name: `a rather long name ${index}`,
     }));
     const svg = renderLearningCurve({ ...curve, series });
-    const colours = linesOf(svg, "series").map((line) => /stroke="(#\w+)"/.exec(line)?.[1]);
-    expect(new Set(colours).size).toBe(8);
+    const colors = linesOf(svg, "series").map((line) => /stroke="(#\w+)"/.exec(line)?.[1]);
+    expect(new Set(colors).size).toBe(8);
     for (const { name } of series) expect(svg).toContain(`>${name}</text>`);
     expect(svg).toContain('viewBox="0 0 720 448"');
   });

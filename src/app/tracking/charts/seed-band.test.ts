@@ -27,5 +27,5 @@ it("rejects curves whose x ranges do not overlap", () => {
   ]; // no place has both
   expect(() => computeSeedBand("apart", [early, late])).toThrow("do not overlap");
   expect(() => computeSeedBand("none", [{ x: [], y: [] }])).toThrow("do not overlap");
-  expect(() => computeSeedBand("nobody", [])).toThrow("do not overlap");
+  expect(() => computeSeedBand("nothing", [])).toThrow("do not overlap");
 });

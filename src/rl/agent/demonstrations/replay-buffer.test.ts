@@ -4,7 +4,7 @@ import { RandomStream } from "../../../core/random/random-stream.js";
 import { ReplayBuffer, type ReplayEpisode } from "./replay-buffer.js";
 import { shuffleStratified } from "./shuffle-stratified.js";
 
-/** An episode of one turn that is told apart by its token. */
+/** Episode of one turn, identified by its token. */
 function episode(token: number, episodeReturn: number | null, text = String(token)): ReplayEpisode {
   return { turns: [{ prompt: [1, 2], tokens: [token], text }], return: episodeReturn };
 }

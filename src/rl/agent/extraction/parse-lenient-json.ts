@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../core/json.js";
 
-/** A value and where the text goes on behind it. */
+/** A value and the offset after it. */
 export interface LenientValue {
   readonly value: JsonValue;
   readonly end: number;

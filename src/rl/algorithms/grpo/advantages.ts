@@ -22,7 +22,7 @@ export interface GroupRewardOptions extends Pick<
 
 /**
  * Advantages of groups of numGenerations consecutive samples: (r - group mean) / (std + 1e-4), the deviation that of the group
- * (Shao et al. 2024), of the batch, or none (Liu et al. 2025). With "normalize_then_sum" every function's rewards are normalised
+ * (Shao et al. 2024), of the batch, or none (Liu et al. 2025). With "normalize_then_sum" every function's rewards are normalized
  * within the group before they are weighted and added, and the sums over the batch. `perFunction` is [samples][functions]; NaN
  * is a reward that a function could not give. Throws INVALID_ARGUMENT when samples do not fill the groups.
  */
@@ -49,7 +49,7 @@ function normalizeRewardSums(
   return Float64Array.from(groupRelativeAdvantages(samples, config), ([advantage]) => advantage);
 }
 
-/** Every function's rewards, normalised within their group. */
+/** Every function's rewards, normalized within their group. */
 function normalizePerFunction(perFunction: readonly NumberArray[], numGenerations: number): number[][] {
   return splitIntoGroups(perFunction, numGenerations).flatMap((group) => {
     const columns = Array.from(group[0], (_, f) => group.map((rewards) => rewards[f]));

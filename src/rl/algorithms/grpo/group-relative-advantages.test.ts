@@ -24,7 +24,7 @@ const close = (rows: readonly (readonly number[])[]) =>
   rows.map((row) => row.map((value) => expect.closeTo(value, 9) as number));
 
 describe("compareCredits", () => {
-  it("compares turns of one step and group by default, as normaliseByStep does", () => {
+  it("compares turns of one step and group by default, as normalizeByStep does", () => {
     const returns = fc.array(fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 4 }), {
       minLength: 1,
       maxLength: 6,

@@ -21,7 +21,7 @@ export interface GrpoSequence {
 type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
 
 /**
- * The inputs of grpoLoss for the sequences of a run, in the order of its tokens. `update` is the whole optimiser step; by default
+ * The inputs of grpoLoss for the sequences of a run, in the order of its tokens. `update` is the whole optimizer step; by default
  * that is this run. Throws INVALID_ARGUMENT where log-probabilities of the reference, or masks, are missing.
  */
 export function grpoInputs(

@@ -6,7 +6,7 @@ import type { GroupAdvantages } from "./advantages.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 import type { GrpoSequence } from "./loss-inputs.js";
 
-/** What grpoLoss gives for each token of an optimiser step, sequence after sequence: its runs' statistics put together. */
+/** What grpoLoss gives for each token of an optimizer step, sequence after sequence: its runs' statistics put together. */
 export interface GrpoStatistics {
   readonly ratio: NumberArray;
   readonly kl?: NumberArray;
@@ -19,7 +19,7 @@ type MetricConfig = Pick<GrpoConfig, "lossType" | "importanceSamplingLevel" | "e
 const CLIPPED_LOSS_TYPES: readonly LossType[] = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"];
 
 /**
- * An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of
+ * An optimizer step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of
  * clipped ratios are over tokens, or over sequences where ratios are theirs. clip_ratio/low_min and high_max are the least and
  * most of any sequence.
  */

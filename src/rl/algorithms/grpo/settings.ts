@@ -133,7 +133,7 @@ export const grpoSettings = {
 } as const;
 
 interface RewardWeights {
-  /** With multiObjectiveAggregation "normalize_then_sum", what each function's normalised rewards are multiplied with; 1 by default. */
+  /** With multiObjectiveAggregation "normalize_then_sum", what each function's normalized rewards are multiplied with; 1 by default. */
   readonly rewardWeights?: readonly number[];
 }
 

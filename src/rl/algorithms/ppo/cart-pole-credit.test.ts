@@ -5,7 +5,7 @@ import { RandomStream } from "../../../core/random/random-stream.js";
 import { generalizedAdvantages } from "../shared/gae.js";
 import { mean, variance, whiten } from "../shared/statistics.js";
 
-/** What docs/decisions/cartpole-credit.md tells: which way generalised advantages push a policy that lets the cart drift. */
+/** What docs/decisions/cartpole-credit.md tells: which way generalized advantages push a policy that lets the cart drift. */
 const GAMMA = 0.99;
 const LANES = 64;
 const STEPS = 1536;

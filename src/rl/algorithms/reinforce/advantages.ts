@@ -19,7 +19,7 @@ type AdvantageConfig = Pick<ReinforceConfig, "baseline" | "returns" | "gamma" | 
 
 /**
  * Advantages of REINFORCE++ (Hu et al. 2025): a token's is the credit of its turn less klCoef times the divergence of its sample
- * from that token on, normalised over all tokens of the batch (deviation of the batch, n). With a "group" baseline a turn's credit
+ * from that token on, normalized over all tokens of the batch (deviation of the batch, n). With a "group" baseline a turn's credit
  * is first compared with those of the same turn of the group.
  * Gives [tokens] for each sample; throws INVALID_ARGUMENT for turns that do not divide a sample's tokens.
  */

@@ -18,7 +18,7 @@ const sample = (kls: readonly number[], ...rewards: readonly number[]): Reinforc
 });
 
 /** (x - mean) / sqrt(variance + 1e-8), variance of the numbers as they are. */
-function normalised(values: readonly number[]): unknown[] {
+function normalized(values: readonly number[]): unknown[] {
   const scale = Math.sqrt(variance(values, undefined, { unbiased: false }) + 1e-8);
   return values.map((value) => expect.closeTo((value - mean(values)) / scale, 9) as unknown);
 }
@@ -31,16 +31,16 @@ describe("resolveReinforceConfig", () => {
 });
 
 describe("reinforceAdvantages", () => {
-  it("normalises returns over the batch, not the group", () => {
+  it("normalizes returns over the batch, not the group", () => {
     const config = resolveReinforceConfig({ klCoef: 0 });
     const found = reinforceAdvantages([sample([0, 0], 1), sample([0], 4)], config);
-    expect(found.flatMap((row) => [...row])).toEqual(normalised([1, 1, 4]));
+    expect(found.flatMap((row) => [...row])).toEqual(normalized([1, 1, 4]));
   });
 
   it("takes from a token's return the divergence from it on", () => {
     const config = resolveReinforceConfig({ klCoef: 0.5 });
     const found = reinforceAdvantages([sample([1, 2], 1), sample([-4], 4)], config);
-    expect(found.flatMap((row) => [...row])).toEqual(normalised([1 - 1.5, 1 - 1, 4 + 2]));
+    expect(found.flatMap((row) => [...row])).toEqual(normalized([1 - 1.5, 1 - 1, 4 + 2]));
   });
 
   it("compares with the group first where asked to, turn by turn", () => {
@@ -51,7 +51,7 @@ describe("reinforceAdvantages", () => {
     }));
     const found = reinforceAdvantages(samples, config);
     // Returns 4, 4 | 2 and 10 | 0; the second turn of the first sample has none beside it.
-    expect(found.flatMap((row) => [...row])).toEqual(normalised([1, 0, -1, 5, -5]));
+    expect(found.flatMap((row) => [...row])).toEqual(normalized([1, 0, -1, 5, -5]));
   });
 
   it("refuses turns that do not divide the tokens, and a baseline without groups", () => {

@@ -24,7 +24,7 @@ type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<Rlo
 
 /**
  * RLOO's loss as in TRL 1.16: PPO's clipped surrogate with the ratio of whole sequences, sum of weights[s] * loss[s] with weights
- * of 1 / (sequences of the optimiser step), less entropyCoef times the mean entropy. All tokens of a sequence must be in one run.
+ * of 1 / (sequences of the optimizer step), less entropyCoef times the mean entropy. All tokens of a sequence must be in one run.
  * The statistic `ratio` is [sequences]. Throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function rlooLoss(
@@ -46,7 +46,7 @@ export function rlooLoss(
 }
 
 /**
- * The inputs of rlooLoss for the sequences of a run, in the order of its tokens; `update` is the whole optimiser step. Entropy
+ * The inputs of rlooLoss for the sequences of a run, in the order of its tokens; `update` is the whole optimizer step. Entropy
  * weights are wanted where there is an entropy bonus.
  */
 export function rlooInputs(
@@ -65,7 +65,7 @@ export function rlooInputs(
   };
 }
 
-/** An optimiser step's metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
+/** An optimizer step's metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
 export function rlooMetrics(
   { ratio, entropy }: { readonly ratio: NumberArray; readonly entropy?: NumberArray },
   sequences: readonly Pick<RlooSequence, "advantage">[],

@@ -33,7 +33,7 @@ export function returnsByKind(
 }
 
 /**
- * Returns of each step normalised over the episodes of a group that have a step of that index: (G - mean) / (std + 1e-4), std
+ * Returns of each step normalized over the episodes of a group that have a step of that index: (G - mean) / (std + 1e-4), std
  * with n - 1. A step that only one episode has gets 0: there is nothing to compare it with.
  */
 export function normalizeByStep(episodes: readonly NumberArray[]): Float64Array[] {

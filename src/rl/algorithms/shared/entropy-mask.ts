@@ -10,7 +10,7 @@ export function highEntropyMask(entropies: NumberArray, fraction: number): Float
   return Float64Array.from(values, (entropy) => (entropy >= threshold ? 1 : 0));
 }
 
-/** Linear between neighbours; in float32, so that a rank that is nearly whole is rounded as PyTorch does. */
+/** Linear between neighbors; in float32, so that a rank that is nearly whole is rounded as PyTorch does. */
 function quantile(sorted: Float32Array, q: number): number {
   const rank = Math.fround(Math.fround(q) * (sorted.length - 1));
   const lower = Math.floor(rank);

@@ -6,7 +6,7 @@ import { discountedReturns, episodeReturn, normalizeByStep, returnsByKind } from
 const rewards = [1, 0, -2, 4];
 const values = [0.5, 0.25, -1, 2];
 
-describe("generalisedAdvantages", () => {
+describe("generalizedAdvantages", () => {
   it("is the one-step error for lambda 0", () => {
     const { advantages } = generalizedAdvantages({ rewards, values }, { gamma: 0.5, lam: 0 });
     expect([...advantages]).toEqual([1 + 0.125 - 0.5, -0.5 - 0.25, -2 + 1 + 1, 4 - 2]);
@@ -57,7 +57,7 @@ describe("returns", () => {
     expect([...returnsByKind([1, 2, 4], { returns: "episode-return", gamma: 0.5 })]).toEqual([3, 3, 3]);
   });
 
-  it("are normalised over the episodes that have a step", () => {
+  it("are normalized over the episodes that have a step", () => {
     const [first, second, third] = normalizeByStep([[1, 5, 7], [3, 5], [5]]);
     expect(first[0]).toBeCloseTo(-2 / 2.0001, 9);
     expect([second[0], third[0]]).toEqual([0, expect.closeTo(2 / 2.0001, 9)]);

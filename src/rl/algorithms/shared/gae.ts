@@ -2,7 +2,7 @@ import type { NumberArray } from "./statistics.js";
 
 type Flags = ArrayLike<boolean | number>;
 
-/** What generalised advantage estimation sees of consecutive steps: tokens of a reply, or turns of episodes. */
+/** What generalized advantage estimation sees of consecutive steps: tokens of a reply, or turns of episodes. */
 export interface GaeSteps {
   /** Reward for each step. */
   readonly rewards: NumberArray;
@@ -23,7 +23,7 @@ export interface Advantages {
 }
 
 /**
- * Generalised advantage estimation (Schulman et al. 2016): A_t = delta_t + gamma * lam * A_(t+1) with
+ * Generalized advantage estimation (Schulman et al. 2016): A_t = delta_t + gamma * lam * A_(t+1) with
  * delta_t = r_t + gamma * V_(t+1) - V_t. Nothing flows back over the end of an episode.
  */
 export function generalizedAdvantages(

@@ -278,7 +278,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
     );
   });
 
-  it("to go on from nowhere", async () => {
+  it("resuming without a checkpoint", async () => {
     const trainer = new GrpoTrainer({ model: "unopened", rewardFuncs: never, trainDataset: dataset });
     await expect(trainer.train({ resumeFromCheckpoint: true })).rejects.toThrow("needs args.outputDir");
   });

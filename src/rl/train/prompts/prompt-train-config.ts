@@ -8,7 +8,7 @@ const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
 const OURS = "ours";
 
-/** Settings of a trainer on prompts besides its algorithm's. */
+/** Settings of a trainer on prompts, without the algorithm's. */
 const promptSettings = {
   temperature: { default: 1, above: 0, description: "Sampling temperature.", source: TRL },
   topK: {
@@ -129,7 +129,7 @@ export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
   const algorithmConfig = resolve(algorithmOptions);
   if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions) {
     throw invalidArgument(
-      `${trainer}'s ignoreEos lets every completion go on until it is cut off, and maskTruncatedCompletions trains none of those. Leave one of them out.`,
+      `${trainer}'s ignoreEos lets every completion continue until it is truncated, and maskTruncatedCompletions trains none of those. Leave one of them out.`,
     );
   }
   return { config, algorithmConfig };
