@@ -35,7 +35,7 @@ export function resolveAlgorithmSettings(algorithm: string, given: AlgorithmSett
     if (value === undefined || findSetting(algorithm, name) !== undefined) continue;
     const owners = ALGORITHM_NAMES.filter((other) => findSetting(other, name) !== undefined);
     throw invalidArgument(
-      `${name} is a setting of ${owners.join(", ")}, and the algorithm is ${algorithm}. Leave it out.`,
+      `${name} is a setting of ${owners.join(", ")}, but the algorithm is ${algorithm}. Remove it.`,
     );
   }
   return resolve(given as never) as AlgorithmSettings;

@@ -95,7 +95,7 @@ describe("SFT run", () => {
     await writeFile(broken, '{"prompt": "a", "completion": "b"}\n{"prompt": "a", "completi');
     const target = join(folder, "never");
     await expect(startSftRun({ ...options(), data: broken }, target)).rejects.toThrow(
-      /broken\.jsonl, line 2: .*not JSON/,
+      /broken\.jsonl, line 2: .*invalid JSON/,
     );
     await expect(startSftRun({ ...options(), evalSplit: 2 }, target)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",

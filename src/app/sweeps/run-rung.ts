@@ -69,7 +69,7 @@ export async function runRung(
     if (!Number.isFinite(value))
       throw new LlamaGymError("TRAINING_DIVERGED", `${config.metric} is not finite at the end.`);
     // With turns: 0, only the warm start trains, so there is no update.
-    const { step = 0, turns = 0, episodes = 0 } = records.at(-1) ?? {};
+    const { step = 0, num_turns: turns = 0, num_episodes: episodes = 0 } = records.at(-1) ?? {};
     return { rung, value, updates: step, turns, episodes };
   } finally {
     await run.close();

@@ -264,7 +264,7 @@ describe("runSweep", () => {
   it("does not mix its runs with others", async () => {
     await sweep({ ...grid(), train: { ...fixed(), turns: 8 } }, "lost");
     await rm(path("lost/sweep.json"));
-    await expect(sweep(grid(), "lost")).rejects.toThrow("holds runs of something else");
+    await expect(sweep(grid(), "lost")).rejects.toThrow("contains other runs");
     await writeFile(path("lost/sweep.json"), '{"version": 99}');
     await expect(sweep(grid(), "lost")).rejects.toMatchObject({ code: "RUN_INCOMPATIBLE" });
   });
