@@ -200,7 +200,9 @@ describe("the command lines of LlamaGymEDU", () => {
       env: { HF_HUB_OFFLINE: "1", HF_HOME: folder },
     });
     expect(status).toBe(1);
-    expect(err).toMatch(/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory to be trained[^]*HUB_OFFLINE/);
+    expect(err).toMatch(
+      /Training TinyLlama\/TinyLlama-1\.1B-Chat-v1\.0 needs about \d+\.\d GB of memory[^]*HUB_OFFLINE/,
+    );
   });
 
   it("accept true and false, and only one number of bits", async () => {
