@@ -4,11 +4,11 @@ import { groupRelativeAdvantages } from "./group-relative-advantages.js";
 import type { GrpoConfig } from "./settings.js";
 
 export interface GroupAdvantages {
-  /** [samples]; 0 for a sample that could not be scored. */
+  /** [samples]; 0 for unscored samples. */
   readonly advantages: Float64Array;
-  /** Reward of each sample, all functions together; NaN for one that could not be scored. */
+  /** Weighted sum of each sample's rewards; NaN for unscored samples. */
   readonly rewards: Float64Array;
-  /** Standard deviation (n - 1) of each group's rewards. A group where it is 0 teaches nothing. */
+  /** Standard deviation (n - 1) of each group's rewards. Groups with 0 have no signal. */
   readonly groupStds: Float64Array;
 }
 
@@ -21,10 +21,13 @@ export interface GroupRewardOptions extends Pick<
 }
 
 /**
- * Advantages of groups of numGenerations consecutive samples: (r - group mean) / (std + 1e-4), the deviation that of the group
- * (Shao et al. 2024), of the batch, or none (Liu et al. 2025). With "normalize_then_sum" every function's rewards are normalized
- * within the group before they are weighted and added, and the sums over the batch. `perFunction` is [samples][functions]; NaN
- * is a reward that a function could not give. Throws INVALID_ARGUMENT when samples do not fill the groups.
+ * Computes advantages of groups of numGenerations consecutive samples: (r - group mean) / (std +
+ * 1e-4), with the deviation of the group (Shao et al. 2024), of the batch, or none (Liu et al. 2025).
+ * With "normalize_then_sum" each function's rewards are normalized within the group, weighted and
+ * added, and the sums are normalized over the batch. `perFunction` is [samples][functions]; NaN marks
+ * a missing reward.
+ *
+ * @throws INVALID_ARGUMENT when samples do not fill the groups.
  */
 export function grpoAdvantages(
   perFunction: readonly NumberArray[],
@@ -49,14 +52,14 @@ function normalizeRewardSums(
   return Float64Array.from(groupRelativeAdvantages(samples, config), ([advantage]) => advantage);
 }
 
-/** Every function's rewards, normalized within their group. */
+/** Normalizes each function's rewards within their group. */
 function normalizePerFunction(perFunction: readonly NumberArray[], numGenerations: number): number[][] {
   return splitIntoGroups(perFunction, numGenerations).flatMap((group) => {
     const columns = Array.from(group[0], (_, f) => group.map((rewards) => rewards[f]));
     const scaled = columns.map((column) => {
       const center = nanMean(column);
       const scale = nanStd(column) + STD_EPSILON;
-      // A reward that has no other to be compared with says nothing: 0.
+      // A single reward in a group has no baseline: 0.
       const hasNoPeers = Number.isNaN(scale);
       return column.map((reward) => (hasNoPeers && !Number.isNaN(reward) ? 0 : (reward - center) / scale));
     });

@@ -1,31 +1,32 @@
 import { nanMean, nanStd, STD_EPSILON, type NumberArray } from "../shared/statistics.js";
 import type { GrpoConfig } from "./settings.js";
 
-/** An episode, or a single reply, whose credits are compared with those of others. */
+/** Returns of an episode, or of a single completion. */
 export interface EpisodeReturns {
-  /** Credit of each turn; NaN where it is not known. */
+  /** Return of each turn; NaN if unknown. */
   readonly returns: NumberArray;
-  /** Episodes that started alike have the same. */
+  /** Equal for episodes that started alike. */
   readonly group: number;
-  /** What each turn answered; turns that answered the same have the same. Needed with grouping "observation". */
+  /** Keys of the turns' prompts. Required with grouping "observation". */
   readonly states?: readonly string[];
 }
 
 export type GroupBaselineConfig = Pick<GrpoConfig, "grouping" | "baseline" | "scaleRewards"> & {
-  /** With "episode-return" an episode counts once, however many turns it has. */
+  /** With "episode-return" an episode counts once, regardless of its number of turns. */
   readonly returns: GrpoConfig["returns"];
 };
 
-/** The credits that a turn's credit is compared with. */
+/** Statistics of the returns that a turn is compared with. */
 interface BaselineGroup {
   readonly mean: number;
   readonly std: number;
 }
 
 /**
- * Advantages of turns: (credit - mean) / (std + 1e-4), the mean that of the peers that `grouping` and `baseline` name, the deviation
- * (n - 1) theirs, the batch's, or none. A turn without peers gets 0, and so does one whose credit is NaN. Gives [turns] for each
- * episode. With one turn an episode and groups that start alike this is Shao et al. 2024's group-relative advantage.
+ * Computes advantages of turns, [turns] per episode: (return - mean) / (std + 1e-4), with the mean of
+ * the turns selected by `grouping` and `baseline`, and their deviation (n - 1), that of the batch, or
+ * none. Turns without others to compare with, and turns with an unknown return, get 0. With one turn
+ * per episode and groups that start alike this is the group-relative advantage of Shao et al. 2024.
  */
 export function groupRelativeAdvantages(
   episodes: readonly EpisodeReturns[],
@@ -45,7 +46,7 @@ export function groupRelativeAdvantages(
   );
 }
 
-/** Names, for each turn, those that it is compared with. */
+/** Returns, for each turn, the key of the turns it is compared with. */
 function baselineGroupKeys(
   { returns, group, states = [] }: EpisodeReturns,
   { grouping, baseline }: GroupBaselineConfig,

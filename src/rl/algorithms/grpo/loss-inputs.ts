@@ -6,23 +6,25 @@ import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "../shared/statistics.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 
-/** A reply or an episode as GRPO's loss sees it; arrays are [tokens], of tokens that the policy wrote. */
+/** A sequence of GRPO's loss; arrays are [tokens], of the policy's tokens. */
 export interface GrpoSequence {
   /** Log-probability when the token was sampled. */
   readonly oldLogProbs: NumberArray;
-  /** Of the token, its turn or its sequence. */
+  /** Advantage of the token, its turn or its sequence. */
   readonly advantages: NumberArray;
-  /** Log-probability under the reference policy; needed with beta. */
+  /** Log-probability under the reference policy; required with beta. */
   readonly refLogProbs?: NumberArray;
-  /** 1 for tokens that train the policy (highEntropyMask over the update); needed with topEntropyQuantile. */
+  /** 1 for tokens that train the policy (highEntropyMask over the update); required with topEntropyQuantile. */
   readonly policyMask?: NumberArray;
 }
 
 type InputConfig = Pick<GrpoConfig, "lossType" | "beta" | "topEntropyQuantile" | "entropyCoef" | "maxCompletionLength">;
 
 /**
- * The inputs of grpoLoss for the sequences of a run, in the order of its tokens. `update` is the whole optimizer step; by default
- * that is this run. Throws INVALID_ARGUMENT where log-probabilities of the reference, or masks, are missing.
+ * Returns the inputs of grpoLoss for the sequences of a micro-batch. `totals` are those of the whole
+ * optimizer step, by default of this micro-batch.
+ *
+ * @throws INVALID_ARGUMENT where reference log-probabilities or masks are missing.
  */
 export function grpoInputs(
   sequences: readonly GrpoSequence[],
@@ -43,7 +45,7 @@ export function grpoInputs(
   };
 }
 
-/** The size of an update that is made of these sequences. */
+/** Returns the totals of a step on these sequences. */
 export function minibatchTotals(sequences: readonly GrpoSequence[]): MinibatchTotals {
   return {
     sequences: sequences.length,
@@ -55,9 +57,9 @@ export function minibatchTotals(sequences: readonly GrpoSequence[]): MinibatchTo
 }
 
 /**
- * Weight of every token of each sequence in the loss. grpo, sapo: mean over a sequence's tokens, then over sequences. luspo: sum
- * over tokens, mean over sequences. bnpo: mean over the step's tokens. dapo, cispo, vespo: the same with the mean number of tokens
- * of a step. dr_grpo: sum divided by a constant.
+ * Returns the weight of each sequence's tokens. grpo, sapo: mean over a sequence's tokens, then over
+ * sequences. luspo: sum over tokens, mean over sequences. bnpo: mean over the step's tokens. dapo,
+ * cispo, vespo: the same with the mean number of tokens per step. dr_grpo: sum divided by a constant.
  */
 function sequenceWeights(
   lossType: LossType,
@@ -81,7 +83,7 @@ function sequenceWeights(
   return lengths.map(weight[lossType]);
 }
 
-/** The entropy bonus acts on the tokens that train the policy, on each alike. */
+/** Returns equal weights for all tokens that train the policy. */
 function entropyWeights(
   lengths: readonly number[],
   masks: FloatTensor | undefined,

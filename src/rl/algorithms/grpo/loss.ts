@@ -24,7 +24,7 @@ import { sequenceNodes, type SequenceNodes } from "../shared/sequence-nodes.js";
 import { clippedSurrogate, weightedSum } from "../shared/clipped-surrogate.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 
-/** Settings that the loss reads. */
+/** Settings read by the loss. */
 export type GrpoLossConfig = Pick<
   GrpoConfig,
   | "lossType"
@@ -45,7 +45,7 @@ export type GrpoLossConfig = Pick<
   | "entropyCoef"
 >;
 
-/** What the loss of each token is made of; nodes are [selected]. */
+/** Terms of the per-token loss; nodes are [selected]. */
 interface LossTerms {
   readonly logProbs: Node;
   readonly advantages: Node;
@@ -59,15 +59,16 @@ interface LossTerms {
 
 interface TokenLoss {
   readonly loss: Node;
-  /** By TRL's names, for each token: what the metrics are made of. */
+  /** Per-token statistics for the metrics, by TRL's names. */
   readonly statistics: Readonly<Record<string, Node>>;
 }
 
 /**
- * The losses of the GRPO family as TRL 1.16 defines them, for groups of replies or whole episodes:
- * sum of weights[t] * (loss[t] + beta * KL[t]) - entropyCoef * mean entropy. How a loss is averaged is all in the weights
- * (grpoInputs), so several runs add up to the whole. The statistics are [selected]: ratio, kl (with beta), entropy, phi (vespo).
- * Throws INVALID_ARGUMENT without entropies where they are weighted.
+ * Builds a loss of the GRPO family as in TRL 1.16: sum of weights[t] * (loss[t] + beta * KL[t]) -
+ * entropyCoef * mean entropy. The weights (grpoInputs) define how the loss is averaged, so micro-
+ * batches add up. Statistics are [selected]: ratio, kl (with beta), entropy, phi (vespo).
+ *
+ * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function grpoLoss(
   { selected, logProbs, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "entropy">,
@@ -101,7 +102,7 @@ export function grpoLoss(
   };
 }
 
-/** PPO's clipped surrogate with asymmetric bounds (Yu et al. 2025) and a largest ratio (Ye et al. 2020's dual clip). */
+/** PPO's clipped surrogate with asymmetric bounds (Yu et al. 2025) and a maximum ratio (dual clip, Ye et al. 2020). */
 function clippedLoss({ ratio, advantages, config: { epsilon, epsilonHigh, delta } }: LossTerms): TokenLoss {
   const surrogate = clippedSurrogate(ratio, advantages, { epsilon, epsilonHigh });
   if (delta === undefined) return { loss: surrogate.loss, statistics: { ratio } };
@@ -115,12 +116,12 @@ const tokenLosses: Readonly<Record<LossType, (terms: LossTerms) => TokenLoss>> =
   dr_grpo: clippedLoss,
   dapo: clippedLoss,
   luspo: clippedLoss,
-  /** Clipped importance weights on the policy gradient itself (MiniMax 2025): no token loses its gradient. */
+  /** Policy gradient with clipped importance weights (MiniMax 2025): no token loses its gradient. */
   cispo: ({ ratio, advantages, logProbs, config }) => ({
     loss: neg(mul(mul(stopGradient(minimum(ratio, config.epsilonHigh)), advantages), logProbs)),
     statistics: { ratio },
   }),
-  /** A sigmoid gate in place of clipping (Gao et al. 2025), steeper for negative advantages. */
+  /** Sigmoid gate instead of clipping (Gao et al. 2025), steeper for negative advantages. */
   sapo: ({ ratio, advantages, config: { sapoTemperaturePos, sapoTemperatureNeg } }) => {
     const positive = less(0, advantages);
     const temperature = where(positive, sapoTemperaturePos, sapoTemperatureNeg);
@@ -136,12 +137,12 @@ const tokenLosses: Readonly<Record<LossType, (terms: LossTerms) => TokenLoss>> =
   },
 };
 
-/** Bounds of vespo's log-ratios, of a token and of a sequence, in nats. */
+/** Bounds of vespo's log-ratios of tokens and sequences, in nats. */
 const MAX_LOG_RATIO = 20;
 const MIN_LOG_WEIGHT = Math.log(1e-8);
 const MAX_FLOAT32 = 3.4028234663852886e38;
 
-/** Vespo's weight of a sequence, e^lambda w^k e^(-lambda w) for the ratio w of its whole probability; 1 at w = 1. No gradient. */
+/** Vespo's sequence weight e^lambda w^k e^(-lambda w) for the sequence's ratio w; 1 at w = 1. No gradient. */
 function vespoWeights({ logRatio, advantages, sequences, config }: LossTerms): Node {
   const summed = sequences.sum(clip(stopGradient(logRatio), -MAX_LOG_RATIO, MAX_LOG_RATIO));
   const logWeight = clip(summed, MIN_LOG_WEIGHT, MAX_LOG_RATIO);
@@ -153,13 +154,16 @@ function vespoWeights({ logRatio, advantages, sequences, config }: LossTerms): N
   return where(lessEqual(phi, MAX_FLOAT32), phi, 0);
 }
 
-/** 1 for tokens of sequences that the policy has not moved away from, or whose advantage is not negative (DeepSeek-V3.2). */
+/**
+ * 1 for tokens of sequences whose mean KL is within the threshold, or whose advantage is not negative
+ * (DeepSeek-V3.2).
+ */
 function offPolicyMask({ logRatio, advantages, sequences }: LossTerms, threshold: number): Node {
   const meanKl = sequences.mean(neg(stopGradient(logRatio)));
   return cast(or(lessEqual(0, advantages), lessEqual(meanKl, threshold)), "float32");
 }
 
-/** Schulman's k3 estimate of the divergence from the reference, weighted by the ratio where the bias is to be corrected. */
+/** Schulman's k3 estimate of the KL to the reference, weighted by the ratio where the bias is corrected. */
 function referenceKl({ logProbs, ratio, config: { useBiasCorrectionKl } }: LossTerms, refLogProbs: Node): Node {
   const refLogRatio = sub(refLogProbs, logProbs);
   const k3 = sub(sub(exp(refLogRatio), refLogRatio), 1);

@@ -6,7 +6,7 @@ import type { GroupAdvantages } from "./advantages.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 import type { GrpoSequence } from "./loss-inputs.js";
 
-/** What grpoLoss gives for each token of an optimizer step, sequence after sequence: its runs' statistics put together. */
+/** Per-token statistics of grpoLoss over an update, in the order of its sequences. */
 export interface GrpoStatistics {
   readonly ratio: NumberArray;
   readonly kl?: NumberArray;
@@ -19,9 +19,9 @@ type MetricConfig = Pick<GrpoConfig, "lossType" | "importanceSamplingLevel" | "e
 const CLIPPED_LOSS_TYPES: readonly LossType[] = ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"];
 
 /**
- * An optimizer step's metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens; shares of
- * clipped ratios are over tokens, or over sequences where ratios are theirs. clip_ratio/low_min and high_max are the least and
- * most of any sequence.
+ * Computes metrics under TRL 1.16's names, and PPO's approxkl. kl and entropy are means over tokens;
+ * clip ratios are fractions of tokens, or of sequences with sequence-level ratios. clip_ratio/low_min
+ * and high_max are the minimum and maximum over sequences.
  */
 export function grpoMetrics(
   { ratio, kl, entropy, phi }: GrpoStatistics,
@@ -54,7 +54,7 @@ export function grpoMetrics(
     ...(lossType === "cispo"
       ? { cispo_clip_ratio: clippedFraction((value, a) => value > Math.fround(epsilonHigh) && a > 0).mean }
       : {}),
-    // A sequence without tokens has the weight of one that did not move.
+    // Sequences without tokens have the weight of an unchanged one.
     ...(lossType === "vespo" && phi !== undefined
       ? { "vespo/phi_seq_mean": meanOrZero(splitBySequence(phi, lengths).map(([weight = 1]) => weight)) }
       : {}),
@@ -67,7 +67,7 @@ function splitBySequence(tokens: NumberArray, lengths: readonly number[]): numbe
   return lengths.map((length) => all.slice(start, (start += length)));
 }
 
-/** Mean over tokens, or over sequences where a sequence has one value; then a sequence without tokens has 0. */
+/** Mean over tokens, or over sequences with one value each; sequences without tokens then count as 0. */
 function summarize(rows: readonly (readonly number[])[], level: GrpoConfig["importanceSamplingLevel"]) {
   const sequences =
     level === "token"
@@ -84,10 +84,10 @@ function meanOrZero(x: NumberArray): number {
   return x.length === 0 ? 0 : mean(x);
 }
 
-/** A standard deviation up to this is 0. */
+/** Standard deviations up to this count as 0. */
 const ZERO_STD_TOLERANCE = 1e-8;
 
-/** Rewards of a batch under TRL 1.16's names; samples that could not be scored do not count. */
+/** Computes reward metrics under TRL 1.16's names; unscored samples do not count. */
 export function rewardMetrics({ rewards, groupStds }: Omit<GroupAdvantages, "advantages">): Record<string, number> {
   return {
     reward: nanMean(rewards),

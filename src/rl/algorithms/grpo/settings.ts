@@ -133,18 +133,18 @@ export const grpoSettings = {
 } as const;
 
 interface RewardWeights {
-  /** With multiObjectiveAggregation "normalize_then_sum", what each function's normalized rewards are multiplied with; 1 by default. */
+  /** With multiObjectiveAggregation "normalize_then_sum", weights of the functions' normalized rewards. Default 1. */
   readonly rewardWeights?: readonly number[];
 }
 
-/** GRPO's configuration, all of it decided. */
+/** Resolved settings of GRPO. */
 export type GrpoConfig = Omit<Settings<typeof grpoSettings>, "epsilonHigh"> & {
   readonly epsilonHigh: number;
 } & RewardWeights;
 /** Settings of GRPO; defaults fill in the rest. */
 export type GrpoOptions = Partial<Settings<typeof grpoSettings>> & RewardWeights;
 
-/** Settings that only some losses read; given for another they are a mistake. */
+/** Settings that only some loss types read. */
 const LOSS_TYPES_BY_SETTING: Partial<Record<keyof typeof grpoSettings, readonly LossType[]>> = {
   delta: ["grpo", "bnpo", "dr_grpo", "dapo", "luspo"],
   sapoTemperaturePos: ["sapo"],
@@ -156,8 +156,10 @@ const LOSS_TYPES_BY_SETTING: Partial<Record<keyof typeof grpoSettings, readonly 
 };
 
 /**
- * GRPO's configuration; throws INVALID_ARGUMENT for what cannot be, for settings that the loss would not read, and for settings that
- * contradict each other.
+ * Resolves GRPO's settings.
+ *
+ * @throws INVALID_ARGUMENT for invalid settings, for settings that the loss type does not read, and
+ * for conflicting ones.
  */
 export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {}): GrpoConfig {
   const config = resolveSettings("GRPO", grpoSettings, options);
@@ -183,7 +185,10 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
   };
 }
 
-/** Who is compared with whom: where nothing was said, what goes with what was. */
+/**
+ * Resolves the defaults of `baseline` and `scaleRewards`, which depend on each other and on `grouping`
+ * and `returns`.
+ */
 function resolveBaseline(
   { grouping, returns, baseline, scaleRewards }: Settings<typeof grpoSettings>,
   given: GrpoOptions,
@@ -193,15 +198,13 @@ function resolveBaseline(
     const reason =
       grouping === "observation"
         ? 'grouping "observation" compares turns by what they answered'
-        : 'returns "episode-return" credits all turns of an episode alike';
+        : 'returns "episode-return" gives all turns of an episode the same return';
     throw invalidArgument(
       `GRPO's baseline "step" compares turns by their place in the episode, but ${reason}; use "group".`,
     );
   }
   if (grouping === "observation" && given.baseline === "batch")
-    throw invalidArgument(
-      'GRPO\'s grouping "observation" and baseline "batch" name different peers; leave one of them out.',
-    );
+    throw invalidArgument('GRPO\'s grouping "observation" and baseline "batch" conflict; omit one of them.');
   const resolved = ignoresStep && given.baseline === undefined ? "group" : baseline;
   if (resolved !== "none" && resolved !== "batch") return { baseline: resolved, scaleRewards };
   if (given.scaleRewards === "group") {

@@ -6,28 +6,30 @@ import { whiten, type NumberArray } from "../shared/statistics.js";
 import { checkTurnSpans, broadcastOverTurns, turnStarts, type TurnSpan } from "../shared/turn-spans.js";
 import type { PpoConfig } from "./settings.js";
 
-/** What is known of a sample (an episode, or a reply) once it is scored; arrays are [tokens], of tokens that the policy wrote. */
+/** A scored sample (an episode or a completion); arrays are [tokens], of the policy's tokens. */
 export interface ScoredSample {
-  /** Divergence from the reference at each token. */
+  /** KL to the reference at each token. */
   readonly kls: NumberArray;
   /** Value of the state before each token. */
   readonly values: NumberArray;
-  /** In order; the last one ends with the last token. */
+  /** In order; the last turn ends with the last token. */
   readonly turns: readonly TurnSpan[];
-  /** Value of the state after the last token, where the sample was cut and not over; 0 by default. */
+  /** Value of the state after the last token if the sample was truncated or is partial. Default 0. */
   readonly bootstrap?: number;
 }
 
-/** What PPO's loss needs for each token of a sample, before and after whitening over the batch. */
+/** Rewards and advantages of a sample's tokens. */
 export interface SampleAdvantages extends TokenRewards, Advantages {}
 
 type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whitenRewards" | "whitenAdvantages">;
 
 /**
- * Advantages and returns of a batch. At level "token", gamma and lam count the tokens that the policy wrote, and a turn's reward
- * comes with its last token. At level "turn" they count turns: a turn's reward is the environment's and its tokens' penalties,
- * its value that before its first token, and all its tokens share its advantage and its return.
- * Throws INVALID_ARGUMENT for turns that do not divide a sample's tokens.
+ * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's
+ * tokens, and the reward of a turn is received with its last token. At level "turn" they count turns:
+ * the reward of a turn includes its tokens' KL penalties, its value is that before its first token,
+ * and its tokens share its advantage and return.
+ *
+ * @throws INVALID_ARGUMENT for turns that do not partition a sample's tokens.
  */
 export function ppoAdvantages(
   samples: readonly ScoredSample[],
@@ -56,8 +58,9 @@ export function ppoAdvantages(
 }
 
 /**
- * Advantages and returns of rows of steps, with rewards and advantages whitened over all rows, as TRL's compute_advantages.
- * `masks` say which steps count for the whitening; returns are those before advantages are whitened.
+ * Computes advantages and returns of sequences of steps, with rewards and advantages whitened over all
+ * steps, as TRL's compute_advantages. `masks` select the steps whose mean and variance are used.
+ * Returns are computed before advantages are whitened.
  */
 export function batchAdvantages(
   rows: readonly GaeSteps[],
@@ -76,7 +79,7 @@ export function batchAdvantages(
   return estimates.map(({ returns }, i) => ({ advantages: whitened[i], returns }));
 }
 
-/** How a sample becomes steps, and how what is found for steps becomes that of tokens. */
+/** Converts samples to steps of GAE, and results back to tokens. */
 interface AdvantageLevel {
   toSteps(sample: ScoredSample, rewards: Float64Array): GaeSteps;
   toTokens(sample: ScoredSample, advantages: Advantages): Advantages;
@@ -111,7 +114,7 @@ function bootstrapAtEnd(length: number, value = 0): Float64Array {
   return new Float64Array(length).fill(value, length - 1);
 }
 
-/** A function of all numbers of a batch, whose result is divided into rows again. */
+/** Applies a function to the concatenated rows and splits the result. */
 function mapFlattened(rows: readonly NumberArray[], transform: (all: Float64Array) => Float64Array): Float64Array[] {
   const result = transform(concatenate(rows));
   let start = 0;

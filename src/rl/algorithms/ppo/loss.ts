@@ -7,11 +7,11 @@ import type { NumberArray } from "../shared/statistics.js";
 import { clippedSurrogate, probabilityRatio, weightedSum } from "../shared/clipped-surrogate.js";
 import type { PpoConfig } from "./settings.js";
 
-/** What PPO's loss needs for each trained token besides the policy's nodes; each is [selected]. */
+/** Per-token inputs of PPO's loss, [selected]. */
 export interface PpoTokens {
   /** Log-probability when the token was sampled. */
   readonly oldLogProbs: NumberArray;
-  /** Value of the state before the token, from when it was sampled. */
+  /** Value of the state before the token when it was sampled. */
   readonly oldValues: NumberArray;
   readonly advantages: NumberArray;
   readonly returns: NumberArray;

@@ -3,7 +3,7 @@ import { mean, variance, type NumberArray } from "../shared/statistics.js";
 import type { PpoConfig } from "./settings.js";
 import type { PpoTokens } from "./loss.js";
 
-/** What ppoLoss gives, by TRL 0.7's names. */
+/** Metric names of ppoLoss's statistics. */
 const LOSS_METRICS = {
   loss: "loss",
   policyLoss: "loss/policy_avg",
@@ -18,10 +18,10 @@ const LOSS_METRICS = {
   valueClipFraction: "val/clipfrac_avg",
 } as const;
 
-/** Loss and statistics of ppoLoss over a minibatch: the sums of what its runs gave. Entropy only where it was asked for. */
+/** Loss and statistics of ppoLoss, summed over the micro-batches of a minibatch. */
 export type PpoStatistics = Readonly<Partial<Record<keyof typeof LOSS_METRICS, number>>>;
 
-/** A variance below this share of the squared mean is rounding. */
+/** Variances below this fraction of the squared mean are rounding errors. */
 const RELATIVE_VARIANCE_TOLERANCE = 1e-10;
 
 /**
@@ -46,12 +46,12 @@ export function ppoMetrics(
   };
 }
 
-/** A sample as its metrics need it; arrays are [tokens]. */
+/** Statistics of a sample; arrays are [tokens]. */
 export interface SampleStatistics {
   readonly kls: NumberArray;
   readonly oldLogProbs: NumberArray;
   readonly nonScoreRewards: NumberArray;
-  /** What the environment or the reward functions gave, all turns together. */
+  /** Reward from the environment or reward functions, summed over turns. */
   readonly score: number;
 }
 
@@ -72,8 +72,8 @@ export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: nu
 }
 
 /**
- * Whether a minibatch must not train the model: its mean ratio is so large that the old log-probabilities say little (TRL's
- * ratio_threshold, which then takes its losses for 0).
+ * Whether the mean ratio of a minibatch exceeds the threshold, so that its step is discarded (TRL's
+ * ratio_threshold).
  */
 export function exceedsRatioThreshold(
   { ratio = 1 }: PpoStatistics,
@@ -82,7 +82,7 @@ export function exceedsRatioThreshold(
   return ratio > ratioThreshold;
 }
 
-/** Whether the policy has moved too far in this update: the approximate KL of a minibatch is above 1.5 times `targetKl`. */
+/** Whether the approximate KL of a minibatch exceeds 1.5 times `targetKl`. */
 export function exceedsTargetKl(
   { approxKl = 0 }: PpoStatistics,
   { targetKl = Infinity }: Pick<PpoConfig, "targetKl">,

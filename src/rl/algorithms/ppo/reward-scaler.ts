@@ -4,23 +4,23 @@ import type { PpoConfig } from "./settings.js";
 
 export interface RewardScaleState {
   readonly count: number;
-  /** Sum of the squares of all returns so far. */
+  /** Sum of squared returns. */
   readonly squares: number;
 }
 
 /** Rewards of consecutive turns. */
 export interface RewardSequence {
   readonly rewards: NumberArray;
-  /** Value, in scaled rewards, of the state in which the row was cut; 0 where the episode ended. */
+  /** Value, in scaled rewards, of the state after the last turn; 0 where the episode ended. */
   readonly bootstrap: number;
 }
 
 export const INITIAL_REWARD_SCALE: RewardScaleState = { count: 0, squares: 0 };
 
 /**
- * What rewards are divided by before they train: the root mean square of all discounted returns so far, so that values stay about
- * as large as 1, which is what learning rates, the value loss's weight and its clipping fit. Never less than 1: small rewards are
- * not blown up. After Gymnasium's NormalizeReward, which takes the deviation. Then rewards are clipped to +-rewardClip.
+ * Divides rewards by the root mean square of all discounted returns so far, if above 1, so that values
+ * stay of order 1, which suits the learning rate, the value loss's weight and its clipping. Modeled on
+ * Gymnasium's NormalizeReward, which uses the standard deviation. Then clips to ±rewardClip.
  */
 export class RewardScaler {
   constructor(
@@ -34,7 +34,7 @@ export class RewardScaler {
     return this.config.rewardScaling && count > 0 ? Math.max(1, Math.sqrt(squares / count)) : 1;
   }
 
-  /** Takes in the returns of a batch. */
+  /** Adds the returns of a batch to the statistics. */
   observe(sequences: readonly RewardSequence[]): void {
     if (!this.config.rewardScaling) return;
     const { gamma, rewardScale } = this.config;
@@ -52,7 +52,7 @@ export class RewardScaler {
     this.statistics = { count, squares };
   }
 
-  /** A reward as it trains. */
+  /** Scales and clips a reward. */
   apply(reward: number): number {
     const { rewardScale, rewardClip = Infinity } = this.config;
     return Math.min(rewardClip, Math.max(-rewardClip, (reward * rewardScale) / this.scale));

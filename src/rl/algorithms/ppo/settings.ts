@@ -9,8 +9,8 @@ const LLAMAGYM = "LlamaGym 0.1.1";
 const OURS = "off, as in TRL 0.7.11";
 
 /**
- * PPO's settings (Schulman et al. 2017, with the KL penalty of Ziegler et al. 2019) and where each default comes from.
- * LlamaGym runs TRL's PPOTrainer with a smaller batch and learning rate.
+ * Settings of PPO (Schulman et al. 2017, with the KL penalty of Ziegler et al. 2019). LlamaGym runs
+ * TRL's PPOTrainer with a smaller batch and learning rate.
  */
 export const ppoSettings = {
   batchSize: {
@@ -115,12 +115,12 @@ export type PpoConfig = Settings<typeof ppoSettings>;
 /** Settings of PPO; defaults fill in the rest. */
 export type PpoOptions = SettingOptions<typeof ppoSettings>;
 
-/** PPO's configuration, all of it decided; throws INVALID_ARGUMENT for what cannot be. */
+/** Resolves PPO's settings. @throws INVALID_ARGUMENT for invalid settings. */
 export function resolvePpoConfig(options: PpoOptions = {}): PpoConfig {
   const { batchSize } = options;
   const config = resolveSettings("PPO", ppoSettings, {
     ...options,
-    // A smaller batch is its own minibatch unless one is asked for.
+    // By default a smaller batch is one minibatch.
     miniBatchSize:
       options.miniBatchSize ??
       (batchSize === undefined ? undefined : Math.min(batchSize, ppoSettings.miniBatchSize.default)),

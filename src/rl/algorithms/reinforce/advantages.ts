@@ -5,23 +5,25 @@ import { whiten, type NumberArray } from "../shared/statistics.js";
 import { checkTurnSpans, broadcastOverTurns, type TurnSpan } from "../shared/turn-spans.js";
 import type { ReinforceConfig } from "./settings.js";
 
-/** A sample as its advantages need it; arrays are [tokens], of tokens that the policy wrote. */
+/** A sample; arrays are [tokens], of the policy's tokens. */
 export interface ReinforceSample {
-  /** Divergence from the reference at each token. */
+  /** KL to the reference at each token. */
   readonly kls: NumberArray;
-  /** In order; the last one ends with the last token. */
+  /** In order; the last turn ends with the last token. */
   readonly turns: readonly TurnSpan[];
-  /** Samples that started alike have the same; only a "group" baseline asks. */
+  /** Equal for samples that started alike; used by the "group" baseline. */
   readonly group?: number;
 }
 
 type AdvantageConfig = Pick<ReinforceConfig, "baseline" | "returns" | "gamma" | "rewardSignal" | "klCoef">;
 
 /**
- * Advantages of REINFORCE++ (Hu et al. 2025): a token's is the credit of its turn less klCoef times the divergence of its sample
- * from that token on, normalized over all tokens of the batch (deviation of the batch, n). With a "group" baseline a turn's credit
- * is first compared with those of the same turn of the group.
- * Gives [tokens] for each sample; throws INVALID_ARGUMENT for turns that do not divide a sample's tokens.
+ * Computes advantages of REINFORCE++ (Hu et al. 2025), [tokens] per sample: the return of the token's
+ * turn minus klCoef times the KL of the sample from the token on, normalized over all tokens of the
+ * batch (deviation with n). With a "group" baseline the group's mean return at the same step is
+ * subtracted first.
+ *
+ * @throws INVALID_ARGUMENT for turns that do not partition a sample's tokens.
  */
 export function reinforceAdvantages(
   samples: readonly ReinforceSample[],

@@ -81,7 +81,7 @@ export type ReinforceConfig = Settings<typeof reinforceSettings>;
 /** Settings of REINFORCE++; defaults fill in the rest. */
 export type ReinforceOptions = Partial<ReinforceConfig>;
 
-/** REINFORCE++'s configuration, all of it decided; throws INVALID_ARGUMENT for what cannot be. */
+/** Resolves REINFORCE++'s settings. @throws INVALID_ARGUMENT for invalid settings. */
 export function resolveReinforceConfig(options: ReinforceOptions = {}): ReinforceConfig {
   const config = resolveSettings("REINFORCE++", reinforceSettings, options);
   if (config.baseline === "group" && config.numGenerations < 2)

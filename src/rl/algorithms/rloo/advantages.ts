@@ -5,9 +5,9 @@ import { withoutNaN, nanMean, nanStd, STD_EPSILON, type NumberArray } from "../s
 import type { RlooConfig } from "./settings.js";
 
 export interface RlooAdvantages {
-  /** [samples]; 0 for a sample that could not be scored, or that has no other to be compared with. */
+  /** [samples]; 0 for unscored samples and those without others to compare with. */
   readonly advantages: Float64Array;
-  /** Reward of each sample, clipped and less its penalty; NaN for one that could not be scored. */
+  /** Reward of each sample, clipped and minus its KL penalty; NaN for unscored samples. */
   readonly rewards: Float64Array;
   /** Standard deviation (n - 1) of each group's rewards. */
   readonly groupStds: Float64Array;
@@ -22,9 +22,10 @@ export interface LeaveOneOutOptions extends Pick<
 }
 
 /**
- * Advantages of groups of numGenerations consecutive samples: a sample's reward less the mean reward of the others of its group
- * (Ahmadian et al. 2024). `perFunction` is [samples][functions], NaN where a function could not give one; `kls` is each sample's
- * divergence from the reference, summed over its tokens, of which beta times is taken from the reward.
+ * Computes advantages of groups of numGenerations consecutive samples: a sample's reward minus the
+ * mean reward of the others in its group (Ahmadian et al. 2024). `perFunction` is
+ * [samples][functions], NaN for missing rewards; `kls` is each sample's KL to the reference, summed
+ * over tokens, of which beta times is subtracted from the reward.
  */
 export function rlooAdvantages(
   perFunction: readonly NumberArray[],
@@ -43,7 +44,7 @@ export function rlooAdvantages(
   return { advantages: Float64Array.from(scores, ([score]) => score), rewards, groupStds };
 }
 
-/** A reward within the bounds that the settings give; NaN stays. */
+/** Clips a reward to the configured bounds; NaN stays. */
 export function clipReward(
   reward: number,
   { rewardClipMin = -Infinity, rewardClipMax = Infinity }: Pick<RlooConfig, "rewardClipMin" | "rewardClipMax">,
@@ -52,8 +53,8 @@ export function clipReward(
 }
 
 /**
- * Each credit less the mean of the others that episodes of its group have at the same step; NaN where there are no others.
- * `credits` are each episode's, [turns].
+ * Subtracts from each return, [turns] per episode, the mean of the others of its group at the same
+ * step; NaN without others.
  */
 export function leaveOneOutAdvantages(returns: readonly NumberArray[], groups: readonly number[]): Float64Array[] {
   const advantages: Float64Array[] = [];
@@ -68,14 +69,14 @@ export function leaveOneOutAdvantages(returns: readonly NumberArray[], groups: r
   return advantages;
 }
 
-/** Each reward less the mean of the others; NaN where there are no others. */
+/** Subtracts from each reward the mean of the others; NaN without others. */
 function leaveOneOut(group: readonly number[]): number[] {
   const known = withoutNaN(group);
   const total = sum(known);
   return group.map((reward) => reward - (total - reward) / (known.length - 1));
 }
 
-/** Scores as advantages: over the batch at mean 0 and deviation 1 where the settings say so, and 0 where there is none. */
+/** Normalizes over the batch if configured, and replaces NaN by 0. */
 export function scaleAdvantages(
   advantages: readonly Float64Array[],
   { normalizeAdvantages }: Pick<RlooConfig, "normalizeAdvantages">,

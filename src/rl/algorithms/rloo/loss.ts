@@ -11,11 +11,11 @@ import { mean, type NumberArray } from "../shared/statistics.js";
 import { clippedSurrogate, ratioBounds, weightedSum } from "../shared/clipped-surrogate.js";
 import type { RlooConfig } from "./settings.js";
 
-/** A reply or an episode as RLOO's loss sees it. */
+/** A sequence of RLOO's loss. */
 export interface RlooSequence {
   /** Trained tokens. */
   readonly length: number;
-  /** Log-probability of all of them together when they were sampled. */
+  /** Log-probability of the sequence when it was sampled. */
   readonly oldLogProb: number;
   readonly advantage: number;
 }
@@ -23,9 +23,11 @@ export interface RlooSequence {
 type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<RlooConfig, "entropyCoef">>;
 
 /**
- * RLOO's loss as in TRL 1.16: PPO's clipped surrogate with the ratio of whole sequences, sum of weights[s] * loss[s] with weights
- * of 1 / (sequences of the optimizer step), less entropyCoef times the mean entropy. All tokens of a sequence must be in one run.
- * The statistic `ratio` is [sequences]. Throws INVALID_ARGUMENT without entropies where they are weighted.
+ * Builds RLOO's loss as in TRL 1.16: PPO's clipped surrogate with ratios of whole sequences, weighted
+ * by 1 / (sequences of the optimizer step), minus entropyCoef times the mean entropy. The tokens of a
+ * sequence must be in the same micro-batch. The statistic `ratio` is [sequences].
+ *
+ * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function rlooLoss(
   { selected, logProbs, entropy }: Pick<PolicyNodes, "selected" | "logProbs" | "entropy">,
@@ -45,10 +47,7 @@ export function rlooLoss(
   };
 }
 
-/**
- * The inputs of rlooLoss for the sequences of a run, in the order of its tokens; `update` is the whole optimizer step. Entropy
- * weights are wanted where there is an entropy bonus.
- */
+/** Returns the inputs of rlooLoss for the sequences of a micro-batch; `totals` are those of the optimizer step. */
 export function rlooInputs(
   sequences: readonly RlooSequence[],
   totals: MinibatchTotals = { sequences: sequences.length, tokens: sum(sequences.map(({ length }) => length)) },
@@ -65,7 +64,7 @@ export function rlooInputs(
   };
 }
 
-/** An optimizer step's metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
+/** Computes metrics under TRL 1.16's names, and PPO's approxkl: `ratio` is [sequences], `entropy` [tokens]. */
 export function rlooMetrics(
   { ratio, entropy }: { readonly ratio: NumberArray; readonly entropy?: NumberArray },
   sequences: readonly Pick<RlooSequence, "advantage">[],

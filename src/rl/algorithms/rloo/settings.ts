@@ -68,12 +68,12 @@ export const rlooSettings = {
   },
 } as const;
 
-/** RLOO's configuration, all of it decided. */
+/** Resolved settings of RLOO. */
 export type RlooConfig = Omit<Settings<typeof rlooSettings>, "epsilonHigh"> & { readonly epsilonHigh: number };
 /** Settings of RLOO; defaults fill in the rest. */
 export type RlooOptions = Partial<Settings<typeof rlooSettings>>;
 
-/** RLOO's configuration; throws INVALID_ARGUMENT for what cannot be. */
+/** Resolves RLOO's settings. @throws INVALID_ARGUMENT for invalid settings. */
 export function resolveRlooConfig(options: RlooOptions = {}): RlooConfig {
   const config = resolveSettings("RLOO", rlooSettings, options);
   const { rewardClipMin = -Infinity, rewardClipMax = Infinity } = config;

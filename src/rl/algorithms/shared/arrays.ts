@@ -14,7 +14,7 @@ export function sum(values: NumberArray): number {
   return Array.from(values).reduce((total, value) => total + value, 0);
 }
 
-/** Each name's mean over the records, all of which have the same names. */
+/** Averages records with the same keys by key. */
 export function meanByName<Name extends string>(
   records: readonly Readonly<Partial<Record<Name, number>>>[],
 ): Partial<Record<Name, number>> {

@@ -5,18 +5,18 @@ export function probabilityRatio(logProbs: Node, oldLogProbs: Node): Node {
   return exp(sub(logProbs, oldLogProbs));
 }
 
-/** How far the ratio may move from 1. */
+/** Clipping range of the ratio around 1. */
 export interface ClipRange {
   readonly epsilon: number;
   readonly epsilonHigh: number;
 }
 
-/** Between which ratios nothing is clipped; in float32, as the ratios are. */
+/** Returns the bounds of unclipped ratios in float32, the precision of ratios. */
 export function ratioBounds({ epsilon, epsilonHigh }: ClipRange): { readonly low: number; readonly high: number } {
   return { low: Math.fround(1 - epsilon), high: Math.fround(1 + epsilonHigh) };
 }
 
-/** The two sides of PPO's clipped surrogate (Schulman et al. 2017, eq. 7), as losses: the larger counts. */
+/** Builds both terms of PPO's clipped surrogate (Schulman et al. 2017, eq. 7) as losses; the larger one counts. */
 export function clippedSurrogate(
   ratio: Node,
   advantages: Node,
@@ -28,7 +28,7 @@ export function clippedSurrogate(
   return { loss: maximum(unclipped, clipped), unclipped, clipped };
 }
 
-/** Sum of w_t x_t: the mean over tokens, where the weights are one through their number. */
+/** Builds the sum of w_t x_t: the mean over tokens for weights of 1 / tokens. */
 export function weightedSum(x: Node, weights: Node): Node {
   return reduceSum(mul(x, weights));
 }

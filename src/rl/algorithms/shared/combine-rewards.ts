@@ -3,9 +3,10 @@ import { invalidArgument } from "../../../core/errors.js";
 import { withoutNaN, type NumberArray } from "./statistics.js";
 
 /**
- * Rewards of samples, from those of several functions: their weighted sum. A function that gave NaN does not count; a sample that
- * none could score has NaN. `perFunction` is [samples][functions]; weights are 1 by default.
- * Throws INVALID_ARGUMENT when there is not a weight for each function.
+ * Computes each sample's weighted sum of the rewards of several functions, [samples][functions]. NaN
+ * rewards do not count; a sample with NaN only has NaN. Weights are 1 by default.
+ *
+ * @throws INVALID_ARGUMENT unless there is one weight per function.
  */
 export function combineRewards(perFunction: readonly NumberArray[], weights?: NumberArray): Float64Array {
   return Float64Array.from(perFunction, (rewards, sample) => {
@@ -19,10 +20,10 @@ export function combineRewards(perFunction: readonly NumberArray[], weights?: Nu
   });
 }
 
-/** Consecutive groups of samples that answer one prompt. Throws INVALID_ARGUMENT when the samples do not fill them. */
+/** Splits samples into consecutive groups. @throws INVALID_ARGUMENT when they do not fill the groups. */
 export function splitIntoGroups<T>(samples: ArrayLike<T>, size: number): T[][] {
   const all = Array.from(samples);
   if (!Number.isSafeInteger(size) || size < 1 || all.length % size !== 0)
-    throw invalidArgument(`${all.length} samples cannot be divided into groups of ${size}.`);
+    throw invalidArgument(`${all.length} samples do not fill groups of ${size}.`);
   return Array.from({ length: all.length / size }, (_, i) => all.slice(i * size, (i + 1) * size));
 }

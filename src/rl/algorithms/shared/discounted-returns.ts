@@ -1,10 +1,11 @@
 import { mean, STD_EPSILON, variance, type NumberArray } from "./statistics.js";
 
-/** What a turn is credited with: the rewards from it on, or those of the whole episode. */
+/** Return of a turn: rewards from the turn on, or of the whole episode. */
 export type ReturnKind = "return-to-go" | "episode-return";
 
 /**
- * Return-to-go of each step: G_t = r_t + gamma * G_(t+1). After a step with ends[t] another episode begins.
+ * Computes the return-to-go of each step: G_t = r_t + gamma * G_(t+1). An episode ends after each step
+ * with ends[t].
  */
 export function discountedReturns(
   rewards: NumberArray,
@@ -18,12 +19,12 @@ export function discountedReturns(
   return returns;
 }
 
-/** The return of a whole episode from its first step: sum of gamma^t * r_t. */
+/** Computes the return of an episode from its first step: sum of gamma^t * r_t. */
 export function episodeReturn(rewards: NumberArray, gamma = 1): number {
   return discountedReturns(rewards, { gamma })[0] ?? 0;
 }
 
-/** Return of each turn of an episode; with "episode-return" each has that of the first. */
+/** Computes the return of each turn of an episode; with "episode-return" all turns have that of the first. */
 export function returnsByKind(
   rewards: NumberArray,
   { returns, gamma }: { returns: ReturnKind; gamma: number },
@@ -33,8 +34,8 @@ export function returnsByKind(
 }
 
 /**
- * Returns of each step normalized over the episodes of a group that have a step of that index: (G - mean) / (std + 1e-4), std
- * with n - 1. A step that only one episode has gets 0: there is nothing to compare it with.
+ * Normalizes returns over the episodes of a group that have the same step: (G - mean) / (std + 1e-4),
+ * with n - 1. A step of a single episode gets 0.
  */
 export function normalizeByStep(episodes: readonly NumberArray[]): Float64Array[] {
   return mapEachStep(episodes, (column) => {
@@ -44,7 +45,7 @@ export function normalizeByStep(episodes: readonly NumberArray[]): Float64Array[
   });
 }
 
-/** Returns of each step less their mean over the episodes of a group that have a step of that index. */
+/** Subtracts from the returns of each step their mean over the episodes of a group that have it. */
 export function centerByStep(episodes: readonly NumberArray[]): Float64Array[] {
   return mapEachStep(episodes, (column) => {
     const center = mean(column);
@@ -52,7 +53,7 @@ export function centerByStep(episodes: readonly NumberArray[]): Float64Array[] {
   });
 }
 
-/** A function of what the episodes have at a step, for every step. */
+/** Applies a function to the values of the episodes at each step. */
 export function mapEachStep(
   episodes: readonly NumberArray[],
   transform: (column: readonly number[]) => readonly number[],

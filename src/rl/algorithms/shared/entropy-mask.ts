@@ -1,8 +1,9 @@
 import type { NumberArray } from "./statistics.js";
 
 /**
- * 1 for the tokens of the highest entropy, `share` of all, and 0 for the others (Wang et al. 2025, "Beyond the 80/20 rule").
- * The threshold is the (1 - share) quantile of the update's entropies, as torch.quantile gives it in float32.
+ * Returns 1 for the given fraction of tokens with the highest entropy, 0 for others (Wang et al. 2025,
+ * "Beyond the 80/20 rule"). The threshold is the (1 - fraction) quantile of the update's entropies,
+ * computed in float32 as torch.quantile.
  */
 export function highEntropyMask(entropies: NumberArray, fraction: number): Float64Array {
   const values = Float32Array.from(entropies);
@@ -10,7 +11,7 @@ export function highEntropyMask(entropies: NumberArray, fraction: number): Float
   return Float64Array.from(values, (entropy) => (entropy >= threshold ? 1 : 0));
 }
 
-/** Linear between neighbors; in float32, so that a rank that is nearly whole is rounded as PyTorch does. */
+/** Interpolates linearly; in float32, so that ranks near a whole number round as in PyTorch. */
 function quantile(sorted: Float32Array, q: number): number {
   const rank = Math.fround(Math.fround(q) * (sorted.length - 1));
   const lower = Math.floor(rank);

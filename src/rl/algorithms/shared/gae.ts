@@ -2,29 +2,32 @@ import type { NumberArray } from "./statistics.js";
 
 type Flags = ArrayLike<boolean | number>;
 
-/** What generalized advantage estimation sees of consecutive steps: tokens of a reply, or turns of episodes. */
+/** Consecutive steps for generalized advantage estimation: tokens of a completion, or turns of episodes. */
 export interface GaeSteps {
   /** Reward for each step. */
   readonly rewards: NumberArray;
   /** Value of the state before each step. */
   readonly values: NumberArray;
-  /** The episode ended with this step: nothing follows. None by default. */
+  /** Whether the episode terminated with this step. Default false. */
   readonly terminated?: Flags;
-  /** The episode was cut after this step: what follows is worth bootstrap[t]. None by default. */
+  /** Whether the episode was truncated after this step, so that bootstrap[t] replaces what follows. Default false. */
   readonly truncated?: Flags;
-  /** Value of the state after step t, read where the steps are cut and after the last one that is not terminated. 0 by default. */
+  /**
+   * Value of the state after step t, read at truncated steps and after the last step if it is not
+   * terminated. Default 0.
+   */
   readonly bootstrap?: NumberArray;
 }
 
 export interface Advantages {
   readonly advantages: Float64Array;
-  /** advantages + values: what the critic learns. */
+  /** advantages + values: the targets of the value loss. */
   readonly returns: Float64Array;
 }
 
 /**
- * Generalized advantage estimation (Schulman et al. 2016): A_t = delta_t + gamma * lam * A_(t+1) with
- * delta_t = r_t + gamma * V_(t+1) - V_t. Nothing flows back over the end of an episode.
+ * Computes generalized advantage estimates (Schulman et al. 2016): A_t = delta_t + gamma * lam *
+ * A_(t+1) with delta_t = r_t + gamma * V_(t+1) - V_t. Nothing propagates across the end of an episode.
  */
 export function generalizedAdvantages(
   { rewards, values, terminated = [], truncated = [], bootstrap = [] }: GaeSteps,

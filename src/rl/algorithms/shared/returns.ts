@@ -2,7 +2,7 @@ import { sum } from "./arrays.js";
 import { returnsByKind, type ReturnKind } from "./discounted-returns.js";
 import type { NumberArray } from "./statistics.js";
 
-/** What a turn is credited with; docs/algorithms/credit.md says when to use which. */
+/** Settings of turn returns; see docs/algorithms/credit.md. */
 export const returnSettings = {
   returns: {
     default: "return-to-go",
@@ -25,7 +25,7 @@ export interface ReturnConfig {
   readonly rewardSignal: "step" | "terminal";
 }
 
-/** The credit of each turn of an episode, from its turns' rewards. */
+/** Computes the return of each turn of an episode from its turns' rewards. */
 export function turnReturns(rewards: NumberArray, { returns, gamma, rewardSignal }: ReturnConfig): Float64Array {
   const signal = rewardSignal === "step" ? rewards : moveToEnd(rewards);
   return returnsByKind(signal, { returns, gamma });

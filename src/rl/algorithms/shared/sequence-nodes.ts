@@ -2,15 +2,16 @@ import { gatherRows, input, mul, scatterAddRows, type Dim, type Node } from "../
 import { int32, tensor, type FloatTensor, type Tensor } from "../../../engine/tensor/tensor.js";
 import type { NumberArray } from "./statistics.js";
 
-/** Sums and means over the tokens of each sequence, given to each of its tokens: [selected]. */
+/** Sums and means over the tokens of each sequence, repeated for its tokens: [selected]. */
 export interface SequenceNodes {
   readonly sum: (x: Node) => Node;
   readonly mean: (x: Node) => Node;
 }
 
 /**
- * Declares the inputs "rows", the number of each token's sequence, and "inverseLengths". All tokens of a sequence must be in one
- * run. The sums lie in as many places as there are tokens, which are at least as many as sequences.
+ * Declares the inputs "rows", the index of each token's sequence, and "inverseLengths". The tokens of
+ * a sequence must be in the same micro-batch. Sums are scattered into [selected], since there are at
+ * most as many sequences as tokens.
  */
 export function sequenceNodes(selected: Dim): SequenceNodes {
   const rows = input("rows", "int32", [selected]);
@@ -23,7 +24,7 @@ export interface SequenceInputs {
   readonly inverseLengths: FloatTensor;
 }
 
-/** The inputs of sequenceNodes for sequences of these lengths; empty ones are passed over. */
+/** Returns the inputs of sequenceNodes for sequences of these lengths, without empty ones. */
 export function sequenceInputs(lengths: readonly number[]): SequenceInputs {
   const nonEmpty = lengths.filter((length) => length > 0);
   return {
@@ -37,12 +38,12 @@ export function sequenceInputs(lengths: readonly number[]): SequenceInputs {
   };
 }
 
-/** A sequence's value for each of its tokens. */
+/** Repeats each sequence's value for its tokens. */
 export function repeatEach(values: Iterable<number>, lengths: readonly number[]): number[] {
   return Array.from(values).flatMap((value, i) => Array.from({ length: lengths[i] }, () => value));
 }
 
-/** A loss's input of one number for each trained token. */
+/** Returns a per-token input of a loss. */
 export function floatVector(values: NumberArray): FloatTensor {
   return tensor("float32", [values.length], Float32Array.from(values));
 }

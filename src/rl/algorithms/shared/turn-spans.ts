@@ -1,18 +1,18 @@
 import { invalidArgument } from "../../../core/errors.js";
 import type { NumberArray } from "./statistics.js";
 
-/** A reply within a sample: the tokens up to `end` (and from the end of the turn before), and the reward that followed them. */
+/** A turn within a sample: the tokens from the end of the previous turn to `end`, and their reward. */
 export interface TurnSpan {
   readonly end: number;
   readonly reward: number;
 }
 
-/** Where each turn starts. */
+/** Returns the start of each turn. */
 export function turnStarts(turns: readonly TurnSpan[]): number[] {
   return turns.map((_, i) => turns[i - 1]?.end ?? 0);
 }
 
-/** A turn's value for each of its tokens. */
+/** Repeats each turn's value for its tokens. */
 export function broadcastOverTurns(turns: readonly TurnSpan[], values: NumberArray): Float64Array {
   const starts = turnStarts(turns);
   const tokens = new Float64Array(turns.at(-1)?.end ?? 0);
@@ -20,7 +20,7 @@ export function broadcastOverTurns(turns: readonly TurnSpan[], values: NumberArr
   return tokens;
 }
 
-/** Throws INVALID_ARGUMENT unless the turns divide a sample's tokens, one token or more for each. */
+/** @throws INVALID_ARGUMENT unless the turns partition a sample's tokens, each with at least one token. */
 export function checkTurnSpans(turns: readonly TurnSpan[], tokens: number, sample: number): void {
   const isOrdered = turnStarts(turns).every((start, i) => turns[i].end > start);
   if (isOrdered && (turns.at(-1)?.end ?? 0) === tokens) return;

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../../core/errors.js";
 
-/** What an update of an algorithm without a critic is made of. */
+/** Settings of an update with groups of complete episodes. */
 export const updateSettings = {
   batchSize: {
     default: 8,
@@ -43,8 +43,10 @@ export const updateSettings = {
 } as const;
 
 /**
- * An update's size: whole groups. Where it was not given it is the smallest multiple of the group size that is no less than usual.
- * Throws INVALID_ARGUMENT for one that the group size does not divide.
+ * Resolves an update's size to whole groups; by default the smallest multiple of the group size that
+ * is not below `defaultSize`.
+ *
+ * @throws INVALID_ARGUMENT for a size that is no multiple of the group size.
  */
 export function resolveBatchSize(
   algorithm: string,
