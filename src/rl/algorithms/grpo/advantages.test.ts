@@ -52,7 +52,7 @@ describe("grpoAdvantages", () => {
   });
 
   it("refuses samples that do not fill their groups, and weights for other functions", () => {
-    expect(() => grpoAdvantages(column([1, 2, 3]), options)).toThrow("3 samples cannot be divided into groups of 4.");
+    expect(() => grpoAdvantages(column([1, 2, 3]), options)).toThrow("3 samples do not fill groups of 4.");
     expect(() => grpoAdvantages(column([1, 2, 3, 4]), { ...options, rewardWeights: [1, 1] })).toThrow(
       "There are 2 reward weights, but sample 0 has rewards of 1 functions.",
     );

@@ -62,8 +62,11 @@ describe("resolveGrpoConfig", () => {
 
   it.each<[object, string]>([
     [{ batchSize: 12 }, "GRPO's batchSize is 12, which groups of 8 (numGenerations) do not divide. Use 16,"],
-    [{ returns: "episode-return", baseline: "step" }, 'returns "episode-return" credits all turns of an episode alike'],
-    [{ grouping: "observation", baseline: "batch" }, "name different peers"],
+    [
+      { returns: "episode-return", baseline: "step" },
+      'returns "episode-return" gives all turns of an episode the same return',
+    ],
+    [{ grouping: "observation", baseline: "batch" }, "conflict; omit one of them"],
     [{ baseline: "none", scaleRewards: "group" }, 'GRPO\'s baseline "none" does not look at the group'],
     [{ numGenerations: 1 }, "GRPO's numGenerations must be a whole number of at least 2, not 1."],
     [{ lossType: "ppo" }, `GRPO's lossType must be one of "grpo", "bnpo", "dr_grpo", "dapo", `],
