@@ -72,8 +72,6 @@ export const a2c = defineAlgorithm({
   }),
 });
 
-export default a2c;
-
 function discountedReturns({ turns, bootstrapValue }: ScoredTrajectory, gamma: number): number[] {
   const returns: number[] = [];
   let next = bootstrapValue;

@@ -24,7 +24,7 @@ const MAX_FEEDBACK = 8192;
 const NUM_GAME_SEEDS = 2 ** 32;
 
 /** Default info entries. */
-export const DEFAULT_INFOS: readonly InfoName[] = [
+const DEFAULT_INFOS: readonly InfoName[] = [
   "objective",
   "description",
   "inventory",

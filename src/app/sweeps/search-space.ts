@@ -10,6 +10,7 @@ import {
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { trainSettings } from "../runs/run-settings.js";
 
+/** Value of a setting. */
 export type SettingValue = number | string | boolean;
 
 /** Numbers from `min` to `max`, inclusive. */

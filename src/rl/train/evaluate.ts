@@ -18,6 +18,7 @@ export interface EvaluateOptions extends CollectOptions {
   readonly mode?: "train" | "eval";
 }
 
+/** Returns and metrics of evaluated episodes. */
 export interface EvalResult {
   readonly episodes: number;
   readonly meanReturn: number;
