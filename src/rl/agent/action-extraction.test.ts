@@ -105,7 +105,7 @@ describe("what an update tells of extraction", () => {
     agent.read = () => extractAction('{"action": "fly"}', strategies);
     await expect(agent.act("one")).rejects.toMatchObject({
       code: "AGENT_NO_ACTION",
-      message: expect.stringMatching(/The reply says "fly" \(json\), which is no action\. Let it/) as string,
+      message: expect.stringMatching(/The completion says "fly" \(json\), which is not an action\. Return/) as string,
     });
   });
 

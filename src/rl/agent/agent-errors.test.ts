@@ -44,13 +44,15 @@ describe("the user's own code", () => {
     expect(await agent.act("one")).toBe(5);
   });
 
-  it("must say how an observation reads", async () => {
+  it("requires formatObservation or formatPrompt", async () => {
     class Silent extends Agent<string, string> {
       override extractAction(response: string) {
         return response;
       }
     }
-    await expect(new Silent(model).act("one")).rejects.toThrow("Silent must say how an observation reads");
+    await expect(new Silent(model).act("one")).rejects.toThrow(
+      "Silent must implement formatObservation or formatPrompt",
+    );
   });
 });
 

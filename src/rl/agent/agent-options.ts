@@ -3,7 +3,7 @@ import type { ContextOverflow, GenerationOptions } from "../../generation/genera
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
 import type { ActionScoring, InvalidActionPolicy } from "../rollout/rollout-settings.js";
 
-/** How an agent replies; the names are `model.generate`'s. */
+/** Generation options of an agent's completions. */
 export type AgentGenerationOptions = Pick<
   GenerationOptions,
   "maxNewTokens" | "temperature" | "topK" | "topP" | "minP" | "repetitionPenalty" | "stop" | "ignoreEos"
@@ -12,30 +12,32 @@ export type AgentGenerationOptions = Pick<
 export interface AgentOptions<Observation = unknown, Action = unknown>
   extends AlgorithmOptions, AgentDemonstrationOptions {
   readonly generation?: AgentGenerationOptions;
-  /** Temperature after `eval()`. Default 0: the most probable reply. */
+  /** Temperature after `eval()`. Default 0 (greedy). */
   readonly evalTemperature?: number;
-  /** Earlier turns that a prompt shows. Default Infinity: the whole episode as far as the context allows. */
+  /** Number of earlier turns in a prompt. Default Infinity: as many as the context allows. */
   readonly historyTurns?: number;
-  /** When the context is full: leave out the oldest turns (the default), or throw CONTEXT_OVERFLOW. */
+  /** Whether to drop the oldest turns (default) or throw CONTEXT_OVERFLOW when the context is full. */
   readonly contextOverflow?: ContextOverflow;
-  /** Tokens of a prompt and its reply together; the model's context by default. */
+  /** Maximum tokens of prompt and completion. Default: the model's context. */
   readonly maxContextLength?: number;
   /**
-   * Draws one of `getChoices` by its score: the softmax of the sums of log-probabilities ("sum", as GLAM), over their "token" or
-   * "word" count (as TWOSOME). Undefined, the default: replies are drawn token by token among those that lead to a choice.
+   * Samples one of `getChoices` by its score: the softmax of summed log-probabilities ("sum", as GLAM),
+   * divided by the number of tokens or words ("token", "word", as TWOSOME). By default the choice is
+   * sampled token by token.
    */
   readonly actionScoring?: ActionScoring;
-  /** How every reply begins, such as "Action:"; given to the model, not sampled, and not part of what extractAction gets. */
+  /** Prefix of every completion, such as "Action:"; part of the prompt, not sampled, not passed to extractAction. */
   readonly completionPrefix?: string;
-  /** What happens when no action can be read out of a reply. By default that is an error, at once. */
+  /** Handling of completions without an action. By default an error. */
   readonly invalidAction?: Partial<InvalidActionPolicy<Observation, Action>>;
   /**
-   * Shares the reward equally between the turns of an episode where all but the last are zero. Default false. With a Trainer, an
-   * episode that goes on over an update shares it between its turns since then.
+   * Spreads the reward evenly over the turns of an episode whose rewards are 0 except for the last.
+   * Default false. With a Trainer, an episode that continues after an update is spread over its turns
+   * since then.
    */
   readonly spreadSparseRewards?: boolean;
-  /** Tokens of one forward and backward pass; more need more memory. By default what takes some 2 GB, and 2,048 at most. */
+  /** Token budget of a micro-batch; more need more memory. By default what fits into about 2 GB, at most 2,048. */
   readonly microBatchTokens?: number;
-  /** Decides replies, minibatches and dropout; the same seed gives the same run. Default 0. */
+  /** Seed of completions, minibatches and dropout. Default 0. */
   readonly seed?: number;
 }

@@ -90,12 +90,17 @@ describe("the loop", () => {
   });
 
   it.each([
-    ["assignReward before act", (agent: ScriptedAgent) => agent.assignReward(1), "INVALID_STATE", "belongs after act"],
+    [
+      "assignReward before act",
+      (agent: ScriptedAgent) => agent.assignReward(1),
+      "INVALID_STATE",
+      "was called before act()",
+    ],
     [
       "terminateEpisode before act",
       (agent: ScriptedAgent) => agent.terminateEpisode(),
       "INVALID_STATE",
-      "belongs after act",
+      "was called before act()",
     ],
     ["a reward that is NaN", (agent: ScriptedAgent) => agent.assignReward(Number.NaN), "INVALID_ARGUMENT", "not NaN"],
     [
@@ -119,20 +124,20 @@ describe("the loop", () => {
     const agent = player();
     await agent.act("one");
     await agent.terminateEpisode();
-    expect(() => agent.assignReward(1)).toThrow("belongs after act");
-    await expect(agent.terminateEpisode()).rejects.toThrow("no turn of this episode was played");
+    expect(() => agent.assignReward(1)).toThrow("was called before act()");
+    await expect(agent.terminateEpisode()).rejects.toThrow("was called before act()");
   });
 
-  it("refuses a call while another one is under way", async () => {
+  it("rejects a call before another one has returned", async () => {
     const agent = player();
     const acting = agent.act("one");
-    await expect(agent.act("one")).rejects.toThrow("act was called while act is under way; await each call");
-    await expect(agent.terminateEpisode()).rejects.toThrow("terminateEpisode was called while act is under way");
-    expect(() => agent.assignReward(1)).toThrow("while act is under way");
+    await expect(agent.act("one")).rejects.toThrow("act() was called before act() returned. Await each call");
+    await expect(agent.terminateEpisode()).rejects.toThrow("terminateEpisode() was called before act() returned");
+    expect(() => agent.assignReward(1)).toThrow("before act() returned");
     await acting;
     agent.assignReward(1);
     const ending = agent.terminateEpisode();
-    await expect(agent.act("two")).rejects.toThrow("while terminateEpisode is under way");
+    await expect(agent.act("two")).rejects.toThrow("before terminateEpisode() returned");
     await ending;
     await agent.act("two");
   });

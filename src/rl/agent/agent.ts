@@ -25,31 +25,33 @@ import type { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 import { DemonstrationTrainer, type EncodedDemonstrations } from "./demonstrations/demonstration-trainer.js";
 import type { WarmStartCallbacks } from "./demonstrations/warm-start.js";
 
-/** How an episode ended, for `terminateEpisode`. */
+/** Options of `terminateEpisode`. */
 export interface TerminateOptions<Observation> {
   /**
-   * False leaves the episode out of training; true (the default) trains once a batch is full. Of an episode that was begun after
-   * `eval()` nothing is trained.
+   * False excludes the episode from training. True (the default) trains once a batch is full. Episodes
+   * started after `eval()` are never trained.
    */
   readonly train?: boolean;
-  /** The last observation of an episode that was cut off, not ended: its value stands for what would have come. */
+  /** Last observation of a truncated episode; its value replaces the rewards that would have followed. */
   readonly finalObservation?: Observation;
   readonly info?: Info;
 }
 
 interface CurrentEpisode<Observation, Action> {
-  /** Decides how it is played to its end. */
+  /** Mode at the start of the episode, kept until its end. */
   readonly mode: "train" | "eval";
   readonly agentEpisode: Episode<Observation, Action>;
   readonly turns: Turn[];
 }
 
 /**
- * A language model that plays and learns. Extend it with what it is told (`getSystemPrompt`), how an observation reads
- * (`formatObservation`) and what a reply means (`extractAction`), then write the usual loop: `act`, `assignReward`,
- * `terminateEpisode`. Or override `formatPrompt` for prompts of one message.
+ * A language model as an agent in a Gymnasium environment. Subclasses define the task
+ * (`getSystemPrompt`), the text of an observation (`formatObservation`) and the action of a completion
+ * (`extractAction`); then write the usual loop of `act`, `assignReward` and `terminateEpisode`.
+ * Override `formatPrompt` instead for prompts of one message.
  *
- * The same agent plays many games at once with `Trainer`; its methods should then depend on their arguments alone.
+ * With `Trainer`, one agent acts in many environments at once; its methods should then depend only on
+ * their arguments.
  */
 export abstract class Agent<Observation = unknown, Action = unknown> implements AgentInterface<Observation, Action> {
   readonly model: LanguageModel;
@@ -59,14 +61,13 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private readonly random: RandomStream;
   private readonly demonstrationTrainer: DemonstrationTrainer;
   private mode: "train" | "eval" = "train";
-  /** The episode under way. */
   private episode: CurrentEpisode<Observation, Action> | undefined;
   private trajectories: Trajectory[] = [];
-  /** The call that is under way. */
+  /** Name of the call that has not returned yet. */
   private pendingCall: string | undefined;
-  private learning: Promise<Learner> | undefined;
+  private learner: Promise<Learner> | undefined;
 
-  /** Throws INVALID_ARGUMENT for options out of range. */
+  /** @throws INVALID_ARGUMENT for invalid options. */
   constructor(
     model: LanguageModel,
     tokenizer?: Tokenizer,
@@ -91,22 +92,23 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
   }
 
-  /** The task, said once at the start of a conversation. */
+  /** Returns the system message of an episode. */
   getSystemPrompt(): string | undefined {
     return undefined;
   }
 
-  /** How an observation reads, as the user's message of a turn. */
+  /** Returns the user message of a turn. */
   formatObservation(_observation: Observation, _info: Info): string {
     throw new LlamaGymError(
       "AGENT_FAILED",
-      `${this.constructor.name} must say how an observation reads: give it a method formatObservation or formatPrompt.`,
+      `${this.constructor.name} must implement formatObservation or formatPrompt.`,
     );
   }
 
   /**
-   * The action that a reply means; undefined when it means none (see the option invalidAction). What `extractAction` of
-   * `llamagym` gives may be given as it is: metrics then tell how actions are found.
+   * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`).
+   * May return a result of `extractAction` from `llamagym`, so that metrics count how actions were
+   * found.
    */
   abstract extractAction(
     response: string,
@@ -114,28 +116,29 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     info: Info,
   ): MaybePromise<Action | Extraction<Action> | undefined>;
 
-  /** The whole prompt of a turn in one message, without system prompt and earlier turns. */
+  /** Returns the prompt of a turn as one message, without system prompt and earlier turns. */
   formatPrompt?(observation: Observation, info: Info): string;
 
-  /** The replies that are possible: the agent then says one of them. */
+  /** Returns the allowed completions; the completion is then one of them. */
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
 
   /**
-   * A regular expression: the reply then matches it as a whole, and is trained with its probabilities under it
-   * (docs/constrained-decoding.md). Replies have maxNewTokens at most, and `stop` and `ignoreEos` do not count.
+   * Returns a regular expression that the whole completion must match; it is trained with its
+   * probabilities under that constraint (docs/constrained-decoding.md). `stop` and `ignoreEos` then have
+   * no effect.
    */
   getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
 
-  /** A JSON schema: the reply then is JSON that it allows, and is trained with its probabilities under it. See getPattern. */
+  /** Returns a JSON schema that the completion must conform to. See getPattern. */
   getSchema?(observation: Observation, info: Info): JsonSchema | undefined;
 
-  /** From the next episode on, episodes are recorded and trained. */
+  /** Records and trains episodes from the next one on. */
   train(): this {
     this.mode = "train";
     return this;
   }
 
-  /** From the next episode on the agent plays without training, greedily unless evalTemperature says otherwise. */
+  /** Stops training from the next episode on; completions are greedy unless `evalTemperature` is set. */
   eval(): this {
     this.mode = "eval";
     return this;
@@ -145,18 +148,19 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this.mode === "train";
   }
 
-  /** Turns that wait for an update, those of the present episode included. */
+  /** Number of turns collected for the next update, including the current episode's. */
   get pendingTurns(): number {
     const current = this.episode?.mode === "train" ? this.episode.turns.length : 0;
     return this.trajectories.reduce((sum, { turns }) => sum + turns.length, current);
   }
 
   /**
-   * The action for an observation; the first call of an episode starts it, the very first one learns the demonstrations of
-   * sftWarmStart before. After an error it may be called again: what got no
-   * action is not part of the episode.
-   * Throws INVALID_STATE while another call is under way, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and ENV_FAILED for an
-   * observation that holds NaN.
+   * Returns the action for an observation; the first call of an episode starts it. The first call of all
+   * trains on the demonstrations of `sftWarmStart`. May be called again after an error; the failed call
+   * is not part of the episode.
+   *
+   * @throws INVALID_STATE during another call, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and
+   * ENV_FAILED for an observation with NaN.
    */
   async act(observation: Observation, info: Info = {}): Promise<Action> {
     return this.withMutex("act", async () => {
@@ -172,27 +176,29 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     });
   }
 
-  /** What the last action brought; several calls after one action add up. Throws INVALID_STATE before an act, INVALID_ARGUMENT. */
+  /** Adds a reward to the last action; several calls add up. @throws INVALID_STATE before `act`, INVALID_ARGUMENT. */
   assignReward(reward: number): void {
     if (typeof reward !== "number" || !Number.isFinite(reward))
       throw new LlamaGymError("INVALID_ARGUMENT", `A reward must be a finite number, not ${String(reward)}.`);
     if (this.pendingCall !== undefined)
       throw new LlamaGymError(
         "INVALID_STATE",
-        `assignReward was called while ${this.pendingCall} is under way; await it.`,
+        `assignReward() was called before ${this.pendingCall}() returned. Await it.`,
       );
     const turn = this.episode?.turns.at(-1);
     if (turn === undefined)
       throw new LlamaGymError(
         "INVALID_STATE",
-        "assignReward belongs after act: no action of this episode awaits a reward.",
+        "assignReward() was called before act(). Call act() at least once per episode.",
       );
     turn.reward += reward;
   }
 
   /**
-   * Ends the episode. Once enough is gathered (turns for PPO, episodes for the others: batchSize) it trains on all of them and gives the update's metrics.
-   * Throws INVALID_STATE when no turn was played, and what `trainBatch` throws.
+   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize` turns
+   * for PPO, episodes for group algorithms).
+   *
+   * @throws INVALID_STATE before `act`, and what `trainBatch` throws.
    */
   async terminateEpisode({ train = true, finalObservation, info = {} }: TerminateOptions<Observation> = {}): Promise<
     Metrics | undefined
@@ -202,7 +208,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       if (episode === undefined)
         throw new LlamaGymError(
           "INVALID_STATE",
-          "terminateEpisode belongs after act: no turn of this episode was played.",
+          "terminateEpisode() was called before act(). Call act() at least once per episode.",
         );
       const { mode, agentEpisode, turns } = episode;
       if (!train || mode === "eval") {
@@ -222,47 +228,50 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     });
   }
 
-  /** Trains on the episodes that wait, however few. Throws INVALID_STATE when there is none or nothing of the model is trained. */
+  /** Trains on the collected episodes, however few. @throws INVALID_STATE without episodes or trainable parameters. */
   async trainBatch(): Promise<Metrics> {
     return this.withMutex("trainBatch", () => this.update());
   }
 
-  /** The best episodes so far, and the demonstrations. */
+  /** Best episodes so far, and the demonstrations. */
   get replay(): ReplayBuffer {
     return this.demonstrationTrainer.replay;
   }
 
-  /** Whether each update is followed by one from kept episodes. */
+  /** Whether each update is followed by one on the best episodes. */
   get onlineSft(): boolean {
     return this.demonstrationTrainer.onlineSft;
   }
 
-  /** From the next update on, episodes are kept and the best of them are learnt again (see the option onlineSft). */
+  /** Stores episodes and trains on the best of them from the next update on (see the option `onlineSft`). */
   enableOnlineSft(): this {
     this.demonstrationTrainer.onlineSft = true;
     return this;
   }
 
-  /** From the next update on, only reinforcement is learnt; successes are still kept. */
+  /** Stops training on stored episodes; successful ones are still stored. */
   disableOnlineSft(): this {
     this.demonstrationTrainer.onlineSft = false;
     return this;
   }
 
   /**
-   * Learns the demonstrations of a JSONL file, with sftSteps updates, and keeps them in the replay buffer. Gives the last update's
-   * numbers. Throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for one that it cannot learn (see onInvalidLine).
+   * Trains on the demonstrations of a JSONL file for `sftSteps` updates and adds them to the replay
+   * buffer. Returns the last update's metrics.
+   *
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration (see
+   * `onInvalidLine`).
    */
   async sftFromJsonl(path: string, callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
     return this.withMutex("sftFromJsonl", () => this.demonstrationTrainer.fromJsonl(path, callbacks));
   }
 
-  /** The demonstrations of sftWarmStart as this agent will learn them; throws what `sftFromJsonl` throws. */
+  /** Encodes the demonstrations of `sftWarmStart`; throws what `sftFromJsonl` throws. */
   async loadDemonstrations(): Promise<EncodedDemonstrations> {
     return this.demonstrationTrainer.load();
   }
 
-  /** Learns the demonstrations of sftWarmStart now, if it has not; otherwise the first `act` does, or a Trainer. */
+  /** Trains on the demonstrations of `sftWarmStart`, once; otherwise the first `act` or a Trainer does. */
   async warmStart(callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
     return this.withMutex("warmStart", () => this.demonstrationTrainer.warmStart(callbacks));
   }
@@ -272,16 +281,16 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     await this.model.savePretrained(folder);
   }
 
-  /** Takes back trained values that `save` wrote; nothing is warmed up then. Throws FILE_NOT_FOUND, WEIGHTS_MISMATCH. */
+  /** Loads trained values written by `save`; skips the warm start. @throws FILE_NOT_FOUND, WEIGHTS_MISMATCH. */
   async load(folder: string): Promise<void> {
     await this.model.loadTrainedValues(folder);
     this.demonstrationTrainer.skipWarmStart();
   }
 
-  /** The algorithm at work; its graphs are built at the first call. */
+  /** Returns the algorithm's learner, creating it at the first call. */
   async getLearner(): Promise<Learner> {
     const { algorithm, ppo, grpo, rloo, reinforce, microBatchTokens } = this.options;
-    this.learning ??= createLearner(this.model.causalLM, {
+    this.learner ??= createLearner(this.model.causalLM, {
       algorithm,
       ppo,
       grpo,
@@ -293,10 +302,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       isTruncatedSampling: isTruncated(this.settings.completion.sampling),
       random: stream(this.options.seed ?? 0, "learner"),
     }).then((algorithm) => this.demonstrationTrainer.wrap(algorithm));
-    return this.learning;
+    return this.learner;
   }
 
-  /** A new episode of this agent, drawing from a stream of its own; for those who play many at once. */
+  /** Creates an episode with its own random stream, for parallel environments. */
   newEpisode(random: RandomStream, mode: "train" | "eval" = "train"): Episode<Observation, Action> {
     return new Episode(this, this.samplers[mode], this.renderer, this.settings, random);
   }
@@ -310,22 +319,19 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   private async update(): Promise<Metrics> {
     if (this.trajectories.length === 0)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        "There is nothing to train on: no episode has ended since the last update.",
-      );
+      throw new LlamaGymError("INVALID_STATE", "There is nothing to train on: no episode ended since the last update.");
     const learner = await this.getLearner();
     const trajectories = this.trajectories.splice(0);
     const metrics = await learner.update(trajectories);
     return { ...metrics, ...computeExtractionShares(trajectories.flatMap(({ turns }) => turns)) };
   }
 
-  /** One call at a time: each builds on what the last one left. */
+  /** Runs a call exclusively: each depends on the state left by the previous one. */
   private async withMutex<Result>(name: string, call: () => Promise<Result>): Promise<Result> {
     if (this.pendingCall !== undefined)
       throw new LlamaGymError(
         "INVALID_STATE",
-        `${name} was called while ${this.pendingCall} is under way; await each call.`,
+        `${name}() was called before ${this.pendingCall}() returned. Await each call.`,
       );
     this.pendingCall = name;
     try {
@@ -336,7 +342,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 }
 
-/** Whether tokens are drawn from less than the model's own distribution. */
+/** Whether tokens are sampled from a truncated or modified distribution. */
 function isTruncated({ topK, topP, minP, repetitionPenalty }: RolloutSettings["completion"]["sampling"]): boolean {
   return topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1;
 }

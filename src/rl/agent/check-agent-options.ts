@@ -7,10 +7,10 @@ import type { ConfiguredAlgorithm } from "../algorithms/define-algorithm.js";
 import type { AgentOptions } from "./agent-options.js";
 import { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 
-/** How each value of an options object is checked; one that was not given is not. */
+/** Validators of an options object's values; omitted options are not validated. */
 type Validators<Options> = { readonly [Name in keyof Required<Options>]: (value: unknown, name: string) => void };
 
-/** Checked where it is used. */
+/** For options that are validated where they are used. */
 const checkedOnUse = () => {};
 
 const validateNumber = (rule: Omit<NumberRule, "description">) => (value: unknown, name: string) =>
@@ -66,8 +66,8 @@ const invalidActionValidators: Validators<InvalidActionPolicy> = {
 };
 
 /**
- * Throws INVALID_ARGUMENT for an option that there is not, with the nearest that there is, for a value out of range, and for
- * options of several algorithms.
+ * @throws INVALID_ARGUMENT for an unknown option, with the nearest known one, for an invalid value,
+ * and for several algorithms.
  */
 export function checkAgentOptions<Observation, Action>(options: AgentOptions<Observation, Action>): void {
   checkOptions("agent option", options, optionValidators);

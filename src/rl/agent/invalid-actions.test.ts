@@ -25,7 +25,7 @@ describe("a reply without an action", () => {
     agent.read = () => undefined;
     await expect(agent.act("one")).rejects.toMatchObject({
       code: "AGENT_NO_ACTION",
-      message: expect.stringMatching(/no action in the reply "[ab]".*invalidAction/) as string,
+      message: expect.stringMatching(/no action in the completion "[ab]".*invalidAction/) as string,
     });
     agent.read = () => 7;
     expect(await agent.act("one")).toBe(7);

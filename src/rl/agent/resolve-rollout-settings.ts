@@ -6,12 +6,12 @@ import { checkAgentOptions } from "./check-agent-options.js";
 import type { AgentOptions } from "./agent-options.js";
 
 /**
- * Defaults of an agent's replies. LlamaGym's are 32 tokens at temperature 0.9 with top-p 0.6; here the policy that is trained is
- * the one that is sampled, so nothing is cut off unless it is asked for.
+ * Defaults of an agent's completions. LlamaGym uses 32 tokens at temperature 0.9 with top-p 0.6; here
+ * the trained policy is the sampled one, so sampling is not truncated by default.
  */
 const GENERATION_DEFAULTS = { maxNewTokens: 32, temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 
-/** An agent's settings for its replies, all decided. Throws INVALID_ARGUMENT for values out of range. */
+/** Resolves an agent's rollout settings. @throws INVALID_ARGUMENT for invalid options. */
 export function resolveRolloutSettings<Observation, Action>(
   model: LanguageModel,
   options: AgentOptions<Observation, Action>,
@@ -19,11 +19,11 @@ export function resolveRolloutSettings<Observation, Action>(
   checkAgentOptions(options);
   const { sampling, maxNewTokens, stop } = resolveOptions({ ...GENERATION_DEFAULTS, ...options.generation });
   const { maxPositions } = model.causalLM.config;
-  // Without a chat template nothing but the line's end says that a reply is over.
+  // Without a chat template, only the end of the line ends a completion.
   const maxContextLength = Math.min(options.maxContextLength ?? maxPositions, maxPositions);
   if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContextLength) {
     throw invalidArgument(
-      `maxNewTokens is ${maxNewTokens}, which leaves no room for a prompt in a context of ${maxContextLength} tokens. Ask for shorter replies.`,
+      `maxNewTokens is ${maxNewTokens}, which leaves no room for a prompt in a context of ${maxContextLength} tokens. Lower it.`,
     );
   }
   const stopStrings = model.tokenizer.chatTemplates.size > 0 || stop.length > 0 ? stop : ["\n"];

@@ -14,7 +14,7 @@ import type { AgentOptions } from "./agent-options.js";
 export const ACTION_MODES = ["free", "choices", "scored", "regex"] as const;
 export type ActionMode = (typeof ACTION_MODES)[number];
 
-/** How a reply is held to a pattern. */
+/** Constraint of completions by a regular expression. */
 interface ActionRegexSettings {
   readonly actionMode?: ActionMode;
   readonly actionRegex?: string | RegExp;
@@ -22,27 +22,30 @@ interface ActionRegexSettings {
 
 export interface TextAgentOptions<Observation, Action> extends AgentOptions<Observation, Action> {
   /**
-   * "choices" holds replies to those that the environment lists, where it does; "scored" draws one of these by its score, by the
-   * tokens' mean unless actionScoring says otherwise; "regex" holds them to actionRegex. Default "free".
+   * "choices" constrains completions to those that the environment lists, if it does; "scored" samples
+   * one of these by its score (by default its mean log-probability per token); "regex" constrains them
+   * to `actionRegex`. Default "free".
    */
   readonly actionMode?: ActionMode;
   /**
-   * A regular expression that replies match as a whole, for actionMode: "regex"; docs/constrained-decoding.md says what is supported.
-   * What its group named `action` matches is the action's text, where it has one.
+   * Regular expression that completions match as a whole, with actionMode "regex"; docs/constrained-
+   * decoding.md lists the supported syntax. The match of its group named `action` is the action's text,
+   * if present.
    */
   readonly actionRegex?: string | RegExp;
 }
 
-/** The agent for an environment that says itself how it reads as text. */
+/** Agent for environments with a text interface. */
 export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Observation, Action> {
   private readonly actionMode: ActionMode;
   private readonly actionRegex: string | RegExp | undefined;
-  /** Finds the action's text in a reply of the pattern; undefined for a pattern that does not say where it is. */
+  /** Extracts the action's text from a match; undefined without a group named `action`. */
   private readonly regexExtractor: Extractor<string> | undefined;
 
   /**
-   * Throws INVALID_ARGUMENT as Agent does, and for a pattern that is missing, not supported, can never end, or needs more than
-   * maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that puts text between tokens.
+   * @throws INVALID_ARGUMENT as Agent, and for a pattern that is missing, unsupported, or can match
+   * nothing within maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that inserts text
+   * between tokens.
    */
   constructor(
     model: LanguageModel,
@@ -58,7 +61,9 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     this.regexExtractor = createActionGroupExtractor(actionRegex);
     const { stop, ignoreEos } = options.generation ?? {};
     if (stop !== undefined || ignoreEos !== undefined)
-      throw invalidArgument("A reply ends where its actionRegex lets it; it cannot go with stop or ignoreEos.");
+      throw invalidArgument(
+        "actionRegex determines where a completion ends and cannot be combined with stop or ignoreEos.",
+      );
     model.compilePattern(
       { regex: actionRegex },
       { start: "continuation", maxNewTokens: this.settings.completion.maxNewTokens },
@@ -74,9 +79,9 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   }
 
   /**
-   * The action that the environment's own parser reads; where it reads none, what the reply says of the choices that the
-   * environment lists, in any of the forms of `actionStrategies` but numbers. Of a reply held to a pattern with a group named
-   * `action` the parser reads what that matches, and nothing else counts.
+   * Returns the action that the environment's parser finds; otherwise the listed choice that the
+   * completion mentions, in any form of `actionExtractors` except numbers. With a pattern that has a
+   * group named `action`, only its match is parsed.
    */
   override extractAction(
     response: string,
@@ -100,9 +105,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     if (this.actionMode === "free" || this.actionMode === "regex") return undefined;
     const choices = getChoices(this.text, observation, info);
     if (choices !== undefined && choices.length > 0) return [...new Set(choices)];
-    throw invalidArgument(
-      'This environment does not list the replies that are possible, so replies cannot be held to choices; use actionMode: "free".',
-    );
+    throw invalidArgument('This environment lists no choices; use actionMode "free".');
   }
 
   override getPattern(): string | RegExp | undefined {
@@ -111,8 +114,8 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
 }
 
 /**
- * Throws INVALID_ARGUMENT for a pattern without actionMode: "regex", the other way round, and for one that is not supported or
- * allows no reply. It needs no model.
+ * @throws INVALID_ARGUMENT for actionMode "regex" without actionRegex or vice versa, and for a pattern
+ * that is unsupported or matches nothing. Needs no model.
  */
 export function checkActionRegex({ actionMode, actionRegex }: ActionRegexSettings): void {
   if (actionMode === "regex" && actionRegex === undefined)
@@ -120,15 +123,14 @@ export function checkActionRegex({ actionMode, actionRegex }: ActionRegexSetting
       'Replies are held to a pattern, but there is none: give actionRegex, such as "Action: (hit|stay)".',
     );
   if (actionRegex === undefined) return;
-  if (actionMode !== "regex")
-    throw invalidArgument('actionRegex holds replies with actionMode: "regex" only; set both.');
+  if (actionMode !== "regex") throw invalidArgument('actionRegex requires actionMode "regex"; set both.');
   compileToByteAutomaton({ regex: actionRegex });
 }
 
-/** What a pattern's group named `action` matches; undefined for a pattern without one. */
+/** Creates an extractor of a pattern's group named `action`; undefined without one. */
 function createActionGroupExtractor(pattern: string | RegExp): Extractor<string> | undefined {
   const source = typeof pattern === "string" ? pattern : pattern.source;
-  // An expression that may be empty matches anything, and tells its groups.
+  // An expression with an empty alternative matches anything, which reveals its groups.
   const { groups = {} } = new RegExp(`${source}|`, "u").exec("")!;
   if (!Object.hasOwn(groups, "action")) return undefined;
   const flags = typeof pattern === "string" || !pattern.flags.includes("s") ? "u" : "su";
