@@ -282,7 +282,7 @@ describe("an adapted model", () => {
       const reopened = await AutoModelForCausalLM.fromPretrained(join(directory, "merged"), OPTIONS);
       expect(await score(reopened)).toBeCloseTo(ours, 4);
       await reopened.close();
-      await expect(getPeftModel(adapted)).rejects.toEqual(errorLike("INVALID_STATE", /trained already/));
+      await expect(getPeftModel(adapted)).rejects.toEqual(errorLike("INVALID_STATE", /already has trainable/));
     } finally {
       await rm(directory, { recursive: true });
     }

@@ -72,7 +72,7 @@ describe.each(Object.entries(all))("%s at work", (_, algorithm) => {
 });
 
 describe("GRPO over 200 updates", () => {
-  it("goes on trying, so that it learns anew when the other arm pays from the middle on", async () => {
+  it("keeps exploring and adapts when the other arm starts to pay", async () => {
     const grpo: GrpoOptions = { ...shared, batchSize: 16, lrSchedulerType: "constant", entropyCoef: 0.2 };
     // The better arm pays more often, not always.
     const random = new RandomStream(1);
@@ -219,7 +219,7 @@ describe("an update", () => {
     expect(replies.metrics.reward).toBe(with_.metrics.reward);
   });
 
-  it("leaves out a reply that nobody could score", async () => {
+  it("leaves out completions without a reward", async () => {
     const unscored = await update({ grpo: THREE }, { rewards: [1, 0, Number.NaN, 3, 2, 2] });
     const without = await update({ grpo: THREE }, { change: (all) => [all[0], all[1], ...all.slice(3)] });
     expectClose(unscored.values, without.values, 6);

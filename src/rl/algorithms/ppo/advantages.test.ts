@@ -28,7 +28,7 @@ describe("advantages over tokens", () => {
     expect([...row.returns]).toEqual([111, 112, 104]);
   });
 
-  it("go on with the value after a sample that was cut", () => {
+  it("bootstrap partial samples with the value", () => {
     const [row] = ppoAdvantages([{ ...sample, bootstrap: 1000 }], { ...plain, gamma: 0.5, advantageLevel: "token" });
     expect(row.returns[2]).toBe(100 + 500);
   });

@@ -210,7 +210,7 @@ describe("ppo", () => {
     expect((await readTrainedValues(model)).every(Number.isFinite)).toBe(true);
   });
 
-  it("goes on from a saved state as if it had not stopped", async () => {
+  it("resumes exactly from a saved state", async () => {
     const { model, agent } = await bandit();
     await pull(agent, 64, (arm) => arm);
     const learner = await agent.getLearner();

@@ -29,7 +29,7 @@ describe("RewardScale", () => {
     expect(rewards.apply(0.1)).toBe(0.1);
   });
 
-  it("goes on from its state", () => {
+  it("resumes from its state", () => {
     const rewards = new RewardScaler(on);
     rewards.observe([{ rewards: [4, 8], bootstrap: 0 }]);
     expect(new RewardScaler(on, rewards.getState()).scale).toBe(rewards.scale);

@@ -97,7 +97,7 @@ describe("rlooLoss with an entropy bonus", () => {
   ];
   const update = { sequences: 2, tokens: 3, entropyFactor: 0.5 };
 
-  it("rewards the mean entropy of all tokens, less as a run goes on", async () => {
+  it("rewards the mean entropy of all tokens, less as a run progresses", async () => {
     const { loss, gradients } = await evaluateLoss(
       runtime,
       rlooLoss({ selected, logProbs, entropy }, config),

@@ -27,7 +27,7 @@ describe("generalizedAdvantages", () => {
     );
   });
 
-  it("goes on with the value after a cut, and with nothing after an end", () => {
+  it("bootstraps with the value after truncation and with 0 after termination", () => {
     const one = (flags: object) =>
       generalizedAdvantages({ rewards: [1, 1], values: [0, 0], bootstrap: [10, 20], ...flags }, { gamma: 0.5, lam: 1 })
         .advantages;
