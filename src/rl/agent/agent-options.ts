@@ -1,3 +1,4 @@
+import type { Info } from "../../envs/info.js";
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
 import type { ContextOverflow, GenerationOptions } from "../../generation/generation-options.js";
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
@@ -40,4 +41,16 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
   readonly microBatchTokens?: number;
   /** Seed of completions, minibatches and dropout. Default 0. */
   readonly seed?: number;
+}
+
+/** Options of `terminateEpisode`. */
+export interface TerminateOptions<Observation> {
+  /**
+   * False excludes the episode from training. True (the default) trains once a batch is full. Episodes
+   * started after `eval()` are never trained.
+   */
+  readonly train?: boolean;
+  /** Last observation of a truncated episode; its value replaces the rewards that would have followed. */
+  readonly finalObservation?: Observation;
+  readonly info?: Info;
 }

@@ -1,6 +1,6 @@
 import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
-import { createLearner } from "../algorithms/create-learner.js";
+import { createLearner, isTruncatedSampling } from "../algorithms/create-learner.js";
 import type { Info } from "../../envs/info.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { LlamaGymError } from "../../core/errors.js";
@@ -19,26 +19,14 @@ import { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { computeExtractionShares } from "./extraction/extraction-counter.js";
-import type { AgentOptions } from "./agent-options.js";
+import { CallGuard } from "./call-guard.js";
+import type { AgentOptions, TerminateOptions } from "./agent-options.js";
 import { resolveRolloutSettings } from "./resolve-rollout-settings.js";
 import type { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 import { DemonstrationTrainer, type EncodedDemonstrations } from "./demonstrations/demonstration-trainer.js";
 import type { WarmStartCallbacks } from "./demonstrations/warm-start.js";
 
-/** Options of `terminateEpisode`. */
-export interface TerminateOptions<Observation> {
-  /**
-   * False excludes the episode from training. True (the default) trains once a batch is full. Episodes
-   * started after `eval()` are never trained.
-   */
-  readonly train?: boolean;
-  /** Last observation of a truncated episode; its value replaces the rewards that would have followed. */
-  readonly finalObservation?: Observation;
-  readonly info?: Info;
-}
-
 interface CurrentEpisode<Observation, Action> {
-  /** Mode at the start of the episode, kept until its end. */
   readonly mode: "train" | "eval";
   readonly agentEpisode: Episode<Observation, Action>;
   readonly turns: Turn[];
@@ -63,8 +51,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   private mode: "train" | "eval" = "train";
   private episode: CurrentEpisode<Observation, Action> | undefined;
   private trajectories: Trajectory[] = [];
-  /** Name of the call that has not returned yet. */
-  private pendingCall: string | undefined;
+  private readonly calls = new CallGuard();
   private learner: Promise<Learner> | undefined;
 
   /** @throws INVALID_ARGUMENT for invalid options. */
@@ -77,13 +64,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     this.settings = resolveRolloutSettings(this.model, options);
     this.renderer = new PromptRenderer(this.model.tokenizer, this.settings.prompt.completionPrefix);
     const { completion } = this.settings;
-    const evalCompletion = {
-      ...completion,
-      sampling: { ...completion.sampling, temperature: options.evalTemperature ?? 0 },
-    };
+    const sampling = { ...completion.sampling, temperature: options.evalTemperature ?? 0 };
     this.samplers = {
       train: new CompletionSampler(this.model, completion),
-      eval: new CompletionSampler(this.model, evalCompletion),
+      eval: new CompletionSampler(this.model, { ...completion, sampling }),
     };
     const { seed = 0, microBatchTokens } = options;
     this.random = new RandomStream(seed);
@@ -163,7 +147,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    * ENV_FAILED for an observation with NaN.
    */
   async act(observation: Observation, info: Info = {}): Promise<Action> {
-    return this.withMutex("act", async () => {
+    return this.calls.run("act", async () => {
       checkObservation(observation, "The environment");
       if (this.isTraining) await this.demonstrationTrainer.warmStart({});
       const { mode } = this;
@@ -180,11 +164,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   assignReward(reward: number): void {
     if (typeof reward !== "number" || !Number.isFinite(reward))
       throw new LlamaGymError("INVALID_ARGUMENT", `A reward must be a finite number, not ${String(reward)}.`);
-    if (this.pendingCall !== undefined)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        `assignReward() was called before ${this.pendingCall}() returned. Await it.`,
-      );
+    this.calls.check("assignReward");
     const turn = this.episode?.turns.at(-1);
     if (turn === undefined)
       throw new LlamaGymError(
@@ -203,7 +183,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   async terminateEpisode({ train = true, finalObservation, info = {} }: TerminateOptions<Observation> = {}): Promise<
     Metrics | undefined
   > {
-    return this.withMutex("terminateEpisode", async () => {
+    return this.calls.run("terminateEpisode", async () => {
       const { episode } = this;
       if (episode === undefined)
         throw new LlamaGymError(
@@ -219,18 +199,15 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       const bootstrapPrompt = finalObservation === undefined ? undefined : agentEpisode.bootstrapPrompt();
       this.episode = undefined;
       if (this.settings.spreadSparseRewards) spreadSparseReward(turns);
-      this.trajectories.push({
-        turns,
-        end: bootstrapPrompt === undefined ? "terminated" : "truncated",
-        bootstrapPrompt,
-      });
+      const end = bootstrapPrompt === undefined ? "terminated" : "truncated";
+      this.trajectories.push({ turns, end, bootstrapPrompt });
       return (await this.isBatchFull()) ? this.update() : undefined;
     });
   }
 
   /** Trains on the collected episodes, however few. @throws INVALID_STATE without episodes or trainable parameters. */
   async trainBatch(): Promise<Metrics> {
-    return this.withMutex("trainBatch", () => this.update());
+    return this.calls.run("trainBatch", () => this.update());
   }
 
   /** Best episodes so far, and the demonstrations. */
@@ -263,7 +240,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    * `onInvalidLine`).
    */
   async sftFromJsonl(path: string, callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
-    return this.withMutex("sftFromJsonl", () => this.demonstrationTrainer.fromJsonl(path, callbacks));
+    return this.calls.run("sftFromJsonl", () => this.demonstrationTrainer.fromJsonl(path, callbacks));
   }
 
   /** Encodes the demonstrations of `sftWarmStart`; throws what `sftFromJsonl` throws. */
@@ -273,7 +250,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Trains on the demonstrations of `sftWarmStart`, once; otherwise the first `act` or a Trainer does. */
   async warmStart(callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
-    return this.withMutex("warmStart", () => this.demonstrationTrainer.warmStart(callbacks));
+    return this.calls.run("warmStart", () => this.demonstrationTrainer.warmStart(callbacks));
   }
 
   /** Saves the adapter (with the value head) or the trained model, and the tokenizer, as `model.savePretrained` does. */
@@ -289,17 +266,12 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Returns the algorithm's learner, creating it at the first call. */
   async getLearner(): Promise<Learner> {
-    const { algorithm, ppo, grpo, rloo, reinforce, microBatchTokens } = this.options;
+    const { sampling, maxNewTokens } = this.settings.completion;
     this.learner ??= createLearner(this.model.causalLM, {
-      algorithm,
-      ppo,
-      grpo,
-      rloo,
-      reinforce,
-      microBatchTokens,
-      maxCompletionLength: this.settings.completion.maxNewTokens,
-      temperature: this.settings.completion.sampling.temperature,
-      isTruncatedSampling: isTruncated(this.settings.completion.sampling),
+      ...this.options,
+      maxCompletionLength: maxNewTokens,
+      temperature: sampling.temperature,
+      isTruncatedSampling: isTruncatedSampling(sampling),
       random: stream(this.options.seed ?? 0, "learner"),
     }).then((algorithm) => this.demonstrationTrainer.wrap(algorithm));
     return this.learner;
@@ -325,24 +297,4 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     const metrics = await learner.update(trajectories);
     return { ...metrics, ...computeExtractionShares(trajectories.flatMap(({ turns }) => turns)) };
   }
-
-  /** Runs a call exclusively: each depends on the state left by the previous one. */
-  private async withMutex<Result>(name: string, call: () => Promise<Result>): Promise<Result> {
-    if (this.pendingCall !== undefined)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        `${name}() was called before ${this.pendingCall}() returned. Await each call.`,
-      );
-    this.pendingCall = name;
-    try {
-      return await call();
-    } finally {
-      this.pendingCall = undefined;
-    }
-  }
-}
-
-/** Whether tokens are sampled from a truncated or modified distribution. */
-function isTruncated({ topK, topP, minP, repetitionPenalty }: RolloutSettings["completion"]["sampling"]): boolean {
-  return topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1;
 }

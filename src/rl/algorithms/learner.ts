@@ -37,7 +37,7 @@ export interface LearnerContext {
   readonly random: RandomStream;
 }
 
-/** State of a learner, without the trained parameters. */
+/** State of a learner without the trained parameters. */
 export interface LearnerState {
   readonly optimizer: OptimizerState;
   /** JSON. */

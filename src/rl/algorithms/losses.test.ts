@@ -140,7 +140,7 @@ async function train(algorithm: Algorithm, sign: 1 | -1): Promise<{ moved: numbe
 }
 
 describe.each(Object.keys(algorithms))("%s in a model", (name) => {
-  it("makes the better reply likelier than the others; with the sign flipped, the reverse", async () => {
+  it("raises the better completion above the others, and the reverse with the sign flipped", async () => {
     const [right, wrong] = [await train(algorithms[name], 1), await train(algorithms[name], -1)];
     const [better, ...others] = right.moved;
     expect(better).toBeGreaterThan(Math.max(0, ...others));

@@ -164,7 +164,7 @@ describe("an update", () => {
     reinforce: { reinforce: { ...THREE, klCoef: 0.1, entropyCoef: 0.1 } },
   };
 
-  it.each(Object.entries(kinds))("of %s is the same in many passes as in one", async (_, algorithm) => {
+  it.each(Object.entries(kinds))("of %s is the same in many micro-batches as in one", async (_, algorithm) => {
     // Ratios, divergences and signs differ from those of the start only after a step.
     const whole = await update(algorithm, { updates: 3 });
     const split = await update(algorithm, { updates: 3, microBatchTokens: 6 });
@@ -174,7 +174,7 @@ describe("an update", () => {
       expect([name, split.metrics[name]]).toEqual([name, expect.closeTo(value, 3)]);
   });
 
-  it("does not learn from a group that earned all the same, and says how many there are", async () => {
+  it("drops groups with equal returns and reports their fraction", async () => {
     const half = [1, 0, 0.5, 2, 2, 2];
     const both = await update({ grpo: THREE }, { rewards: half });
     const first = await update({ grpo: THREE }, { rewards: half, change: (segments) => segments.slice(0, 3) });
@@ -186,7 +186,7 @@ describe("an update", () => {
     expect(kept.metrics.grad_norm).toBeCloseTo(both.metrics.grad_norm / 2, 4);
   });
 
-  it("keeps such a group where an entropy bonus acts on it", async () => {
+  it("keeps groups with equal returns for an entropy bonus", async () => {
     const options = { ...THREE, entropyCoef: 0.1 };
     const same = await update({ grpo: options }, { rewards: [1, 1, 1, 2, 2, 2] });
     expect(same.metrics).toMatchObject({ frac_reward_zero_std: 1, num_optimizer_steps: 1 });
@@ -200,7 +200,7 @@ describe("an update", () => {
     });
   });
 
-  it("leaves out replies and episodes that were cut off, where it is told to", async () => {
+  it("masks truncated completions and episodes, if configured", async () => {
     const cutOff = (segments: readonly Trajectory[]) =>
       segments.map((segment, i): Trajectory =>
         i % 3 === 2
@@ -219,14 +219,14 @@ describe("an update", () => {
     expect(replies.metrics.reward).toBe(with_.metrics.reward);
   });
 
-  it("leaves out completions without a reward", async () => {
+  it("leaves out a completion that no function scored", async () => {
     const unscored = await update({ grpo: THREE }, { rewards: [1, 0, Number.NaN, 3, 2, 2] });
     const without = await update({ grpo: THREE }, { change: (all) => [all[0], all[1], ...all.slice(3)] });
     expectClose(unscored.values, without.values, 6);
     expect(unscored.metrics.reward).toBe((1 + 0 + 3 + 2 + 2) / 5);
   });
 
-  it("goes through its turns in minibatches, several times where it is told to", async () => {
+  it("runs several epochs of minibatches, if configured", async () => {
     const { metrics } = await update({ grpo: { ...THREE, numIterations: 3, miniBatchSize: 3 } });
     expect(metrics).toMatchObject({ num_optimizer_steps: 6, num_skipped_steps: 0 });
     expect(metrics["clip_ratio/region_mean"]).toBeGreaterThan(0);
@@ -235,14 +235,14 @@ describe("an update", () => {
   });
 });
 
-describe("a learner's wish", () => {
+describe("rolloutSpec", () => {
   const wishOf = async (options: AlgorithmOptions): Promise<GroupSpec> => {
     const model = await openModel();
     const traits = { temperature: 1, isTruncatedSampling: false, random: new RandomStream(1) };
     return (await createLearner(model.causalLM, { ...options, ...traits })).rolloutSpec as GroupSpec;
   };
 
-  it("is for whole groups that start alike, and for others in place of those that teach nothing", async () => {
+  it("requests groups that start alike, and resamples groups without signal", async () => {
     const wish = await wishOf({ grpo: { batchSize: 24, numGenerations: 3, maxResamples: 2, minTurns: 100 } });
     expect(wish).toMatchObject({ groups: 8, groupSize: 3, maxResamples: 2, minTurns: 100 });
     const segments = await makeSegments(await openModel(), REWARDS);
@@ -252,23 +252,23 @@ describe("a learner's wish", () => {
     expect(wish.hasSignal(rewarded(2, 2, 2))).toBe(false);
   });
 
-  it("is for starts of their own where the update is the group", async () => {
+  it("requests separate starts where the update is the group", async () => {
     expect(await wishOf({ grpo: { batchSize: 10, grouping: "batch" } })).toMatchObject({ groups: 10, groupSize: 1 });
     expect(await wishOf({ reinforce: { batchSize: 7 } })).toMatchObject({ groups: 7, groupSize: 1, maxResamples: 0 });
   });
 });
 
-describe("what cannot be trained", () => {
+describe("createLearner", () => {
   const traits = { temperature: 1, isTruncatedSampling: false, random: new RandomStream(1) };
 
-  it("is a model with a value head, and one of which nothing is trained", async () => {
+  it("rejects a model with a value head for GRPO", async () => {
     const critic = await models.reopen(folder);
     await expect(createLearner(critic.causalLM, { ...traits, grpo: {} })).rejects.toThrow(
       "The model cannot be trained by GRPO: it has a value head",
     );
   });
 
-  it("is a model's own weights where the divergence from a reference counts", async () => {
+  it("rejects full fine-tuning with a KL to the reference", async () => {
     const model = await openTrainable(folder, { device: "cpu", threads: 1, peftConfig: null, valueHead: null });
     models.track(model);
     await expect(createLearner(model.causalLM, { ...traits, rloo: {} })).rejects.toThrow(
@@ -277,7 +277,7 @@ describe("what cannot be trained", () => {
     await (await createLearner(model.causalLM, { ...traits, rloo: { beta: 0 } })).release();
   });
 
-  it("is an agent with options of two algorithms", async () => {
+  it("rejects options of two algorithms", async () => {
     const model = await openModel();
     await expect(createLearner(model.causalLM, { ...traits, grpo: {}, ppo: {} })).rejects.toThrow("ppo and grpo");
   });

@@ -34,7 +34,7 @@ describe("grpoAdvantages", () => {
     );
   });
 
-  it("gives nothing to a group without variance, and says which it is", () => {
+  it("gives 0 to groups with equal rewards, with a deviation of 0", () => {
     const found = grpoAdvantages(column([0.1, 0.1, 0.1, 0.1, 1, 0, 0, 0]), options);
     for (const advantage of found.advantages.subarray(0, 4)) expect(advantage).toBeCloseTo(0, 10);
     expect(rewardMetrics(found)).toEqual({
@@ -44,14 +44,14 @@ describe("grpoAdvantages", () => {
     });
   });
 
-  it("gives a sample that could not be scored 0, and leaves it out of its group", () => {
+  it("gives 0 to unscored samples and excludes them from the group", () => {
     const found = grpoAdvantages(column([1, 3, Number.NaN, Number.NaN]), options);
     const score = 1 / (Math.SQRT2 + 1e-4);
     expect([...found.advantages]).toEqual([expect.closeTo(-score, 12), expect.closeTo(score, 12), 0, 0]);
     expect(rewardMetrics(found).reward).toBe(2);
   });
 
-  it("refuses samples that do not fill their groups, and weights for other functions", () => {
+  it("rejects incomplete groups and a wrong number of weights", () => {
     expect(() => grpoAdvantages(column([1, 2, 3]), options)).toThrow("3 samples do not fill groups of 4.");
     expect(() => grpoAdvantages(column([1, 2, 3, 4]), { ...options, rewardWeights: [1, 1] })).toThrow(
       "There are 2 reward weights, but sample 0 has rewards of 1 functions.",

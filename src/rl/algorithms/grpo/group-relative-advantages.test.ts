@@ -23,7 +23,7 @@ const compare = (config: Partial<GroupBaselineConfig>) =>
 const close = (rows: readonly (readonly number[])[]) =>
   rows.map((row) => row.map((value) => expect.closeTo(value, 9) as number));
 
-describe("compareCredits", () => {
+describe("groupRelativeAdvantages", () => {
   it("compares turns of one step and group by default, as normalizeByStep does", () => {
     const returns = fc.array(fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 4 }), {
       minLength: 1,
@@ -40,7 +40,7 @@ describe("compareCredits", () => {
     );
   });
 
-  it("takes off the mean that it is told to", () => {
+  it("subtracts the configured mean", () => {
     const none = { scaleRewards: "none" } as const;
     expect(compare({ ...none, baseline: "step" })).toEqual(close([[1, 0], [-1], [4, -2, 0], [-4, 2]]));
     const [first, second] = [7 / 3, 5];
@@ -51,7 +51,7 @@ describe("compareCredits", () => {
     expect(compare({ ...none, baseline: "none" })).toEqual(close([[4, 1], [2], [9, 3, 5], [1, 7]]));
   });
 
-  it("takes the whole update as a group, or those who saw the same", () => {
+  it("groups the whole update, or turns with the same observation", () => {
     const none = { scaleRewards: "none" } as const;
     expect(compare({ ...none, grouping: "batch" })).toEqual(
       close([[0, 1 - 11 / 3], [-2], [5, 3 - 11 / 3, 0], [-3, 7 - 11 / 3]]),
@@ -62,14 +62,14 @@ describe("compareCredits", () => {
     );
   });
 
-  it("divides by the deviation of those it compares with, or of the update", () => {
+  it("divides by the deviation of the compared turns, or of the update", () => {
     expect(compare({})[0][0]).toBeCloseTo(1 / (Math.SQRT2 + 1e-4), 9);
     const all = [4, 1, 2, 9, 3, 5, 1, 7];
     const std = Math.sqrt(all.reduce((sum, x) => sum + (x - 4) ** 2, 0) / 7);
     expect(compare({ scaleRewards: "batch" })[0][0]).toBeCloseTo(1 / (std + 1e-4), 9);
   });
 
-  it("counts an episode once where its turns are credited alike", () => {
+  it("counts an episode once with episode returns", () => {
     const alike = [
       { returns: [4, 4, 4, 4], group: 0 },
       { returns: [2], group: 0 },
@@ -83,7 +83,7 @@ describe("compareCredits", () => {
     expect(groupRelativeAdvantages(alike, config).map((row) => [...row])).toEqual([[1, 1, 1, 1], [-1]]);
   });
 
-  it("gives nothing to a turn alone, and to one of which nothing is known", () => {
+  it("gives 0 to a turn without others, and to an unknown return", () => {
     const [known, unknown, other] = groupRelativeAdvantages(
       [
         { returns: [1], group: 0 },

@@ -58,13 +58,13 @@ describe.each(LOSS_TYPES)("%s", (lossType) => {
   // For cispo the bound is on the ratio itself.
   const options: GrpoOptions = { lossType, ...(lossType === "cispo" ? { epsilonHigh: 2 } : {}) };
 
-  it("makes tokens of positive advantage likelier and those of negative less likely", async () => {
+  it("raises the probability of tokens with positive advantage and lowers that of others", async () => {
     const onPolicy = sequences.map((sequence) => ({ ...sequence, oldLogProbs: sequence.logProbs }));
     const slopes = (await run(onPolicy, options)).gradients.logProbs;
     expect(Array.from(slopes, Math.sign)).toEqual([-1, -1, -1, 1, 1]);
   });
 
-  it("is the same in two runs as in one", async () => {
+  it("is the same in two micro-batches as in one", async () => {
     const all: GrpoOptions = { ...options, beta: 0.1, entropyCoef: 0.05, topEntropyQuantile: 0.8 };
     const whole = await run(sequences, all);
     const update = minibatchTotals(sequences);
@@ -98,7 +98,7 @@ describe("how a loss is averaged", () => {
     expect(await weights(options)).toEqual(near([first, first, first, second, second]));
   });
 
-  it("counts what the step has beside this run: masked sequences, other runs, and dapo's mean step", async () => {
+  it("averages over the whole step: masked sequences, other micro-batches, and dapo's mean step", async () => {
     const update = { sequences: 4, tokens: 10, meanTokens: 20 };
     expect((await weights({ lossType: "grpo" }, update))[0]).toBeCloseTo(1 / 12, 6);
     expect((await weights({ lossType: "bnpo" }, update))[0]).toBeCloseTo(1 / 10, 6);
@@ -119,7 +119,7 @@ describe("grpoLoss", () => {
     );
   });
 
-  it("adds the k3 divergence, which pulls towards the reference", async () => {
+  it("adds the k3 KL, which pulls towards the reference", async () => {
     const still = sequences.map((sequence) => ({
       ...sequence,
       oldLogProbs: sequence.logProbs,
@@ -161,7 +161,7 @@ describe("grpoLoss", () => {
     expect(await phiOf([15], { vespoKPos: 40, vespoLambdaPos: 0 })).toBe(0);
   });
 
-  it("names what is missing", () => {
+  it("names missing inputs", () => {
     const config = resolveGrpoConfig({ beta: 0.1, topEntropyQuantile: 0.5 });
     const bare = { oldLogProbs: [-1, -2], advantages: [1, 1] };
     expect(() => grpoInputs([bare], config)).toThrow(
@@ -176,7 +176,7 @@ describe("grpoLoss", () => {
 });
 
 describe("highEntropyMask", () => {
-  it("keeps the tokens of the highest entropy, ties with the threshold too", () => {
+  it("selects the tokens of the highest entropy, including ties with the threshold", () => {
     expect([...highEntropyMask([0.1, 0.5, 0.3, 0.2, 0.4], 0.4)]).toEqual([0, 1, 0, 0, 1]);
     expect([...highEntropyMask([1, 1, 1], 0.2)]).toEqual([1, 1, 1]);
     expect([...highEntropyMask([3, 1], 1)]).toEqual([1, 1]);
@@ -185,7 +185,7 @@ describe("highEntropyMask", () => {
 });
 
 describe("grpoMetrics", () => {
-  it("has a number for a step that has no token", () => {
+  it("is finite for a step without tokens", () => {
     const metrics = grpoMetrics({ ratio: [], entropy: [] }, [{ advantages: [] }], resolveGrpoConfig());
     expect(Object.values(metrics).every(Number.isFinite)).toBe(true);
   });

@@ -33,17 +33,17 @@ describe("resolveGrpoConfig", () => {
     for (const { source } of Object.values(grpoSettings)) expect(source).toMatch(/TRL|ORLLLaM/);
   });
 
-  it("bounds ratios alike on both sides unless told otherwise", () => {
+  it("clips symmetrically by default", () => {
     expect(resolveGrpoConfig({ epsilon: 0.1 }).epsilonHigh).toBe(0.1);
     expect(resolveGrpoConfig({ epsilon: 0.1, epsilonHigh: 0.3 }).epsilonHigh).toBe(0.3);
   });
 
-  it("makes an update of whole groups", () => {
+  it("rounds an update to whole groups", () => {
     expect(resolveGrpoConfig({ numGenerations: 6 }).batchSize).toBe(12);
     expect(resolveGrpoConfig({ batchSize: 10, grouping: "batch" }).batchSize).toBe(10);
   });
 
-  it("compares with those that fit what turns are credited with", () => {
+  it("resolves the baseline from grouping and returns", () => {
     expect(resolveGrpoConfig()).toMatchObject({ grouping: "start", baseline: "step", returns: "return-to-go" });
     expect(resolveGrpoConfig({ returns: "episode-return" }).baseline).toBe("group");
     expect(resolveGrpoConfig({ grouping: "observation" }).baseline).toBe("group");
@@ -55,7 +55,7 @@ describe("resolveGrpoConfig", () => {
     {},
     { numGenerations: 6, epsilonHigh: 0.3, lossType: "cispo" },
     { returns: "episode-return", baseline: "batch", rewardWeights: [1, 2] },
-  ])("decides what was decided (%j) alike once more", (options) => {
+  ])("is idempotent (%j)", (options) => {
     const config = resolveGrpoConfig(options);
     expect(resolveGrpoConfig(config)).toEqual(config);
   });
@@ -74,7 +74,7 @@ describe("resolveGrpoConfig", () => {
     [{ losstype: "grpo" }, `GRPO has no setting "losstype". Did you mean lossType?`],
     [{ delta: 1.5, lossType: "cispo" }, `GRPO's delta is read by lossType grpo, bnpo, dr_grpo, dapo, luspo only`],
     [{ vespoKPos: 1 }, `GRPO's vespoKPos is read by lossType vespo only, and lossType is "dapo".`],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => resolveGrpoConfig(options as GrpoOptions)).toThrow(
       expect.objectContaining({
         code: "INVALID_ARGUMENT",

@@ -14,28 +14,28 @@ const sample: ScoredSample = {
   ],
 };
 
-describe("advantages over tokens", () => {
-  it("are the rewards that follow less the value", () => {
+describe("advantages at the token level", () => {
+  it("are returns minus values", () => {
     const [row] = ppoAdvantages([sample], { ...plain, advantageLevel: "token" });
     expect([...row.returns]).toEqual([110, 110, 100]);
     expect([...row.advantages]).toEqual([109, 108, 97]);
   });
 
-  it("take the penalty from every token", () => {
+  it("include a KL penalty at every token", () => {
     const [row] = ppoAdvantages([sample], { ...plain, klCoef: 2, advantageLevel: "token" });
     expect([...row.nonScoreRewards]).toEqual([-1, -2, 4]);
     expect([...row.rewards]).toEqual([-1, 8, 104]);
     expect([...row.returns]).toEqual([111, 112, 104]);
   });
 
-  it("bootstrap partial samples with the value", () => {
+  it("bootstrap from the value after a partial sample", () => {
     const [row] = ppoAdvantages([{ ...sample, bootstrap: 1000 }], { ...plain, gamma: 0.5, advantageLevel: "token" });
     expect(row.returns[2]).toBe(100 + 500);
   });
 });
 
-describe("advantages over turns", () => {
-  it("discount by turns and are those of all a turn's tokens", () => {
+describe("advantages at the turn level", () => {
+  it("are discounted by turn and shared by a turn's tokens", () => {
     const settings = { ...plain, gamma: 0.5, lam: 0.5, klCoef: 2, advantageLevel: "turn" } as const;
     const [row] = ppoAdvantages([{ ...sample, bootstrap: 8 }], settings);
     // Turn rewards 10 - 3 and 100 + 4; values before them 1 and 3.
@@ -47,7 +47,7 @@ describe("advantages over turns", () => {
 });
 
 describe("whitening", () => {
-  it.each(["token", "turn"] as const)("is over all tokens of the batch (%s)", (advantageLevel) => {
+  it.each(["token", "turn"] as const)("covers all tokens of the batch (%s)", (advantageLevel) => {
     const samples = [sample, { ...sample, values: [-4, 2, 0] }];
     const before = ppoAdvantages(samples, { ...plain, advantageLevel });
     const after = ppoAdvantages(samples, { ...plain, whitenAdvantages: true, advantageLevel });

@@ -51,7 +51,7 @@ const part = (tokens: Tokens, from: number, to: number): Tokens =>
   ) as unknown as Tokens;
 
 describe("ppoLoss", () => {
-  it("makes a token with a positive advantage likelier and one with a negative one less likely", async () => {
+  it("raises the probability of tokens with positive advantage and lowers that of others", async () => {
     const onPolicy = { ...batch, oldLogProbs: batch.logProbs };
     const { logProbs } = (await run(onPolicy)).gradients;
     expect([...logProbs]).toEqual([-1 / 4, 2 / 4, -0.5 / 4, 1 / 4]);
@@ -62,7 +62,7 @@ describe("ppoLoss", () => {
     batch.values.forEach((value, i) => expect(values[i]).toBeCloseTo((0.1 * (value - batch.returns[i])) / 4, 6));
   });
 
-  it("stops where the ratio has moved far enough, and only there", async () => {
+  it("has no gradient outside the clipping range", async () => {
     // Ratios e^0.5 and e^-0.5: out of the range on either side.
     const moved = { ...batch, oldLogProbs: [-1.5, -2.5, 0, -2.5] };
     const { gradients, statistics } = await run(moved);
@@ -71,14 +71,14 @@ describe("ppoLoss", () => {
     expect(statistics.clipFraction[0]).toBe(0.5);
   });
 
-  it("rewards entropy where asked to", async () => {
+  it("adds an entropy bonus, if configured", async () => {
     const without = await run(batch);
     const { loss, gradients } = await run(batch, { entropyCoef: 0.1 });
     expect(loss).toBeCloseTo(without.loss - 0.1 * (3.75 / 4), 6);
     for (const slope of gradients.entropy) expect(slope).toBeCloseTo(-0.1 / 4, 7);
   });
 
-  it("is the same in two runs as in one", async () => {
+  it("is the same in two micro-batches as in one", async () => {
     const whole = await run(batch, { entropyCoef: 0.05 });
     const parts = [
       await run(part(batch, 0, 1), { entropyCoef: 0.05 }, 4),
@@ -96,7 +96,7 @@ describe("ppoLoss", () => {
     }
   });
 
-  it("needs a value head, and entropies where they count", () => {
+  it("requires a value head, and entropies for an entropy bonus", () => {
     const config = resolvePpoConfig({ entropyCoef: 0.1 });
     expect(() => ppoLoss(lossNodes({ ...policy, values: undefined }), config)).toThrow("value head");
     expect(() => ppoLoss(lossNodes({ ...policy, entropy: undefined }), config)).toThrow("entropyCoef is 0.1");
@@ -107,7 +107,7 @@ describe("ppoLoss", () => {
 });
 
 describe("ppoMetrics", () => {
-  it("knows what share of the returns' variance the critic explains", () => {
+  it("computes the explained variance of the critic", () => {
     const tokens = { advantages: [0, 0], returns: [1, 3], oldValues: [0, 1] };
     expect(ppoMetrics({ valueError: 0 }, tokens)["val/var_explained"]).toBe(1);
     expect(ppoMetrics({ valueError: 2 }, tokens)["val/var_explained"]).toBe(0);
@@ -115,7 +115,7 @@ describe("ppoMetrics", () => {
     expect(ppoMetrics({ valueError: 1 }, equal)["val/var_explained"]).toBeNaN();
   });
 
-  it("says when a minibatch is too far from the old policy", () => {
+  it("detects a minibatch beyond the ratio threshold", () => {
     expect(exceedsRatioThreshold({ ratio: 10 }, { ratioThreshold: 10 })).toBe(false);
     expect(exceedsRatioThreshold({ ratio: 10.1 }, { ratioThreshold: 10 })).toBe(true);
   });

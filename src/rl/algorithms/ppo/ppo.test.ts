@@ -88,7 +88,7 @@ async function valuesOf(model: LanguageModel, agent: BanditAgent): Promise<numbe
 }
 
 describe("ppo", () => {
-  it("learns which arm pays, and with the sign of the policy's loss flipped the other one", async () => {
+  it("learns which arm pays, and the other one with the sign of the policy loss flipped", async () => {
     const { agent } = await bandit();
     expect((await pull(agent, 320, (arm) => arm)).share).toBeGreaterThan(0.9);
     sign.isFlipped = true;
@@ -96,7 +96,7 @@ describe("ppo", () => {
     expect((await pull(contrary, 320, (arm) => arm)).share).toBeLessThan(0.1);
   });
 
-  it("learns what a state is worth", async () => {
+  it("learns the values of states", async () => {
     const { model, agent } = await bandit({ vfCoef: 1, cliprangeValue: 10 }, {}, 0.4);
     const { updates } = await pull(agent, 640, (_arm, context) => (context === "left" ? 2 : -1));
     const [left, right] = await valuesOf(model, agent);
@@ -106,7 +106,7 @@ describe("ppo", () => {
     expect(updates.at(-1)!["val/var_explained"]).toBeGreaterThan(0.9);
   });
 
-  it("scores only turns whose values were not read while they were sampled, to the same end", async () => {
+  it("scores only turns without sampled values, with the same result", async () => {
     const { agent: player } = await bandit();
     const update = vi.spyOn(await player.getLearner(), "update").mockResolvedValue({});
     await pull(player, 32, (arm) => arm);
@@ -123,7 +123,7 @@ describe("ppo", () => {
     for (const [name, value] of Object.entries(results[0])) expect(results[1][name]).toBeCloseTo(value, 4);
   });
 
-  it("trains the value head alone in the warm-up, then the policy too", async () => {
+  it("trains only the value head during its warm-up", async () => {
     const { model, agent } = await bandit({ valueWarmup: 2, vfCoef: 1, entropyCoef: 0.1 });
     const { parameters } = model.causalLM;
     const bodies = parameters.names.filter((name) => !name.startsWith("v_head."));
@@ -137,7 +137,7 @@ describe("ppo", () => {
     expect(await body()).not.toEqual(bodyBefore);
   });
 
-  it("learns from rewards of hundreds what it learns from small ones, when they are scaled", async () => {
+  it("learns equally from large rewards with reward scaling", async () => {
     const values = { vfCoef: 1, cliprangeValue: 0.5 };
     const { updates } = await pull((await bandit({ ...values, rewardScaling: true })).agent, 320, (arm) => 400 * arm);
     const { updates: raw } = await pull((await bandit(values)).agent, 320, (arm) => 400 * arm);
@@ -147,7 +147,7 @@ describe("ppo", () => {
     expect(updates.at(-1)!["objective/scores"]).toBeGreaterThan(360);
   });
 
-  it("ends an update before a step when the policy has moved too far from where it was", async () => {
+  it("ends an update at the target KL", async () => {
     const slow = { numPpoEpochs: 8, learningRate: 0.0002 };
     const { agent } = await bandit(slow);
     const [whole] = (await pull(agent, 32, (arm) => arm)).updates;
@@ -159,7 +159,7 @@ describe("ppo", () => {
     expect(stopped.num_skipped_steps).toBe(0);
   });
 
-  it("collapses when its learning rate is pushed to ten times, but not with a target KL", async () => {
+  it("collapses at ten times the learning rate, but not with a target KL", async () => {
     const entropy = async (learningRate: number, targetKl?: number) => {
       const { agent } = await bandit({ numPpoEpochs: 16, learningRate, targetKl }, { seed: 2 });
       const random = new RandomStream(2);
@@ -172,7 +172,7 @@ describe("ppo", () => {
     expect(await entropy(5e-4, 0.003)).toBeGreaterThan(0.4);
   });
 
-  it("keeps the policy near the reference where a divergence costs", async () => {
+  it("keeps the policy near the reference with a KL penalty", async () => {
     const { agent } = await bandit({ initKlCoef: 5, adaptiveKl: false });
     const { share, updates } = await pull(agent, 320, (arm) => arm);
     expect(share).toBeLessThan(0.75);
@@ -181,7 +181,7 @@ describe("ppo", () => {
     expect(updates.at(-1)!["objective/kl_coef"]).toBe(5);
   });
 
-  it("skips and counts a step whose loss is no finite number, and ends after several", async () => {
+  it("skips and counts steps with a non-finite loss, and stops after several", async () => {
     const { model, agent } = await bandit({ numPpoEpochs: 1, whitenAdvantages: false });
     const before = await readTrainedValues(model);
     // Finite here, but not in 32 bits.
@@ -192,7 +192,7 @@ describe("ppo", () => {
     expect(await readTrainedValues(model)).toEqual(before);
   });
 
-  it("counts only failures in a row", async () => {
+  it("counts only consecutive failures", async () => {
     const { model, agent } = await bandit({ numPpoEpochs: 1, whitenAdvantages: false });
     const before = await readTrainedValues(model);
     for (let i = 0; i < 3; i++) {
@@ -203,14 +203,14 @@ describe("ppo", () => {
     expect(await readTrainedValues(model)).not.toEqual(before);
   });
 
-  it("does not train on a minibatch whose ratio is out of bounds", async () => {
+  it("skips minibatches beyond the ratio threshold", async () => {
     const { model, agent } = await bandit({ numPpoEpochs: 6, learningRate: 2, ratioThreshold: 1.000001 });
     const [metrics] = (await pull(agent, 32, (arm) => arm)).updates;
     expect(metrics.num_skipped_steps).toBeGreaterThan(0);
     expect((await readTrainedValues(model)).every(Number.isFinite)).toBe(true);
   });
 
-  it("resumes exactly from a saved state", async () => {
+  it("continues exactly from a saved state", async () => {
     const { model, agent } = await bandit();
     await pull(agent, 64, (arm) => arm);
     const learner = await agent.getLearner();
@@ -234,11 +234,11 @@ describe("ppo", () => {
     [{ batchSize: 0 }, "PPO's batchSize must be a whole number of at least 1"],
     [{ batchSise: 8 }, "Did you mean batchSize?"],
     [{ miniBatchSize: 64 }, "a batch has only 32 samples"],
-  ])("refuses %j before anything is played", async (ppo, message) => {
+  ])("rejects %j in the constructor", async (ppo, message) => {
     await expect(bandit(ppo as PpoOptions)).rejects.toThrow(message);
   });
 
-  it("needs something to train, a value head, and a policy that tries things out", async () => {
+  it("requires trainable parameters, a value head and a temperature above 0", async () => {
     const { model } = await bandit();
     const bare = await AutoModelForCausalLM.fromPretrained(model.folder, { device: "cpu", threads: 1 });
     await expect(new BanditAgent(bare).getLearner()).rejects.toThrow("it has no trainable parameters");

@@ -3,7 +3,7 @@ import { RewardScaler } from "./reward-scaler.js";
 
 const on = { gamma: 0.5, rewardScale: 1, rewardScaling: true, rewardClip: undefined };
 
-describe("RewardScale", () => {
+describe("RewardScaler", () => {
   it("divides by the root mean square of discounted returns", () => {
     const rewards = new RewardScaler(on);
     rewards.observe([{ rewards: [4, 8], bootstrap: 0 }]);
@@ -14,7 +14,7 @@ describe("RewardScale", () => {
     expect(rewards.scale).toBeCloseTo(Math.sqrt((64 + 64 + 4) / 3), 12);
   });
 
-  it("counts what comes after a cut by its value, in rewards as they were", () => {
+  it("bootstraps partial sequences from unscaled values", () => {
     const rewards = new RewardScaler(on);
     rewards.observe([{ rewards: [10], bootstrap: 0 }]);
     rewards.observe([{ rewards: [5], bootstrap: 1 }]);
@@ -22,26 +22,26 @@ describe("RewardScale", () => {
     expect(rewards.scale).toBeCloseTo(10, 12);
   });
 
-  it("leaves small rewards as they are", () => {
+  it("does not scale small rewards up", () => {
     const rewards = new RewardScaler(on);
     expect(rewards.apply(0.1)).toBe(0.1);
     rewards.observe([{ rewards: [0.1, 0, -0.2], bootstrap: 0 }]);
     expect(rewards.apply(0.1)).toBe(0.1);
   });
 
-  it("resumes from its state", () => {
+  it("restores its state", () => {
     const rewards = new RewardScaler(on);
     rewards.observe([{ rewards: [4, 8], bootstrap: 0 }]);
     expect(new RewardScaler(on, rewards.getState()).scale).toBe(rewards.scale);
   });
 
-  it("does nothing unless it is asked to", () => {
+  it("does nothing when disabled", () => {
     const rewards = new RewardScaler({ ...on, rewardScaling: false });
     rewards.observe([{ rewards: [400], bootstrap: 0 }]);
     expect(rewards.apply(-400)).toBe(-400);
   });
 
-  it("clips what is scaled", () => {
+  it("clips scaled rewards", () => {
     const rewards = new RewardScaler({ ...on, rewardClip: 1.5 });
     rewards.observe([{ rewards: [2], bootstrap: 0 }]);
     expect([-8, 1, 8].map((reward) => rewards.apply(reward))).toEqual([-1.5, 0.5, 1.5]);

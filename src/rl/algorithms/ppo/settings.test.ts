@@ -35,7 +35,7 @@ describe("resolvePpoConfig", () => {
     for (const { source } of Object.values(ppoSettings)) expect(source).toMatch(/TRL|LlamaGym/);
   });
 
-  it("takes what is given, and nothing given as nothing said", () => {
+  it("overrides defaults, and treats undefined as omitted", () => {
     expect(resolvePpoConfig({ gamma: 0.99, targetKl: 0.02, lam: undefined })).toMatchObject({
       gamma: 0.99,
       targetKl: 0.02,
@@ -43,7 +43,7 @@ describe("resolvePpoConfig", () => {
     });
   });
 
-  it("makes a small batch one minibatch", () => {
+  it("uses one minibatch for a small batch", () => {
     expect(resolvePpoConfig({ batchSize: 4 }).miniBatchSize).toBe(4);
     expect(resolvePpoConfig({ batchSize: 64 }).miniBatchSize).toBe(16);
   });
@@ -56,13 +56,13 @@ describe("resolvePpoConfig", () => {
     [{ whitenRewards: 1 }, "PPO's whitenRewards must be true or false, not 1."],
     [{ clipRange: 0.2 }, `PPO has no setting "clipRange". Did you mean cliprange?`],
     [{ batchSize: 8, miniBatchSize: 16 }, "PPO's miniBatchSize is 16, but a batch has only 8 samples (batchSize)."],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => resolvePpoConfig(options as PpoOptions)).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message }),
     );
   });
 
-  it("lists what there is for a name that is like none", () => {
+  it("lists all settings for a name without near matches", () => {
     expect(() => resolvePpoConfig({ zzz: 1 } as PpoOptions)).toThrow(/PPO has no setting "zzz". Known: batchSize, /);
   });
 });

@@ -37,13 +37,13 @@ describe("reinforceAdvantages", () => {
     expect(found.flatMap((row) => [...row])).toEqual(normalized([1, 1, 4]));
   });
 
-  it("takes from a token's return the divergence from it on", () => {
+  it("subtracts the KL from the token on", () => {
     const config = resolveReinforceConfig({ klCoef: 0.5 });
     const found = reinforceAdvantages([sample([1, 2], 1), sample([-4], 4)], config);
     expect(found.flatMap((row) => [...row])).toEqual(normalized([1 - 1.5, 1 - 1, 4 + 2]));
   });
 
-  it("compares with the group first where asked to, turn by turn", () => {
+  it("subtracts the group mean by step with a group baseline", () => {
     const config = resolveReinforceConfig({ klCoef: 0, numGenerations: 2, baseline: "group", gamma: 0.5 });
     const samples = [sample([0, 0], 2, 4), sample([0], 2), sample([0], 10), sample([0], 0)].map((each, i) => ({
       ...each,
@@ -54,7 +54,7 @@ describe("reinforceAdvantages", () => {
     expect(found.flatMap((row) => [...row])).toEqual(normalized([1, 0, -1, 5, -5]));
   });
 
-  it("refuses turns that do not divide the tokens, and a baseline without groups", () => {
+  it("rejects turns that do not partition the tokens, and a group baseline without groups", () => {
     expect(() => reinforceAdvantages([{ kls: [0, 0], turns: [] }], resolveReinforceConfig())).toThrow("sample 0");
     expect(() => resolveReinforceConfig({ baseline: "group" })).toThrow("numGenerations");
   });
@@ -84,7 +84,7 @@ describe("reinforceLoss", () => {
       },
     );
 
-  it("makes better tokens likelier, until their ratio is out of range, and rewards entropy", async () => {
+  it("raises the probability of better tokens within the clipping range, and adds entropy", async () => {
     const { loss, gradients, statistics } = await run(0, 3);
     expect(loss).toBeCloseTo((-1 + 2 - 1.2 * 3) / 3 - 0.1 * 2, 6);
     const slopes = [-1 / 3, 2 / 3, 0].map((slope) => expect.closeTo(slope, 6) as unknown);
@@ -93,14 +93,14 @@ describe("reinforceLoss", () => {
     expect(statistics.clipFraction[0]).toBeCloseTo(1 / 3, 6);
   });
 
-  it("is the same in two runs as in one", async () => {
+  it("is the same in two micro-batches as in one", async () => {
     const [whole, first, second] = [await run(0, 3), await run(0, 1, 3), await run(1, 3, 3)];
     expect(first.loss + second.loss).toBeCloseTo(whole.loss, 6);
     for (const [name, [value]] of Object.entries(whole.statistics))
       expect([name, first.statistics[name][0] + second.statistics[name][0]]).toEqual([name, expect.closeTo(value, 6)]);
   });
 
-  it("needs entropies where they count", () => {
+  it("requires entropies for an entropy bonus", () => {
     const config = { epsilon: 0.2, entropyCoef: 0.1 };
     expect(() => reinforceLoss(lossNodes({ ...nodes, entropy: undefined }), config)).toThrow(
       "REINFORCE++'s entropyCoef is 0.1",

@@ -17,7 +17,7 @@ describe("resolveRlooConfig", () => {
     for (const { source } of Object.values(rlooSettings)) expect(source).toMatch(/TRL|ORLLLaM/);
   });
 
-  it("refuses a range of rewards that is none", () => {
+  it("rejects an empty range of rewards", () => {
     expect(() => resolveRlooConfig({ rewardClipMin: 1, rewardClipMax: 0 })).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT" }),
     );
@@ -27,17 +27,17 @@ describe("resolveRlooConfig", () => {
 describe("rlooAdvantages", () => {
   const config = resolveRlooConfig({ numGenerations: 3, beta: 0 });
 
-  it("compares each sample with the others", () => {
+  it("subtracts the mean of the others", () => {
     const { advantages } = rlooAdvantages([[1], [2], [6]], [], config);
     expect([...advantages]).toEqual([1 - 4, 2 - 3.5, 6 - 1.5]);
   });
 
-  it("takes the divergence from the reward, after clipping", () => {
+  it("subtracts the KL penalty after clipping", () => {
     const { rewards } = rlooAdvantages([[1], [2], [6]], [1, 0, -2], { ...config, beta: 0.5, rewardClipMax: 4 });
     expect([...rewards]).toEqual([0.5, 2, 5]);
   });
 
-  it("gives 0 to a sample that has no other", () => {
+  it("gives 0 to a sample without others", () => {
     expect([...rlooAdvantages([[1], [Number.NaN], [Number.NaN]], [], config).advantages]).toEqual([0, 0, 0]);
   });
 });
@@ -67,7 +67,7 @@ describe("rlooLoss", () => {
     );
   };
 
-  it("makes the tokens of better sequences likelier, until the ratio of the sequence is out of range", async () => {
+  it("raises the probability of better sequences within the clipping range", async () => {
     const { loss, gradients, statistics } = await run(0, 3);
     // The third has moved by e^0.5 the right way.
     expect(loss).toBeCloseTo((-1 + 1 - 1.2 * 2) / 3, 6);
@@ -79,7 +79,7 @@ describe("rlooLoss", () => {
     expect(metrics["clip_ratio/low_mean"]).toBe(0);
   });
 
-  it("is the same in two runs as in one", async () => {
+  it("is the same in two micro-batches as in one", async () => {
     const [whole, first, second] = [await run(0, 3), await run(0, 1, 3), await run(1, 3, 3)];
     expect(first.loss + second.loss).toBeCloseTo(whole.loss, 6);
     expect([...first.gradients.logProbs, ...second.gradients.logProbs]).toEqual([...whole.gradients.logProbs]);
@@ -97,7 +97,7 @@ describe("rlooLoss with an entropy bonus", () => {
   ];
   const update = { sequences: 2, tokens: 3, entropyFactor: 0.5 };
 
-  it("rewards the mean entropy of all tokens, less as a run progresses", async () => {
+  it("adds the scheduled mean entropy of all tokens", async () => {
     const { loss, gradients } = await evaluateLoss(
       runtime,
       rlooLoss({ selected, logProbs, entropy }, config),
@@ -108,7 +108,7 @@ describe("rlooLoss with an entropy bonus", () => {
     for (const slope of gradients.entropy) expect(slope).toBeCloseTo((-0.1 * 0.5) / 3, 7);
   });
 
-  it("needs entropies where they count", () => {
+  it("requires entropies for an entropy bonus", () => {
     expect(() => rlooLoss({ selected, logProbs, entropy: undefined }, config)).toThrow("RLOO's entropyCoef is 0.1");
   });
 });

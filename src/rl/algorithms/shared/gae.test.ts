@@ -27,7 +27,7 @@ describe("generalizedAdvantages", () => {
     );
   });
 
-  it("bootstraps with the value after truncation and with 0 after termination", () => {
+  it("bootstraps after a truncation, but not after a termination", () => {
     const one = (flags: object) =>
       generalizedAdvantages({ rewards: [1, 1], values: [0, 0], bootstrap: [10, 20], ...flags }, { gamma: 0.5, lam: 1 })
         .advantages;
@@ -36,7 +36,7 @@ describe("generalizedAdvantages", () => {
     expect([...one({ terminated: [true, true] })]).toEqual([1, 1]);
   });
 
-  it("has no advantage where the critic knows the return", () => {
+  it("has no advantage for a perfect critic", () => {
     const known = discountedReturns(rewards, { gamma: 0.9 });
     const { advantages } = generalizedAdvantages({ rewards, values: known }, { gamma: 0.9, lam: 0.7 });
     for (const advantage of advantages) expect(advantage).toBeCloseTo(0, 12);
@@ -44,7 +44,7 @@ describe("generalizedAdvantages", () => {
 });
 
 describe("returns", () => {
-  it("discount what comes later, within an episode", () => {
+  it("discount later rewards within an episode", () => {
     expect([...discountedReturns([1, 2, 4], { gamma: 0.5 })]).toEqual([3, 4, 4]);
     expect([...discountedReturns([1, 2, 4], { gamma: 0.5, ends: [0, 1, 0] })]).toEqual([2, 2, 4]);
     expect(episodeReturn([1, 2, 4], 0.5)).toBe(3);
@@ -52,7 +52,7 @@ describe("returns", () => {
     expect(episodeReturn([])).toBe(0);
   });
 
-  it("credit a turn with what follows it or with the whole episode", () => {
+  it("are return-to-go or episode returns", () => {
     expect([...returnsByKind([1, 2, 4], { returns: "return-to-go", gamma: 0.5 })]).toEqual([3, 4, 4]);
     expect([...returnsByKind([1, 2, 4], { returns: "episode-return", gamma: 0.5 })]).toEqual([3, 3, 3]);
   });

@@ -15,7 +15,7 @@ describe("perTokenKl", () => {
 });
 
 describe("fullKl", () => {
-  it("is the divergence of two coins, token by token", () => {
+  it("is the KL of two coins at each token", () => {
     const coin = (heads: number) => [Math.log(heads), Math.log(1 - heads)];
     const kl = (p: number, q: number) => p * Math.log(p / q) + (1 - p) * Math.log((1 - p) / (1 - q));
     const found = fullKl([...coin(0.5), ...coin(0.9)], [...coin(0.8), ...coin(0.9)], 2);
@@ -25,7 +25,7 @@ describe("fullKl", () => {
 });
 
 describe("tokenRewards", () => {
-  it("takes the penalty from every token and adds each score at its turn's last", () => {
+  it("subtracts a penalty at every token and adds each score at its turn's last", () => {
     const { rewards, nonScoreRewards } = tokenRewards([1, -2, 3], 0.5, [10, 20], [0, 2]);
     expect([...nonScoreRewards]).toEqual([-0.5, 1, -1.5]);
     expect([...rewards]).toEqual([9.5, 1, 18.5]);

@@ -3,7 +3,7 @@ import { turnReturns } from "./returns.js";
 
 const rewards = [1, 0, 2];
 
-describe("creditReturns", () => {
+describe("turnReturns", () => {
   it.each([
     ["return-to-go", "step", [1 + 0.25 * 2, 0.5 * 2, 2]],
     ["return-to-go", "terminal", [0.25 * 3, 0.5 * 3, 3]],

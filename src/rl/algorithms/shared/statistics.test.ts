@@ -3,17 +3,17 @@ import { describe, expect, it } from "vitest";
 import { mean, variance, whiten } from "./statistics.js";
 
 describe("mean and variance", () => {
-  it("count only what the mask lets through", () => {
+  it("count only masked-in numbers", () => {
     expect(mean([1, 100, 3], [1, 0, 1])).toBe(2);
     expect(variance([1, 100, 3], [1, 0, 1])).toBe(2);
     expect(variance([1, 100, 3], [1, 0, 1], { unbiased: false })).toBe(1);
   });
 
-  it("give a single number no variance", () => {
+  it("give a single number variance 0", () => {
     expect(variance([5, 7], [0, 1])).toBe(0);
   });
 
-  it("refuse to average nothing", () => {
+  it("reject an empty selection", () => {
     expect(() => mean([])).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
     expect(() => mean([1, 2], [0, 0])).toThrow("every value is masked out");
   });
@@ -36,7 +36,7 @@ describe("whiten", () => {
     );
   });
 
-  it("keeps the mean where asked to", () => {
+  it("preserves the mean, if configured", () => {
     expect(mean(whiten([1, 2, 6], { shiftMean: false }))).toBeCloseTo(3, 12);
   });
 

@@ -4,7 +4,7 @@ import { stream } from "../../../core/random/streams.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { writeJson, type JsonObject } from "../../../models/files/index.js";
-import { createLearner } from "../../algorithms/create-learner.js";
+import { createLearner, isTruncatedSampling } from "../../algorithms/create-learner.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import { loadPromptDataset, type EncodedRow } from "../../data/prompt-dataset.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
@@ -169,7 +169,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     return createLearner(model.causalLM, {
       [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
       temperature,
-      isTruncatedSampling: topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1,
+      isTruncatedSampling: isTruncatedSampling({ topK, topP, minP, repetitionPenalty }),
       random: stream(seed, "learner"),
       microBatchTokens,
     });
