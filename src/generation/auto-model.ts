@@ -1,4 +1,9 @@
-import { getPeftModel as adapt, makeTrainable, type PeftOptions } from "../models/adapters/get-peft-model.js";
+import {
+  getPeftModel as adapt,
+  makeTrainable,
+  replaceValueHead,
+  type PeftOptions,
+} from "../models/adapters/get-peft-model.js";
 import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
 import { LlamaGymError } from "../core/errors.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
@@ -50,8 +55,8 @@ const ADAPTER_DEFAULTS: PeftOptions = { r: 16, loraAlpha: 32, targetModules: "al
 /** Opens models for reinforcement learning, with trainable parameters and a value head. */
 export const AutoModelForCausalLMWithValueHead = {
   /**
-   * Opens a model as AutoModelForCausalLM does and adds a new adapter and a new value head. A saved adapter with a value head
-   * continues with both. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
+   * Opens a model as AutoModelForCausalLM does and adds a new adapter and a new value head. A saved adapter continues, with its
+   * value head if it has one. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
    */
   async fromPretrained(idOrPath: string, options: TrainablePretrainedOptions = {}): Promise<LanguageModel> {
     return openTrainable(idOrPath, { ...options, valueHead: options.valueHead ?? {} });
@@ -59,14 +64,14 @@ export const AutoModelForCausalLMWithValueHead = {
 };
 
 /**
- * Opens a model with a trainable adapter or trainable weights, and a value head unless that is null. A saved adapter continues as
- * it is. Throws as AutoModelForCausalLM.fromPretrained and getPeftModel do.
- * @throws INVALID_STATE for a saved adapter with the wrong head.
+ * Opens a model with a trainable adapter or trainable weights, and a value head unless that is null. A saved adapter continues
+ * with its value head if both have one; a missing one is added, newly initialized, and one that is not needed is dropped. Throws
+ * as AutoModelForCausalLM.fromPretrained and getPeftModel do.
  */
 export async function openTrainable(
   idOrPath: string,
   options: Omit<TrainablePretrainedOptions, "valueHead"> & {
-    /** A value head, none, or whatever a saved adapter has. */
+    /** A value head, none, or "saved": the one that a saved adapter has. */
     readonly valueHead: Partial<ValueHeadConfig> | null | "saved";
   },
 ): Promise<LanguageModel> {
@@ -74,16 +79,15 @@ export async function openTrainable(
   const model = await AutoModelForCausalLM.fromPretrained(idOrPath, pretrainedOptions);
   const { causalLM } = model;
   try {
-    if (causalLM.isTrainable) {
-      if (valueHeadOptions !== "saved")
-        checkSavedValueHead(idOrPath, causalLM.valueHead !== undefined, valueHeadOptions !== null);
-      return model;
-    }
     const valueHead =
       valueHeadOptions === null || valueHeadOptions === "saved"
         ? undefined
         : { ...VALUE_HEAD_DEFAULTS, dropout: 0, ...valueHeadOptions };
     const seed = peftConfig?.seed;
+    if (causalLM.isTrainable) {
+      const isKept = valueHeadOptions === "saved" || (causalLM.valueHead === undefined) === (valueHead === undefined);
+      return isKept ? model : model.withCausalLM(await replaceValueHead(causalLM, valueHead, { seed }));
+    }
     return model.withCausalLM(
       peftConfig === null
         ? await makeTrainable(causalLM, "all", { valueHead, seed })
@@ -93,17 +97,6 @@ export async function openTrainable(
     await model.close();
     throw error;
   }
-}
-
-function checkSavedValueHead(idOrPath: string, hasHead: boolean, needsHead: boolean): void {
-  if (hasHead === needsHead) return;
-  const problem = hasHead
-    ? "with a value head, which this algorithm does not use"
-    : "without a value head, which this algorithm needs";
-  throw new LlamaGymError(
-    "INVALID_STATE",
-    `The adapter of ${idOrPath} was saved ${problem}. Merge it into its model and open the merged model.`,
-  );
 }
 
 /** Opens adapters saved by PEFT or this library. */

@@ -212,6 +212,11 @@ export class CausalLM {
     return new CausalLM(source, config, weights, runtime, backwardPrecision, { adapter, valueHead, parameters });
   }
 
+  /** Returns the base model, which shares weights and runtime. */
+  withoutTrainable(): CausalLM {
+    return new CausalLM(this.source, this.config, this.weights, this.runtime, this.backwardPrecision);
+  }
+
   /** Closes the runtime, shared by all variants of this model, and the files. */
   async close(): Promise<void> {
     await this.runtime.close();

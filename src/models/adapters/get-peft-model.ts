@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { getValueHeadLayers, type ValueHeadConfig } from "../../engine/nn/value-head.js";
+import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/value-head.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
 import { targetModules, type TargetModule } from "../architectures/index.js";
@@ -139,6 +139,25 @@ async function initializeValueHead(
     for (const part of ["weight", "bias"])
       await fillParameter(parameters, `${name}.${part}`, createUniformSampler(random, inFeatures));
   }
+}
+
+/**
+ * Replaces an adapted or trainable model's value head by a newly initialized one, or removes it. The other parameters are copied,
+ * and `model`'s buffers are freed.
+ */
+export async function replaceValueHead(
+  model: CausalLM,
+  valueHead: ValueHeadConfig | undefined,
+  { seed = 0 }: { seed?: number } = {},
+): Promise<CausalLM> {
+  const { parameters: previous, adapter } = model;
+  const names = previous.names.filter((name) => !isValueHeadParameter(name));
+  const shapes = names.map((name) => [name, previous.shape(name)] as const);
+  const parameters = new ParameterBuffer(model.runtime, new Map([...shapes, ...getValueHeadShapes(model, valueHead)]));
+  for (const name of names) await parameters.write(name, await previous.read(name));
+  await initializeValueHead(model, parameters, valueHead, new RandomStream(seed));
+  previous.free();
+  return model.withoutTrainable().withTrainable(parameters, { adapter, valueHead });
 }
 
 /** Values of trainable parameters by name. */
