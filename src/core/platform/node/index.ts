@@ -1,0 +1,123 @@
+import { createHash as createNodeHash, type Hash } from "node:crypto";
+import { createRequire } from "node:module";
+import { availableParallelism, homedir, hostname, tmpdir, totalmem } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parentPort, Worker, workerData } from "node:worker_threads";
+import type {
+  Assets,
+  ComputeWorker,
+  FileSystem,
+  ParentConnection,
+  Platform,
+  RunningHash,
+  System,
+  WorkerOptions,
+} from "../ports.js";
+import { nodeFileSystem } from "./files.js";
+
+export const fs: FileSystem = nodeFileSystem;
+
+const exitHandlers = new Set<() => void>();
+
+function onExit(handler: () => void): () => void {
+  // One listener for all: Node.js reports many as a leak.
+  if (exitHandlers.size === 0) process.once("exit", runExitHandlers);
+  exitHandlers.add(handler);
+  return () => {
+    exitHandlers.delete(handler);
+    if (exitHandlers.size === 0) process.off("exit", runExitHandlers);
+  };
+}
+
+function runExitHandlers(): void {
+  for (const handler of exitHandlers) handler();
+}
+
+function isProcessRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+export const system: System = {
+  env: process.env,
+  pid: process.pid,
+  os: process.platform,
+  arch: process.arch,
+  get homeFolder() {
+    return homedir();
+  },
+  get tempFolder() {
+    return tmpdir();
+  },
+  get hostname() {
+    return hostname();
+  },
+  countCores: availableParallelism,
+  memoryBytes() {
+    const limit = process.constrainedMemory();
+    return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
+  },
+  isProcessRunning,
+  onExit,
+};
+
+const packageRoot = new URL("../../../../", import.meta.url);
+const require = createRequire(import.meta.url);
+
+export const assets: Assets = {
+  path: (relativePath) => fileURLToPath(new URL(relativePath, packageRoot)),
+  resolve: (specifier) => require.resolve(specifier),
+};
+
+export function startWorker<Response>(
+  specifier: string,
+  { data, inheritFlags = false, onMessage, onError, onExit: onWorkerExit }: WorkerOptions<Response>,
+): ComputeWorker {
+  // Resolves to the built file, even when this one runs from source: Node.js 20 runs no TypeScript.
+  const worker = new Worker(assets.resolve(specifier), {
+    workerData: data,
+    ...(inheritFlags ? {} : { execArgv: [] }),
+  });
+  worker.on("message", onMessage).on("error", onError).on("exit", onWorkerExit).unref();
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    ref: () => worker.ref(),
+    unref: () => worker.unref(),
+    terminate: async () => void (await worker.terminate()),
+  };
+}
+
+export function connectToParent<Request, Data>(): ParentConnection<Request, Data> {
+  const port = parentPort!;
+  return {
+    data: workerData as Data,
+    post: (message, transfer) => port.postMessage(message, transfer),
+    onMessage: (handler) => void port.on("message", handler),
+  };
+}
+
+export function createHash(algorithm: "sha1" | "sha256"): RunningHash {
+  return wrapHash(createNodeHash(algorithm));
+}
+
+function wrapHash(hash: Hash): RunningHash {
+  const running: RunningHash = {
+    update(data) {
+      hash.update(data);
+      return running;
+    },
+    copy: () => wrapHash(hash.copy()),
+    hex: () => hash.digest("hex"),
+  };
+  return running;
+}
+
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((done) => setImmediate(done));
+}
+
+({ fs, system, assets, startWorker, connectToParent, createHash, yieldToEventLoop }) satisfies Platform;

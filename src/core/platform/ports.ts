@@ -1,0 +1,146 @@
+/**
+ * What llamagym needs of its host besides the ECMAScript and web globals (fetch, timers, streams, crypto.randomUUID,
+ * MessageChannel). `#platform` is an implementation of all of them.
+ */
+
+/** Type and size of a file or folder. */
+export interface FileInfo {
+  readonly isFile: boolean;
+  readonly isFolder: boolean;
+  readonly size: number;
+  /** Time of the last change, in milliseconds since 1970. */
+  readonly modifiedMs: number;
+}
+
+/** A file opened for random access. Released at garbage collection if it is never closed. */
+export interface OpenFile {
+  size(): Promise<number>;
+  /** Fills `target`, which may be shared memory, from `position` on; returns fewer bytes at the end of the file. */
+  read(target: Uint8Array, position: number): Promise<number>;
+  /** Writes all bytes at `position`; by default after the preceding write. */
+  write(bytes: Uint8Array, position?: number): Promise<void>;
+  truncate(size: number): Promise<void>;
+  /** Flushes the file to the disk. */
+  sync(): Promise<void>;
+  /** Closes the file; the second call does nothing. */
+  close(): Promise<void>;
+}
+
+/** A file that is only appended to; each call returns after the operating system has accepted the data. */
+export interface OpenAppendFile {
+  append(data: string | Uint8Array): void;
+  truncate(size: number): void;
+  close(): void;
+}
+
+/** Paths and files. Methods that fail throw errors with Node's codes ("ENOENT", "EEXIST", "ENOSPC"). */
+export interface FileSystem {
+  join(...parts: string[]): string;
+  dirname(path: string): string;
+  basename(path: string): string;
+  relative(from: string, to: string): string;
+  resolve(...parts: string[]): string;
+  realpath(path: string): Promise<string>;
+
+  stat(path: string): Promise<FileInfo>;
+  exists(path: string): Promise<boolean>;
+  existsSync(path: string): boolean;
+  /** Lists the names in a folder; the relative paths of everything below it if `recursive`. */
+  list(folder: string, options?: { readonly recursive?: boolean }): Promise<string[]>;
+  /** Returns the free bytes of a folder's disk. */
+  freeBytes(folder: string): Promise<number>;
+
+  readBytes(path: string): Promise<Uint8Array<ArrayBuffer>>;
+  readBytesSync(path: string): Uint8Array<ArrayBuffer>;
+  readText(path: string): Promise<string>;
+  /** Reads the lines of a UTF-8 file without their line ends. */
+  readLines(path: string): AsyncIterable<string>;
+  /** Opens a file: "read" and "create" require that it exists or does not exist, "update" creates it if missing. */
+  open(path: string, mode: "read" | "create" | "update"): Promise<OpenFile>;
+  /** Opens a file at its end; "create" requires that it does not exist. Creates its folder. */
+  openAppend(path: string, mode: "create" | "append"): OpenAppendFile;
+
+  /** Creates a folder and its parents; does nothing if it exists. */
+  makeFolder(path: string): Promise<void>;
+  /** Creates a folder whose name begins with `prefix`, and returns its path. */
+  makeTempFolder(prefix: string): Promise<string>;
+  rename(from: string, to: string): Promise<void>;
+  copy(from: string, to: string): Promise<void>;
+  symlink(target: string, path: string): Promise<void>;
+  /** Sets the time of the last change to now. */
+  touch(path: string): Promise<void>;
+  /** Removes a file or a folder with its contents; does nothing if it does not exist. */
+  remove(path: string): Promise<void>;
+  removeSync(path: string): void;
+}
+
+/** The machine and the process. */
+export interface System {
+  readonly env: Record<string, string | undefined>;
+  readonly pid: number;
+  /** Node's names of the operating system and the processor: "linux", "x64". */
+  readonly os: string;
+  readonly arch: string;
+  readonly homeFolder: string;
+  readonly tempFolder: string;
+  readonly hostname: string;
+  /** Returns the number of cores that the process may use. */
+  countCores(): number;
+  /** Returns the memory of the machine, or of its container, in bytes. */
+  memoryBytes(): number;
+  isProcessRunning(pid: number): boolean;
+  /** Runs a synchronous handler when the process exits; returns a function that removes it. */
+  onExit(handler: () => void): () => void;
+}
+
+/** Files of the package, and modules that it finds at run time. */
+export interface Assets {
+  /** Returns the path of a file or folder of the package. */
+  path(relativePath: string): string;
+  /** Resolves a module or an entry of package.json's `imports` to a path. */
+  resolve(specifier: string): string;
+}
+
+/** A worker thread. It keeps the process running only after `ref()`. */
+export interface ComputeWorker {
+  post(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  ref(): void;
+  unref(): void;
+  terminate(): Promise<void>;
+}
+
+export interface WorkerOptions<Response> {
+  /** Value that `connectToParent` returns in the worker. */
+  readonly data: unknown;
+  /** Whether flags of the process (--import, --expose-gc) apply to the worker, which rejects some. Default false. */
+  readonly inheritFlags?: boolean;
+  readonly onMessage: (message: Response) => void;
+  readonly onError: (error: Error) => void;
+  readonly onExit: (code: number) => void;
+}
+
+/** The other end of a `ComputeWorker`. */
+export interface ParentConnection<Request, Data> {
+  readonly data: Data;
+  post(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  onMessage(handler: (message: Request) => void): void;
+}
+
+/** A running hash of bytes. */
+export interface RunningHash {
+  update(data: string | Uint8Array): RunningHash;
+  copy(): RunningHash;
+  hex(): string;
+}
+
+export interface Platform {
+  readonly fs: FileSystem;
+  readonly system: System;
+  readonly assets: Assets;
+  startWorker<Response>(specifier: string, options: WorkerOptions<Response>): ComputeWorker;
+  /** Connects a worker's module to the thread that started it. */
+  connectToParent<Request, Data>(): ParentConnection<Request, Data>;
+  createHash(algorithm: "sha1" | "sha256"): RunningHash;
+  /** Lets pending I/O and messages run. */
+  yieldToEventLoop(): Promise<void>;
+}
