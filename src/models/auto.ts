@@ -1,5 +1,4 @@
-import { stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import { isAdapterFolder, readAdapter, resolveModel, type ResolveOptions } from "./files/index.js";
 import { CausalLM, type ModelOptions } from "./causal-lm.js";
@@ -60,14 +59,7 @@ async function loadAdapterOrClose(model: CausalLM, folder: string): Promise<Caus
 }
 
 async function isAdapterOnly(folder: string): Promise<boolean> {
-  return (await isAdapterFolder(folder)) && !(await exists(join(folder, "config.json")));
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+  return (await isAdapterFolder(folder)) && !(await fs.exists(fs.join(folder, "config.json")));
 }
 
 /**
@@ -82,7 +74,7 @@ async function findBaseModel(folder: string): Promise<{ name: string; revision: 
       `The adapter ${folder} does not name its base model. Open the base model and add the adapter to it.`,
     );
   }
-  const siblingPath = resolve(dirname(folder), name);
-  const resolvedName = !(await exists(name)) && (await exists(siblingPath)) ? siblingPath : name;
+  const siblingPath = fs.resolve(fs.dirname(folder), name);
+  const resolvedName = !(await fs.exists(name)) && (await fs.exists(siblingPath)) ? siblingPath : name;
   return { name: resolvedName, revision: revision ?? undefined };
 }

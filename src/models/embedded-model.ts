@@ -1,9 +1,9 @@
-import { fileURLToPath } from "node:url";
+import { assets } from "#platform";
 
 /** Name under which the embedded model is opened. */
 export const EMBEDDED_MODEL = "embedded";
 
 /** Returns the folder of the embedded model. */
 export function getEmbeddedModelPath(): string {
-  return fileURLToPath(new URL("../../models/llamagym-1m", import.meta.url));
+  return assets.path("models/llamagym-1m");
 }

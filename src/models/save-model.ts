@@ -1,5 +1,4 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import {
   readAdapter,
@@ -45,7 +44,7 @@ const TORCH_DTYPES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as con
  * @throws FILE_WRITE_FAILED.
  */
 export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+  await fs.makeFolder(folder).catch((error: unknown) => {
     throw new LlamaGymError("FILE_WRITE_FAILED", `Could not create the folder ${folder}: ${String(error)}`, {
       cause: error,
     });
@@ -62,9 +61,9 @@ async function saveWeights(
 ): Promise<void> {
   const { config, generationConfig } = model.source;
   const { torch_dtype: _, ...rest } = config;
-  await writeFileAtomic(join(folder, "config.json"), formatConfig({ ...rest, dtype: TORCH_DTYPES[dtype] }));
+  await writeFileAtomic(fs.join(folder, "config.json"), formatConfig({ ...rest, dtype: TORCH_DTYPES[dtype] }));
   if (Object.keys(generationConfig).length > 0)
-    await writeJson(join(folder, "generation_config.json"), generationConfig);
+    await writeJson(fs.join(folder, "generation_config.json"), generationConfig);
   const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
     name,
     shape,
@@ -100,10 +99,10 @@ async function saveAdapter(
 async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<void> {
   const values = await readValues(model, getValueHeadShapes(model, config).keys());
   await writeSafetensors(
-    join(folder, VALUE_HEAD_WEIGHTS),
+    fs.join(folder, VALUE_HEAD_WEIGHTS),
     [...values].map(([name, { shape, data }]) => ({ name, shape, data })),
   );
-  await writeJson(join(folder, VALUE_HEAD_CONFIG), config);
+  await writeJson(fs.join(folder, VALUE_HEAD_CONFIG), config);
 }
 
 async function readValues(model: CausalLM, names: Iterable<string>): Promise<ParameterValues> {
@@ -171,10 +170,10 @@ async function readTrainedWeights(model: CausalLM, folder: string): Promise<Para
 async function loadValueHead(
   folder: string,
 ): Promise<{ config: ValueHeadConfig; values: ParameterValues } | undefined> {
-  const saved = await readJsonIfExists(join(folder, VALUE_HEAD_CONFIG));
+  const saved = await readJsonIfExists(fs.join(folder, VALUE_HEAD_CONFIG));
   if (saved === undefined) return undefined;
   const config: ValueHeadConfig = { ...VALUE_HEAD_DEFAULTS, ...saved };
-  const file = await SafetensorsFile.open(join(folder, VALUE_HEAD_WEIGHTS));
+  const file = await SafetensorsFile.open(fs.join(folder, VALUE_HEAD_WEIGHTS));
   const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
   for (const [name, { shape }] of file.entries) values.set(name, { shape, data: await file.readFloat32(name) });
   await file.close();

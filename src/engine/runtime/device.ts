@@ -1,9 +1,8 @@
 // oxlint-disable-next-line import/no-unassigned-import -- It must come before ONNX Runtime is loaded.
 import "./disable-telemetry.js";
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { assets, fs, system } from "#platform";
 import { listSupportedBackends } from "onnxruntime-node";
+import { decodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 
 /** Execution device. */
@@ -16,16 +15,19 @@ const INSTALL_HINTS: Readonly<Record<Exclude<Device, "auto">, string>> = {
   cuda: "Install its files with `npm rebuild onnxruntime-node --onnxruntime-node-install=cuda12` on Linux x64 with CUDA 12 and cuDNN 9.",
 };
 
+const RUNTIME_MANIFEST = "onnxruntime-node/package.json";
+
 /** ONNX Runtime lists CUDA wherever it is supported; its libraries are a separate download. */
 function isCudaInstalled(): boolean {
-  const root = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"));
-  const library = process.platform === "win32" ? "onnxruntime_providers_cuda.dll" : "libonnxruntime_providers_cuda.so";
-  return existsSync(join(root, "bin", "napi-v6", process.platform, process.arch, library));
+  const root = fs.dirname(assets.resolve(RUNTIME_MANIFEST));
+  const library = system.os === "win32" ? "onnxruntime_providers_cuda.dll" : "libonnxruntime_providers_cuda.so";
+  return fs.existsSync(fs.join(root, "bin", "napi-v6", system.os, system.arch, library));
 }
 
 /** Returns the version of the onnxruntime-node package. */
 export function getRuntimeVersion(): string {
-  return (createRequire(import.meta.url)("onnxruntime-node/package.json") as { version: string }).version;
+  const manifest = JSON.parse(decodeUtf8(fs.readBytesSync(assets.resolve(RUNTIME_MANIFEST)))) as { version: string };
+  return manifest.version;
 }
 
 /**

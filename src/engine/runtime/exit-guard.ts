@@ -1,3 +1,5 @@
+import { system } from "#platform";
+
 /**
  * Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which
  * would crash.
@@ -32,12 +34,8 @@ export async function runGuarded<Result>(guard: ExitGuard, task: () => Promise<R
  * the handler.
  */
 export function waitAtExit(guard: ExitGuard): () => void {
-  const wait = () => {
+  return system.onExit(() => {
     Atomics.store(guard, EXITING, 1);
     Atomics.wait(guard, BUSY, 1, SHUTDOWN_TIMEOUT_MS);
-  };
-  // Several runtimes may exist at once; raise the limit so that Node.js does not report a leak.
-  process.setMaxListeners(Math.max(process.getMaxListeners(), process.listenerCount("exit") + 2));
-  process.on("exit", wait);
-  return () => process.off("exit", wait);
+  });
 }

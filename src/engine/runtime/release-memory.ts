@@ -1,5 +1,3 @@
-import { MessageChannel } from "node:worker_threads";
-
 /** Frees memory immediately instead of at the next garbage collection, by transferring it to a closed port. */
 export function releaseMemory(memory: readonly ArrayBufferLike[]): void {
   const { port1, port2 } = new MessageChannel();

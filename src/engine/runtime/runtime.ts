@@ -1,6 +1,5 @@
-import { createRequire } from "node:module";
-import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import { startWorker, system } from "#platform";
+import type { ComputeWorker } from "../../core/platform/ports.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../graph/compile.js";
 import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
@@ -53,7 +52,7 @@ export class Runtime {
   readonly device: Exclude<Device, "auto">;
   readonly threads: number;
   private readonly providers: readonly string[];
-  private readonly worker: Worker;
+  private readonly worker: ComputeWorker;
   private readonly pending = new Map<number, PendingRequest>();
   private nextId = 0;
   private failure: LlamaGymError | undefined;
@@ -61,22 +60,18 @@ export class Runtime {
   private readonly removeExitHandler: () => void;
 
   /** @throws DEVICE_UNAVAILABLE when the device is not available. */
-  constructor({ device = "auto", threads = availableParallelism() }: RuntimeOptions = {}) {
+  constructor({ device = "auto", threads = system.countCores() }: RuntimeOptions = {}) {
     const resolved = resolveProviders(device);
     this.device = resolved.device;
     this.providers = resolved.providers;
     this.threads = threads;
-    // The worker is always the built file, as Node.js 20 runs no TypeScript. Flags of the process
-    // (--input-type, --expose-gc) are not passed on, as workers reject some.
-    this.worker = new Worker(createRequire(import.meta.url).resolve("#runtime-worker"), {
-      execArgv: [],
-      workerData: this.guard,
+    this.worker = startWorker<WorkerResponse>("#runtime-worker", {
+      data: this.guard,
+      onMessage: (response) => this.handleResponse(response),
+      onError: (error) => this.fail(`The compute worker failed: ${error.message}.`, error),
+      onExit: () => this.fail("The runtime was closed."),
     });
     this.removeExitHandler = waitAtExit(this.guard);
-    this.worker.on("message", (response: WorkerResponse) => this.handleResponse(response));
-    this.worker.on("error", (error) => this.fail(`The compute worker failed: ${error.message}.`, error));
-    this.worker.on("exit", () => this.fail("The runtime was closed."));
-    this.worker.unref();
   }
 
   /** Loads a graph. @throws RUNTIME_FAILED when ONNX Runtime rejects it. */
@@ -169,7 +164,7 @@ export class Runtime {
     return new Promise((resolve, reject) => {
       if (this.pending.size === 0) this.worker.ref();
       this.pending.set(id, { resolve, reject });
-      this.worker.postMessage({ id, request }, transfer);
+      this.worker.post({ id, request }, transfer);
     });
   }
 

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { connectToParent } from "#platform";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor as HostTensor } from "../tensor/tensor.js";
@@ -16,8 +16,7 @@ import type {
   SessionConfig,
 } from "./worker-protocol.js";
 
-const port = parentPort!;
-const guard = workerData as ExitGuard;
+const parent = connectToParent<WorkerMessage, ExitGuard>();
 const sessions = new Map<number, InferenceSession>();
 /** Allocated memory, or the allocation error, which is thrown on use. */
 const buffers = new Map<number, ArrayBuffer | Error>();
@@ -176,14 +175,14 @@ function listTransferables(result: WorkerResult): ArrayBuffer[] {
 
 // Requests are serialized: a kernel must see what the preceding run wrote.
 let queue: Promise<void> = Promise.resolve();
-port.on("message", ({ id, request }: WorkerMessage) => {
+parent.onMessage(({ id, request }) => {
   queue = queue.then(async () => {
     let response: WorkerResponse;
     try {
-      response = { id, ok: true, result: await runGuarded(guard, () => handle(request)) };
+      response = { id, ok: true, result: await runGuarded(parent.data, () => handle(request)) };
     } catch (error) {
       response = { id, ok: false, message: error instanceof Error ? error.message : String(error) };
     }
-    port.postMessage(response, response.ok ? listTransferables(response.result) : []);
+    parent.post(response, response.ok ? listTransferables(response.result) : []);
   });
 });

@@ -1,3 +1,4 @@
+import { compareBytes } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { RawWeight, WeightEntry, WeightFile } from "../files/weight-file.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
@@ -91,7 +92,7 @@ async function isSameTensor(file: WeightFile, one: string, other: string): Promi
   if (a.dtype !== b.dtype || !isSameShape(a.shape, b.shape)) return false;
   if (a.file === b.file && a.offset === b.offset) return true;
   const [left, right] = [await file.readRaw(one), await file.readRaw(other)];
-  return Buffer.compare(left.bytes, right.bytes) === 0;
+  return compareBytes(left.bytes, right.bytes) === 0;
 }
 
 function isSameShape(one: readonly number[], other: readonly number[]): boolean {

@@ -1,4 +1,4 @@
-import { totalmem } from "node:os";
+import { system } from "#platform";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { linearModules, parameterShapes } from "../architectures/index.js";
 import { defaultMicroBatchTokens } from "./micro-batch-memory.js";
@@ -88,15 +88,9 @@ export function estimateModelMemory(
 export function usesPackedWeights(
   network: DecoderConfig,
   bits: WeightBits,
-  memory: number = getMachineMemory(),
+  memory: number = system.memoryBytes(),
 ): boolean {
   return bits !== 8 && estimateModelMemory(network, { use: "train", bits, packed: true }) <= memory / 2;
-}
-
-/** Returns the machine's or container's memory in bytes. */
-function getMachineMemory(): number {
-  const limit = process.constrainedMemory();
-  return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
 }
 
 /** Counts the weights of a network; a tied output matrix counts once. */

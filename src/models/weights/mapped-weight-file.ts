@@ -1,7 +1,5 @@
-import { rmSync } from "node:fs";
-import { mkdtemp, open, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { fs, system } from "#platform";
+import { getSystemErrorCode } from "../files/file-errors.js";
 import type { WeightLocation } from "../../engine/graph/index.js";
 import { releaseMemory } from "../../engine/runtime/release-memory.js";
 
@@ -22,13 +20,13 @@ export type ReadTensorParts = (name: string, scratch: Float32Array) => Promise<T
  * sessions. Deleted by `remove()` or when the process exits.
  */
 export class MappedWeightFile {
-  private readonly removeAtExit = () => rmSync(this.folder, { recursive: true, force: true });
+  private readonly removeExitHandler: () => void;
 
   private constructor(
     readonly folder: string,
     readonly locations: ReadonlyMap<string, WeightLocation>,
   ) {
-    process.once("exit", this.removeAtExit);
+    this.removeExitHandler = system.onExit(() => fs.removeSync(folder));
   }
 
   /**
@@ -41,20 +39,20 @@ export class MappedWeightFile {
     read: ReadTensorParts,
   ): Promise<MappedWeightFile | undefined> {
     await removeStaleFolders();
-    const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+    const folder = await fs.makeTempFolder(fs.join(system.tempFolder, `${FOLDER_PREFIX}${system.pid}-`));
     try {
-      const locations = await writeParts(join(folder, FILE_NAME), names, maxElements, read);
+      const locations = await writeParts(fs.join(folder, FILE_NAME), names, maxElements, read);
       return new MappedWeightFile(folder, locations);
     } catch (error) {
-      await rm(folder, { recursive: true, force: true });
-      if (["ENOSPC", "EDQUOT", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+      await fs.remove(folder);
+      if (["ENOSPC", "EDQUOT", "EROFS"].includes(getSystemErrorCode(error) ?? "")) return undefined;
       throw error;
     }
   }
 
   async remove(): Promise<void> {
-    process.off("exit", this.removeAtExit);
-    await rm(this.folder, { recursive: true, force: true });
+    this.removeExitHandler();
+    await fs.remove(this.folder);
   }
 }
 
@@ -65,7 +63,7 @@ async function writeParts(
   read: ReadTensorParts,
 ): Promise<Map<string, WeightLocation>> {
   const locations = new Map<string, WeightLocation>();
-  const file = await open(path, "wx");
+  const file = await fs.open(path, "create");
   const scratch = new Float32Array(maxElements);
   try {
     let offset = 0;
@@ -76,7 +74,7 @@ async function writeParts(
         let location = written.get(bytes);
         if (location === undefined) {
           location = { file: FILE_NAME, offset, byteLength: bytes.byteLength };
-          await file.write(bytes, 0, bytes.byteLength, offset);
+          await file.write(bytes, offset);
           offset = Math.ceil((offset + bytes.byteLength) / ALIGNMENT) * ALIGNMENT;
           written.set(bytes, location);
         }
@@ -92,19 +90,10 @@ async function writeParts(
 
 /** Removes folders left by processes that no longer run. */
 async function removeStaleFolders(): Promise<void> {
-  const names = await readdir(tmpdir()).catch((): string[] => []);
+  const names = await fs.list(system.tempFolder).catch((): string[] => []);
   for (const name of names) {
     const pid = Number(new RegExp(`^${FOLDER_PREFIX}(\\d+)-`).exec(name)?.[1]);
-    if (Number.isInteger(pid) && !isProcessRunning(pid))
-      await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
-  }
-}
-
-function isProcessRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    if (Number.isInteger(pid) && !system.isProcessRunning(pid))
+      await fs.remove(fs.join(system.tempFolder, name)).catch(() => {});
   }
 }

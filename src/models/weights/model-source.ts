@@ -1,5 +1,4 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { ggufArchitectures } from "../architectures/index.js";
 import { LlamaGymError } from "../../core/errors.js";
 import {
@@ -23,17 +22,17 @@ export interface ModelSource {
 
 /** Opens a model folder or a GGUF file. @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED. */
 export async function openModelSource(path: string): Promise<ModelSource> {
-  const info = await stat(path).catch(() => undefined);
+  const info = await fs.stat(path).catch(() => undefined);
   if (info === undefined)
     throw new LlamaGymError("FILE_NOT_FOUND", `There is no model folder or GGUF file at ${path}.`);
-  if (!info.isDirectory()) return openGguf(path, ggufArchitectures);
-  const config = await readJson(join(path, "config.json"));
-  const generationConfig = (await readJsonIfExists(join(path, "generation_config.json"))) ?? {};
+  if (!info.isFolder) return openGguf(path, ggufArchitectures);
+  const config = await readJson(fs.join(path, "config.json"));
+  const generationConfig = (await readJsonIfExists(fs.join(path, "generation_config.json"))) ?? {};
   const weights = await openWeightFolder(path);
   return { path, config, generationConfig, weights, close: () => weights.close() };
 }
 
 /** Returns the path of a model's configuration, for messages. */
 export function getConfigPath({ path }: ModelSource): string {
-  return path.endsWith(".gguf") ? path : join(path, "config.json");
+  return path.endsWith(".gguf") ? path : fs.join(path, "config.json");
 }

@@ -1,5 +1,4 @@
-import { realpath } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { fs } from "#platform";
 import type { WeightEntry, WeightFile } from "../files/index.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../../engine/graph/index.js";
 import type { SessionOptions } from "../../engine/runtime/runtime.js";
@@ -48,8 +47,8 @@ export class ModelWeights {
   static async open(file: WeightFile, quantization?: QuantizationConfig): Promise<ModelWeights> {
     const entries = [...file.entries.values()];
     const paths = new Map<string, string>();
-    for (const { file: path } of entries) if (!paths.has(path)) paths.set(path, await realpath(path));
-    const folders = new Set([...paths.values()].map((path) => dirname(path)));
+    for (const { file: path } of entries) if (!paths.has(path)) paths.set(path, await fs.realpath(path));
+    const folders = new Set([...paths.values()].map((path) => fs.dirname(path)));
     const isMappable = folders.size === 1 && entries.every(({ mappable, dtype }) => mappable && dtype === "F32");
     const storageByName = new Map<string, WeightStorage>();
     for (const entry of entries) {
@@ -59,7 +58,7 @@ export class ModelWeights {
         const transposedShape = transposed ? [shape[1], shape[0]] : shape;
         storageByName.set(name, { kind: "file", parameter: { kind: "quantized", shape: transposedShape, bits } });
       } else if (isMappable && quantization === undefined) {
-        const location = { file: basename(paths.get(entry.file)!), offset, byteLength };
+        const location = { file: fs.basename(paths.get(entry.file)!), offset, byteLength };
         storageByName.set(name, { kind: "mapped", location, parameter: { kind: "frozen", shape } });
       } else {
         storageByName.set(name, { kind: "file", parameter: { kind: "frozen", shape } });
