@@ -32,6 +32,8 @@ export interface Fault {
   readonly corrupt?: boolean;
   /** Send this as the whole answer. */
   readonly body?: string;
+  /** Answer in any other way. */
+  readonly answer?: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
 /** A request that reached a server. */
@@ -121,6 +123,7 @@ export class FakeHub {
   private answerHub(request: IncomingMessage, response: ServerResponse): void {
     const path = this.recordRequest("hub", request);
     const fault = this.takeFault(path);
+    if (fault?.answer !== undefined) return fault.answer(request, response);
     if (fault?.status !== undefined || fault?.body !== undefined) {
       response
         .writeHead(fault.status ?? 200, { "Content-Type": "application/json", ...fault.headers })
@@ -206,8 +209,10 @@ export class FakeHub {
     const path = this.recordRequest("storage", request);
     const contents = [...this.repositories.values()].flatMap(({ files }) => Object.values(files).map(toBuffer));
     const bytes = contents.find((content) => `/${sha256(content)}` === path);
-    if (bytes === undefined) response.writeHead(404).end();
-    else sendRange(request, response, bytes, this.takeFault("/storage"));
+    const fault = this.takeFault("/storage");
+    if (fault?.answer !== undefined) fault.answer(request, response);
+    else if (bytes === undefined) response.writeHead(404).end();
+    else sendRange(request, response, bytes, fault);
   }
 }
 

@@ -7,7 +7,15 @@ import { toWriteError } from "../file-errors.js";
 import type { ModelCache } from "./model-cache.js";
 import { withLock } from "./with-lock.js";
 import type { RemoteFile } from "./repository.js";
-import { hubFetch, TransientError, withRetries, unreachableError, type RequestTarget } from "./hub-fetch.js";
+import {
+  getContentType,
+  hubFetch,
+  readChunks,
+  TransientError,
+  unreachableError,
+  withRetries,
+  type RequestTarget,
+} from "./hub-fetch.js";
 import type { HubConfig } from "./hub-config.js";
 
 /** Progress of a file's download. */
@@ -26,14 +34,18 @@ export interface DownloadContext {
   readonly onProgress?: (progress: DownloadProgress) => void;
 }
 
+/** Consecutive attempts that may fail without progress, beside the first. */
 const MAX_DOWNLOAD_RETRIES = 5;
+/** New bytes that count as progress, also as a share of the file: bounds the requests for a file of any size. */
+const MIN_PROGRESS_BYTES = 2 ** 20;
+const MIN_PROGRESS_SHARE = 0.001;
 const PROGRESS_INTERVAL_MS = 100;
 
 /**
  * Adds a repository's file to its snapshot in the cache: downloads the blob if missing, resuming an
  * interrupted download, verifies its size and hash, and links it.
  * @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE, FILE_WRITE_FAILED, FILE_CORRUPT when
- * the content differs from what the hub announced.
+ * the content does not have the announced hash.
  */
 export async function fetchIntoCache(context: DownloadContext, file: RemoteFile): Promise<void> {
   const { cache, commit } = context;
@@ -92,6 +104,7 @@ function createBlobHash({ hash, size }: RemoteFile): Hash {
 class Download {
   private loaded = 0;
   private hash: Hash;
+  private contentType = "";
   private lastReport = 0;
   private readonly target: RequestTarget;
 
@@ -105,34 +118,24 @@ class Download {
   }
 
   async run(): Promise<void> {
-    const { config } = this.context;
-    await this.resumePartial();
-    if (!(await this.fetchRemaining())) {
+    await this.hashPartial();
+    const wasResumed = this.loaded > 0;
+    let digest = await this.fetchRemaining();
+    if (wasResumed && digest !== this.file.hash) {
       // The partial file was not a prefix of this file.
       await this.restart();
-      await this.fetchRemaining();
+      digest = await this.fetchRemaining();
     }
-    if (this.hash.digest("hex") === this.file.hash) return;
+    if (digest === this.file.hash) return;
     throw new LlamaGymError(
       "FILE_CORRUPT",
-      `${this.file.path} of ${this.context.id} does not have the hash that ${config.endpoint} announced. Try again.`,
+      `${this.file.path} of ${this.context.id} does not have the hash that ${this.context.config.endpoint} announced: ` +
+        `expected ${this.file.hash}, got ${digest} (${this.contentType}). Try again, or check HF_ENDPOINT.`,
     );
   }
 
-  /** Downloads the rest; returns false if a resumed download has the wrong hash. */
-  private async fetchRemaining(): Promise<boolean> {
-    const { config } = this.context;
-    const wasResumed = this.loaded > 0;
-    this.report(true);
-    await withRetries(config, this.target, MAX_DOWNLOAD_RETRIES, async (resetRetries) => {
-      while (this.loaded < this.file.size) await this.receive(resetRetries);
-    });
-    this.report(true);
-    return !wasResumed || this.hash.copy().digest("hex") === this.file.hash;
-  }
-
-  /** Resumes an interrupted download by hashing the partial file. */
-  private async resumePartial(): Promise<void> {
+  /** Hashes the partial file of an interrupted download, which is then resumed. */
+  private async hashPartial(): Promise<void> {
     const { size } = await this.handle.stat();
     if (size > this.file.size) return this.restart();
     const chunk = new Uint8Array(2 ** 20);
@@ -150,45 +153,65 @@ class Download {
     await this.handle.truncate(0);
   }
 
-  /** Requests the missing range and writes the response until it ends. */
-  private async receive(resetRetries: () => void): Promise<void> {
-    const { config, id, commit } = this.context;
-    const path = this.file.path.split("/").map(encodeURIComponent).join("/");
-    const stallController = new AbortController();
-    const response = await hubFetch(config, this.target, `${config.endpoint}/${id}/resolve/${commit}/${path}`, {
-      headers: { "Accept-Encoding": "identity", ...(this.loaded > 0 ? { Range: `bytes=${this.loaded}-` } : {}) },
-      signal: stallController.signal,
+  /** Downloads the rest and returns the file's hash. */
+  private async fetchRemaining(): Promise<string> {
+    const { size } = this.file;
+    const minProgress = Math.max(MIN_PROGRESS_BYTES, MIN_PROGRESS_SHARE * size);
+    // Not reset by a restart: a server that ignores ranges sends the same bytes again and again.
+    let milestone = this.loaded + minProgress;
+    this.report(true);
+    await withRetries(this.context.config, this.target, MAX_DOWNLOAD_RETRIES, async (resetRetries) => {
+      if (this.loaded === size) return;
+      await this.receive(() => {
+        if (this.loaded < milestone) return;
+        milestone = this.loaded + minProgress;
+        resetRetries();
+      });
     });
-    const start = getRangeStart(response);
-    if (start !== this.loaded) {
-      // The range was ignored, so the response is the whole file.
-      if (start !== 0) throw new TransientError("the hub sent another range than requested");
-      await this.restart();
-    }
-    const before = this.loaded;
-    await this.writeBody(response, stallController, resetRetries);
-    if (this.loaded > this.file.size) throw unreachableError(config, this.target, "received more bytes than announced");
-    if (this.loaded === before) throw new TransientError("the connection ended without any data");
+    this.report(true);
+    return this.hash.copy().digest("hex");
   }
 
-  private async writeBody(
-    response: Response,
-    stallController: AbortController,
-    resetRetries: () => void,
-  ): Promise<void> {
-    const { stallTimeoutMs } = this.context.config;
-    let timer = setTimeout(() => stallController.abort(), stallTimeoutMs);
+  /** Requests the missing bytes and writes them. @throws TransientError when some are still missing. */
+  private async receive(onChunk: () => void): Promise<void> {
+    const { config, id, commit } = this.context;
+    const { size } = this.file;
+    const path = this.file.path.split("/").map(encodeURIComponent).join("/");
+    const response = await hubFetch(config, this.target, `${config.endpoint}/${id}/resolve/${commit}/${path}`, {
+      headers: { "Accept-Encoding": "identity", ...(this.loaded > 0 ? { Range: `bytes=${this.loaded}-` } : {}) },
+    });
+    this.contentType = getContentType(response);
     try {
-      for await (const chunk of readChunks(response, stallController, stallTimeoutMs)) {
-        clearTimeout(timer);
-        await this.write(chunk);
-        resetRetries();
-        this.report(false);
-        timer = setTimeout(() => stallController.abort(), stallTimeoutMs);
-      }
-    } finally {
-      clearTimeout(timer);
+      await this.prepareForResponse(response);
+    } catch (error) {
+      response.body?.cancel().catch(() => undefined);
+      throw error;
     }
+    for await (const chunk of readChunks(response, config.stallTimeoutMs)) {
+      if (this.loaded + chunk.length > size) throw this.sizeError("more bytes");
+      await this.write(chunk);
+      onChunk();
+      this.report(false);
+    }
+    if (this.loaded < size)
+      throw new TransientError(`the response (${this.contentType}) ended after ${this.loaded} of ${size} bytes`);
+  }
+
+  /** Starts over if the range was ignored; rejects a length that does not complete the file, such as an error page's. */
+  private async prepareForResponse(response: Response): Promise<void> {
+    const start = getRangeStart(response);
+    if (start !== 0 && start !== this.loaded) throw new TransientError("the hub sent another range than requested");
+    if (start !== this.loaded) await this.restart();
+    const header = response.headers.get("content-length");
+    if (header === null || response.headers.has("content-encoding")) return;
+    const end = this.loaded + Number(header);
+    // A partial response may be shorter than requested.
+    if (response.status === 206 ? end > this.file.size : end !== this.file.size) throw this.sizeError(`${end} bytes`);
+  }
+
+  private sizeError(found: string): LlamaGymError {
+    const reason = `it sent ${found} (${this.contentType}), but the announced size is ${this.file.size}`;
+    return unreachableError(this.context.config, this.target, reason);
   }
 
   private async write(chunk: Uint8Array): Promise<void> {
@@ -211,33 +234,9 @@ class Download {
   }
 }
 
-/** Returns the file offset of a response's body. */
+/** Returns the file offset of a response's body; -1 for an invalid Content-Range. */
 function getRangeStart(response: Response): number {
   if (response.status !== 206) return 0;
   const range = /^bytes (\d+)-/u.exec(response.headers.get("content-range") ?? "");
   return range === null ? -1 : Number(range[1]);
-}
-
-/** Yields the body's chunks; a broken or stalled connection is a transient error. */
-async function* readChunks(
-  response: Response,
-  stallController: AbortController,
-  timeout: number,
-): AsyncGenerator<Uint8Array> {
-  if (response.body === null) return;
-  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read().catch((error: unknown) => {
-        const reason = stallController.signal.aborted
-          ? `no data for ${timeout / 1000} s`
-          : "the connection was interrupted";
-        throw new TransientError(reason, { cause: error });
-      });
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
 }

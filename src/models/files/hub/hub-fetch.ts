@@ -3,8 +3,8 @@ import { LlamaGymError } from "../../../core/errors.js";
 import { errorMessage } from "../file-errors.js";
 import type { HubConfig } from "./hub-config.js";
 
-/** Maximum delay granted to a Retry-After header. */
-const MAX_RETRY_DELAY_MS = 60_000;
+/** A hub that is busy for longer is reported at once instead of waited for. */
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /** A failure worth retrying: a broken connection or a busy hub. */
 export class TransientError extends Error {
@@ -79,13 +79,45 @@ function httpError(config: HubConfig, target: RequestTarget, response: Response)
   return unreachableError(config, target, `the hub answered ${status}`);
 }
 
-/** Returns the delay of a Retry-After header, in milliseconds. */
-function retryDelay(response: Response): number | undefined {
-  const after = response.headers.get("retry-after");
-  if (after === null) return undefined;
-  const seconds = Number(after);
-  const delay = Number.isFinite(seconds) ? 1000 * seconds : Date.parse(after) - Date.now();
-  return Number.isFinite(delay) ? Math.min(Math.max(delay, 0), MAX_RETRY_DELAY_MS) : undefined;
+/** Returns the delay of a Retry-After header (seconds or a date) in milliseconds; undefined for an invalid one. */
+function parseRetryAfter(response: Response): number | undefined {
+  const header = response.headers.get("retry-after")?.trim() ?? "";
+  const delay = /^\d+$/u.test(header) ? 1000 * Number(header) : Date.parse(header) - Date.now();
+  return Number.isNaN(delay) ? undefined : Math.max(delay, 0);
+}
+
+/** Returns a response's media type, for messages. */
+export function getContentType(response: Response): string {
+  return response.headers.get("content-type")?.split(";")[0].slice(0, 50) ?? "no content type";
+}
+
+/** Yields a body's chunks. @throws TransientError when the connection breaks or no data arrives within the timeout. */
+export async function* readChunks(response: Response, timeoutMs: number): AsyncGenerator<Uint8Array> {
+  if (response.body === null) return;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await readWithTimeout(reader, timeoutMs);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+async function readWithTimeout(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  timeoutMs: number,
+): ReturnType<typeof reader.read> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TransientError(`no data for ${timeoutMs / 1000} s`)), timeoutMs);
+  });
+  const read = reader.read().catch((error: unknown) => {
+    throw new TransientError("the connection was interrupted", { cause: error });
+  });
+  return Promise.race([read, timeout]).finally(() => clearTimeout(timer));
 }
 
 /**
@@ -106,24 +138,26 @@ export async function hubFetch(
   if (config.token !== undefined && isHubOrigin) headers.set("Authorization", `Bearer ${config.token}`);
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), config.responseTimeoutMs);
-  const signal =
-    init.signal === undefined || init.signal === null ? abort.signal : AbortSignal.any([abort.signal, init.signal]);
   let response: Response;
   try {
-    response = await fetch(url, { ...init, headers, signal });
+    response = await fetch(url, { ...init, headers, signal: abort.signal });
   } catch (error) {
-    if (abort.signal.aborted)
-      throw new TransientError(`no answer within ${config.responseTimeoutMs / 1000} s`, { cause: error });
-    throw new TransientError(connectionReason(error), { cause: error });
+    const reason = abort.signal.aborted
+      ? `no answer within ${config.responseTimeoutMs / 1000} s`
+      : connectionReason(error);
+    throw new TransientError(reason, { cause: error });
   } finally {
     clearTimeout(timer);
   }
   if (response.ok) return response;
-  await response.body?.cancel();
-  if (response.status === 408 || response.status === 429 || response.status >= 500) {
-    throw new TransientError(`the hub answered ${response.status}`, { retryAfterMs: retryDelay(response) });
-  }
-  throw httpError(config, target, response);
+  response.body?.cancel().catch(() => undefined);
+  const { status } = response;
+  if (status !== 408 && status !== 429 && status < 500) throw httpError(config, target, response);
+  const retryAfterMs = parseRetryAfter(response);
+  if (retryAfterMs === undefined || retryAfterMs <= MAX_RETRY_AFTER_MS)
+    throw new TransientError(`the hub answered ${status}`, { retryAfterMs });
+  const delay = `${Math.ceil(retryAfterMs / 1000)} s, but at most ${MAX_RETRY_AFTER_MS / 1000} s are waited`;
+  throw unreachableError(config, target, `the hub answered ${status} and asks to retry after ${delay}`);
 }
 
 /** Node's fetch reports only "fetch failed"; the reason is in the cause. */
@@ -133,8 +167,8 @@ function connectionReason(error: unknown): string {
 }
 
 /**
- * Retries until success, a permanent failure or more than `maxRetries` consecutive transient
- * failures. `attempt` calls `resetRetries` on progress. @throws HUB_UNREACHABLE.
+ * Retries with doubling delays until success, a permanent failure, or more than `maxRetries` transient failures since `attempt`
+ * last called `resetRetries`. @throws HUB_UNREACHABLE.
  */
 export async function withRetries<Result>(
   config: HubConfig,

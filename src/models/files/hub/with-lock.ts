@@ -7,13 +7,13 @@ import { getSystemErrorCode, toWriteError } from "../file-errors.js";
 const HEARTBEAT_INTERVAL_MS = 2000;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 250;
-/** Age at which a lock of another machine counts as stale. */
+/** Age without a heartbeat at which a lock counts as stale, whatever process has its owner's id. */
 const STALE_AFTER_MS = 60_000;
 
 /**
- * Runs `work` unless its result exists, while no other process holds the lock file, so that a file
- * is downloaded once. Locking only saves work: downloads use positional writes and verify the
- * result. Locks of dead processes are taken over. @throws FILE_WRITE_FAILED and what `work` throws.
+ * Runs `work` unless its result exists, while no other process holds the lock file, so that a file is downloaded once. Locking
+ * only saves work: downloads use positional writes and verify the result. Locks of dead processes are taken over.
+ * @throws FILE_WRITE_FAILED and what `work` throws.
  */
 export async function withLock(path: string, isDone: () => Promise<boolean>, work: () => Promise<void>): Promise<void> {
   for (let poll = MIN_POLL_MS; !(await isDone()); poll = Math.min(2 * poll, MAX_POLL_MS)) {
@@ -60,9 +60,7 @@ async function isStale(path: string): Promise<boolean> {
     const [owner, status] = await Promise.all([readFile(path, "utf8"), stat(path)]);
     const age = Date.now() - status.mtimeMs;
     const [pid, host] = owner.split(" ");
-    // The owner is still writing its name.
-    if (host === undefined) return age > STALE_AFTER_MS;
-    return host === hostname() ? !isAlive(Number(pid)) : age > STALE_AFTER_MS;
+    return age > STALE_AFTER_MS || (host === hostname() && !isAlive(Number(pid)));
   } catch {
     return false;
   }
