@@ -1,36 +1,28 @@
-import { open, type FileHandle } from "node:fs/promises";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
+import type { OpenFile } from "../../core/platform/ports.js";
 import { corruptFileError, toReadError } from "./file-errors.js";
 
 /** Bytes per stream buffer, of which there are two; fits the L2 cache. */
 const CHUNK_BYTES = 512 * 1024;
 
-/** Maximum bytes per read call; the system limit is 2 GiB. */
-const MAX_READ_BYTES = 2 ** 30;
-
 /** A file opened for random access. `size` is its size when opened. */
 export class FileSource {
-  readonly path: string;
-  readonly size: number;
-  private readonly handle: FileHandle;
   private closed = false;
 
-  private constructor(path: string, size: number, handle: FileHandle) {
-    this.path = path;
-    this.size = size;
-    this.handle = handle;
-  }
+  private constructor(
+    readonly path: string,
+    readonly size: number,
+    private readonly file: OpenFile,
+  ) {}
 
   /** @throws FILE_NOT_FOUND or FILE_READ_FAILED. */
   static async open(path: string): Promise<FileSource> {
-    let handle: FileHandle | undefined;
     try {
-      handle = await open(path, "r");
-      const status = await handle.stat();
-      if (status.isFile()) return new FileSource(path, status.size, handle);
+      const { isFile, size } = await fs.stat(path);
+      if (isFile) return new FileSource(path, size, await fs.open(path, "read"));
       throw new LlamaGymError("FILE_READ_FAILED", `${path} is not a file. Give the path of the file itself.`);
     } catch (error) {
-      await handle?.close();
       throw toReadError(path, error);
     }
   }
@@ -43,26 +35,12 @@ export class FileSource {
     if (this.closed) {
       throw new LlamaGymError("INVALID_STATE", `${this.path} is closed. Read its tensors before closing it.`);
     }
-    let filled = 0;
-    while (filled < target.length) {
-      const length = Math.min(target.length - filled, MAX_READ_BYTES);
-      const bytesRead = await this.readSome(target, filled, length, offset + filled);
-      if (bytesRead === 0) {
-        throw corruptFileError(
-          this.path,
-          `it ends at byte ${offset + filled}, but ${offset + target.length} were expected`,
-        );
-      }
-      filled += bytesRead;
-    }
-  }
-
-  private async readSome(target: Uint8Array, targetOffset: number, length: number, position: number): Promise<number> {
-    try {
-      return (await this.handle.read(target, targetOffset, length, position)).bytesRead;
-    } catch (error) {
+    const bytesRead = await this.file.read(target, offset).catch((error: unknown) => {
       throw toReadError(this.path, error);
-    }
+    });
+    if (bytesRead === target.length) return;
+    const fault = `it ends at byte ${offset + bytesRead}, but ${offset + target.length} were expected`;
+    throw corruptFileError(this.path, fault);
   }
 
   /** Reads a range of bytes. */
@@ -108,6 +86,6 @@ export class FileSource {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    await this.handle.close();
+    await this.file.close();
   }
 }

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { encodeUtf8 } from "../../core/bytes.js";
 import { replaceFileAtomic, writeFileAtomic } from "./write-file-atomic.js";
 import { toReadError, toWriteError } from "./file-errors.js";
 import { readJson, readJsonValue, writeJson } from "./json-file.js";
@@ -47,7 +48,7 @@ describe("replaceFileAtomic", () => {
     const path = join(folder, "state.bin");
     await writeFileAtomic(path, "old");
     const failing = replaceFileAtomic(path, async (file) => {
-      await file.writeFile("half");
+      await file.write(encodeUtf8("half"));
       throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
     });
     await expect(failing).rejects.toMatchObject({

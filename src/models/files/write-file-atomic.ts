@@ -1,31 +1,31 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm, type FileHandle } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { fs } from "#platform";
+import { encodeUtf8 } from "../../core/bytes.js";
+import type { OpenFile } from "../../core/platform/ports.js";
 import { toWriteError } from "./file-errors.js";
 
 /**
  * Replaces a file atomically: `write` fills a temporary file beside it, which is flushed and
  * renamed. Creates the folder if missing. @throws FILE_WRITE_FAILED.
  */
-export async function replaceFileAtomic(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.partial`);
+export async function replaceFileAtomic(path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
+  const temporary = fs.join(fs.dirname(path), `.${fs.basename(path)}.${crypto.randomUUID().slice(0, 8)}.partial`);
   try {
-    await mkdir(dirname(path), { recursive: true });
-    const file = await open(temporary, "wx");
+    await fs.makeFolder(fs.dirname(path));
+    const file = await fs.open(temporary, "create");
     try {
       await write(file);
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
+    await fs.rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await fs.remove(temporary).catch(() => undefined);
     throw toWriteError(path, error);
   }
 }
 
 /** Writes a file atomically. @throws FILE_WRITE_FAILED. */
 export async function writeFileAtomic(path: string, data: string | Uint8Array): Promise<void> {
-  await replaceFileAtomic(path, async (file) => file.writeFile(data));
+  await replaceFileAtomic(path, (file) => file.write(typeof data === "string" ? encodeUtf8(data) : data));
 }

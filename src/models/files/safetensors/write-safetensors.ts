@@ -1,5 +1,5 @@
-import type { FileHandle } from "node:fs/promises";
 import { LlamaGymError } from "../../../core/errors.js";
+import type { OpenFile } from "../../../core/platform/ports.js";
 import { replaceFileAtomic } from "../write-file-atomic.js";
 import { float32ToBfloat16, float32ToFloat16 } from "../float16.js";
 import { countElements } from "../../../core/count-elements.js";
@@ -69,15 +69,7 @@ function encodeHeader(layouts: readonly TensorLayout[], metadata: Readonly<Recor
   return bytes;
 }
 
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  let written = 0;
-  while (written < bytes.length) {
-    const { bytesWritten } = await file.write(bytes, written, Math.min(bytes.length - written, 2 ** 30));
-    written += bytesWritten;
-  }
-}
-
-async function writeTensor(file: FileHandle, { tensor, dtype }: TensorLayout): Promise<void> {
+async function writeTensor(file: OpenFile, { tensor, dtype }: TensorLayout): Promise<void> {
   const data = typeof tensor.data === "function" ? await tensor.data() : tensor.data;
   const elements = countElements(tensor.shape);
   if (data.length !== elements) {
@@ -94,7 +86,7 @@ async function writeTensor(file: FileHandle, { tensor, dtype }: TensorLayout): P
     );
   }
   if (data instanceof Int32Array || dtype === "F32") {
-    await writeAll(file, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    await file.write(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     return;
   }
   const round = dtype === "BF16" ? float32ToBfloat16 : float32ToFloat16;
@@ -102,7 +94,7 @@ async function writeTensor(file: FileHandle, { tensor, dtype }: TensorLayout): P
   for (let start = 0; start < elements; start += chunk.length) {
     const piece = data.subarray(start, start + chunk.length);
     round(piece, chunk);
-    await writeAll(file, new Uint8Array(chunk.buffer, 0, piece.length * 2));
+    await file.write(new Uint8Array(chunk.buffer, 0, piece.length * 2));
   }
 }
 
@@ -118,7 +110,7 @@ export async function writeSafetensors(
 ): Promise<void> {
   const layouts = layOutTensors(tensors);
   await replaceFileAtomic(path, async (file) => {
-    await writeAll(file, encodeHeader(layouts, metadata));
+    await file.write(encodeHeader(layouts, metadata));
     for (const tensor of layouts) await writeTensor(file, tensor);
   });
 }
