@@ -1,5 +1,5 @@
 // Compiles the package into dist/, and a folder beside it into FOLDER/.build, where `../src/...` is the package in dist/.
-// usage: node scripts/compile.mjs FOLDER
+// usage: node scripts/compile.mjs FOLDER [--keep-dist]     --keep-dist leaves dist/ as it is
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,7 +26,7 @@ function compile(project) {
   }
 }
 
-compile("tsconfig.build.json");
+if (!process.argv.includes("--keep-dist")) compile("tsconfig.build.json");
 rmSync(build, { recursive: true, force: true });
 compile(`${folder}/tsconfig.build.json`);
 mkdirSync(build, { recursive: true });

@@ -1,0 +1,40 @@
+// Process that tries the mutants of one driver: worker.js DRIVER SCRATCH
+import { LlamaGymError, RandomStream } from "../../src/index.js";
+import { MAX_MEMORY_BYTES, type Attempt, type BatchRequest, type Outcome, type WorkerMessage } from "./driver.js";
+import { drivers } from "./drivers/index.js";
+
+/** Messages of JavaScript itself, which must not reach a user. */
+const RAW_MESSAGE =
+  /Cannot (read|set|convert|mix)|is not (a function|iterable|a constructor|defined)|call stack|Invalid (array|string|typed array) length|out of memory|allocation failed|must be of type/i;
+
+const send = (message: WorkerMessage) => process.send!(message);
+
+async function tryMutant(attempt: Attempt, seed: number, mutant: number): Promise<[Outcome, string]> {
+  try {
+    await attempt(new RandomStream(seed, [mutant]));
+  } catch (error) {
+    if (!(error instanceof LlamaGymError)) return ["raw", formatError(error)];
+    if (RAW_MESSAGE.test(error.message)) return ["raw", `${error.toString()}\n${formatError(error.cause ?? error)}`];
+    return ["refused", error.code];
+  }
+  const bytes = process.resourceUsage().maxRSS * 1024;
+  return bytes > MAX_MEMORY_BYTES ? ["memory", `peak of ${bytes} bytes`] : ["accepted", ""];
+}
+
+function formatError(error: unknown): string {
+  return error instanceof Error ? String(error.stack) : String(error);
+}
+
+const [name, scratch] = process.argv.slice(2);
+const attempt = await drivers[name].start(scratch);
+process.on("disconnect", () => process.exit());
+process.on("message", ({ seed, first, count }: BatchRequest) => {
+  void (async () => {
+    for (let mutant = first; mutant < first + count; mutant++) {
+      send({ type: "trying", mutant });
+      const [outcome, detail] = await tryMutant(attempt, seed, mutant);
+      send({ type: "tried", mutant, outcome, detail });
+    }
+  })();
+});
+send({ type: "ready" });
