@@ -102,7 +102,7 @@ describe("the packed package", () => {
     const { folder: model, remove } = await writeRandomModel();
     const { stdout } = await execute(process.execPath, [join(folder, "consumer.mjs"), model], { cwd: folder });
     expect(JSON.parse(stdout)).toEqual({ same: true, score: true, code: "INVALID_ARGUMENT" });
-    const command = join(installed, "dist", "app", "cli", "main.js");
+    const command = join(installed, "dist", "app", "cli", "bin.js");
     expect((await execute(process.execPath, [command, "--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     await remove();
   });

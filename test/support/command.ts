@@ -2,7 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** The built command, as a user runs it. */
-export const COMMAND_PATH = fileURLToPath(new URL("../../dist/app/cli/main.js", import.meta.url));
+export const COMMAND_PATH = fileURLToPath(new URL("../../dist/app/cli/bin.js", import.meta.url));
 
 export interface CommandResult {
   /** null if a signal ended the process. */

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { createRequire } from "node:module";
 import { findNearestName } from "../../core/suggest.js";
 import { COMMAND_SUMMARIES, loadCommand, type CommandName } from "./command-list.js";
