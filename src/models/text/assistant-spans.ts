@@ -1,3 +1,4 @@
+import { LlamaGymError } from "../../core/errors.js";
 import type { ChatRenderer, RenderOptions } from "./chat-renderer.js";
 import { uniquePlaceholders } from "./jinja/chat-template.js";
 import type { ChatMessage } from "./chat-messages.js";
@@ -133,7 +134,8 @@ function longestCommonPrefix(a: string, b: string): string {
 function tryRender(render: () => string): string | null {
   try {
     return render();
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof LlamaGymError && error.code === "TEMPLATE_FAILED") return null;
+    throw error;
   }
 }

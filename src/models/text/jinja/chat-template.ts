@@ -1,11 +1,13 @@
 import { parse, tokenize } from "@huggingface/jinja";
 
 import { LlamaGymError } from "../../../core/errors.js";
-import { TemplateError, createTemplateScope } from "./template-scope.js";
+import { MAX_DEPTH, checkSource, limitError, withRenderBudget } from "./limits.js";
+import { TemplateError, createGlobalScope } from "./template-scope.js";
 import { TemplateInterpreter } from "./template-interpreter.js";
-import { markOutputs } from "./nodes.js";
-import { toPythonString } from "./python-text.js";
 import { generationMarks, hasGenerationTags, prepareSource } from "./prepare-source.js";
+
+/** Maximum characters of a template's own message in an error. */
+const MAX_REASON_LENGTH = 500;
 
 /** Rendering inputs. */
 export interface TemplateInput {
@@ -30,20 +32,18 @@ export class ChatTemplate {
   readonly marksGeneration: boolean;
   private readonly program: ReturnType<typeof parse>;
 
-  /** @throws TEMPLATE_FAILED for invalid templates. */
+  /** @throws TEMPLATE_FAILED for an invalid template and TEMPLATE_LIMIT for one beyond the limits of limits.ts. */
   constructor(readonly source: string) {
+    checkSource(source);
     this.marksGeneration = hasGenerationTags(source);
     try {
       this.program = parse(tokenize(prepareSource(source), { trim_blocks: false, lstrip_blocks: false }));
     } catch (cause) {
-      throw new LlamaGymError("TEMPLATE_FAILED", `The chat template is not valid Jinja: ${getReason(cause)}.`, {
-        cause,
-      });
+      throw toTemplateError(cause, "is not valid Jinja");
     }
-    markOutputs(this.program.body);
   }
 
-  /** Renders the template. @throws TEMPLATE_FAILED, whose `cause` has the message of raise_exception. */
+  /** Renders the template. @throws TEMPLATE_FAILED, whose `cause` has the message of raise_exception, and TEMPLATE_LIMIT. */
   render(input: TemplateInput): string {
     return this.run(input, "", "");
   }
@@ -66,12 +66,13 @@ export class ChatTemplate {
 
   private run({ variables, now }: TemplateInput, open: string, close: string): string {
     const marks = { [generationMarks.open]: open, [generationMarks.close]: close };
-    const scope = createTemplateScope({ ...variables, ...marks }, () => now ?? new Date());
     try {
-      return toPythonString(new TemplateInterpreter(scope).run(this.program));
+      return withRenderBudget(() => {
+        const scope = createGlobalScope({ ...variables, ...marks }, () => now ?? new Date());
+        return new TemplateInterpreter().render(this.program.body, scope);
+      });
     } catch (cause) {
-      const outcome = cause instanceof TemplateError ? "refused the conversation" : "failed";
-      throw new LlamaGymError("TEMPLATE_FAILED", `The chat template ${outcome}: ${getReason(cause)}.`, { cause });
+      throw toTemplateError(cause, cause instanceof TemplateError ? "refused the conversation" : "failed");
     }
   }
 }
@@ -91,6 +92,15 @@ export function uniquePlaceholders(text: string): [string, string] {
   return [placeholders[0], placeholders[1]];
 }
 
-function getReason(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
+function toTemplateError(cause: unknown, outcome: string): LlamaGymError {
+  if (cause instanceof LlamaGymError) return cause;
+  // The parser, and printing or comparing nested lists, recurse on the call stack.
+  if (cause instanceof RangeError) return limitError(MAX_DEPTH, "nested expressions, blocks and calls", cause);
+  // The parser reads past the last token of an incomplete template.
+  const reason =
+    cause instanceof TypeError ? "a tag is incomplete" : String(cause instanceof Error ? cause.message : cause);
+  const excerpt = reason.length > MAX_REASON_LENGTH ? `${reason.slice(0, MAX_REASON_LENGTH)}...` : reason;
+  return new LlamaGymError("TEMPLATE_FAILED", `The chat template ${outcome}: ${excerpt.replace(/\.$/, "")}.`, {
+    cause,
+  });
 }

@@ -1,108 +1,136 @@
-import type { Value } from "@huggingface/jinja";
-
+import { joinTexts, repeatText, spendItems, spendText } from "./limits.js";
 import { toPythonString } from "./python-text.js";
+import { stringMethods } from "./string-methods.js";
 import {
-  getContent,
+  type CallArguments,
+  type Dict,
+  Float,
+  type TemplateFunction,
+  Tuple,
+  Undefined,
+  type Value,
+  asNumber,
+  asString,
+  compare,
+  concatenate,
   dictEntries,
+  getPythonType,
+  isDict,
   isEqual,
-  isUndefined,
+  isList,
   iterate,
   listItems,
-  listValue,
-  asNumber,
-  numberValue,
-  getPythonType,
-  asString,
-  toValue,
+  measure,
+  requireDefined,
+  toNumber,
 } from "./values.js";
-
-/** Use of an undefined name or member, with Jinja's message. */
-class UndefinedError extends Error {}
-
-const undefinedMessages = new WeakMap<Value, string>();
-
-/** Creates an undefined value with a message naming what is missing. */
-export function createUndefined(message: string): Value {
-  const value = toValue(undefined);
-  undefinedMessages.set(value, message);
-  return value;
-}
-
-/** Throws when a value is undefined. */
-export function requireDefined(value: Value): void {
-  if (isUndefined(value)) throw new UndefinedError(undefinedMessages.get(value) ?? "a value is undefined");
-}
 
 /** Returns `value[index]` or `value.name`; undefined when missing. */
 export function subscript(value: Value, index: Value): Value {
   requireDefined(value);
   requireDefined(index);
   const entries = dictEntries(value);
-  const name = asString(index);
-  if (entries) {
-    const found = name === undefined ? undefined : entries.get(name);
-    return found ?? createUndefined(`'${getPythonType(value)} object' has no attribute '${toPythonString(index)}'`);
+  if (!entries && typeof index === "number") {
+    const items = listItems(value) ?? (typeof value === "string" ? iterate(value) : undefined);
+    if (items) return items.at(index) ?? new Undefined(`${getPythonType(value)} object has no element ${index}`);
   }
-  const position = getContent(index, "IntegerValue");
-  const text = asString(value);
-  const items = listItems(value) ?? (text === undefined ? undefined : Array.from(text, toValue));
-  if (position !== undefined && items) {
-    return items.at(position) ?? createUndefined(`${getPythonType(value)} object has no element ${position}`);
-  }
-  const owner = value.type === "NullValue" ? "None" : `${getPythonType(value)} object`;
-  return createUndefined(`'${owner}' has no attribute '${toPythonString(index)}'`);
+  const owner = value === null ? "None" : `${getPythonType(value)} object`;
+  const missing = `'${owner}' has no attribute '${toPythonString(index)}'`;
+  return (typeof index === "string" ? entries?.get(index) : undefined) ?? new Undefined(missing);
 }
 
-/** Compares two values: negative, zero or positive. */
-export function compare(left: Value, right: Value): number {
-  requireDefined(left);
-  requireDefined(right);
-  const x = asNumber(left);
-  const y = asNumber(right);
-  if (x !== undefined && y !== undefined) return x - y;
-  const a = asString(left);
-  const b = asString(right);
-  if (a !== undefined && b !== undefined) return a < b ? -1 : a > b ? 1 : 0;
-  const items = listItems(left);
-  const rightItems = listItems(right);
-  if (!items || !rightItems) throw new Error(`'${getPythonType(left)}' and '${getPythonType(right)}' have no order`);
-  for (let i = 0; i < Math.min(items.length, rightItems.length); i++) {
-    if (!isEqual(items[i], rightItems[i])) return compare(items[i], rightItems[i]);
+type DictMethod = (entries: Dict, args: CallArguments) => Value;
+
+const dictMethods: ReadonlyMap<string, DictMethod> = new Map<string, DictMethod>([
+  ["get", (entries, { positional: [key, fallback = null] }) => entries.get(asString(key) ?? "") ?? fallback],
+  ["items", (entries) => Array.from(entries, (entry) => new Tuple(entry))],
+  ["keys", (entries) => Array.from(entries.keys())],
+  ["values", (entries) => Array.from(entries.values())],
+  ["copy", (entries) => new Map(entries)],
+]);
+
+/** Returns `object.name`: a method, which hides a dictionary's entry of that name, or as `subscript`. */
+export function getMember(object: Value, name: string): Value {
+  return getMethod(object, name) ?? subscript(object, name);
+}
+
+function getMethod(object: Value, name: string): TemplateFunction | undefined {
+  measure(object);
+  if (typeof object === "string") {
+    const method = stringMethods.get(name);
+    return method && ((args) => method(object, args));
   }
-  return items.length - rightItems.length;
+  if (isDict(object)) {
+    const method = dictMethods.get(name);
+    return method && ((args) => method(object, args));
+  }
+  const items = listItems(object);
+  return items && (name === "index" || name === "count") ? (args) => searchList(items, name, args) : undefined;
+}
+
+function searchList(items: readonly Value[], name: "index" | "count", { positional: [value = null] }: CallArguments) {
+  const matches = items.map((item) => isEqual(item, value));
+  if (name === "count") return matches.filter(Boolean).length;
+  const index = matches.indexOf(true);
+  if (index < 0) throw new Error("the value is not in the list");
+  return index;
+}
+
+/** Returns `value[start:stop:step]` of a list, tuple or string. */
+export function slice(value: Value, bounds: readonly (Value | undefined)[]): Value {
+  const items = listItems(value) ?? (typeof value === "string" ? iterate(value) : undefined);
+  const [start, stop, step = 1] = bounds.map((bound) => {
+    if (bound === undefined || bound === null || typeof bound === "number") return bound ?? undefined;
+    throw new Error("slice indices must be integers or None");
+  });
+  if (!items) throw new Error(`'${getPythonType(value)}' object cannot be sliced`);
+  if (step === 0) throw new Error("slice step cannot be zero");
+  spendItems(items.length);
+  const [low, high] = step > 0 ? [0, items.length] : [-1, items.length - 1];
+  const clamp = (index: number) => Math.min(Math.max(index < 0 ? index + items.length : index, low), high);
+  const end = stop === undefined ? (step > 0 ? high : low) : clamp(stop);
+  const selected: Value[] = [];
+  for (let i = start === undefined ? (step > 0 ? low : high) : clamp(start); step > 0 ? i < end : i > end; i += step) {
+    selected.push(items[i]);
+  }
+  if (typeof value === "string") return joinTexts(selected.map(toPythonString), "");
+  return value instanceof Tuple ? new Tuple(selected) : selected;
 }
 
 /** Evaluates `item in container`. */
 export function contains(container: Value, item: Value): boolean {
-  const text = asString(container);
-  if (text === undefined) return iterate(container).some((member) => isEqual(member, item));
-  requireDefined(item);
-  const part = asString(item);
-  if (part === undefined) throw new Error(`'in <string>' requires a string, not ${getPythonType(item)}`);
-  return text.includes(part);
+  if (typeof container === "string") {
+    requireDefined(item);
+    if (typeof item !== "string") throw new Error(`'in <string>' requires a string, not ${getPythonType(item)}`);
+    spendText(container.length);
+    return container.includes(item);
+  }
+  const entries = dictEntries(container);
+  if (entries) return typeof item === "string" && entries.has(item);
+  return iterate(container).some((member) => isEqual(member, item));
 }
 
 /** Evaluates a binary operator. */
 export function applyOperator(operator: string, left: Value, right: Value): Value {
   switch (operator) {
     case "==":
-      return toValue(isEqual(left, right));
+      return isEqual(left, right);
     case "!=":
-      return toValue(!isEqual(left, right));
+      return !isEqual(left, right);
     case "in":
-      return toValue(contains(right, left));
+      return contains(right, left);
     case "not in":
-      return toValue(!contains(right, left));
+      return !contains(right, left);
     case "~":
-      return toValue(toPythonString(left) + toPythonString(right));
+      return concatenate(toPythonString(left), toPythonString(right));
     case "<":
-      return toValue(compare(left, right) < 0);
+      return compare(left, right) < 0;
     case "<=":
-      return toValue(compare(left, right) <= 0);
+      return compare(left, right) <= 0;
     case ">":
-      return toValue(compare(left, right) > 0);
+      return compare(left, right) > 0;
     case ">=":
-      return toValue(compare(left, right) >= 0);
+      return compare(left, right) >= 0;
     default:
       return applyArithmetic(operator, left, right);
   }
@@ -113,51 +141,42 @@ function applyArithmetic(operator: string, left: Value, right: Value): Value {
   requireDefined(right);
   const x = asNumber(left);
   const y = asNumber(right);
-  if (x !== undefined && y !== undefined) return calculate(operator, x, y, isFloat(left) || isFloat(right));
+  if (x !== undefined && y !== undefined) {
+    return calculate(operator, x, y, left instanceof Float || right instanceof Float);
+  }
   if (operator === "+") {
-    const texts = [asString(left), asString(right)];
-    if (texts[0] !== undefined && texts[1] !== undefined) return toValue(texts[0] + texts[1]);
-    const items = listItems(left);
-    const rightItems = listItems(right);
-    if (items && rightItems && left.type === right.type) return listValue([...items, ...rightItems]);
+    if (typeof left === "string" && typeof right === "string") return concatenate(left, right);
+    if (isList(left) && isList(right)) {
+      spendItems(left.length + right.length);
+      return [...left, ...right];
+    }
   }
   if (operator === "*") {
-    const repeated = repeat(left, y) ?? repeat(right, x);
-    if (repeated) return repeated;
+    const text = asString(left) ?? asString(right);
+    const times = x ?? y;
+    if (text !== undefined && times !== undefined) return repeatText(text, times);
   }
-  throw new Error(
-    `unsupported operand type(s) for ${operator}: '${getPythonType(left)}' and '${getPythonType(right)}'`,
-  );
-}
-
-function isFloat(value: Value): boolean {
-  return getContent(value, "FloatValue") !== undefined;
-}
-
-function repeat(value: Value, times: number | undefined): Value | null {
-  const text = asString(value);
-  if (times === undefined || text === undefined) return null;
-  if (text.length * times > 1e7) throw new Error("a repeated string would be too long");
-  return toValue(text.repeat(Math.max(0, times)));
+  const types = `'${getPythonType(left)}' and '${getPythonType(right)}'`;
+  throw new Error(`unsupported operand type(s) for ${operator}: ${types}`);
 }
 
 function calculate(operator: string, x: number, y: number, float: boolean): Value {
   if (y === 0 && (operator === "/" || operator === "//" || operator === "%")) throw new Error("division by zero");
   switch (operator) {
     case "+":
-      return numberValue(x + y, float);
+      return toNumber(x + y, float);
     case "-":
-      return numberValue(x - y, float);
+      return toNumber(x - y, float);
     case "*":
-      return numberValue(x * y, float);
+      return toNumber(x * y, float);
     case "/":
-      return numberValue(x / y, true);
+      return new Float(x / y);
     case "//":
-      return numberValue(Math.floor(x / y), float);
+      return toNumber(Math.floor(x / y), float);
     case "%":
-      return numberValue(x - y * Math.floor(x / y), float);
+      return toNumber(x - y * Math.floor(x / y), float);
     case "**":
-      return numberValue(x ** y, float || y < 0);
+      return toNumber(x ** y, float || y < 0);
     default:
       throw new Error(`unknown operator ${operator}`);
   }

@@ -1,40 +1,42 @@
-import type { Value } from "@huggingface/jinja";
-
-import { getContent, dictEntries, isUndefined, listItems, asNumber, asString } from "./values.js";
+import { joinTexts, repeatText, spendSteps, spendText } from "./limits.js";
+import {
+  Float,
+  Namespace,
+  Undefined,
+  type Value,
+  asNumber,
+  dictEntries,
+  getPythonType,
+  isList,
+  listItems,
+} from "./values.js";
 
 /** Formats a value as Python's str(), which templates print. */
 export function toPythonString(value: Value): string {
-  if (isUndefined(value)) return "";
-  return asString(value) ?? toPythonRepr(value);
+  if (value instanceof Undefined) return "";
+  return typeof value === "string" ? value : toPythonRepr(value);
 }
 
 /** Formats a value as Python's repr(), as inside printed lists. */
 function toPythonRepr(value: Value): string {
-  const text = asString(value);
-  if (text !== undefined) return quote(text);
+  spendSteps(1);
+  if (typeof value === "string") return quote(value);
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
   const items = listItems(value);
   if (items) {
-    const inside = items.map(toPythonRepr).join(", ");
-    if (value.type !== "TupleValue") return `[${inside}]`;
+    const inside = joinTexts(items.map(toPythonRepr), ", ");
+    if (isList(value)) return `[${inside}]`;
     return items.length === 1 ? `(${inside},)` : `(${inside})`;
   }
   const entries = dictEntries(value);
   if (entries) {
-    const inside = Array.from(entries, ([key, item]) => `${quote(key)}: ${toPythonRepr(item)}`).join(", ");
-    return value.type === "NamespaceValue" ? `<Namespace {${inside}}>` : `{${inside}}`;
+    const parts = Array.from(entries, ([key, item]) => `${quote(key)}: ${toPythonRepr(item)}`);
+    const inside = joinTexts(parts, ", ");
+    return value instanceof Namespace ? `<Namespace {${inside}}>` : `{${inside}}`;
   }
-  switch (value.type) {
-    case "BooleanValue":
-      return value.value === true ? "True" : "False";
-    case "NullValue":
-      return "None";
-    case "UndefinedValue":
-      return "Undefined";
-    case "FunctionValue":
-      return "<function>";
-    default:
-      return formatNumber(value);
-  }
+  if (typeof value === "number" || value instanceof Float) return formatNumber(value);
+  return value instanceof Undefined ? "Undefined" : `<${getPythonType(value)}>`;
 }
 
 /** Options of json.dumps. */
@@ -47,56 +49,41 @@ export interface JsonFormat {
 
 /** Formats a value as Python's json.dumps. */
 export function toPythonJson(value: Value, style: JsonFormat = {}, depth = 0): string {
+  spendSteps(1);
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "number" || value instanceof Float) return formatNumber(value);
+  if (typeof value === "string") return formatJsonString(value, style);
   const [itemSeparator, keySeparator] = style.separators ?? [style.indent === undefined ? ", " : ",", ": "];
   const bracket = (open: string, parts: string[], close: string) => {
-    if (parts.length === 0 || style.indent === undefined) return open + parts.join(itemSeparator) + close;
-    const outer = `\n${style.indent.repeat(depth)}`;
+    if (parts.length === 0 || style.indent === undefined) return open + joinTexts(parts, itemSeparator) + close;
+    const outer = `\n${repeatText(style.indent, depth)}`;
     const inner = outer + style.indent;
-    return open + inner + parts.join(itemSeparator + inner) + outer + close;
+    return open + inner + joinTexts(parts, itemSeparator + inner) + outer + close;
   };
-  const text = asString(value);
-  if (text !== undefined) return formatJsonString(text, style);
+  const format = (item: Value) => toPythonJson(item, style, depth + 1);
   const items = listItems(value);
-  if (items)
-    return bracket(
-      "[",
-      items.map((item) => toPythonJson(item, style, depth + 1)),
-      "]",
-    );
+  if (items) return bracket("[", items.map(format), "]");
   const entries = dictEntries(value);
-  if (entries && value.type !== "NamespaceValue") {
-    const keys = Array.from(entries);
-    if (style.sortKeys) keys.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-    const parts = keys.map(
-      ([key, item]) => formatJsonString(key, style) + keySeparator + toPythonJson(item, style, depth + 1),
-    );
-    return bracket("{", parts, "}");
+  if (!entries || value instanceof Namespace) {
+    throw new Error(`Object of type ${getPythonType(value)} is not JSON serializable`);
   }
-  switch (value.type) {
-    case "NullValue":
-      return "null";
-    case "BooleanValue":
-      return value.value === true ? "true" : "false";
-    case "IntegerValue":
-    case "FloatValue":
-      return formatNumber(value);
-    default:
-      throw new Error(`Object of type ${value.type.replace("Value", "")} is not JSON serializable`);
-  }
+  const keys = Array.from(entries);
+  if (style.sortKeys) keys.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const parts = keys.map(([key, item]) => formatJsonString(key, style) + keySeparator + format(item));
+  return bracket("{", parts, "}");
 }
 
 function formatJsonString(text: string, { ensureAscii }: JsonFormat): string {
+  spendText(text.length);
   const quoted = JSON.stringify(text);
   if (!ensureAscii) return quoted;
   return quoted.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** Formats a float as Python: whole floats with .0, exponents below 1e-4 and from 1e16 on. */
-function formatNumber(value: Value): string {
+function formatNumber(value: number | Float): string {
   const number = asNumber(value) ?? 0;
-  if (getContent(value, "FloatValue") === undefined) {
-    return Number.isSafeInteger(number) ? String(number) : BigInt(number).toString();
-  }
+  if (!(value instanceof Float)) return Number.isSafeInteger(number) ? String(number) : BigInt(number).toString();
   if (Number.isNaN(number)) return "nan";
   if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
   const [digits, exponent] = number.toExponential().split("e");
@@ -109,6 +96,7 @@ function formatNumber(value: Value): string {
 }
 
 function quote(text: string): string {
+  spendText(text.length);
   const quoteMark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const escapes: Record<string, string> = {
     "\\": "\\\\",

@@ -1,40 +1,36 @@
-import type { Value } from "@huggingface/jinja";
-
+import { checkTextLength, joinTexts, spendSteps } from "./limits.js";
 import { toPythonString } from "./python-text.js";
 import {
-  getContent,
-  isUndefined,
-  iterate,
-  listItems,
-  listValue,
+  type CallArguments,
+  Tuple,
+  Undefined,
+  type Value,
   asNumber,
   asString,
-  toValue,
-  tupleValue,
+  isTruthy,
+  iterate,
+  listItems,
 } from "./values.js";
-
-/** Arguments of a call in a template. */
-export interface CallArguments {
-  readonly positional: readonly Value[];
-  readonly named: ReadonlyMap<string, Value>;
-}
 
 type StringMethod = (text: string, args: CallArguments) => Value;
 
 /** Whitespace of Python's str.strip. */
-const pythonWhitespace = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const leadingSpace = new RegExp(`^[${pythonWhitespace}]+`);
-const trailingSpace = new RegExp(`[${pythonWhitespace}]+$`);
-const lineTerminatorCharacters = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
-const lineTerminator = new RegExp(`\\r\\n|[${lineTerminatorCharacters}]`);
+const whitespace = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const space = new RegExp(`[${whitespace}]`);
+const words = new RegExp(`[^${whitespace}]+`, "g");
+const lineEnds = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
+const lineTerminator = new RegExp(`\\r\\n|[${lineEnds}]`, "g");
 
 /** Python's str.strip, lstrip and rstrip; `characters` defaults to whitespace. */
 export function strip(text: string, characters: string | undefined, side: "left" | "right" | "both" = "both"): string {
   const set = characters === undefined ? null : new Set(characters);
-  let stripped = text;
-  if (side !== "right") stripped = set ? stripSetLeft(stripped, set) : stripped.replace(leadingSpace, "");
-  if (side !== "left") stripped = set ? stripSetRight(stripped, set) : stripRightSpace(stripped);
-  return stripped;
+  const isStripped = (character: string) => (set ? set.has(character) : space.test(character));
+  const parts = set ? Array.from(text) : text;
+  let start = 0;
+  let end = parts.length;
+  if (side !== "right") while (start < end && isStripped(parts[start])) start++;
+  if (side !== "left") while (end > start && isStripped(parts[end - 1])) end--;
+  return typeof parts === "string" ? parts.slice(start, end) : parts.slice(start, end).join("");
 }
 
 /** Python's str.capitalize. */
@@ -45,107 +41,74 @@ export function capitalize(text: string): string {
 
 /** Python's str.title. */
 export function titleCase(text: string): string {
-  return text.replace(/\p{L}+/gu, capitalize);
+  let titled = "";
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(/\p{L}+/gu)) {
+    spendSteps(4);
+    titled += text.slice(end, index) + capitalize(word);
+    end = index + word.length;
+  }
+  return titled + text.slice(end);
 }
 
 /** Python's str.replace; a negative count replaces all. */
 export function replaceText(text: string, old: string, replacement: string, count: number): string {
   // "ab".replace("", "-") is "-a-b-": the empty string matches at every boundary.
   const parts = old === "" ? ["", ...Array.from(text), ""] : text.split(old);
-  if (count < 0 || count >= parts.length - 1) return parts.join(replacement);
-  return [parts.slice(0, count + 1).join(replacement), ...parts.slice(count + 1)].join(old);
+  if (count < 0 || count >= parts.length - 1) return joinTexts(parts, replacement);
+  return joinTexts([joinTexts(parts.slice(0, count + 1), replacement), ...parts.slice(count + 1)], old);
 }
 
 /** String methods with Python's behavior. */
 export const stringMethods: ReadonlyMap<string, StringMethod> = new Map<string, StringMethod>([
-  ["strip", (text, { positional }) => toValue(strip(text, asString(positional[0])))],
-  ["lstrip", (text, { positional }) => toValue(strip(text, asString(positional[0]), "left"))],
-  ["rstrip", (text, { positional }) => toValue(strip(text, asString(positional[0]), "right"))],
-  ["upper", (text) => toValue(text.toUpperCase())],
-  ["lower", (text) => toValue(text.toLowerCase())],
-  ["title", (text) => toValue(titleCase(text))],
-  ["capitalize", (text) => toValue(capitalize(text))],
-  ["split", (text, args) => toStringList(split(text, ...readSplitArguments(args)))],
-  ["rsplit", (text, args) => toStringList(rightSplit(text, ...readSplitArguments(args)))],
-  ["splitlines", (text, { positional }) => toStringList(splitLines(text, positional[0]?.value === true))],
+  ["strip", (text, { positional }) => strip(text, asString(positional[0]))],
+  ["lstrip", (text, { positional }) => strip(text, asString(positional[0]), "left")],
+  ["rstrip", (text, { positional }) => strip(text, asString(positional[0]), "right")],
+  ["upper", (text) => text.toUpperCase()],
+  ["lower", (text) => text.toLowerCase()],
+  ["title", titleCase],
+  ["capitalize", capitalize],
+  ["split", (text, args) => split(text, ...readSplitArguments(args))],
+  ["rsplit", (text, args) => rightSplit(text, ...readSplitArguments(args))],
+  ["splitlines", (text, { positional }) => splitLines(text, positional[0] !== undefined && isTruthy(positional[0]))],
   [
     "partition",
-    (text, { positional }) =>
-      toTuple(partition(text, requireString(positional[0]), text.indexOf(requireString(positional[0])))),
+    (text, { positional }) => partition(text, requireString(positional[0]), text.indexOf(requireString(positional[0]))),
   ],
   [
     "rpartition",
     (text, { positional }) => {
       const index = text.lastIndexOf(requireString(positional[0]));
-      return toTuple(index < 0 ? ["", "", text] : partition(text, requireString(positional[0]), index));
+      return index < 0 ? new Tuple(["", "", text]) : partition(text, requireString(positional[0]), index);
     },
   ],
-  [
-    "startswith",
-    (text, { positional }) => toValue(readAffixes(positional[0]).some((prefix) => text.startsWith(prefix))),
-  ],
-  ["endswith", (text, { positional }) => toValue(readAffixes(positional[0]).some((suffix) => text.endsWith(suffix)))],
-  ["removeprefix", (text, { positional }) => toValue(removePrefix(text, requireString(positional[0])))],
-  ["removesuffix", (text, { positional }) => toValue(removeSuffix(text, requireString(positional[0])))],
-  ["find", (text, { positional }) => toValue(toCodePointIndex(text, text.indexOf(requireString(positional[0]))))],
-  ["rfind", (text, { positional }) => toValue(toCodePointIndex(text, text.lastIndexOf(requireString(positional[0]))))],
-  ["count", (text, { positional }) => toValue(count(text, requireString(positional[0])))],
-  [
-    "join",
-    (text, { positional }) =>
-      toValue(
-        iterate(positional[0] ?? toValue([]))
-          .map(requireString)
-          .join(text),
-      ),
-  ],
-  ["isdigit", (text) => toValue(/^\p{Nd}+$/u.test(text))],
-  ["isalpha", (text) => toValue(/^\p{L}+$/u.test(text))],
-  ["isalnum", (text) => toValue(/^[\p{L}\p{N}]+$/u.test(text))],
-  ["isspace", (text) => toValue(text !== "" && strip(text, undefined) === "")],
-  ["isupper", (text) => toValue(text === text.toUpperCase() && text !== text.toLowerCase())],
-  ["islower", (text) => toValue(text === text.toLowerCase() && text !== text.toUpperCase())],
+  ["startswith", (text, { positional }) => readAffixes(positional[0]).some((prefix) => text.startsWith(prefix))],
+  ["endswith", (text, { positional }) => readAffixes(positional[0]).some((suffix) => text.endsWith(suffix))],
+  ["removeprefix", (text, { positional }) => removeAffix(text, requireString(positional[0]), "start")],
+  ["removesuffix", (text, { positional }) => removeAffix(text, requireString(positional[0]), "end")],
+  ["find", (text, { positional }) => toCodePointIndex(text, text.indexOf(requireString(positional[0])))],
+  ["rfind", (text, { positional }) => toCodePointIndex(text, text.lastIndexOf(requireString(positional[0])))],
+  ["count", (text, { positional }) => count(text, requireString(positional[0]))],
+  ["join", (text, { positional }) => joinTexts(iterate(positional[0] ?? []).map(requireString), text)],
+  ["isdigit", (text) => /^\p{Nd}+$/u.test(text)],
+  ["isalpha", (text) => /^\p{L}+$/u.test(text)],
+  ["isalnum", (text) => /^[\p{L}\p{N}]+$/u.test(text)],
+  ["isspace", (text) => text !== "" && strip(text, undefined) === ""],
+  ["isupper", (text) => text === text.toUpperCase() && text !== text.toLowerCase()],
+  ["islower", (text) => text === text.toLowerCase() && text !== text.toUpperCase()],
   [
     "replace",
     (text, { positional, named }) => {
       const limit = asNumber(positional[2] ?? named.get("count"));
-      return toValue(replaceText(text, requireString(positional[0]), requireString(positional[1]), limit ?? -1));
+      return replaceText(text, requireString(positional[0]), requireString(positional[1]), limit ?? -1);
     },
   ],
-  ["format", (text, args) => toValue(format(text, args))],
+  ["format", format],
 ]);
 
 function requireString(value: Value | undefined): string {
-  const text = asString(value);
-  if (text === undefined) throw new Error("string methods require string arguments");
-  return text;
-}
-
-function toTuple(parts: readonly string[]): Value {
-  return tupleValue(parts.map(toValue));
-}
-
-function toStringList(parts: readonly string[]): Value {
-  return listValue(parts.map(toValue));
-}
-
-function stripSetLeft(text: string, set: ReadonlySet<string>): string {
-  const characters = Array.from(text);
-  const first = characters.findIndex((character) => !set.has(character));
-  return first < 0 ? "" : characters.slice(first).join("");
-}
-
-function stripSetRight(text: string, set: ReadonlySet<string>): string {
-  const characters = Array.from(text);
-  const last = characters.findLastIndex((character) => !set.has(character));
-  return characters.slice(0, last + 1).join("");
-}
-
-/** Scans backwards, as a regular expression ending in $ would retry every run of spaces. */
-function stripRightSpace(text: string): string {
-  let end = text.length;
-  while (end > 0 && trailingSpace.test(text[end - 1])) end--;
-  return text.slice(0, end);
+  if (typeof value !== "string") throw new Error("string methods require string arguments");
+  return value;
 }
 
 function readSplitArguments({ positional, named }: CallArguments): [separator: string | undefined, limit: number] {
@@ -156,67 +119,51 @@ function readSplitArguments({ positional, named }: CallArguments): [separator: s
 }
 
 function split(text: string, separator: string | undefined, limit: number): string[] {
+  if (separator !== undefined) {
+    const parts = text.split(separator);
+    return parts.length <= limit + 1 ? parts : [...parts.slice(0, limit), joinTexts(parts.slice(limit), separator)];
+  }
   const parts: string[] = [];
-  if (separator === undefined) {
-    let rest = strip(text, undefined, "left");
-    while (rest !== "" && parts.length < limit) {
-      const space = rest.search(new RegExp(`[${pythonWhitespace}]`));
-      parts.push(space < 0 ? rest : rest.slice(0, space));
-      rest = space < 0 ? "" : strip(rest.slice(space), undefined, "left");
-    }
-    if (rest !== "") parts.push(rest);
-    return parts;
+  for (const { 0: word, index } of text.matchAll(words)) {
+    if (parts.length >= limit) return [...parts, text.slice(index)];
+    parts.push(word);
   }
-  let start = 0;
-  for (
-    let index = text.indexOf(separator);
-    index >= 0 && parts.length < limit;
-    index = text.indexOf(separator, start)
-  ) {
-    parts.push(text.slice(start, index));
-    start = index + separator.length;
-  }
-  return [...parts, text.slice(start)];
+  return parts;
 }
 
 function rightSplit(text: string, separator: string | undefined, limit: number): string[] {
   const parts = split(text, separator, Infinity);
   if (parts.length <= limit + 1) return parts;
-  const head = parts.slice(0, parts.length - limit);
-  if (separator !== undefined) return [head.join(separator), ...parts.slice(parts.length - limit)];
+  const tail = parts.slice(parts.length - limit);
+  if (separator !== undefined) return [joinTexts(parts.slice(0, parts.length - limit), separator), ...tail];
   let rest = strip(text, undefined, "right");
-  for (const part of parts.slice(parts.length - limit).reverse()) {
-    rest = strip(rest.slice(0, rest.length - part.length), undefined, "right");
-  }
-  return [rest, ...parts.slice(parts.length - limit)];
+  for (const part of tail.toReversed()) rest = strip(rest.slice(0, rest.length - part.length), undefined, "right");
+  return [rest, ...tail];
 }
 
 function splitLines(text: string, keepEnds: boolean): string[] {
   const lines: string[] = [];
-  let rest = text;
-  while (rest !== "") {
-    const end = lineTerminator.exec(rest);
-    const next = end ? end.index + end[0].length : rest.length;
-    lines.push(rest.slice(0, end && !keepEnds ? end.index : next));
-    rest = rest.slice(next);
+  let start = 0;
+  for (const { 0: terminator, index } of text.matchAll(lineTerminator)) {
+    lines.push(text.slice(start, keepEnds ? index + terminator.length : index));
+    start = index + terminator.length;
   }
-  return lines;
+  return start < text.length ? [...lines, text.slice(start)] : lines;
 }
 
-function partition(text: string, separator: string, index: number): string[] {
-  return index < 0 ? [text, "", ""] : [text.slice(0, index), separator, text.slice(index + separator.length)];
+function partition(text: string, separator: string, index: number): Tuple {
+  return new Tuple(
+    index < 0 ? [text, "", ""] : [text.slice(0, index), separator, text.slice(index + separator.length)],
+  );
 }
 
 function readAffixes(value: Value | undefined): string[] {
-  return (value && listItems(value)?.map(requireString)) ?? [requireString(value)];
+  return listItems(value)?.map(requireString) ?? [requireString(value)];
 }
 
-function removePrefix(text: string, prefix: string): string {
-  return text.startsWith(prefix) ? text.slice(prefix.length) : text;
-}
-
-function removeSuffix(text: string, suffix: string): string {
-  return suffix !== "" && text.endsWith(suffix) ? text.slice(0, -suffix.length) : text;
+function removeAffix(text: string, affix: string, side: "start" | "end"): string {
+  if (side === "start") return text.startsWith(affix) ? text.slice(affix.length) : text;
+  return affix !== "" && text.endsWith(affix) ? text.slice(0, -affix.length) : text;
 }
 
 function toCodePointIndex(text: string, index: number): number {
@@ -230,10 +177,15 @@ function count(text: string, part: string): number {
 /** Python's str.format for plain fields: {}, {0}, {name}, {{ and }}. */
 function format(text: string, { positional, named }: CallArguments): string {
   let next = 0;
+  let length = text.length;
   return text.replace(/\{\{|\}\}|\{(\w*)\}/g, (field, name: string | undefined) => {
     if (name === undefined) return field[0];
+    spendSteps(1);
     const value = /^\d*$/.test(name) ? positional[name === "" ? next++ : Number(name)] : named.get(name);
-    if (value === undefined || isUndefined(value)) throw new Error(`format() has no value for ${field}`);
-    return getContent(value, "StringValue") ?? toPythonString(value);
+    if (value === undefined || value instanceof Undefined) throw new Error(`format() has no value for ${field}`);
+    const formatted = toPythonString(value);
+    length += formatted.length;
+    checkTextLength(length);
+    return formatted;
   });
 }

@@ -1,36 +1,37 @@
-import type { Value } from "@huggingface/jinja";
-
-import { compare, subscript } from "./operators.js";
+import { checkTextLength, joinTexts, repeatText, spendText } from "./limits.js";
+import { subscript } from "./operators.js";
 import { toPythonJson, toPythonString } from "./python-text.js";
-import { type CallArguments, capitalize, replaceText, strip, titleCase } from "./string-methods.js";
+import { capitalize, replaceText, strip, titleCase } from "./string-methods.js";
 import { templateTests } from "./template-tests.js";
 import {
-  getContent,
+  type CallArguments,
+  Float,
+  Tuple,
+  Undefined,
+  type Value,
+  asNumber,
+  asString,
+  callMeasured,
+  compare,
   dictEntries,
+  getPythonType,
   isEqual,
   isTruthy,
-  isUndefined,
   iterate,
   listItems,
-  listValue,
-  asNumber,
-  numberValue,
-  getPythonType,
-  asString,
-  toValue,
-  tupleValue,
+  toNumber,
 } from "./values.js";
 
 type Filter = (value: Value, args: CallArguments) => Value;
 
 /** Filters with Jinja's behavior, and Transformers' `tojson`. */
-export const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
-  ["trim", (value, args) => toValue(strip(toPythonString(value), asString(getArgument(args, 0, "chars"))))],
-  ["upper", (value) => toValue(toPythonString(value).toUpperCase())],
-  ["lower", (value) => toValue(toPythonString(value).toLowerCase())],
-  ["capitalize", (value) => toValue(capitalize(toPythonString(value)))],
-  ["title", (value) => toValue(titleCase(toPythonString(value)))],
-  ["string", (value) => toValue(toPythonString(value))],
+const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+  ["trim", (value, args) => strip(toPythonString(value), asString(getArgument(args, 0, "chars")))],
+  ["upper", (value) => toPythonString(value).toUpperCase()],
+  ["lower", (value) => toPythonString(value).toLowerCase()],
+  ["capitalize", (value) => capitalize(toPythonString(value))],
+  ["title", (value) => titleCase(toPythonString(value))],
+  ["string", toPythonString],
   ["safe", (value) => value],
   ["e", escapeMarkup],
   ["escape", escapeMarkup],
@@ -38,11 +39,12 @@ export const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filt
   ["count", getLength],
   ["default", applyDefault],
   ["d", applyDefault],
-  ["first", (value) => iterate(value)[0] ?? toValue(undefined)],
-  ["last", (value) => iterate(value).at(-1) ?? toValue(undefined)],
-  ["list", (value) => listValue(iterate(value))],
-  ["items", items],
-  ["reverse", (value) => reverse(value)],
+  ["first", (value) => iterate(value)[0] ?? new Undefined()],
+  ["last", (value) => iterate(value).at(-1) ?? new Undefined()],
+  ["list", iterate],
+  ["items", getItems],
+  ["dictsort", sortDict],
+  ["reverse", reverse],
   ["join", join],
   ["map", map],
   ["select", (value, args) => select(value, args, true)],
@@ -51,18 +53,26 @@ export const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filt
   ["rejectattr", (value, args) => selectAttribute(value, args, false)],
   ["unique", unique],
   ["sort", sort],
-  ["min", (value) => sortValues(iterate(value), {})[0] ?? toValue(undefined)],
-  ["max", (value) => sortValues(iterate(value), {}).at(-1) ?? toValue(undefined)],
+  ["min", (value) => sortValues(iterate(value), {})[0] ?? new Undefined()],
+  ["max", (value) => sortValues(iterate(value), {}).at(-1) ?? new Undefined()],
   ["sum", sum],
   ["int", (value, args) => toInteger(value, getArgument(args, 0, "default"))],
   ["float", (value, args) => toFloat(value, getArgument(args, 0, "default"))],
-  ["abs", (value) => numberValue(Math.abs(asNumber(value) ?? 0), getContent(value, "FloatValue") !== undefined)],
+  ["abs", (value) => toNumber(Math.abs(asNumber(value) ?? 0), value instanceof Float)],
   ["round", round],
   ["replace", replace],
   ["indent", indent],
-  ["wordcount", (value) => toValue(toPythonString(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0)],
+  ["wordcount", (value) => toPythonString(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
   ["tojson", toJson],
 ]);
+
+/** Applies a filter by name. */
+export function applyFilter(name: string, value: Value, { positional, named }: CallArguments): Value {
+  const filter = templateFilters.get(name);
+  if (!filter) throw new Error(`No filter named '${name}'.`);
+  const args: CallArguments = { positional: [value, ...positional], named };
+  return callMeasured(() => filter(value, { positional, named }), args);
+}
 
 /** Returns a filter's argument by position or name. */
 function getArgument({ positional, named }: CallArguments, index: number, name: string): Value | undefined {
@@ -79,66 +89,67 @@ function getLength(value: Value): Value {
   if (size === undefined && asNumber(value) !== undefined) {
     throw new Error(`object of type '${getPythonType(value)}' has no len()`);
   }
-  return toValue(size ?? iterate(value).length);
+  return size ?? iterate(value).length;
 }
 
 function applyDefault(value: Value, args: CallArguments): Value {
-  const missing = isUndefined(value) || (getFlag(args, 1, "boolean") && !isTruthy(value));
-  return missing ? (getArgument(args, 0, "default_value") ?? toValue("")) : value;
+  const missing = value instanceof Undefined || (getFlag(args, 1, "boolean") && !isTruthy(value));
+  return missing ? (getArgument(args, 0, "default_value") ?? "") : value;
 }
 
-function items(value: Value): Value {
-  if (isUndefined(value)) return listValue([]);
+function getItems(value: Value): Value[] {
+  if (value instanceof Undefined) return [];
   const entries = dictEntries(value);
   if (!entries) throw new Error("Can only get item pairs from a mapping.");
-  return listValue(Array.from(entries, ([key, item]) => tupleValue([toValue(key), item])));
+  return Array.from(entries, (entry) => new Tuple(entry));
+}
+
+function sortDict(value: Value, args: CallArguments): Value {
+  const by = asString(getArgument(args, 1, "by")) === "value" ? 1 : 0;
+  const caseSensitive = getFlag(args, 0, "case_sensitive");
+  return sortValues(getItems(value), { attribute: by, caseSensitive, reverse: getFlag(args, 2, "reverse") });
 }
 
 function reverse(value: Value): Value {
-  const text = asString(value);
-  if (text !== undefined) return toValue(Array.from(text).reverse().join(""));
-  return listValue(iterate(value).slice().reverse());
+  const items = iterate(value).toReversed();
+  return typeof value === "string" ? joinTexts(items.map(toPythonString), "") : items;
 }
 
 /** Returns the items that map, select etc. iterate over; none for falsy values. */
-function iterateIfTruthy(value: Value): Value[] {
+function iterateIfTruthy(value: Value): readonly Value[] {
   return isTruthy(value) ? iterate(value) : [];
 }
 
 function getAttribute(item: Value, path: Value): Value {
   const text = toPythonString(path);
+  spendText(text.length);
   return text.split(".").reduce((current, part) => {
-    const index = /^\d+$/.test(part) && listItems(current) ? toValue(Number(part)) : toValue(part);
-    return subscript(current, index);
+    return subscript(current, /^\d+$/.test(part) && listItems(current) ? Number(part) : part);
   }, item);
 }
 
 function join(value: Value, args: CallArguments): Value {
   const attribute = getArgument(args, 1, "attribute");
   const parts = iterate(value).map((item) => toPythonString(attribute ? getAttribute(item, attribute) : item));
-  return toValue(parts.join(toPythonString(getArgument(args, 0, "d") ?? toValue(""))));
+  return joinTexts(parts, toPythonString(getArgument(args, 0, "d") ?? ""));
 }
 
 function map(value: Value, { positional, named }: CallArguments): Value {
   const attribute = named.get("attribute");
   if (attribute) {
     const missing = named.get("default");
-    return listValue(
-      iterateIfTruthy(value).map((item) => {
-        const found = getAttribute(item, attribute);
-        return isUndefined(found) && missing ? missing : found;
-      }),
-    );
+    return iterateIfTruthy(value).map((item) => {
+      const found = getAttribute(item, attribute);
+      return found instanceof Undefined && missing !== undefined ? missing : found;
+    });
   }
   const name = asString(positional[0]) ?? "";
-  const filter = templateFilters.get(name);
-  if (!filter) throw new Error(`No filter named '${name}'.`);
   const rest: CallArguments = { positional: positional.slice(1), named };
-  return listValue(iterateIfTruthy(value).map((item) => filter(item, rest)));
+  return iterateIfTruthy(value).map((item) => applyFilter(name, item, rest));
 }
 
 function findTest(name: Value | undefined): (value: Value, other: Value | undefined) => boolean {
-  if (!name) return isTruthy;
+  if (name === undefined) return isTruthy;
   const test = templateTests.get(asString(name) ?? "");
   if (!test) throw new Error(`No test named '${toPythonString(name)}'.`);
   return test;
@@ -146,27 +157,27 @@ function findTest(name: Value | undefined): (value: Value, other: Value | undefi
 
 function select(value: Value, { positional }: CallArguments, expected: boolean): Value {
   const test = findTest(positional[0]);
-  return listValue(iterateIfTruthy(value).filter((item) => test(item, positional[1]) === expected));
+  return iterateIfTruthy(value).filter((item) => test(item, positional[1]) === expected);
 }
 
 function selectAttribute(value: Value, { positional }: CallArguments, expected: boolean): Value {
   const [attribute, name, other] = positional;
-  if (!attribute) throw new Error("selectattr requires an attribute name");
+  if (attribute === undefined) throw new Error("selectattr requires an attribute name");
   const test = findTest(name);
-  return listValue(iterateIfTruthy(value).filter((item) => test(getAttribute(item, attribute), other) === expected));
+  return iterateIfTruthy(value).filter((item) => test(getAttribute(item, attribute), other) === expected);
 }
 
 function unique(value: Value): Value {
   const seen: Value[] = [];
-  for (const item of iterate(value))
+  for (const item of iterate(value)) {
     if (!seen.some((other) => isEqual(foldCase(item), foldCase(other)))) seen.push(item);
-  return listValue(seen);
+  }
+  return seen;
 }
 
 /** Compares strings case-insensitively by default, as Jinja does. */
 function foldCase(value: Value): Value {
-  const text = asString(value);
-  return text === undefined ? value : toValue(text.toLowerCase());
+  return typeof value === "string" ? value.toLowerCase() : value;
 }
 
 function sortValues(
@@ -174,93 +185,91 @@ function sortValues(
   options: { attribute?: Value; caseSensitive?: boolean; reverse?: boolean },
 ): Value[] {
   const key = (item: Value) => {
-    const value = options.attribute ? getAttribute(item, options.attribute) : item;
+    const value = options.attribute === undefined ? item : getAttribute(item, options.attribute);
     return options.caseSensitive ? value : foldCase(value);
   };
-  return list.slice().sort((a, b) => (options.reverse ? -1 : 1) * compare(key(a), key(b)));
+  return list.toSorted((a, b) => (options.reverse ? -1 : 1) * compare(key(a), key(b)));
 }
 
 function sort(value: Value, args: CallArguments): Value {
-  return listValue(
-    sortValues(iterate(value), {
-      reverse: getFlag(args, 0, "reverse"),
-      caseSensitive: getFlag(args, 1, "case_sensitive"),
-      attribute: getArgument(args, 2, "attribute"),
-    }),
-  );
+  return sortValues(iterate(value), {
+    reverse: getFlag(args, 0, "reverse"),
+    caseSensitive: getFlag(args, 1, "case_sensitive"),
+    attribute: getArgument(args, 2, "attribute"),
+  });
 }
 
 function sum(value: Value, args: CallArguments): Value {
   const attribute = getArgument(args, 0, "attribute");
-  const list = iterate(value).map((item) => (attribute ? getAttribute(item, attribute) : item));
+  const items = iterate(value).map((item) => (attribute ? getAttribute(item, attribute) : item));
   const start = getArgument(args, 1, "start");
-  const all = start ? [start, ...list] : list;
-  const float = all.some((item) => getContent(item, "FloatValue") !== undefined);
-  return numberValue(
-    all.reduce((total, item) => total + (asNumber(item) ?? 0), 0),
-    float,
+  const all = start === undefined ? items : [start, ...items];
+  const total = all.reduce((subtotal: number, item) => subtotal + (asNumber(item) ?? 0), 0);
+  return toNumber(
+    total,
+    all.some((item) => item instanceof Float),
   );
 }
 
 function toInteger(value: Value, missing: Value | undefined): Value {
   const number = asNumber(value);
-  if (number !== undefined) return toValue(Math.trunc(number));
+  if (number !== undefined) return toNumber(Math.trunc(number), false);
   const text = strip(asString(value) ?? "", undefined);
-  return /^[+-]?\d+(\.\d*)?$/.test(text) ? toValue(Math.trunc(Number(text))) : (missing ?? toValue(0));
+  return /^[+-]?\d+(\.\d*)?$/.test(text) ? toNumber(Math.trunc(Number(text)), false) : (missing ?? 0);
 }
 
 function toFloat(value: Value, missing: Value | undefined): Value {
   const text = strip(asString(value) ?? "", undefined);
   const number = asNumber(value) ?? (text === "" ? Number.NaN : Number(text));
-  return Number.isNaN(number) ? (missing ?? numberValue(0, true)) : numberValue(number, true);
+  return Number.isNaN(number) ? (missing ?? new Float(0)) : new Float(number);
 }
 
 function round(value: Value, args: CallArguments): Value {
   const scale = 10 ** (asNumber(getArgument(args, 0, "precision")) ?? 0);
   const scaled = (asNumber(value) ?? 0) * scale;
   const method = asString(getArgument(args, 1, "method")) ?? "common";
-  if (method === "ceil") return numberValue(Math.ceil(scaled) / scale, true);
-  if (method === "floor") return numberValue(Math.floor(scaled) / scale, true);
+  if (method === "ceil") return new Float(Math.ceil(scaled) / scale);
+  if (method === "floor") return new Float(Math.floor(scaled) / scale);
   // Python rounds halves to even.
   const down = Math.floor(scaled);
   const half = scaled - down === 0.5;
   const nearest = half ? down + (down % 2 === 0 ? 0 : 1) : Math.round(scaled);
-  return numberValue(nearest / scale, true);
+  return new Float(nearest / scale);
 }
 
 function replace(value: Value, args: CallArguments): Value {
   const [old, replacement] = [getArgument(args, 0, "old"), getArgument(args, 1, "new")];
-  if (!old || !replacement) throw new Error("replace requires the old and the new text");
+  if (old === undefined || replacement === undefined) throw new Error("replace requires the old and the new text");
   const count = asNumber(getArgument(args, 2, "count")) ?? -1;
-  return toValue(replaceText(toPythonString(value), toPythonString(old), toPythonString(replacement), count));
+  return replaceText(toPythonString(value), toPythonString(old), toPythonString(replacement), count);
 }
 
 function indent(value: Value, args: CallArguments): Value {
   const width = getArgument(args, 0, "width");
-  const prefix = asString(width) ?? " ".repeat(asNumber(width) ?? 4);
+  const prefix = asString(width) ?? repeatText(" ", asNumber(width) ?? 4);
   const first = getFlag(args, 1, "first");
   const blank = getFlag(args, 2, "blank");
   const lines = toPythonString(value).split(/\r\n|\r|\n/);
-  return toValue(
-    lines.map((line, i) => ((i > 0 || first) && (blank || line !== "") ? prefix + line : line)).join("\n"),
+  checkTextLength(lines.length * prefix.length);
+  return joinTexts(
+    lines.map((line, i) => ((i > 0 || first) && (blank || line !== "") ? prefix + line : line)),
+    "\n",
   );
 }
 
 function escapeMarkup(value: Value): Value {
   const marks: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
-  return toValue(toPythonString(value).replace(/[&<>"']/g, (mark) => marks[mark]));
+  return toPythonString(value).replace(/[&<>"']/g, (mark) => marks[mark]);
 }
 
 function toJson(value: Value, args: CallArguments): Value {
   const indentation = getArgument(args, 1, "indent");
   const width = asNumber(indentation);
   const separators = listItems(getArgument(args, 2, "separators"))?.map(toPythonString);
-  return toValue(
-    toPythonJson(value, {
-      ensureAscii: getFlag(args, 0, "ensure_ascii"),
-      indent: width === undefined ? asString(indentation) : " ".repeat(width),
-      separators: separators && [separators[0], separators[1]],
-      sortKeys: getFlag(args, 3, "sort_keys"),
-    }),
-  );
+  return toPythonJson(value, {
+    ensureAscii: getFlag(args, 0, "ensure_ascii"),
+    indent: width === undefined ? asString(indentation) : repeatText(" ", width),
+    separators: separators && [separators[0] ?? "", separators[1] ?? ""],
+    sortKeys: getFlag(args, 3, "sort_keys"),
+  });
 }
