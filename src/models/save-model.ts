@@ -14,6 +14,7 @@ import {
 } from "./files/index.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
+import { buildLegacyRope } from "./architectures/index.js";
 import type { CausalLM } from "./causal-lm.js";
 import { loraAName, loraBName, type LoraConfig } from "./adapters/lora-config.js";
 import { openModelSource } from "./weights/model-source.js";
@@ -61,7 +62,10 @@ async function saveWeights(
 ): Promise<void> {
   const { config, generationConfig } = model.source;
   const { torch_dtype: _, ...rest } = config;
-  await writeFileAtomic(fs.join(folder, "config.json"), formatConfig({ ...rest, dtype: TORCH_DTYPES[dtype] }));
+  await writeFileAtomic(
+    fs.join(folder, "config.json"),
+    formatConfig({ ...rest, ...buildLegacyRope(config, model.config), dtype: TORCH_DTYPES[dtype] }),
+  );
   if (Object.keys(generationConfig).length > 0)
     await writeJson(fs.join(folder, "generation_config.json"), generationConfig);
   const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
@@ -74,8 +78,11 @@ async function saveWeights(
 }
 
 /** Fields that Transformers accepts only as floats: 8.0, not 8. */
-const FLOAT_FIELD_PATTERN =
-  /^( *"(?:final_logit_softcapping|attn_logit_softcapping|initializer_range|rms_norm_eps|layer_norm_eps(?:ilon)?)": -?\d+)(,?)$/gm;
+const FLOAT_FIELDS =
+  "final_logit_softcapping|attn_logit_softcapping|initializer_range|rms_norm_eps|layer_norm_eps|layer_norm_epsilon|" +
+  "rope_theta|rope_local_base_freq|partial_rotary_factor|factor|low_freq_factor|high_freq_factor|beta_fast|beta_slow|" +
+  "attention_factor";
+const FLOAT_FIELD_PATTERN = new RegExp(String.raw`^( *"(?:${FLOAT_FIELDS})": -?\d+)(,?)$`, "gm");
 
 /** Formats a config.json with a fraction in float fields, which JavaScript omits and Transformers requires. */
 function formatConfig(config: JsonObject): string {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonObject } from "../files/json-file.js";
-import { linearModules, parameterShapes, parseModelConfig, supportedModelTypes } from "./index.js";
+import { buildLegacyRope, linearModules, parameterShapes, parseModelConfig, supportedModelTypes } from "./index.js";
 
 interface ArchitectureCase {
   name: string;
@@ -46,6 +46,70 @@ describe.each(cases)("$name", ({ config, legacy, tensors, linear }) => {
 
   it.skipIf(legacy === null)("is the same network in the older dialect", () => {
     expect(parse(legacy!)).toEqual(parse(config));
+  });
+});
+
+describe("buildLegacyRope", () => {
+  const factors = Array.from({ length: 16 }, (_, i) => 1 + i / 4);
+  const scalings: readonly JsonObject[] = [
+    { rope_type: "default" },
+    { rope_type: "linear", factor: 4 },
+    { rope_type: "dynamic", factor: 2.5 },
+    { rope_type: "yarn", factor: 4, original_max_position_embeddings: 1024 },
+    { rope_type: "yarn", factor: 8, mscale: 2, mscale_all_dim: 0.5, beta_fast: 16, beta_slow: 2, truncate: false },
+    {
+      rope_type: "llama3",
+      factor: 8,
+      low_freq_factor: 1,
+      high_freq_factor: 4,
+      original_max_position_embeddings: 8192,
+    },
+    { rope_type: "longrope", short_factor: factors, long_factor: factors, original_max_position_embeddings: 1024 },
+    { rope_type: "longrope", short_factor: factors, long_factor: factors, attention_factor: 1.5 },
+  ];
+  const types = supportedModelTypes.filter((type) => type !== "gpt2");
+
+  it.each(types.flatMap((type) => scalings.map((scaling) => [type, scaling.rope_type, scaling] as const)))(
+    "writes %s with %s so that the older fields alone, and both, give the same rotary positions",
+    (model_type, _, scaling) => {
+      // Phi 3 reads "yarn" as longrope.
+      if (model_type === "phi3" && scaling.rope_type === "yarn") return;
+      const sizes = { hidden_size: 128, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 32 };
+      const partial: JsonObject = model_type === "phi" ? { partial_rotary_factor: 1 } : {};
+      const parameters: JsonObject = { ...scaling, ...partial, rope_theta: 123_456 };
+      const json: JsonObject = {
+        model_type,
+        ...sizes,
+        max_position_embeddings: 4096,
+        rope_parameters:
+          model_type === "gemma3_text"
+            ? { full_attention: parameters, sliding_attention: { rope_type: "default", rope_theta: 777 } }
+            : parameters,
+      };
+      const { ropes, ...network } = parse(json);
+      const legacy = buildLegacyRope(json, { ropes, ...network });
+      const { rope_parameters: __, ...rest } = json;
+      expect(legacy).toMatchObject({ rope_theta: 123_456 });
+      expect(parse({ ...rest, ...legacy }).ropes).toEqual(ropes);
+      expect(parse({ ...json, ...legacy }).ropes).toEqual(ropes);
+    },
+  );
+
+  it("writes the three fields that Phi 3's class in version 4 accepts, and more where these do not suffice", () => {
+    const scaling = (attention: JsonObject): JsonObject => {
+      const parameters = { rope_type: "longrope", short_factor: factors, long_factor: factors, ...attention };
+      const json = { model_type: "phi3", hidden_size: 128, num_attention_heads: 4, rope_parameters: parameters };
+      return buildLegacyRope(json, parse(json)).rope_scaling as JsonObject;
+    };
+    expect(scaling({})).toEqual({ type: "longrope", short_factor: factors, long_factor: factors });
+    expect(scaling({ attention_factor: 1.5 })).toMatchObject({ rope_type: "longrope", attention_factor: 1.5 });
+  });
+
+  it("adds nothing to a config of Transformers 4 or without rotary positions", () => {
+    for (const { config, legacy } of cases) {
+      const json = legacy ?? config;
+      expect(buildLegacyRope(json, parse(json))).toEqual({});
+    }
   });
 });
 

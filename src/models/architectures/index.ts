@@ -15,6 +15,7 @@ import { qwen3 } from "./qwen3.js";
 import { smollm3 } from "./smollm3.js";
 
 export { targetModules, HEAD_MODULE, linearModules, parameterShapes, type TargetModule } from "./parameter-shapes.js";
+export { buildLegacyRope } from "./legacy-rope.js";
 export { matchWeights } from "./match-weights.js";
 
 /** Every architecture; a new one is a file and an entry here (docs/models.md). */

@@ -92,13 +92,13 @@ const scalingReaders: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
   longrope: (config, fields, rotaryDim, context) => {
     const originalLength = readOriginalLength(config, fields, context);
     const factor = fields.positive("factor", context.maxPositions / originalLength);
-    const inferred = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
     return {
       kind: "longrope",
       shortFactor: readFactors(fields, "short_factor", rotaryDim / 2),
       longFactor: readFactors(fields, "long_factor", rotaryDim / 2),
       originalLength,
-      attentionFactor: fields.optionalPositive("attention_factor") ?? inferred,
+      attentionFactor:
+        fields.optionalPositive("attention_factor") ?? inferLongRopeAttentionFactor(factor, originalLength),
     };
   },
   llama3: (config, fields, _rotaryDim, context) => ({
@@ -109,6 +109,10 @@ const scalingReaders: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
     originalLength: readOriginalLength(config, fields, context),
   }),
 };
+
+export function inferLongRopeAttentionFactor(factor: number, originalLength: number): number {
+  return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
+}
 
 function readScaling(
   config: HuggingFaceConfig,
