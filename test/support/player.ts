@@ -28,10 +28,9 @@ export class ScriptedAgent extends Agent<string, number> {
 /** What the agent's learner is given, in place of training on it. */
 export async function captureTrajectories(agent: ScriptedAgent): Promise<Trajectory[]> {
   const trajectories: Trajectory[] = [];
-  vi.spyOn(await agent.getLearner(), "update").mockImplementation(async (batch) => {
-    trajectories.push(...batch);
-    return {};
-  });
+  const learner = await agent.getLearner();
+  vi.spyOn(learner, "prepare").mockImplementation(async (batch) => trajectories.push(...batch));
+  vi.spyOn(learner, "update").mockResolvedValue({});
   return trajectories;
 }
 

@@ -37,6 +37,11 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
    * since then.
    */
   readonly spreadSparseRewards?: boolean;
+  /**
+   * Seconds after which a pending promise of `extractAction`, of `invalidAction.fallback` or, with a Trainer, of an environment is
+   * an error. Default 300; 0 waits forever, and nothing expires while a debugger is attached.
+   */
+  readonly callTimeoutSeconds?: number;
   /** Token budget of a micro-batch; more need more memory. By default what fits into about 2 GB, at most 2,048. */
   readonly microBatchTokens?: number;
   /** Seed of completions, minibatches and dropout. Default 0. */

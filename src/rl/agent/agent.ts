@@ -72,7 +72,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     const { seed = 0, microBatchTokens } = options;
     this.random = new RandomStream(seed);
     const { renderer, settings } = this;
-    const context = { agent: this, renderer, sampler: this.samplers.train, promptSettings: settings.prompt };
+    const context = { agent: this, renderer, sampler: this.samplers.train, settings };
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
   }
 
@@ -294,7 +294,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       throw new LlamaGymError("INVALID_STATE", "There is nothing to train on: no episode ended since the last update.");
     const learner = await this.getLearner();
     const trajectories = this.trajectories.splice(0);
-    const metrics = await learner.update(trajectories);
+    const metrics = await learner.update(await learner.prepare(trajectories));
     return { ...metrics, ...computeExtractionShares(trajectories.flatMap(({ turns }) => turns)) };
   }
 }

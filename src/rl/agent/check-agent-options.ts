@@ -39,6 +39,7 @@ const optionValidators: Validators<AgentOptions> = {
   grpo: checkedOnUse,
   rloo: checkedOnUse,
   reinforce: checkedOnUse,
+  callTimeoutSeconds: validateNumber({ min: 0 }),
   microBatchTokens: validateInteger(1),
   seed: validateInteger(0),
   sftWarmStart: (value, name) => {

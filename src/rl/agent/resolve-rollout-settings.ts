@@ -2,6 +2,7 @@ import { invalidArgument } from "../../core/errors.js";
 import { resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { RolloutSettings } from "../rollout/rollout-settings.js";
+import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
 import { checkAgentOptions } from "./check-agent-options.js";
 import type { AgentOptions } from "./agent-options.js";
 
@@ -43,6 +44,7 @@ export function resolveRolloutSettings<Observation, Action>(
     },
     invalidAction: { ...INVALID_ACTION_DEFAULTS, ...options.invalidAction },
     spreadSparseRewards: options.spreadSparseRewards ?? false,
+    callTimeoutSeconds: options.callTimeoutSeconds ?? DEFAULT_CALL_TIMEOUT_SECONDS,
   };
 }
 

@@ -82,7 +82,9 @@ async function sampleEpisodes(
   const agent = new Walker(model, undefined, { ppo: { batchSize: 12 }, seed: 5, ...options });
   agent.constraint = constraint;
   const sampleSpy = vi.spyOn(CompletionSampler.prototype, "sample");
-  const update = vi.spyOn(await agent.getLearner(), "update").mockResolvedValue({});
+  const learner = await agent.getLearner();
+  const prepare = vi.spyOn(learner, "prepare").mockResolvedValue({});
+  vi.spyOn(learner, "update").mockResolvedValue({});
   for (let episode = 0; episode < 3; episode++) {
     for (let turn = 0; turn < 4; turn++) {
       await agent.act(turn);
@@ -92,8 +94,8 @@ async function sampleEpisodes(
   }
   const completions = await Promise.all(sampleSpy.mock.results.map(({ value }) => value as Promise<TurnCompletion>));
   sampleSpy.mockRestore();
-  expect(update).toHaveBeenCalledOnce();
-  return { model, trajectories: update.mock.calls[0][0], completions };
+  expect(prepare).toHaveBeenCalledOnce();
+  return { model, trajectories: prepare.mock.calls[0][0], completions };
 }
 
 const cases = [

@@ -212,17 +212,17 @@ async function checkZeroAdvantages(subject: Subject): Promise<void> {
 async function checkResume(subject: Subject): Promise<void> {
   const { trajectories } = subject;
   const learner = await subject.createLearner();
-  await learner.update(trajectories);
+  await learner.update(await learner.prepare(trajectories));
   const { optimizer, state } = await learner.getState();
   const saved = { optimizer, state: JSON.parse(JSON.stringify(state)) as unknown };
   const parameters = await subject.parameters();
-  const metrics = await learner.update(trajectories, { progress: 0.5 });
+  const metrics = await learner.update(await learner.prepare(trajectories), { progress: 0.5 });
   const expected = await subject.parameters();
 
   await subject.setParameters(parameters);
   const resumed = await subject.createLearner();
   await resumed.setState(saved);
-  const resumedMetrics = await resumed.update(trajectories, { progress: 0.5 });
+  const resumedMetrics = await resumed.update(await resumed.prepare(trajectories), { progress: 0.5 });
   const difference = distance(await subject.parameters(), expected);
   if (difference > 0 || JSON.stringify(resumedMetrics) !== JSON.stringify(metrics))
     throw violation(

@@ -50,11 +50,13 @@ export interface UpdateOptions {
   readonly progress?: number;
 }
 
-/** Updates the trained parameters of a model from trajectories. */
-export interface Learner {
+/** Updates the trained parameters of a model from trajectories; `Batch` is what an update needs of them. */
+export interface Learner<Batch = unknown> {
   readonly rolloutSpec: RolloutSpec;
-  /** @throws INVALID_ARGUMENT for trajectories that cannot be trained; TRAINING_DIVERGED. */
-  update(trajectories: readonly Trajectory[], options?: UpdateOptions): Promise<Metrics>;
+  /** Scores trajectories and computes their advantages. @throws INVALID_ARGUMENT for trajectories that cannot be trained. */
+  prepare(trajectories: readonly Trajectory[]): Promise<Batch>;
+  /** Takes the optimizer steps of an update. @throws TRAINING_DIVERGED. */
+  update(batch: Batch, options?: UpdateOptions): Promise<Metrics>;
   getState(): Promise<LearnerState>;
   setState(state: LearnerState): Promise<void>;
   release(): Promise<void>;

@@ -133,7 +133,7 @@ async function update(
   });
   const segments = change(await makeSegments(model, rewards));
   let metrics: Metrics = {};
-  for (let i = 0; i < updates; i++) metrics = await learner.update(segments);
+  for (let i = 0; i < updates; i++) metrics = await learner.update(await learner.prepare(segments));
   const values = await readTrainedValues(model);
   await learner.release();
   return { metrics, values };

@@ -52,7 +52,9 @@ interface PolicyLearnerState<State> {
  * Runs an `AlgorithmDefinition` on a model: scores trajectories, computes advantages, and takes optimizer steps on minibatches.
  * The decisions of a turn are always in the same micro-batch.
  */
-export class PolicyLearner<Options extends object, Config extends UpdateConfig, State> implements Learner {
+export class PolicyLearner<Options extends object, Config extends UpdateConfig, State> implements Learner<
+  PreparedUpdate<State>
+> {
   private state: State;
 
   private constructor(
@@ -94,9 +96,20 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     return { minTurns: 0, maxResamples: 0, ...request, hasSignal: (group) => this.hasSignal(group) };
   }
 
-  async update(trajectories: readonly Trajectory[], { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
+  async prepare(trajectories: readonly Trajectory[]): Promise<PreparedUpdate<State>> {
+    const { algorithm, config, scorer } = this;
+    const scored = await scoreTrajectories(trajectories, scorer, this.scoreRequest());
+    const result = algorithm.advantages(scored, config, this.state);
+    const hasSignal = findInformativeGroups(scored, result.advantages);
+    const trainedIndices = this.trainedTrajectories(scored, hasSignal);
+    const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
+      algorithm.policyMasks?.(samples, config),
+    );
+    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
+  }
+
+  async update(prepared: PreparedUpdate<State>, { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
     const { algorithm, config } = this;
-    const prepared = await this.prepare(trajectories);
     const { scored, hasSignal, result, turns } = prepared;
     if (result.state !== undefined) this.state = result.state;
     const outcomes = await this.train(prepared, {
@@ -111,19 +124,6 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     };
     this.state = algorithm.state?.update?.(this.state, metrics, turns.length, config) ?? this.state;
     return metrics;
-  }
-
-  /** Scores trajectories and computes their advantages. */
-  async prepare(trajectories: readonly Trajectory[]): Promise<PreparedUpdate<State>> {
-    const { algorithm, config, scorer } = this;
-    const scored = await scoreTrajectories(trajectories, scorer, this.scoreRequest());
-    const result = algorithm.advantages(scored, config, this.state);
-    const hasSignal = findInformativeGroups(scored, result.advantages);
-    const trainedIndices = this.trainedTrajectories(scored, hasSignal);
-    const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
-      algorithm.policyMasks?.(samples, config),
-    );
-    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
   }
 
   /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */

@@ -1,7 +1,10 @@
 import type { Info } from "../../envs/info.js";
 import { LlamaGymError } from "../../core/errors.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
+import { describeTimeout } from "./open-envs.js";
+import { withTimeout } from "./with-timeout.js";
 
 /** The return values that agent methods must have. */
 const METHOD_CONTRACTS = {
@@ -65,8 +68,24 @@ export function constraintFor<Observation>(
   return jsonSchema === undefined ? undefined : { jsonSchema };
 }
 
+/** Calls an agent's method that may return a promise. @throws AGENT_FAILED if it throws or does not settle in time. */
+export async function awaitAgent<Result>(
+  method: string,
+  call: () => MaybePromise<Result>,
+  timeoutSeconds: number,
+  { context = "", location = "" } = {},
+): Promise<Result> {
+  const subject = `The agent's \`${method}\`${location && ` in ${location}`}`;
+  const createTimeoutError = () => new LlamaGymError("AGENT_FAILED", describeTimeout(subject, timeoutSeconds));
+  try {
+    return await withTimeout(call, timeoutSeconds, createTimeoutError);
+  } catch (error) {
+    throw agentError(method, error, context);
+  }
+}
+
 /** Wraps an error of the agent's code in AGENT_FAILED; a LlamaGymError is returned as it is. */
-export function agentError(method: string, error: unknown, context = ""): LlamaGymError {
+function agentError(method: string, error: unknown, context = ""): LlamaGymError {
   if (error instanceof LlamaGymError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new LlamaGymError("AGENT_FAILED", `The agent's ${method} threw${context}: ${reason}`, { cause: error });

@@ -17,9 +17,21 @@ beforeAll(async () => {
 });
 afterAll(() => models.close());
 
-function createSlot(env: Env<number, number> = new CountingEnv(), index = 0, share = false): EnvSlot {
+function createSlot(
+  env: Env<number, number> = new CountingEnv(),
+  index = 0,
+  share = false,
+  callTimeoutSeconds = 60,
+): EnvSlot {
   const random = new RandomStream(4, [index]);
-  return new EnvSlot(env, () => agent.newEpisode(random), random, 100 + index, share);
+  const settings = { spreadSparseRewards: share, callTimeoutSeconds };
+  return new EnvSlot(env, {
+    newEpisode: () => agent.newEpisode(random),
+    random,
+    settings,
+    index,
+    firstSeed: 100 + index,
+  });
 }
 
 const createSlots = (count: number, options = {}) =>
@@ -166,6 +178,30 @@ describe("an invalid environment", () => {
       throw new Error("no table");
     });
     await expect(new RolloutCollector([createSlot(env)]).collectTurns(1)).rejects.toThrow("threw in reset: no table");
+  });
+
+  it("is named if it returns nothing from reset", async () => {
+    const env = new CountingEnv();
+    vi.spyOn(env, "reset").mockReturnValue(undefined as never);
+    await expect(new RolloutCollector([createSlot(env)]).collectTurns(1)).rejects.toMatchObject({
+      code: "ENV_FAILED",
+      message: "<CountingEnv> returned undefined from reset; it must return { observation, info }.",
+    });
+  });
+
+  it("is named with its slot if a promise of it never settles", async () => {
+    const hang = () => new Promise<never>(() => {});
+    for (const method of ["reset", "step"] as const) {
+      const env = new CountingEnv();
+      vi.spyOn(env, method).mockImplementation(hang as never);
+      const slots = [createSlot(), createSlot(env, 1, false, 0.01)];
+      await expect(new RolloutCollector(slots).collectTurns(4)).rejects.toMatchObject({
+        code: "ENV_FAILED",
+        message: expect.stringContaining(
+          `\`${method}\` of <CountingEnv> (environment 1) did not settle within 0.01 s`,
+        ) as string,
+      });
+    }
   });
 
   it("rejects only after the other environments have settled", async () => {

@@ -4,11 +4,25 @@ import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
-import { checkObservation, checkStepResult } from "./validate-env-output.js";
+import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";
 import type { Episode } from "./episode.js";
+import { envTimeoutError } from "./open-envs.js";
+import type { RolloutSettings } from "./rollout-settings.js";
 import { spreadSparseReward } from "./spread-sparse-reward.js";
 import type { EpisodeSummary, Trajectory, TrajectoryEnd, Turn } from "./trajectory.js";
+import { withTimeout } from "./with-timeout.js";
+
+export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
+  /** Creates an episode that uses `random`. */
+  readonly newEpisode: () => Episode<Observation, Action>;
+  readonly random: RandomStream;
+  readonly settings: Pick<RolloutSettings, "spreadSparseRewards" | "callTimeoutSeconds">;
+  /** Position among the slots of a run, for messages. */
+  readonly index: number;
+  /** Seed of the environment for the first episode that is started without one. */
+  readonly firstSeed?: number;
+}
 
 /** State of an EnvSlot as JSON, except for the model's. */
 export interface EnvSlotState {
@@ -35,17 +49,14 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   private episodeTurns = 0;
   private turns: Turn[] = [];
   private hasStarted = false;
+  private firstSeed: number | undefined;
 
-  /** @param newEpisode creates an episode that uses `random`. */
   constructor(
     readonly env: Env<Observation, Action>,
-    private readonly newEpisode: () => Episode<Observation, Action>,
-    private readonly random: RandomStream,
-    /** Seed of the environment for the first episode that is started without one. */
-    private firstSeed?: number,
-    /** Whether a reward at the end of an episode is spread over the turns of its last trajectory. */
-    private readonly spreadSparseRewards = false,
-  ) {}
+    private readonly options: EnvSlotOptions<Observation, Action>,
+  ) {
+    this.firstSeed = options.firstSeed;
+  }
 
   get isRunning(): boolean {
     return this.currentEpisode !== undefined;
@@ -60,17 +71,19 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   async start(seed = this.firstSeed): Promise<void> {
     this.firstSeed = undefined;
     this.hasStarted = true;
-    const { observation, info } = await this.callEnv("reset", () => this.env.reset(seed === undefined ? {} : { seed }));
+    const result = await this.callEnv("reset", () => this.env.reset(seed === undefined ? {} : { seed }));
+    checkResetResult(result, this.env.toString());
+    const { observation, info } = result;
     this.episodeReturn = 0;
     this.episodeTurns = 0;
-    this.currentEpisode = this.newEpisode();
+    this.currentEpisode = this.options.newEpisode();
     this.observe(observation, info);
   }
 
   /** Takes one turn; returns the trajectory and summary of an episode that ends with it. */
   async step(signal?: AbortSignal): Promise<{ trajectory: Trajectory; summary: EpisodeSummary } | undefined> {
     const currentEpisode = this.currentEpisode!;
-    const { action, turn } = await currentEpisode.act(signal);
+    const { action, turn } = await currentEpisode.act(signal, this.location);
     const result = await this.callEnv("step", () => this.env.step(action));
     checkStepResult(result, this.env.toString());
     const { observation, reward, terminated, truncated, info } = result;
@@ -81,7 +94,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     if (!terminated) this.observe(observation, info);
     if (!terminated && !truncated) return undefined;
     const end: TrajectoryEnd = terminated ? "terminated" : "truncated";
-    if (this.spreadSparseRewards) spreadSparseReward(this.turns);
+    if (this.options.settings.spreadSparseRewards) spreadSparseReward(this.turns);
     const trajectory = this.takeTrajectory(end);
     this.currentEpisode = undefined;
     return { trajectory, summary: { return: this.episodeReturn, turns: this.episodeTurns, end } };
@@ -101,9 +114,10 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return { turns, end, bootstrapPrompt, startsEpisode: this.episodeTurns === turns.length };
   }
 
-  getState(): EnvSlotState {
+  /** With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called. */
+  getState({ dropEpisode = false } = {}): EnvSlotState {
     const { currentEpisode, info, episodeReturn, episodeTurns, hasStarted } = this;
-    const env = hasStarted ? snapshotEnv(this.env) : null;
+    const env = hasStarted && !dropEpisode ? snapshotEnv(this.env) : null;
     const episode =
       currentEpisode === undefined || env === null
         ? null
@@ -114,12 +128,12 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
             return: episodeReturn,
             turns: episodeTurns,
           };
-    return { env, hasStarted, random: this.random.getState(), episode };
+    return { env, hasStarted, random: this.options.random.getState(), episode };
   }
 
   /** Restores a saved state; if the environment does not support saving, a new episode follows. */
   setState({ env, hasStarted, random, episode }: EnvSlotState): void {
-    this.random.setState(random);
+    this.options.random.setState(random);
     this.turns = [];
     this.currentEpisode = undefined;
     this.hasStarted = hasStarted;
@@ -128,21 +142,27 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
       this.env.setState(env);
     } else if (hasStarted) {
       // The initial seed would repeat the first episodes.
-      this.firstSeed = this.random.integers(0, 2 ** 31);
+      this.firstSeed = this.options.random.integers(0, 2 ** 31);
     }
     if (episode === null) return;
     this.observation = this.env.observationSpace.decode(episode.observation);
     this.info = episode.info;
     this.episodeReturn = episode.return;
     this.episodeTurns = episode.turns;
-    this.currentEpisode = this.newEpisode();
+    this.currentEpisode = this.options.newEpisode();
     this.currentEpisode.setState(episode.promptBuilder, this.observation, episode.info);
+  }
+
+  /** Names the environment and the slot in messages. */
+  private get location(): string {
+    return `${this.env.toString()} (environment ${this.options.index})`;
   }
 
   /** Calls the environment and wraps errors of its code in ENV_FAILED. */
   private async callEnv<Result>(method: "reset" | "step", call: () => MaybePromise<Result>): Promise<Result> {
+    const { callTimeoutSeconds: seconds } = this.options.settings;
     try {
-      return await call();
+      return await withTimeout(call, seconds, () => envTimeoutError(`\`${method}\` of ${this.location}`, seconds));
     } catch (error) {
       if (error instanceof LlamaGymError) throw error;
       const reason = error instanceof Error ? error.message : String(error);

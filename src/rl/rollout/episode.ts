@@ -7,7 +7,7 @@ import type { PromptRenderer } from "./prompt-renderer.js";
 import type { CompletionSampler, TurnCompletion } from "./completion-sampler.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
-import { agentError, constraintFor, callAgent } from "./call-agent.js";
+import { awaitAgent, constraintFor, callAgent } from "./call-agent.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 import type { Turn } from "./trajectory.js";
 
@@ -76,10 +76,11 @@ export class Episode<Observation = unknown, Action = unknown> {
 
   /**
    * Samples a completion for the last observation and extracts the action.
-   * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws;
-   * the signal's reason if it is aborted.
+   * @param location names the environment in messages.
+   * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws
+   * or does not return in time; the signal's reason if it is aborted.
    */
-  async act(signal?: AbortSignal): Promise<EpisodeStep<Action>> {
+  async act(signal?: AbortSignal, location = ""): Promise<EpisodeStep<Action>> {
     const { pending, settings } = this;
     if (pending === undefined)
       throw new LlamaGymError("INVALID_STATE", "The agent has no observation to act on; call `observe` first.");
@@ -92,12 +93,14 @@ export class Episode<Observation = unknown, Action = unknown> {
       completion = await this.sampler.sample({ prompt, constraint, random: this.random, signal });
       signal?.throwIfAborted();
       attempts++;
-      extraction = await this.parseAction(completion.text, pending);
+      extraction = await this.parseAction(completion.text, pending, location);
     } while (extraction.kind === "failure" && attempts <= settings.invalidAction.retries);
     const { tokens, logProbs, values, allowedTokens, actionCandidates, text, finishReason } = completion;
     const isValid = extraction.kind !== "failure";
     const action =
-      extraction.kind === "failure" ? await this.chooseFallback(pending, text, extraction.reason) : extraction.value;
+      extraction.kind === "failure"
+        ? await this.chooseFallback(pending, { text, reason: extraction.reason, location })
+        : extraction.value;
     this.promptBuilder.addCompletion(tokens);
     this.pending = undefined;
     const penalty = isValid ? 0 : settings.invalidAction.penalty;
@@ -132,26 +135,23 @@ export class Episode<Observation = unknown, Action = unknown> {
   private async parseAction(
     text: string,
     { observation, info }: PendingObservation<Observation>,
+    location: string,
   ): Promise<Extraction<Action>> {
-    try {
-      return toExtraction(await this.agent.extractAction(text, observation, info));
-    } catch (error) {
-      throw agentError("extractAction", error, ` for the completion ${JSON.stringify(text)}`);
-    }
+    const extract = () => this.agent.extractAction(text, observation, info);
+    const context = ` for the completion ${JSON.stringify(text)}`;
+    const { callTimeoutSeconds } = this.settings;
+    return toExtraction(await awaitAgent("extractAction", extract, callTimeoutSeconds, { context, location }));
   }
 
   private async chooseFallback(
     { observation, info }: PendingObservation<Observation>,
-    text: string,
-    reason: string,
+    { text, reason, location }: { readonly text: string; readonly reason: string; readonly location: string },
   ): Promise<Action> {
-    const { fallback } = this.settings.invalidAction;
+    const { invalidAction, callTimeoutSeconds } = this.settings;
+    const { fallback } = invalidAction;
     if (fallback !== "error") {
-      try {
-        return await fallback(observation, this.random, info);
-      } catch (error) {
-        throw agentError("invalidAction.fallback", error);
-      }
+      const choose = () => fallback(observation, this.random, info);
+      return awaitAgent("invalidAction.fallback", choose, callTimeoutSeconds, { location });
     }
     throw new LlamaGymError(
       "AGENT_NO_ACTION",

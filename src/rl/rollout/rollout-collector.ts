@@ -83,8 +83,9 @@ export class RolloutCollector {
     };
   }
 
-  getState(): readonly EnvSlotState[] {
-    return this.envSlots.map((envSlot) => envSlot.getState());
+  /** With `dropEpisodes`, each environment starts a new episode when the state is restored. */
+  getState({ dropEpisodes = false } = {}): readonly EnvSlotState[] {
+    return this.envSlots.map((envSlot) => envSlot.getState({ dropEpisode: dropEpisodes }));
   }
 
   setState(states: readonly EnvSlotState[]): void {

@@ -55,4 +55,6 @@ export interface RolloutSettings<Observation = unknown, Action = unknown> {
   readonly invalidAction: InvalidActionPolicy<Observation, Action>;
   /** Whether a reward at the end of an episode is spread evenly over its turns. */
   readonly spreadSparseRewards: boolean;
+  /** Limit of a call of the agent's or environment's code that returns a promise; 0 waits forever. */
+  readonly callTimeoutSeconds: number;
 }

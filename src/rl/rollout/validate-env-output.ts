@@ -1,10 +1,20 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { StepResult } from "../../envs/env.js";
+import type { ResetResult, StepResult } from "../../envs/env.js";
 
 /** @throws ENV_FAILED for an observation that contains NaN; `source` is the environment's name. */
 export function checkObservation(observation: unknown, source: string): void {
   if (hasNaN(observation))
     throw new LlamaGymError("ENV_FAILED", `${source} returned an observation with NaN: ${formatExcerpt(observation)}.`);
+}
+
+/** @throws ENV_FAILED unless a reset returned an object with an observation; `source` is the environment's name. */
+export function checkResetResult(result: ResetResult<unknown>, source: string): void {
+  if (typeof result === "object" && result !== null && "observation" in result) return;
+  const found = typeof result === "object" && result !== null ? "an object without an observation" : String(result);
+  throw new LlamaGymError(
+    "ENV_FAILED",
+    `${source} returned ${found} from reset; it must return { observation, info }.`,
+  );
 }
 
 /** @throws ENV_FAILED for an invalid result of a step; `source` is the environment's name. */

@@ -13,7 +13,7 @@ interface SavedState {
   readonly optimizer: Pick<OptimizerState, "kind" | "step">;
 }
 
-type CheckpointedTask = Pick<TrainTask<never>, "getState" | "setState" | "saveModel">;
+type CheckpointedTask = Pick<TrainTask<never, never>, "getState" | "setState" | "saveModel">;
 
 const FORMAT_VERSION = 2;
 const STATE_FILE = "state.json";
@@ -27,8 +27,13 @@ const PARTIAL_SUFFIX = ".partial";
  * The trained parameters in it open in PEFT.
  * @throws FILE_WRITE_FAILED; earlier checkpoints remain.
  */
-export async function saveCheckpoint(dir: string, trainer: TrainerState, task: CheckpointedTask): Promise<string> {
-  const { optimizer, state } = await task.getState();
+export async function saveCheckpoint(
+  dir: string,
+  trainer: TrainerState,
+  task: CheckpointedTask,
+  options: { readonly dropRollout?: boolean } = {},
+): Promise<string> {
+  const { optimizer, state } = await task.getState(options);
   const folder = join(dir, String(trainer.updates).padStart(6, "0"));
   const partialFolder = folder + PARTIAL_SUFFIX;
   try {

@@ -5,6 +5,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkNumber } from "../../core/check-number.js";
 import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";
+import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { stream } from "../../core/random/streams.js";
 
 /** Options of `evaluate`. */
@@ -16,6 +17,8 @@ export interface EvaluateOptions extends CollectOptions {
   readonly seed?: number;
   /** "eval" (default) samples at the agent's evalTemperature, "train" as in training. */
   readonly mode?: "train" | "eval";
+  /** Receives warnings about environments that could not be closed. Default console.warn. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /** Returns and metrics of evaluated episodes. */
@@ -38,18 +41,18 @@ export interface EvalResult {
 export async function evaluate(
   agent: Agent,
   makeEnv: () => MaybePromise<Env>,
-  { episodes, numEnvs = 64, seed = 0, mode = "eval", ...options }: EvaluateOptions,
+  { episodes, numEnvs = 64, seed = 0, mode = "eval", onWarning = console.warn, ...options }: EvaluateOptions,
 ): Promise<EvalResult> {
   const numbers = { episodes, numEnvs, seed };
   for (const [name, value] of Object.entries(numbers))
     checkNumber(name, value, { integer: true, min: name === "seed" ? 0 : 1, description: "" });
   const episodeStarts = stream(seed, "evaluationStarts");
-  const envs: Env[] = [];
+  const { settings } = agent;
+  const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings.callTimeoutSeconds);
   try {
-    for (let i = 0; i < Math.min(numEnvs, episodes); i++) envs.push(await makeEnv());
-    const envSlots = envs.map((env, i) => {
-      const random = stream(seed, "evaluation", i);
-      return new EnvSlot(env, () => agent.newEpisode(random, mode), random);
+    const envSlots = envs.map((env, index) => {
+      const random = stream(seed, "evaluation", index);
+      return new EnvSlot(env, { newEpisode: () => agent.newEpisode(random, mode), random, settings, index });
     });
     // The start of an episode does not depend on the environment slot that runs it.
     const episodeSpecs = Array.from({ length: episodes }, () => ({ seed: episodeStarts.integers(0, 2 ** 31) }));
@@ -68,7 +71,7 @@ export async function evaluate(
   } finally {
     // Clears caches, so training continues with the same numbers as without an evaluation.
     agent.model.causalLM.markParametersChanged();
-    for (const env of envs) await env.close();
+    await closeEnvs(envs, onWarning);
   }
 }
 

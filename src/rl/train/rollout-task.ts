@@ -7,6 +7,7 @@ import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import { EnvSlot, type EnvSlotState } from "../rollout/env-slot.js";
+import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { RolloutCollector, type Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
 import type { CompletionRow } from "../tracking/index.js";
@@ -32,7 +33,7 @@ interface RolloutTaskState {
 const LOGGED_COMPLETIONS = 3;
 
 /** Online reinforcement learning in environments. */
-export class RolloutTask implements TrainTask<Rollout> {
+export class RolloutTask implements TrainTask<Rollout, unknown> {
   private constructor(
     private readonly options: RolloutTaskOptions,
     private readonly envs: Env[],
@@ -43,18 +44,13 @@ export class RolloutTask implements TrainTask<Rollout> {
   /** Opens the environments. */
   static async open(options: RolloutTaskOptions): Promise<RolloutTask> {
     const { agent, createEnv, numEnvs, seed } = options;
-    const envs: Env[] = [];
-    try {
-      for (let i = 0; i < numEnvs; i++) envs.push(await createEnv());
-    } catch (error) {
-      for (const env of envs) await env.close();
-      throw error;
-    }
+    const { settings } = agent;
+    const envs = await openEnvs(createEnv, numEnvs, settings.callTimeoutSeconds);
     const episodeStarts = stream(seed, "episodeStarts");
-    const envSlots = envs.map((env, i) => {
-      const random = stream(seed, "rollout", i);
-      const start = episodeStarts.integers(0, 2 ** 31);
-      return new EnvSlot(env, () => agent.newEpisode(random), random, start, agent.settings.spreadSparseRewards);
+    const envSlots = envs.map((env, index) => {
+      const random = stream(seed, "rollout", index);
+      const firstSeed = episodeStarts.integers(0, 2 ** 31);
+      return new EnvSlot(env, { newEpisode: () => agent.newEpisode(random), random, settings, index, firstSeed });
     });
     return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts);
   }
@@ -78,8 +74,12 @@ export class RolloutTask implements TrainTask<Rollout> {
     });
   }
 
-  async update({ trajectories }: Rollout, progress: number): Promise<Metrics> {
-    return (await this.options.agent.getLearner()).update(trajectories, { progress });
+  async prepare({ trajectories }: Rollout): Promise<unknown> {
+    return (await this.options.agent.getLearner()).prepare(trajectories);
+  }
+
+  async update(batch: unknown, progress: number): Promise<Metrics> {
+    return (await this.options.agent.getLearner()).update(batch, { progress });
   }
 
   count({ trajectories, finishedEpisodes }: Rollout): RolloutCounts {
@@ -115,10 +115,10 @@ export class RolloutTask implements TrainTask<Rollout> {
     return turns.slice(0, LOGGED_COMPLETIONS).map((turn) => this.toCompletionRow(turn));
   }
 
-  async getState(): Promise<LearnerState> {
+  async getState({ dropRollout = false } = {}): Promise<LearnerState> {
     const { optimizer, state: learner } = await (await this.options.agent.getLearner()).getState();
     const state: RolloutTaskState = {
-      envSlots: this.collector.getState(),
+      envSlots: this.collector.getState({ dropEpisodes: dropRollout }),
       episodeStarts: this.episodeStarts.getState(),
       learner,
     };
@@ -148,7 +148,7 @@ export class RolloutTask implements TrainTask<Rollout> {
   }
 
   async close(): Promise<void> {
-    for (const env of this.envs.splice(0)) await env.close();
+    await closeEnvs(this.envs, this.options.onWarning);
   }
 
   private toCompletionRow({ prompt, text, reward, isValid, extraction }: Turn): CompletionRow {

@@ -138,7 +138,7 @@ export class SftTrainer {
   }
 }
 
-class SftTask implements TrainTask<SftBatch> {
+class SftTask implements TrainTask<SftBatch, SftBatch> {
   lastMetrics: SftMetrics | undefined;
   lastEvaluation: SftEvaluation | undefined;
 
@@ -155,6 +155,10 @@ class SftTask implements TrainTask<SftBatch> {
 
   async collect({ updates }: TrainerState): Promise<SftBatch> {
     return this.getBatch(updates);
+  }
+
+  async prepare(batch: SftBatch): Promise<SftBatch> {
+    return batch;
   }
 
   async update({ examples, epoch }: SftBatch): Promise<Metrics> {

@@ -49,11 +49,11 @@ export interface TrainResult {
 const RETURN_WINDOW = 100;
 
 /**
- * Runs a task to its end: collect, update, log, checkpoint. Closes the task, also on failure.
- * @throws what the task throws; the last checkpoint remains.
+ * Runs a task to its end: collect, prepare, update, describe, log, checkpoint. Closes the task, also on failure.
+ * @throws what the task throws. If collecting or evaluating failed, there is a checkpoint of the last update.
  */
-export async function runTrainLoop<Rollout>(
-  task: TrainTask<Rollout>,
+export async function runTrainLoop<Rollout, Batch>(
+  task: TrainTask<Rollout, Batch>,
   options: TrainLoopOptions = {},
 ): Promise<TrainResult> {
   const loop = new TrainLoop(task, options);
@@ -64,14 +64,14 @@ export async function runTrainLoop<Rollout>(
   }
 }
 
-class TrainLoop<Rollout> {
+class TrainLoop<Rollout, Batch> {
   private state: TrainerState;
   private metrics: Metrics = {};
   private latestCheckpoint: string | undefined;
   private savedUpdates: number;
 
   constructor(
-    private readonly task: TrainTask<Rollout>,
+    private readonly task: TrainTask<Rollout, Batch>,
     private readonly options: TrainLoopOptions,
   ) {
     const { resumed } = options;
@@ -100,9 +100,10 @@ class TrainLoop<Rollout> {
   private async update(): Promise<void> {
     const { task, options, state, progress } = this;
     const start = performance.now();
-    const rollout = await task.collect(state, (current) => options.onProgress?.(this.createEvent(current)));
+    const onProgress = (current: TrainerState) => options.onProgress?.(this.createEvent(current));
+    const rollout = await this.saveOnFailure(() => task.collect(state, onProgress));
     const collectEnd = performance.now();
-    const updateMetrics = await task.update(rollout, progress);
+    const updateMetrics = await task.update(await task.prepare(rollout), progress);
     const end = performance.now();
     const seconds = (end - start) / 1000;
     this.state = addCounts(state, task.count(rollout), seconds);
@@ -134,16 +135,26 @@ class TrainLoop<Rollout> {
     if (task.evaluate === undefined) return;
     const isDue = evalSteps === undefined ? task.isEpochEnd?.() : state.updates % evalSteps === 0;
     if (isDue !== true && this.progress < 1) return;
-    const metrics = await task.evaluate();
+    const metrics = await this.saveOnFailure(() => task.evaluate!());
     if (metrics === undefined) return;
     await tracker?.log(state.updates, metrics);
     onEvaluation?.(metrics, state);
   }
 
-  private async save(): Promise<void> {
+  /** Runs user code; if it fails, saves the last update, and the code's error is thrown even where saving fails too. */
+  private async saveOnFailure<Result>(call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await call();
+    } catch (error) {
+      await this.save({ dropRollout: true }).catch(() => {});
+      throw error;
+    }
+  }
+
+  private async save(options: { readonly dropRollout?: boolean } = {}): Promise<void> {
     const { checkpointDir } = this.options;
     if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
-    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task);
+    this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, options);
     this.savedUpdates = this.state.updates;
   }
 

@@ -32,13 +32,15 @@ export interface RolloutCounts {
 }
 
 /** The stages of training that differ between online RL, training on prompts and supervised fine-tuning. */
-export interface TrainTask<Rollout> {
+export interface TrainTask<Rollout, Batch> {
   /** Fraction of the run that is complete; 1 ends it. */
   progress(state: TrainerState): number;
   /** Collects the data of one update. */
   collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout>;
-  /** Scores the data, computes advantages and takes the optimizer steps of one update. */
-  update(rollout: Rollout, progress: number): Promise<Metrics>;
+  /** Prepares the data for the update: log-probabilities before it, advantages. */
+  prepare(rollout: Rollout): Promise<Batch>;
+  /** Takes the optimizer steps of one update. */
+  update(batch: Batch, progress: number): Promise<Metrics>;
   count(rollout: Rollout): RolloutCounts;
   /** Computes the metrics of a rollout, given totals that include it and the seconds that the update took. */
   describe(rollout: Rollout, state: TrainerState, seconds: number): Metrics;
@@ -48,8 +50,11 @@ export interface TrainTask<Rollout> {
   evaluate?(): Promise<Metrics | undefined>;
   /** Whether the last update completed an epoch. */
   isEpochEnd?(): boolean;
-  /** Returns what the rest of the run depends on, apart from the trained parameters. */
-  getState(): Promise<LearnerState>;
+  /**
+   * Returns what the rest of the run depends on, apart from the trained parameters. With `dropRollout`, what a failed `collect`
+   * left behind is replaced by a new start.
+   */
+  getState(options?: { readonly dropRollout?: boolean }): Promise<LearnerState>;
   /** Writes the trained parameters into a checkpoint. */
   saveModel(folder: string): Promise<void>;
   /** Restores the state of a checkpoint and the trained parameters in its folder. */

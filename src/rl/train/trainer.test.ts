@@ -228,6 +228,56 @@ describe("Trainer", () => {
     vi.restoreAllMocks();
   });
 
+  it("saves the last update if an environment hangs, and resumes from it", async () => {
+    const checkpoints = await fresh();
+    const { trainer, model, envs } = await setUp(
+      { checkpointDir: checkpoints },
+      { agent: { callTimeoutSeconds: 0.05 } },
+    );
+    const onProgress = ({ state }: TrainProgress) => {
+      if (state.updates === 2) vi.spyOn(envs[3], "step").mockImplementation((() => new Promise(() => {})) as never);
+    };
+    await expect(trainer.train({ onProgress })).rejects.toMatchObject({
+      code: "ENV_FAILED",
+      message: expect.stringContaining(
+        "`step` of <CountingEnv> (environment 3) did not settle within 0.05 s",
+      ) as string,
+    });
+    await model.close();
+    expect(await readdir(checkpoints)).toEqual(["000002"]);
+    const again = await setUp({ checkpointDir: checkpoints });
+    expect(await again.trainer.resume()).toBe(2);
+    expect((await run(again)).logs.at(-1)!.num_turns).toBe(48);
+  });
+
+  it("ends well, with a warning, if an environment throws or hangs in close", async () => {
+    const onWarning = vi.fn<(message: string) => void>();
+    const setup = await setUp({ onWarning });
+    const close = vi.spyOn(CountingEnv.prototype, "close").mockImplementationOnce(() => {
+      throw new Error("no handle");
+    });
+    const { isInterrupted, logs } = await run(setup);
+    close.mockRestore();
+    expect([isInterrupted, logs.length]).toEqual([false, 4]);
+    expect(onWarning.mock.calls).toEqual([["An environment was not closed: no handle"]]);
+  });
+
+  it.each([
+    ["no environment", () => undefined as never, "returned undefined; it must return an Env"],
+    ["a promise that never settles", () => new Promise<never>(() => {}), "did not settle within 0.05 s"],
+  ])("rejects a factory that returns %s, and leaves its folder usable", async (_, env, message) => {
+    const checkpoints = await fresh();
+    const broken = await setUp({ checkpointDir: checkpoints, env }, { agent: { callTimeoutSeconds: 0.05 } });
+    await expect(broken.trainer.train()).rejects.toMatchObject({
+      code: "ENV_FAILED",
+      message: expect.stringContaining(message) as string,
+    });
+    await broken.model.close();
+    const mended = await setUp({ checkpointDir: checkpoints });
+    expect(await mended.trainer.resume()).toBe(0);
+    expect((await run(mended)).logs).toHaveLength(4);
+  });
+
   it("keeps the last checkpoint if training fails", async () => {
     const checkpoints = await fresh();
     const { trainer, model } = await setUp({ checkpointDir: checkpoints, saveSteps: 1 });

@@ -5,8 +5,8 @@ import type { PromptRenderer } from "../../rollout/prompt-renderer.js";
 import type { CompletionSampler } from "../../rollout/completion-sampler.js";
 import { describeViolation } from "../../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "../../rollout/agent-interface.js";
-import { constraintFor } from "../../rollout/call-agent.js";
-import type { PromptSettings } from "../../rollout/rollout-settings.js";
+import { awaitAgent, constraintFor } from "../../rollout/call-agent.js";
+import type { RolloutSettings } from "../../rollout/rollout-settings.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 import type { Demonstration, DemonstrationTurn } from "../../data/read-demonstrations.js";
 
@@ -15,7 +15,7 @@ export interface DemonstrationContext {
   readonly agent: AgentInterface;
   readonly renderer: PromptRenderer;
   readonly sampler: CompletionSampler;
-  readonly promptSettings: PromptSettings;
+  readonly settings: Pick<RolloutSettings, "prompt" | "callTimeoutSeconds">;
 }
 
 /**
@@ -28,13 +28,13 @@ export async function encodeDemonstration(
   demonstration: Demonstration,
   context: DemonstrationContext,
 ): Promise<ReplayEpisode> {
-  const { agent, renderer, promptSettings: settings } = context;
+  const { agent, renderer, settings } = context;
   const isSingleTurn = agent.formatPrompt !== undefined;
   const systemPrompt = isSingleTurn ? undefined : (demonstration.systemPrompt ?? agent.getSystemPrompt());
   const promptBuilder = new PromptBuilder(
     renderer,
     systemPrompt,
-    isSingleTurn ? { ...settings, historyTurns: 0 } : settings,
+    isSingleTurn ? { ...settings.prompt, historyTurns: 0 } : settings.prompt,
   );
   const turns: ReplayTurn[] = [];
   for (const turn of demonstration.turns) {
@@ -53,10 +53,13 @@ export async function encodeDemonstration(
 async function encodeTurn(
   { observationText, completion, observation = observationText, info = {} }: DemonstrationTurn,
   promptBuilder: PromptBuilder,
-  { agent, sampler, promptSettings: { completionPrefix } }: DemonstrationContext,
+  { agent, sampler, settings }: DemonstrationContext,
 ): Promise<ReplayTurn> {
+  const { callTimeoutSeconds } = settings;
+  const { completionPrefix } = settings.prompt;
   const text = completion.startsWith(completionPrefix) ? completion.slice(completionPrefix.length) : completion;
-  const extraction = toExtraction(await agent.extractAction(text, observation, info));
+  const extract = () => agent.extractAction(text, observation, info);
+  const extraction = toExtraction(await awaitAgent("extractAction", extract, callTimeoutSeconds));
   if (extraction.kind === "failure")
     throw new Error(`it contains no action${extraction.reason && ` (${extraction.reason})`}`);
   const constraint = constraintFor(agent, observation, info);

@@ -33,6 +33,12 @@ interface SavedSftState extends Omit<SftState, "optimizer"> {
   readonly optimizerStep: number;
 }
 
+interface OnlineSftBatch {
+  readonly trajectories: readonly Trajectory[];
+  /** The algorithm's. */
+  readonly batch: unknown;
+}
+
 interface OnlineSftState {
   readonly algorithm: unknown;
   /** Null if online SFT was never enabled. */
@@ -43,7 +49,7 @@ interface OnlineSftState {
  * Algorithm with online SFT (self-imitation): keeps successful episodes in the replay buffer and, while enabled, follows each update
  * of the algorithm by an SFT update on turns of the best of them.
  */
-export class OnlineSftLearner implements Learner {
+export class OnlineSftLearner implements Learner<OnlineSftBatch> {
   private readonly successFilter = new SuccessFilter();
   /** Whether episodes are recorded: true once online SFT has been enabled. */
   private recordsEpisodes = false;
@@ -72,8 +78,12 @@ export class OnlineSftLearner implements Learner {
     this.recordsEpisodes ||= isEnabled;
   }
 
-  async update(trajectories: readonly Trajectory[], options?: UpdateOptions): Promise<Metrics> {
-    const metrics = await this.algorithm.update(trajectories, options);
+  async prepare(trajectories: readonly Trajectory[]): Promise<OnlineSftBatch> {
+    return { trajectories, batch: await this.algorithm.prepare(trajectories) };
+  }
+
+  async update({ trajectories, batch }: OnlineSftBatch, options?: UpdateOptions): Promise<Metrics> {
+    const metrics = await this.algorithm.update(batch, options);
     if (!this.recordsEpisodes) return metrics;
     const { replay } = this.options;
     for (const episode of this.successFilter.filter(trajectories)) replay.add(episode);

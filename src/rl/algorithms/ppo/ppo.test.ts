@@ -108,16 +108,20 @@ describe("ppo", () => {
 
   it("scores only turns without sampled values, with the same result", async () => {
     const { agent: player } = await bandit();
-    const update = vi.spyOn(await player.getLearner(), "update").mockResolvedValue({});
+    const learner = await player.getLearner();
+    const prepare = vi.spyOn(learner, "prepare").mockResolvedValue({});
+    vi.spyOn(learner, "update").mockResolvedValue({});
     await pull(player, 32, (arm) => arm);
-    const played = update.mock.calls[0][0];
+    const played = prepare.mock.calls[0][0];
     const partly = played.map((segment, i) =>
       i % 2 === 0 ? segment : { ...segment, turns: segment.turns.map((turn) => ({ ...turn, values: [NaN] })) },
     );
     const scored = vi.spyOn(LogProbScorer.prototype, "score");
     const results: Metrics[] = [];
-    for (const segments of [played, partly])
-      results.push(await (await (await bandit()).agent.getLearner()).update(segments));
+    for (const segments of [played, partly]) {
+      const fresh = await (await bandit()).agent.getLearner();
+      results.push(await fresh.update(await fresh.prepare(segments)));
+    }
     expect(scored.mock.calls.map(([turns]) => turns.length)).toEqual([16]);
     scored.mockRestore();
     for (const [name, value] of Object.entries(results[0])) expect(results[1][name]).toBeCloseTo(value, 4);
@@ -225,7 +229,11 @@ describe("ppo", () => {
     await (await twin.getLearner()).setState({ optimizer: saved.optimizer, state });
 
     const segments = await segmentsOf(agent);
-    const [mine, theirs] = [await learner.update(segments), await (await twin.getLearner()).update(segments)];
+    const twinLearner = await twin.getLearner();
+    const [mine, theirs] = [
+      await learner.update(await learner.prepare(segments)),
+      await twinLearner.update(await twinLearner.prepare(segments)),
+    ];
     expect(theirs).toEqual(mine);
     expect(await readTrainedValues(other)).toEqual(await readTrainedValues(model));
   });
@@ -251,9 +259,11 @@ describe("ppo", () => {
 /** One more batch of this agent's episodes, not yet trained. */
 async function segmentsOf(agent: BanditAgent) {
   const learner = await agent.getLearner();
+  const prepare = vi.spyOn(learner, "prepare").mockResolvedValueOnce({});
   const update = vi.spyOn(learner, "update").mockResolvedValueOnce({});
   await pull(agent, 32, (arm) => arm);
-  const [segments] = update.mock.calls[0];
+  const [segments] = prepare.mock.calls[0];
+  prepare.mockRestore();
   update.mockRestore();
   return segments;
 }

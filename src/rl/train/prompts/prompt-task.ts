@@ -42,8 +42,13 @@ interface PromptTaskState {
 const LOGGED_COMPLETIONS = 4;
 
 /** Training on prompts whose completions are scored by reward functions. */
-export class PromptTask implements TrainTask<PromptBatch> {
-  constructor(private readonly options: PromptTaskOptions) {}
+export class PromptTask implements TrainTask<PromptBatch, unknown> {
+  /** Before the last rollout. */
+  private rolloutState: PromptRolloutState;
+
+  constructor(private readonly options: PromptTaskOptions) {
+    this.rolloutState = options.promptRollout.getState();
+  }
 
   progress({ updates }: TrainerState): number {
     return updates / this.options.totalSteps;
@@ -51,14 +56,19 @@ export class PromptTask implements TrainTask<PromptBatch> {
 
   async collect(): Promise<PromptBatch> {
     const { learner, promptRollout } = this.options;
+    this.rolloutState = promptRollout.getState();
     const { trajectories } = await collectGroups(promptRollout, learner.rolloutSpec as GroupSpec, {
       nextSeed: () => promptRollout.nextRow(),
     });
     return { trajectories, ...promptRollout.flushRecords() };
   }
 
-  async update({ trajectories }: PromptBatch, progress: number): Promise<Metrics> {
-    return this.options.learner.update(trajectories, { progress });
+  async prepare({ trajectories }: PromptBatch): Promise<unknown> {
+    return this.options.learner.prepare(trajectories);
+  }
+
+  async update(batch: unknown, progress: number): Promise<Metrics> {
+    return this.options.learner.update(batch, { progress });
   }
 
   count({ trajectories }: PromptBatch): RolloutCounts {
@@ -87,11 +97,11 @@ export class PromptTask implements TrainTask<PromptBatch> {
     }));
   }
 
-  async getState(): Promise<LearnerState> {
-    const { learner, promptRollout, fingerprint } = this.options;
+  async getState({ dropRollout = false } = {}): Promise<LearnerState> {
+    const { learner, fingerprint } = this.options;
     const { optimizer, state } = await learner.getState();
-    const saved: PromptTaskState = { promptRollout: promptRollout.getState(), learner: state, fingerprint };
-    return { optimizer, state: saved };
+    const promptRollout = dropRollout ? this.rolloutState : this.options.promptRollout.getState();
+    return { optimizer, state: { promptRollout, learner: state, fingerprint } satisfies PromptTaskState };
   }
 
   async saveModel(folder: string): Promise<void> {

@@ -3,6 +3,7 @@ import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.
 import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
+import { withTimeout } from "../../rollout/with-timeout.js";
 
 /** Arguments of a reward function: lists with an entry per completion, including the dataset's other columns. */
 export interface RewardBatch {
@@ -100,7 +101,13 @@ export class RewardScorer {
   }
 
   private async call(name: string, call: RewardFunction, samples: readonly RewardSample[]): Promise<number[]> {
-    const result: unknown = await withTimeout(async () => call(buildRewardBatch(samples)), this.options.timeoutSeconds);
+    const { timeoutSeconds } = this.options;
+    const createTimeoutError = () => new RewardFunctionError(`took longer than ${timeoutSeconds} s`, true);
+    const result: unknown = await withTimeout(
+      () => call(buildRewardBatch(samples)),
+      timeoutSeconds,
+      createTimeoutError,
+    );
     if (!isList(result))
       throw new RewardFunctionError(`returned ${describeValue(result)} instead of a list of numbers`);
     if (result.length !== samples.length)
@@ -187,18 +194,6 @@ class RewardFunctionError extends Error {
 function toFailure(error: unknown): { readonly timedOut: boolean; readonly message: string } {
   if (error instanceof RewardFunctionError) return error;
   return { timedOut: false, message: `threw: ${error instanceof Error ? error.message : String(error)}` };
-}
-
-async function withTimeout<T>(call: () => Promise<T>, seconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new RewardFunctionError(`took longer than ${seconds} s`, true)), seconds * 1000);
-  });
-  try {
-    return await Promise.race([call(), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function buildRewardBatch(samples: readonly RewardSample[]): RewardBatch {

@@ -1,0 +1,65 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import type { Env } from "../../envs/env.js";
+import { withTimeout } from "./with-timeout.js";
+
+/** Limit of `close`: an environment that does not answer any more must not delay the end of a run for long. */
+const CLOSE_TIMEOUT_SECONDS = 10;
+
+/**
+ * Creates environments one after another; if one fails, those created before are closed.
+ * @throws ENV_FAILED for a factory that returns no environment or does not return in time, and what it throws.
+ */
+export async function openEnvs(
+  createEnv: () => MaybePromise<Env>,
+  count: number,
+  timeoutSeconds: number,
+): Promise<Env[]> {
+  const envs: Env[] = [];
+  try {
+    for (let i = 0; i < count; i++) {
+      const env = await withTimeout(createEnv, timeoutSeconds, () =>
+        envTimeoutError("The function that creates environments", timeoutSeconds),
+      );
+      checkEnvMethods(env);
+      envs.push(env);
+    }
+  } catch (error) {
+    await closeEnvs(envs, () => {});
+    throw error;
+  }
+  return envs;
+}
+
+/** Closes environments and empties the list. Failures are warnings, because the work with them is done. */
+export async function closeEnvs(envs: Env[], onWarning: (message: string) => void): Promise<void> {
+  const closing = envs.splice(0).map(async (env) => {
+    const close = async () => env.close();
+    return withTimeout(close, CLOSE_TIMEOUT_SECONDS, () =>
+      envTimeoutError(`\`close\` of ${env.toString()}`, CLOSE_TIMEOUT_SECONDS),
+    );
+  });
+  for (const result of await Promise.allSettled(closing)) {
+    if (result.status === "fulfilled") continue;
+    const { reason }: { readonly reason: unknown } = result;
+    onWarning(`An environment was not closed: ${reason instanceof Error ? reason.message : String(reason)}`);
+  }
+}
+
+/** Creates the error of the user's code that did not return; `subject` names the call. */
+export function envTimeoutError(subject: string, seconds: number): LlamaGymError {
+  return new LlamaGymError("ENV_FAILED", describeTimeout(subject, seconds));
+}
+
+export function describeTimeout(subject: string, seconds: number): string {
+  return `${subject} did not settle within ${seconds} s. Resolve its promise, or raise callTimeoutSeconds (0: no limit).`;
+}
+
+function checkEnvMethods(env: unknown): void {
+  const { reset, step } = (env ?? {}) as Partial<Env>;
+  if (typeof reset === "function" && typeof step === "function") return;
+  throw new LlamaGymError(
+    "ENV_FAILED",
+    `The function that creates environments returned ${env === null ? "null" : typeof env}; it must return an Env.`,
+  );
+}
