@@ -61,6 +61,7 @@ export function makeTextAgent(
     microBatchTokens,
   } = config;
   const { historyTurns, contextOverflow, maxContextLength, completionPrefix, spreadSparseRewards } = config;
+  const { callTimeoutSeconds } = config;
   const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
     generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP },
@@ -69,6 +70,7 @@ export function makeTextAgent(
     maxContextLength,
     completionPrefix,
     spreadSparseRewards,
+    callTimeoutSeconds,
     actionMode,
     actionRegex,
     actionScoring: actionMode === "scored" ? actionScoring : undefined,

@@ -15,6 +15,7 @@ import { checkBackwardPrecision } from "../../models/causal-lm.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import { findModel } from "../../models/registry/index.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
+import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../../rl/rollout/with-timeout.js";
 import { ENTROPY_FLOOR } from "../../rl/train/training-monitor.js";
 import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
 
@@ -228,6 +229,26 @@ export const runSettings = {
     integer: true,
     min: 1,
     description: "Number of updates between checkpoints.",
+    source: OURS,
+  },
+  completionLogSteps: {
+    default: 10,
+    integer: true,
+    min: 1,
+    description: "Number of updates between logged completions.",
+    source: OURS,
+  },
+  numLoggedCompletions: {
+    default: 3,
+    integer: true,
+    min: 0,
+    description: "Number of completions logged at a time.",
+    source: "TRL 1.16",
+  },
+  callTimeoutSeconds: {
+    default: DEFAULT_CALL_TIMEOUT_SECONDS,
+    min: 0,
+    description: "Time limit of a call of the environment. 0 disables it; an attached debugger suspends it.",
     source: OURS,
   },
   tensorboard: { default: true, description: "Write TensorBoard event files.", source: OURS },

@@ -26,6 +26,9 @@ export const CHANGEABLE_ON_RESUME = [
   "threads",
   "microBatchTokens",
   "saveSteps",
+  "completionLogSteps",
+  "numLoggedCompletions",
+  "callTimeoutSeconds",
   "evalEpisodes",
   "tracker",
 ] as const;
@@ -165,7 +168,13 @@ class OpenRun implements Run {
 
   async train(callbacks: Omit<TrainCallbacks, "tracker"> = {}): Promise<TrainResult> {
     try {
-      return await this.trainer.train({ ...callbacks, tracker: this.tracker });
+      const { completionLogSteps, numLoggedCompletions } = this.config;
+      return await this.trainer.train({
+        completionLogSteps,
+        numLoggedCompletions,
+        ...callbacks,
+        tracker: this.tracker,
+      });
     } catch (error) {
       this.outcome = "failed";
       throw error;

@@ -38,6 +38,17 @@ describe("the user's own code", () => {
     });
   });
 
+  it("is named if its promise never settles, and the agent may act again", async () => {
+    const agent = new ScriptedAgent(model, undefined, { callTimeoutSeconds: 0.02 });
+    Object.assign(agent, { extractAction: () => new Promise(() => {}) });
+    await expect(agent.act("one")).rejects.toMatchObject({
+      code: "AGENT_FAILED",
+      message: expect.stringContaining("The agent's `extractAction` did not settle within 0.02 s") as string,
+    });
+    Object.assign(agent, { extractAction: () => 1 });
+    expect(await agent.act("one")).toBe(1);
+  });
+
   it("may take its time to read a reply", async () => {
     const agent = player();
     Object.assign(agent, { extractAction: async () => Promise.resolve(5) });

@@ -47,6 +47,17 @@ describe("collectGroups", () => {
     expect(trajectories).toHaveLength(6);
   });
 
+  it("starts no group after maxEpisodes, be it the first, another for minTurns or a resampled one", async () => {
+    const countEpisodes = async (more: Partial<GroupSpec>, maxEpisodes: number) => {
+      const collector = collectorOf(() => 0);
+      await collectGroups(collector, { ...spec, ...more }, { nextSeed: seeds(), maxEpisodes });
+      return collector.played.length;
+    };
+    expect(await countEpisodes({}, 3)).toBe(4);
+    expect(await countEpisodes({ minTurns: 100 }, 9)).toBe(10);
+    expect(await countEpisodes({ maxResamples: 9 }, 8)).toBe(8);
+  });
+
   it("resamples groups without a learning signal up to maxResamples times", async () => {
     // Groups with odd seeds teach nothing.
     const collector = collectorOf((seed, place) => (seed % 2 === 0 ? place : 0));

@@ -5,6 +5,8 @@ import type { EpisodeSummary, Trajectory } from "../rollout/trajectory.js";
 export interface CollectGroupsOptions {
   /** Returns the environment seed of the next group. */
   readonly nextSeed: () => number;
+  /** Episodes after which no further group is started. Default Infinity. */
+  readonly maxEpisodes?: number;
   /** Called after each round with the number of turns so far and the episodes that ended in it. */
   readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void;
 }
@@ -16,16 +18,17 @@ export interface CollectGroupsOptions {
 export async function collectGroups(
   collector: Pick<RolloutCollector, "collectEpisodes">,
   spec: GroupSpec,
-  { nextSeed, onProgress = () => {} }: CollectGroupsOptions,
+  { nextSeed, maxEpisodes = Infinity, onProgress = () => {} }: CollectGroupsOptions,
 ): Promise<Rollout> {
-  const groupCollector = new GroupCollector(collector, spec.groupSize, nextSeed, onProgress);
+  const maxGroups = Math.ceil(maxEpisodes / spec.groupSize);
+  const groupCollector = new GroupCollector(collector, spec.groupSize, maxGroups, { nextSeed, onProgress });
   let informative = 0;
   let target = 0;
   do {
     target += spec.groups;
     informative += countInformative(await groupCollector.collect(spec.groups), spec);
-  } while (groupCollector.turns < spec.minTurns);
-  for (let resample = 0; resample < spec.maxResamples && informative < target; resample++)
+  } while (groupCollector.turns < spec.minTurns && !groupCollector.isFull);
+  for (let resample = 0; resample < spec.maxResamples && informative < target && !groupCollector.isFull; resample++)
     informative += countInformative(await groupCollector.collect(target - informative), spec);
   return groupCollector;
 }
@@ -39,17 +42,23 @@ class GroupCollector implements Rollout {
   constructor(
     private readonly collector: Pick<RolloutCollector, "collectEpisodes">,
     private readonly groupSize: number,
-    private readonly nextSeed: () => number,
-    private readonly onProgress: Required<CollectGroupsOptions>["onProgress"],
+    private readonly maxGroups: number,
+    private readonly options: Pick<Required<CollectGroupsOptions>, "nextSeed" | "onProgress">,
   ) {}
 
-  /** Collects further groups and returns their trajectories. */
+  get isFull(): boolean {
+    return this.groups >= this.maxGroups;
+  }
+
+  /** Collects further groups, at most the remaining ones, and returns their trajectories. */
   async collect(count: number): Promise<readonly Trajectory[]> {
-    const specs = Array.from({ length: count }, (): EpisodeSpec => ({ group: this.groups++, seed: this.nextSeed() }));
+    const { nextSeed, onProgress } = this.options;
+    const length = Math.min(count, this.maxGroups - this.groups);
+    const specs = Array.from({ length }, (): EpisodeSpec => ({ group: this.groups++, seed: nextSeed() }));
     const turnsBefore = this.turns;
     const { trajectories, finishedEpisodes } = await this.collector.collectEpisodes(
       specs.flatMap((spec) => Array.from({ length: this.groupSize }, () => spec)),
-      { onProgress: (turns, finished) => this.onProgress(turnsBefore + turns, finished) },
+      { onProgress: (turns, finished) => onProgress(turnsBefore + turns, finished) },
     );
     this.turns += trajectories.reduce((sum, { turns }) => sum + turns.length, 0);
     this.trajectories.push(...trajectories);

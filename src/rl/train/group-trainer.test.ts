@@ -74,6 +74,18 @@ describe("Trainer with groups", () => {
     expect(counts).toEqual([3, 3]);
   });
 
+  it("shortens the last batch to the wanted number of episodes, also where groups are resampled", async () => {
+    const constantReward = () => 1;
+    const noSignal = await setUp(
+      { episodes: 15 },
+      { grpo: { ...grpo.grpo, entropyCoef: 0, maxResamples: 3 } },
+      constantReward,
+    );
+    expect((await run(noSignal)).state.episodes).toBe(15);
+    const whole = await setUp({ episodes: 8 });
+    expect((await run(whole)).state).toMatchObject({ episodes: 9, updates: 2 });
+  });
+
   it("learns the rewarded action", async () => {
     const rloo = { batchSize: 16, numGenerations: 4, learningRate: 0.02, beta: 0 };
     const { logs } = await run(await setUp({ episodes: 160, numEnvs: 16 }, { rloo }, (_, action) => action));

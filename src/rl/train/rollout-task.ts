@@ -10,6 +10,7 @@ import { EnvSlot, type EnvSlotState } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { RolloutCollector, type Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
+import type { Tokenizer } from "../../models/text/index.js";
 import type { CompletionRow } from "../tracking/index.js";
 import { collectGroups } from "./collect-groups.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
@@ -18,6 +19,8 @@ export interface RolloutTaskOptions {
   readonly agent: Agent;
   readonly createEnv: () => MaybePromise<Env>;
   readonly numEnvs: number;
+  /** Episodes of the run; without it, turns limit it. */
+  readonly episodes: number | undefined;
   readonly seed: number;
   readonly progress: (state: TrainerState) => number;
   readonly onWarning: (message: string) => void;
@@ -29,8 +32,6 @@ interface RolloutTaskState {
   readonly episodeStarts: RandomState;
   readonly learner: unknown;
 }
-
-const LOGGED_COMPLETIONS = 3;
 
 /** Online reinforcement learning in environments. */
 export class RolloutTask implements TrainTask<Rollout, unknown> {
@@ -70,6 +71,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
       return this.collector.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
     return collectGroups(this.collector, rolloutSpec, {
       nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
+      maxEpisodes: this.options.episodes === undefined ? undefined : this.options.episodes - state.episodes,
       onProgress: reportProgress,
     });
   }
@@ -110,9 +112,9 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     };
   }
 
-  sampleCompletions({ trajectories }: Rollout): readonly CompletionRow[] {
+  sampleCompletions({ trajectories }: Rollout, count: number): readonly CompletionRow[] {
     const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-    return turns.slice(0, LOGGED_COMPLETIONS).map((turn) => this.toCompletionRow(turn));
+    return turns.slice(0, count).map((turn) => this.toCompletionRow(turn));
   }
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {
@@ -153,13 +155,24 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
 
   private toCompletionRow({ prompt, text, reward, isValid, extraction }: Turn): CompletionRow {
     return {
-      prompt: this.options.agent.model.tokenizer.decode(prompt, { skipSpecialTokens: true }),
+      prompt: decodeMessages(this.options.agent.model.tokenizer, prompt),
       completion: text,
       reward,
       is_valid: isValid,
       extraction: isValid ? extraction : "failed",
     };
   }
+}
+
+/** Decodes a prompt without special tokens, which separate its messages, with a line break in their place. */
+export function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string {
+  const messages: number[][] = [[]];
+  for (const token of prompt) {
+    if (tokenizer.isSpecial(token)) messages.push([]);
+    else messages.at(-1)!.push(token);
+  }
+  const texts = messages.map((tokens) => tokenizer.decode(tokens).trim());
+  return texts.filter((text) => text !== "").join("\n");
 }
 
 function mean(values: readonly number[]): number {

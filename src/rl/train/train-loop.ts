@@ -24,6 +24,8 @@ export interface TrainLoopOptions {
   readonly evalSteps?: number;
   /** Updates between logged completions. Default 10. */
   readonly completionLogSteps?: number;
+  /** Completions logged at a time. Default 3. */
+  readonly numLoggedCompletions?: number;
   readonly tracker?: Tracker;
   readonly monitor?: TrainingMonitor;
   /** Called during rollouts and after each update. */
@@ -118,12 +120,14 @@ class TrainLoop<Rollout, Batch> {
   }
 
   private async log(rollout: Rollout): Promise<void> {
-    const { monitor, tracker, completionLogSteps = 10, onProgress, onUpdate } = this.options;
+    const { monitor, tracker, completionLogSteps = 10, numLoggedCompletions = 3, onProgress, onUpdate } = this.options;
     const { updates } = this.state;
     monitor?.check(this.metrics);
     await tracker?.log(updates, this.metrics);
-    const completions = (updates - 1) % completionLogSteps === 0 ? this.task.sampleCompletions?.(rollout) : undefined;
-    if (completions !== undefined) await tracker?.logCompletions?.(updates, completions);
+    if ((updates - 1) % completionLogSteps === 0) {
+      const completions = this.task.sampleCompletions?.(rollout, numLoggedCompletions);
+      if (completions !== undefined) await tracker?.logCompletions?.(updates, completions);
+    }
     const event = this.createEvent(this.state);
     onProgress?.(event);
     await onUpdate?.(event);

@@ -44,8 +44,8 @@ export interface TrainTask<Rollout, Batch> {
   count(rollout: Rollout): RolloutCounts;
   /** Computes the metrics of a rollout, given totals that include it and the seconds that the update took. */
   describe(rollout: Rollout, state: TrainerState, seconds: number): Metrics;
-  /** Selects completions to log. */
-  sampleCompletions?(rollout: Rollout): readonly CompletionRow[];
+  /** Selects at most `count` completions to log. */
+  sampleCompletions?(rollout: Rollout, count: number): readonly CompletionRow[];
   /** Computes evaluation metrics; undefined without evaluation data. */
   evaluate?(): Promise<Metrics | undefined>;
   /** Whether the last update completed an epoch. */

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -193,10 +193,19 @@ describe("Trainer", () => {
     });
     await expect(trainer.resume()).rejects.toMatchObject({ code: "WEIGHTS_MISMATCH" });
 
-    await writeFile(join(checkpoints, "000001", "state.json"), '{"version": 99}');
-    const late = await setUp({ checkpointDir: checkpoints });
-    await expect(late.trainer.resume()).rejects.toMatchObject({ code: "RUN_INCOMPATIBLE" });
-    await late.model.close();
+    const stateFile = join(checkpoints, "000001", "state.json");
+    const { version, ...rest } = JSON.parse(await readFile(stateFile, "utf8")) as { readonly version: number };
+    for (const other of [undefined, version - 1, version + 1]) {
+      await writeFile(stateFile, JSON.stringify({ version: other, ...rest }));
+      const late = await setUp({ checkpointDir: checkpoints });
+      await expect(late.trainer.resume()).rejects.toMatchObject({
+        code: "RUN_INCOMPATIBLE",
+        message: expect.stringMatching(
+          /000001 was written by another version of llamagym \(format .*expected \d/,
+        ) as string,
+      });
+      await late.model.close();
+    }
   });
 
   it("closes its environments, also on failure, and trains once", async () => {
@@ -297,13 +306,21 @@ describe("Trainer", () => {
       log: () => {},
       logCompletions: (step: number, rows: readonly CompletionRow[]) => void samples.push([step, rows]),
     };
-    await run(setup, { onProgress: (event) => events.push(event), tracker, completionLogSteps: 2 });
+    await run(setup, {
+      onProgress: (event) => events.push(event),
+      tracker,
+      completionLogSteps: 2,
+      numLoggedCompletions: 2,
+    });
     expect(events.map(({ state }) => state.turns)).toEqual([4, 8, 12, 12, 16, 20, 24, 24, 28, 32, 36, 36]);
     expect(events.map(({ progress: done }) => done)).toEqual(events.map(({ state }) => state.turns / 36));
     expect(events.map(({ state }) => state.episodes)).toEqual([0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 4]);
-    expect(samples.map(([step]) => step)).toEqual([1, 3]);
+    expect(samples.map(([step, rows]) => [step, rows.length])).toEqual([
+      [1, 2],
+      [3, 2],
+    ]);
     const [row] = samples[0][1];
-    expect(row.prompt).toMatch(/Say it\.[\s\S]*\d/);
+    expect(row.prompt).toMatch(/Say it\.\n[\s\S]*\d/);
     expect(["even", "odd"]).toContain(row.completion);
     expect(row).toMatchObject({ is_valid: true, extraction: "function" });
   });

@@ -19,7 +19,10 @@ export interface TrainerOptions {
   readonly env: string | (() => MaybePromise<Env>);
   /** Number of environments stepped in parallel. Default 16. */
   readonly numEnvs?: number;
-  /** Training ends when this many episodes have ended. */
+  /**
+   * Training ends with the update in which this many episodes have ended. Algorithms that compare groups shorten the last batch,
+   * so that less than a group exceeds the number; PPO completes its batch of turns.
+   */
   readonly episodes?: number;
   /** Training ends after this many turns; 0 trains on the agent's demonstrations only. */
   readonly turns?: number;
@@ -38,7 +41,7 @@ export interface TrainerOptions {
 /** Callbacks and tracker of a training run. */
 export interface TrainCallbacks extends Pick<
   TrainLoopOptions,
-  "tracker" | "completionLogSteps" | "onProgress" | "signal"
+  "tracker" | "completionLogSteps" | "numLoggedCompletions" | "onProgress" | "signal"
 > {
   /** Called after each update of the warm start. */
   readonly onWarmStart?: (metrics: SftMetrics) => void;
@@ -148,11 +151,12 @@ export class Trainer {
         "This Trainer has already trained. Create a new one; its resume() continues from the last checkpoint.",
       );
     }
-    const { agent, env, numEnvs = DEFAULT_NUM_ENVS, seed = 0, onWarning = () => {} } = this.options;
+    const { agent, env, numEnvs = DEFAULT_NUM_ENVS, episodes, seed = 0, onWarning = () => {} } = this.options;
     return (this.task ??= await RolloutTask.open({
       agent,
       createEnv: typeof env === "string" ? async () => openEnv(env) : env,
       numEnvs,
+      episodes,
       seed,
       progress: (state) => progressFraction(this.options, state),
       onWarning,

@@ -88,6 +88,7 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
       mode: sample ? "train" : "eval",
       signal,
       onProgress: (_turns, ended) => progress.add(ended.length),
+      onWarning: reporter.warn,
     });
     progress.end();
     const references = listReferencePolicies(env, parseEnvOptions(args.option), args["max-episode-steps"]);

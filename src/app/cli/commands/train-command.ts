@@ -222,7 +222,8 @@ function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
   const limits = (["episodes", "turns"] as const).flatMap((name) =>
     config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
   );
-  const unit = findAlgorithm(algorithm).hasCritic ? "turns" : "episodes";
+  const countsTurns = findAlgorithm(algorithm).hasCritic;
+  const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
   const start =
     resumedAt > 0
       ? `Resuming ${folder} from update ${resumedAt}.`
@@ -231,7 +232,7 @@ function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
         : `Run folder: ${folder}`;
   return [
     start,
-    `Training ${model} in ${env} with ${algorithm}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit}.`,
+    `Training ${model} in ${env} with ${algorithm}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
   ].join("\n");
 }
 
@@ -266,6 +267,7 @@ async function evaluateAgent(
       mode,
       signal: reporter.signal,
       onProgress: (_turns, ended) => progress.add(ended.length),
+      onWarning: reporter.warn,
     });
     return [{ policy: `${label}, ${mode === "train" ? "sampled" : "greedy"}`, meanReturn, standardError }];
   } finally {

@@ -19,8 +19,8 @@ export class TrainingReport {
     this.warmStart = new SftProgress(reporter, "Warm start");
   }
 
-  update({ state: { updates, episodes }, progress, metrics }: TrainProgress, totalEpisodes?: number): void {
-    this.progress.update({ progress, updates, episodes, totalEpisodes, metrics });
+  update({ state: { updates, episodes, turns }, progress, metrics }: TrainProgress, totalEpisodes?: number): void {
+    this.progress.update({ progress, updates, episodes, turns, totalEpisodes, metrics });
     this.handle.update();
   }
 

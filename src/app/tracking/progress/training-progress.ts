@@ -11,6 +11,7 @@ export interface ProgressState {
   readonly progress: number;
   readonly updates: number;
   readonly episodes: number;
+  readonly turns?: number;
   /** Number of episodes after which the run ends, if that is its limit. */
   readonly totalEpisodes?: number;
   /** Metrics of the last update; empty before the first. */
@@ -63,7 +64,7 @@ export interface ProgressHistory {
 
 /** Returns the fields of a training run's progress line. */
 export function trainingFields(
-  { progress, metrics, updates, episodes, totalEpisodes }: ProgressState,
+  { progress, metrics, updates, episodes, turns, totalEpisodes }: ProgressState,
   { returns, secondsLeft }: ProgressHistory,
 ): readonly ProgressField[] {
   const metricField = (format: (value: string) => string, names: readonly string[], priority: number) => {
@@ -75,6 +76,7 @@ export function trainingFields(
   return [
     ...fractionFields(progress),
     { text: `episode ${formatCount(episodes)}${total}`, priority: 3 },
+    ...(turns === undefined ? [] : [{ text: `turn ${formatCount(turns)}`, priority: 5 }]),
     ...metricField((value) => `return ${value}`, RETURN_METRICS, 1),
     ...(returns.length > 1 ? [curve] : []),
     ...metricField((value) => `kl ${value}`, KL_METRICS, 4),

@@ -39,8 +39,6 @@ interface PromptTaskState {
   readonly fingerprint: RunFingerprint;
 }
 
-const LOGGED_COMPLETIONS = 4;
-
 /** Training on prompts whose completions are scored by reward functions. */
 export class PromptTask implements TrainTask<PromptBatch, unknown> {
   /** Before the last rollout. */
@@ -89,8 +87,8 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
     };
   }
 
-  sampleCompletions({ samples }: PromptBatch): readonly CompletionRow[] {
-    return samples.slice(0, LOGGED_COMPLETIONS).map(({ row: { prompt }, completion, reward }) => ({
+  sampleCompletions({ samples }: PromptBatch, count: number): readonly CompletionRow[] {
+    return samples.slice(0, count).map(({ row: { prompt }, completion, reward }) => ({
       prompt: typeof prompt === "string" ? prompt : JSON.stringify(prompt),
       completion,
       reward,

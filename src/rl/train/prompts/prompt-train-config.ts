@@ -78,6 +78,13 @@ const promptSettings = {
     description: "Number of updates between logs of completions.",
     source: OURS,
   },
+  numLoggedCompletions: {
+    default: 3,
+    integer: true,
+    min: 0,
+    description: "Number of completions logged at a time.",
+    source: "TRL 1.16",
+  },
   tensorboard: { default: true, description: "Write TensorBoard event files.", source: OURS },
   rewardTimeoutSeconds: {
     default: 60,

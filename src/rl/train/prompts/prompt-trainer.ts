@@ -129,7 +129,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     task: PromptTask,
     { resumeFromCheckpoint = false, onStep, signal }: PromptTrainOptions,
   ): Promise<PromptTrainResult> {
-    const { outputDir, saveSteps, completionLogSteps } = this.config;
+    const { outputDir, saveSteps, completionLogSteps, numLoggedCompletions } = this.config;
     const checkpointDir = outputDir === undefined ? undefined : join(outputDir, CHECKPOINTS_FOLDER);
     const resumed = resumeFromCheckpoint ? await restoreLatest(checkpointDir, task) : undefined;
     if (!resumeFromCheckpoint)
@@ -144,6 +144,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
         checkpointDir,
         saveSteps,
         completionLogSteps,
+        numLoggedCompletions,
         tracker,
         monitor: this.monitor,
         onUpdate: (event) => onStep?.(event.state.updates, event.metrics),
