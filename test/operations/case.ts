@@ -1,42 +1,13 @@
-import { addDims, evaluateDim, mulDims, dim, type Dim } from "../../src/engine/graph/dim.js";
-import type { Node } from "../../src/engine/graph/node.js";
+import type { OperationCase, OperationInput } from "../../src/engine/check-operation.js";
+import { addDims, evaluateDim, mulDims, type Dim } from "../../src/engine/graph/dim.js";
 import type { DType } from "../../src/engine/tensor/dtype.js";
 import type { RandomStream } from "../../src/core/random/random-stream.js";
-import { count, type PlainArray } from "./plain.js";
+import { count } from "./plain.js";
 
+export type { OperationCase };
+export type InputSpec = OperationInput;
 export type Sizes = Readonly<Record<string, number>>;
 export type Dims = Readonly<Record<string, Dim>>;
-
-export interface InputSpec {
-  readonly dtype: DType;
-  readonly shape: readonly Dim[];
-  /** Fills a value of so many elements. */
-  readonly values: (random: RandomStream, count: number, sizes: Sizes) => number[];
-  /** A frozen weight that lies outside the graph, instead of an input of each run. */
-  readonly frozen?: boolean;
-}
-
-/** One use of an operation, told in three ways: its graph, the same in plain arithmetic, and where gradients flow. */
-export interface OperationCase {
-  readonly title: string;
-  /** Values of the named dimensions; each graph is made with static dimensions and once with named ones for all of these. */
-  readonly sizes: readonly Sizes[];
-  readonly inputs: (dims: Dims) => Readonly<Record<string, InputSpec>>;
-  readonly build: (inputs: Readonly<Record<string, Node>>, dims: Dims) => Node | readonly Node[];
-  readonly reference: (
-    inputs: Readonly<Record<string, PlainArray>>,
-    sizes: Sizes,
-  ) => PlainArray | readonly PlainArray[];
-  /** Inputs whose gradient is compared with finite differences of the reference; through all others none may flow. */
-  readonly differentiable: readonly string[];
-  /** What is differentiated instead of the reference, for operations whose gradient is not that of their value. */
-  readonly gradientReference?: OperationCase["reference"];
-  /** Relative error allowed; float32 rounding by default. */
-  readonly tolerance?: number;
-}
-
-export const makeSymbolicDims = (sizes: Sizes): Dims =>
-  Object.fromEntries(Object.keys(sizes).map((name) => [name, dim(name)]));
 
 /** Sizes 1, 3, 5 and 7, and no rows. */
 export const matrixSizes: readonly Sizes[] = [
@@ -89,11 +60,6 @@ export function sequence(shape: readonly Dim[], dtype: DType = "float32"): Input
 
 function fill(n: number, value: (i: number) => number): number[] {
   return Array.from({ length: n }, (_, i) => value(i));
-}
-
-export function evaluateShape(shape: readonly Dim[], sizes: Sizes): number[] {
-  const known = new Map(Object.entries(sizes));
-  return shape.map((dim) => evaluateDim(dim, known));
 }
 
 export { addDims, count, mulDims };

@@ -1,8 +1,7 @@
+import type { PlainArray } from "../../src/engine/check-operation.js";
+
 /** Arrays in float64 and loops over their indices: what the operations are checked against. */
-export interface PlainArray {
-  readonly shape: readonly number[];
-  readonly data: readonly number[];
-}
+export type { PlainArray };
 
 type Index = readonly number[];
 
