@@ -1,4 +1,5 @@
 /** Contract checks for plug-ins: each throws at the first violation. */
+export { checkArchitecture, type ArchitectureFixture } from "./generation/check-architecture.js";
 export { checkOperation, type OperationCase, type OperationInput, type PlainArray } from "./engine/check-operation.js";
 export { checkEnv, type CheckEnvOptions } from "./envs/check/check-env.js";
 export { checkAlgorithm, type CheckAlgorithmOptions } from "./rl/algorithms/check-algorithm.js";
