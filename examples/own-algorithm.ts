@@ -7,9 +7,12 @@ import { fileURLToPath } from "node:url";
 import {
   Agent,
   AutoModelForCausalLMWithValueHead,
+  choice,
   defineAlgorithm,
   evaluate,
+  integer,
   make,
+  number,
   Trainer,
   type ScoredTrajectory,
 } from "llamagym";
@@ -20,24 +23,24 @@ export const a2c = defineAlgorithm({
   name: "a2c",
   title: "A2C",
   settings: {
-    batchSize: { default: 128, integer: true, min: 1, description: "Turns per update.", source: "measured" },
-    learningRate: { default: 7e-4, above: 0, description: "Learning rate of AdamW.", source: "measured" },
-    lrSchedulerType: {
+    batchSize: integer({ default: 128, min: 1, description: "Turns per update.", source: "measured" }),
+    learningRate: number({ default: 7e-4, above: 0, description: "Learning rate of AdamW.", source: "measured" }),
+    lrSchedulerType: choice({
       default: "linear",
       choices: ["constant", "linear", "cosine"],
       description: "Learning rate schedule.",
       source: "Mnih et al. 2016",
-    },
-    maxGradNorm: { default: 0.5, above: 0, description: "Maximum gradient norm.", source: "OpenAI Baselines" },
-    gamma: { default: 0.99, min: 0, max: 1, description: "Discount per turn.", source: "Mnih et al. 2016" },
-    valueCoef: { default: 0.25, min: 0, description: "Weight of the value loss.", source: "OpenAI Baselines" },
-    entropyCoef: { default: 0.1, min: 0, description: "Weight of the entropy bonus.", source: "measured" },
-    entropySchedulerType: {
+    }),
+    maxGradNorm: number({ default: 0.5, above: 0, description: "Maximum gradient norm.", source: "OpenAI Baselines" }),
+    gamma: number({ default: 0.99, min: 0, max: 1, description: "Discount per turn.", source: "Mnih et al. 2016" }),
+    valueCoef: number({ default: 0.25, min: 0, description: "Weight of the value loss.", source: "OpenAI Baselines" }),
+    entropyCoef: number({ default: 0.1, min: 0, description: "Weight of the entropy bonus.", source: "measured" }),
+    entropySchedulerType: choice({
       default: "linear",
       choices: ["constant", "linear", "cosine"],
       description: "Schedule of the entropy bonus.",
       source: "measured",
-    },
+    }),
   },
   critic: true,
   rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),

@@ -1,6 +1,16 @@
 export * from "./rl/agent/index.js";
 export * from "./rl/algorithms/index.js";
-export type { Setting, Settings, SettingTable } from "./core/settings.js";
+export {
+  boolean,
+  choice,
+  integer,
+  list,
+  number,
+  text,
+  type Setting,
+  type Settings,
+  type SettingTable,
+} from "./core/settings.js";
 export type { Trajectory, TrajectoryEnd, Turn } from "./rl/rollout/trajectory.js";
 export { Env, make, openEnv, register, type StepResult } from "./envs/index.js";
 export { LlamaGymError, type ErrorCode } from "./core/errors.js";

@@ -104,7 +104,7 @@ describe("llamagym demos", () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["wordle"], /no expert.*FrozenLake-v1/],
       [["blackjack", "--model", "embedded"], /--model requires --policy agent/],
-      [["blackjack", "--policy", "best"], /--policy must be one of expert, random, agent/],
+      [["blackjack", "--policy", "best"], /--policy must be expert, random or agent/],
       [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /No file written/],
     ];
     for (const [args, message] of cases) {

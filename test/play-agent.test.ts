@@ -71,7 +71,7 @@ describe("llamagym play --agent", () => {
   it.each([
     [["frozen-lake", "--model", "somewhere"], /--model requires --agent/],
     [["frozen-lake", "--temperature", "0"], /--temperature requires --agent/],
-    [["frozen-lake", "--agent", "--action-mode", "held"], /--action-mode must be one of free, choices/],
+    [["frozen-lake", "--agent", "--action-mode", "held"], /--action-mode must be free, choices/],
   ])("rejects %j", async (args, message) => {
     const { status, out, err } = await play(args);
     expect({ status, out }).toEqual({ status: 2, out: "" });

@@ -154,7 +154,7 @@ describe("llamagym sweep", () => {
     [["blackjack", "--search", "seed=1,2"], 1, /seed cannot be searched/],
     [["blackjack", ...search, "--seed", "1"], 2, /no option --seed\. Did you mean --seeds\?/],
     [["blackjack", ...search, "--seeds", "many"], 2, /--seeds must be a number of seeds, or a list/],
-    [["blackjack", ...search, "--method", "gird"], 2, /--method must be one of grid, random, halving/],
+    [["blackjack", ...search, "--method", "gird"], 2, /--method must be grid, random or halving/],
     [["blackjack", ...search, "--trials", "3"], 1, /about 2 combinations/],
     [["blackjack", ...search, "--reduction", "2"], 1, /reduction is a setting of the method halving/],
     [["blackjack", ...search, "--learning-rate", "1"], 1, /learningRate is both searched and fixed/],

@@ -22,3 +22,18 @@ export function formatDuration(seconds: number): string {
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(whole % 60)}` : `${minutes}:${pad(whole % 60)}`;
 }
+
+/** Describes a value for an error message, on one line. */
+export function describeValue(value: unknown): string {
+  if (typeof value === "function") return "a function";
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "symbol") return String(value);
+  try {
+    const text = JSON.stringify(value) ?? "undefined";
+    return text.length <= MAX_DESCRIBED_LENGTH ? text : `${text.slice(0, MAX_DESCRIBED_LENGTH)}...`;
+  } catch {
+    return "an object";
+  }
+}
+
+/** Longer values would hide the rest of a message. */
+const MAX_DESCRIBED_LENGTH = 200;

@@ -1,90 +1,126 @@
-import { suggestNames } from "./suggest.js";
 import { invalidArgument, type LlamaGymError } from "./errors.js";
-import { checkNumber, type NumberRule } from "./check-number.js";
+import { describeValue } from "./format.js";
+import { suggestNames } from "./suggest.js";
 
-interface BaseSetting {
-  /** What the setting does, in the words of the help. */
-  readonly description: string;
-  /** Where the default comes from. */
-  readonly source: string;
-  /** Other names that are accepted, in camelCase. */
-  readonly aliases?: readonly SettingAlias[];
-}
-
-/** Another name of a setting, or a switch that stands for one of its values. */
+/** Another name of a setting, or a switch that sets one of its values. */
 export type SettingAlias = string | { readonly name: string; readonly value: string | number };
 
-interface NumberSetting extends NumberRule, BaseSetting {
+interface BaseSetting {
+  readonly description: string;
+  /** Where the default comes from, unless it was chosen for llamagym. */
+  readonly source?: string;
+  /** Other names that are accepted, in camelCase. */
+  readonly aliases?: readonly SettingAlias[];
+  /** Heading in the help of a command. */
+  readonly group?: string;
+  /** The default as the help shows it, where it depends on other settings. */
+  readonly defaultText?: string;
+  /** One-letter name on the command line. */
+  readonly short?: string;
+  /** Placeholder of the value in the help. */
+  readonly valueName?: string;
+  /** Whether a command fails without it. */
+  readonly required?: boolean;
+}
+
+interface NumberSetting extends BaseSetting {
+  readonly type: "number";
   /** Undefined: off unless given. */
   readonly default: number | undefined;
+  readonly integer?: boolean;
+  readonly min?: number;
+  /** Exclusive lower bound. */
+  readonly above?: number;
+  readonly max?: number;
 }
 
 interface ChoiceSetting extends BaseSetting {
+  readonly type: "choice";
   readonly choices: readonly string[];
   readonly default: string | undefined;
 }
 
 interface BooleanSetting extends BaseSetting {
+  readonly type: "boolean";
   readonly default: boolean;
 }
 
 interface TextSetting extends BaseSetting {
-  readonly text: true;
+  readonly type: "text";
   readonly default: string | undefined;
 }
 
-/** One row of a settings table. */
-export type Setting = NumberSetting | ChoiceSetting | BooleanSetting | TextSetting;
+/** A list of strings; on the command line, the option is repeated. */
+interface ListSetting extends BaseSetting {
+  readonly type: "list";
+  readonly default: undefined;
+}
 
-/** An algorithm's settings by name: defaults, ranges and what they do, in one place. */
+/** One row of a settings table. */
+export type Setting = NumberSetting | ChoiceSetting | BooleanSetting | TextSetting | ListSetting;
+
+/** Settings by name. A table drives types, validation, command-line options, help and docs. */
 export type SettingTable = Readonly<Record<string, Setting>>;
 
-type SettingValue<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
-  ? S extends { readonly default: string }
-    ? Choice
-    : Choice | undefined
-  : S extends { readonly text: true; readonly default: infer Default }
-    ? Default extends string
-      ? string
-      : string | undefined
-    : S extends { readonly default: boolean }
-      ? boolean
-      : S extends { readonly default: number }
-        ? number
-        : number | undefined;
+type GivenValue<S extends Setting> = S extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : { number: number; boolean: boolean; text: string; list: readonly string[]; choice: string }[S["type"]];
 
-/** Declares a table of settings. It drives types, validation, command-line options, help and docs. */
-export function defineSettings<const Table extends SettingTable>(table: Table): Table {
-  return table;
+type SettingValue<S extends Setting> = S extends { readonly default: undefined }
+  ? GivenValue<S> | undefined
+  : GivenValue<S>;
+
+/** Declares a table of settings; `group` is their heading in the help. */
+export function defineSettings<const Table extends SettingTable>(table: Table, group?: string): Table {
+  if (group === undefined) return table;
+  const entries = Object.entries(table).map(([name, setting]) => [name, { group, ...setting }]);
+  return Object.fromEntries(entries) as Table;
 }
 
-type OptionalDefault<S extends Setting> = Omit<S, "default"> & { readonly default?: S["default"] };
-type WithDefault<S> = S extends { readonly default: unknown } ? S : S & { readonly default: undefined };
+type Declaration<S extends Setting> = Omit<S, "type" | "default"> & Partial<Pick<S, "default">>;
+type Declared<Type extends Setting["type"], S> = (S extends { readonly default: unknown }
+  ? S
+  : S & { readonly default: Type extends "boolean" ? boolean : undefined }) & { readonly type: Type };
 
-/** Declares a number; it has no default unless one is given. */
-export function number<const S extends OptionalDefault<NumberSetting>>(setting: S): WithDefault<S> {
-  return { default: undefined, ...setting } as WithDefault<S>;
+/** Declares a number; without a default it is off unless given. */
+export function number<const S extends Declaration<NumberSetting>>(setting: S): Declared<"number", S> {
+  return { default: undefined, ...setting, type: "number" } as Declared<"number", S>;
 }
 
-/** Declares a choice between strings; it has no default unless one is given. */
-export function choice<const S extends OptionalDefault<ChoiceSetting>>(setting: S): WithDefault<S> {
-  return { default: undefined, ...setting } as WithDefault<S>;
+/** Declares an integer; without a default it is off unless given. */
+export function integer<const S extends Declaration<NumberSetting>>(setting: S): Declared<"number", S> {
+  return number({ ...setting, integer: true });
 }
 
-/** Declares a boolean. */
-export function boolean<const S extends BooleanSetting>(setting: S): S {
-  return setting;
+/** Declares a choice between strings; without a default it is off unless given. */
+export function choice<const S extends Declaration<ChoiceSetting>>(setting: S): Declared<"choice", S> {
+  return { default: undefined, ...setting, type: "choice" } as Declared<"choice", S>;
 }
 
-/** Declares a non-empty string; it has no default unless one is given. */
-export function text<const S extends Omit<OptionalDefault<TextSetting>, "text">>(
-  setting: S,
-): WithDefault<S> & { readonly text: true } {
-  return { default: undefined, ...setting, text: true } as WithDefault<S> & { readonly text: true };
+/** Declares a boolean, by default false. */
+export function boolean<const S extends Declaration<BooleanSetting>>(setting: S): Declared<"boolean", S> {
+  return { default: false, ...setting, type: "boolean" } as Declared<"boolean", S>;
 }
 
-/** A table's values, all decided. */
+/** Declares a non-empty string; without a default it is off unless given. */
+export function text<const S extends Declaration<TextSetting>>(setting: S): Declared<"text", S> {
+  return { default: undefined, ...setting, type: "text" } as Declared<"text", S>;
+}
+
+/** Declares a list of strings without a default. */
+export function list<const S extends Declaration<ListSetting>>(setting: S): Declared<"list", S> {
+  return { default: undefined, ...setting, type: "list" } as Declared<"list", S>;
+}
+
+/** The resolved values of a table. */
 export type Settings<Table extends SettingTable> = { readonly [Name in keyof Table]: SettingValue<Table[Name]> };
+
+/** The values of a table as given, without defaults; those that are required are present. */
+export type GivenSettings<Table extends SettingTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends { readonly required: true }
+    ? GivenValue<Table[Name]>
+    : GivenValue<Table[Name]> | undefined;
+};
 
 type AliasName<S extends Setting> = S extends { readonly aliases: readonly (infer Alias)[] }
   ? Alias extends { readonly name: infer Name extends string }
@@ -101,8 +137,8 @@ export type AliasOptions<Table extends SettingTable> = {
 export type SettingOptions<Table extends SettingTable> = Partial<Settings<Table>> & AliasOptions<Table>;
 
 /**
- * Defaults with what was given in their place; `algorithm` is what messages call the table.
- * Throws INVALID_ARGUMENT for a name that the table does not have, with the nearest one it has, and for a value out of range.
+ * Validates given values and fills in defaults; `owner` names the table in messages.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, and for an invalid value.
  */
 export function resolveSettings<const Table extends SettingTable>(
   owner: string,
@@ -110,19 +146,19 @@ export function resolveSettings<const Table extends SettingTable>(
   given: SettingOptions<Table>,
 ): Settings<Table> {
   const named = resolveAliases(table, given);
-  for (const name of Object.keys(named))
-    if (!Object.hasOwn(table, name)) throw unknownSetting(owner, Object.keys(table), name);
-  const values = Object.entries(table).map(([name, setting]) => {
-    const value = named[name];
-    if (value === undefined) return [name, setting.default];
-    checkSetting(`${owner}'s ${name}`, value, setting);
-    return [name, value];
-  });
+  const unknown = Object.keys(named).find((name) => !Object.hasOwn(table, name));
+  if (unknown !== undefined) throw unknownSetting(owner, Object.keys(table), unknown);
+  checkSettings(table, named);
+  const values = Object.entries(table).map(([name, setting]) => [name, named[name] ?? setting.default]);
   return Object.fromEntries(values) as Settings<Table>;
 }
 
-/** Replaces aliases by the settings' names. Throws INVALID_ARGUMENT when a setting is given under two names. */
-export function resolveAliases(table: SettingTable, given: object): Record<string, unknown> {
+/** Replaces aliases by the settings' names. @throws INVALID_ARGUMENT when a setting is given under two names. */
+export function resolveAliases(
+  table: SettingTable,
+  given: object,
+  formatName: (name: string) => string = quoteName,
+): Record<string, unknown> {
   const values: Record<string, unknown> = { ...given };
   for (const [name, { aliases = [] }] of Object.entries(table)) {
     for (const alias of aliases) {
@@ -132,38 +168,72 @@ export function resolveAliases(table: SettingTable, given: object): Record<strin
       const value = typeof alias === "string" ? aliasValue : aliasValue === true ? alias.value : undefined;
       if (value === undefined) continue;
       if (values[name] !== undefined && values[name] !== value)
-        throw invalidArgument(`\`${aliasName}\` sets \`${name}\`, which is given too. Leave one of them out.`);
+        throw invalidArgument(
+          `${formatName(aliasName)} sets ${formatName(name)}, which is also given. Remove one of them.`,
+        );
       values[name] = value;
     }
   }
   return values;
 }
 
-function checkSetting(name: string, value: unknown, setting: Setting): void {
-  if ("choices" in setting) {
-    if (setting.choices.includes(value as string)) return;
-    const choices = setting.choices.map((choice) => JSON.stringify(choice)).join(", ");
-    throw invalidArgument(`${name} must be one of ${choices}, not ${JSON.stringify(value)}.`);
-  }
-  if ("text" in setting) {
-    if (typeof value !== "string" || value === "")
-      throw invalidArgument(`${name} must be a text, not ${JSON.stringify(value)}.`);
-  } else if (typeof setting.default === "boolean") {
-    if (typeof value !== "boolean")
-      throw invalidArgument(`${name} must be true or false, not ${JSON.stringify(value)}.`);
-  } else {
-    checkNumber(name, value, setting);
-  }
+/**
+ * Validates the values of a table that are given and ignores other properties; `prefix` precedes names in messages.
+ * @throws INVALID_ARGUMENT
+ */
+export function checkSettings(table: SettingTable, given: object, prefix = ""): void {
+  const values = given as Readonly<Record<string, unknown>>;
+  for (const [name, setting] of Object.entries(table))
+    if (values[name] !== undefined) checkSetting(quoteName(`${prefix}${name}`), values[name], setting);
 }
 
-/** The error for a name that is none of those that there are, with the nearest one. */
+const quoteName = (name: string) => `\`${name}\``;
+
+/** @throws INVALID_ARGUMENT for an invalid value; `label` names the setting in the message. */
+export function checkSetting(label: string, value: unknown, setting: Setting): void {
+  if (!isValidValue(value, setting))
+    throw invalidArgument(`${label} must be ${describeExpected(setting)}, got ${describeValue(value)}.`);
+}
+
+/** Whether a setting accepts a value. */
+export function isValidValue(value: unknown, setting: Setting): boolean {
+  if (setting.type === "number") return isInRange(value, setting);
+  if (setting.type === "choice") return setting.choices.includes(value as string);
+  if (setting.type === "boolean") return typeof value === "boolean";
+  const isText = (item: unknown) => typeof item === "string" && item !== "";
+  return setting.type === "text" ? isText(value) : Array.isArray(value) && value.every(isText);
+}
+
+function isInRange(value: unknown, range: NumberSetting): boolean {
+  const { integer: isInteger = false, min = -Infinity, above = -Infinity, max = Infinity } = range;
+  const isNumber = isInteger ? Number.isSafeInteger(value) : Number.isFinite(value);
+  return isNumber && (value as number) >= min && (value as number) > above && (value as number) <= max;
+}
+
+/** Describes valid values: "an integer >= 1", "a number > 0 and <= 1", "true or false", "cpu or webgpu". */
+export function describeExpected(setting: Setting, formatChoice: (value: string) => string = JSON.stringify): string {
+  if (setting.type === "choice") return joinAlternatives(setting.choices.map((value) => formatChoice(value)));
+  if (setting.type !== "number")
+    return { boolean: "true or false", text: "a non-empty string", list: "a list of non-empty strings" }[setting.type];
+  const { integer: isInteger = false, min, above, max } = setting;
+  const bounds = Object.entries({ ">=": min, ">": above, "<=": max }).filter(([, bound]) => bound !== undefined);
+  const range = bounds.map(([operator, bound]) => ` ${operator} ${bound}`).join(" and");
+  return `${isInteger ? "an integer" : "a number"}${range}`;
+}
+
+/** Joins alternatives as "a, b or c". */
+export function joinAlternatives(items: readonly string[]): string {
+  return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} or ${items[items.length - 1]}`;
+}
+
+/** Creates the error for an unknown name, which suggests the nearest known one. */
 export function unknownSetting(owner: string, names: readonly string[], name: string): LlamaGymError {
   return invalidArgument(`${owner} has no setting "${name}". ${suggestNames(name, names)}`);
 }
 
 /**
- * What was given, divided into the settings of one table and the others, without those that are undefined. Throws INVALID_ARGUMENT
- * for a name that `all` does not have either, with the nearest one that it has.
+ * Splits given values into those of one table and the others, without undefined ones.
+ * @throws INVALID_ARGUMENT for a name that is not in `all`, suggesting the nearest one.
  */
 export function splitSettings(
   owner: string,
@@ -176,4 +246,13 @@ export function splitSettings(
   if (unknown !== undefined) throw unknownSetting(owner, Object.keys(all), unknown[0]);
   const isOwn = ([name]: [string, unknown]) => Object.hasOwn(own, name);
   return [Object.fromEntries(present.filter(isOwn)), Object.fromEntries(present.filter((entry) => !isOwn(entry)))];
+}
+
+/** Returns the properties with these names, without those that are absent. */
+export function pick<Values extends object, const Name extends keyof Values & string>(
+  values: Values,
+  names: readonly Name[],
+): Pick<Values, Name> {
+  const present = names.filter((name) => Object.hasOwn(values, name));
+  return Object.fromEntries(present.map((name) => [name, values[name]])) as Pick<Values, Name>;
 }

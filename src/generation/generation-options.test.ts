@@ -47,18 +47,18 @@ describe("resolveOptions", () => {
   });
 
   it.each([
-    [{ temperature: -1 }, "temperature must be a number of at least 0, not -1."],
-    [{ temperature: NaN }, "temperature must be a number of at least 0, not NaN."],
-    [{ topP: 0 }, "topP must be a number above 0 and at most 1, not 0."],
-    [{ topK: 1.5 }, "topK must be a whole number of at least 0, not 1.5."],
-    [{ maxNewTokens: 0 }, "maxNewTokens must be a whole number of at least 1, not 0."],
-    [{ minP: 2 }, "minP must be a number of at least 0 and at most 1, not 2."],
-    [{ seed: -4 }, "seed must be a whole number of at least 0, not -4."],
-    [{ stop: "" }, "`stop` must be a non-empty string or a list of non-empty strings."],
+    [{ temperature: -1 }, "`temperature` must be a number >= 0, got -1."],
+    [{ temperature: NaN }, "`temperature` must be a number >= 0, got NaN."],
+    [{ topP: 0 }, "`topP` must be a number > 0 and <= 1, got 0."],
+    [{ topK: 1.5 }, "`topK` must be an integer >= 0, got 1.5."],
+    [{ maxNewTokens: 0 }, "`maxNewTokens` must be an integer >= 1, got 0."],
+    [{ minP: 2 }, "`minP` must be a number >= 0 and <= 1, got 2."],
+    [{ seed: -4 }, "`seed` must be an integer >= 0, got -4."],
+    [{ stop: "" }, '`stop` must be a list of non-empty strings, got [""].'],
     [{ stopTokenIds: [-1] }, "`stopTokenIds` must be token ids, got [-1]."],
     [{ choices: ["a"], stop: "b" }, "`choices` is incompatible with `stop`"],
-    [{ contextOverflow: "middle" }, '`contextOverflow` must be error or drop-oldest, got "middle".'],
-    [{ max_new_tokens: 3 }, 'Unknown generation option "max_new_tokens". Known options: maxNewTokens'],
+    [{ contextOverflow: "middle" }, '`contextOverflow` must be "error" or "drop-oldest", got "middle".'],
+    [{ max_new_tokens: 3 }, 'Generation has no setting "max_new_tokens". Did you mean maxNewTokens?'],
   ])("rejects %j", (options, message) => {
     expect(() => resolveOptions(options as GenerationOptions)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),

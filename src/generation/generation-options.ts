@@ -1,54 +1,56 @@
-import { checkNumber, type NumberRule } from "../core/check-number.js";
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
+import {
+  checkSetting,
+  checkSettings,
+  choice,
+  defineSettings,
+  integer,
+  list,
+  number,
+  unknownSetting,
+} from "../core/settings.js";
 import type { SamplingParams } from "../engine/runtime/kernels/sampling.js";
 import type { ChatOptions } from "../models/text/index.js";
 import type { JsonSchema } from "./constraints/json-schema/keywords.js";
 
-/** The numeric options of generation; the command line is generated from the same table. */
-export const numericOptions = {
-  maxNewTokens: {
-    integer: true,
-    min: 1,
-    description: "Maximum number of tokens to generate.",
-    configKey: "max_new_tokens",
-  },
-  temperature: {
+/** Numbers that control generation. */
+const numberSettings = defineSettings({
+  maxNewTokens: integer({ min: 1, description: "Maximum number of tokens to generate." }),
+  temperature: number({
     min: 0,
+    short: "t",
     description: "Sampling temperature. 0 is greedy, 1 is the model's distribution.",
-    configKey: "temperature",
-  },
-  topK: {
-    integer: true,
-    min: 0,
-    description: "Sample from the k most probable tokens. 0 disables it.",
-    configKey: "top_k",
-  },
-  topP: {
+  }),
+  topK: integer({ min: 0, description: "Sample from the k most probable tokens. 0 disables it." }),
+  topP: number({
     above: 0,
     max: 1,
     description: "Sample from the most probable tokens up to this cumulative probability.",
-    configKey: "top_p",
-  },
-  minP: {
+  }),
+  minP: number({
     min: 0,
     max: 1,
     description: "Sample from tokens at least this probable relative to the most probable one.",
-    configKey: "min_p",
-  },
-  repetitionPenalty: {
-    above: 0,
-    description: "Penalty of tokens that occurred before; 1 disables it.",
-    configKey: "repetition_penalty",
-  },
-  seed: { integer: true, min: 0, description: "Random seed." },
-} as const satisfies Record<string, NumberRule>;
+  }),
+  repetitionPenalty: number({ above: 0, description: "Penalty of tokens that occurred before; 1 disables it." }),
+  seed: integer({ min: 0, description: "Random seed." }),
+});
 
-type NumericOption = keyof typeof numericOptions;
+type NumericOption = keyof typeof numberSettings;
 
 /** How a prompt that leaves no room for a completion is handled. */
-export const contextOverflowModes = ["error", "drop-oldest"] as const;
-/** What happens to a prompt that does not fit the context. */
-export type ContextOverflow = (typeof contextOverflowModes)[number];
+export type ContextOverflow = "error" | "drop-oldest";
+
+/** Options of generation that the command line has, too. */
+export const generationSettings = defineSettings({
+  ...numberSettings,
+  stop: list({ description: "Text that ends the completion. May be repeated." }),
+  contextOverflow: choice({
+    choices: ["error", "drop-oldest"],
+    default: "error",
+    description: "What to do with a prompt that is too long: fail, or drop its oldest part.",
+  }),
+});
 
 /** Options of generation. Defaults come from the model's generation_config.json, then from Transformers. */
 export interface GenerationOptions
@@ -76,8 +78,7 @@ export interface GenerationOptions
   readonly contextOverflow?: ContextOverflow;
 }
 
-const nonNumericOptions = [
-  "stop",
+const otherOptions = [
   "stopTokenIds",
   "ignoreEos",
   "choices",
@@ -85,7 +86,6 @@ const nonNumericOptions = [
   "jsonSchema",
   "signal",
   "adapter",
-  "contextOverflow",
   "tools",
   "chatTemplate",
   "variables",
@@ -143,24 +143,13 @@ export function resolveOptions(
 const UNMODIFIED_SAMPLING = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 
 function checkOptions(options: GenerationOptions): void {
-  const known = [...Object.keys(numericOptions), ...nonNumericOptions];
+  const known = [...Object.keys(generationSettings), ...otherOptions];
   const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw invalidArgument(`Unknown generation option "${unknown}". Known options: ${known.join(", ")}.`);
-  for (const name of Object.keys(numericOptions) as NumericOption[]) {
-    const value: unknown = options[name];
-    if (value !== undefined) checkNumber(name, value, numericOptions[name]);
-  }
-  const { stop, stopTokenIds, choices, contextOverflow } = options;
-  const stopStrings = typeof stop === "string" ? [stop] : stop;
-  if (stopStrings?.some((text) => typeof text !== "string" || text === "") === true)
-    throw invalidArgument("`stop` must be a non-empty string or a list of non-empty strings.");
+  if (unknown !== undefined) throw unknownSetting("Generation", known, unknown);
+  const { stop, stopTokenIds, choices } = options;
+  checkSettings(generationSettings, { ...options, stop: typeof stop === "string" ? [stop] : stop });
   if (stopTokenIds?.some((id) => !Number.isSafeInteger(id) || id < 0) === true)
     throw invalidArgument(`\`stopTokenIds\` must be token ids, got [${stopTokenIds.join(", ")}].`);
-  if (contextOverflow !== undefined && !contextOverflowModes.includes(contextOverflow))
-    throw invalidArgument(
-      `\`contextOverflow\` must be ${contextOverflowModes.join(" or ")}, got ${JSON.stringify(contextOverflow)}.`,
-    );
   if (choices !== undefined && (stop !== undefined || stopTokenIds !== undefined || options.maxNewTokens !== undefined))
     throw invalidArgument(
       "`choices` is incompatible with `stop`, `stopTokenIds` and `maxNewTokens`: a choice ends by itself.",
@@ -192,12 +181,13 @@ function checkConstraintOptions(options: GenerationOptions): void {
     );
 }
 
+/** Reads a number of generation_config.json: `max_new_tokens` for `maxNewTokens`. */
 function readConfigNumber(name: NumericOption, config: Readonly<Record<string, unknown>>): number | undefined {
-  const rule: NumberRule = numericOptions[name];
-  const value = rule.configKey === undefined ? undefined : config[rule.configKey];
+  const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const value = name === "seed" ? undefined : config[key];
   if (value === undefined || value === null) return undefined;
   try {
-    checkNumber(rule.configKey!, value, rule);
+    checkSetting(`\`${key}\``, value, numberSettings[name]);
   } catch (error) {
     const { message } = error as LlamaGymError;
     throw new LlamaGymError("FILE_CORRUPT", `Invalid generation_config.json of the model: ${message}`);

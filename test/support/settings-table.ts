@@ -36,7 +36,7 @@ function buildRows(table: SettingTable, options: Partial<TrainOptions>): string[
       formatValue(value),
       embeddedValue === value ? "" : formatValue(embeddedValue),
       describeSetting(setting),
-      setting.source,
+      setting.source ?? "ours",
     ];
   });
   return [HEAD, ...rows];

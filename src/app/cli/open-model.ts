@@ -1,14 +1,14 @@
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { modelOptions } from "./options/generation-options.js";
-import type { OptionValues } from "./options/option-table.js";
+import type { GivenSettings } from "../../core/settings.js";
 import { reportDownloads } from "./display/report-downloads.js";
 import type { Reporter } from "./reporter.js";
 
 /** Opens a model and shows the progress of its download. */
 export async function openModel(
   model: string,
-  { adapter, revision, device, threads }: OptionValues<typeof modelOptions>,
+  { adapter, revision, device, threads }: GivenSettings<typeof modelOptions>,
   reporter: Reporter,
 ): Promise<LanguageModel> {
   const downloads = reportDownloads(reporter);

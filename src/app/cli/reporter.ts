@@ -63,6 +63,7 @@ export class Reporter {
 
 function formatError(error: unknown, debug: boolean): string {
   if (debug && error instanceof Error) return error.stack ?? String(error);
+  if (error instanceof UsageError) return error.message;
   if (error instanceof LlamaGymError) return error.toString().replaceAll("\n", " ");
   return `${String(error).replaceAll("\n", " ")} (--debug shows the stack)`;
 }

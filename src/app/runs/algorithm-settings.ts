@@ -60,28 +60,25 @@ function mergeSettings(name: string): Setting {
   const owners = ALGORITHM_NAMES.filter((algorithm) => findSetting(algorithm, name) !== undefined);
   const owned = owners.map((algorithm) => findSetting(algorithm, name)!);
   const [first] = owned;
-  const isSame = owned.every((setting) => setting.default === first.default);
-  const ownerPrefix = owners.length === ALGORITHM_NAMES.length ? "" : `${owners.join(", ")}: `;
-  const description = `${ownerPrefix}${first.description}`;
-  const overrides = isSame ? { description } : { description, default: undefined };
-  if ("choices" in first) {
-    const choices = [...new Set(owned.flatMap((setting) => ("choices" in setting ? setting.choices : [])))];
-    return { ...first, ...overrides, choices };
-  }
-  if ("text" in first || typeof first.default === "boolean") return { ...first, description };
-  return { ...first, ...overrides, ...mergeBounds(owned as readonly NumberSetting[]) };
-}
-
-type NumberSetting = Extract<Setting, { readonly min?: number }>;
-
-/** Bounds that let through what any of the settings lets through. */
-function mergeBounds(settings: readonly NumberSetting[]): Pick<NumberSetting, "min" | "above" | "max"> {
-  const boundsNamed = (name: "min" | "above" | "max") => settings.flatMap((setting) => setting[name] ?? []);
-  const mergeBound = (values: readonly number[], select: (...values: number[]) => number) =>
-    values.length === settings.length ? select(...values) : undefined;
+  const isShared = owners.length === ALGORITHM_NAMES.length;
+  const group = isShared ? "Algorithm" : owners.join() === "ppo" ? "PPO only" : "Some algorithms";
+  const shared = { ...first, group, description: `${isShared ? "" : `${owners.join(", ")}: `}${first.description}` };
+  const isSameDefault = owned.every((setting) => setting.default === first.default);
+  const merged = isSameDefault || first.type === "boolean" ? shared : { ...shared, default: undefined };
+  if (merged.type === "choice")
+    return { ...merged, choices: [...new Set((owned as ChoiceSetting[]).flatMap(({ choices }) => choices))] };
+  if (merged.type !== "number") return merged as Setting;
+  const mergeBound = (bound: "min" | "above" | "max", select: (...values: number[]) => number) => {
+    const values = (owned as NumberSetting[]).flatMap((setting) => setting[bound] ?? []);
+    return values.length === owned.length ? select(...values) : undefined;
+  };
   return {
-    min: mergeBound(boundsNamed("min"), Math.min),
-    above: mergeBound(boundsNamed("above"), Math.min),
-    max: mergeBound(boundsNamed("max"), Math.max),
+    ...merged,
+    min: mergeBound("min", Math.min),
+    above: mergeBound("above", Math.min),
+    max: mergeBound("max", Math.max),
   };
 }
+
+type NumberSetting = Extract<Setting, { readonly type: "number" }>;
+type ChoiceSetting = Extract<Setting, { readonly type: "choice" }>;

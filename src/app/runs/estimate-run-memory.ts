@@ -5,7 +5,8 @@ import type { JsonObject } from "../../models/files/index.js";
 import { EMBEDDED_MODEL } from "../../models/embedded-model.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
 import { estimateModelMemory, findModel, type MemoryUsage } from "../../models/registry/index.js";
-import { parseQuantizeBits, type TrainConfig } from "./run-settings.js";
+import { parseQuantizeBits } from "../../models/model-settings.js";
+import type { TrainConfig } from "./run-settings.js";
 
 /** The memory that a run needs and the available memory, in bytes. */
 export interface MemoryEstimate {

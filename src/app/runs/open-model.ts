@@ -1,7 +1,8 @@
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { DownloadProgress } from "../../models/files/index.js";
-import { parseQuantizeBits, type TrainConfig } from "./run-settings.js";
+import { parseQuantizeBits } from "../../models/model-settings.js";
+import type { TrainConfig } from "./run-settings.js";
 
 /** Settings of a run that concern its model. */
 type ModelConfig = Pick<

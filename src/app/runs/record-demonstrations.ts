@@ -5,7 +5,8 @@ import type { Info } from "../../envs/info.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import { LlamaGymError } from "../../core/errors.js";
-import { checkNumber } from "../../core/check-number.js";
+import { checkSettings } from "../../core/settings.js";
+import { trainerSettings } from "../../rl/train/trainer-settings.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
@@ -46,7 +47,7 @@ export async function recordDemonstrations(
   policyFactory: PolicyFactory,
   { episodes, seed = 0, numEnvs = 1, onEpisode = () => {}, signal }: RecordDemonstrationsOptions,
 ): Promise<RecordedEpisode[]> {
-  checkNumber("The number of episodes", episodes, { integer: true, min: 1, description: "" });
+  checkSettings(trainerSettings, { episodes, numEnvs, seed });
   const recorded: RecordedEpisode[] = [];
   let nextEpisode = 0;
   let numRecorded = 0;

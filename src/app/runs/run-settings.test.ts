@@ -39,14 +39,14 @@ describe("resolveTrainConfig", () => {
   });
 
   it.each<[Omit<TrainOptions, "env">, string]>([
-    [{ maxCompletionLength: 5, maxNewTokens: 8 }, "`maxNewTokens` sets `maxCompletionLength`, which is given too"],
-    [{ algorithm: "grpo", valueHead: "mlp" }, "valueHead is for algorithms with a value head, but grpo has none"],
-    [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "valueHeadDropout is for algorithms with a value head"],
-    [{ tuning: "full", r: 8 }, 'r is a setting of the adapter, but tuning "full" trains no adapter'],
-    [{ tuning: "full", backwardPrecision: "int8" }, 'tuning "full" freezes none'],
+    [{ maxCompletionLength: 5, maxNewTokens: 8 }, "`maxNewTokens` sets `maxCompletionLength`, which is also given"],
+    [{ algorithm: "grpo", valueHead: "mlp" }, "`valueHead` is for algorithms with a value head, but GRPO has none"],
+    [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "`valueHeadDropout` is for algorithms with a value head"],
+    [{ tuning: "full", r: 8 }, '`r` is a setting of the adapter, but tuning "full" trains no adapter'],
+    [{ tuning: "full", backwardPrecision: "int8" }, '`tuning` "full" freezes none'],
     [{ quantize: "4", backwardPrecision: "int8" }, "quantize 4 holds them in 4 bits"],
     [{ algorithm: "ppo", numGenerations: 4 }, "numGenerations is a setting of grpo, rloo, reinforce"],
-    [{ algorithm: "grpo", numGenerations: 1 }, "numGenerations must be a whole number of at least 2"],
+    [{ algorithm: "grpo", numGenerations: 1 }, "`numGenerations` must be an integer >= 2"],
     [{ algorithm: "grpo", batchSize: 10, numGenerations: 4 }, "Use 12, or another group size"],
     [{ algorithm: "grpo", episode: 4 } as never, "Did you mean episodes?"],
   ])("rejects %j", (options, message) => {

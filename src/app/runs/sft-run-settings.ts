@@ -2,78 +2,40 @@ import { resolveSftConfig, sftSettings, type SftConfig } from "../../rl/algorith
 import {
   choice,
   defineSettings,
+  integer,
   number,
   resolveSettings,
-  text,
-  type SettingTable,
   type Settings,
+  type SettingTable,
+  text,
 } from "../../core/settings.js";
-import { checkFrozenWeights, runSettings } from "./run-settings.js";
-
-const OURS = "ours";
-
-const {
-  model,
-  adapter,
-  device,
-  threads,
-  quantize,
-  backwardPrecision,
-  tuning,
-  r,
-  loraAlpha,
-  loraDropout,
-  targetModules,
-  tracker,
-} = runSettings;
+import { checkTuning, modelSettings, tuningSettings } from "../../models/model-settings.js";
+import { runSettings } from "./run-settings.js";
 
 /** Settings of a fine-tuning run, without those of SFT itself. */
 const sftRunSettings = defineSettings({
-  model,
-  adapter,
-  device,
-  threads,
-  quantize,
-  backwardPrecision,
-  tuning,
-  r,
-  loraAlpha,
-  loraDropout,
-  targetModules,
-  tracker,
-  evalData: text({ description: "JSONL file of evaluation examples.", source: OURS }),
+  ...modelSettings,
+  ...tuningSettings,
+  tracker: runSettings.tracker,
+  evalData: text({ description: "JSONL file of evaluation examples." }),
   evalSplit: number({
     default: 0,
     min: 0,
     max: 0.99,
     description: "Fraction of the examples held out for evaluation, without evalData.",
-    source: OURS,
   }),
-  evalSteps: number({
-    integer: true,
-    min: 1,
-    description: "Number of updates between evaluations. Default: once per epoch.",
-    source: OURS,
-  }),
-  saveSteps: number({
-    default: 100,
-    integer: true,
-    min: 1,
-    description: "Number of updates between checkpoints.",
-    source: OURS,
-  }),
+  evalSteps: integer({ min: 1, description: "Number of updates between evaluations. Default: once per epoch." }),
+  saveSteps: integer({ default: 100, min: 1, description: "Number of updates between checkpoints." }),
   onInvalidLine: choice({
     default: "error",
     choices: ["error", "skip"],
     description: "Whether an invalid line fails the run or is skipped.",
-    source: OURS,
   }),
   prompts: choice({
     default: "auto",
     choices: ["auto", "chat", "text"],
     description:
       "Format of prompt and completion texts: chat messages or plain text. auto is chat for models with a chat template.",
-    source: OURS,
   }),
 });
 
@@ -90,7 +52,7 @@ export type SftRunOptions = Partial<SftRunConfig> & Pick<SftRunConfig, "data">;
 /** Resolves the settings of a run. @throws INVALID_ARGUMENT for unknown names and values out of range. */
 export function resolveSftRunConfig({ data, ...given }: SftRunOptions): SftRunConfig {
   const config = { data, ...resolveSettings("A fine-tuning run", allSftRunSettings, given) };
-  checkFrozenWeights(config);
+  checkTuning(config);
   return config;
 }
 

@@ -1,11 +1,14 @@
 import { suggestNames } from "../../core/suggest.js";
 import { invalidArgument } from "../../core/errors.js";
 import {
+  choice,
+  defineSettings,
+  integer,
+  number,
   resolveSettings,
-  unknownSetting,
   type Setting,
-  type SettingTable,
   type Settings,
+  unknownSetting,
 } from "../../core/settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
 import { trainSettings } from "../runs/run-settings.js";
@@ -29,12 +32,12 @@ export type Dimension = readonly SettingValue[] | SearchRange;
 /** The values to try by setting. */
 export type SearchSpace = Readonly<Record<string, Dimension>>;
 
-const rangeSettings = {
-  min: { default: undefined, description: "smallest value", source: "ours" },
-  max: { default: undefined, description: "largest value", source: "ours" },
-  scale: { default: "linear", choices: ["linear", "log"], description: "spacing of the values", source: "ours" },
-  points: { default: undefined, integer: true, min: 2, description: "number of grid values", source: "ours" },
-} as const satisfies SettingTable;
+const rangeSettings = defineSettings({
+  min: number({ description: "smallest value" }),
+  max: number({ description: "largest value" }),
+  scale: choice({ default: "linear", choices: ["linear", "log"], description: "spacing of the values" }),
+  points: integer({ min: 2, description: "number of grid values" }),
+});
 
 /** Settings that cannot be searched, with the reason. */
 const FIXED_SETTINGS: Readonly<Record<string, string>> = {
@@ -93,7 +96,7 @@ function checkList(name: string, setting: Setting, values: readonly SettingValue
 }
 
 function checkRange(name: string, setting: Setting, given: SearchRange): SearchRange {
-  if (!isNumeric(setting))
+  if (setting.type !== "number")
     throw invalidArgument(`${name} is not a number, so it has no range: list the values to try.`);
   const range: Settings<typeof rangeSettings> = resolveSettings(`search.${name}`, rangeSettings, given);
   const { min, max, scale, points } = range;
@@ -114,7 +117,7 @@ function checkValue(name: string, setting: Setting, value: SettingValue): void {
 
 /** @throws INVALID_ARGUMENT for a malformed short form. */
 function parseShortForm(name: string, setting: Setting, text: string): Dimension {
-  const range = isNumeric(setting) ? RANGE_PATTERN.exec(text)?.groups : undefined;
+  const range = setting.type === "number" ? RANGE_PATTERN.exec(text)?.groups : undefined;
   if (range === undefined) return text.split(",").map((part) => parseValue(name, setting, part.trim()));
   const parseNumber = (part: string) => parseValue(name, setting, part.trim()) as number;
   if (range.scale !== undefined && !["linear", "log"].includes(range.scale)) {
@@ -132,17 +135,12 @@ function parseShortForm(name: string, setting: Setting, text: string): Dimension
 
 function parseValue(name: string, setting: Setting, text: string): SettingValue {
   if (text === "") throw invalidArgument(`search.${name} has an empty value. Write a,b,c or, for numbers, min..max.`);
-  if (isNumeric(setting)) {
+  if (setting.type === "number") {
     const value = Number(text);
     if (Number.isNaN(value)) throw invalidArgument(`search.${name} takes numbers, not "${text}".`);
     return value;
   }
-  const isBoolean = !("choices" in setting) && !("text" in setting);
-  return isBoolean && (text === "true" || text === "false") ? text === "true" : text;
-}
-
-function isNumeric(setting: Setting): boolean {
-  return !("choices" in setting) && !("text" in setting) && typeof setting.default !== "boolean";
+  return setting.type === "boolean" && (text === "true" || text === "false") ? text === "true" : text;
 }
 
 /** Whether a grid can enumerate a dimension. */
@@ -157,5 +155,5 @@ export function isList(dimension: Dimension): dimension is readonly SettingValue
 /** Whether a setting takes integers only. */
 export function isInteger(name: string): boolean {
   const setting = trainSettings[name];
-  return "integer" in setting && setting.integer === true;
+  return setting.type === "number" && setting.integer === true;
 }

@@ -44,14 +44,14 @@ describe("resolveSweep", () => {
     [{ search: [1] }, "A sweep's search must be an object"],
     [{ trails: 3 }, 'A sweep has no setting "trails". Did you mean trials?'],
     [{ learningRate: 3 }, "learningRate is a setting of runs, not of the sweep. Move it to train or search"],
-    [{ method: "bayes" }, 'method must be one of "grid", "random", "halving"'],
-    [{ trials: 0 }, "trials must be a whole number of at least 1"],
+    [{ method: "bayes" }, '`method` must be "grid", "random" or "halving"'],
+    [{ trials: 0 }, "`trials` must be an integer >= 1"],
     [{ method: "grid", trials: 3 }, "trials is a setting of the methods random and halving"],
     [{ reduction: 2 }, "reduction is a setting of the method halving"],
     [{ evalEpisodes: 10 }, "evalEpisodes is a setting of the metric eval/mean_return"],
     [{ metric: "eval/mean_return", metricUpdates: 3 }, "metricUpdates is a setting of metrics that updates record"],
     [{ train: { learningRat: 1 } }, "Did you mean learningRate?"],
-    [{ train: { learningRate: -1 } }, "A run's learningRate must be"],
+    [{ train: { learningRate: -1 } }, "`learningRate` must be a number >= 0, got -1."],
     [{ train: { seed: 1 } }, "seed is not a trial's own: give the sweep its seeds"],
     [{ train: { evalEpisodes: 1 } }, "give the sweep its evalEpisodes"],
     [{ train: { entropyCoef: 0 } }, "entropyCoef is both searched and fixed"],
@@ -60,7 +60,7 @@ describe("resolveSweep", () => {
     [{ seeds: 1.5 }, "seeds must be"],
     [{ seeds: [] }, "seeds must be"],
     [{ seeds: [1, 1] }, "seeds has 1 twice"],
-    [{ seeds: [-1] }, "A run's seed must be"],
+    [{ seeds: [-1] }, "`seed` must be an integer >= 0, got -1."],
   ])("rejects %j", (more, message) => {
     expect(() => resolveSweepConfig({ ...sweep, ...more } as never)).toThrow(message);
   });

@@ -1,87 +1,59 @@
 import { invalidArgument } from "../../core/errors.js";
-import { resolveSettings, unknownSetting, type SettingTable, type Settings } from "../../core/settings.js";
+import {
+  choice,
+  defineSettings,
+  integer,
+  resolveSettings,
+  type Settings,
+  text,
+  unknownSetting,
+} from "../../core/settings.js";
 import { MEAN_RETURN } from "../tracking/index.js";
 import { runSettings, trainSettings, type TrainOptions } from "../runs/run-settings.js";
 import { normalizeKeys, isEnumerable, resolveSearchSpace, type Dimension, type SearchSpace } from "./search-space.js";
 import { MAX_TRIALS } from "./trial-settings.js";
 
-const OURS = "ours";
-
 /** The metric of an evaluation after training; all other metrics are those of metrics.jsonl. */
 export const EVAL_MEAN_RETURN = "eval/mean_return";
 
 /** Settings of search and comparison. */
-export const sweepSettings = {
-  method: {
-    default: undefined,
+export const sweepSettings = defineSettings({
+  method: choice({
     choices: ["grid", "random", "halving"],
     description:
       "Search method: every combination, random ones, or successive halving of random ones. Default: grid if all values are listed and trials is not given, else random.",
     source: "Bergstra & Bengio 2012; Jamieson & Talwalkar 2016",
-  },
-  trials: {
-    default: undefined,
-    integer: true,
+  }),
+  trials: integer({
     min: 1,
     max: MAX_TRIALS,
     description: "Number of combinations for random and halving. Default: 9.",
-    source: OURS,
-  },
-  searchSeed: {
-    default: 0,
-    integer: true,
-    min: 0,
-    description: "Seed of the random combinations.",
-    source: OURS,
-  },
-  metric: {
-    text: true,
+  }),
+  searchSeed: integer({ default: 0, min: 0, description: "Seed of the random combinations." }),
+  metric: text({
     default: MEAN_RETURN,
     description: `Metric that ranks the trials: a metric of the updates, or ${EVAL_MEAN_RETURN}, the mean return of greedy episodes after training.`,
-    source: OURS,
-  },
-  goal: {
+  }),
+  goal: choice({
     default: "maximize",
     choices: ["maximize", "minimize"],
     description: "Whether a higher or a lower metric is better.",
-    source: OURS,
-  },
-  metricUpdates: {
-    default: 1,
-    integer: true,
-    min: 1,
-    description: "Number of last updates to average the metric over.",
-    source: OURS,
-  },
-  evalEpisodes: {
+  }),
+  metricUpdates: integer({ default: 1, min: 1, description: "Number of last updates to average the metric over." }),
+  evalEpisodes: integer({
     default: 1000,
-    integer: true,
     min: 1,
     description: `Number of greedy episodes for the metric ${EVAL_MEAN_RETURN}.`,
-    source: OURS,
-  },
-  evalSeed: {
-    default: 0,
-    integer: true,
-    min: 0,
-    description: "Seed of the evaluation episodes, the same for all trials.",
-    source: OURS,
-  },
-  reduction: {
+  }),
+  evalSeed: integer({ default: 0, min: 0, description: "Seed of the evaluation episodes, the same for all trials." }),
+  reduction: integer({
     default: 3,
-    integer: true,
     min: 2,
     description: "Halving: one in this many trials continues after each rung.",
     source: "Li et al. 2018 (Hyperband)",
-  },
-  rungs: {
-    default: undefined,
-    integer: true,
-    min: 1,
-    description: "Halving: number of rungs. Default: until one trial is left.",
-    source: OURS,
-  },
-} as const satisfies SettingTable;
+  }),
+  rungs: integer({ min: 1, description: "Halving: number of rungs. Default: until one trial is left." }),
+});
 
 /** Options of a sweep; defaults are those of `sweepSettings`. */
 export interface SweepOptions extends Partial<Settings<typeof sweepSettings>> {

@@ -47,9 +47,8 @@ export async function checkAlgorithm<Options extends object>(
 }
 
 function checkSettings({ title, settings, resolve }: Algorithm<never>): void {
-  for (const [name, { description, source }] of Object.entries(settings))
-    if (description.trim() === "" || source.trim() === "")
-      throw violation(title, `its setting ${name} needs a description and the source of its default`);
+  for (const [name, { description }] of Object.entries(settings))
+    if (description.trim() === "") throw violation(title, `its setting ${name} needs a description`);
   resolve();
 }
 

@@ -124,7 +124,7 @@ describe("evaluate", () => {
   });
 
   it.each([
-    [{ episodes: 0 }, "episodes must be a whole number of at least 1"],
+    [{ episodes: 0 }, "`episodes` must be an integer >= 1"],
     [{ episodes: 2, numEnvs: 0 }, "numEnvs must be"],
     [{ episodes: 2, seed: -1 }, "seed must be"],
   ])("rejects %j", async (options, message) => {

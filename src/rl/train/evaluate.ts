@@ -2,7 +2,8 @@ import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { checkNumber } from "../../core/check-number.js";
+import { checkSettings } from "../../core/settings.js";
+import { trainerSettings } from "./trainer-settings.js";
 import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
@@ -43,9 +44,7 @@ export async function evaluate(
   makeEnv: () => MaybePromise<Env>,
   { episodes, numEnvs = 64, seed = 0, mode = "eval", onWarning = console.warn, ...options }: EvaluateOptions,
 ): Promise<EvalResult> {
-  const numbers = { episodes, numEnvs, seed };
-  for (const [name, value] of Object.entries(numbers))
-    checkNumber(name, value, { integer: true, min: name === "seed" ? 0 : 1, description: "" });
+  checkSettings(trainerSettings, { episodes, numEnvs, seed });
   const episodeStarts = stream(seed, "evaluationStarts");
   const { settings } = agent;
   const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings.callTimeoutSeconds);

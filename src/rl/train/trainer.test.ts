@@ -327,7 +327,7 @@ describe("Trainer", () => {
 
   it.each([
     [{ turns: undefined }, "needs the length of the run"],
-    [{ numEnvs: 0 }, "The Trainer's numEnvs must be a whole number of at least 1, not 0"],
+    [{ numEnvs: 0 }, "`numEnvs` must be an integer >= 1, got 0"],
     [{ episodes: 1.5 }, "The Trainer's episodes must be"],
     [{ saveSteps: 0 }, "The Trainer's saveSteps must be"],
   ])("rejects %j", (options, message) => {

@@ -1,4 +1,4 @@
-import { checkNumber } from "../../core/check-number.js";
+import { checkSettings } from "../../core/settings.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
@@ -10,6 +10,7 @@ import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./c
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import type { ResumedRun, TrainerState } from "./train-task.js";
+import { trainerSettings } from "./trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "./training-monitor.js";
 
 /** Options of a `Trainer`. */
@@ -47,9 +48,6 @@ export interface TrainCallbacks extends Pick<
   readonly onWarmStart?: (metrics: SftMetrics) => void;
 }
 
-const DEFAULT_NUM_ENVS = 16;
-const MINIMUMS = { numEnvs: 1, episodes: 1, turns: 0, seed: 0, saveSteps: 1 } as const;
-
 /** Returns how much of a run of this many episodes or turns is complete: 0 to 1. */
 export function progressFraction(
   { episodes = Infinity, turns = Infinity }: Pick<TrainerOptions, "episodes" | "turns">,
@@ -71,17 +69,13 @@ export class Trainer {
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
   constructor(private readonly options: TrainerOptions) {
-    for (const [name, min] of Object.entries(MINIMUMS)) {
-      const value = options[name as keyof typeof MINIMUMS];
-      if (value !== undefined) checkNumber(`The Trainer's ${name}`, value, { integer: true, min, description: "" });
-    }
+    checkSettings(trainerSettings, options);
     if (options.episodes === undefined && options.turns === undefined)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         "The Trainer needs the length of the run: set `episodes` or `turns`.",
       );
     const { entropyFloor = ENTROPY_FLOOR, onWarning = () => {} } = options;
-    checkNumber("The Trainer's entropyFloor", entropyFloor, { min: 0, description: "" });
     this.monitor = new TrainingMonitor({ entropyFloor, onWarning });
   }
 
@@ -151,7 +145,7 @@ export class Trainer {
         "This Trainer has already trained. Create a new one; its resume() continues from the last checkpoint.",
       );
     }
-    const { agent, env, numEnvs = DEFAULT_NUM_ENVS, episodes, seed = 0, onWarning = () => {} } = this.options;
+    const { agent, env, numEnvs = trainerSettings.numEnvs.default, episodes, seed = 0, onWarning = () => {} } = this.options;
     return (this.task ??= await RolloutTask.open({
       agent,
       createEnv: typeof env === "string" ? async () => openEnv(env) : env,

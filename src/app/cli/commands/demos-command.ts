@@ -1,3 +1,4 @@
+import { choice, defineSettings, integer, number, text, type GivenSettings } from "../../../core/settings.js";
 import { openEnv, type Env } from "../../../envs/index.js";
 import type { Info } from "../../../envs/info.js";
 import { writeFileAtomic } from "../../../models/files/index.js";
@@ -11,18 +12,12 @@ import {
 } from "../../runs/record-demonstrations.js";
 import { asTextEnv } from "../../runs/make-text-agent.js";
 import { formatTable } from "../display/format-table.js";
-import {
-  agentOptionGroups,
-  agentOptions,
-  describeAgentDefaults,
-  openAgent,
-  type AgentArgs,
-} from "../options/agent-options.js";
+import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
-import { samplingOptions } from "../options/generation-options.js";
-import type { OptionTable, OptionValues } from "../options/option-table.js";
+import { generationSettings } from "../../../generation/generation-options.js";
+import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
@@ -31,39 +26,35 @@ const AGENT_NUM_ENVS = 16;
 /** Rows of the table of completions. */
 const MAX_TABLE_ROWS = 12;
 
-const commandOptions = {
-  policy: {
-    type: "choice",
-    choices: ["expert", "random", "agent"],
-    default: "expert",
-    description: "What acts: the environment's scripted expert, random actions, or a language model.",
+const commandOptions = defineSettings(
+  {
+    policy: choice({
+      choices: ["expert", "random", "agent"],
+      default: "expert",
+      description: "What acts: the environment's scripted expert, random actions, or a language model.",
+    }),
+    episodes: integer({ min: 1, default: 100, description: "Number of episodes to record." }),
+    output: text({ valueName: "file", defaultText: "demos-ENV.jsonl", description: "JSONL file to write." }),
+    minReturn: number({ description: "Leave out episodes with a lower return." }),
+    seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same file." }),
   },
-  episodes: { type: "number", integer: true, min: 1, default: 100, description: "Number of episodes to record." },
-  output: {
-    type: "text",
-    valueName: "file",
-    default: "demos-ENV.jsonl",
-    description: "JSONL file to write.",
-  },
-  "min-return": { type: "number", description: "Leave out episodes with a lower return." },
-  seed: { type: "number", integer: true, min: 0, default: 0, description: "Seed; the same seed gives the same file." },
-} as const satisfies OptionTable;
+  "Demonstrations",
+);
 
 /** Options of --policy agent. */
 const agentOnlyOptions = {
-  temperature: {
-    ...samplingOptions.temperature,
+  temperature: number({
+    ...generationSettings.temperature,
+    group: "With --policy agent",
     default: 1,
     description: "Sampling temperature of the agent's completions; 0 is greedy.",
-  },
+  }),
   ...agentOptions,
-} as const satisfies OptionTable;
+};
 
 const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
 
-type Args = AgentArgs &
-  OptionValues<typeof commandOptions> &
-  OptionValues<typeof envOptions> & { readonly temperature?: number };
+type Args = GivenSettings<typeof options>;
 
 export const demosCommand = defineCommand({
   name: "demos",
@@ -77,20 +68,14 @@ export const demosCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack or FrozenLake-v1.", required: true }],
   options,
-  groups: {
-    Demonstrations: Object.keys(commandOptions),
-    Environment: Object.keys(envOptions),
-    "With --policy agent": ["temperature"],
-    ...agentOptionGroups,
-  },
   commonOptions: [...Object.keys(commandOptions), ...Object.keys(envOptions), "model", "adapter", "temperature"],
-  describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
-  run: async (args, reporter, [name]) => recordToFile(args as unknown as Args, name, reporter),
+  describeDefaults: (table, values) => describeAgentDefaults(table, values),
+  run: async (args, reporter, [name]) => recordToFile(args, name, reporter),
 });
 
 async function recordToFile(args: Args, name: string, reporter: Reporter): Promise<number> {
   checkPolicyOptions(args);
-  const { output = `demos-${toFileName(name)}.jsonl`, "min-return": minReturn = -Infinity } = args;
+  const { output = `demos-${toFileName(name)}.jsonl`, minReturn = -Infinity } = args;
   const { env, recorded } = await record(args, await resolveEnvId(name, args), reporter);
   const kept = recorded.filter((episode) => episode.return >= minReturn);
   if (kept.length === 0) {
@@ -110,7 +95,7 @@ async function record(
   id: string,
   reporter: Reporter,
 ): Promise<{ readonly env: Env; readonly recorded: readonly RecordedEpisode[] }> {
-  const { policy = "expert", episodes = 100, seed = 0, "max-episode-steps": maxEpisodeSteps } = args;
+  const { policy = "expert", episodes = 100, seed = 0, maxEpisodeSteps } = args;
   const makeOptions = {
     ...parseEnvOptions(args.option),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
@@ -134,8 +119,9 @@ async function record(
 
 function checkPolicyOptions(args: Args): void {
   if (args.policy === "agent") return;
-  const misplaced = Object.keys(agentOnlyOptions).find((name) => args[name] !== undefined);
-  if (misplaced !== undefined) throw new UsageError(`--${misplaced} requires --policy agent.`);
+  const names = Object.keys(agentOnlyOptions) as (keyof typeof agentOnlyOptions)[];
+  const misplaced = names.find((name) => args[name] !== undefined);
+  if (misplaced !== undefined) throw new UsageError(`--${toOptionName(misplaced)} requires --policy agent.`);
 }
 
 /** Converts an episode to a conversation, with the environment's info where its action choices may depend on it. */

@@ -1,3 +1,4 @@
+import { boolean } from "../../../core/settings.js";
 import { diagnostics, type Diagnostic } from "../diagnostics.js";
 import { formatTable } from "../display/format-table.js";
 import { defineCommand } from "../options/define-command.js";
@@ -6,7 +7,7 @@ export const doctorCommand = defineCommand({
   name: "doctor",
   description:
     "Checks devices, memory, cache, network and versions of this machine. Fails if llamagym cannot run on it.",
-  options: { json: { type: "boolean", description: "Print one JSON object." } },
+  options: { json: boolean({ description: "Print one JSON object." }) },
   run: async ({ json }, reporter) => {
     const results = await diagnostics();
     reporter.print(json === true ? JSON.stringify({ findings: results }) : formatDiagnostics(results));

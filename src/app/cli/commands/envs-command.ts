@@ -1,10 +1,10 @@
+import { boolean, integer, text, type GivenSettings } from "../../../core/settings.js";
 import { once } from "node:events";
 import { getChoices, make, registry, serveEnv, spaceToJson, type Env } from "../../../envs/index.js";
 import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
 import { formatCommandLine } from "../command-line.js";
 import { formatTable } from "../display/format-table.js";
 import { defineCommand } from "../options/define-command.js";
-import type { OptionTable, OptionValues } from "../options/option-table.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
@@ -13,24 +13,12 @@ const MAX_LISTED_CHOICES = 20;
 
 const options = {
   ...envOptions,
-  port: {
-    type: "number",
-    integer: true,
-    min: 0,
-    max: 65535,
-    default: 8000,
-    description: "With serve: port to listen on.",
-  },
-  host: {
-    type: "text",
-    valueName: "address",
-    default: "this machine only",
-    description: "With serve: address to listen on.",
-  },
-  json: { type: "boolean", description: "Print one JSON object." },
-} as const satisfies OptionTable;
+  port: integer({ min: 0, max: 65535, default: 8000, description: "With serve: port to listen on." }),
+  host: text({ valueName: "address", default: "this machine only", description: "With serve: address to listen on." }),
+  json: boolean({ description: "Print one JSON object." }),
+};
 
-type Args = OptionValues<typeof options>;
+type Args = GivenSettings<typeof options>;
 
 export const envsCommand = defineCommand({
   name: "envs",

@@ -1,54 +1,32 @@
+import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
 import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
 import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
 import { requireTextEnv } from "../../runs/make-text-agent.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
-import {
-  agentOptionGroups,
-  agentOptions,
-  describeAgentDefaults,
-  openAgent,
-  type AgentArgs,
-} from "../options/agent-options.js";
+import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, openNamedEnv, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
-import type { OptionTable, OptionValues } from "../options/option-table.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import type { Reporter } from "../reporter.js";
 
 const DEFAULT_EPISODES = 1000;
 
-const commandOptions = {
-  episodes: {
-    type: "number",
-    integer: true,
-    min: 1,
-    short: "n",
-    default: DEFAULT_EPISODES,
-    description: "Number of episodes.",
+const commandOptions = defineSettings(
+  {
+    episodes: integer({ min: 1, short: "n", default: DEFAULT_EPISODES, description: "Number of episodes." }),
+    numEnvs: integer({ min: 1, default: 64, description: "Number of environments stepped in parallel." }),
+    seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same episodes." }),
+    sample: boolean({ description: "Sample completions as in training instead of decoding greedily." }),
+    json: boolean({ description: "Print one JSON object." }),
   },
-  "num-envs": {
-    type: "number",
-    integer: true,
-    min: 1,
-    default: 64,
-    description: "Number of environments stepped in parallel.",
-  },
-  seed: {
-    type: "number",
-    integer: true,
-    min: 0,
-    default: 0,
-    description: "Seed; the same seed gives the same episodes.",
-  },
-  sample: { type: "boolean", description: "Sample completions as in training instead of decoding greedily." },
-  json: { type: "boolean", description: "Print one JSON object." },
-} as const satisfies OptionTable;
+  "Evaluation",
+);
 
 const options = { ...commandOptions, ...envOptions, ...agentOptions };
 
-type Args = AgentArgs & OptionValues<typeof commandOptions> & OptionValues<typeof envOptions>;
+type Args = GivenSettings<typeof options>;
 
 export const evalCommand = defineCommand({
   name: "eval",
@@ -59,18 +37,16 @@ export const evalCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: true }],
   options,
-  groups: { Evaluation: Object.keys(commandOptions), Environment: Object.keys(envOptions), ...agentOptionGroups },
   commonOptions: [
     ...Object.keys(commandOptions),
     ...Object.keys(envOptions),
     "model",
     "adapter",
     "device",
-    "action-mode",
+    "actionMode",
   ],
-  describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
-  run: async (args, reporter, [name]) =>
-    evaluateModel(args as unknown as Args, await resolveEnvId(name, args), reporter),
+  describeDefaults: (table, values) => describeAgentDefaults(table, values),
+  run: async (args, reporter, [name]) => evaluateModel(args, await resolveEnvId(name, args), reporter),
 });
 
 async function evaluateModel(args: Args, env: string, reporter: Reporter): Promise<number> {
@@ -78,7 +54,7 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
   const { agent, config } = await openAgent(args, env, await requireTextEnv(makeEnv, env), reporter);
   reporter.handleInterrupts("Stopping; the finished episodes are evaluated. Press Ctrl-C again to quit now.");
   const { signal } = reporter;
-  const { episodes = DEFAULT_EPISODES, "num-envs": numEnvs, seed, sample = false } = args;
+  const { episodes = DEFAULT_EPISODES, numEnvs, seed, sample = false } = args;
   const progress = reportEpisodes(reporter, episodes);
   try {
     const result = await evaluate(agent, makeEnv, {
@@ -91,7 +67,7 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
       onWarning: reporter.warn,
     });
     progress.end();
-    const references = listReferencePolicies(env, parseEnvOptions(args.option), args["max-episode-steps"]);
+    const references = listReferencePolicies(env, parseEnvOptions(args.option), args.maxEpisodeSteps);
     const policy = `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`;
     reporter.print(
       args.json === true

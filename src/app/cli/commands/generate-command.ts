@@ -19,14 +19,7 @@ export const generateCommand = defineCommand({
     { description: "Chat with a Hugging Face model", args: "generate -m Qwen/Qwen2.5-0.5B-Instruct" },
   ],
   options: generateOptions,
-  groups: {
-    Model: ["model", "adapter", "revision", "device", "threads"],
-    Prompt: ["prompt", "system", "raw", "context-overflow"],
-    Sampling: ["max-new-tokens", "temperature", "top-k", "top-p", "min-p", "repetition-penalty", "seed", "stop"],
-    Constraints: ["choice", "regex", "json-schema"],
-    Output: ["json", "stats"],
-  },
-  commonOptions: ["model", "adapter", "prompt", "system", "max-new-tokens", "temperature", "seed", "device", "json"],
+  commonOptions: ["model", "adapter", "prompt", "system", "maxNewTokens", "temperature", "seed", "device", "json"],
   run: generate,
 });
 

@@ -1,3 +1,4 @@
+import { boolean } from "../../../core/settings.js";
 import { supportedModelTypes } from "../../../models/architectures/index.js";
 import { modelFamily, registeredModels, type RegisteredModel } from "../../../models/registry/index.js";
 import { availableMemory } from "../../runs/estimate-run-memory.js";
@@ -11,7 +12,7 @@ const USES = ["inference", "train"] as const;
 export const modelsCommand = defineCommand({
   name: "models",
   description: "Lists supported architectures, small models, and which of them fit the memory of this machine.",
-  options: { json: { type: "boolean", description: "Print one JSON object." } },
+  options: { json: boolean({ description: "Print one JSON object." }) },
   run: async ({ json }, reporter) => {
     const memory = availableMemory();
     const models = registeredModels();

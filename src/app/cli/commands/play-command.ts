@@ -1,47 +1,48 @@
+import { boolean, defineSettings, integer, number, type GivenSettings } from "../../../core/settings.js";
 import { createInterface } from "node:readline";
 import { TimeLimit, type Env } from "../../../envs/index.js";
 import { asTextEnv } from "../../runs/make-text-agent.js";
 import { AgentEpisodePlayer } from "../interactive/agent-episode-player.js";
 import { InteractiveEpisode } from "../interactive/interactive-episode.js";
-import {
-  agentOptionGroups,
-  agentOptions,
-  describeAgentDefaults,
-  openAgent,
-  type AgentArgs,
-} from "../options/agent-options.js";
+import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
 import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
-import { samplingOptions } from "../options/generation-options.js";
-import type { OptionTable, OptionValues } from "../options/option-table.js";
+import { generationSettings } from "../../../generation/generation-options.js";
+import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
 /** Step limit of an agent's episode in an environment without one. */
 const DEFAULT_MAX_STEPS = 200;
 
-const commandOptions = {
-  seed: { type: "number", integer: true, min: 0, description: "Seed; the same seed starts the same episode." },
-  text: { type: "boolean", description: "Show the text that a language model reads instead of the rendered state." },
-  agent: { type: "boolean", description: "Let a language model play." },
-} as const satisfies OptionTable;
+const commandOptions = defineSettings(
+  {
+    seed: integer({ min: 0, description: "Seed; the same seed starts the same episode." }),
+    text: boolean({ description: "Show the text that a language model reads instead of the rendered state." }),
+    agent: boolean({ description: "Let a language model play." }),
+  },
+  "Play",
+);
 
 /** Options of --agent. */
 const agentOnlyOptions = {
-  episodes: { type: "number", integer: true, min: 1, default: 1, description: "Number of episodes." },
-  temperature: {
-    ...samplingOptions.temperature,
-    default: "as in training",
-    description: "Sampling temperature of the completions; 0 is greedy.",
-  },
+  ...defineSettings(
+    {
+      episodes: integer({ min: 1, default: 1, description: "Number of episodes." }),
+      temperature: number({
+        ...generationSettings.temperature,
+        defaultText: "as in training",
+        description: "Sampling temperature of the completions; 0 is greedy.",
+      }),
+    },
+    "With --agent",
+  ),
   ...agentOptions,
-} as const satisfies OptionTable;
+};
 
 const options = { ...commandOptions, ...envOptions, ...agentOnlyOptions };
 
-type Args = AgentArgs &
-  OptionValues<typeof commandOptions> &
-  OptionValues<typeof envOptions> & { readonly episodes?: number; readonly temperature?: number };
+type Args = GivenSettings<typeof options>;
 
 const HELP = "Type an action by name or number. /actions lists them, /reset starts over, /help, /quit.";
 
@@ -64,12 +65,6 @@ export const playCommand = defineCommand({
     },
   ],
   options,
-  groups: {
-    Play: Object.keys(commandOptions),
-    Environment: Object.keys(envOptions),
-    "With --agent": ["episodes", "temperature"],
-    ...agentOptionGroups,
-  },
   commonOptions: [
     ...Object.keys(commandOptions),
     ...Object.keys(envOptions),
@@ -77,11 +72,10 @@ export const playCommand = defineCommand({
     "temperature",
     "model",
     "adapter",
-    "action-mode",
+    "actionMode",
   ],
-  describeDefaults: (table, values) => describeAgentDefaults(table, values as unknown as Args),
-  run: async (parsed, reporter, [name]) => {
-    const args = parsed as unknown as Args;
+  describeDefaults: (table, values) => describeAgentDefaults(table, values),
+  run: async (args, reporter, [name]) => {
     checkAgentOptions(args);
     const env = await openNamedEnv(name, args);
     try {
@@ -96,8 +90,9 @@ export const playCommand = defineCommand({
 
 /** @throws UsageError for an option of --agent without it. */
 function checkAgentOptions(args: Args): void {
-  const option = Object.keys(agentOnlyOptions).find((name) => args[name] !== undefined);
-  if (args.agent !== true && option !== undefined) throw new UsageError(`--${option} requires --agent.`);
+  const names = Object.keys(agentOnlyOptions) as (keyof typeof agentOnlyOptions)[];
+  const option = names.find((name) => args[name] !== undefined);
+  if (args.agent !== true && option !== undefined) throw new UsageError(`--${toOptionName(option)} requires --agent.`);
 }
 
 async function playAtKeyboard(env: Env, { seed, text = false }: Args, reporter: Reporter): Promise<void> {
@@ -109,7 +104,7 @@ async function playAtKeyboard(env: Env, { seed, text = false }: Args, reporter: 
 }
 
 async function playWithAgent(env: Env, name: string, args: Args, reporter: Reporter): Promise<void> {
-  const hasLimit = (args["max-episode-steps"] ?? env.spec?.maxEpisodeSteps) !== undefined;
+  const hasLimit = (args.maxEpisodeSteps ?? env.spec?.maxEpisodeSteps) !== undefined;
   const limitedEnv = hasLimit ? env : new TimeLimit(env, { maxEpisodeSteps: DEFAULT_MAX_STEPS });
   const { episodes = 1, temperature, seed, text = false } = args;
   const isGreedy = temperature === 0;

@@ -1,3 +1,4 @@
+import { defineSettings, pick, text, type GivenSettings } from "../../../core/settings.js";
 import { resumeSftRun, startSftRun, type SftRun } from "../../runs/sft-run.js";
 import { allSftRunSettings, type SftRunOptions } from "../../runs/sft-run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
@@ -6,29 +7,30 @@ import { SftProgress } from "../display/report-training.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
-import type { OptionTable, OptionValues } from "../options/option-table.js";
-import { explicitSettings, optionsFromSettings } from "../options/setting-options.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
-const commandOptions = {
-  data: {
-    type: "text",
-    short: "d",
-    valueName: "file",
-    description: "JSONL file of examples: messages, or prompt and completion.",
+const commandOptions = defineSettings(
+  {
+    data: text({
+      short: "d",
+      valueName: "file",
+      description: "JSONL file of examples: messages, or prompt and completion.",
+    }),
+    output: text({
+      short: "o",
+      valueName: "folder",
+      defaultText: "runs/sft-TIME",
+      description: "Run folder: settings, metrics, checkpoints and the result.",
+    }),
+    resume: text({ valueName: "folder", description: "Resume the run in this folder." }),
   },
-  output: {
-    type: "text",
-    short: "o",
-    valueName: "folder",
-    default: "runs/sft-TIME",
-    description: "Run folder: settings, metrics, checkpoints and the result.",
-  },
-  resume: { type: "text", valueName: "folder", description: "Resume the run in this folder." },
-} as const satisfies OptionTable;
+  "Run",
+);
 
-type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
+const options = { ...commandOptions, ...allSftRunSettings };
+
+type Args = GivenSettings<typeof options>;
 
 export const sftCommand = defineCommand({
   name: "sft",
@@ -37,12 +39,12 @@ export const sftCommand = defineCommand({
     { description: "Fine-tune the embedded model", args: "sft --data examples.jsonl --output runs/sft" },
     { description: "Continue an interrupted run", args: "sft --resume runs/sft" },
   ],
-  options: { ...commandOptions, ...optionsFromSettings(allSftRunSettings) },
+  options,
   commonOptions: [
-    ..."data output resume model num-train-epochs max-steps batch-size learning-rate max-length".split(" "),
-    ..."eval-data device seed".split(" "),
+    ..."data output resume model numTrainEpochs maxSteps batchSize learningRate maxLength".split(" "),
+    ..."evalData device seed".split(" "),
   ],
-  run: async (args, reporter) => fineTune(args as unknown as Args, reporter),
+  run: async (args, reporter) => fineTune(args, reporter),
 });
 
 async function fineTune(args: Args, reporter: Reporter): Promise<number> {
@@ -62,8 +64,9 @@ async function fineTune(args: Args, reporter: Reporter): Promise<number> {
 }
 
 function explicitOptions(args: Args): SftRunOptions {
-  if (args.data === undefined) throw new UsageError(`--data is missing: ${commandOptions.data.description}`);
-  return { data: args.data, ...explicitSettings(allSftRunSettings, args) };
+  const { data } = args;
+  if (data === undefined) throw new UsageError(`--data is missing: ${commandOptions.data.description}`);
+  return { data, ...pick(args, Object.keys(allSftRunSettings) as (keyof typeof allSftRunSettings)[]) };
 }
 
 async function runTraining(run: SftRun, reporter: Reporter): Promise<number> {

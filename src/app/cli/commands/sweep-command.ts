@@ -1,6 +1,7 @@
+import { defineSettings, list, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { resolve } from "node:path";
 import { readJson } from "../../../models/files/index.js";
-import { trainSettings } from "../../runs/run-settings.js";
+import { trainSettings, type TrainOptions } from "../../runs/run-settings.js";
 import { runSweep } from "../../sweeps/run-sweep.js";
 import { normalizeKeys } from "../../sweeps/search-space.js";
 import { readSweepOptions } from "../../sweeps/sweep-folder.js";
@@ -12,50 +13,51 @@ import { toFileName } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
-import { toOptionName, type OptionTable, type OptionValues } from "../options/option-table.js";
-import { explicitSettings, optionsFromSettings } from "../options/setting-options.js";
-import { trainOptionGroups } from "../options/train-option-groups.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
 /** Settings that all trials share: those of a run except the ones that the sweep sets. */
 const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = trainSettings;
+const FIXED_SETTINGS = Object.keys(fixedSettings);
 
-const commandOptions = {
-  config: {
-    type: "text",
-    short: "c",
-    valueName: "file",
-    description:
-      "JSON file of the sweep: env, train, search and the sweep settings; options on the command line take precedence.",
+const commandOptions = defineSettings(
+  {
+    config: text({
+      short: "c",
+      valueName: "file",
+      description:
+        "JSON file of the sweep: env, train, search and the sweep settings; options on the command line take precedence.",
+    }),
+    output: text({
+      valueName: "folder",
+      defaultText: "runs/sweep-ENV",
+      description: "Folder of the sweep. If it holds the same sweep, unfinished, the sweep resumes.",
+    }),
+    search: list({
+      short: "s",
+      valueName: "name=values",
+      description:
+        "Setting to search and its values: entropyCoef=0,0.01,0.1, a range learningRate=1e-4..1e-2:log, or points of a range for a grid, 1e-4..1e-2:log:5. May be repeated.",
+    }),
+    seeds: text({
+      valueName: "number or list",
+      default: "1",
+      description: "Seeds of each trial: a number of seeds (3), or a list (1,2,5).",
+    }),
   },
-  output: {
-    type: "text",
-    valueName: "folder",
-    default: "runs/sweep-ENV",
-    description: "Folder of the sweep. If it holds the same sweep, unfinished, the sweep resumes.",
-  },
-  search: {
-    type: "text",
-    short: "s",
-    valueName: "name=values",
-    repeated: true,
-    description:
-      "Setting to search and its values: entropyCoef=0,0.01,0.1, a range learningRate=1e-4..1e-2:log, or points of a range for a grid, 1e-4..1e-2:log:5. May be repeated.",
-  },
-  seeds: {
-    type: "text",
-    valueName: "number or list",
-    default: 1,
-    description: "Seeds of each trial: a number of seeds (3), or a list (1,2,5).",
-  },
+  "Sweep",
+);
+
+const options: SettingTable = {
+  ...commandOptions,
+  ...defineSettings(sweepSettings, "Sweep"),
+  ...fixedSettings,
   option: envOptions.option,
-  "env-module": envOptions["env-module"],
-} as const satisfies OptionTable;
+  envModule: envOptions.envModule,
+};
 
-const options = { ...optionsFromSettings(fixedSettings), ...commandOptions, ...optionsFromSettings(sweepSettings) };
-
-type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
+type Args = GivenSettings<typeof commandOptions & Pick<typeof envOptions, "option" | "envModule">> &
+  Readonly<Record<string, unknown>>;
 
 export const sweepCommand = defineCommand({
   name: "sweep",
@@ -69,28 +71,13 @@ export const sweepCommand = defineCommand({
   ],
   positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: false }],
   options,
-  groups: {
-    Sweep: ["config", "output", "search", "seeds", ...Object.keys(sweepSettings).map(toOptionName)],
-    ...fixedOptionGroups(),
-  },
   commonOptions: "search seeds method trials metric config output option model algorithm episodes turns device".split(
     " ",
   ),
   notes: ["All options of llamagym train except --seed and --eval-episodes apply to every trial."],
-  describeDefaults: (table, values) =>
-    describeRunDefaults(table, fixedSettings, explicitSettings(fixedSettings, values)),
-  run: async (args, reporter, [name]) => sweep(args as unknown as Args, name, reporter),
+  describeDefaults: (table, values) => describeRunDefaults(table, FIXED_SETTINGS, values as Partial<TrainOptions>),
+  run: async (args, reporter, [name]) => sweep(args as Args, name, reporter),
 });
-
-/** Returns the headings of `train` with the options that all trials share. */
-function fixedOptionGroups() {
-  const names = new Set([...Object.keys(optionsFromSettings(fixedSettings)), "option", "env-module"]);
-  const groups = Object.entries(trainOptionGroups()).map(([title, group]) => [
-    title,
-    group.filter((name) => names.has(name)),
-  ]);
-  return Object.fromEntries(groups) as ReturnType<typeof trainOptionGroups>;
-}
 
 async function sweep(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
   const sweepOptions = await explicitOptions(args, name);
@@ -125,11 +112,11 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Sw
   }
   return {
     ...rest,
-    ...explicitSettings(sweepSettings, args),
+    ...pick(args, Object.keys(sweepSettings)),
     ...(args.seeds === undefined ? {} : { seeds: parseSeeds(args.seeds) }),
     env: await resolveEnvId(env, args),
     envOptions: { ...(fileEnvOptions as object | undefined), ...parseEnvOptions(args.option) },
-    train: { ...normalizeKeysIfObject("train", train), ...explicitSettings(fixedSettings, args) },
+    train: { ...normalizeKeysIfObject("train", train), ...pick(args, FIXED_SETTINGS) },
     search: { ...normalizeKeysIfObject("search", search), ...parseSearch(args.search) },
   };
 }

@@ -1,6 +1,6 @@
+import { defineSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { parseArgs } from "node:util";
 import { formatCount } from "../../../core/format.js";
-import type { SettingTable } from "../../../core/settings.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { ALGORITHM_NAMES } from "../../../rl/algorithms/algorithms.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
@@ -17,37 +17,37 @@ import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
-import { toOptionName, type OptionTable, type OptionValues } from "../options/option-table.js";
-import { explicitSettings, optionsFromSettings } from "../options/setting-options.js";
-import { trainOptionGroups } from "../options/train-option-groups.js";
+import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import type { Reporter } from "../reporter.js";
 import { withModelAdvice } from "../with-model-advice.js";
 
 const commandOptions = {
+  ...defineSettings(
+    {
+      config: text({
+        short: "c",
+        valueName: "file",
+        description: "JSON file with settings; options on the command line take precedence.",
+      }),
+      output: text({
+        valueName: "folder",
+        defaultText: "runs/ENV-TIME",
+        description: "Run folder: settings, metrics, checkpoints and the adapter.",
+      }),
+      resume: text({
+        valueName: "folder",
+        description: `Resume the run in this folder. Only these settings may change: ${CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}.`,
+      }),
+    },
+    "Run",
+  ),
   option: envOptions.option,
-  "env-module": envOptions["env-module"],
-  config: {
-    type: "text",
-    short: "c",
-    valueName: "file",
-    description: "JSON file with settings; options on the command line take precedence.",
-  },
-  output: {
-    type: "text",
-    valueName: "folder",
-    default: "runs/ENV-TIME",
-    description: "Run folder: settings, metrics, checkpoints and the adapter.",
-  },
-  resume: {
-    type: "text",
-    valueName: "folder",
-    description: `Resume the run in this folder. Only these settings may change: ${CHANGEABLE_ON_RESUME.map(toOptionName).join(", ")}.`,
-  },
-} as const satisfies OptionTable;
+  envModule: envOptions.envModule,
+};
 
-type Args = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
+type Args = GivenSettings<typeof commandOptions> & Readonly<Record<string, unknown>>;
 
 export const trainCommand: Command = {
   help: async (args) => (await createCommand(args)).help(args),
@@ -58,7 +58,7 @@ export const trainCommand: Command = {
 async function createCommand(args: readonly string[]): Promise<Command> {
   const algorithm = await loadArgAlgorithm(args);
   const settings = trainSettingsOf(algorithm);
-  return defineCommand({
+  return defineCommand<SettingTable>({
     name: "train",
     description:
       "Trains a language model in an environment with reinforcement learning. The run folder holds everything needed to resume, evaluate or play.",
@@ -77,21 +77,18 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     positionals: [
       { name: "ENV", description: "Environment, such as blackjack, CartPole-v1 or python:ID.", required: false },
     ],
-    options: { ...optionsFromSettings(settings), ...commandOptions },
-    groups: trainOptionGroups(settings),
+    options: { ...commandOptions, ...settings },
     commonOptions: [
-      ..."model algorithm episodes turns batch-size learning-rate action-mode max-completion-length num-envs seed".split(
-        " ",
-      ),
-      ..."eval-episodes device option config output resume".split(" "),
+      ..."model algorithm episodes turns batchSize learningRate actionMode maxCompletionLength numEnvs seed".split(" "),
+      ..."evalEpisodes device option config output resume".split(" "),
     ],
     notes: [
       "Defaults are those of PPO; add --algorithm NAME and --model ID to see others.",
       "The batch size counts turns for PPO and episodes for the other algorithms.",
     ],
     describeDefaults: (table, values) =>
-      describeRunDefaults(table, settings, { ...explicitSettings(settings, values), algorithm }),
-    run: async (args, reporter, [name]) => train(args as unknown as Args, name, reporter, settings),
+      describeRunDefaults(table, Object.keys(settings), { model: values.model as string | undefined, algorithm }),
+    run: async (args, reporter, [name]) => train(args as Args, name, reporter),
   });
 }
 
@@ -120,12 +117,7 @@ async function loadArgAlgorithm(args: readonly string[]): Promise<string | undef
   return loadAlgorithm(algorithm);
 }
 
-async function train(
-  args: Args,
-  name: string | undefined,
-  reporter: Reporter,
-  settings: SettingTable,
-): Promise<number> {
+async function train(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
   const downloads = reportDownloads(reporter);
   const report = new TrainingReport(reporter);
   const runOptions = {
@@ -136,8 +128,8 @@ async function train(
   };
   const run =
     args.resume === undefined
-      ? await startNewRun(args, name, runOptions, settings)
-      : await resumeExistingRun(args, name, args.resume, runOptions, settings);
+      ? await startNewRun(args, name, runOptions)
+      : await resumeExistingRun(args, name, args.resume, runOptions);
   downloads.end();
   const resumeCommand = formatCommandLine(`train --resume ${quoteArg(run.folder)}`);
   reporter.handleInterrupts(
@@ -156,13 +148,8 @@ async function train(
   return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
 
-async function startNewRun(
-  args: Args,
-  name: string | undefined,
-  runOptions: RunOptions,
-  settings: SettingTable,
-): Promise<Run> {
-  const trainOptions = await explicitOptions(args, name, settings);
+async function startNewRun(args: Args, name: string | undefined, runOptions: RunOptions): Promise<Run> {
+  const trainOptions = await explicitOptions(args, name);
   const folder = args.output ?? timestampedFolder(name ?? trainOptions.env);
   return withModelAdvice(trainOptions.model ?? "", () => startRun(trainOptions, folder, runOptions));
 }
@@ -172,16 +159,16 @@ async function resumeExistingRun(
   name: string | undefined,
   folder: string,
   runOptions: RunOptions,
-  settings: SettingTable,
 ): Promise<Run> {
-  const allowed = ["resume", ...CHANGEABLE_ON_RESUME.map(toOptionName)];
-  const disallowed = Object.keys(args).find((option) => args[option] !== undefined && !allowed.includes(option));
+  const { resume: _, ...changes } = args;
+  const changeable: readonly string[] = CHANGEABLE_ON_RESUME;
+  const disallowed = Object.keys(changes).find((option) => !changeable.includes(option));
   if (name !== undefined || disallowed !== undefined)
     throw new UsageError(
-      `A resumed run keeps its ${name === undefined ? `--${disallowed}` : "environment"}. Leave ` +
-        `${name === undefined ? "it" : `"${name}"`} out; --resume can be combined with ${allowed.map((option) => `--${option}`).join(", ")}.`,
+      `A resumed run keeps its ${name === undefined ? `--${toOptionName(disallowed!)}` : "environment"}. Leave ` +
+        `${name === undefined ? "it" : `"${name}"`} out; --resume can be combined with ${changeable.map((option) => `--${toOptionName(option)}`).join(", ")}.`,
     );
-  return resumeRun(folder, explicitSettings(settings, args), runOptions);
+  return resumeRun(folder, changes as Partial<TrainOptions>, runOptions);
 }
 
 /** Evaluates, trains, saves, evaluates again and prints the comparison. */
@@ -275,12 +262,12 @@ async function evaluateAgent(
   }
 }
 
-async function explicitOptions(args: Args, name: string | undefined, settings: SettingTable): Promise<TrainOptions> {
-  const file = args.config === undefined ? {} : await readJson(args.config);
-  const { version: _, ...fromFile } = file;
+async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
+  const { config, output: _output, resume: _resume, option, envModule, ...settings } = args;
+  const { version: _, ...fromFile } = config === undefined ? {} : await readJson(config);
   const env = name ?? fromFile.env;
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
-  const envOptions = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(args.option) };
-  return { ...fromFile, ...explicitSettings(settings, args), env: await resolveEnvId(env, args), envOptions };
+  const envOptionValues = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(option) };
+  return { ...fromFile, ...settings, env: await resolveEnvId(env, { envModule }), envOptions: envOptionValues };
 }

@@ -1,41 +1,41 @@
+import { pick, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import type { TextAgent } from "../../../rl/agent/text-agent.js";
 import { makeTextAgent, type TextEnv } from "../../runs/make-text-agent.js";
 import { findRunOfAdapter } from "../../runs/run-folder.js";
-import { resolveTrainConfig, runSettings, type TrainConfig, type TrainOptions } from "../../runs/run-settings.js";
+import {
+  completionSettings,
+  resolveTrainConfig,
+  runSettings,
+  type TrainConfig,
+  type TrainOptions,
+} from "../../runs/run-settings.js";
 import { openModel } from "../open-model.js";
 import type { Reporter } from "../reporter.js";
 import { withModelAdvice } from "../with-model-advice.js";
 import { describeRunDefaults } from "./describe-defaults.js";
-import { modelIdOption, modelOptions } from "./generation-options.js";
-import type { OptionTable, OptionValues } from "./option-table.js";
-import type { OptionGroups } from "./render-help.js";
-import { explicitSettings, optionsFromSettings } from "./setting-options.js";
-import { COMPLETION_SETTINGS } from "./train-option-groups.js";
+import { modelOptions } from "./generation-options.js";
 
-const completionSettings = Object.fromEntries(COMPLETION_SETTINGS.map((name) => [name, runSettings[name]]));
-
-const commandOptions = {
-  model: { ...modelIdOption, default: runSettings.model.default },
+/** The model of an agent and its completions, for commands that do not train. */
+export const agentOptions = {
+  model: runSettings.model,
   ...modelOptions,
   adapter: {
     ...modelOptions.adapter,
     description: "LoRA adapter to load. An adapter of a run also brings that run's model and completion settings.",
   },
-} as const satisfies OptionTable;
-
-/** The model of an agent and its completions, for commands that do not train. */
-export const agentOptions = { ...commandOptions, ...optionsFromSettings(completionSettings) };
-
-export const agentOptionGroups: OptionGroups = {
-  Model: Object.keys(commandOptions),
-  Completions: Object.keys(optionsFromSettings(completionSettings)),
+  ...completionSettings,
 };
 
-export type AgentArgs = OptionValues<typeof commandOptions> & Readonly<Record<string, unknown>>;
+export type AgentArgs = GivenSettings<typeof agentOptions>;
+
+const COMPLETION_SETTINGS = Object.keys(completionSettings) as (keyof typeof completionSettings)[];
 
 /** Adds the defaults of completion settings to options that include `agentOptions`. */
-export function describeAgentDefaults<Table extends OptionTable>(options: Table, { model }: AgentArgs): Table {
-  return describeRunDefaults(options, completionSettings, { model });
+export function describeAgentDefaults<Table extends SettingTable>(
+  options: Table,
+  { model }: Pick<AgentArgs, "model">,
+): Table {
+  return describeRunDefaults(options, COMPLETION_SETTINGS, { model });
 }
 
 export interface LoadedAgent {
@@ -60,7 +60,7 @@ export async function openAgent(
     env,
     ...selectCompletionSettings(run, args),
     ...withoutUndefined({ model: args.model, ...overrides }),
-    ...explicitSettings(completionSettings, args),
+    ...pick(args, COMPLETION_SETTINGS),
   });
   const model = await withModelAdvice(config.model, () => openModel(config.model, args, reporter));
   return { agent: makeTextAgent(model, textEnv, config), config };
@@ -69,7 +69,7 @@ export async function openAgent(
 /** Selects a run's model and completion settings; its pattern only if completions are still constrained to it. */
 function selectCompletionSettings(
   run: TrainOptions | undefined,
-  { "action-mode": actionMode = "regex" }: AgentArgs,
+  { actionMode = "regex" }: AgentArgs,
 ): Partial<TrainOptions> {
   if (run === undefined) return {};
   const selected = COMPLETION_SETTINGS.filter((name) => name !== "actionRegex" || actionMode === "regex");

@@ -1,24 +1,23 @@
+import type { GivenSettings, SettingTable } from "../../../core/settings.js";
 import type { Reporter } from "../reporter.js";
-import type { OptionTable, OptionValues } from "./option-table.js";
+import { toOptionName } from "./option-names.js";
 import { checkRequiredOptions, parseCommandArgs } from "./parse-args.js";
-import type { Example, HelpPage, OptionGroups, Positional } from "./render-help.js";
+import type { Example, HelpPage, Positional } from "./render-help.js";
 import { UsageError } from "./usage-error.js";
 
-interface CommandDefinition<Table extends OptionTable> {
+interface CommandDefinition<Table extends SettingTable> {
   readonly name: string;
   readonly description: string;
   readonly examples?: readonly Example[];
   readonly positionals?: readonly Positional[];
   readonly options: Table;
-  /** Headings of the full help. */
-  readonly groups?: OptionGroups;
   /** Options that the short help shows; all by default. */
   readonly commonOptions?: readonly string[];
   readonly notes?: readonly string[];
   /** Returns the options with the defaults that a run with the given options would use, for the help. */
-  readonly describeDefaults?: (options: Table, values: OptionValues<Table>) => Table;
+  readonly describeDefaults?: (options: Table, values: GivenSettings<Table>) => Table;
   /** Returns the exit status. */
-  run(values: OptionValues<Table>, reporter: Reporter, positionals: readonly string[]): Promise<number>;
+  run(values: GivenSettings<Table>, reporter: Reporter, positionals: readonly string[]): Promise<number>;
 }
 
 export interface Command {
@@ -28,16 +27,11 @@ export interface Command {
   run(args: readonly string[], reporter: Reporter): Promise<number>;
 }
 
-/** Defines a command from its option table. */
-export function defineCommand<const Table extends OptionTable>(definition: CommandDefinition<Table>): Command {
-  const { name, description, examples = [], positionals = [], options, groups = {}, commonOptions, notes } = definition;
-  const page = { name, description, examples, positionals, options, groups, commonOptions, notes };
+/** Defines a command from its table of options. */
+export function defineCommand<const Table extends SettingTable>(definition: CommandDefinition<Table>): Command {
+  const { positionals = [], options, describeDefaults = (table) => table } = definition;
   return {
-    help: (args) => {
-      const { describeDefaults } = definition;
-      if (describeDefaults === undefined) return page;
-      return { ...page, options: describeDefaults(options, parseCommandArgs(options, args).values) };
-    },
+    help: (args) => ({ ...definition, options: describeDefaults(options, parseCommandArgs(options, args).values) }),
     run: async (args, reporter) => {
       const parsed = parseCommandArgs(options, args);
       checkPositionals(positionals, parsed.positionals, options);
@@ -47,11 +41,12 @@ export function defineCommand<const Table extends OptionTable>(definition: Comma
   };
 }
 
-function checkPositionals(expected: readonly Positional[], given: readonly string[], options: OptionTable): void {
+function checkPositionals(expected: readonly Positional[], given: readonly string[], options: SettingTable): void {
   const missing = expected.find(({ required }, i) => required && given[i] === undefined);
   if (missing !== undefined) throw new UsageError(`${missing.name} is missing: ${missing.description}`);
-  if (given.length <= expected.length) return;
+  const hasRest = expected.at(-1)?.repeated === true;
+  if (hasRest || given.length <= expected.length) return;
   const [firstOption] = Object.keys(options);
-  const advice = expected.length > 0 ? "" : ` Options begin with dashes, such as --${firstOption}.`;
+  const advice = expected.length > 0 ? "" : ` Options begin with dashes, such as --${toOptionName(firstOption)}.`;
   throw new UsageError(`Unexpected argument "${given[expected.length]}".${advice}`);
 }

@@ -3,7 +3,6 @@ import type { SettingTable } from "../../../core/settings.js";
 import { EMBEDDED_MODEL } from "../../../models/embedded-model.js";
 import { ALGORITHM_NAMES, algorithms } from "../../../rl/algorithms/algorithms.js";
 import { resolveTrainConfig, runSettings, type TrainOptions } from "../../runs/run-settings.js";
-import { toOptionName, type OptionTable } from "./option-table.js";
 
 /** A model without defaults in the registry. */
 const OTHER_MODEL = "other";
@@ -12,9 +11,9 @@ const OTHER_MODEL = "other";
  * Adds to options the defaults that a run resolves. Shows those of the given model, or of the embedded and of other models
  * where they differ; and those of the given algorithm, or of each algorithm that has the setting.
  */
-export function describeRunDefaults<Table extends OptionTable>(
+export function describeRunDefaults<Table extends SettingTable>(
   options: Table,
-  settings: SettingTable,
+  names: readonly string[],
   { algorithm = "ppo", model }: Pick<TrainOptions, "algorithm" | "model">,
 ): Table {
   const models = model === undefined ? [EMBEDDED_MODEL, OTHER_MODEL] : [model];
@@ -25,15 +24,13 @@ export function describeRunDefaults<Table extends OptionTable>(
     if (values.every((value) => value === values[0])) return values[0];
     return `${values[0] ?? "off"} (${EMBEDDED_MODEL}), ${values[1] ?? "off"} otherwise`;
   };
-  const described = Object.keys(settings)
+  const described = names
     .filter((name) => name !== "model")
-    .map(
-      (name) =>
-        [toOptionName(name), joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner))] as const,
-    )
-    .filter(([option]) => Object.hasOwn(options, option))
-    .map(([option, text]) => [option, { ...options[option], default: text }]);
-  return { ...options, ...Object.fromEntries(described) } as Table;
+    .map((name) => {
+      const defaultText = joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner));
+      return [name, { ...options[name], defaultText }] as const;
+    });
+  return { ...options, ...Object.fromEntries(described) };
 }
 
 /** Returns the algorithms whose defaults are shown for a setting. */

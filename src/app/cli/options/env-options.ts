@@ -1,39 +1,33 @@
+import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
 import { loadEnvModule, openEnv, registry, resolveReference, type Env } from "../../../envs/index.js";
 import "../../../text-world/index.js";
-import type { OptionTable } from "./option-table.js";
 import { UsageError } from "./usage-error.js";
 
 /** Options of all commands that create an environment. */
-export const envOptions = {
-  option: {
-    type: "text",
-    short: "o",
-    valueName: "name=value",
-    repeated: true,
-    description: "Option of the environment, such as isSlippery=false. May be repeated.",
+export const envOptions = defineSettings(
+  {
+    option: list({
+      short: "o",
+      valueName: "name=value",
+      description: "Option of the environment, such as isSlippery=false. May be repeated.",
+    }),
+    envModule: text({
+      valueName: "file",
+      description: "JavaScript file or package to import first, which registers ENV.",
+    }),
+    maxEpisodeSteps: integer({
+      min: 1,
+      description: "Step limit of an episode, in place of the registered one.",
+    }),
   },
-  "env-module": {
-    type: "text",
-    valueName: "file",
-    description: "JavaScript file or package to import first, which registers ENV.",
-  },
-  "max-episode-steps": {
-    type: "number",
-    integer: true,
-    min: 1,
-    description: "Step limit of an episode, in place of the registered one.",
-  },
-} as const satisfies OptionTable;
+  "Environment",
+);
 
-interface EnvArgs {
-  readonly option?: readonly string[];
-  readonly "env-module"?: string;
-  readonly "max-episode-steps"?: number;
-}
+type EnvArgs = Partial<GivenSettings<typeof envOptions>>;
 
 /** Opens the environment that a command's arguments name. */
 export async function openNamedEnv(name: string, args: EnvArgs): Promise<Env> {
-  const { option = [], "max-episode-steps": maxEpisodeSteps } = args;
+  const { option = [], maxEpisodeSteps } = args;
   return openEnv(await resolveEnvId(name, args), {
     ...parseEnvOptions(option),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
@@ -44,12 +38,9 @@ export async function openNamedEnv(name: string, args: EnvArgs): Promise<Env> {
  * Resolves a name to what `openEnv` takes: an id in any spelling (text-world is TextWorld-v0), the absolute path of a file, or
  * MODULE:ID for an id that --env-module registers. Other names are returned unchanged.
  */
-export async function resolveEnvId(
-  name: string,
-  { "env-module": given }: Pick<EnvArgs, "env-module">,
-): Promise<string> {
-  if (given === undefined) return findId(name) ?? resolveReference(name);
-  const module = resolveReference(given);
+export async function resolveEnvId(name: string, { envModule }: Pick<EnvArgs, "envModule">): Promise<string> {
+  if (envModule === undefined) return findId(name) ?? resolveReference(name);
+  const module = resolveReference(envModule);
   const ids = await loadEnvModule(module);
   const id = findId(name) ?? name;
   return ids.includes(id) ? `${module}:${id}` : id;

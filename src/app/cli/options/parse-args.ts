@@ -1,19 +1,32 @@
-import { parseArgs } from "node:util";
-import { checkNumber } from "../../../core/check-number.js";
+import {
+  describeExpected,
+  isValidValue,
+  resolveAliases,
+  type GivenSettings,
+  type Setting,
+  type SettingTable,
+} from "../../../core/settings.js";
 import { findNearestName } from "../../../core/suggest.js";
-import { toOptionName, type OptionSpec, type OptionTable, type OptionValues } from "./option-table.js";
+import { listInstalledDevices } from "../../../engine/runtime/device.js";
+import { indexOptions, toOptionName, type NamedOption } from "./option-names.js";
 import { UsageError } from "./usage-error.js";
 
-/** Advice for devices that go by another name here. */
-const DEVICE_ADVICE: ReadonlyMap<string, string> = new Map([
-  ["mps", "webgpu runs on Apple GPUs."],
-  ["metal", "webgpu runs on Apple GPUs."],
-  ["gpu", "cuda runs on NVIDIA GPUs, webgpu on all."],
-]);
+/** Names of options in other libraries. */
+const FOREIGN_NAMES: Readonly<Record<string, string>> = {
+  lr: "learning-rate",
+  bs: "batch-size",
+  "per-device-train-batch-size": "batch-size",
+  "n-envs": "num-envs",
+  "total-timesteps": "turns",
+  epochs: "num-train-epochs",
+  "lora-r": "r",
+  "lora-rank": "r",
+  "kl-coef": "init-kl-coef",
+};
 
-export interface ParsedArgs<Table extends OptionTable> {
-  readonly values: OptionValues<Table>;
-  /** The arguments that are no options and no values of options. */
+export interface ParsedArgs<Table extends SettingTable> {
+  readonly values: GivenSettings<Table>;
+  /** The arguments that are neither options nor their values. */
   readonly positionals: readonly string[];
 }
 
@@ -21,90 +34,37 @@ export interface ParsedArgs<Table extends OptionTable> {
  * Parses a command's arguments. Option names may also be written in camelCase or snake_case, and by their aliases.
  * @throws UsageError for an unknown option and for a missing or invalid value.
  */
-export function parseCommandArgs<const Table extends OptionTable>(
+export function parseCommandArgs<const Table extends SettingTable>(
   table: Table,
   args: readonly string[],
 ): ParsedArgs<Table> {
+  const options = indexOptions(table);
   const values: Record<string, unknown> = {};
   const positionals: string[] = [];
-  for (const token of tokenize(table, args)) {
-    if (token.kind === "positional") positionals.push(token.value);
-    if (token.kind === "option") applyOption(table, token, values);
+  const queue = [...args];
+  for (let arg = queue.shift(); arg !== undefined; arg = queue.shift()) {
+    if (arg === "--") positionals.push(...queue.splice(0));
+    else if (!isOptionLike(arg)) positionals.push(arg);
+    else {
+      const { option, label, value } = readOption(options, arg, queue);
+      const parsed = parseValue(label, value, option.setting);
+      const previous = values[option.name] as readonly string[] | undefined;
+      values[option.name] = option.setting.type === "list" ? [...(previous ?? []), parsed] : parsed;
+    }
   }
-  return { values: values as OptionValues<Table>, positionals };
+  try {
+    const named = resolveAliases(table, values, (name) => `--${toOptionName(name)}`);
+    return { values: named as GivenSettings<Table>, positionals };
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }
 
 /** @throws UsageError when a required option is missing. */
-export function checkRequiredOptions(table: OptionTable, values: Readonly<Record<string, unknown>>): void {
-  for (const [name, spec] of Object.entries(table))
-    if (spec.type === "text" && spec.required === true && values[name] === undefined)
-      throw new UsageError(`--${name} is missing: ${spec.description}`);
-}
-
-function tokenize(table: OptionTable, args: readonly string[]) {
-  const terminator = args.includes("--") ? args.indexOf("--") : args.length;
-  const names = resolveAliases(table);
-  const normalized = args.map((arg, i) =>
-    i < terminator && arg.startsWith("--") ? normalizeOption(table, names, arg, args[i + 1]) : arg,
-  );
-  const options = Object.entries(table).map(([name, { short }]) => [
-    name,
-    { type: "string" as const, ...(short === undefined ? {} : { short }) },
-  ]);
-  return parseArgs({
-    args: normalized,
-    strict: false,
-    tokens: true,
-    options: Object.fromEntries(options) as Record<string, { type: "string"; short?: string }>,
-  }).tokens;
-}
-
-/** Returns the name of the option for each name and alias. */
-function resolveAliases(table: OptionTable): ReadonlyMap<string, string> {
-  return new Map(
-    Object.entries(table).flatMap(([name, { aliases = [] }]) =>
-      [name, ...aliases].map((alias) => [toOptionName(alias), name] as const),
-    ),
-  );
-}
-
-/** Rewrites "--topP" as "--top-p", "--json" as "--json=true" and "--no-json" as "--json=false". */
-function normalizeOption(
-  table: OptionTable,
-  names: ReadonlyMap<string, string>,
-  arg: string,
-  next: string | undefined,
-): string {
-  const end = arg.includes("=") ? arg.indexOf("=") : arg.length;
-  const [given, inlineValue] = [toOptionName(arg.slice(2, end)), arg.slice(end)];
-  const positive = names.get(given.replace(/^no-/, ""));
-  if (!names.has(given) && given.startsWith("no-") && positive !== undefined && table[positive].type === "boolean") {
-    if (inlineValue !== "") throw new UsageError(`--${given} takes no value.`);
-    return `--${positive}=false`;
-  }
-  const name = names.get(given) ?? given;
-  const isBare = inlineValue === "" && Object.hasOwn(table, name) && table[name].type === "boolean";
-  return `--${name}${isBare && next !== "true" && next !== "false" ? "=true" : inlineValue}`;
-}
-
-interface OptionToken {
-  readonly name: string;
-  readonly rawName: string;
-  readonly value?: string | undefined;
-  readonly inlineValue?: boolean | undefined;
-}
-
-function applyOption(
-  table: OptionTable,
-  { name, rawName, value, inlineValue }: OptionToken,
-  values: Record<string, unknown>,
-): void {
-  const spec = Object.hasOwn(table, name) ? table[name] : undefined;
-  if (spec === undefined) throw unknownOptionError(rawName, table);
-  if (value === undefined || (inlineValue === false && isOptionLike(value)))
-    throw new UsageError(`--${name} needs a value: ${spec.description}`);
-  if (spec.type === "text" && spec.repeated === true) values[name] = [...((values[name] as string[]) ?? []), value];
-  else values[name] = parseValue(`--${name}`, value, spec);
+export function checkRequiredOptions(table: SettingTable, values: Readonly<Record<string, unknown>>): void {
+  for (const [name, { required = false, description }] of Object.entries(table))
+    if (required && values[name] === undefined)
+      throw new UsageError(`--${toOptionName(name)} is missing: ${description}`);
 }
 
 /** Negative numbers and "-" (standard input) are values; other arguments that begin with a dash are options. */
@@ -112,38 +72,61 @@ function isOptionLike(arg: string): boolean {
   return /^--|^-[a-z]/i.test(arg) && Number.isNaN(Number(arg));
 }
 
-function parseValue(name: string, value: string, spec: OptionSpec): string | number | boolean {
-  if (spec.type === "text") return value;
-  if (spec.type === "boolean") {
-    if (value === "true" || value === "false") return value === "true";
-    throw new UsageError(`${name} must be true or false, got ${value}.`);
-  }
-  if (spec.type === "choice") {
-    if (spec.choices.includes(value)) return value;
-    const advice = name === "--device" && DEVICE_ADVICE.has(value) ? ` ${DEVICE_ADVICE.get(value)!}` : "";
-    throw new UsageError(`${name} must be one of ${spec.choices.join(", ")}, got ${value}.${advice}`);
-  }
-  const number = value.trim() === "" ? NaN : Number(value);
-  try {
-    checkNumber(name, Number.isNaN(number) ? value : number, spec);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-  return number;
+interface GivenOption {
+  readonly option: NamedOption;
+  readonly label: string;
+  readonly value: string;
 }
 
-function unknownOptionError(rawName: string, table: OptionTable): UsageError {
-  const known = [...resolveAliases(table).keys()];
-  const given = rawName.replace(/^-+/, "");
-  const nearest = known.find((name) => toInitials(name) === given) ?? findNearestName(given, known);
+/** Reads an option, and its value from the following arguments where it is not part of the option's. */
+function readOption(options: ReadonlyMap<string, NamedOption>, arg: string, queue: string[]): GivenOption {
+  const [, dashes, rawName, inlineValue] = /^(--?)((?<=--)[^=]+|[^=])=?([^]*)$/.exec(arg) ?? [];
+  const hasInlineValue = inlineValue !== "" || arg.endsWith("=");
+  const name = dashes === "--" ? toOptionName(rawName) : findShortName(options, rawName);
+  const positive = options.get(name.replace(/^no-/, ""));
+  if (!options.has(name) && name.startsWith("no-") && positive?.setting.type === "boolean") {
+    if (hasInlineValue) throw new UsageError(`--${name} takes no value.`);
+    return { option: positive, label: `--${name}`, value: "false" };
+  }
+  const option = options.get(name);
+  if (option === undefined) throw unknownOptionError(dashes === "--" ? `--${rawName}` : arg, options);
+  const label = `--${toOptionName(option.name)}`;
+  if (hasInlineValue) return { option, label, value: inlineValue };
+  const [next] = queue;
+  if (option.setting.type === "boolean" && next !== "true" && next !== "false") return { option, label, value: "true" };
+  if (next === undefined || isOptionLike(next))
+    throw new UsageError(`${label} needs a value: ${option.setting.description}`);
+  return { option, label, value: queue.shift()! };
+}
+
+function findShortName(options: ReadonlyMap<string, NamedOption>, letter: string): string {
+  return [...options].find(([, { setting }]) => setting.short === letter)?.[0] ?? letter;
+}
+
+function parseValue(label: string, text: string, setting: Setting): string | number | boolean {
+  if (setting.type === "text" || setting.type === "list") return text;
+  const value = setting.type === "number" ? parseNumber(text) : setting.type === "boolean" ? parseBoolean(text) : text;
+  if (value !== undefined && isValidValue(value, setting)) return value;
+  const advice = label === "--device" ? adviseDevice(text) : "";
+  throw new UsageError(`${label} must be ${describeExpected(setting, String)}, got ${text}.${advice}`);
+}
+
+const parseNumber = (text: string) => (text.trim() === "" ? NaN : Number(text));
+const parseBoolean = (text: string) => (text === "true" ? true : text === "false" ? false : undefined);
+
+/** Advises on devices that have another name here, by what is installed. */
+function adviseDevice(name: string): string {
+  const installed = listInstalledDevices();
+  const gpu = installed.find((device) => device !== "cpu");
+  if (!["mps", "metal", "gpu"].includes(name)) return ` Installed here: ${installed.join(", ")}.`;
+  return gpu === undefined ? " No GPU device is installed here; use cpu." : ` Use ${gpu}, or cpu.`;
+}
+
+function unknownOptionError(label: string, options: ReadonlyMap<string, NamedOption>): UsageError {
+  const known = [...options.keys()];
+  const given = toOptionName(label.replace(/^-+/, ""));
+  const foreign = known.find((name) => name === FOREIGN_NAMES[given]);
+  const nearest = foreign ?? findNearestName(given, known);
   const advice = nearest === undefined ? "Add --help-all to list all options." : `Did you mean --${nearest}?`;
-  return new UsageError(`There is no option ${rawName}. ${advice}`);
-}
-
-/** Returns "lr" for "learning-rate". */
-function toInitials(name: string): string {
-  return name
-    .split("-")
-    .map(([letter]) => letter)
-    .join("");
+  return new UsageError(`There is no option ${label}. ${advice}`);
 }

@@ -1,15 +1,15 @@
+import type { Setting, SettingTable } from "../../../core/settings.js";
 import { formatCommandLine } from "../command-line.js";
-import { formatOptionUsage, toOptionName, type OptionSpec, type OptionTable } from "./option-table.js";
+import { formatOptionUsage, toOptionName } from "./option-names.js";
 
 /** An argument without a name. */
 export interface Positional {
   readonly name: string;
   readonly description: string;
   readonly required: boolean;
+  /** Whether several may be given. */
+  readonly repeated?: boolean;
 }
-
-/** Names of options under the headings that the full help shows them under. */
-export type OptionGroups = Readonly<Record<string, readonly string[]>>;
 
 export interface Example {
   readonly description: string;
@@ -21,10 +21,9 @@ export interface Example {
 export interface HelpPage {
   readonly name: string;
   readonly description: string;
-  readonly examples: readonly Example[];
-  readonly positionals: readonly Positional[];
-  readonly options: OptionTable;
-  readonly groups: OptionGroups;
+  readonly examples?: readonly Example[];
+  readonly positionals?: readonly Positional[];
+  readonly options: SettingTable;
   /** Names of the options that the short help shows; all by default. */
   readonly commonOptions?: readonly string[];
   /** Printed below the options. */
@@ -38,18 +37,21 @@ const MAX_WIDTH = 110;
 /** Renders usage, examples, and either the most used options or all of them under headings. */
 export function renderHelp(page: HelpPage, showAll: boolean, columns = 80): string {
   const width = clampWidth(columns);
-  const { name, description, positionals, options, commonOptions = Object.keys(options) } = page;
+  const { name, description, examples = [], positionals = [], options, commonOptions = Object.keys(options) } = page;
   const hiddenCount = Object.keys(options).length - commonOptions.length;
-  const sections = showAll || hiddenCount === 0 ? listSections(page) : ([["Options", commonOptions]] as const);
-  const usage = positionals.map((positional) => (positional.required ? positional.name : `[${positional.name}]`));
+  const sections = showAll || hiddenCount === 0 ? groupOptions(options) : new Map([["Options", commonOptions]]);
+  const usage = positionals.map(({ name: label, required, repeated = false }) => {
+    const argument = repeated ? `${label}...` : label;
+    return required ? argument : `[${argument}]`;
+  });
   return [
     ...wrapText(description, width),
     "",
     `Usage: llamagym ${[name, ...usage].join(" ")} [options]`,
-    ...formatExamples(page.examples),
+    ...formatExamples(examples),
     ...(positionals.length > 0 ? [""] : []),
     ...positionals.flatMap((positional) => formatEntry(positional.name, positional.description, width)),
-    ...sections.flatMap(([title, names]) => [
+    ...[...sections].flatMap(([title, names]) => [
       "",
       `${title}:`,
       ...names.flatMap((option) =>
@@ -73,12 +75,16 @@ export function renderEntries(
 
 const clampWidth = (columns: number) => Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns));
 
-/** Returns all options by heading; options of no group come last. */
-function listSections({ options, groups }: HelpPage): readonly (readonly [title: string, names: readonly string[]])[] {
-  const grouped = new Set(Object.values(groups).flat());
-  const others = Object.keys(options).filter((option) => !grouped.has(option));
-  const title = grouped.size === 0 ? "Options" : "Other";
-  return [...Object.entries(groups), ...(others.length > 0 ? ([[title, others]] as const) : [])];
+/** Returns the names of all options by heading; those without one come last. */
+function groupOptions(options: SettingTable): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  const isGrouped = Object.values(options).some(({ group }) => group !== undefined);
+  const sorted = Object.entries(options).sort(
+    ([, a], [, b]) => Number(a.group === undefined) - Number(b.group === undefined),
+  );
+  for (const [name, { group = isGrouped ? "Other" : "Options" }] of sorted)
+    groups.set(group, [...(groups.get(group) ?? []), name]);
+  return groups;
 }
 
 function formatExamples(examples: readonly Example[]): string[] {
@@ -90,10 +96,14 @@ function formatExamples(examples: readonly Example[]): string[] {
   ];
 }
 
-function describeOption({ description, default: defaultValue, aliases = [] }: OptionSpec): string {
+function describeOption({ description, default: value, defaultText, aliases = [] }: Setting): string {
+  const shownDefault = defaultText ?? (value === undefined || value === false ? undefined : String(value));
+  const otherNames = aliases.map((alias) =>
+    typeof alias === "string" ? `--${toOptionName(alias)}` : `--${toOptionName(alias.name)} (${alias.value})`,
+  );
   const notes = [
-    ...(defaultValue === undefined || String(defaultValue) === "false" ? [] : [`Default: ${defaultValue}.`]),
-    ...(aliases.length === 0 ? [] : [`Also: ${aliases.map((alias) => `--${toOptionName(alias)}`).join(", ")}.`]),
+    ...(shownDefault === undefined || shownDefault === "false" ? [] : [`Default: ${shownDefault}.`]),
+    ...(otherNames.length === 0 ? [] : [`Also: ${otherNames.join(", ")}.`]),
   ];
   return [description.endsWith(".") ? description : `${description}.`, ...notes].join(" ");
 }

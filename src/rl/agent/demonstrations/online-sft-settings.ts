@@ -1,52 +1,51 @@
-import { resolveAliases, resolveSettings, type SettingOptions, type Settings } from "../../../core/settings.js";
+import {
+  boolean,
+  choice,
+  defineSettings,
+  integer,
+  number,
+  resolveAliases,
+  resolveSettings,
+  type SettingOptions,
+  type Settings,
+} from "../../../core/settings.js";
 
 const EDU = "LlamaGymEDU";
-const OURS = "ours";
 
 /** Settings of the warm start and online SFT, with the source of each default. */
-export const onlineSftSettings = {
-  sftSteps: { default: 100, integer: true, min: 1, description: "Number of updates of the warm start.", source: OURS },
-  sftBatchSize: {
-    default: 16,
-    integer: true,
-    min: 1,
-    description: "Number of turns per supervised update.",
-    source: OURS,
-  },
-  sftLearningRate: { default: 1e-4, min: 0, description: "Learning rate of the warm start.", source: EDU },
-  onlineSft: {
-    default: false,
+export const onlineSftSettings = defineSettings({
+  sftSteps: integer({ default: 100, min: 1, description: "Number of updates of the warm start." }),
+  sftBatchSize: integer({ default: 16, min: 1, description: "Number of turns per supervised update." }),
+  sftLearningRate: number({ default: 1e-4, min: 0, description: "Learning rate of the warm start.", source: EDU }),
+  onlineSft: boolean({
     description: "Follow each update by a supervised one on the best episodes so far and the demonstrations.",
     source: EDU,
-  },
-  onlineSftWeight: {
+  }),
+  onlineSftWeight: number({
     default: 0.1,
     min: 0,
     description: "Weight of the online supervised update, as a fraction of sftLearningRate.",
-    source: OURS,
-  },
-  replayTopFraction: {
+  }),
+  replayTopFraction: number({
     aliases: ["topkP"],
     default: 0.2,
     above: 0,
     max: 1,
     description: "Fraction of the replay buffer to train on, by best return.",
     source: EDU,
-  },
-  replayCapacity: {
+  }),
+  replayCapacity: integer({
     default: 1000,
-    integer: true,
     min: 1,
     description: "Number of episodes in the replay buffer.",
     source: EDU,
-  },
-  onInvalidLine: {
+  }),
+  onInvalidLine: choice({
     default: "error",
     choices: ["error", "skip"],
     description: "Whether an invalid demonstration fails the run or is skipped.",
-    source: OURS,
-  },
-} as const;
+  }),
+});
 
 /** Resolved settings of online SFT and the warm start. */
 export type OnlineSftConfig = Settings<typeof onlineSftSettings>;

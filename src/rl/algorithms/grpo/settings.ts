@@ -3,7 +3,15 @@ import { returnSettings } from "../shared/returns.js";
 import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { resolveSettings, type Settings } from "../../../core/settings.js";
+import {
+  boolean,
+  choice,
+  defineSettings,
+  integer,
+  number,
+  resolveSettings,
+  type Settings,
+} from "../../../core/settings.js";
 
 const TRL = "TRL 1.16";
 const ORLLLAM = "ORLLLaM";
@@ -12,125 +20,126 @@ export const LOSS_TYPES = ["grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "
 export type LossType = (typeof LOSS_TYPES)[number];
 
 /** Settings of the GRPO family (Shao et al. 2024 and its successors) and where each default comes from. */
-export const grpoSettings = {
-  numGenerations: { default: 8, integer: true, min: 2, description: "Number of generations per group.", source: TRL },
+export const grpoSettings = defineSettings({
+  numGenerations: integer({ default: 8, min: 2, description: "Number of generations per group.", source: TRL }),
   ...updateSettings,
-  numIterations: {
-    default: 1,
-    integer: true,
-    min: 1,
-    description: "Number of optimization epochs per update.",
-    source: TRL,
-  },
-  learningRate: { default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: ORLLLAM },
-  lrSchedulerType: {
+  numIterations: integer({ default: 1, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
+  learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: ORLLLAM }),
+  lrSchedulerType: choice({
     default: "linear",
     choices: SCHEDULES,
     description: "Learning rate schedule.",
     source: "TRL 1.16 (Transformers' TrainingArguments)",
-  },
-  maxGradNorm: {
+  }),
+  maxGradNorm: number({
     default: 1,
     above: 0,
     description: "Maximum gradient norm for clipping.",
     source: "TRL 1.16 (Transformers' TrainingArguments)",
-  },
-  lossType: { default: "dapo", choices: LOSS_TYPES, description: "Loss variant.", source: "TRL 1.16 and ORLLLaM" },
-  importanceSamplingLevel: {
+  }),
+  lossType: choice({
+    default: "dapo",
+    choices: LOSS_TYPES,
+    description: "Loss variant.",
+    source: "TRL 1.16 and ORLLLaM",
+  }),
+  importanceSamplingLevel: choice({
     default: "token",
     choices: ["token", "sequence"],
     description: "Level of the importance sampling ratio; sequence is GSPO.",
     source: TRL,
-  },
-  epsilon: { default: 0.2, min: 0, description: "Lower clipping range of the ratio.", source: TRL },
-  epsilonHigh: {
-    default: undefined,
+  }),
+  epsilon: number({ default: 0.2, min: 0, description: "Lower clipping range of the ratio.", source: TRL }),
+  epsilonHigh: number({
     min: 0,
     description: "Upper clipping range of the ratio. Default: epsilon. For cispo the maximum weight.",
     source: TRL,
-  },
-  delta: {
-    default: undefined,
+  }),
+  delta: number({
     // At 1 and below nothing would have a gradient, since an update begins with ratios of 1.
     above: 1,
     description: "Upper bound of the ratio for negative advantages (two-sided clipping).",
     source: TRL,
-  },
-  beta: { default: 0, min: 0, description: "Weight of the KL divergence from the reference policy.", source: TRL },
-  useBiasCorrectionKl: {
+  }),
+  beta: number({
+    default: 0,
+    min: 0,
+    description: "Weight of the KL divergence from the reference policy.",
+    source: TRL,
+  }),
+  useBiasCorrectionKl: boolean({
     default: true,
     description: "Weight the KL divergence by the importance sampling ratio.",
     source: TRL,
-  },
-  sapoTemperaturePos: {
+  }),
+  sapoTemperaturePos: number({
     default: 1,
     above: 0,
     description: "Temperature of sapo for positive advantages.",
     source: TRL,
-  },
-  sapoTemperatureNeg: {
+  }),
+  sapoTemperatureNeg: number({
     default: 1.05,
     above: 0,
     description: "Temperature of sapo for other advantages.",
     source: TRL,
-  },
-  vespoKPos: { default: 2, min: 0, description: "Power of vespo for advantages of at least 0.", source: TRL },
-  vespoLambdaPos: { default: 3, min: 0, description: "Decay of vespo for advantages of at least 0.", source: TRL },
-  vespoKNeg: { default: 3, min: 0, description: "Power of vespo for negative advantages.", source: TRL },
-  vespoLambdaNeg: { default: 2, min: 0, description: "Decay of vespo for negative advantages.", source: TRL },
-  offPolicyMaskThreshold: {
-    default: undefined,
+  }),
+  vespoKPos: number({ default: 2, min: 0, description: "Power of vespo for advantages of at least 0.", source: TRL }),
+  vespoLambdaPos: number({
+    default: 3,
+    min: 0,
+    description: "Decay of vespo for advantages of at least 0.",
+    source: TRL,
+  }),
+  vespoKNeg: number({ default: 3, min: 0, description: "Power of vespo for negative advantages.", source: TRL }),
+  vespoLambdaNeg: number({ default: 2, min: 0, description: "Decay of vespo for negative advantages.", source: TRL }),
+  offPolicyMaskThreshold: number({
     min: 0,
     description: "Mask sequences with a negative advantage and a divergence above this, in nats per token.",
     source: TRL,
-  },
-  topEntropyQuantile: {
+  }),
+  topEntropyQuantile: number({
     default: 1,
     above: 0,
     max: 1,
     description: "Fraction of tokens, by highest entropy, in the policy loss.",
     source: TRL,
-  },
-  entropyCoef: { default: 0, min: 0, description: "Weight of the entropy bonus.", source: TRL },
+  }),
+  entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: TRL }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in TRL 1.16" },
   ...returnSettings,
-  grouping: {
+  grouping: choice({
     default: "start",
     choices: ["start", "observation", "batch"],
     description: "Episodes that form a group: same start, same observation, or all of an update.",
     source: "TRL 1.16 (start)",
-  },
-  baseline: {
+  }),
+  baseline: choice({
     default: "step",
     choices: ["step", "group", "batch", "none"],
     description: "Mean subtracted from returns: of the same step in the group, of the group, of the update, or none.",
     source: "ORLLLaM",
-  },
-  scaleRewards: {
+  }),
+  scaleRewards: choice({
     default: "group",
     choices: ["group", "batch", "none"],
     description: "Standard deviation that rewards are divided by.",
     source: TRL,
-  },
-  multiObjectiveAggregation: {
+  }),
+  multiObjectiveAggregation: choice({
     default: "sum_then_normalize",
     choices: ["sum_then_normalize", "normalize_then_sum"],
     description: "Whether reward functions are normalized together or separately.",
     source: TRL,
-  },
-  maskTruncatedCompletions: {
-    default: false,
-    description: "Exclude truncated completions from the loss.",
-    source: TRL,
-  },
-  maxCompletionLength: {
+  }),
+  maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: TRL }),
+  maxCompletionLength: integer({
     default: 512,
-    integer: true,
     min: 1,
     description: "Maximum number of tokens per completion; the divisor of dr_grpo.",
     source: TRL,
-  },
-} as const;
+  }),
+});
 
 interface RewardWeights {
   /** With multiObjectiveAggregation "normalize_then_sum", weights of the functions' normalized rewards. Default 1. */

@@ -239,7 +239,7 @@ describe("ppo", () => {
   });
 
   it.each([
-    [{ batchSize: 0 }, "PPO's batchSize must be a whole number of at least 1"],
+    [{ batchSize: 0 }, "`batchSize` must be an integer >= 1"],
     [{ batchSise: 8 }, "Did you mean batchSize?"],
     [{ miniBatchSize: 64 }, "a batch has only 32 samples"],
   ])("rejects %j in the constructor", async (ppo, message) => {

@@ -49,11 +49,11 @@ describe("resolvePpoConfig", () => {
   });
 
   it.each<[object, string]>([
-    [{ batchSize: 0 }, "PPO's batchSize must be a whole number of at least 1, not 0."],
-    [{ lam: 1.5 }, "PPO's lam must be a number of at least 0 and at most 1, not 1.5."],
-    [{ cliprange: Number.NaN }, "PPO's cliprange must be a number above 0, not NaN."],
-    [{ klPenalty: "k3" }, `PPO's klPenalty must be one of "kl", "abs", "mse", not "k3".`],
-    [{ whitenRewards: 1 }, "PPO's whitenRewards must be true or false, not 1."],
+    [{ batchSize: 0 }, "`batchSize` must be an integer >= 1, got 0."],
+    [{ lam: 1.5 }, "`lam` must be a number >= 0 and <= 1, got 1.5."],
+    [{ cliprange: Number.NaN }, "`cliprange` must be a number > 0, got NaN."],
+    [{ klPenalty: "k3" }, '`klPenalty` must be "kl", "abs" or "mse", got "k3".'],
+    [{ whitenRewards: 1 }, "`whitenRewards` must be true or false, got 1."],
     [{ clipRange: 0.2 }, `PPO has no setting "clipRange". Did you mean cliprange?`],
     [{ batchSize: 8, miniBatchSize: 16 }, "PPO's miniBatchSize is 16, but a batch has only 8 samples (batchSize)."],
   ])("rejects %j", (options, message) => {

@@ -1,6 +1,15 @@
 import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { resolveSettings, type SettingOptions, type Settings } from "../../../core/settings.js";
+import {
+  boolean,
+  choice,
+  defineSettings,
+  integer,
+  number,
+  resolveSettings,
+  type SettingOptions,
+  type Settings,
+} from "../../../core/settings.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
 import { PER_TOKEN_KL } from "../shared/kl.js";
 
@@ -12,103 +21,97 @@ const OURS = "off, as in TRL 0.7.11";
  * Settings of PPO (Schulman et al. 2017, with the KL penalty of Ziegler et al. 2019). LlamaGym runs
  * TRL's PPOTrainer with a smaller batch and learning rate.
  */
-export const ppoSettings = {
-  batchSize: {
+export const ppoSettings = defineSettings({
+  batchSize: integer({ default: 16, min: 1, description: "Number of samples (turns) per update.", source: LLAMAGYM }),
+  miniBatchSize: integer({
     default: 16,
-    integer: true,
-    min: 1,
-    description: "Number of samples (turns) per update.",
-    source: LLAMAGYM,
-  },
-  miniBatchSize: {
-    default: 16,
-    integer: true,
     min: 1,
     description: "Number of samples per optimizer step.",
     source: LLAMAGYM,
-  },
-  numPpoEpochs: {
-    default: 4,
-    integer: true,
-    min: 1,
-    description: "Number of optimization epochs per update.",
-    source: TRL,
-  },
-  learningRate: { default: 1e-5, min: 0, description: "Learning rate of Adam.", source: LLAMAGYM },
-  lrSchedulerType: {
+  }),
+  numPpoEpochs: integer({ default: 4, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
+  learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of Adam.", source: LLAMAGYM }),
+  lrSchedulerType: choice({
     default: "constant",
     choices: SCHEDULES,
     description: "Learning rate schedule.",
     source: TRL,
-  },
-  maxGradNorm: {
-    default: undefined,
-    above: 0,
-    description: "Maximum gradient norm for clipping.",
-    source: OURS,
-  },
-  klPenalty: {
+  }),
+  maxGradNorm: number({ above: 0, description: "Maximum gradient norm for clipping.", source: OURS }),
+  klPenalty: choice({
     default: "kl",
     choices: PER_TOKEN_KL,
     description: "Estimator of the per-token KL divergence from the reference policy.",
     source: TRL,
-  },
-  adaptiveKl: { default: true, description: "Adapt the KL coefficient towards klTarget.", source: TRL },
-  initKlCoef: { default: 0.2, min: 0, description: "Initial KL coefficient.", source: TRL },
-  klTarget: { default: 6, above: 0, description: "Target KL divergence in nats per sample.", source: TRL },
-  klHorizon: {
+  }),
+  adaptiveKl: boolean({ default: true, description: "Adapt the KL coefficient towards klTarget.", source: TRL }),
+  initKlCoef: number({ default: 0.2, min: 0, description: "Initial KL coefficient.", source: TRL }),
+  klTarget: number({ default: 6, above: 0, description: "Target KL divergence in nats per sample.", source: TRL }),
+  klHorizon: number({
     default: 10_000,
     above: 0,
     description: "Number of samples over which the KL coefficient adapts.",
     source: TRL,
-  },
-  gamma: { default: 1, min: 0, max: 1, description: "Discount factor.", source: TRL },
-  lam: { default: 0.95, min: 0, max: 1, description: "Lambda of generalized advantage estimation.", source: TRL },
-  advantageLevel: {
+  }),
+  gamma: number({ default: 1, min: 0, max: 1, description: "Discount factor.", source: TRL }),
+  lam: number({
+    default: 0.95,
+    min: 0,
+    max: 1,
+    description: "Lambda of generalized advantage estimation.",
+    source: TRL,
+  }),
+  advantageLevel: choice({
     default: "token",
     choices: ["token", "turn"],
     description: "Whether gamma and lam apply per token or per turn.",
     source: TRL,
-  },
-  rewardScale: { default: 1, above: 0, description: "Factor applied to every reward.", source: "LlamaGymEDU" },
-  rewardScaling: {
-    default: false,
+  }),
+  rewardScale: number({ default: 1, above: 0, description: "Factor applied to every reward.", source: "LlamaGymEDU" }),
+  rewardScaling: boolean({
     description: "Divide rewards by the root mean square of past returns, if above 1.",
     source: "off, as in TRL 0.7.11; after Gymnasium's NormalizeReward",
-  },
-  rewardClip: {
-    default: undefined,
+  }),
+  rewardClip: number({
     above: 0,
     description: "Clip rewards to plus and minus this, after scaling.",
     source: "off, as score_clip in TRL 0.7.11",
-  },
-  whitenRewards: { default: false, description: "Scale the rewards of a batch to variance 1.", source: TRL },
-  whitenAdvantages: {
+  }),
+  whitenRewards: boolean({ description: "Scale the rewards of a batch to variance 1.", source: TRL }),
+  whitenAdvantages: boolean({
     default: true,
     description: "Normalize the advantages of a batch to mean 0 and variance 1.",
     source: TRL,
-  },
-  cliprange: { default: 0.2, above: 0, description: "Clipping range of the ratio.", source: TRL },
-  cliprangeValue: { default: 0.2, above: 0, description: "Clipping range of values around the old ones.", source: TRL },
-  vfCoef: { default: 0.1, min: 0, description: "Weight of the value loss.", source: TRL },
-  valueWarmup: {
+  }),
+  cliprange: number({ default: 0.2, above: 0, description: "Clipping range of the ratio.", source: TRL }),
+  cliprangeValue: number({
+    default: 0.2,
+    above: 0,
+    description: "Clipping range of values around the old ones.",
+    source: TRL,
+  }),
+  vfCoef: number({ default: 0.1, min: 0, description: "Weight of the value loss.", source: TRL }),
+  valueWarmup: integer({
     default: 0,
-    integer: true,
     min: 0,
     description: "Number of initial updates that train only the value head.",
     source: OURS,
-  },
-  entropyCoef: { default: 0, min: 0, description: "Weight of the entropy bonus.", source: OURS },
+  }),
+  entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OURS }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: OURS },
-  ratioThreshold: { default: 10, above: 1, description: "Skip minibatches with a mean ratio above this.", source: TRL },
-  targetKl: {
+  ratioThreshold: number({
+    default: 10,
+    above: 1,
+    description: "Skip minibatches with a mean ratio above this.",
+    source: TRL,
+  }),
+  targetKl: number({
     aliases: [{ name: "useTargetKl", value: 0.02 }],
-    default: undefined,
     above: 0,
     description: "End an update before a step whose approximate KL exceeds 1.5 times this.",
     source: OURS,
-  },
-} as const;
+  }),
+});
 
 /** Resolved settings of PPO. */
 export type PpoConfig = Settings<typeof ppoSettings>;

@@ -4,77 +4,73 @@ import { PER_TOKEN_KL } from "../shared/kl.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
 import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { resolveSettings, type Settings } from "../../../core/settings.js";
+import {
+  boolean,
+  choice,
+  defineSettings,
+  integer,
+  number,
+  resolveSettings,
+  type Settings,
+} from "../../../core/settings.js";
 
 const OPENRLHF = "OpenRLHF";
 const SHARED = "as GRPO here";
 
 /** Settings of REINFORCE++ (Hu et al. 2025) and where each default comes from. */
-export const reinforceSettings = {
-  numGenerations: {
+export const reinforceSettings = defineSettings({
+  numGenerations: integer({
     default: 1,
-    integer: true,
     min: 1,
     description: "Number of generations per group.",
     source: "Hu et al. 2025",
-  },
+  }),
   ...updateSettings,
   ...returnSettings,
-  numIterations: {
+  numIterations: integer({
     default: 1,
-    integer: true,
     min: 1,
     description: "Number of optimization epochs per update.",
     source: OPENRLHF,
-  },
-  learningRate: { default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: SHARED },
-  lrSchedulerType: {
+  }),
+  learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: SHARED }),
+  lrSchedulerType: choice({
     default: "linear",
     choices: SCHEDULES,
     description: "Learning rate schedule.",
     source: SHARED,
-  },
-  maxGradNorm: {
-    default: 1,
-    above: 0,
-    description: "Maximum gradient norm for clipping.",
-    source: OPENRLHF,
-  },
-  baseline: {
+  }),
+  maxGradNorm: number({ default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: OPENRLHF }),
+  baseline: choice({
     default: "none",
     choices: ["none", "group"],
     description: "Baseline subtracted from returns before they are normalized over the batch.",
     source: "Hu et al. 2025",
-  },
+  }),
   gamma: { ...returnSettings.gamma, default: 1, source: OPENRLHF },
-  klPenalty: {
+  klPenalty: choice({
     default: "kl",
     choices: PER_TOKEN_KL,
     description: "Estimator of the per-token KL divergence from the reference policy.",
     source: "Hu et al. 2025",
-  },
-  klCoef: {
+  }),
+  klCoef: number({
     default: 0.01,
     min: 0,
     description: "Weight of the KL divergence, subtracted from the reward.",
     source: OPENRLHF,
-  },
-  epsilon: { default: 0.2, min: 0, description: "Clipping range of the ratio.", source: OPENRLHF },
-  entropyCoef: { default: 0, min: 0, description: "Weight of the entropy bonus.", source: OPENRLHF },
+  }),
+  epsilon: number({ default: 0.2, min: 0, description: "Clipping range of the ratio.", source: OPENRLHF }),
+  entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OPENRLHF }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in OpenRLHF" },
-  maskTruncatedCompletions: {
-    default: false,
-    description: "Exclude truncated completions from the loss.",
-    source: SHARED,
-  },
-  maxCompletionLength: {
+  maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: SHARED }),
+  maxCompletionLength: integer({
     default: 512,
-    integer: true,
     min: 1,
     description: "Maximum number of tokens per completion.",
     source: SHARED,
-  },
-} as const;
+  }),
+});
 
 /** Resolved settings of REINFORCE++. */
 export type ReinforceConfig = Settings<typeof reinforceSettings>;

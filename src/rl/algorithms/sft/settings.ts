@@ -1,79 +1,51 @@
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { boolean, resolveSettings, type Settings } from "../../../core/settings.js";
+import {
+  boolean,
+  choice,
+  defineSettings,
+  integer,
+  number,
+  resolveSettings,
+  type Settings,
+} from "../../../core/settings.js";
 
 const EDU = "LlamaGymEDU";
 const TRL = "TRL's SFTConfig";
-const OURS = "ours";
 
 /** Settings of supervised fine-tuning, with the source of each default. */
-export const sftSettings = {
-  learningRate: { default: 1e-4, min: 0, description: "Learning rate of AdamW.", source: EDU },
-  lrSchedulerType: {
+export const sftSettings = defineSettings({
+  learningRate: number({ default: 1e-4, min: 0, description: "Learning rate of AdamW.", source: EDU }),
+  lrSchedulerType: choice({
     default: "linear",
     choices: SCHEDULES,
     description: "Learning rate schedule.",
     source: TRL,
-  },
-  warmupSteps: { default: 0, integer: true, min: 0, description: "Number of warmup updates.", source: TRL },
-  batchSize: { default: 8, integer: true, min: 1, description: "Number of examples per update.", source: TRL },
-  maxBatchTokens: {
-    default: undefined,
-    integer: true,
-    min: 1,
-    description: "Maximum number of tokens per update, in place of batchSize.",
-    source: OURS,
-  },
-  numTrainEpochs: { default: 3, above: 0, description: "Number of epochs.", source: TRL },
-  maxSteps: {
-    default: undefined,
-    integer: true,
-    min: 1,
-    description: "Number of updates, in place of numTrainEpochs.",
-    source: TRL,
-  },
-  maxLength: {
-    default: undefined,
-    integer: true,
-    min: 2,
-    description: "Maximum number of tokens per example. Default: the model's context.",
-    source: OURS,
-  },
-  overlong: {
+  }),
+  warmupSteps: integer({ default: 0, min: 0, description: "Number of warmup updates.", source: TRL }),
+  batchSize: integer({ default: 8, min: 1, description: "Number of examples per update.", source: TRL }),
+  maxBatchTokens: integer({ min: 1, description: "Maximum number of tokens per update, in place of batchSize." }),
+  numTrainEpochs: number({ default: 3, above: 0, description: "Number of epochs.", source: TRL }),
+  maxSteps: integer({ min: 1, description: "Number of updates, in place of numTrainEpochs.", source: TRL }),
+  maxLength: integer({ min: 2, description: "Maximum number of tokens per example. Default: the model's context." }),
+  overlong: choice({
     default: "truncate",
     choices: ["truncate", "skip", "error"],
     description: "What to do with longer examples: truncate, skip, or fail.",
     source: TRL,
-  },
-  assistantOnlyLoss: boolean({
-    default: true,
-    description: "Compute the loss on completions only, not on prompts.",
-    source: OURS,
   }),
-  weightDecay: { default: 0, min: 0, description: "Weight decay of AdamW.", source: TRL },
-  beta1: { default: 0.9, min: 0, max: 0.9999, description: "Decay of AdamW's first moment.", source: TRL },
-  beta2: { default: 0.999, min: 0, max: 0.99999, description: "Decay of AdamW's second moment.", source: TRL },
-  maxGradNorm: { default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: TRL },
-  microBatchTokens: {
-    default: undefined,
-    integer: true,
+  assistantOnlyLoss: boolean({ default: true, description: "Compute the loss on completions only, not on prompts." }),
+  weightDecay: number({ default: 0, min: 0, description: "Weight decay of AdamW.", source: TRL }),
+  beta1: number({ default: 0.9, min: 0, max: 0.9999, description: "Decay of AdamW's first moment.", source: TRL }),
+  beta2: number({ default: 0.999, min: 0, max: 0.99999, description: "Decay of AdamW's second moment.", source: TRL }),
+  maxGradNorm: number({ default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: TRL }),
+  microBatchTokens: integer({
     min: 1,
     description:
       "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
-    source: OURS,
-  },
-  sharePrefixes: {
-    default: true,
-    description: "Compute prefixes shared by examples of an update only once.",
-    source: OURS,
-  },
-  seed: {
-    default: 0,
-    integer: true,
-    min: 0,
-    description: "Seed of the order of examples and of dropout.",
-    source: OURS,
-  },
-} as const;
+  }),
+  sharePrefixes: boolean({ default: true, description: "Compute prefixes shared by examples of an update only once." }),
+  seed: integer({ default: 0, min: 0, description: "Seed of the order of examples and of dropout." }),
+});
 
 /** Resolved settings of supervised fine-tuning. */
 export type SftConfig = Settings<typeof sftSettings>;

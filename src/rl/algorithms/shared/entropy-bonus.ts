@@ -1,13 +1,14 @@
+import { choice } from "../../../core/settings.js";
 import type { Node } from "../../../engine/graph/index.js";
 import { SCHEDULES } from "../../../engine/optim/schedule.js";
 import { invalidArgument } from "../../../core/errors.js";
 
 /** The setting entropySchedulerType, without its source. */
-export const ENTROPY_SCHEDULE = {
+export const ENTROPY_SCHEDULE = choice({
   default: "constant",
   choices: SCHEDULES,
   description: "Schedule of the entropy bonus.",
-} as const;
+});
 
 /** @throws INVALID_ARGUMENT where entropies are weighted but missing. */
 export function checkEntropy(algorithm: string, entropyCoef: number, entropy: Node | undefined): void {

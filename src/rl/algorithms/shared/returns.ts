@@ -1,23 +1,24 @@
+import { choice, defineSettings, number } from "../../../core/settings.js";
 import { sum } from "./arrays.js";
 import { returnsByKind, type ReturnKind } from "./discounted-returns.js";
 import type { NumberArray } from "./statistics.js";
 
 /** Settings of turn returns; see docs/algorithms/credit.md. */
-export const returnSettings = {
-  returns: {
+export const returnSettings = defineSettings({
+  returns: choice({
     default: "return-to-go",
     choices: ["return-to-go", "episode-return"],
     description: "Return of a turn: the rewards from it on, or those of the whole episode.",
     source: "ORLLLaM",
-  },
-  gamma: { default: 0.99, min: 0, max: 1, description: "Discount factor per turn.", source: "ORLLLaM" },
-  rewardSignal: {
+  }),
+  gamma: number({ default: 0.99, min: 0, max: 1, description: "Discount factor per turn.", source: "ORLLLaM" }),
+  rewardSignal: choice({
     default: "step",
     choices: ["step", "terminal"],
     description: "Whether rewards count when they occur or as a sum at the end of the episode.",
     source: "ORLLLaM",
-  },
-} as const;
+  }),
+});
 
 export interface ReturnConfig {
   readonly returns: ReturnKind;

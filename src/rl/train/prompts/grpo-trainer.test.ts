@@ -206,7 +206,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
   };
 
   it.each<[string, Partial<GrpoTrainerOptions>, string]>([
-    ["a group of one", { args: { numGenerations: 1 } }, "numGenerations must be a whole number of at least 2, not 1"],
+    ["a group of one", { args: { numGenerations: 1 } }, "`numGenerations` must be an integer >= 2, got 1"],
     [
       "a batch that groups do not divide",
       { args: { batchSize: 10, numGenerations: 4 } },
@@ -231,7 +231,7 @@ describe("PromptTrainer rejects, before sampling,", () => {
       { args: { ignoreEos: true, maskTruncatedCompletions: true } },
       "maskTruncatedCompletions trains none of those",
     ],
-    ["ratios that all are out of bounds", { args: { delta: 0.9 } }, "delta must be a number above 1"],
+    ["ratios that all are out of bounds", { args: { delta: 0.9 } }, "`delta` must be a number > 1"],
   ])("%s", (_, options, message) => {
     const make = () => new GrpoTrainer({ model: "unopened", rewardFuncs: never, trainDataset: dataset, ...options });
     expect(make).toThrow(

@@ -2,105 +2,86 @@ import { algorithms } from "../../algorithms/algorithms.js";
 import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/settings.js";
 import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/settings.js";
 import { invalidArgument } from "../../../core/errors.js";
-import { splitSettings, resolveSettings, type SettingTable, type Settings } from "../../../core/settings.js";
+import {
+  boolean,
+  defineSettings,
+  integer,
+  number,
+  pick,
+  resolveSettings,
+  type Settings,
+  splitSettings,
+  text,
+} from "../../../core/settings.js";
+import { trainerSettings } from "../trainer-settings.js";
 
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
-const OURS = "ours";
 
 /** Settings of a trainer on prompts, without the algorithm's. */
-const promptSettings = {
-  temperature: { default: 1, above: 0, description: "Sampling temperature.", source: TRL },
-  topK: {
+const promptSettings = defineSettings({
+  temperature: number({ default: 1, above: 0, description: "Sampling temperature.", source: TRL }),
+  topK: integer({
     default: 0,
-    integer: true,
     min: 0,
     description: "Sample from the k most probable tokens. 0 disables it.",
     source: TRL,
-  },
-  topP: {
+  }),
+  topP: number({
     default: 1,
     above: 0,
     max: 1,
     description: "Sample from the most probable tokens up to this cumulative probability.",
     source: TRL,
-  },
-  minP: {
+  }),
+  minP: number({
     default: 0,
     min: 0,
     max: 1,
     description: "Sample from tokens at least this probable relative to the most probable one.",
     source: TRL,
-  },
-  repetitionPenalty: {
+  }),
+  repetitionPenalty: number({
     default: 1,
     above: 0,
     description: "Penalty of tokens that occurred before; 1 disables it.",
     source: TRL,
-  },
-  ignoreEos: {
-    default: false,
+  }),
+  ignoreEos: boolean({
     description: "Continue completions after the end token, to their maximum length.",
     source: "vLLM's name",
-  },
-  numTrainEpochs: {
+  }),
+  numTrainEpochs: number({
     default: 3,
     above: 0,
     description: "Number of epochs, unless maxSteps is given.",
     source: TRANSFORMERS,
-  },
-  maxSteps: { default: undefined, integer: true, min: 1, description: "Number of updates.", source: TRANSFORMERS },
-  shuffleDataset: { default: true, description: "Shuffle the prompts in each epoch.", source: TRL },
-  seed: {
+  }),
+  maxSteps: integer({ min: 1, description: "Number of updates.", source: TRANSFORMERS }),
+  shuffleDataset: boolean({ default: true, description: "Shuffle the prompts in each epoch.", source: TRL }),
+  seed: integer({
     default: 42,
-    integer: true,
     min: 0,
     description: "Random seed; the same seed gives the same run.",
     source: TRANSFORMERS,
-  },
-  outputDir: {
-    text: true,
-    default: undefined,
+  }),
+  outputDir: text({
     description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
-    source: OURS,
-  },
-  saveSteps: {
-    default: 50,
-    integer: true,
-    min: 1,
-    description: "Number of updates between checkpoints.",
-    source: OURS,
-  },
-  completionLogSteps: {
-    default: 10,
-    integer: true,
-    min: 1,
-    description: "Number of updates between logs of completions.",
-    source: OURS,
-  },
-  numLoggedCompletions: {
-    default: 3,
-    integer: true,
-    min: 0,
-    description: "Number of completions logged at a time.",
-    source: "TRL 1.16",
-  },
-  tensorboard: { default: true, description: "Write TensorBoard event files.", source: OURS },
-  rewardTimeoutSeconds: {
+  }),
+  saveSteps: integer({ default: 50, min: 1, description: "Number of updates between checkpoints." }),
+  ...pick(trainerSettings, ["completionLogSteps", "numLoggedCompletions"]),
+  tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
+  rewardTimeoutSeconds: number({
     default: 60,
     above: 0,
     description: "Timeout of a reward function per batch, in seconds.",
-    source: OURS,
-  },
-  microBatchTokens: {
-    default: undefined,
-    integer: true,
+  }),
+  microBatchTokens: integer({
     min: 1,
     description:
       "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
-    source: OURS,
-  },
-} as const satisfies SettingTable;
+  }),
+});
 
 export type PromptTrainConfig = Settings<typeof promptSettings>;
 

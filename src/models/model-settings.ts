@@ -1,0 +1,94 @@
+import { invalidArgument } from "../core/errors.js";
+import { choice, defineSettings, integer, number, text, type Settings } from "../core/settings.js";
+import { checkBackwardPrecision } from "./causal-lm.js";
+import { EMBEDDED_MODEL } from "./embedded-model.js";
+
+const LLAMAGYM = "LlamaGym 0.1.1";
+
+/** How a model is opened. */
+export const modelSettings = defineSettings(
+  {
+    model: text({
+      default: EMBEDDED_MODEL,
+      short: "m",
+      valueName: "path or id",
+      description: "Model: a folder, a GGUF file, a Hugging Face id, or embedded, the model included in llamagym.",
+    }),
+    adapter: text({ valueName: "path or id", description: "LoRA adapter to start from." }),
+    device: choice({ default: "auto", choices: ["auto", "cpu", "cuda", "webgpu"], description: "Execution device." }),
+    threads: integer({ min: 1, description: "Number of threads per operation. Default: all cores." }),
+    quantize: choice({
+      default: "none",
+      choices: ["none", "8", "4"],
+      aliases: [
+        { name: "loadIn8bit", value: "8" },
+        { name: "loadIn4bit", value: "4" },
+      ],
+      description: "Bits of the frozen weights; fewer bits take less memory.",
+    }),
+    backwardPrecision: choice({
+      default: "float32",
+      choices: ["float32", "int8"],
+      description: "Precision of gradients through frozen weights. int8 is faster and less exact.",
+    }),
+  },
+  "Model",
+);
+
+/** Parameters that are trained. */
+export const tuningSettings = defineSettings(
+  {
+    tuning: choice({
+      default: "lora",
+      choices: ["lora", "full"],
+      description: "Trained parameters: a LoRA adapter, or all weights.",
+      source: LLAMAGYM,
+    }),
+    r: integer({ default: 16, min: 1, description: "Rank of the LoRA adapter.", source: LLAMAGYM }),
+    loraAlpha: number({
+      default: 32,
+      above: 0,
+      description: "Scale of the LoRA adapter, divided by its rank.",
+      source: LLAMAGYM,
+    }),
+    loraDropout: number({ default: 0, min: 0, max: 0.99, description: "Dropout of the LoRA adapter." }),
+    targetModules: text({
+      default: "all-linear",
+      valueName: "names",
+      description:
+        "Comma-separated names of the modules with an adapter. all-linear selects the linear modules of all layers.",
+    }),
+  },
+  "Trained parameters",
+);
+
+/** Token budget of a micro-batch. */
+export const microBatchTokens = integer({
+  min: 1,
+  description:
+    "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
+});
+
+type TuningConfig = Settings<typeof modelSettings & typeof tuningSettings>;
+
+/** @throws INVALID_ARGUMENT for settings that contradict each other or would have no effect. */
+export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "threads">): void {
+  const { device, tuning, quantize, backwardPrecision } = config;
+  const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(
+    (name) => config[name] !== tuningSettings[name].default,
+  );
+  if (adapterSetting !== undefined && tuning === "full")
+    throw invalidArgument(
+      `\`${adapterSetting}\` is a setting of the adapter, but tuning "full" trains no adapter. Remove one of them.`,
+    );
+  checkBackwardPrecision({ device, quantize: parseQuantizeBits(quantize), backwardPrecision });
+  if (backwardPrecision === "int8" && tuning === "full")
+    throw invalidArgument(
+      '`backwardPrecision` "int8" is for frozen weights, but `tuning` "full" freezes none. Remove one of them.',
+    );
+}
+
+/** Parses the setting `quantize`. */
+export function parseQuantizeBits(setting: TuningConfig["quantize"]): 8 | 4 | undefined {
+  return setting === "none" ? undefined : setting === "8" ? 8 : 4;
+}
