@@ -125,8 +125,8 @@ describe("evaluate", () => {
 
   it.each([
     [{ episodes: 0 }, "`episodes` must be an integer >= 1"],
-    [{ episodes: 2, numEnvs: 0 }, "numEnvs must be"],
-    [{ episodes: 2, seed: -1 }, "seed must be"],
+    [{ episodes: 2, numEnvs: 0 }, "`numEnvs` must be an integer >= 1"],
+    [{ episodes: 2, seed: -1 }, "`seed` must be an integer >= 0"],
   ])("rejects %j", async (options, message) => {
     await expect(evaluate(agent(), make(), options)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",

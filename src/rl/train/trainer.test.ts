@@ -328,8 +328,8 @@ describe("Trainer", () => {
   it.each([
     [{ turns: undefined }, "needs the length of the run"],
     [{ numEnvs: 0 }, "`numEnvs` must be an integer >= 1, got 0"],
-    [{ episodes: 1.5 }, "The Trainer's episodes must be"],
-    [{ saveSteps: 0 }, "The Trainer's saveSteps must be"],
+    [{ episodes: 1.5 }, "`episodes` must be an integer >= 1"],
+    [{ saveSteps: 0 }, "`saveSteps` must be an integer >= 1"],
   ])("rejects %j", (options, message) => {
     const agent = undefined as unknown as EvenOddAgent;
     expect(() => new Trainer({ agent, env: "Blackjack-v1", turns: 10, ...options })).toThrow(message);

@@ -145,7 +145,14 @@ export class Trainer {
         "This Trainer has already trained. Create a new one; its resume() continues from the last checkpoint.",
       );
     }
-    const { agent, env, numEnvs = trainerSettings.numEnvs.default, episodes, seed = 0, onWarning = () => {} } = this.options;
+    const {
+      agent,
+      env,
+      numEnvs = trainerSettings.numEnvs.default,
+      episodes,
+      seed = 0,
+      onWarning = () => {},
+    } = this.options;
     return (this.task ??= await RolloutTask.open({
       agent,
       createEnv: typeof env === "string" ? async () => openEnv(env) : env,
