@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../core/errors.js";
+import { invalidArgument } from "../core/errors.js";
 import { formatValue } from "./spaces/space.js";
 
 /**
@@ -10,17 +10,13 @@ export function applyDefaults<T extends object>(owner: string, options: object, 
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
     if (!Object.hasOwn(defaults, name)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `${owner} has no option "${name}". Its options: ${Object.keys(defaults).join(", ") || "none"}.`,
       );
     }
     const expected = typeof defaults[name as keyof T];
     if (typeof value !== expected || Number.isNaN(value)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `${owner}: option ${name} must be a ${expected}, got ${formatValue(value)}.`,
-      );
+      throw invalidArgument(`${owner}: option ${name} must be a ${expected}, got ${formatValue(value)}.`);
     }
     result[name as keyof T] = value as T[keyof T];
   }
@@ -30,5 +26,5 @@ export function applyDefaults<T extends object>(owner: string, options: object, 
 /** @throws INVALID_ARGUMENT unless an option lies in [0, 1]. */
 export function checkProbability(owner: string, name: string, value: number): void {
   if (value >= 0 && value <= 1) return;
-  throw new LlamaGymError("INVALID_ARGUMENT", `${owner}: option ${name} must be between 0 and 1, got ${value}.`);
+  throw invalidArgument(`${owner}: option ${name} must be between 0 and 1, got ${value}.`);
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../core/errors.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
@@ -126,8 +126,7 @@ export abstract class Env<Observation = unknown, Action = unknown> {
 
   /** Renders the current state; `mode` is one of `metadata.renderModes`. */
   render(mode: RenderMode): MaybePromise<RenderFrame> {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `${this.constructor.name} cannot render "${mode}": its metadata declares ${JSON.stringify(this.metadata.renderModes)}.`,
     );
   }

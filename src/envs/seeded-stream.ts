@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../core/errors.js";
+import { invalidArgument } from "../core/errors.js";
 import { RandomStream } from "../core/random/random-stream.js";
 
 /** Creates a random stream equal to Gymnasium's `np_random(seed)`, and returns its seed, drawn from entropy by default. */
@@ -10,14 +10,11 @@ export function createSeededStream(seed?: number | bigint): { stream: RandomStre
 function checkSeed(seed: unknown): number | bigint {
   const isInteger = typeof seed === "bigint" || Number.isSafeInteger(seed);
   if (!isInteger) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `Seed must be an integer (a bigint above 2^53), actual value: ${String(seed)}`,
-    );
+    throw invalidArgument(`Seed must be an integer (a bigint above 2^53), actual value: ${String(seed)}`);
   }
   const value = seed as number | bigint;
   if (value < 0) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `Seed must be greater or equal to zero, actual value: ${value}`);
+    throw invalidArgument(`Seed must be greater or equal to zero, actual value: ${value}`);
   }
   return value;
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 
 export type JsonObject = { readonly [name: string]: JsonValue };
@@ -21,7 +21,7 @@ export function bridgeError(name: string, problem: string, cause?: unknown): Lla
 export function checkTimeoutMs(name: string, value: number): number {
   // Maximum delay of a Node.js timer.
   if (value > 0 && value < 2 ** 31) return value;
-  throw new LlamaGymError("INVALID_ARGUMENT", `${name} must be milliseconds above 0 and below 2^31, got ${value}.`);
+  throw invalidArgument(`${name} must be milliseconds above 0 and below 2^31, got ${value}.`);
 }
 
 /** Parses a JSON object; undefined for anything else. */

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -55,8 +55,7 @@ function formatObservationAsJson(space: Space, observation: unknown): string {
 
 function createActionFormat(space: Space, actionNames: readonly string[] | undefined): ActionFormat | undefined {
   if (actionNames !== undefined && (!(space instanceof Discrete) || actionNames.length !== space.n)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `actionNames has ${actionNames.length} names, but the action space is ${space.toString()}: pass one per action.`,
     );
   }

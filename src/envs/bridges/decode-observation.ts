@@ -5,7 +5,7 @@ import { Dict } from "../spaces/dict.js";
 import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
 import { Tuple } from "../spaces/tuple.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { asJsonObject } from "./channel.js";
 import { countElements } from "../../core/count-elements.js";
 
@@ -35,5 +35,5 @@ export function decodeObservation(space: Space, json: JsonValue): unknown {
 
 function mismatchError(space: Space, json: JsonValue): LlamaGymError {
   const text = JSON.stringify(json) ?? "nothing";
-  return new LlamaGymError("INVALID_ARGUMENT", `${text.slice(0, 120)} is not of ${space.toString().slice(0, 200)}.`);
+  return invalidArgument(`${text.slice(0, 120)} is not of ${space.toString().slice(0, 200)}.`);
 }

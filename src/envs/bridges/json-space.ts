@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleOptions } from "../spaces/space.js";
@@ -39,11 +39,11 @@ export class JsonSpace extends Space<JsonValue> {
   }
 
   override flatten(): number[] {
-    throw new LlamaGymError("INVALID_ARGUMENT", "Values of a JSON space have no flat form.");
+    throw invalidArgument("Values of a JSON space have no flat form.");
   }
 
   override unflatten(): JsonValue {
-    throw new LlamaGymError("INVALID_ARGUMENT", "Values of a JSON space have no flat form.");
+    throw invalidArgument("Values of a JSON space have no flat form.");
   }
 
   override toString(): string {

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { Env, type EnvMetadata, type RenderFrame, type RenderMode, type ResetOptions } from "../env.js";
 import type { ResetResult, StepResult } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
@@ -114,6 +114,6 @@ export function toJsonObject(name: string, value: unknown): JsonObject {
   try {
     return JSON.parse(JSON.stringify(value)) as JsonObject;
   } catch (error) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `The ${name} cannot be written as JSON: ${(error as Error).message}`);
+    throw invalidArgument(`The ${name} cannot be written as JSON: ${(error as Error).message}`);
   }
 }

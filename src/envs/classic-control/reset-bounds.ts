@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { formatValue } from "../spaces/space.js";
 
 type Options = Readonly<Record<string, unknown>> | undefined;
@@ -8,7 +8,7 @@ export function readNumberOption(options: Options, name: string, fallback: numbe
   const value = options?.[name];
   if (value === undefined) return fallback;
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new LlamaGymError("INVALID_ARGUMENT", `The reset option ${name} must be a number, got ${formatValue(value)}.`);
+  throw invalidArgument(`The reset option ${name} must be a number, got ${formatValue(value)}.`);
 }
 
 /** Reads the reset options `low` and `high`, the bounds of the initial state. */
@@ -20,7 +20,7 @@ export function readResetBounds(
   const low = readNumberOption(options, "low", defaultLow);
   const high = readNumberOption(options, "high", defaultHigh);
   if (low > high) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `Lower bound (${low}) must be lower than higher bound (${high}).`);
+    throw invalidArgument(`Lower bound (${low}) must be lower than higher bound (${high}).`);
   }
   return [low, high];
 }

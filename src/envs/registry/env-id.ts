@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 
 /** Parts of an environment id. */
 export interface EnvId {
@@ -13,8 +13,7 @@ const ID_PATTERN = /^(?:(?<namespace>[\w:-]+)\/)?(?<name>[\w:.-]+?)(?:-v(?<versi
 export function parseEnvId(id: string): EnvId {
   const parts = typeof id === "string" ? ID_PATTERN.exec(id)?.groups : undefined;
   if (parts === undefined) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `Malformed environment ID: ${id}. Ids have the form [namespace/]name-v<version>, such as CartPole-v1; namespace and version are optional.`,
     );
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { formatEnvId, parseEnvId, type EnvId } from "./env-id.js";
 import { findNearestName } from "../../core/suggest.js";
 import type { EnvSpec } from "../env.js";
@@ -22,10 +22,7 @@ export class EnvRegistry {
     const { id } = registration;
     this.checkVersioning(parseEnvId(id));
     if (typeof registration.entryPoint !== "function") {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `register("${id}"): entryPoint must be a function that returns an environment.`,
-      );
+      throw invalidArgument(`register("${id}"): entryPoint must be a function that returns an environment.`);
     }
     const spec: EnvSpec = {
       ...registration,
@@ -109,8 +106,7 @@ export class EnvRegistry {
     if (other === undefined) return;
     const [newKind, existingKind] =
       id.version === undefined ? ["unversioned", "versioned"] : ["versioned", "unversioned"];
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `Can't register the ${newKind} environment \`${formatEnvId(id)}\` when the ${existingKind} environment \`${other.spec.id}\` of the same name already exists.`,
     );
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RenderFrame, RenderMode } from "../env.js";
 import { drawPixels } from "./draw-pixels.js";
 import { drawText } from "./draw-text.js";
@@ -8,5 +8,5 @@ import type { Scene } from "./scene.js";
 export function renderScene(mode: RenderMode, scene: Scene): RenderFrame {
   if (mode === "ansi") return drawText(scene);
   if (mode === "rgb_array") return drawPixels(scene);
-  throw new LlamaGymError("INVALID_ARGUMENT", `Render mode must be "ansi" or "rgb_array", got "${String(mode)}".`);
+  throw invalidArgument(`Render mode must be "ansi" or "rgb_array", got "${String(mode)}".`);
 }

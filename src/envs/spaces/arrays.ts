@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { countElements } from "../../core/count-elements.js";
 
@@ -13,7 +13,7 @@ export function flattenNested(nested: NestedNumbers, name: string): { values: nu
   }
   const rows = Array.from(nested as readonly NestedNumbers[], (row) => flattenNested(row, name));
   if (rows.some((row) => row.shape.join() !== rows[0].shape.join())) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `${name} must be a rectangular array; its rows differ in length.`);
+    throw invalidArgument(`${name} must be a rectangular array; its rows differ in length.`);
   }
   return { values: rows.flatMap((row) => row.values), shape: [rows.length, ...rows[0].shape] };
 }

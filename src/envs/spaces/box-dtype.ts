@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 
 interface DtypeEntry<A> {
   readonly array: new (length: number) => A;
@@ -33,8 +33,5 @@ export type BoxArray<D extends BoxDtype> = InstanceType<(typeof BOX_DTYPES)[D]["
 export function getDtypeEntry(dtype: BoxDtype): (typeof BOX_DTYPES)[BoxDtype] {
   const entry = BOX_DTYPES[dtype] as (typeof BOX_DTYPES)[BoxDtype] | undefined;
   if (entry !== undefined) return entry;
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `Box dtype "${dtype}" is not supported. Supported: ${Object.keys(BOX_DTYPES).join(", ")}.`,
-  );
+  throw invalidArgument(`Box dtype "${dtype}" is not supported. Supported: ${Object.keys(BOX_DTYPES).join(", ")}.`);
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { formatArray, formatShape, formatBounds, type ArrayKind } from "./array-text.js";
 import { flattenNested, isNumberArray, nestArray, numbersFromJson, type NestedNumbers } from "./arrays.js";
@@ -42,8 +42,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
     this.high = this.castBounds(highs, "high");
     if (Array.from(this.low).some((value, i) => value > this.high[i])) {
       const text = (values: BoxArray<D>) => formatArray(values, shape, this.kind);
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `Box all low values must be less than or equal to high (some values break this), low=${text(this.low)}, high=${text(this.high)}`,
       );
     }
@@ -108,10 +107,7 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
 
   override unflatten(flat: ArrayLike<number>): BoxArray<D> {
     if (flat.length !== this.low.length) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `${this.toString()} takes ${this.low.length} numbers, got ${flat.length}.`,
-      );
+      throw invalidArgument(`${this.toString()} takes ${this.low.length} numbers, got ${flat.length}.`);
     }
     return this.array(flat);
   }
@@ -135,17 +131,14 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   private castBounds(values: number[], name: "low" | "high"): BoxArray<D> {
     const { kind, min, max } = getDtypeEntry(this.dtype);
     const cast = values.map((value) => {
-      if (Number.isNaN(value)) throw new LlamaGymError("INVALID_ARGUMENT", `No ${name} value can be NaN.`);
+      if (Number.isNaN(value)) throw invalidArgument(`No ${name} value can be NaN.`);
       if (value === Infinity || value === -Infinity) {
         if (kind === "float") return value;
         if (kind === "signed") return value > 0 ? max : min;
-        throw new LlamaGymError(
-          "INVALID_ARGUMENT",
-          `Box of unsigned integers cannot have an infinite bound, ${name}=${value}`,
-        );
+        throw invalidArgument(`Box of unsigned integers cannot have an infinite bound, ${name}=${value}`);
       }
       if (value < min || value > max) {
-        throw new LlamaGymError("INVALID_ARGUMENT", `Box ${name} is out of bounds of ${this.dtype}, ${name}=${value}`);
+        throw invalidArgument(`Box ${name} is out of bounds of ${this.dtype}, ${name}=${value}`);
       }
       return value;
     });
@@ -160,13 +153,12 @@ function broadcastBound(
   name: "low" | "high",
 ): number[] {
   if (shape.some((extent) => !Number.isInteger(extent) || extent < 0)) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `Box shape must be a list of integers, got ${JSON.stringify(shape)}.`);
+    throw invalidArgument(`Box shape must be a list of integers, got ${JSON.stringify(shape)}.`);
   }
   if (array === undefined) return Array.from({ length: countElements(shape) }, () => bound as number);
   const isFlat = array.shape.length === 1 && array.values.length === countElements(shape);
   if (!isFlat && array.shape.join() !== shape.join()) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `Box ${name}.shape doesn't match provided shape, ${name}.shape=${formatShape(array.shape)}, shape=${formatShape(shape)}`,
     );
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSpaces, sumSizes, unflattenParts } from "./tuple.js";
@@ -30,7 +30,7 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
     } else if (typeof seed === "object") {
       const seedsByName = seed as { readonly [name: string]: SpaceSeed };
       if (Object.keys(seedsByName).length !== names.length || names.some((name) => seedsByName[name] === undefined)) {
-        throw new LlamaGymError("INVALID_ARGUMENT", `The seed's names must be those of the Dict: ${names.join(", ")}.`);
+        throw invalidArgument(`The seed's names must be those of the Dict: ${names.join(", ")}.`);
       }
       seeds = names.map((name) => seedsByName[name]);
     } else {
@@ -45,10 +45,7 @@ export class Dict<T extends object = Record<string, unknown>> extends Space<T> {
     const { mask, probability } = options;
     const weights = (mask ?? probability) as { readonly [name: string]: SampleMask | undefined } | undefined;
     if (weights !== undefined && Object.keys(weights).some((name) => !this.names.includes(name))) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `The mask's names must be those of the Dict: ${this.names.join(", ")}.`,
-      );
+      throw invalidArgument(`The mask's names must be those of the Dict: ${this.names.join(", ")}.`);
     }
     const restrict = (name: string) =>
       mask === undefined ? { probability: weights?.[name] } : { mask: weights?.[name] };

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { JsonValue } from "../../core/json.js";
 import { findHotIndex } from "./arrays.js";
@@ -12,10 +12,10 @@ export class Discrete extends Space<number> {
   constructor(n: number, { start = 0 }: { start?: number } = {}) {
     super([]);
     if (!Number.isSafeInteger(n) || !Number.isSafeInteger(start)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `Discrete takes integers, actual values: n=${n}, start=${start}`);
+      throw invalidArgument(`Discrete takes integers, actual values: n=${n}, start=${start}`);
     }
     if (n <= 0) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `n (counts) have to be positive, actual value: ${n}`);
+      throw invalidArgument(`n (counts) have to be positive, actual value: ${n}`);
     }
     this.n = n;
     this.start = start;
@@ -65,10 +65,7 @@ export class Discrete extends Space<number> {
 export function sampleMasked(random: RandomStream, count: number, mask: SampleMask | number): number {
   const flags = checkWeights(mask, count, "mask");
   if (flags.some((flag) => flag !== 0 && flag !== 1)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `All values of the mask must be 0 or 1, actual values: ${flags.join(", ")}`,
-    );
+    throw invalidArgument(`All values of the mask must be 0 or 1, actual values: ${flags.join(", ")}`);
   }
   const valid = flags.flatMap((flag, i) => (flag === 1 ? [i] : []));
   return valid.length === 0 ? 0 : random.choice(valid);
@@ -79,8 +76,7 @@ export function sampleWeighted(random: RandomStream, count: number, probability:
   const probabilities = checkWeights(probability, count, "probability");
   const sum = probabilities.reduce((total, value) => total + value, 0);
   if (probabilities.some((value) => !(value >= 0 && value <= 1)) || Math.abs(sum - 1) > 1e-8) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `Probabilities must be in [0, 1] and add up to 1, actual values: ${probabilities.join(", ")} (sum ${sum})`,
     );
   }
@@ -92,10 +88,7 @@ export function checkWeights(weights: unknown, count: number, name: string): num
   const isList = Array.isArray(weights) || ArrayBuffer.isView(weights);
   const values = isList ? Array.from(weights as ArrayLike<unknown>) : [];
   if (!isList || values.length !== count || values.some((value) => typeof value !== "number")) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `The ${name} must be ${count} numbers, got ${JSON.stringify(weights)}.`,
-    );
+    throw invalidArgument(`The ${name} must be ${count} numbers, got ${JSON.stringify(weights)}.`);
   }
   return values as number[];
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { Box } from "./box.js";
 import { getDtypeEntry, type BoxDtype } from "./box-dtype.js";
 import { Dict } from "./dict.js";
@@ -40,10 +40,7 @@ export function flattenSpace(space: Space): FlatBox {
   }
   if (space instanceof OneOf) return flattenOneOf(space);
   if (space.flatSize === undefined) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `${space.toString()} has no fixed size and cannot be flattened to a Box.`,
-    );
+    throw invalidArgument(`${space.toString()} has no fixed size and cannot be flattened to a Box.`);
   }
   return createFlatBox(0, 1, space.flatSize, space.constructor.name === "MultiBinary" ? "int8" : "int64");
 }

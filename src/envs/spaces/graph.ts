@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { batchSpace, unbatch } from "./batch.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
@@ -39,10 +39,7 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
     this.rejectMaskWithProbability(options);
     const { numNodes = 10, mask, probability } = options;
     if (!(Number.isInteger(numNodes) && numNodes > 0)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `The number of nodes is expected to be greater than 0, actual value: ${numNodes}`,
-      );
+      throw invalidArgument(`The number of nodes is expected to be greater than 0, actual value: ${numNodes}`);
     }
     const [nodeMask, edgeMask] = ((mask ?? probability) as readonly (SampleMask | null)[] | undefined) ?? [];
     const restrict = (part: SampleMask | null | undefined) =>
@@ -93,11 +90,11 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
   }
 
   override flatten(): number[] {
-    throw new LlamaGymError("INVALID_ARGUMENT", `${this.toString()} has no fixed size and cannot be flattened.`);
+    throw invalidArgument(`${this.toString()} has no fixed size and cannot be flattened.`);
   }
 
   override unflatten(): GraphInstance<N, E> {
-    throw new LlamaGymError("INVALID_ARGUMENT", `${this.toString()} has no fixed size and cannot be unflattened.`);
+    throw invalidArgument(`${this.toString()} has no fixed size and cannot be unflattened.`);
   }
 
   override toString(): string {

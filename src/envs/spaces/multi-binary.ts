@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { isNumberArray, nestArray, numbersFromJson } from "./arrays.js";
 import { formatShape } from "./array-text.js";
@@ -15,7 +15,7 @@ export class MultiBinary extends Space<Int8Array> {
     const shape = typeof n === "number" ? [n] : [...n];
     super(shape);
     if (shape.length === 0 || shape.some((extent) => !Number.isInteger(extent) || extent <= 0)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `n (counts) have to be positive, actual value: ${JSON.stringify(n)}`);
+      throw invalidArgument(`n (counts) have to be positive, actual value: ${JSON.stringify(n)}`);
     }
     this.shape = shape;
     this.size = countElements(shape);
@@ -32,10 +32,7 @@ export class MultiBinary extends Space<Int8Array> {
     if (options.mask === undefined) return tossCoins();
     const mask = checkWeights(options.mask, this.size, "mask");
     if (mask.some((value) => value !== 0 && value !== 1 && value !== 2)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `All values of the mask must be 0, 1 or 2, actual values: ${mask.join(", ")}`,
-      );
+      throw invalidArgument(`All values of the mask must be 0, 1 or 2, actual values: ${mask.join(", ")}`);
     }
     return tossCoins().map((toss, i) => (mask[i] === 2 ? toss : mask[i]));
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { formatArray } from "./array-text.js";
 import {
@@ -25,22 +25,15 @@ export class MultiDiscrete extends Space<Int32Array> {
       start === undefined ? { values: counts.values.map(() => 0), shape: counts.shape } : flattenNested(start, "start");
     super(counts.shape);
     if (starts.shape.join() !== counts.shape.join()) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `start and nvec (counts) should have the same shape, got [${starts.shape.join()}] and [${counts.shape.join()}]`,
       );
     }
     if (counts.values.length === 0 || counts.values.some((count) => !(Number.isInteger(count) && count > 0))) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `nvec (counts) have to be positive, actual value: ${JSON.stringify(counts.values)}`,
-      );
+      throw invalidArgument(`nvec (counts) have to be positive, actual value: ${JSON.stringify(counts.values)}`);
     }
     if (starts.values.some((value, i) => !Number.isInteger(value) || Math.abs(value) + counts.values[i] > 2147483647)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        "MultiDiscrete holds 32-bit integers; nvec or start is too large or not an integer.",
-      );
+      throw invalidArgument("MultiDiscrete holds 32-bit integers; nvec or start is too large or not an integer.");
     }
     this.shape = counts.shape;
     this.nvec = Int32Array.from(counts.values);
@@ -71,10 +64,7 @@ export class MultiDiscrete extends Space<Int32Array> {
     for (const extent of this.shape) {
       parts = parts.flatMap((part) => {
         if (!Array.isArray(part) || part.length !== extent) {
-          throw new LlamaGymError(
-            "INVALID_ARGUMENT",
-            `The ${name} must be a list with an entry for each of ${extent} elements.`,
-          );
+          throw invalidArgument(`The ${name} must be a list with an entry for each of ${extent} elements.`);
         }
         return part as SampleMask[];
       });

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSpaces, checkSeedCount, isSeedList, splitSampleOptions } from "./tuple.js";
@@ -9,7 +9,7 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
 
   constructor(spaces: readonly Space<T>[]) {
     super();
-    if (spaces.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "Empty `OneOf` spaces are not supported.");
+    if (spaces.length === 0) throw invalidArgument("Empty `OneOf` spaces are not supported.");
     this.spaces = checkSpaces(spaces, "OneOf") as readonly Space<T>[];
   }
 

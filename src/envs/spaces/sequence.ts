@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 import { checkSeedCount, isSeedList } from "./tuple.js";
@@ -24,10 +24,7 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
     this.rejectMaskWithProbability(options);
     const restriction = options.mask ?? options.probability;
     if (restriction !== undefined && (!Array.isArray(restriction) || restriction.length !== 2)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        "Sequence takes a mask of two parts: [length or null, mask of the elements].",
-      );
+      throw invalidArgument("Sequence takes a mask of two parts: [length or null, mask of the elements].");
     }
     const [lengths, inner] = (restriction ?? []) as [
       number | ArrayLike<number> | null | undefined,
@@ -42,10 +39,7 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
     if (lengths === null || lengths === undefined) return this.random.geometric(STOP_PROBABILITY);
     const possible = typeof lengths === "number" ? [lengths] : Array.from(lengths);
     if (possible.some((length) => !Number.isInteger(length) || length < 0)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `Lengths must be integers of at least 0, actual values: ${possible.join(", ")}`,
-      );
+      throw invalidArgument(`Lengths must be integers of at least 0, actual values: ${possible.join(", ")}`);
     }
     return typeof lengths === "number" ? lengths : this.random.choice(possible);
   }
@@ -74,10 +68,7 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
   override unflatten(flat: ArrayLike<number>): readonly T[] {
     const size = this.featureSpace.flatSize;
     if (size === undefined || flat.length % size !== 0) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `${flat.length} numbers cannot be cut into elements of ${this.toString()}.`,
-      );
+      throw invalidArgument(`${flat.length} numbers cannot be cut into elements of ${this.toString()}.`);
     }
     const all = Array.from(flat);
     return Array.from({ length: flat.length / size }, (_, i) =>

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { nestArray, type NestedNumbers } from "./arrays.js";
 import { Box } from "./box.js";
@@ -48,10 +48,7 @@ export function spaceToJson(space: Space): SpaceDescription {
       edge_space: edgeSpace === undefined ? null : spaceToJson(edgeSpace),
     };
   }
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `${space.toString()} cannot be described as JSON: it is a space of your own.`,
-  );
+  throw invalidArgument(`${space.toString()} cannot be described as JSON: it is a space of your own.`);
 }
 
 /** Decodes nested numbers, with infinities as strings; the spaces validate them. */

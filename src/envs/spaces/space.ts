@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { JsonValue } from "../../core/json.js";
 import { createSeededStream } from "../seeded-stream.js";
@@ -66,7 +66,7 @@ export abstract class Space<T = unknown> {
 
   protected startStream(seed?: SpaceSeed): number | bigint {
     if (typeof seed === "object") {
-      throw new LlamaGymError("INVALID_ARGUMENT", `${this.toString()} takes one seed, got ${JSON.stringify(seed)}.`);
+      throw invalidArgument(`${this.toString()} takes one seed, got ${JSON.stringify(seed)}.`);
     }
     const seeded = createSeededStream(seed);
     this.stream = seeded.stream;
@@ -82,23 +82,20 @@ export abstract class Space<T = unknown> {
   /** @throws INVALID_ARGUMENT for a mask or probability, which the space does not support. */
   protected rejectMask(options: SampleOptions | undefined): void {
     if (options?.mask !== undefined || options?.probability !== undefined) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `${this.constructor.name}.sample supports neither a mask nor a probability.`,
-      );
+      throw invalidArgument(`${this.constructor.name}.sample supports neither a mask nor a probability.`);
     }
   }
 
   protected rejectMaskWithProbability({ mask, probability }: SampleOptions): void {
     if (mask !== undefined && probability !== undefined) {
-      throw new LlamaGymError("INVALID_ARGUMENT", "Only one of `mask` or `probability` can be given to sample.");
+      throw invalidArgument("Only one of `mask` or `probability` can be given to sample.");
     }
   }
 
   /** Returns `value` if it is in the space. @throws INVALID_ARGUMENT otherwise. */
   protected checkMember(value: unknown): T {
     if (this.contains(value)) return value;
-    throw new LlamaGymError("INVALID_ARGUMENT", `${formatValue(value)} is not in ${this.toString()}.`);
+    throw invalidArgument(`${formatValue(value)} is not in ${this.toString()}.`);
   }
 
   /** Copies the state of the random streams of `other`. */

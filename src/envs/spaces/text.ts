@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { checkWeights } from "./discrete.js";
 import { Space, type SampleOptions } from "./space.js";
@@ -22,20 +22,13 @@ export class Text extends Space<string> {
   constructor(maxLength: number, { minLength = 1, charset = ALPHANUMERIC }: TextOptions = {}) {
     super();
     if (!Number.isInteger(minLength) || !Number.isInteger(maxLength)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `Text lengths must be integers, actual values: ${minLength}, ${maxLength}`,
-      );
+      throw invalidArgument(`Text lengths must be integers, actual values: ${minLength}, ${maxLength}`);
     }
     if (minLength < 0) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `Minimum text length must be non-negative, actual value: ${minLength}`,
-      );
+      throw invalidArgument(`Minimum text length must be non-negative, actual value: ${minLength}`);
     }
     if (minLength > maxLength) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `The min_length must be less than or equal to the max_length, min_length: ${minLength}, max_length: ${maxLength}`,
       );
     }
@@ -44,8 +37,7 @@ export class Text extends Space<string> {
     this.characters = typeof charset === "string" ? Array.from(new Set(charset)) : [...charset].sort();
     const invalidCharacters = this.characters.filter((character) => Array.from(character).length !== 1);
     if (invalidCharacters.length > 0) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `Each element of a charset must be one character, got ${JSON.stringify(invalidCharacters)}.`,
       );
     }
@@ -71,25 +63,18 @@ export class Text extends Space<string> {
     length ??= this.random.integers(this.minLength, this.maxLength + 1);
     if (probabilities.every((weight) => weight === 0)) {
       if (this.minLength === 0) return "";
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `The mask allows no character, but a text has at least ${this.minLength}.`,
-      );
+      throw invalidArgument(`The mask allows no character, but a text has at least ${this.minLength}.`);
     }
     return Array.from({ length }, () => this.random.choice(this.characters, { probabilities })).join("");
   }
 
   private readRestriction(given: unknown): [length: number | null | undefined, weights: unknown] {
     if (!Array.isArray(given) || given.length !== 2) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        "Text takes a mask of two parts: [length or null, character weights or null].",
-      );
+      throw invalidArgument("Text takes a mask of two parts: [length or null, character weights or null].");
     }
     const [length, weights] = given as [number | null | undefined, unknown];
     if (typeof length === "number" && !(length >= this.minLength && length <= this.maxLength)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `The length must be between ${this.minLength} and ${this.maxLength}, actual length: ${length}`,
       );
     }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 
@@ -64,7 +64,7 @@ export class Tuple<T extends readonly unknown[] = readonly unknown[]> extends Sp
 export function checkSpaces(spaces: readonly unknown[], name: string): readonly Space[] {
   spaces.forEach((space, i) => {
     if (!(space instanceof Space)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `Element ${i} of the ${name} is not a Space: ${String(space)}`);
+      throw invalidArgument(`Element ${i} of the ${name} is not a Space: ${String(space)}`);
     }
   });
   return [...spaces] as Space[];
@@ -76,7 +76,7 @@ export function isSeedList(seed: SpaceSeed): seed is readonly SpaceSeed[] {
 
 export function checkSeedCount(seeds: readonly SpaceSeed[], count: number, name: string): void {
   if (seeds.length !== count) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `${name} takes ${count} seeds, got ${seeds.length}.`);
+    throw invalidArgument(`${name} takes ${count} seeds, got ${seeds.length}.`);
   }
 }
 
@@ -85,7 +85,7 @@ export function splitSampleOptions({ mask, probability }: SampleOptions, count: 
   const weights = mask ?? probability;
   if (weights === undefined) return Array.from({ length: count }, () => ({}));
   if (!Array.isArray(weights) || weights.length !== count) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `${name} takes a list of ${count} masks, one for each part.`);
+    throw invalidArgument(`${name} takes a list of ${count} masks, one for each part.`);
   }
   const parts = (weights as readonly (SampleMask | null | undefined)[]).map((part) => part ?? undefined);
   return parts.map((part) => (mask === undefined ? { probability: part } : { mask: part }));
@@ -106,10 +106,7 @@ export function unflattenParts(spaces: readonly Space[], flat: ArrayLike<number>
   const all = Array.from(flat);
   const size = sumSizes(spaces);
   if (size !== all.length) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `Expected ${size ?? "no"} numbers for ${spaces.join(", ")}, got ${all.length}.`,
-    );
+    throw invalidArgument(`Expected ${size ?? "no"} numbers for ${spaces.join(", ")}, got ${all.length}.`);
   }
   let offset = 0;
   return spaces.map((space) => {

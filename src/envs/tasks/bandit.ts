@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -59,8 +59,7 @@ export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
     const { arms, pulls, names } = applyDefaults("Bandit", options, defaults);
     const isValid = Number.isInteger(arms) && arms >= 2 && arms <= NAMES.length;
     if (!isValid || !Number.isInteger(pulls) || pulls < 1 || !["misleading", "honest", "random"].includes(names)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `Bandit takes 2 to ${NAMES.length} arms, at least 1 pull and names "misleading", "honest" or "random"; ` +
           `got arms ${arms}, pulls ${pulls}, names "${names}".`,
       );

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
 import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import { Text } from "../spaces/text.js";
@@ -33,7 +33,7 @@ export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsSta
     super();
     const { guesses } = applyDefaults("BullsAndCows", options, { guesses: 10 });
     if (!Number.isInteger(guesses) || guesses < 1 || guesses > 100) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `BullsAndCows takes 1 to 100 guesses, got ${guesses}.`);
+      throw invalidArgument(`BullsAndCows takes 1 to 100 guesses, got ${guesses}.`);
     }
     this.guesses = guesses;
     this.observationSpace = new Text(guesses * MAX_LINE_LENGTH, { minLength: 0, charset: "0123456789: bulscow,\n" });

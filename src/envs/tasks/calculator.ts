@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
 import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
@@ -50,8 +50,7 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
       turns <= 50;
     // Keeps answers exact.
     if (!isValid || highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `Calculator takes 1 to 10 operations on numbers up to highest with highest^(operations + 1) below 2^53, and 1 to 50 turns; ` +
           `got operations ${operations}, highest ${highest}, turns ${turns}.`,
       );

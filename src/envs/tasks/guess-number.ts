@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -33,8 +33,7 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
     super();
     const { highest, guesses } = applyDefaults("GuessNumber", options, { highest: 100, guesses: 7 });
     if (!Number.isInteger(highest) || highest < 2 || highest > 1e9 || !Number.isInteger(guesses) || guesses < 1) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `GuessNumber takes a highest number of 2 to 1000000000 and at least 1 guess, got ${highest} and ${guesses}.`,
       );
     }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { Info } from "../info.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
@@ -39,8 +39,7 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
     const { size, boxes } = applyDefaults("Sokoban", options, { size: 6, boxes: 1 });
     const fits = Number.isInteger(size) && size >= 5 && size <= 16 && Number.isInteger(boxes) && boxes >= 1;
     if (!fits || boxes > (size - 2) ** 2 / 5) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `Sokoban takes a size of 5 to 16 and at least one box, at most one for five inner cells; got size ${size}, boxes ${boxes}.`,
       );
     }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { Info } from "../info.js";
 import { applyDefaults } from "../env-options.js";
 import { Text } from "../spaces/text.js";
@@ -51,7 +51,7 @@ export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
     super();
     const { turns } = applyDefaults("WebShop", options, { turns: 15 });
     if (!Number.isInteger(turns) || turns < 1) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `WebShop takes at least 1 turn, got ${turns}.`);
+      throw invalidArgument(`WebShop takes at least 1 turn, got ${turns}.`);
     }
     this.turns = turns;
   }

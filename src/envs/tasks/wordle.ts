@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
 import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import { Text } from "../spaces/text.js";
@@ -33,7 +33,7 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
     super();
     const { guesses } = applyDefaults("Wordle", options, { guesses: 6 });
     if (!Number.isInteger(guesses) || guesses < 1 || guesses > 100) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `Wordle takes 1 to 100 guesses, got ${guesses}.`);
+      throw invalidArgument(`Wordle takes 1 to 100 guesses, got ${guesses}.`);
     }
     this.guesses = guesses;
     this.observationSpace = new Text(guesses * (2 * WORD_LENGTH + 2), { minLength: 0, charset: `${LETTERS}- \n` });

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { createSeededStream } from "../seeded-stream.js";
 import { formatValue } from "../spaces/space.js";
@@ -22,8 +22,7 @@ const DIRECTIONS = [
 /** @throws INVALID_ARGUMENT when a map is not a rectangle of S, F, H and G with a start and a goal. */
 export function checkMap(map: unknown): asserts map is readonly string[] {
   const rejectMap = (problem: string) => {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `FrozenLake: ${problem} A map is a list of equally long rows such as "SFFG", got ${formatValue(map)}.`,
     );
   };
@@ -68,16 +67,10 @@ function hasPath(board: readonly (readonly string[])[]): boolean {
  */
 export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: number | bigint): string[] {
   if (!(Number.isInteger(size) && size >= 2 && size <= 256)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `generateRandomMap: size must be an integer from 2 to 256, got ${size}.`,
-    );
+    throw invalidArgument(`generateRandomMap: size must be an integer from 2 to 256, got ${size}.`);
   }
   if (!(frozenProbability > 0)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `generateRandomMap: the probability must be above 0, got ${frozenProbability}.`,
-    );
+    throw invalidArgument(`generateRandomMap: the probability must be above 0, got ${frozenProbability}.`);
   }
   const { stream } = createSeededStream(seed);
   const frozen = Math.min(1, frozenProbability);
@@ -86,8 +79,7 @@ export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: numb
     const board = drawBoard(stream, size, frozen / (frozen + (1 - frozen)));
     if (hasPath(board)) return board.map((row) => row.join(""));
   }
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
+  throw invalidArgument(
     `generateRandomMap: none of ${attempts} maps of size ${size} with probability ${frozenProbability} had a path; raise the probability.`,
   );
 }

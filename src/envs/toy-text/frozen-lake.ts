@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RenderFrame, RenderMode } from "../env.js";
 import { checkProbability, applyDefaults } from "../env-options.js";
 import { formatValue } from "../spaces/space.js";
@@ -49,8 +49,7 @@ export class FrozenLakeEnv extends TabularEnv {
     const isSchedule =
       Array.isArray(rewardSchedule) && rewardSchedule.length === 3 && rewardSchedule.every(Number.isFinite);
     if (!isSchedule) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `FrozenLake: rewardSchedule must be three numbers (goal, hole, other), got ${formatValue(rewardSchedule)}.`,
       );
     }
@@ -76,8 +75,7 @@ function getNamedMap(mapName: string | null): readonly string[] {
   if (mapName === null) return generateRandomMap();
   const map = FROZEN_LAKE_MAPS[mapName];
   if (map !== undefined) return map;
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
+  throw invalidArgument(
     `FrozenLake has no map "${mapName}". Its maps: ${Object.keys(FROZEN_LAKE_MAPS).join(", ")}; give another as desc.`,
   );
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { EnvOptions } from "../env.js";
 import type { MakeOptions } from "../registry/make.js";
 import { findSpec, isRemoteEnvId, openEnv } from "../registry/open-env.js";
@@ -26,8 +26,7 @@ export async function makeVector<Observation = unknown, Action = unknown>(
   if (mode === "worker") {
     if (!isRemoteEnvId(id))
       return await WorkerVectorEnv.create({ id, module: findSpec(id)?.module, options: envOptions }, options);
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
+    throw invalidArgument(
       `${id} already runs outside this process. Use mode "sync", which steps such environments concurrently.`,
     );
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { Env, RenderFrame, RenderMode, ResetResult } from "../env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Space } from "../spaces/space.js";
@@ -54,7 +54,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     factories: readonly (() => MaybePromise<Env<Observation, Action>>)[],
     options: VectorOptions = {},
   ): Promise<SyncVectorEnv<Observation, Action>> {
-    if (factories.length === 0) throw new LlamaGymError("INVALID_ARGUMENT", "A vector needs at least one environment.");
+    if (factories.length === 0) throw invalidArgument("A vector needs at least one environment.");
     const created = await Promise.allSettled(factories.map(async (make) => await make()));
     const envs = created.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
     try {

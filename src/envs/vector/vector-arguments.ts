@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { VectorResetOptions, VectorResetResult, VectorStepResult } from "./vector-env.js";
 
@@ -6,10 +6,7 @@ import type { VectorResetOptions, VectorResetResult, VectorStepResult } from "./
 export function checkLength(name: string, values: readonly unknown[], numEnvs: number): void {
   if (Array.isArray(values) && values.length === numEnvs) return;
   const actual = Array.isArray(values) ? String(values.length) : typeof values;
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `${name} must have one entry for each of ${numEnvs} environments, got ${actual}.`,
-  );
+  throw invalidArgument(`${name} must have one entry for each of ${numEnvs} environments, got ${actual}.`);
 }
 
 /** Returns the reset options per environment; undefined for those not to be reset. */
@@ -19,8 +16,7 @@ export function splitResetOptions(options: VectorResetOptions, numEnvs: number):
   if (isList(seed)) checkLength("seed", seed, numEnvs);
   if (resetMask !== undefined) {
     checkLength("resetMask", resetMask, numEnvs);
-    if (!resetMask.includes(true))
-      throw new LlamaGymError("INVALID_ARGUMENT", "resetMask must have at least one true entry.");
+    if (!resetMask.includes(true)) throw invalidArgument("resetMask must have at least one true entry.");
   }
   return Array.from({ length: numEnvs }, (_, i) => {
     if (resetMask !== undefined && !resetMask[i]) return undefined;

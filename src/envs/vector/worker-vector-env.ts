@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { RenderFrame, RenderMode, ResetResult, StepResult } from "../env.js";
 import { make, registry } from "../registry/make.js";
 import type { Space } from "../spaces/space.js";
@@ -70,10 +70,7 @@ export class WorkerVectorEnv<Observation = unknown, Action = unknown> implements
         numWorkers <= numEnvs
       )
     ) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `A vector needs numEnvs >= numWorkers >= 1, got ${numEnvs} and ${numWorkers}.`,
-      );
+      throw invalidArgument(`A vector needs numEnvs >= numWorkers >= 1, got ${numEnvs} and ${numWorkers}.`);
     }
     const computeBoundary = (i: number) => Math.round((i * numEnvs) / numWorkers);
     const workers = Array.from({ length: numWorkers }, (_, i) => {

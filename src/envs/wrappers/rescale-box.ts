@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { Box } from "../spaces/box.js";
 
 /** An affine map between a box and one with other bounds, in float32 for a box of that type. */
@@ -13,16 +13,10 @@ export interface Rescaling {
 /** @throws INVALID_ARGUMENT when the new minimum is not below the new maximum, or the old box has infinite bounds. */
 export function rescaleBox(box: Box<"float32">, min: number, max: number): Rescaling {
   if (!box.isBounded()) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `Only a box with finite bounds can be rescaled, got ${box.toString()}.`,
-    );
+    throw invalidArgument(`Only a box with finite bounds can be rescaled, got ${box.toString()}.`);
   }
   if (!(min < max)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `The new minimum (${min}) must be smaller than the new maximum (${max}).`,
-    );
+    throw invalidArgument(`The new minimum (${min}) must be smaller than the new maximum (${max}).`);
   }
   const round = box.dtype === "float32" ? Math.fround : (value: number) => value;
   const gradient = Array.from(box.low, (low, i) => round(round(max - min) / (box.high[i] - low)));

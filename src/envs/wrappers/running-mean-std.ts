@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 
 const INITIAL_COUNT = 1e-4;
@@ -46,5 +46,5 @@ export class RunningMeanStd {
 /** @throws INVALID_ARGUMENT unless epsilon is above zero. */
 export function checkEpsilon(epsilon: number): void {
   if (epsilon > 0) return;
-  throw new LlamaGymError("INVALID_ARGUMENT", `epsilon must be above 0, got ${epsilon}.`);
+  throw invalidArgument(`epsilon must be above 0, got ${epsilon}.`);
 }

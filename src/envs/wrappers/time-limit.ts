@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
@@ -12,10 +12,7 @@ export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observati
   constructor(env: Env<Observation, Action>, { maxEpisodeSteps }: { maxEpisodeSteps: number }) {
     super(env);
     if (!(Number.isInteger(maxEpisodeSteps) && maxEpisodeSteps > 0)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `maxEpisodeSteps must be an integer above 0, actual value: ${maxEpisodeSteps}`,
-      );
+      throw invalidArgument(`maxEpisodeSteps must be an integer above 0, actual value: ${maxEpisodeSteps}`);
     }
     this.maxEpisodeSteps = maxEpisodeSteps;
   }

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../core/json.js";
 import { asJsonObject, bridgeError, truncateText } from "../channel.js";
-import { LlamaGymError } from "../../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 
 /** A JSON-over-HTTP server. */
 export interface HttpServer {
@@ -25,10 +25,7 @@ export function parseServerUrl(url: string, protocols: readonly string[]): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !protocols.includes(parsed.protocol.slice(0, -1))) {
     const forms = protocols.map((protocol) => `${protocol}://`).join(", ");
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `"${url}" is no server's address: expected ${forms} followed by host and port.`,
-    );
+    throw invalidArgument(`"${url}" is no server's address: expected ${forms} followed by host and port.`);
   }
   parsed.hash = "";
   parsed.search = "";

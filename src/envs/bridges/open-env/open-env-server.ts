@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type RawData, WebSocketServer, type WebSocket } from "ws";
-import { LlamaGymError } from "../../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import type { Env } from "../../env.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import { asJsonObject, type JsonObject } from "../channel.js";
@@ -38,7 +38,7 @@ export interface EnvServer {
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
   const { port = 8000, host = "127.0.0.1", maxSessions = 64 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
-    throw new LlamaGymError("INVALID_ARGUMENT", `\`port\` must be an integer from 0 to 65535, got ${port}.`);
+    throw invalidArgument(`\`port\` must be an integer from 0 to 65535, got ${port}.`);
   }
   const firstEnv = await makeEnv();
   const description = describeEnv(firstEnv);

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { LlamaGymError } from "../../../core/errors.js";
+import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import type { RenderMode } from "../../env.js";
 import { spaceFromJson } from "../../spaces/space-json.js";
 import type { TextInterface } from "../../text-interface.js";
@@ -43,10 +43,7 @@ export class PythonEnv extends RemoteEnv {
     const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout ?? 60_000);
     const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
     if (typeof id !== "string" || id === "") {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${formatJson(id)}.`,
-      );
+      throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${formatJson(id)}.`);
     }
     const channel = new ProcessChannel({
       name: `The Python environment ${id}`,

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env } from "../../env.js";
 import type { Box } from "../../spaces/box.js";
 import { Discrete } from "../../spaces/discrete.js";
@@ -20,14 +20,11 @@ export class DiscretizeAction<Observation> extends ActionWrapper<Observation, nu
   constructor(env: Env<Observation, Float32Array>, { bins }: { readonly bins: number | readonly number[] }) {
     const inner = requireBox(env.actionSpace, "DiscretizeAction", "action");
     if (!inner.isBounded()) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `DiscretizeAction needs finite bounds, got ${inner.toString()}.`);
+      throw invalidArgument(`DiscretizeAction needs finite bounds, got ${inner.toString()}.`);
     }
     const counts = typeof bins === "number" ? Array.from(inner.low, () => bins) : bins;
     if (counts.length !== inner.flatSize || !counts.every((count) => Number.isInteger(count) && count > 0)) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `bins must be a number above 0, or ${inner.flatSize} of them, got ${counts.join(", ")}.`,
-      );
+      throw invalidArgument(`bins must be a number above 0, or ${inner.flatSize} of them, got ${counts.join(", ")}.`);
     }
     super(env, new Discrete(counts.reduce((total, count) => total * count, 1)));
     this.inner = inner;

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env, StepResult } from "../../env.js";
 import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../../wrapper.js";
@@ -10,7 +10,7 @@ export class RepeatAction<Observation, Action> extends PassThroughWrapper<Observ
   constructor(env: Env<Observation, Action>, { numRepeats }: { readonly numRepeats: number }) {
     super(env);
     if (!(Number.isInteger(numRepeats) && numRepeats >= 1)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `numRepeats must be an integer above 0, got ${numRepeats}.`);
+      throw invalidArgument(`numRepeats must be an integer above 0, got ${numRepeats}.`);
     }
     this.repeats = numRepeats;
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import { checkProbability } from "../../env-options.js";
 import type { Env, ResetOptions, ResetResult } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
@@ -29,8 +29,7 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
     const duration =
       typeof repeatActionDuration === "number" ? [repeatActionDuration, repeatActionDuration] : repeatActionDuration;
     if (!duration.every((bound) => Number.isInteger(bound) && bound >= 1) || duration[0] > duration[1]) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `repeatActionDuration must be an integer above 0 or a pair of them in order, got ${duration.join(", ")}.`,
       );
     }

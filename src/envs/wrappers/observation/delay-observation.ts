@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env, ResetOptions, ResetResult } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
@@ -15,7 +15,7 @@ export class DelayObservation<Observation, Action> extends ObservationWrapper<Ob
   constructor(env: Env<Observation, Action>, { delay }: { readonly delay: number }) {
     super(env, env.observationSpace);
     if (!(Number.isInteger(delay) && delay >= 0)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `delay must be an integer of at least 0, got ${delay}.`);
+      throw invalidArgument(`delay must be an integer of at least 0, got ${delay}.`);
     }
     this.delay = delay;
     this.text = env.text;

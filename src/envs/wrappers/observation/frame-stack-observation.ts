@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env, ResetOptions, ResetResult } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
 import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
@@ -22,7 +22,7 @@ export class FrameStackObservation<Action> extends ObservationWrapper<unknown, A
 
   constructor(env: Env<unknown, Action>, { stackSize, padding = "reset" }: FrameStackOptions) {
     if (!(Number.isInteger(stackSize) && stackSize > 0)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `stackSize must be an integer above 0, got ${stackSize}.`);
+      throw invalidArgument(`stackSize must be an integer above 0, got ${stackSize}.`);
     }
     super(env, batchSpace(env.observationSpace, stackSize));
     this.stackSize = stackSize;

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
@@ -70,10 +70,7 @@ function findStepLimit(env: Env): number {
   for (let inner: Env = env; inner instanceof Wrapper; inner = inner.env) {
     if (inner instanceof TimeLimit) return inner.maxEpisodeSteps;
   }
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    "TimeAwareObservation needs an environment with a step limit. Put a TimeLimit around it.",
-  );
+  throw invalidArgument("TimeAwareObservation needs an environment with a step limit. Put a TimeLimit around it.");
 }
 
 function createCombinedSpace(space: Space, time: Space, timeKey: string): Space {
@@ -81,10 +78,7 @@ function createCombinedSpace(space: Space, time: Space, timeKey: string): Space 
   if (!(space instanceof Dict)) return new Dict({ obs: space, time });
   const parts = space.spaces;
   if (Object.hasOwn(parts, timeKey)) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `The observation already has "${timeKey}". Give TimeAwareObservation another timeKey.`,
-    );
+    throw invalidArgument(`The observation already has "${timeKey}". Give TimeAwareObservation another timeKey.`);
   }
   return new Dict({ ...parts, [timeKey]: time });
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env, StepResult } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
 import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
@@ -26,7 +26,7 @@ export class NormalizeReward<Observation, Action> extends PassThroughWrapper<Obs
   constructor(env: Env<Observation, Action>, { gamma = 0.99, epsilon = 1e-8 }: NormalizeRewardOptions = {}) {
     super(env);
     if (!(gamma >= 0 && gamma <= 1)) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `gamma must be between 0 and 1, got ${gamma}.`);
+      throw invalidArgument(`gamma must be between 0 and 1, got ${gamma}.`);
     }
     checkEpsilon(epsilon);
     this.gamma = gamma;

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { invalidArgument } from "../../../core/errors.js";
 import type { Env } from "../../env.js";
 import { RewardWrapper } from "../../wrapper.js";
 
@@ -30,15 +30,12 @@ export class ClipReward<Observation, Action> extends RewardWrapper<Observation, 
   constructor(env: Env<Observation, Action>, { minReward, maxReward }: ClipRewardOptions) {
     super(env);
     if (minReward === undefined && maxReward === undefined) {
-      throw new LlamaGymError("INVALID_ARGUMENT", "ClipReward needs minReward, maxReward or both.");
+      throw invalidArgument("ClipReward needs minReward, maxReward or both.");
     }
     this.minReward = minReward ?? -Infinity;
     this.maxReward = maxReward ?? Infinity;
     if (this.minReward > this.maxReward) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `Min reward (${minReward}) must be smaller than max reward (${maxReward})`,
-      );
+      throw invalidArgument(`Min reward (${minReward}) must be smaller than max reward (${maxReward})`);
     }
   }
 
