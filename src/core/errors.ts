@@ -51,6 +51,11 @@ export class LlamaGymError extends Error {
   }
 }
 
+/** Returns the message of a thrown value. */
+export function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** An INVALID_ARGUMENT error. */
 export function invalidArgument(message: string): LlamaGymError {
   return new LlamaGymError("INVALID_ARGUMENT", message);

@@ -1,4 +1,4 @@
-import { LlamaGymError, invalidArgument } from "../core/errors.js";
+import { LlamaGymError, invalidArgument, describeError } from "../core/errors.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
@@ -201,4 +201,50 @@ export abstract class Env<Observation = unknown, Action = unknown> {
   toString(): string {
     return this.spec === undefined ? `<${this.constructor.name}>` : `<${this.constructor.name}<${this.spec.id}>>`;
   }
+}
+
+/** Characters of a saved state: beyond it, checkpoints of several environments exceed the longest string of JavaScript. */
+const MAX_STATE_LENGTH = 2 ** 25;
+
+/**
+ * Returns the state of an environment, checked to survive JSON.
+ * @throws INVALID_STATE when it cannot be saved, ENV_INVALID when its state is not JSON or too large
+ */
+export function saveEnvState(env: Env): EnvState {
+  const state = env.getState();
+  let length: number;
+  try {
+    length = JSON.stringify(state).length;
+  } catch (error) {
+    const reason = `saveState() must return JSON: ${describeError(error)}`;
+    throw new LlamaGymError("ENV_INVALID", `The state of ${env.toString()} cannot be saved. ${reason}`, {
+      cause: error,
+    });
+  }
+  if (length <= MAX_STATE_LENGTH) return state;
+  const problem = `has ${length} characters as JSON, at most ${MAX_STATE_LENGTH} are allowed`;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `The state of ${env.unwrapped.toString()} ${problem}. Save only what step() reads.`,
+  );
+}
+
+/** Closes an environment. @throws ENV_FAILED when its `close` throws. */
+export async function closeEnv(env: Env): Promise<void> {
+  try {
+    await env.close();
+  } catch (error) {
+    throw new LlamaGymError("ENV_FAILED", `${env.toString()} threw in close: ${describeError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Returns the result of a factory. @throws ENV_INVALID when it is not an Env. */
+export function requireEnv<T extends Env>(value: T, factory: string): T {
+  if (value instanceof Env) return value;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${factory} did not return an Env, but ${formatValue(value)}. Return \`new MyEnv(options)\`, where MyEnv extends Env.`,
+  );
 }

@@ -1,5 +1,6 @@
-import { LlamaGymError, invalidArgument } from "../../core/errors.js";
-import type { JsonValue } from "../../core/json.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { isNestedDeeper, type JsonValue } from "../../core/json.js";
+import { MAX_MESSAGE_DEPTH } from "./limits.js";
 
 export type JsonObject = { readonly [name: string]: JsonValue };
 
@@ -12,19 +13,93 @@ export interface Channel {
   close(): Promise<void>;
 }
 
+interface PendingCall {
+  readonly id: number;
+  readonly resolve: (reply: JsonObject) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * A connection whose replies come in the order of its calls. A call that times out, an unexpected message or a lost
+ * connection ends it: the pending call and all later ones fail with the first error.
+ */
+export abstract class SerialChannel implements Channel {
+  protected pending: PendingCall | undefined;
+  protected failure: Error | undefined;
+  private queue: Promise<unknown> = Promise.resolve();
+  private nextCallId = 0;
+
+  constructor(
+    readonly name: string,
+    private readonly timeout: number,
+  ) {}
+
+  call(method: string, params: JsonObject, timeout = this.timeout): Promise<JsonValue> {
+    const result = this.queue.then(() => this.exchange(method, params, timeout));
+    this.queue = result.catch(() => {});
+    return result;
+  }
+
+  abstract close(): Promise<void>;
+  protected abstract send(id: number, method: string, params: JsonObject): void;
+  /** Returns the result in a reply. @throws ENV_FAILED for an error reply. */
+  protected abstract readResult(method: string, reply: JsonObject): JsonValue;
+  /** Ends the connection at once. */
+  protected abstract terminate(): void;
+
+  /** Marks the channel as closed; calls fail from now on. */
+  protected markClosed(): void {
+    this.failure ??= bridgeError(this.name, "was closed.");
+    this.pending?.reject(this.failure);
+  }
+
+  protected fail(problem: string, cause?: unknown): void {
+    if (this.failure !== undefined) return;
+    this.failure = bridgeError(this.name, problem, cause);
+    this.pending?.reject(this.failure);
+    this.terminate();
+  }
+
+  protected async exchange(method: string, params: JsonObject, timeout: number): Promise<JsonValue> {
+    if (this.failure !== undefined) throw this.failure;
+    const id = this.nextCallId++;
+    const timer = setTimeout(() => this.fail(`did not answer ${method} within ${timeout} ms.`), timeout);
+    try {
+      const reply = await new Promise<JsonObject>((resolve, reject) => {
+        this.pending = { id, resolve, reject };
+        this.send(id, method, params);
+      });
+      return this.readResult(method, reply);
+    } finally {
+      clearTimeout(timer);
+      this.pending = undefined;
+    }
+  }
+}
+
 /** Returns the error for a remote environment that failed. */
 export function bridgeError(name: string, problem: string, cause?: unknown): LlamaGymError {
   return new LlamaGymError("ENV_FAILED", `${name} ${problem}`, { cause });
 }
 
 /** @throws INVALID_ARGUMENT unless the value is a number of milliseconds above 0. */
-export function checkTimeoutMs(name: string, value: number): number {
+export function checkTimeoutMs(name: string, value = 60_000): number {
   // Maximum delay of a Node.js timer.
   if (value > 0 && value < 2 ** 31) return value;
   throw invalidArgument(`${name} must be milliseconds above 0 and below 2^31, got ${value}.`);
 }
 
-/** Parses a JSON object; undefined for anything else. */
+/** Parses a message; undefined for text that is not JSON or is nested too deep for the readers of messages. */
+export function parseMessage(text: string): JsonValue | undefined {
+  try {
+    const json = JSON.parse(text) as JsonValue;
+    return isNestedDeeper(json, MAX_MESSAGE_DEPTH) ? undefined : json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns a value that is a JSON object; undefined for anything else. */
 export function asJsonObject(json: unknown): JsonObject | undefined {
   return typeof json === "object" && json !== null && !Array.isArray(json) ? (json as JsonObject) : undefined;
 }
@@ -34,7 +109,7 @@ export function truncateText(text: string, length = 200): string {
   return text.length > length ? `${text.slice(0, length)}...` : text;
 }
 
-/** Formats a JSON value for an error message; strings unquoted. */
-export function formatJson(json: JsonValue | undefined): string {
-  return typeof json === "string" ? json : (JSON.stringify(json) ?? "nothing");
+/** Formats a JSON value for an error message, truncated; strings unquoted. */
+export function formatJson(json: JsonValue | undefined, length?: number): string {
+  return truncateText(typeof json === "string" ? json : (JSON.stringify(json) ?? "nothing"), length);
 }

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -7,7 +7,8 @@ import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { findLastNamedAction, parseLastNumber } from "../text-parsing.js";
+import { MAX_TEXT_LENGTH } from "./limits.js";
 import { countElements } from "../../core/count-elements.js";
 
 /** Options of the generated text interface of an environment without one. */
@@ -16,6 +17,9 @@ export interface TextInterfaceOptions {
   /** A name for each action of a Discrete space. */
   readonly actionNames?: readonly string[];
 }
+
+/** Number of actions that are listed in the prompt and as choices. */
+const MAX_LISTED_ACTIONS = 100;
 
 /** Instruction, parser and formatter of actions. */
 type ActionFormat = Pick<TextInterface<unknown, unknown>, "parseAction" | "formatAction" | "choices"> & {
@@ -35,13 +39,17 @@ export function createTextInterface(
   if (actionFormat === undefined) return undefined;
   const { instruction, ...rest } = actionFormat;
   return {
-    systemPrompt:
-      systemPrompt === undefined
-        ? `You act in an environment, to get as much reward as you can. ${instruction}`
-        : systemPrompt,
-    formatObservation: (observation) => formatObservationAsJson(observationSpace, observation),
+    systemPrompt: systemPrompt ?? `You act in an environment, to get as much reward as you can. ${instruction}`,
+    formatObservation: (observation) => checkText(formatObservationAsJson(observationSpace, observation)),
     ...rest,
   };
+}
+
+/** Returns the text of an observation. @throws ENV_FAILED when it is longer than any context. */
+export function checkText(text: string): string {
+  if (text.length <= MAX_TEXT_LENGTH) return text;
+  const problem = `An observation has ${text.length} characters as text, at most ${MAX_TEXT_LENGTH} are allowed.`;
+  throw new LlamaGymError("ENV_FAILED", `${problem} Pass a text interface (\`text\`) that summarizes it.`);
 }
 
 /** Formats an observation as a line: text unchanged, others as JSON with rounded numbers. */
@@ -72,7 +80,18 @@ function createActionFormat(space: Space, actionNames: readonly string[] | undef
   return undefined;
 }
 
-function createDiscreteFormat({ n, start }: Discrete, actionNames: readonly string[] | undefined): ActionFormat {
+function createDiscreteFormat(space: Discrete, actionNames: readonly string[] | undefined): ActionFormat {
+  const { n, start } = space;
+  if (actionNames === undefined && n > MAX_LISTED_ACTIONS) {
+    return {
+      instruction: `Answer with a whole number from ${start} to ${start + n - 1}.`,
+      parseAction: (completion) => {
+        const action = parseLastNumber(completion);
+        return space.contains(action) ? action : undefined;
+      },
+      formatAction: String,
+    };
+  }
   const names = actionNames ?? Array.from({ length: n }, (_, i) => String(start + i));
   return {
     instruction: `Answer with one of: ${names.join(", ")}.`,
@@ -81,7 +100,7 @@ function createDiscreteFormat({ n, start }: Discrete, actionNames: readonly stri
       return index === undefined ? undefined : start + index;
     },
     formatAction: (action) => names[(action as number) - start],
-    ...(n <= 100 ? { choices: names } : {}),
+    ...(n <= MAX_LISTED_ACTIONS ? { choices: names } : {}),
   };
 }
 

@@ -1,13 +1,12 @@
+import { countElements } from "../../core/count-elements.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { numbersFromJson } from "../spaces/arrays.js";
 import { Box } from "../spaces/box.js";
-import { Dict } from "../spaces/dict.js";
+import { CompositeSpace, Tuple } from "../spaces/composite.js";
 import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
-import { Tuple } from "../spaces/tuple.js";
-import { LlamaGymError, invalidArgument } from "../../core/errors.js";
-import { asJsonObject } from "./channel.js";
-import { countElements } from "../../core/count-elements.js";
+import { formatJson } from "./channel.js";
 
 /**
  * Decodes an observation from JSON. Its structure must match the space; out-of-bounds numbers and unlisted characters
@@ -15,25 +14,18 @@ import { countElements } from "../../core/count-elements.js";
  * @throws INVALID_ARGUMENT when the structure differs.
  */
 export function decodeObservation(space: Space, json: JsonValue): unknown {
+  const mismatchError = () => invalidArgument(`${formatJson(json, 120)} is not of ${formatJson(space.toString())}.`);
   if (space instanceof Box) {
     const values = numbersFromJson(json);
-    if (values === undefined || values.length !== countElements(space.shape)) throw mismatchError(space, json);
+    if (values === undefined || values.length !== countElements(space.shape)) throw mismatchError();
     return (space as Box<"float64">).array(values);
   }
   if (space instanceof Text && typeof json === "string") return json;
-  if (space instanceof Tuple && Array.isArray(json) && json.length === space.spaces.length) {
-    return space.spaces.map((part, i) => decodeObservation(part, json[i] as JsonValue));
-  }
-  if (space instanceof Dict) {
-    const fields = asJsonObject(json);
-    const parts = Object.entries(space.spaces);
-    if (fields === undefined || parts.some(([name]) => !Object.hasOwn(fields, name))) throw mismatchError(space, json);
-    return Object.fromEntries(parts.map(([name, part]) => [name, decodeObservation(part, fields[name])]));
+  if (space instanceof CompositeSpace) {
+    const isTuple = Array.isArray(json) && json.length === space.parts.length;
+    const isContainer = space instanceof Tuple ? isTuple : typeof json === "object" && json !== null;
+    if (!isContainer || space.names.some((name) => !Object.hasOwn(json as object, name))) throw mismatchError();
+    return space.join(space.split(json).map((part, i) => decodeObservation(space.parts[i], part as JsonValue)));
   }
   return space.decode(json);
-}
-
-function mismatchError(space: Space, json: JsonValue): LlamaGymError {
-  const text = JSON.stringify(json) ?? "nothing";
-  return invalidArgument(`${text.slice(0, 120)} is not of ${space.toString().slice(0, 200)}.`);
 }

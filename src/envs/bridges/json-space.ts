@@ -1,12 +1,13 @@
-import { invalidArgument } from "../../core/errors.js";
-import type { RandomStream } from "../../core/random/random-stream.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 import { Space, type SampleOptions } from "../spaces/space.js";
 import { asJsonObject, type JsonObject } from "./channel.js";
-import { matchesSchema, resolveReferences } from "./json-schema.js";
+import { matchesSchema, resolveReferences, SchemaResolver } from "./json-schema.js";
+import { MAX_SAMPLE_LENGTH } from "./limits.js";
 
 const LETTERS = Array.from("abcdefghijklmnopqrstuvwxyz ");
-const MAX_SAMPLE_LENGTH = 20;
+const DEFAULT_SAMPLE_LENGTH = 20;
 /** Upper bound of sampled numbers where a schema has none. */
 const DEFAULT_SAMPLE_RANGE = 100;
 
@@ -19,11 +20,11 @@ export class JsonSpace extends Space<JsonValue> {
   /** Samples a simple member: without optional fields, with short strings, ignoring patterns. */
   override sample(options?: SampleOptions): JsonValue {
     this.rejectMask(options);
-    return sampleFromSchema(this.schema, this.schema, this.random);
+    return sampleFromSchema(this.schema, new SchemaResolver(this.schema), this.random, 0);
   }
 
   override contains(value: unknown): value is JsonValue {
-    return matchesSchema(value, this.schema, this.schema);
+    return matchesSchema(value, this.schema, new SchemaResolver(this.schema));
   }
 
   override encode(value: JsonValue): JsonValue {
@@ -34,53 +35,53 @@ export class JsonSpace extends Space<JsonValue> {
     return this.checkMember(json);
   }
 
-  override get flatSize(): undefined {
-    return undefined;
-  }
-
-  override flatten(): number[] {
-    throw invalidArgument("Values of a JSON space have no flat form.");
-  }
-
-  override unflatten(): JsonValue {
-    throw invalidArgument("Values of a JSON space have no flat form.");
-  }
-
   override toString(): string {
     const { properties } = resolveReferences(this.schema, this.schema);
-    const names = Object.keys(asJsonObject(properties) ?? {});
-    return `Json(${names.length === 0 ? "" : names.join(", ")})`;
+    return `Json(${Object.keys(asJsonObject(properties) ?? {}).join(", ")})`;
   }
 }
 
-function sampleFromSchema(schemaJson: JsonValue, root: JsonObject, random: RandomStream): JsonValue {
-  const schema = resolveReferences(schemaJson, root);
+function sampleFromSchema(
+  schemaJson: JsonValue,
+  resolver: SchemaResolver,
+  random: RandomStream,
+  depth: number,
+): JsonValue {
+  const schema = resolver.resolve(schemaJson, depth);
+  const samplePart = (part: JsonValue = {}) => sampleFromSchema(part, resolver, random, depth + 1);
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum) && schema.enum.length > 0) return random.choice(schema.enum as JsonValue[]);
   const alternatives = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(alternatives) && alternatives.length > 0)
-    return sampleFromSchema(alternatives[0] as JsonValue, root, random);
+  if (Array.isArray(alternatives) && alternatives.length > 0) return samplePart(alternatives[0] as JsonValue);
   const type = Array.isArray(schema.type) ? (schema.type as readonly JsonValue[])[0] : schema.type;
   const readBound = (name: string, fallback: number) => (typeof schema[name] === "number" ? schema[name] : fallback);
   if (type === "boolean") return random.integers(0, 2) === 1;
   if (type === "integer" || type === "number") {
     const low = readBound("minimum", readBound("exclusiveMinimum", -1) + 1);
     const high = Math.max(low, readBound("maximum", readBound("exclusiveMaximum", low + DEFAULT_SAMPLE_RANGE + 1) - 1));
-    return type === "integer" ? random.integers(low, high + 1) : random.uniform(low, high);
+    if (type === "number") return random.uniform(low, high);
+    const [first, last] = [Math.ceil(low), Math.floor(high)];
+    // Integers beyond 2^53 cannot be drawn.
+    return Number.isSafeInteger(last + 1 - first) && first < last ? random.integers(first, last + 1) : first;
   }
   if (type === "string") {
-    const minLength = readBound("minLength", 1);
-    const length = random.integers(
-      minLength,
-      Math.max(minLength, Math.min(readBound("maxLength", MAX_SAMPLE_LENGTH), minLength + MAX_SAMPLE_LENGTH)) + 1,
-    );
-    return Array.from({ length }, () => random.choice(LETTERS)).join("");
+    const low = checkSampleLength(readBound("minLength", 1));
+    const high = Math.max(low, Math.min(readBound("maxLength", DEFAULT_SAMPLE_LENGTH), low + DEFAULT_SAMPLE_LENGTH));
+    return Array.from({ length: random.integers(low, high + 1) }, () => random.choice(LETTERS)).join("");
   }
   if (type === "array") {
-    return Array.from({ length: readBound("minItems", 0) }, () => sampleFromSchema(schema.items ?? {}, root, random));
+    return Array.from({ length: checkSampleLength(readBound("minItems", 0)) }, () => samplePart(schema.items));
   }
   if (type === "null") return null;
   const properties = asJsonObject(schema.properties) ?? {};
   const required = (Array.isArray(schema.required) ? schema.required : []) as readonly string[];
-  return Object.fromEntries(required.map((name) => [name, sampleFromSchema(properties[name] ?? {}, root, random)]));
+  return Object.fromEntries(required.map((name) => [name, samplePart(properties[name])]));
+}
+
+function checkSampleLength(length: number): number {
+  if (Number.isInteger(length) && length >= 0 && length <= MAX_SAMPLE_LENGTH) return length;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `The environment's action schema asks for ${length} elements; the minimum of a sample is 0 to ${MAX_SAMPLE_LENGTH}.`,
+  );
 }

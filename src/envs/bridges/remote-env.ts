@@ -45,8 +45,9 @@ export class RemoteEnv extends Env {
       ...(options === undefined ? {} : { options: toJsonObject("reset options", options) }),
     };
     const result = this.readObject("reset", await this.channel.call("reset", params));
+    const observation = this.observation(result);
     this.phase = "running";
-    return { observation: this.observation(result), info: { ...asJsonObject(result.info) } };
+    return { observation, info: { ...asJsonObject(result.info) } };
   }
 
   override async step(action: unknown): Promise<StepResult<unknown>> {
@@ -63,11 +64,13 @@ export class RemoteEnv extends Env {
     if (typeof terminated !== "boolean" || typeof truncated !== "boolean") {
       throw bridgeError(this.channel.name, "replied to a step without a boolean for `terminated` and `truncated`.");
     }
-    const isNumber = typeof reward === "number" || ["Infinity", "-Infinity", "NaN"].includes(reward as string);
-    if (!isNumber) throw bridgeError(this.channel.name, "replied to a step without a number for `reward`.");
+    const rewardNumber = reward === "Infinity" || reward === "-Infinity" ? Number(reward) : reward;
+    if (typeof rewardNumber !== "number" || Number.isNaN(rewardNumber)) {
+      throw bridgeError(this.channel.name, "replied to a step without a number for `reward`.");
+    }
     const observation = this.observation(result);
     this.phase = terminated || truncated ? "over" : "running";
-    return { observation, reward: Number(reward), terminated, truncated, info: { ...asJsonObject(result.info) } };
+    return { observation, reward: rewardNumber, terminated, truncated, info: { ...asJsonObject(result.info) } };
   }
 
   override async render(mode: RenderMode): Promise<RenderFrame> {
@@ -75,8 +78,9 @@ export class RemoteEnv extends Env {
     if (this.phase === "new") throw this.notResetError();
     const { text, width, height, data } = this.readObject("render", await this.channel.call("render", { mode }));
     if (typeof text === "string") return text;
-    if (typeof width === "number" && typeof height === "number" && typeof data === "string") {
-      return { width, height, data: new Uint8Array(Buffer.from(data, "base64")) };
+    if (isCount(width) && isCount(height) && typeof data === "string") {
+      const bytes = new Uint8Array(Buffer.from(data, "base64"));
+      if (bytes.length === 3 * width * height) return { width, height, data: bytes };
     }
     throw bridgeError(this.channel.name, `replied to render("${mode}") with neither text nor an image.`);
   }
@@ -91,23 +95,21 @@ export class RemoteEnv extends Env {
 
   private readObject(method: string, json: JsonValue): JsonObject {
     const result = asJsonObject(json);
-    if (result === undefined)
-      throw bridgeError(this.channel.name, `replied to ${method} with something other than an object.`);
-    return result;
+    if (result !== undefined) return result;
+    throw bridgeError(this.channel.name, `replied to ${method} with something other than an object.`);
   }
 
   private observation({ observation }: JsonObject): unknown {
     try {
       return decodeObservation(this.observationSpace, observation ?? null);
     } catch (error) {
-      throw bridgeError(
-        this.channel.name,
-        `returned an observation that does not match its space: ${(error as Error).message}`,
-        error,
-      );
+      const problem = `returned an observation that does not match its space: ${(error as Error).message}`;
+      throw bridgeError(this.channel.name, problem, error);
     }
   }
 }
+
+const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0;
 
 /** @throws INVALID_ARGUMENT for values without a JSON form. */
 export function toJsonObject(name: string, value: unknown): JsonObject {

@@ -124,14 +124,14 @@ describe("an OpenEnv server of others", () => {
     expect(action).toEqual({ message: "hello" });
     await expect(env.step({ message: 3 })).rejects.toMatchObject({ code: "ENV_ACTION_INVALID" });
     expect(await env.step(action)).toMatchObject({ reward: 0.5, terminated: true, truncated: false });
-    await expect(connect(url)).rejects.toThrow(/takes no WebSocket connection .*status 404.*transport: "http"/);
+    await expect(connect(url)).rejects.toThrow(/accepts no WebSocket connection .*status 404.*transport: "http"/);
   });
 
   it.each([
-    [{}, /no OpenEnv server, or of a version before 0\.2/],
+    [{}, /not an OpenEnv server, or of a version before 0\.2/],
     [
       { "/schema": { action: { "x-llamagym": { protocol: 99 } }, observation: {} } },
-      /speaks protocol 99, this client 1/,
+      /uses protocol 99, but this client uses 1/,
     ],
   ])("of another version is reported: %j", async (routes, message) => {
     await expect(connect(await answers(routes))).rejects.toThrow(message);
@@ -231,9 +231,11 @@ describe("an HTTP server of the user's", () => {
   });
 
   it("of another version, or without one, is reported", async () => {
-    await expect(HttpEnv.connect(await counting({ protocol: 2 }))).rejects.toThrow(/states protocol 2 in \/spec/);
+    await expect(HttpEnv.connect(await counting({ protocol: 2 }))).rejects.toThrow(
+      /uses protocol 2, but this client uses 1/,
+    );
     const text = await listen((_request, response) => response.end("<html>"));
-    await expect(HttpEnv.connect(text)).rejects.toThrow(/answered \/spec with what is no JSON: <html>/);
+    await expect(HttpEnv.connect(text)).rejects.toThrow(/did not answer \/spec with JSON: <html>/);
     const failing = await listen((_request, response) => response.writeHead(500).end('{"error":"out of coffee"}'));
     await expect(HttpEnv.connect(failing)).rejects.toThrow(/status 500: out of coffee/);
   });

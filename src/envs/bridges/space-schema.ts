@@ -1,13 +1,13 @@
 import type { JsonValue } from "../../core/json.js";
 import { Box } from "../spaces/box.js";
-import { Dict } from "../spaces/dict.js";
+import { Dict } from "../spaces/composite.js";
 import { Discrete } from "../spaces/discrete.js";
 import { MultiBinary } from "../spaces/multi-binary.js";
 import { MultiDiscrete } from "../spaces/multi-discrete.js";
 import { Sequence } from "../spaces/sequence.js";
 import type { Space } from "../spaces/space.js";
 import { Text } from "../spaces/text.js";
-import { Tuple } from "../spaces/tuple.js";
+import { Tuple } from "../spaces/composite.js";
 import type { JsonObject } from "./channel.js";
 import { countElements } from "../../core/count-elements.js";
 

@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { Env, EnvState, StepResult } from "../env.js";
+import { saveEnvState, type Env, type EnvState, type StepResult } from "../env.js";
 import { maxDifference } from "./compare-values.js";
 import type { EnvProbe } from "./env-probe.js";
 
@@ -96,7 +96,7 @@ export async function checkSavedState(probe: EnvProbe): Promise<void> {
 
 function tryGetState(probe: EnvProbe): EnvState | undefined {
   try {
-    return probe.env.getState();
+    return saveEnvState(probe.env);
   } catch (error) {
     probe.warn(`Saving the state failed, so runs cannot be resumed within an episode: ${(error as Error).message}`);
     return undefined;

@@ -23,9 +23,9 @@ describe("checkEnv", () => {
     [
       "a reset that returns only the observation",
       new broken.ResetGivesObservation(),
-      /reset\(\) must give \{ observation, info \}/,
+      /reset\(\) returned .*: return an object \{ observation, info \} instead/,
     ],
-    ["reset without info", new broken.ResetWithoutInfo(), /info given by reset\(\) must be an object/],
+    ["reset without info", new broken.ResetWithoutInfo(), /reset\(\) returned the info undefined: return an object/],
     [
       "an observation outside the space",
       new broken.OutsideTheSpace(),
@@ -49,7 +49,7 @@ describe("checkEnv", () => {
     ["Gymnasium's tuple from step", new broken.FiveTuple(), /step\(\) returned an array of 5: return an object/],
     ["a step without observation", new broken.StepWithoutReward(), /observation given by step\(action\) is undefined/],
     ["a step that leaves the space", new broken.LeavesTheSpace(), /step\(action\) is not within the observation space/],
-    ["a step that returns nothing", new broken.StepGivesNothing(), /step\(\) must give/],
+    ["a step that returns nothing", new broken.StepGivesNothing(), /step\(\) returned undefined: return an object/],
     ["a step that throws", new broken.StepThrows(), /step\(action\) threw an error: out of cards/],
     ["state kept from episode to episode", new broken.CountsOn(), /infos of the same step differ.*keeps state/],
     ["a step counter that is not reset", new broken.TruncatesAtOnce(), /first step is truncated.*step counter/],

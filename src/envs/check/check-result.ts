@@ -1,33 +1,21 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { ResetResult, StepResult } from "../env.js";
+import type { Env, ResetResult, StepResult } from "../env.js";
+import type { Info } from "../info.js";
 import { cloneSpace } from "../spaces/batch.js";
 import { formatValue, type Space } from "../spaces/space.js";
+import { createZeroValue } from "../spaces/zero-value.js";
 import type { Warn } from "./check-space.js";
 
 /** Checks the result of `reset`. @throws ENV_INVALID when it is not `{ observation, info }`. */
-export function checkResetResult(result: unknown, space: Space, warn: Warn): asserts result is ResetResult<unknown> {
-  if (typeof result !== "object" || result === null || Array.isArray(result) || !("observation" in result)) {
-    throw new LlamaGymError("ENV_INVALID", `reset() must give { observation, info }, got ${formatValue(result)}.`);
-  }
-  checkInfo((result as { info?: unknown }).info, "reset");
-  checkObservation(result.observation, space, "reset", warn);
+export function checkResetResult(result: unknown, env: Env, warn: Warn): asserts result is ResetResult<unknown> {
+  checkFields(result, env, "reset");
+  checkObservation(result.observation, env.observationSpace, "reset", warn);
 }
 
 /** Checks the result of `step`. @throws ENV_INVALID when it is not `{ observation, reward, terminated, truncated, info }`. */
-export function checkStepResult(result: unknown, space: Space, warn: Warn): asserts result is StepResult<unknown> {
-  if (Array.isArray(result)) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `step() returned an array of ${result.length}: return an object { observation, reward, terminated, truncated, info } instead.`,
-    );
-  }
-  if (typeof result !== "object" || result === null || !("observation" in result) || !("reward" in result)) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `step() must give { observation, reward, terminated, truncated, info }, got ${formatValue(result)}.`,
-    );
-  }
-  const { observation, reward, terminated, truncated, info, done } = result as Record<string, unknown>;
+export function checkStepResult(result: unknown, env: Env, warn: Warn): asserts result is StepResult<unknown> {
+  checkFields(result, env, "step");
+  const { observation, reward, terminated, truncated, done } = result as Partial<Record<string, unknown>>;
   if (done !== undefined && terminated === undefined) {
     warn(
       "step() returns `done`, as in Gym's old API: return `terminated` for the end of the task and `truncated` for a limit.",
@@ -36,24 +24,40 @@ export function checkStepResult(result: unknown, space: Space, warn: Warn): asse
   for (const [name, value] of Object.entries({ terminated, truncated })) {
     if (typeof value !== "boolean") warn(`Expects \`${name}\` to be a boolean, actual type: ${typeof value}`);
   }
-  checkObservation(observation, space, "step", warn);
+  checkObservation(observation, env.observationSpace, "step", warn);
   checkReward(reward, warn);
-  checkInfo(info, "step");
+}
+
+const RESULTS = {
+  reset: { names: ["observation"], expected: "{ observation, info }" },
+  step: { names: ["observation", "reward"], expected: "{ observation, reward, terminated, truncated, info }" },
+};
+
+/** Checks that a result has its fields. @throws ENV_INVALID otherwise */
+export function checkFields(
+  result: unknown,
+  env: Env,
+  method: "reset" | "step",
+): asserts result is { observation: unknown; info: Info } {
+  const { names, expected } = RESULTS[method];
+  const call = `${env.toString()}: ${method}()`;
+  const isRecord = typeof result === "object" && result !== null && !Array.isArray(result);
+  if (!isRecord || names.some((name) => !(name in result))) {
+    const actual = Array.isArray(result) ? `an array of ${result.length}` : formatValue(result);
+    throw new LlamaGymError("ENV_INVALID", `${call} returned ${actual}: return an object ${expected} instead.`);
+  }
+  const { info } = result as { info?: unknown };
+  if (typeof info === "object" && info !== null && !Array.isArray(info)) return;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${call} returned the info ${formatValue(info)}: return an object, {} if there is no information.`,
+  );
 }
 
 function checkReward(reward: unknown, warn: Warn): void {
   if (typeof reward !== "number") warn(`The reward given by step() must be a number, actual type: ${typeof reward}`);
   else if (Number.isNaN(reward)) warn("The reward is a NaN value. A division by zero or an overflow is likely.");
   else if (!Number.isFinite(reward)) warn("The reward is an infinite value.");
-}
-
-function checkInfo(info: unknown, method: string): void {
-  if (typeof info !== "object" || info === null || Array.isArray(info)) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `The info given by ${method}() must be an object, got ${formatValue(info)}. Return {} if there is no information.`,
-    );
-  }
 }
 
 function checkObservation(observation: unknown, space: Space, method: string, warn: Warn): void {
@@ -65,13 +69,12 @@ function checkObservation(observation: unknown, space: Space, method: string, wa
 export function describeObservationProblem(observation: unknown, space: Space): string | undefined {
   if (observation === undefined) return "is undefined.";
   // A copy leaves the random stream of the space unchanged.
-  const expected = cloneSpace(space).sample();
+  const expected = createZeroValue(cloneSpace(space));
   const [expectedType, actualType] = [getTypeName(expected), getTypeName(observation)];
   if (ArrayBuffer.isView(expected) && expectedType !== actualType)
     return `should be a ${expectedType}, actual type: ${actualType}`;
-  if (!space.contains(observation))
-    return `is not within the observation space: ${formatValue(observation)} is not in ${space.toString()}.`;
-  return undefined;
+  if (space.contains(observation)) return undefined;
+  return `is not within the observation space: ${formatValue(observation)} is not in ${space.toString()}.`;
 }
 
 function getTypeName(value: unknown): string {

@@ -1,8 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { Box } from "../spaces/box.js";
-import { Dict } from "../spaces/dict.js";
+import { Dict } from "../spaces/composite.js";
 import { formatValue, Space } from "../spaces/space.js";
-import { Tuple } from "../spaces/tuple.js";
+import { Tuple } from "../spaces/composite.js";
 import { countElements } from "../../core/count-elements.js";
 
 export type Warn = (message: string) => void;

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, describeError } from "../../core/errors.js";
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkResetResult, checkStepResult, describeObservationProblem } from "./check-result.js";
@@ -15,14 +15,14 @@ export class EnvProbe {
   async reset(options: ResetOptions): Promise<ResetResult<unknown>> {
     const call = `reset(${formatResetOptions(options)})`;
     const result: unknown = await this.run(call, () => this.env.reset(options));
-    checkResetResult(result, this.env.observationSpace, this.warn);
+    checkResetResult(result, this.env, this.warn);
     this.checkObservation(result.observation, call);
     return result;
   }
 
   async step(action: unknown): Promise<StepResult<unknown>> {
     const result: unknown = await this.run("step(action)", () => this.env.step(action));
-    checkStepResult(result, this.env.observationSpace, this.warn);
+    checkStepResult(result, this.env, this.warn);
     this.checkObservation(result.observation, "step(action)");
     return result;
   }
@@ -56,8 +56,7 @@ export class EnvProbe {
       return await Promise.race([Promise.resolve().then(method), limit]);
     } catch (error) {
       if (error instanceof LlamaGymError && error.code === "ENV_INVALID") throw error;
-      const message = error instanceof Error ? error.message : String(error);
-      throw new LlamaGymError("ENV_INVALID", `${call} threw an error: ${message}`, { cause: error });
+      throw new LlamaGymError("ENV_INVALID", `${call} threw an error: ${describeError(error)}`, { cause: error });
     } finally {
       clearTimeout(timer);
     }

@@ -1,6 +1,5 @@
-import { LlamaGymError } from "../../core/errors.js";
 import { BUILT_IN_ENVS } from "../built-in.js";
-import { Env, type EnvOptions, type EnvSpec } from "../env.js";
+import { requireEnv, type Env, type EnvOptions, type EnvSpec } from "../env.js";
 import { OrderEnforcing } from "../wrappers/order-enforcing.js";
 import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
 import { TimeLimit } from "../wrappers/time-limit.js";
@@ -39,13 +38,7 @@ export function make<Observation = unknown, Action = unknown>(
     maxEpisodeSteps: limit === Infinity ? undefined : limit,
     disableEnvChecker: disableEnvChecker ?? registered.disableEnvChecker,
   };
-  let env = spec.entryPoint(spec.options);
-  if (!(env instanceof Env)) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
-      `The entry point of ${spec.id} did not return an Env. Return \`new MyEnv(options)\`, where MyEnv extends Env.`,
-    );
-  }
+  let env = requireEnv(spec.entryPoint(spec.options), `The entry point of ${spec.id}`);
   env.spec = spec;
   if (!spec.disableEnvChecker) env = new PassiveEnvChecker(env);
   if (spec.orderEnforce) env = new OrderEnforcing(env);

@@ -1,6 +1,9 @@
 /** Maximum decimal places in NumPy's output. */
 const MAX_DECIMALS = 8;
 const LINE_WIDTH = 75;
+/** NumPy prints only the edges of larger arrays. */
+const MAX_PRINTED = 1000;
+const EDGE_ITEMS = 3;
 
 export type ArrayKind = "float32" | "float64" | "integer";
 
@@ -41,9 +44,28 @@ function formatExponent(text: string): string {
 
 /** Formats a row-major array as NumPy prints it with its default options. */
 export function formatArray(values: ArrayLike<number>, shape: readonly number[], kind: ArrayKind): string {
-  const numbers = Array.from(values);
+  const edge = values.length > MAX_PRINTED ? EDGE_ITEMS : Infinity;
+  const numbers = listPrinted(shape, edge).map((offset) => values[offset]);
   const cells = kind === "integer" ? formatIntegers(numbers) : formatFloats(numbers, kind);
-  return formatNested(cells, shape, 0);
+  return formatNested(cells, shape, edge, 0);
+}
+
+/** Returns the positions along an axis that are printed; undefined for the dots in place of the others. */
+function listAxis(extent: number, edge: number): (number | undefined)[] {
+  if (extent <= 2 * edge) return Array.from({ length: extent }, (_, i) => i);
+  const first = Array.from({ length: edge }, (_, i) => i);
+  return [...first, undefined, ...first.map((i) => extent - edge + i)];
+}
+
+/** Lists the offsets of the printed elements in row-major order. */
+function listPrinted(shape: readonly number[], edge: number): number[] {
+  return shape.reduce(
+    (offsets, extent) => {
+      const axis = listAxis(extent, edge).filter((i) => i !== undefined);
+      return offsets.flatMap((offset) => axis.map((i) => offset * extent + i));
+    },
+    [0],
+  );
 }
 
 /** Formats bounds as Gymnasium does: one number when all elements are equal, otherwise the array. */
@@ -99,12 +121,12 @@ function splitScientific(value: number, kind: ArrayKind): { left: string; right:
   return { left, right: right.replace(/0+$/, ""), exponent: `e${exponent}` };
 }
 
-function formatNested(cells: string[], shape: readonly number[], depth: number): string {
-  if (shape.length === 0) return cells[0];
+/** Takes the cells from the front of the list. */
+function formatNested(cells: string[], shape: readonly number[], edge: number, depth: number): string {
+  if (shape.length === 0) return cells.shift() as string;
   const rest = shape.slice(1);
-  const stride = rest.reduce((total, extent) => total * extent, 1);
-  const parts = Array.from({ length: shape[0] }, (_, i) =>
-    formatNested(cells.slice(i * stride, (i + 1) * stride), rest, depth + 1),
+  const parts = listAxis(shape[0], edge).map((i) =>
+    i === undefined ? "..." : formatNested(cells, rest, edge, depth + 1),
   );
   if (rest.length > 0) return `[${parts.join("\n".repeat(rest.length) + " ".repeat(depth + 1))}]`;
   return `[${wrapCells(parts, depth + 1)}]`;

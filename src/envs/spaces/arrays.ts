@@ -1,20 +1,21 @@
+import { countElements } from "../../core/count-elements.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
-import { countElements } from "../../core/count-elements.js";
 
 /** Numbers nested in arrays to any depth. */
 export type NestedNumbers = ArrayLike<number> | readonly NestedNumbers[];
 
 /** Returns the flat values and the shape of nested arrays. */
 export function flattenNested(nested: NestedNumbers, name: string): { values: number[]; shape: number[] } {
-  const first = nested[0];
-  if (typeof first !== "object") {
-    return { values: Array.from(nested as ArrayLike<number>), shape: [nested.length] };
+  const rectangleError = () => invalidArgument(`${name} must be a rectangular array of numbers.`);
+  if (typeof nested !== "object") throw rectangleError();
+  if (typeof nested[0] !== "object") {
+    const values = Array.from(nested as ArrayLike<number>);
+    if (values.some((value) => typeof value !== "number")) throw rectangleError();
+    return { values, shape: [values.length] };
   }
   const rows = Array.from(nested as readonly NestedNumbers[], (row) => flattenNested(row, name));
-  if (rows.some((row) => row.shape.join() !== rows[0].shape.join())) {
-    throw invalidArgument(`${name} must be a rectangular array; its rows differ in length.`);
-  }
+  if (rows.some((row) => row.shape.join() !== rows[0].shape.join())) throw rectangleError();
   return { values: rows.flatMap((row) => row.values), shape: [rows.length, ...rows[0].shape] };
 }
 
@@ -32,13 +33,29 @@ function encodeNumber(value: number): JsonValue {
   return Number.isFinite(value) ? value : String(value);
 }
 
+/** Decodes a number; undefined for anything but a number and the strings of infinities and NaN. */
+function decodeNumber(json: JsonValue): number | undefined {
+  if (json === "Infinity" || json === "-Infinity" || json === "NaN") return Number(json);
+  return typeof json === "number" ? json : undefined;
+}
+
 /** Flattens nested JSON arrays to numbers; undefined when an element is not a number. */
 export function numbersFromJson(json: JsonValue): number[] | undefined {
-  if (typeof json === "number") return [json];
-  if (json === "Infinity" || json === "-Infinity" || json === "NaN") return [Number(json)];
-  if (!Array.isArray(json)) return undefined;
-  const parts = (json as readonly JsonValue[]).map(numbersFromJson);
-  return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
+  const numbers: number[] = [];
+  const collect = (part: JsonValue): boolean => {
+    if (Array.isArray(part)) return part.every(collect);
+    const number = decodeNumber(part);
+    if (number !== undefined) numbers.push(number);
+    return number !== undefined;
+  };
+  return collect(json) ? numbers : undefined;
+}
+
+/** Decodes a number or nested arrays of numbers; undefined when an element is not a number. */
+export function nestedFromJson(json: JsonValue): number | NestedNumbers | undefined {
+  if (!Array.isArray(json)) return decodeNumber(json);
+  const parts = (json as readonly JsonValue[]).map(nestedFromJson);
+  return parts.includes(undefined) ? undefined : (parts as NestedNumbers);
 }
 
 /** Whether a value is an array or typed array of numbers. */

@@ -1,10 +1,9 @@
 import { Box } from "./box.js";
-import { Dict } from "./dict.js";
+import { CompositeSpace, Tuple } from "./composite.js";
 import { Discrete } from "./discrete.js";
 import { MultiBinary } from "./multi-binary.js";
 import { MultiDiscrete } from "./multi-discrete.js";
 import { Space } from "./space.js";
-import { Tuple } from "./tuple.js";
 
 /**
  * Returns the space of `count` values, which samples like Gymnasium's `batch_space`: arrays get a leading axis,
@@ -30,11 +29,7 @@ function tryBatchSpace(space: Space, count: number): Space | undefined {
     return new Box(repeat(start), repeat(last), { shape: [count, ...shape], dtype: "int64" });
   }
   if (space instanceof MultiBinary) return new Box(0, 1, { shape: [count, ...space.shape], dtype: "int8" });
-  if (space instanceof Tuple) return new Tuple(space.spaces.map((part) => batchSpace(part, count)));
-  if (space instanceof Dict) {
-    const parts = Object.entries(space.spaces);
-    return new Dict(Object.fromEntries(parts.map(([name, part]) => [name, batchSpace(part, count)])));
-  }
+  if (space instanceof CompositeSpace) return space.withParts(space.parts.map((part) => batchSpace(part, count)));
   return undefined;
 }
 
@@ -57,21 +52,14 @@ export function cloneSpace<T>(space: Space<T>): Space<T> {
 
 function cloneField(field: unknown): unknown {
   if (field instanceof Space) return cloneSpace(field);
-  if (Array.isArray(field)) return field.map(cloneField);
-  return field;
+  return Array.isArray(field) ? field.map(cloneField) : field;
 }
 
 /** Splits a value of `batchSpace(space, count)` into single values. */
 export function unbatch(space: Space, batched: unknown, count: number): unknown[] {
-  if (space instanceof Tuple) {
-    const parts = space.spaces.map((part, i) => unbatch(part, (batched as readonly unknown[])[i], count));
-    return Array.from({ length: count }, (_, i) => parts.map((part) => part[i]));
-  }
-  if (space instanceof Dict) {
-    const parts = Object.entries(space.spaces).map(
-      ([name, part]) => [name, unbatch(part, (batched as Record<string, unknown>)[name], count)] as const,
-    );
-    return Array.from({ length: count }, (_, i) => Object.fromEntries(parts.map(([name, part]) => [name, part[i]])));
+  if (space instanceof CompositeSpace) {
+    const columns = space.split(batched).map((column, i) => unbatch(space.parts[i], column, count));
+    return Array.from({ length: count }, (_, i) => space.join(columns.map((column) => column[i])));
   }
   const slice = (size: number) => {
     const all = Array.from(batched as ArrayLike<number>);
@@ -87,23 +75,20 @@ export function unbatch(space: Space, batched: unknown, count: number): unknown[
 
 /** Joins single values into a value of `batchSpace(space, values.length)`; the inverse of `unbatch`. */
 export function batchValues(space: Space, values: readonly unknown[]): unknown {
-  if (space instanceof Tuple) {
-    return space.spaces.map((part, i) =>
-      batchValues(
-        part,
-        values.map((value) => (value as readonly unknown[])[i]),
+  if (space instanceof CompositeSpace) {
+    const rows = values.map((value) => space.split(value));
+    return space.join(
+      space.parts.map((part, i) =>
+        batchValues(
+          part,
+          rows.map((row) => row[i]),
+        ),
       ),
     );
-  }
-  if (space instanceof Dict) {
-    const parts = Object.entries(space.spaces);
-    const selectField = (name: string) => values.map((value) => (value as Record<string, unknown>)[name]);
-    return Object.fromEntries(parts.map(([name, part]) => [name, batchValues(part, selectField(name))]));
   }
   const concatenate = () => (values as readonly ArrayLike<number>[]).flatMap((value) => Array.from(value));
   if (space instanceof Discrete) return Int32Array.from(values as readonly number[]);
   if (space instanceof MultiBinary) return Int8Array.from(concatenate());
   if (space instanceof MultiDiscrete) return Float64Array.from(concatenate());
-  if (space instanceof Box) return space.array(concatenate());
-  return [...values];
+  return space instanceof Box ? space.array(concatenate()) : [...values];
 }

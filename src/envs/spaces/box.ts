@@ -89,6 +89,11 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
     return below && above;
   }
 
+  override equals(other: Space): boolean {
+    if (!(other instanceof Box) || !super.equals(other)) return false;
+    return this.low.every((low, i) => low === other.low[i] && this.high[i] === other.high[i]);
+  }
+
   override encode(value: BoxArray<D>): JsonValue {
     return nestArray(value, this.shape);
   }

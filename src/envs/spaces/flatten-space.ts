@@ -1,11 +1,11 @@
 import { invalidArgument } from "../../core/errors.js";
 import { Box } from "./box.js";
 import { getDtypeEntry, type BoxDtype } from "./box-dtype.js";
-import { Dict } from "./dict.js";
+import { Dict } from "./composite.js";
 import { OneOf } from "./one-of.js";
 import type { Space } from "./space.js";
 import { Text } from "./text.js";
-import { Tuple } from "./tuple.js";
+import { Tuple } from "./composite.js";
 
 /** A Box of one axis. */
 export type FlatBox = Box<"float64">;

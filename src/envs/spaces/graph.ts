@@ -2,7 +2,6 @@ import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { batchSpace, unbatch } from "./batch.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
-import { checkSeedCount, isSeedList } from "./tuple.js";
 
 /** Nodes and edges; `edgeLinks` has the indices of the nodes at the ends of each edge. */
 export interface GraphInstance<N = unknown, E = unknown> {
@@ -26,12 +25,12 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
     super();
   }
 
+  override get parts(): readonly Space[] {
+    return this.edgeSpace === undefined ? [this.nodeSpace] : [this.nodeSpace, this.edgeSpace];
+  }
+
   override seed(seed?: SpaceSeed): SpaceSeed {
-    const parts: readonly Space[] = this.edgeSpace === undefined ? [this.nodeSpace] : [this.nodeSpace, this.edgeSpace];
-    if (seed === undefined) return [this.startStream(), ...parts.map((space) => space.seed())];
-    const seeds = isSeedList(seed) ? seed : [seed, ...this.drawPartSeeds(seed, parts.length)];
-    checkSeedCount(seeds, parts.length + 1, "Graph");
-    return [this.startStream(seeds[0]), ...parts.map((space, i) => space.seed(seeds[i + 1]))];
+    return this.seedWithParts(seed);
   }
 
   /** Samples a member; a mask or probability is [node mask or null, edge mask or null]. */
@@ -83,18 +82,6 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
     const { edgeSpace } = this;
     if (edgeSpace === undefined || edges === undefined) return this.checkMember(decoded);
     return this.checkMember({ ...decoded, edges: edges.map((edge) => edgeSpace.decode(edge)), edgeLinks });
-  }
-
-  override get flatSize(): undefined {
-    return undefined;
-  }
-
-  override flatten(): number[] {
-    throw invalidArgument(`${this.toString()} has no fixed size and cannot be flattened.`);
-  }
-
-  override unflatten(): GraphInstance<N, E> {
-    throw invalidArgument(`${this.toString()} has no fixed size and cannot be unflattened.`);
   }
 
   override toString(): string {

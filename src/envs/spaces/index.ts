@@ -1,7 +1,7 @@
 export { batchSpace, unbatch } from "./batch.js";
 export { Box, type BoxOptions } from "./box.js";
 export type { BoxArray, BoxDtype } from "./box-dtype.js";
-export { Dict } from "./dict.js";
+export { Dict } from "./composite.js";
 export { Discrete } from "./discrete.js";
 export { Graph, type GraphInstance } from "./graph.js";
 export { MultiBinary } from "./multi-binary.js";
@@ -10,4 +10,4 @@ export { OneOf } from "./one-of.js";
 export { Sequence } from "./sequence.js";
 export { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 export { Text } from "./text.js";
-export { Tuple } from "./tuple.js";
+export { Tuple } from "./composite.js";

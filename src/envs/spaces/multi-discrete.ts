@@ -82,6 +82,11 @@ export class MultiDiscrete extends Space<Int32Array> {
     );
   }
 
+  override equals(other: Space): boolean {
+    if (!(other instanceof MultiDiscrete) || !super.equals(other)) return false;
+    return this.nvec.every((count, i) => count === other.nvec[i] && this.start[i] === other.start[i]);
+  }
+
   override encode(value: Int32Array): JsonValue {
     return nestArray(value, this.shape);
   }

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
-import { Space, type SampleOptions, type SpaceSeed } from "./space.js";
-import { checkSpaces, checkSeedCount, isSeedList, splitSampleOptions } from "./tuple.js";
+import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 
 /** A value of one of several spaces, with the index of that space. */
 export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]> {
@@ -10,21 +9,28 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
   constructor(spaces: readonly Space<T>[]) {
     super();
     if (spaces.length === 0) throw invalidArgument("Empty `OneOf` spaces are not supported.");
-    this.spaces = checkSpaces(spaces, "OneOf") as readonly Space<T>[];
+    this.spaces = spaces;
+  }
+
+  override get parts(): readonly Space[] {
+    return this.spaces;
   }
 
   override seed(seed?: SpaceSeed): SpaceSeed {
-    if (seed === undefined) return [this.startStream(), ...this.spaces.map((space) => space.seed())];
-    const seeds = isSeedList(seed) ? seed : [seed, ...this.drawPartSeeds(seed, this.spaces.length)];
-    checkSeedCount(seeds, this.spaces.length + 1, "OneOf");
-    return [this.startStream(seeds[0]), ...this.spaces.map((space, i) => space.seed(seeds[i + 1]))];
+    return this.seedWithParts(seed);
   }
 
+  /** Samples a member; a mask or probability is a list with one entry per space, undefined or null for an unrestricted one. */
   override sample(options: SampleOptions = {}): readonly [index: number, value: T] {
     this.rejectMaskWithProbability(options);
-    const parts = splitSampleOptions(options, this.spaces.length, "OneOf");
-    const index = this.random.integers(0, this.spaces.length);
-    return [index, this.spaces[index].sample(parts[index])];
+    const { spaces } = this;
+    const weights = options.mask ?? options.probability;
+    if (weights !== undefined && !(Array.isArray(weights) && weights.length === spaces.length)) {
+      throw invalidArgument(`OneOf takes a list of ${spaces.length} masks, one for each space.`);
+    }
+    const index = this.random.integers(0, spaces.length);
+    const part = (weights as readonly (SampleMask | null)[] | undefined)?.[index] ?? undefined;
+    return [index, spaces[index].sample(options.mask === undefined ? { probability: part } : { mask: part })];
   }
 
   override contains(value: unknown): value is readonly [index: number, value: T] {

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
-import { checkSeedCount, isSeedList } from "./tuple.js";
 
 /** Probability that a sampled sequence ends after each element. */
 const STOP_PROBABILITY = 0.25;
@@ -12,11 +11,12 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
     super();
   }
 
+  override get parts(): readonly Space[] {
+    return [this.featureSpace];
+  }
+
   override seed(seed?: SpaceSeed): SpaceSeed {
-    if (seed === undefined) return [this.startStream(), this.featureSpace.seed()];
-    const seeds = isSeedList(seed) ? seed : [seed, ...this.drawPartSeeds(seed, 1)];
-    checkSeedCount(seeds, 2, "Sequence");
-    return [this.startStream(seeds[0]), this.featureSpace.seed(seeds[1])];
+    return this.seedWithParts(seed);
   }
 
   /** Samples a member; a mask or probability is [length, list of lengths, or null; element mask]. */
@@ -55,10 +55,6 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
   override decode(json: JsonValue): readonly T[] {
     if (!Array.isArray(json)) return this.checkMember(json);
     return (json as readonly JsonValue[]).map((element) => this.featureSpace.decode(element));
-  }
-
-  override get flatSize(): undefined {
-    return undefined;
   }
 
   override flatten(value: readonly T[]): number[] {

@@ -40,18 +40,36 @@ export abstract class Space<T = unknown> {
   abstract encode(value: T): JsonValue;
   /** Decodes the JSON of `encode`. */
   abstract decode(json: JsonValue): T;
-  /** Length of the result of `flatten`; undefined when members have no fixed length. */
-  abstract readonly flatSize: number | undefined;
-  /** Flattens a member to numbers: arrays unchanged, categories one-hot, parts concatenated. */
-  abstract flatten(value: T): number[];
-  /** Restores a member from the numbers of `flatten`. */
-  abstract unflatten(flat: ArrayLike<number>): T;
   /** Formats the space as Gymnasium prints it. */
   abstract toString(): string;
 
+  /** Length of the result of `flatten`; undefined when members have no fixed length. */
+  get flatSize(): number | undefined {
+    return undefined;
+  }
+
+  /** Flattens a member to numbers: arrays unchanged, categories one-hot, parts concatenated. */
+  flatten(_value: T): number[] {
+    throw invalidArgument(`${this.toString()} has no fixed size, so its members cannot be flattened.`);
+  }
+
+  /** Restores a member from the numbers of `flatten`. */
+  unflatten(_flat: ArrayLike<number>): T {
+    throw invalidArgument(`${this.toString()} has no fixed size, so its members cannot be unflattened.`);
+  }
+
+  /** Spaces that the space consists of. */
+  get parts(): readonly Space[] {
+    return [];
+  }
+
   /** Compares the sets, ignoring their random streams. */
   equals(other: Space): boolean {
-    return this.constructor === other.constructor && this.toString() === other.toString();
+    return (
+      this.constructor === other.constructor &&
+      this.toString() === other.toString() &&
+      this.parts.every((part, i) => part.equals(other.parts[i]))
+    );
   }
 
   /** Seeds the random streams of the space and its parts. Returns the seeds in the space's structure. */
@@ -77,6 +95,18 @@ export abstract class Space<T = unknown> {
   protected drawPartSeeds(seed: SpaceSeed, count: number): number[] {
     this.startStream(seed);
     return Array.from({ length: count }, () => this.random.integers(0, 2147483647));
+  }
+
+  /** Seeds the space's own stream, then those of its parts; for spaces that draw from both. */
+  protected seedWithParts(seed: SpaceSeed | undefined): SpaceSeed {
+    const { parts } = this;
+    if (seed === undefined) return [this.startStream(), ...parts.map((space) => space.seed())];
+    const isList = Array.isArray(seed);
+    const seeds: readonly SpaceSeed[] = isList ? seed : [seed, ...this.drawPartSeeds(seed, parts.length)];
+    if (seeds.length !== parts.length + 1) {
+      throw invalidArgument(`${this.constructor.name} takes ${parts.length + 1} seeds, got ${seeds.length}.`);
+    }
+    return [this.startStream(seeds[0]), ...parts.map((space, i) => space.seed(seeds[i + 1]))];
   }
 
   /** @throws INVALID_ARGUMENT for a mask or probability, which the space does not support. */

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../core/json.js";
 import { formatArray, formatBounds } from "./array-text.js";
 import { batchValues, batchSpace, cloneSpace, unbatch } from "./batch.js";
 import { Box } from "./box.js";
-import { Dict } from "./dict.js";
+import { Dict, Tuple } from "./composite.js";
 import { Discrete } from "./discrete.js";
 import { flattenSpace } from "./flatten-space.js";
 import { Graph } from "./graph.js";
@@ -15,7 +15,6 @@ import { Sequence } from "./sequence.js";
 import { spaceFromJson, spaceToJson } from "./space-json.js";
 import type { Space } from "./space.js";
 import { Text } from "./text.js";
-import { Tuple } from "./tuple.js";
 import { createZeroValue } from "./zero-value.js";
 
 const ALL_SPACES: readonly Space[] = [
@@ -141,8 +140,16 @@ describe("bad arguments", () => {
     ["no choice", () => new OneOf([]), /Empty `OneOf`/],
     ["a negative seed", () => new Discrete(2).seed(-1), /greater or equal to zero, actual value: -1/],
     ["seeds for a simple space", () => new Discrete(2).seed([1, 2]), /takes one seed, got \[1,2\]/],
-    ["too few seeds", () => new Tuple([new Discrete(2), new Discrete(2)]).seed([1]), /takes 2 seeds, got 1/],
-    ["seeds of other names", () => new Dict({ a: new Discrete(2) }).seed({ b: 1 }), /must be those of the Dict: a/],
+    [
+      "too few seeds",
+      () => new Tuple([new Discrete(2), new Discrete(2)]).seed([1]),
+      /seeds of Tuple.* must have one entry per part: 0, 1/,
+    ],
+    [
+      "seeds of other names",
+      () => new Dict({ a: new Discrete(2) }).seed({ b: 1 }),
+      /seeds of Dict.* must have one entry per part: a/,
+    ],
     ["a mask of another length", () => new Discrete(3).sample({ mask: [1, 0] }), /mask must be 3 numbers, got \[1,0\]/],
     ["a mask of other values", () => new Discrete(2).sample({ mask: [1, 2] }), /must be 0 or 1, actual values: 1, 2/],
     ["probabilities beyond 1", () => new Discrete(2).sample({ probability: [0.5, 0.6] }), /add up to 1/],
@@ -196,6 +203,21 @@ describe("arrays as NumPy prints them", () => {
     [[0, 0, 0, 1], [2, 2], "[[0. 0.]\n [0. 1.]]"],
   ])("%j of shape %j", (values, shape, text) => {
     expect(formatArray(values, shape, "float64")).toBe(text);
+  });
+
+  it("shows only the edges of more than 1000 elements", () => {
+    const values = Array.from({ length: 2000 }, (_, i) => i);
+    expect(formatArray(values, [2000], "integer")).toBe("[   0    1    2 ... 1997 1998 1999]");
+    const rows = formatArray(values, [40, 50], "integer").split("\n");
+    expect(rows).toHaveLength(7);
+    expect(rows.slice(2, 5)).toEqual([
+      " [ 100  101  102 ...  147  148  149]",
+      " ...",
+      " [1850 1851 1852 ... 1897 1898 1899]",
+    ]);
+    const high = values.map((value) => value + 1);
+    expect(new Box(values, high).equals(new Box(values, high))).toBe(true);
+    expect(new Box(values, high).equals(new Box(values, high.with(1000, 5000)))).toBe(false);
   });
 
   it("shortens what is all the same", () => {

@@ -1,5 +1,5 @@
 import { Box } from "./box.js";
-import { Dict } from "./dict.js";
+import { CompositeSpace } from "./composite.js";
 import { Discrete } from "./discrete.js";
 import { Graph } from "./graph.js";
 import { MultiBinary } from "./multi-binary.js";
@@ -8,7 +8,6 @@ import { OneOf } from "./one-of.js";
 import { Sequence } from "./sequence.js";
 import type { Space } from "./space.js";
 import { Text } from "./text.js";
-import { Tuple } from "./tuple.js";
 
 /** Returns the member of a space closest to zero. */
 export function createZeroValue<T>(space: Space<T>): T {
@@ -24,13 +23,9 @@ function createZero(space: Space): unknown {
   if (space instanceof MultiDiscrete) return Int32Array.from(space.start);
   if (space instanceof MultiBinary) return new Int8Array(space.flatSize);
   if (space instanceof Text) return space.characters[0].repeat(space.minLength);
-  if (space instanceof Tuple) return space.spaces.map(createZero);
+  if (space instanceof CompositeSpace) return space.join(space.parts.map(createZero));
   if (space instanceof OneOf) return [0, createZero(space.spaces[0])];
   if (space instanceof Sequence) return [];
   if (space instanceof Graph) return { nodes: [createZero(space.nodeSpace)] };
-  if (space instanceof Dict) {
-    const parts = Object.entries(space.spaces);
-    return Object.fromEntries(parts.map(([name, part]) => [name, createZero(part)]));
-  }
   return space.sample();
 }

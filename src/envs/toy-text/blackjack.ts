@@ -11,7 +11,7 @@ import type { JsonValue } from "../../core/json.js";
 import { applyDefaults } from "../env-options.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { Discrete } from "../spaces/discrete.js";
-import { Tuple } from "../spaces/tuple.js";
+import { Tuple } from "../spaces/composite.js";
 import { blackjackText, type BlackjackObservation } from "./blackjack-text.js";
 import { drawBlackjack } from "./drawings.js";
 import type { Registration } from "../registry/env-registry.js";

@@ -1,5 +1,5 @@
-import { LlamaGymError } from "../../core/errors.js";
-import { Env, type EnvOptions } from "../env.js";
+import { LlamaGymError, describeError } from "../../core/errors.js";
+import { Env, type EnvOptions, requireEnv } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import type { EnvSource } from "./worker-protocol.js";
 
@@ -18,16 +18,15 @@ export async function loadEnv(source: EnvSource): Promise<Env> {
     );
   }
   const env = await constructEnv(entryPoint as EnvExport, source.options ?? {});
-  if (env instanceof Env) return env;
-  throw new LlamaGymError("ENV_INVALID", `${name} of ${source.module} did not return an Env.`);
+  return requireEnv(env as Env, `${name} of ${source.module}`);
 }
 
 async function importModule(module: string): Promise<Record<string, unknown>> {
   try {
     return (await import(module)) as Record<string, unknown>;
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw new LlamaGymError("ENV_INVALID", `The module ${module} could not be imported: ${message}`, { cause: error });
+    const problem = `The module ${module} could not be imported: ${describeError(error)}`;
+    throw new LlamaGymError("ENV_INVALID", problem, { cause: error });
   }
 }
 

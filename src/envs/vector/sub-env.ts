@@ -1,5 +1,15 @@
-import { LlamaGymError } from "../../core/errors.js";
-import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
+import { LlamaGymError, describeError } from "../../core/errors.js";
+import {
+  closeEnv,
+  requireEnv,
+  saveEnvState,
+  type Env,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { createZeroValue } from "../spaces/zero-value.js";
 import type { AutoresetMode, SubEnvState, VectorOptions } from "./vector-env.js";
@@ -62,7 +72,7 @@ export class SubEnv {
   }
 
   getState(): SubEnvState {
-    return { env: this.env.getState(), hasEnded: this.hasEnded };
+    return { env: saveEnvState(this.env), hasEnded: this.hasEnded };
   }
 
   setState(state: SubEnvState): void {
@@ -71,7 +81,7 @@ export class SubEnv {
   }
 
   async close(): Promise<void> {
-    await this.env.close();
+    await closeEnv(this.env);
   }
 
   private async tryStep(action: unknown): Promise<StepResult<unknown>> {
@@ -88,26 +98,19 @@ export class SubEnv {
   /** Returns the caller's own mistake unchanged, any other error with the environment's index. */
   private envError(method: string, error: unknown): unknown {
     if (error instanceof LlamaGymError && CALLER_ERRORS.includes(error.code)) return error;
-    const message = error instanceof Error ? error.message : String(error);
-    return new LlamaGymError(
-      "ENV_FAILED",
-      `Environment ${this.index} of the vector failed in ${method}(): ${message}`,
-      {
-        cause: error,
-      },
-    );
+    const problem = `Environment ${this.index} of the vector failed in ${method}(): ${describeError(error)}`;
+    return new LlamaGymError("ENV_FAILED", problem, { cause: error });
   }
 
   private async recreate(): Promise<void> {
-    await Promise.resolve(this.env.close()).catch(() => undefined);
-    this.env = await this.makeEnv();
+    await closeEnv(this.env).catch(() => undefined);
+    this.env = requireEnv(await this.makeEnv(), `The factory of environment ${this.index}`);
     this.hasFailed = false;
   }
 }
 
 /** Returns the step that replaces a failure: truncated, with zero reward and the error in its info. */
 export function createFailedStep(env: Pick<Env, "observationSpace">, error: unknown): StepResult<unknown> {
-  const message = error instanceof Error ? error.message : String(error);
   const observation = createZeroValue(env.observationSpace);
-  return { observation, reward: 0, terminated: false, truncated: true, info: { error: message } };
+  return { observation, reward: 0, terminated: false, truncated: true, info: { error: describeError(error) } };
 }

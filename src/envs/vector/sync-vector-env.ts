@@ -1,5 +1,5 @@
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
-import type { Env, RenderFrame, RenderMode, ResetResult } from "../env.js";
+import { requireEnv, type Env, type RenderFrame, type RenderMode, type ResetResult } from "../env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
@@ -55,7 +55,9 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     options: VectorOptions = {},
   ): Promise<SyncVectorEnv<Observation, Action>> {
     if (factories.length === 0) throw invalidArgument("A vector needs at least one environment.");
-    const created = await Promise.allSettled(factories.map(async (make) => await make()));
+    const created = await Promise.allSettled(
+      factories.map(async (make, i) => requireEnv(await make(), `The factory of environment ${i}`)),
+    );
     const envs = created.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
     try {
       const failed = created.find((outcome) => outcome.status === "rejected");
@@ -101,7 +103,9 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.subEnvs.map((subEnv) => subEnv.close()));
+    const settled = await Promise.allSettled(this.subEnvs.map((subEnv) => subEnv.close()));
+    const failed = settled.find((outcome) => outcome.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   /** Calls all environments; closes all when one fails under the policy "stop". */
@@ -110,7 +114,8 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     const failed = settled.find((outcome) => outcome.status === "rejected");
     if (failed === undefined) return settled.map((outcome) => (outcome as PromiseFulfilledResult<T>).value);
     const isFailure = failed.reason instanceof LlamaGymError && failed.reason.code === "ENV_FAILED";
-    if (isFailure && this.onFailure === "stop") await this.close();
+    // The first failure is the one to report.
+    if (isFailure && this.onFailure === "stop") await this.close().catch(() => undefined);
     throw failed.reason;
   }
 }

@@ -1,12 +1,12 @@
-import { checkResetResult, checkStepResult } from "../check/check-result.js";
+import { checkFields, checkResetResult, checkStepResult } from "../check/check-result.js";
 import { checkSpace, type Warn } from "../check/check-space.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import { PassThroughWrapper } from "../wrapper.js";
 
 /**
- * Checks the spaces and the first reset and step. Violations are errors; questionable results go to
- * `warn` (default: console.warn).
+ * Checks the spaces, the fields of every result, and the first reset and step in full. Violations are errors; questionable
+ * results go to `warn` (default: console.warn).
  */
 export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<Observation, Action> {
   private readonly warn: Warn;
@@ -21,22 +21,20 @@ export class PassiveEnvChecker<Observation, Action> extends PassThroughWrapper<O
   }
 
   override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
-    const result = this.env.reset(options);
-    if (this.hasCheckedReset) return result;
-    this.hasCheckedReset = true;
-    return andThen(result, (checked) => {
-      checkResetResult(checked, this.observationSpace, this.warn);
-      return checked;
+    return andThen(this.env.reset(options), (result) => {
+      if (this.hasCheckedReset) checkFields(result, this.env, "reset");
+      else checkResetResult(result, this.env, this.warn);
+      this.hasCheckedReset = true;
+      return result;
     });
   }
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
-    const result = this.env.step(action);
-    if (this.hasCheckedStep) return result;
-    this.hasCheckedStep = true;
-    return andThen(result, (checked) => {
-      checkStepResult(checked, this.observationSpace, this.warn);
-      return checked;
+    return andThen(this.env.step(action), (result) => {
+      if (this.hasCheckedStep) checkFields(result, this.env, "step");
+      else checkStepResult(result, this.env, this.warn);
+      this.hasCheckedStep = true;
+      return result;
     });
   }
 }

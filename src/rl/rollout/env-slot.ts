@@ -1,4 +1,4 @@
-import type { Env, EnvState } from "../../envs/env.js";
+import { saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -181,7 +181,7 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
 /** Returns null for an environment that does not support saving. */
 function snapshotEnv(env: Env): EnvState | null {
   try {
-    return env.getState();
+    return saveEnvState(env);
   } catch (error) {
     if (error instanceof LlamaGymError && error.code === "INVALID_STATE") return null;
     throw error;

@@ -1,6 +1,7 @@
+import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
 import type { JsonValue } from "../../../core/json.js";
-import { asJsonObject, bridgeError, truncateText } from "../channel.js";
-import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
+import { asJsonObject, bridgeError, formatJson, parseMessage, truncateText } from "../channel.js";
+import { MAX_MESSAGE_BYTES } from "../limits.js";
 
 /** A JSON-over-HTTP server. */
 export interface HttpServer {
@@ -8,7 +9,7 @@ export interface HttpServer {
   readonly name: string;
   /** Without a trailing slash. */
   readonly url: string;
-  /** Request timeout in milliseconds. */
+  /** Request timeout in milliseconds, from the request to the end of the response. */
   readonly timeout: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -25,7 +26,7 @@ export function parseServerUrl(url: string, protocols: readonly string[]): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !protocols.includes(parsed.protocol.slice(0, -1))) {
     const forms = protocols.map((protocol) => `${protocol}://`).join(", ");
-    throw invalidArgument(`"${url}" is no server's address: expected ${forms} followed by host and port.`);
+    throw invalidArgument(`"${url}" is not a server's address. Expected ${forms} followed by host and port.`);
   }
   parsed.hash = "";
   parsed.search = "";
@@ -33,7 +34,7 @@ export function parseServerUrl(url: string, protocols: readonly string[]): URL {
   return parsed;
 }
 
-/** Sends a request, optionally with a body. @throws ENV_FAILED when there is no response in time. */
+/** Sends a request, optionally with a body. @throws ENV_FAILED when there is no response in time, or a too long one. */
 export async function sendRequest(
   { name, url, timeout, headers }: HttpServer,
   path: string,
@@ -45,10 +46,14 @@ export async function sendRequest(
       ...post,
       headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
       signal: AbortSignal.timeout(timeout),
+      // A server must not send requests on to other addresses.
+      redirect: "manual",
     });
-    const text = await response.text();
-    return { status: response.status, text, json: tryParseJson(text) };
+    const text = await readText(response);
+    if (text === undefined) throw bridgeError(name, `answered ${path} with more than ${MAX_MESSAGE_BYTES} bytes.`);
+    return { status: response.status, text, json: parseMessage(text) };
   } catch (error) {
+    if (error instanceof LlamaGymError) throw error;
     if ((error as Error).name === "TimeoutError")
       throw bridgeError(name, `did not answer ${path} within ${timeout} ms.`, error);
     const { cause } = error as { cause?: { message?: string; code?: string } };
@@ -57,29 +62,29 @@ export async function sendRequest(
   }
 }
 
+/** Reads a body; undefined when it exceeds the limit, however long it would go on. */
+async function readText(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > MAX_MESSAGE_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
 /** Sends a request that must succeed. @throws ENV_FAILED for an error status, ENV_ACTION_INVALID for status 422. */
 export async function requestJson(server: HttpServer, path: string, body?: JsonValue): Promise<JsonValue> {
   const response = await sendRequest(server, path, body);
   if (response.status >= 200 && response.status < 300) {
     if (response.json !== undefined) return response.json;
-    throw bridgeError(server.name, `answered ${path} with what is no JSON: ${truncateText(response.text)}`);
+    throw bridgeError(server.name, `did not answer ${path} with JSON: ${truncateText(response.text)}`);
   }
   const { detail, error } = asJsonObject(response.json) ?? {};
-  const problem = detail ?? error;
-  const message =
-    typeof problem === "string"
-      ? problem
-      : truncateText(problem === undefined ? response.text : JSON.stringify(problem), 500);
+  const message = formatJson(detail ?? error ?? response.text, 500);
   if (response.status === 422) {
     throw new LlamaGymError("ENV_ACTION_INVALID", `${server.name} refused ${path}: ${message}`);
   }
   throw bridgeError(server.name, `answered ${path} with status ${response.status}: ${message}`);
-}
-
-function tryParseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
-import type { RenderMode } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
-import { spaceFromJson } from "../../spaces/space-json.js";
 import type { TextInterface } from "../../text-interface.js";
-import { asJsonObject, bridgeError, type Channel, checkTimeoutMs, type JsonObject } from "../channel.js";
+import { bridgeError, type Channel, checkTimeoutMs, type JsonObject } from "../channel.js";
 import { createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
-import { requestJson, sendRequest, parseServerUrl, type HttpServer } from "./http-client.js";
+import { readDescription } from "../remote-description.js";
 import { RemoteEnv } from "../remote-env.js";
+import { requestJson, sendRequest, parseServerUrl, type HttpServer } from "./http-client.js";
 
 /** Protocol version in /spec. */
 const PROTOCOL_VERSION = 1;
+const CLOSE_TIMEOUT_MS = 2000;
 
 export interface HttpEnvOptions extends TextInterfaceOptions {
   /** Request timeout in milliseconds. Default: one minute. */
@@ -25,49 +25,35 @@ export class HttpEnv extends RemoteEnv {
   /**
    * Connects to the server at `url` and reads /spec: `{ protocol: 1, observationSpace, actionSpace }` and optionally
    * `systemPrompt`, `actionNames`, `renderModes`.
-   * @throws ENV_FAILED when no server responds, or one with another protocol version
+   * @throws ENV_FAILED when no server responds, or one with another protocol version; ENV_INVALID for an invalid /spec
    */
   static async connect(url: string, options: HttpEnvOptions = {}): Promise<HttpEnv> {
-    const base = parseServerUrl(url, ["http", "https"]);
     const server: HttpServer = {
       name: `The environment at ${url}`,
-      url: base.href.replace(/\/$/, ""),
-      timeout: checkTimeoutMs("timeout", options.timeout ?? 60_000),
+      url: parseServerUrl(url, ["http", "https"]).href.replace(/\/$/, ""),
+      timeout: checkTimeoutMs("timeout", options.timeout),
       headers: options.headers,
     };
-    const spec = asJsonObject(await requestJson(server, "/spec")) ?? {};
-    if (spec.protocol !== PROTOCOL_VERSION) {
-      throw bridgeError(
-        server.name,
-        `states protocol ${JSON.stringify(spec.protocol ?? null)} in /spec; this client speaks ${PROTOCOL_VERSION}.`,
-      );
-    }
-    const observationSpace = spaceFromJson(spec.observationSpace ?? null);
-    const actionSpace = spaceFromJson(spec.actionSpace ?? null);
-    const textOptions = {
-      systemPrompt: typeof spec.systemPrompt === "string" ? spec.systemPrompt : undefined,
-      actionNames: Array.isArray(spec.actionNames) ? (spec.actionNames as readonly string[]) : undefined,
-    };
-    const renderModes = Array.isArray(spec.renderModes) ? (spec.renderModes as readonly RenderMode[]) : [];
+    const spec = readDescription(server.name, await requestJson(server, "/spec"), { protocol: PROTOCOL_VERSION });
+    const { observationSpace, actionSpace, renderModes } = spec;
     return new HttpEnv(new HttpChannel(server), {
       observationSpace,
       actionSpace,
-      metadata: { renderModes: renderModes },
-      text: options.text ?? createTextInterface(observationSpace, actionSpace, { ...textOptions, ...options }),
+      metadata: { renderModes },
+      text: options.text ?? createTextInterface(observationSpace, actionSpace, { ...spec, ...options }),
     });
   }
 }
 
 /** Sends the session id with every request, so that a server can keep one environment per client. */
 class HttpChannel implements Channel {
+  readonly name: string;
   private readonly session = randomUUID();
   private queue: Promise<unknown> = Promise.resolve();
   private isClosed = false;
 
-  constructor(private readonly server: HttpServer) {}
-
-  get name(): string {
-    return this.server.name;
+  constructor(private readonly server: HttpServer) {
+    this.name = server.name;
   }
 
   call(method: string, params: JsonObject): Promise<JsonValue> {
@@ -83,7 +69,7 @@ class HttpChannel implements Channel {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    const server = { ...this.server, timeout: Math.min(this.server.timeout, 2000) };
+    const server = { ...this.server, timeout: Math.min(this.server.timeout, CLOSE_TIMEOUT_MS) };
     await sendRequest(server, "/close", { session: this.session }).catch(() => {});
   }
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { asJsonObject, type JsonObject } from "../channel.js";
-import type { ServerDescription } from "./describe-env.js";
-import { isClientError, MAX_MESSAGE_BYTES } from "./open-env-protocol.js";
+import { asJsonObject, parseMessage, type JsonObject } from "../channel.js";
+import { MAX_MESSAGE_BYTES } from "../limits.js";
+import { describeApi, type ServerDescription } from "./describe-env.js";
+import { isClientError } from "./open-env-protocol.js";
 import type { OpenEnvSession } from "./open-env-session.js";
 
 interface ServerContext {
@@ -9,6 +10,8 @@ interface ServerContext {
   /** The environment shared by clients without WebSocket. */
   readonly sharedSession: OpenEnvSession;
 }
+
+type Route = (context: ServerContext, body: JsonObject) => Promise<JsonObject> | JsonObject;
 
 class HttpError extends Error {
   constructor(
@@ -18,6 +21,17 @@ class HttpError extends Error {
     super(message);
   }
 }
+
+const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["GET /health", () => ({ status: "healthy" })],
+  ["GET /metadata", ({ description }) => description.metadata],
+  ["GET /schema", ({ description }) => description.schema],
+  ["GET /state", ({ sharedSession }) => sharedSession.state],
+  ["GET /openapi.json", ({ description }) => describeApi(description, [...ROUTES.keys()])],
+  ["POST /reset", ({ sharedSession }, body) => sharedSession.reset(body)],
+  ["POST /step", ({ sharedSession }, body) => sharedSession.step(readAction(body))],
+  ["POST /mcp", (_context, body) => answerMcp(body)],
+]);
 
 /** Answers a request of OpenEnv's HTTP protocol; errors are `{ detail }` with an error status. */
 export async function answerHttp(
@@ -30,7 +44,8 @@ export async function answerHttp(
     response.end(JSON.stringify(body));
   };
   try {
-    sendReply(200, await routeRequest(request, context));
+    const route = findRoute(request);
+    sendReply(200, await route(context, request.method === "POST" ? await readBody(request) : {}));
   } catch (error) {
     const status = error instanceof HttpError ? error.status : isClientError(error) ? 422 : 500;
     // The unread rest of a body must not be parsed as the next request.
@@ -39,30 +54,16 @@ export async function answerHttp(
   }
 }
 
-async function routeRequest(
-  request: IncomingMessage,
-  { description, sharedSession }: ServerContext,
-): Promise<JsonObject> {
-  const { pathname } = new URL(request.url ?? "/", "http://server");
-  const routes: Readonly<Record<string, () => Promise<JsonObject> | JsonObject>> = {
-    "GET /health": () => ({ status: "healthy" }),
-    "GET /metadata": () => description.metadata,
-    "GET /schema": () => description.schema,
-    "GET /state": () => sharedSession.state,
-    "POST /reset": async () => sharedSession.reset(await readBody(request)),
-    "POST /step": async () => {
-      const { action } = await readBody(request);
-      const fields = asJsonObject(action);
-      if (fields === undefined) throw new HttpError(422, "A step's body must be { action: { ... } }.");
-      return sharedSession.step(fields);
-    },
-  };
-  const key = `${request.method} ${pathname}`;
-  if (Object.hasOwn(routes, key)) return routes[key]();
-  const isKnownPath = Object.keys(routes).some((known) => known.endsWith(` ${pathname}`));
-  if (isKnownPath) throw new HttpError(405, `${pathname} does not take ${request.method}.`);
+function findRoute({ method, url = "/" }: IncomingMessage): Route {
+  const pathname = url.replace(/[?#].*$/s, "");
+  const route = ROUTES.get(`${method} ${pathname}`);
+  if (route !== undefined) return route;
+  const routes = [...ROUTES.keys()];
+  if (routes.some((known) => known.endsWith(` ${pathname}`))) {
+    throw new HttpError(405, `${pathname} does not support ${method}.`);
+  }
   if (pathname === "/ws") throw new HttpError(426, "/ws takes WebSocket connections.");
-  throw new HttpError(404, `There is no ${pathname}. There are: ${Object.keys(routes).join(", ")}, WebSocket /ws.`);
+  throw new HttpError(404, `There is no ${pathname}. There are: ${routes.join(", ")}, WebSocket /ws.`);
 }
 
 async function readBody(request: IncomingMessage): Promise<JsonObject> {
@@ -70,15 +71,27 @@ async function readBody(request: IncomingMessage): Promise<JsonObject> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_MESSAGE_BYTES) throw new HttpError(413, `A body may have ${MAX_MESSAGE_BYTES} bytes.`);
+    if (size > MAX_MESSAGE_BYTES) throw new HttpError(413, `A body may have at most ${MAX_MESSAGE_BYTES} bytes.`);
     chunks.push(chunk);
   }
   if (size === 0) return {};
-  try {
-    const json = asJsonObject(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-    if (json !== undefined) return json;
-  } catch (error) {
-    throw new HttpError(400, `The body is no JSON: ${(error as Error).message}`);
+  const json = asJsonObject(parseMessage(Buffer.concat(chunks).toString("utf8")));
+  if (json === undefined) throw new HttpError(400, "The body must be a JSON object.");
+  return json;
+}
+
+function readAction({ action }: JsonObject): JsonObject {
+  const fields = asJsonObject(action);
+  if (fields === undefined) throw new HttpError(422, "A step's body must be { action: { ... } }.");
+  return fields;
+}
+
+/** Answers a JSON-RPC request of the Model Context Protocol: environments of llamagym have no tools. */
+function answerMcp({ jsonrpc, id = null, method }: JsonObject): JsonObject {
+  const reply = { jsonrpc: "2.0", id };
+  if (jsonrpc !== "2.0" || typeof method !== "string") {
+    return { ...reply, error: { code: -32600, message: 'A request needs "jsonrpc": "2.0" and a method.' } };
   }
-  throw new HttpError(400, "The body must be a JSON object.");
+  if (method === "tools/list") return { ...reply, result: { tools: [] } };
+  return { ...reply, error: { code: -32601, message: `${method} is not supported: the environment has no tools.` } };
 }

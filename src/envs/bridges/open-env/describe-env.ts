@@ -6,6 +6,8 @@ import type { JsonObject } from "../channel.js";
 import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
 import { spaceToSchema } from "../space-schema.js";
 
+/** Version of OpenEnv's HTTP API. */
+const API_VERSION = "1.0.0";
 /** Actions of larger spaces get no names. */
 const MAX_ACTION_NAMES = 100;
 
@@ -15,6 +17,19 @@ export interface ServerDescription {
   readonly schema: JsonObject;
 }
 
+/** Describes the server's routes ("GET /health") in OpenAPI, from which `openenv validate` reads version and mode. */
+export function describeApi({ metadata }: ServerDescription, routes: readonly string[]): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const route of routes) {
+    const [method, path] = route.split(" ");
+    const responses = { 200: { description: "A JSON object", content: { "application/json": {} } } };
+    const body: JsonObject = method === "POST" ? { requestBody: { content: { "application/json": {} } } } : {};
+    paths[path] = { [method.toLowerCase()]: { ...body, responses } };
+  }
+  return { openapi: "3.1.0", info: { title: metadata.name, version: API_VERSION }, paths };
+}
+
+/** Describes an environment for the clients of a server. */
 export function describeEnv(env: Env): ServerDescription {
   const { version } = createRequire(import.meta.url)("../../../../package.json") as { version: string };
   const name = env.spec?.id ?? env.unwrapped.constructor.name;
@@ -34,9 +49,7 @@ export function describeEnv(env: Env): ServerDescription {
             ...spaceToSchema(env.actionSpace),
             description: `An action of ${env.actionSpace.toString().slice(0, 200)}`,
           },
-          ...(text === undefined
-            ? {}
-            : { text: { type: "string", description: "The action in words, in place of `action`" } }),
+          ...(text && { text: { type: "string", description: "The action in words, in place of `action`" } }),
           metadata: { type: "object" },
         },
         additionalProperties: false,
@@ -45,7 +58,7 @@ export function describeEnv(env: Env): ServerDescription {
           name,
           observationSpace: spaceToJson(env.observationSpace),
           actionSpace: spaceToJson(env.actionSpace),
-          ...(text === undefined ? {} : { systemPrompt: text.systemPrompt }),
+          ...(text && { systemPrompt: text.systemPrompt }),
           ...listActionNames(env),
         },
       },

@@ -1,3 +1,4 @@
+import type { RawData } from "ws";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { JsonObject } from "../channel.js";
 
@@ -24,10 +25,12 @@ export function errorReply(message: string, code: OpenEnvErrorCode): JsonObject 
   return { type: "error", data: { message, code } };
 }
 
-/** Maximum message size; OpenEnv's limit is 100 MB. */
-export const MAX_MESSAGE_BYTES = 100 * 2 ** 20;
-
 /** Returns whether the client caused an error. */
 export function isClientError(error: unknown): boolean {
   return error instanceof LlamaGymError && ["ENV_ACTION_INVALID", "INVALID_ARGUMENT"].includes(error.code);
+}
+
+/** Decodes a WebSocket message. */
+export function decodeMessage(data: RawData): string {
+  return (Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as Buffer)).toString("utf8");
 }

@@ -2,12 +2,13 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type RawData, WebSocketServer, type WebSocket } from "ws";
 import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
-import type { Env } from "../../env.js";
+import { closeEnv, requireEnv, type Env } from "../../env.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
-import { asJsonObject, type JsonObject } from "../channel.js";
+import { asJsonObject, formatJson, parseMessage, type JsonObject } from "../channel.js";
+import { MAX_MESSAGE_BYTES } from "../limits.js";
 import { describeEnv } from "./describe-env.js";
 import { answerHttp } from "./answer-http.js";
-import { errorReply, isClientError, MAX_MESSAGE_BYTES } from "./open-env-protocol.js";
+import { decodeMessage, errorReply, isClientError } from "./open-env-protocol.js";
 import { OpenEnvSession } from "./open-env-session.js";
 
 /** Options of the OpenEnv server. */
@@ -31,16 +32,17 @@ export interface EnvServer {
 
 /**
  * Serves environments with OpenEnv's protocol: each WebSocket connection to /ws gets a separate one from `makeEnv`;
- * clients without WebSocket share one through POST /reset, POST /step and GET /state. GET /health, /metadata and
- * /schema describe it.
- * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use
+ * clients without WebSocket share one through POST /reset, POST /step and GET /state. GET /health, /metadata, /schema and
+ * /openapi.json describe it.
+ * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use, ENV_INVALID when `makeEnv` returns no Env
  */
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
   const { port = 8000, host = "127.0.0.1", maxSessions = 64 } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
     throw invalidArgument(`\`port\` must be an integer from 0 to 65535, got ${port}.`);
   }
-  const firstEnv = await makeEnv();
+  const createEnv = async () => requireEnv(await makeEnv(), "The function given to serveEnv()");
+  const firstEnv = await createEnv();
   const description = describeEnv(firstEnv);
   const sharedSession = new OpenEnvSession(firstEnv);
   const server = createServer(
@@ -49,7 +51,7 @@ export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeO
   try {
     await listen(server, port, host);
   } catch (error) {
-    await firstEnv.close();
+    await closeEnv(firstEnv).catch(() => {});
     throw error;
   }
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
@@ -62,7 +64,7 @@ export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeO
       request,
       socket,
       head,
-      (client) => void serveClient(client, makeEnv, sockets.clients.size > maxSessions),
+      (client) => void serveClient(client, createEnv, sockets.clients.size > maxSessions),
     );
   });
   const { port: boundPort } = server.address() as AddressInfo;
@@ -91,7 +93,7 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   });
 }
 
-async function serveClient(client: WebSocket, makeEnv: () => MaybePromise<Env>, isFull: boolean): Promise<void> {
+async function serveClient(client: WebSocket, createEnv: () => Promise<Env>, isFull: boolean): Promise<void> {
   const send = (message: JsonObject) => client.send(JSON.stringify(message));
   // Early messages are queued until the environment exists.
   const earlyMessages: RawData[] = [];
@@ -104,7 +106,7 @@ async function serveClient(client: WebSocket, makeEnv: () => MaybePromise<Env>, 
   }
   let session: OpenEnvSession;
   try {
-    session = new OpenEnvSession(await makeEnv());
+    session = new OpenEnvSession(await createEnv());
   } catch (error) {
     send(errorReply((error as Error).message, "FACTORY_ERROR"));
     return client.close();
@@ -114,33 +116,24 @@ async function serveClient(client: WebSocket, makeEnv: () => MaybePromise<Env>, 
     if (reply === "close") client.close();
     else if (client.readyState === client.OPEN) send(reply);
   };
-  client.on("close", () => void session.close());
-  if (client.readyState !== client.OPEN) return session.close();
+  // The client is gone, so an error of its environment's close() goes to the server's log.
+  const closeSession = () => session.close().catch((error: unknown) => console.warn(String(error)));
+  client.on("close", () => void closeSession());
+  if (client.readyState !== client.OPEN) return closeSession();
   client.off("message", bufferMessage);
   client.on("message", (data) => void receive(data));
   for (const data of earlyMessages) void receive(data);
 }
 
-function decodeMessage(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString("utf8");
-  return Buffer.from(data as Buffer).toString("utf8");
-}
-
 async function handleMessage(session: OpenEnvSession, text: string): Promise<JsonObject | "close"> {
-  let message: JsonObject | undefined;
-  try {
-    message = asJsonObject(JSON.parse(text));
-  } catch (error) {
-    return errorReply(`Invalid JSON: ${(error as Error).message}`, "INVALID_JSON");
-  }
-  const { type, data = {} } = message ?? {};
+  const json = parseMessage(text);
+  if (json === undefined) return errorReply("The message is not JSON, or nested too deep.", "INVALID_JSON");
+  const { type, data = {} } = asJsonObject(json) ?? {};
   if (type === "state") return { type: "state", data: session.state };
   if (type === "close") return "close";
   if (type !== "reset" && type !== "step") {
-    return errorReply(
-      `Unknown message type: ${JSON.stringify(type)}. Known: reset, step, state, close.`,
-      "UNKNOWN_TYPE",
-    );
+    const known = "Known: reset, step, state, close.";
+    return errorReply(`Unknown message type: ${formatJson(type)}. ${known}`, "UNKNOWN_TYPE");
   }
   const fields = asJsonObject(data);
   if (fields === undefined) return errorReply(`The data of ${type} must be an object.`, "VALIDATION_ERROR");

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { LlamaGymError } from "../../../core/errors.js";
-import type { Env, ResetOptions } from "../../env.js";
+import { closeEnv, type Env, type ResetOptions, type StepResult } from "../../env.js";
 import type { Info } from "../../info.js";
 import type { JsonValue } from "../../../core/json.js";
 import { getChoices } from "../../text-interface.js";
@@ -44,7 +44,7 @@ export class OpenEnvSession {
   }
 
   async close(): Promise<void> {
-    await this.env.close();
+    await closeEnv(this.env);
   }
 
   private enqueue<T>(task: () => Promise<T>): Promise<T> {
@@ -82,16 +82,16 @@ export class OpenEnvSession {
       reward,
       terminated,
       truncated,
-    }: { readonly reward: number | null; readonly terminated: boolean; readonly truncated: boolean },
+    }: Pick<StepResult<unknown>, "terminated" | "truncated"> & { reward: number | null },
   ): JsonObject {
     const { env } = this;
     this.lastResult = { observation, info };
-    const choices = env.text === undefined ? undefined : getChoices(env.text, observation, info);
+    const choices = env.text && getChoices(env.text, observation, info);
     return {
       observation: {
         observation: env.observationSpace.encode(observation),
-        ...(env.text === undefined ? {} : { text: env.text.formatObservation(observation, info) }),
-        ...(choices === undefined ? {} : { choices: choices as JsonValue }),
+        ...(env.text && { text: env.text.formatObservation(observation, info) }),
+        ...(choices && { choices: choices as JsonValue }),
         info: asJsonObject(toJson(info)) ?? {},
         terminated,
         truncated,

@@ -1,32 +1,33 @@
 import type { JsonValue } from "../../../core/json.js";
 import type { Space } from "../../spaces/space.js";
 import type { TextInterface } from "../../text-interface.js";
-import { asJsonObject, type JsonObject, formatJson } from "../channel.js";
-import { createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
+import { asJsonObject, type JsonObject } from "../channel.js";
+import { checkText, createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
 import { resolveReferences } from "../json-schema.js";
 import type { JsonSpace } from "../json-space.js";
+import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH } from "../limits.js";
 
 /** Creates the text interface of an environment on a llamagym server, which formats the observations. */
 export function createServedTextInterface(
   observationSpace: Space,
   actionSpace: Space,
-  { systemPrompt, actionNames }: JsonObject,
-  overrides: TextInterfaceOptions,
+  options: TextInterfaceOptions,
 ): TextInterface<unknown, unknown> | undefined {
-  const textInterface = createTextInterface(observationSpace, actionSpace, {
-    systemPrompt: typeof systemPrompt === "string" ? systemPrompt : undefined,
-    actionNames: Array.isArray(actionNames) ? (actionNames as readonly string[]) : undefined,
-    ...overrides,
-  });
+  const textInterface = createTextInterface(observationSpace, actionSpace, options);
   if (textInterface === undefined) return undefined;
   return {
     ...textInterface,
-    formatObservation: (observation, info) =>
-      typeof info["text"] === "string" ? info["text"] : textInterface.formatObservation(observation, info),
-    choices:
-      textInterface.choices ??
-      ((_observation, info) => (Array.isArray(info["choices"]) ? (info["choices"] as string[]) : [])),
+    formatObservation: (observation, { text, ...info }) =>
+      typeof text === "string" ? checkText(text) : textInterface.formatObservation(observation, info),
+    choices: textInterface.choices ?? ((_observation, { choices }) => readChoices(choices)),
   };
+}
+
+/** Returns the choices that a server sent; none when they are not a list of names. */
+function readChoices(choices: unknown): readonly string[] {
+  const isName = (choice: unknown) => typeof choice === "string" && choice.length <= MAX_ACTION_NAME_LENGTH;
+  const areNames = Array.isArray(choices) && choices.length <= MAX_ACTION_NAMES && choices.every(isName);
+  return areNames ? (choices as string[]) : [];
 }
 
 /**
@@ -44,13 +45,15 @@ export function createJsonTextInterface(
       : `Answer with your ${textField} alone.`;
   return {
     systemPrompt: systemPrompt ?? `You act in an environment, to get as much reward as you can. ${instruction}`,
-    formatObservation: (observation) => formatObject(observation as JsonValue),
+    formatObservation: (observation) => checkText(formatObject(observation as JsonValue)),
     parseAction: (completion) => {
       const action = textField === undefined ? parseLastObject(completion) : { [textField]: completion.trim() };
       return space.contains(action) ? action : undefined;
     },
-    formatAction: (action) =>
-      textField === undefined ? JSON.stringify(action) : formatJson((action as JsonObject)[textField]),
+    formatAction: (action) => {
+      const value = textField === undefined ? action : (action as JsonObject)[textField];
+      return typeof value === "string" ? value : JSON.stringify(value);
+    },
   };
 }
 
@@ -72,11 +75,8 @@ function formatObject(observation: JsonValue): string {
 
 function parseLastObject(completion: string): JsonValue | undefined {
   const end = completion.lastIndexOf("}");
-  for (
-    let start = completion.lastIndexOf("{", end);
-    start >= 0;
-    start = start === 0 ? -1 : completion.lastIndexOf("{", start - 1)
-  ) {
+  let start = end < 0 ? -1 : completion.lastIndexOf("{", end);
+  for (; start >= 0; start = start === 0 ? -1 : completion.lastIndexOf("{", start - 1)) {
     try {
       return JSON.parse(completion.slice(start, end + 1)) as JsonValue;
     } catch {

@@ -2,14 +2,15 @@ import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import type { JsonValue } from "../../../core/json.js";
-import { asJsonObject, bridgeError, type Channel, type JsonObject, formatJson, truncateText } from "../channel.js";
-import { LineReader } from "./line-reader.js";
+import { asJsonObject, bridgeError, formatJson, parseMessage, SerialChannel, truncateText } from "../channel.js";
+import type { JsonObject } from "../channel.js";
 
-/** Characters of the last output that an error message includes. */
-const MAX_STDERR_LENGTH = 4000;
+/** Maximum length of a line in bytes: a large image as JSON. The process is the user's own. */
+const MAX_LINE_BYTES = 2 ** 28;
 const MAX_STDERR_IN_ERROR = 1200;
 /** Time for a process to close its environment before it is killed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2000;
+const LINE_FEED = 10;
 
 export interface ProcessOptions {
   readonly name: string;
@@ -20,50 +21,33 @@ export interface ProcessOptions {
   readonly timeout: number;
 }
 
-interface PendingCall {
-  readonly id: number;
-  readonly resolve: (reply: JsonObject) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /**
- * A child process that replies to JSON lines with JSON lines. A process that exits, sends anything else or times out
- * is killed, and every later call fails with its standard error. It exits with its standard input, so it
- * does not outlive this process, and an idle one does not keep this process alive.
+ * A child process that replies to JSON lines with JSON lines. Errors include the end of its standard error. It exits with
+ * its standard input, so it does not outlive this process, and an idle one does not keep this process alive.
  */
-export class ProcessChannel implements Channel {
-  readonly name: string;
+export class ProcessChannel extends SerialChannel {
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  private readonly timeout: number;
-  private queue: Promise<unknown> = Promise.resolve();
-  private pending: PendingCall | undefined;
-  private nextCallId = 0;
-  private said = "";
-  private failure: Error | undefined;
+  private stderr = "";
+  private chunks: Buffer[] = [];
+  private lineLength = 0;
   private readonly exited: Promise<void>;
 
   constructor({ name, command, args, environment, timeout }: ProcessOptions) {
-    this.name = name;
-    this.timeout = timeout;
-    this.child = spawn(command, args, {
-      stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, ...environment },
-      windowsHide: true,
+    super(name, timeout);
+    const env = { ...process.env, ...environment };
+    const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], env, windowsHide: true });
+    this.child = child;
+    child.stdout.on("data", (data: Buffer) => this.readLines(data));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr = (this.stderr + text).slice(-MAX_STDERR_IN_ERROR);
     });
-    const { child } = this;
-    const lines = new LineReader(
-      (line) => this.receive(line),
-      () => this.fail("sent a line without an end."),
-    );
-    child.stdout.on("data", (data: Buffer) => lines.push(data));
-    child.stderr
-      .setEncoding("utf8")
-      .on("data", (text: string) => (this.said = (this.said + text).slice(-MAX_STDERR_LENGTH)));
     // The "close" event reports an exited process.
     child.stdin.on("error", () => {});
-    child.on("error", (error) => this.fail(`could not be started by "${command}": ${error.message}.`, error));
     this.exited = new Promise((resolve) => {
-      child.on("error", () => resolve());
+      child.on("error", (error) => {
+        this.fail(`could not be started by "${command}": ${error.message}.`, error);
+        resolve();
+      });
       child.on("close", (code, signal) => {
         this.fail(signal === null ? `ended with status ${code}.` : `was ended by ${signal}.`);
         resolve();
@@ -72,75 +56,67 @@ export class ProcessChannel implements Channel {
     this.setReferenced(false);
   }
 
-  call(method: string, params: JsonObject, timeout = this.timeout): Promise<JsonValue> {
-    const result = this.queue.then(() => this.send(method, params, timeout));
-    this.queue = result.catch(() => {});
-    return result;
-  }
-
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     if (this.failure === undefined && this.pending === undefined) {
       await this.call("close", {}, CLOSE_TIMEOUT_MS).catch(() => {});
     }
-    this.failure ??= bridgeError(this.name, "was closed.");
-    this.pending?.reject(this.failure);
-    this.child.kill("SIGKILL");
+    this.markClosed();
+    this.terminate();
     this.child.ref();
     await this.exited;
   }
 
-  private async send(method: string, params: JsonObject, timeout: number): Promise<JsonValue> {
-    if (this.failure !== undefined) throw this.failure;
-    const id = this.nextCallId++;
+  protected override async exchange(method: string, params: JsonObject, timeout: number): Promise<JsonValue> {
     this.setReferenced(true);
-    const timer = setTimeout(() => this.fail(`did not answer ${method} within ${timeout} ms.`), timeout);
     try {
-      const reply = await new Promise<JsonObject>((resolve, reject) => {
-        this.pending = { id, resolve, reject };
-        this.child.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
-      });
-      return this.readResult(method, reply);
+      return await super.exchange(method, params, timeout);
     } finally {
-      clearTimeout(timer);
-      this.pending = undefined;
       this.setReferenced(false);
     }
   }
 
-  private readResult(method: string, reply: JsonObject): JsonValue {
+  protected override send(id: number, method: string, params: JsonObject): void {
+    this.child.stdin.write(`${JSON.stringify({ id, method, params })}\n`);
+  }
+
+  protected override terminate(): void {
+    this.child.kill("SIGKILL");
+  }
+
+  protected override readResult(method: string, reply: JsonObject): JsonValue {
     const error = asJsonObject(reply.error);
     if (error === undefined) return reply.result ?? null;
-    const { type, message, traceback } = error;
-    const traceText = typeof traceback === "string" && traceback !== "" ? `\n${traceback.trimEnd()}` : "";
-    throw bridgeError(
-      this.name,
-      `failed in ${method}: ${formatJson(type ?? "error")}: ${formatJson(message)}`,
-      traceText.trim() || undefined,
-    );
+    const { type = "error", message, traceback } = error;
+    const cause = typeof traceback === "string" && traceback.trim() !== "" ? traceback.trim() : undefined;
+    throw bridgeError(this.name, `failed in ${method}: ${formatJson(type)}: ${formatJson(message, 4000)}`, cause);
+  }
+
+  protected override fail(problem: string, cause?: unknown): void {
+    const stderr = this.stderr.trim();
+    super.fail(stderr === "" ? problem : `${problem} The end of its standard error: ${stderr}`, cause);
+  }
+
+  private readLines(data: Buffer): void {
+    let start = 0;
+    for (let end = data.indexOf(LINE_FEED); end >= 0; end = data.indexOf(LINE_FEED, start)) {
+      this.receive(Buffer.concat([...this.chunks, data.subarray(start, end)]).toString("utf8"));
+      this.chunks = [];
+      this.lineLength = 0;
+      start = end + 1;
+    }
+    this.chunks.push(data.subarray(start));
+    this.lineLength += data.length - start;
+    if (this.lineLength <= MAX_LINE_BYTES) return;
+    this.chunks = [];
+    this.fail(`sent a line of more than ${MAX_LINE_BYTES} bytes.`);
   }
 
   private receive(line: string): void {
-    let reply: JsonObject | undefined;
-    try {
-      reply = asJsonObject(JSON.parse(line));
-    } catch {
-      reply = undefined;
-    }
+    const reply = asJsonObject(parseMessage(line));
     const isReply = reply !== undefined && ("result" in reply || asJsonObject(reply.error) !== undefined);
-    if (!isReply) this.fail(`sent what is no answer: ${truncateText(line)}`);
-    else if (this.pending === undefined || reply?.id !== this.pending.id)
-      this.fail(`answered what was not asked: ${truncateText(line)}`);
-    else this.pending.resolve(reply);
-  }
-
-  /** Kills the process; the pending call and all later ones fail with the first error. */
-  private fail(problem: string, cause?: unknown): void {
-    if (this.failure !== undefined) return;
-    const stderr = this.said.trim();
-    const stderrNote = stderr === "" ? "" : ` Its last words: ${stderr.slice(-MAX_STDERR_IN_ERROR)}`;
-    this.failure = bridgeError(this.name, `${problem}${stderrNote}`, cause);
-    this.child.kill("SIGKILL");
-    this.pending?.reject(this.failure);
+    if (!isReply) this.fail(`sent an invalid reply: ${truncateText(line)}`);
+    else if (reply.id !== this.pending?.id) this.fail(`sent an unexpected reply: ${truncateText(line)}`);
+    else this.pending?.resolve(reply);
   }
 
   /** Sets whether Node.js waits for the process. */

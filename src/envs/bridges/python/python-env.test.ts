@@ -49,9 +49,9 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
   });
 
   it.each([
-    ["dies", {}, /ended with status 3\. Its last words: segmentation fault at 0x0/],
+    ["dies", {}, /ended with status 3\. The end of its standard error: segmentation fault at 0x0/],
     ["silent", { timeout: 300 }, /did not answer step within 300 ms/],
-    ["garbage", {}, /sent what is no answer: loading assets\.\.\./],
+    ["garbage", {}, /sent an invalid reply: loading assets\.\.\./],
     ["raises", {}, /failed in step: RangeError: the motor is stuck/],
     ["other-shape", {}, /returned an observation that does not match its space: \[1,2,3\] is not of Dict/],
     ["no-reward", {}, /replied to a step without a number for `reward`/],
@@ -72,7 +72,7 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
   });
 
   it.each([
-    ["other-version", {}, /speaks protocol 7 of the bridge, not 1/],
+    ["other-version", {}, /uses protocol 7, but this client uses 1/],
     ["no-gymnasium", {}, /Install it \(.* -m pip install gymnasium\)/],
     ["counts", { python: "./no-such-python" }, /could not be started .* ENOENT\. Install Python/],
   ])("refuses %s %j at the start", async (id, options, message) => {

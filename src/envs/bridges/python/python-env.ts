@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
-import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
 import type { RenderMode } from "../../env.js";
-import { spaceFromJson } from "../../spaces/space-json.js";
 import type { TextInterface } from "../../text-interface.js";
-import { asJsonObject, bridgeError, checkTimeoutMs, formatJson } from "../channel.js";
+import { checkTimeoutMs } from "../channel.js";
 import { createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
-import { ProcessChannel } from "./process-channel.js";
+import { readDescription } from "../remote-description.js";
 import { toJsonObject, RemoteEnv } from "../remote-env.js";
+import { ProcessChannel } from "./process-channel.js";
 
 /** Protocol version of both ends. */
 const PROTOCOL_VERSION = 1;
@@ -39,11 +39,11 @@ export class PythonEnv extends RemoteEnv {
    * @throws ENV_FAILED when Python or gymnasium is missing, the id is unknown or creating the environment fails
    */
   static async open(id: string, options: PythonEnvOptions = {}): Promise<PythonEnv> {
-    const timeout = checkTimeoutMs("timeout", options.timeout ?? 60_000);
-    const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout ?? 60_000);
+    const timeout = checkTimeoutMs("timeout", options.timeout);
+    const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout);
     const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
     if (typeof id !== "string" || id === "") {
-      throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${formatJson(id)}.`);
+      throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${String(id)}.`);
     }
     const channel = new ProcessChannel({
       name: `The Python environment ${id}`,
@@ -67,46 +67,32 @@ async function openPythonEnv(
   options: PythonEnvOptions,
   timeout: number,
 ): Promise<PythonEnv> {
+  const { modules = [], renderMode } = options;
   const params = {
     env: id,
-    modules: [...(options.modules ?? [])],
+    modules: [...modules],
     options: toJsonObject("options", options.options ?? {}),
-    ...(options.renderMode === undefined ? {} : { renderMode: options.renderMode }),
+    ...(renderMode === undefined ? {} : { renderMode }),
   };
-  const response = asJsonObject(await channel.call("open", params, timeout)) ?? {};
-  if (response.protocol !== PROTOCOL_VERSION) {
-    throw bridgeError(
-      channel.name,
-      `speaks protocol ${JSON.stringify(response.protocol)} of the bridge, not ${PROTOCOL_VERSION}.`,
-    );
-  }
-  const observationSpace = spaceFromJson(response.observationSpace);
-  const actionSpace = spaceFromJson(response.actionSpace);
-  const fps = response.renderFps;
+  const response = await channel.call("open", params, timeout);
+  // The process runs code of the user's choice, so its spaces may have any size.
+  const limits = { protocol: PROTOCOL_VERSION, maxElements: Infinity };
+  const { observationSpace, actionSpace, renderFps } = readDescription(channel.name, response, limits);
+  const renderModes = renderMode === undefined ? [] : [renderMode];
   return new PythonEnv(channel, {
     observationSpace,
     actionSpace,
-    metadata: {
-      renderModes: options.renderMode === undefined ? [] : [options.renderMode],
-      ...(typeof fps === "number" && fps > 0 ? { renderFps: fps } : {}),
-    },
+    metadata: { renderModes, ...(renderFps === undefined ? {} : { renderFps }) },
     text: options.text ?? createTextInterface(observationSpace, actionSpace, options),
   });
 }
 
-/** Advice for known errors. */
+/** Adds advice to known errors. */
 function addAdvice(error: unknown, python: string): unknown {
   if (!(error instanceof LlamaGymError)) return error;
-  const advice = ADVICE.find(([pattern]) => pattern.test(error.message))?.[1];
-  if (advice === undefined) return error;
-  return new LlamaGymError(error.code, `${error.message} ${advice(python)}`, { cause: error.cause });
+  const advice = error.message.includes("could not be started")
+    ? "Install Python, or set the option `python`."
+    : `Install it (${python} -m pip install gymnasium), or set the option \`python\` to a Python that has it.`;
+  const isKnown = /could not be started|No module named 'gymnasium'/.test(error.message);
+  return isKnown ? new LlamaGymError(error.code, `${error.message} ${advice}`, { cause: error.cause }) : error;
 }
-
-const ADVICE: readonly (readonly [RegExp, (python: string) => string])[] = [
-  [/could not be started/, () => "Install Python, or set the option `python`."],
-  [
-    /No module named 'gymnasium'/,
-    (python) =>
-      `Install it (${python} -m pip install gymnasium), or set the option \`python\` to a Python that has it.`,
-  ],
-];

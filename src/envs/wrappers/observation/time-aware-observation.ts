@@ -3,10 +3,10 @@ import type { Env, ResetOptions, ResetResult, StepResult } from "../../env.js";
 import type { JsonValue } from "../../../core/json.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import { Box } from "../../spaces/box.js";
-import { Dict } from "../../spaces/dict.js";
+import { Dict } from "../../spaces/composite.js";
 import { flattenSpace } from "../../spaces/flatten-space.js";
 import type { Space } from "../../spaces/space.js";
-import { Tuple } from "../../spaces/tuple.js";
+import { Tuple } from "../../spaces/composite.js";
 import { ObservationWrapper, Wrapper } from "../../wrapper.js";
 import { TimeLimit } from "../time-limit.js";
 

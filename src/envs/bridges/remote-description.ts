@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { LlamaGymError } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import type { RenderMode } from "../env.js";
+import { Discrete } from "../spaces/discrete.js";
+import { spaceFromJson } from "../spaces/space-json.js";
+import type { Space } from "../spaces/space.js";
+import { asJsonObject, bridgeError, formatJson } from "./channel.js";
+import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH, MAX_SPACE_ELEMENTS, MAX_TEXT_LENGTH } from "./limits.js";
+
+const descriptionSchema = z.object({
+  observationSpace: z.unknown().optional(),
+  actionSpace: z.unknown().optional(),
+  systemPrompt: z.string().max(MAX_TEXT_LENGTH).nullish(),
+  actionNames: z.array(z.string().max(MAX_ACTION_NAME_LENGTH)).max(MAX_ACTION_NAMES).nullish(),
+  renderModes: z.array(z.enum(["ansi", "rgb_array"])).nullish(),
+  renderFps: z.number().positive().nullish(),
+});
+
+/** Description of a remote environment, with its spaces. */
+export interface RemoteDescription {
+  readonly observationSpace: Space;
+  readonly actionSpace: Space;
+  readonly renderModes: readonly RenderMode[];
+  readonly renderFps: number | undefined;
+  readonly systemPrompt: string | undefined;
+  readonly actionNames: readonly string[] | undefined;
+}
+
+/**
+ * Validates the description that the environment `name` sent of itself, and builds its spaces.
+ * @throws ENV_FAILED for another protocol version, ENV_INVALID for an invalid or too large description
+ */
+export function readDescription(
+  name: string,
+  json: JsonValue | undefined,
+  { protocol, maxElements = MAX_SPACE_ELEMENTS }: { readonly protocol: number; readonly maxElements?: number },
+): RemoteDescription {
+  const invalidError = (problem: string) =>
+    new LlamaGymError("ENV_INVALID", `${name} sent an invalid description: ${problem}`);
+  const { protocol: theirs = null } = asJsonObject(json) ?? {};
+  if (theirs !== protocol) {
+    const problem = `uses protocol ${formatJson(theirs)}, but this client uses ${protocol}.`;
+    throw bridgeError(name, `${problem} Install the same version at both ends.`);
+  }
+  const parsed = descriptionSchema.safeParse(json);
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0];
+    throw invalidError(`${path.length === 0 ? "" : `${path.join(".")}: `}${message}.`);
+  }
+  const { renderModes, renderFps, systemPrompt, actionNames, ...description } = parsed.data;
+  const readSpace = (field: "observationSpace" | "actionSpace") => {
+    try {
+      return spaceFromJson((description[field] ?? null) as JsonValue, { maxElements });
+    } catch (error) {
+      throw invalidError(`${field}: ${(error as Error).message}`);
+    }
+  };
+  const spaces = { observationSpace: readSpace("observationSpace"), actionSpace: readSpace("actionSpace") };
+  const { actionSpace } = spaces;
+  if (actionNames && !(actionSpace instanceof Discrete && actionSpace.n === actionNames.length)) {
+    throw invalidError(`it has ${actionNames.length} actionNames for the action space ${actionSpace.toString()}.`);
+  }
+  return {
+    ...spaces,
+    renderModes: renderModes ?? [],
+    renderFps: renderFps ?? undefined,
+    systemPrompt: systemPrompt ?? undefined,
+    actionNames: actionNames ?? undefined,
+  };
+}
