@@ -7,7 +7,7 @@ export function isNestedDeeper(json: unknown, limit: number): boolean {
   let level = [json].filter(isContainer);
   for (let depth = 0; level.length > 0; depth++) {
     if (depth === limit) return true;
-    level = level.flatMap((container) => Object.values(container as object).filter(isContainer));
+    level = level.flatMap((container) => Object.values(container).filter(isContainer));
   }
   return false;
 }

@@ -216,10 +216,10 @@ export function saveEnvState(env: Env): EnvState {
   try {
     length = JSON.stringify(state).length;
   } catch (error) {
-    const reason = `saveState() must return JSON: ${describeError(error)}`;
-    throw new LlamaGymError("ENV_INVALID", `The state of ${env.toString()} cannot be saved. ${reason}`, {
-      cause: error,
-    });
+    const [reason] = describeError(error).split("
+");
+    const problem = `The state of ${env.unwrapped.toString()} is not JSON, so it cannot be saved: ${reason}`;
+    throw new LlamaGymError("ENV_INVALID", problem, { cause: error });
   }
   if (length <= MAX_STATE_LENGTH) return state;
   const problem = `has ${length} characters as JSON, at most ${MAX_STATE_LENGTH} are allowed`;

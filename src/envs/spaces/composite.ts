@@ -145,7 +145,7 @@ export class Dict<T extends object = Record<string, unknown>> extends CompositeS
     // Python sorts strings by code point.
     super(
       Object.keys(spaces).sort((a, b) => (a < b ? -1 : 1)),
-      spaces as Fields,
+      spaces,
     );
   }
 

@@ -43,7 +43,7 @@ export class PythonEnv extends RemoteEnv {
     const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout);
     const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
     if (typeof id !== "string" || id === "") {
-      throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${String(id)}.`);
+      throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${id}.`);
     }
     const channel = new ProcessChannel({
       name: `The Python environment ${id}`,
