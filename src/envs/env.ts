@@ -216,8 +216,7 @@ export function saveEnvState(env: Env): EnvState {
   try {
     length = JSON.stringify(state).length;
   } catch (error) {
-    const [reason] = describeError(error).split("
-");
+    const [reason] = describeError(error).split("\n");
     const problem = `The state of ${env.unwrapped.toString()} is not JSON, so it cannot be saved: ${reason}`;
     throw new LlamaGymError("ENV_INVALID", problem, { cause: error });
   }
