@@ -62,7 +62,7 @@ export async function sendRequest(
   }
 }
 
-/** Reads a body; undefined when it exceeds the limit, however long it would go on. */
+/** Reads a body; undefined when it exceeds the limit. The rest of it is not received. */
 async function readText(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
