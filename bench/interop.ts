@@ -41,7 +41,7 @@ function python(...args: string[]): string {
 
 /** Logits [tokens, vocabulary] of the ids, here. */
 async function computeOurLogits(form: CausalLM): Promise<Float32Array> {
-  const forward = await ForwardPass.create(form, "separate");
+  const forward = await ForwardPass.create(form, "unmerged");
   const { logits } = await forward.run([ids]);
   await forward.release();
   return logits;

@@ -36,7 +36,7 @@ export async function checkArchitecture(fixture: ArchitectureFixture): Promise<v
   try {
     const logProbs = await checkLogits(model, fixture);
     await checkScores(model, fixture.rows, logProbs);
-    for (const adapterMode of ["merged", "separate"] as const) await checkGradients(model, fixture.rows, adapterMode);
+    for (const adapterMode of ["merged", "unmerged"] as const) await checkGradients(model, fixture.rows, adapterMode);
   } finally {
     await model.close();
   }
@@ -45,7 +45,7 @@ export async function checkArchitecture(fixture: ArchitectureFixture): Promise<v
 /** Returns the log-probabilities of each row's tokens after the first. */
 async function checkLogits(model: CausalLM, { rows, logits: expected }: ArchitectureFixture): Promise<number[][]> {
   const { config } = model;
-  const scope = model.scope("separate");
+  const scope = model.scope("unmerged");
   const hidden = sequenceGraph(config, scope, { withPrefix: false, states: "all" });
   const session = await model.createSession(compile({ logits: vocabularyLogits(config, scope, hidden) }));
   const { feeds } = packSequences(config, [{ prefix: [], rows }], { withPrefix: false });
@@ -86,7 +86,7 @@ async function checkScores(
 async function checkGradients(
   base: CausalLM,
   rows: ArchitectureFixture["rows"],
-  adapterMode: "merged" | "separate",
+  adapterMode: "merged" | "unmerged",
 ): Promise<void> {
   const model = await getPeftModel(base, { r: 2, targetModules: "all-linear", seed: 1 });
   const { parameters, runtime } = model;

@@ -48,16 +48,16 @@ export interface ParameterScopeOptions {
   readonly adapter: ReadonlyMap<string, LoraModule>;
   /**
    * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see
-   * chooseAdapterMode); "separate" computes W x + s B (A x), which keeps W constant so that ONNX
+   * chooseAdapterMode); "unmerged" computes W x + s B (A x), which keeps W constant so that ONNX
    * Runtime can pack it.
    */
-  readonly adapterMode: "merged" | "separate";
+  readonly adapterMode: "merged" | "unmerged";
   /**
    * "int8" computes gradients through frozen weights in 8 bits; the forward pass and an adapter's
    * gradient given these stay exact. Not applied to merged or quantized weights.
    */
   readonly backwardPrecision?: BackwardPrecision;
-  /** Dropout probability of the adapter's input; requires "separate". */
+  /** Dropout probability of the adapter's input; requires "unmerged". */
   readonly adapterDropout?: number;
 }
 
@@ -168,7 +168,7 @@ export class ModelParameterScope implements ParameterScope {
     const transposeB = !this.options.transposedWeights;
     // Merging would dequantize the weights as a whole.
     const isQuantized = this.options.parameters.get(`${module}.weight`)?.kind === "quantized";
-    if (isQuantized || this.options.adapterMode === "separate") {
+    if (isQuantized || this.options.adapterMode === "unmerged") {
       return add(this.multiplyWeight(`${module}.weight`, x), this.multiplyLowRank(lora, this.applyAdapterDropout(x)));
     }
     const { a, b } = this.getLoraFactors(lora);

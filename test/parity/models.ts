@@ -74,11 +74,11 @@ class ModelParity {
   async adapter(adapted: CausalLM): Promise<void> {
     const { fixture } = this;
     await runGuarded(this.report, `${this.name} adapter`, async () => {
-      const separate = await ForwardPass.create(adapted, "separate");
-      await this.compareTokens("adapter.logits", (await separate.run(fixture.rows)).logits);
-      await this.compareTokens("logits", (await separate.run(fixture.rows, { adapter: false })).logits, "adapter off");
-      await this.compareGreedy("adapter.greedy", (count) => separate.generateGreedy(fixture.rows, count));
-      await separate.release();
+      const unmerged = await ForwardPass.create(adapted, "unmerged");
+      await this.compareTokens("adapter.logits", (await unmerged.run(fixture.rows)).logits);
+      await this.compareTokens("logits", (await unmerged.run(fixture.rows, { adapter: false })).logits, "adapter off");
+      await this.compareGreedy("adapter.greedy", (count) => unmerged.generateGreedy(fixture.rows, count));
+      await unmerged.release();
       // PEFT merges the output matrix's adapter into the embedding too where they are one.
       const { head, embedding } = adapted.config.names;
       const expected = adapted.isHeadTrained && head === embedding ? "adapter.logits" : "merged.logits";
@@ -111,17 +111,17 @@ class ModelParity {
       const shared = await scoring.run({ groups, selected: shifted });
       await this.compareLogProbs(`${prefix}logprobs`, suffixTokens, shared.logProbs, "behind a prefix");
 
-      const rootedLogProbs: number[] = [];
+      const afterCommonPrefix: number[] = [];
       for (const [rowIndex, row] of fixture.rows.entries()) {
-        // Two groups with the same row, whose prefixes are two parts and one part of three of it: the one part is their root.
+        // Two groups with the same row, whose prefixes are two thirds and one third of it: the third is their common prefix.
         const cut = Math.ceil(row.length / 3);
         const groups = [2 * cut, cut].map((length) => ({ prefix: row.slice(0, length), rows: [row.slice(length)] }));
         const selected = all.flatMap((token) =>
           token.row === rowIndex ? [{ ...token, row: 0, index: token.index - 2 * cut }] : [],
         );
-        rootedLogProbs.push(...(await scoring.run({ groups, selected })).logProbs);
+        afterCommonPrefix.push(...(await scoring.run({ groups, selected })).logProbs);
       }
-      await this.compareLogProbs(`${prefix}logprobs`, all, rootedLogProbs, "behind a root");
+      await this.compareLogProbs(`${prefix}logprobs`, all, afterCommonPrefix, "behind a common prefix");
 
       const response = all.map(({ row, index }) => fixture.response[row][index]);
       const sum = logProbs.reduce((total, value, i) => total + (response[i] ? value : 0), 0);
@@ -152,7 +152,7 @@ class ModelParity {
   async checkGradients(model: CausalLM, prefix: "adapter.grad." | "full_grad.", owner: string): Promise<void> {
     const { fixture } = this;
     const selected = tokensWithContext(fixture.rows).filter(({ row, index }) => fixture.response[row][index]);
-    for (const adapterMode of model.adapter === undefined ? (["merged"] as const) : (["merged", "separate"] as const)) {
+    for (const adapterMode of model.adapter === undefined ? (["merged"] as const) : (["merged", "unmerged"] as const)) {
       const label = model.adapter === undefined ? "" : adapterMode;
       await runGuarded(this.report, `${this.name} ${prefix}* ${label}`, async () => {
         const graph = await TrainingGraph.create(

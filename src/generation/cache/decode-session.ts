@@ -64,7 +64,7 @@ export class DecodeSession {
   }
 
   static async create(model: CausalLM): Promise<DecodeSession> {
-    const scope = model.scope("separate");
+    const scope = model.scope("unmerged");
     const graph = compile(decodeGraph(model.config, scope, (hidden) => model.computeValues(scope, hidden)));
     return new DecodeSession(model, await model.createSession(graph));
   }
@@ -165,8 +165,8 @@ export class DecodeSession {
       this.model.valueHead && subview(this.scores.view, 3 * this.scores.rows * config.vocabSize, [selectedCount]);
     const fetches: Record<string, BufferView> = {
       logits,
-      plain: rawProbabilities,
-      tempered: probabilities,
+      rawProbabilities,
+      probabilities,
       ...(values && { values }),
     };
     keyValueViews.forEach((view, i) => {

@@ -87,7 +87,7 @@ export function decodeGraph(
     ...outputs,
     ...(values === undefined ? {} : { values }),
     logits,
-    plain: softmax(logits),
-    tempered: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),
+    rawProbabilities: softmax(logits),
+    probabilities: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),
   };
 }

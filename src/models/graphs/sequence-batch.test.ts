@@ -63,7 +63,7 @@ describe("packSequences", () => {
       { prefix: [3, 7], rows: [row] },
       { prefix: [3, 7, 4, 5, 5], rows: [[8], [], [6, 6]] },
     ];
-    expect(packSequences(model.config, groups).feeds.root_positions.data).toHaveLength(root);
+    expect(packSequences(model.config, groups).feeds.common_prefix_positions.data).toHaveLength(root);
     const sequences = groups.flatMap(({ prefix, rows }, group) =>
       rows.map((row, number) => ({ group, row: number, prefix: prefix.length, tokens: [...prefix, ...row] })),
     );

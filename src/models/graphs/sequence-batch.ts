@@ -167,7 +167,7 @@ function packTokens(
 
   const feeds: Record<string, Tensor> = {
     tokens: int32(tokens),
-    root_positions: tensor("int32", [1, 1, sharedSlots], keyPositions(sharedSlots, sharedIndexAt)),
+    common_prefix_positions: tensor("int32", [1, 1, sharedSlots], keyPositions(sharedSlots, sharedIndexAt)),
     prefix_positions: tensor(
       "int32",
       [groups.length, 1, prefixLength],
@@ -247,14 +247,14 @@ function selectStates(
   };
   return {
     feeds: {
-      read_tokens: int32([...tokens, 0]),
-      read_tokens_inverse: tensor("int32", [positions.length], inverse),
-      read_positions: tensor(
+      selected_tokens: int32([...tokens, 0]),
+      selected_tokens_inverse: tensor("int32", [positions.length], inverse),
+      selected_positions: tensor(
         "int32",
         [groups, rows, length],
         Int32Array.from({ length: groups * rows * length }, (_, slot) => positionAt(slot)),
       ),
-      ...padIndexFeeds("read", indices, (paddingIndex + 1) * config.heads),
+      ...padIndexFeeds("selected", indices, (paddingIndex + 1) * config.heads),
     },
     select: flatIndices.map((token) => stateIndices.get(token)!),
   };

@@ -40,7 +40,7 @@ export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInpu
 interface SequenceGraphOptions {
   /** Whether batches have prefixes; without, the graph is shorter. */
   readonly withPrefix: boolean;
-  /** The final states to return: all [tokens, width], or those selected by the batch [reads, width]. */
+  /** The final states to return: all [tokens, width], or those selected by the batch [selected, width]. */
   readonly states: "all" | "selected";
 }
 
@@ -70,7 +70,11 @@ export function sequenceGraph(
     shape,
     positions: input(`${name}_positions`, "int32", [shape.groups, shape.rows, shape.tokens]),
   });
-  const commonPrefix = createBlock("root", { groups: 1, rows: 1, tokens: positiveDim("root_tokens") });
+  const commonPrefix = createBlock("common_prefix", {
+    groups: 1,
+    rows: 1,
+    tokens: positiveDim("common_prefix_tokens"),
+  });
   const prefixes = createBlock("prefix", { groups, rows: 1, tokens: positiveDim("prefix_tokens") });
   const rowBlock = createBlock("row", { groups, rows, tokens: positiveDim("row_tokens") });
   const blocks = withPrefix ? [commonPrefix, prefixes, rowBlock] : [rowBlock];
@@ -92,11 +96,11 @@ export function sequenceGraph(
   const positions = positionInputs(config, tokens);
   const selection = states === "selected" ? selectTokens(positions, tokens) : undefined;
   /** Queries of the last layer, if only selected states are returned. */
-  const selectedBlock = createBlock("read", { groups, rows, tokens: positiveDim("row_reads") });
-  const selectedCount = positiveDim("reads");
+  const selectedBlock = createBlock("selected", { groups, rows, tokens: positiveDim("row_selected") });
+  const selectedCount = positiveDim("states");
   const selectedPadIndex: PadIndex = {
-    indices: input("read_slots", "int32", [mulDims(groups, rows, heads, selectedBlock.shape.tokens)]),
-    inverse: input("read_inverse", "int32", [mulDims(selectedCount, heads)]),
+    indices: input("selected_slots", "int32", [mulDims(groups, rows, heads, selectedBlock.shape.tokens)]),
+    inverse: input("selected_inverse", "int32", [mulDims(selectedCount, heads)]),
   };
 
   return decoder(
@@ -151,8 +155,8 @@ export function sequenceGraph(
 
 /** Returns the inputs that select tokens; see `PackedBatch.selectPredictingStates`. */
 function selectTokens(positions: PositionInputs, tokens: Dim): TokenSelection {
-  const ids = input("read_tokens", "int32", [positiveDim("reads")]);
-  const inverse = input("read_tokens_inverse", "int32", [tokens]);
+  const ids = input("selected_tokens", "int32", [positiveDim("states")]);
+  const inverse = input("selected_tokens_inverse", "int32", [tokens]);
   return {
     select: (x) => gatherRowsWithInverse(x, ids, inverse),
     positions: {

@@ -49,7 +49,7 @@ export interface GraphOptions {
   /** Whether selected tokens have `allowedTokens`; without (default), the graph is shorter. */
   readonly withAllowedTokens?: boolean;
   /** How the adapter is applied; default: the faster mode at the default micro-batch size. */
-  readonly adapterMode?: "merged" | "separate";
+  readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
   readonly profile?: string;
@@ -214,7 +214,7 @@ export class TrainingGraph {
     // Dropout applies to the adapter's path alone, and only constant weights are rounded to 8 bits.
     const hasAdapterDropout = (model.adapter?.config.loraDropout ?? 0) > 0;
     const mustBeUnmerged = hasAdapterDropout || backwardPrecision === "int8";
-    const resolvedMode = mustBeUnmerged ? "separate" : (adapterMode ?? chooseAdapterMode(model.config));
+    const resolvedMode = mustBeUnmerged ? "unmerged" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
     const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "selected" });
     const policy = policyNodes(model.config, scope, hidden, {

@@ -23,8 +23,8 @@ export function defaultMicroBatchTokens({ hiddenSize, layers }: DecoderConfig): 
 const MIN_TOKENS_TO_MERGE = 5;
 
 /** How an adapter is best applied in passes over many tokens; see ScopeOptions. */
-export function chooseAdapterMode(config: DecoderConfig): "merged" | "separate" {
-  return defaultMicroBatchTokens(config) >= MIN_TOKENS_TO_MERGE * config.hiddenSize ? "merged" : "separate";
+export function chooseAdapterMode(config: DecoderConfig): "merged" | "unmerged" {
+  return defaultMicroBatchTokens(config) >= MIN_TOKENS_TO_MERGE * config.hiddenSize ? "merged" : "unmerged";
 }
 
 /** The memory that a pass takes, in tokens without attention: long rows fill it by their pairs. */

@@ -15,7 +15,7 @@ export class ForwardPass {
 
   static async create(
     model: CausalLM,
-    adapterMode: ParameterScopeOptions["adapterMode"] = "separate",
+    adapterMode: ParameterScopeOptions["adapterMode"] = "unmerged",
   ): Promise<ForwardPass> {
     const scope = model.scope(adapterMode);
     const hidden = sequenceGraph(model.config, scope, { withPrefix: false, states: "all" });
