@@ -15,16 +15,12 @@ export interface StepOutcome {
 /** Returns episode rewards under TRL's metric names. */
 export function rewardMetrics(scored: readonly ScoredTrajectory[], hasSignal: readonly boolean[]): Metrics {
   const rewards = scored.map(({ turns }) => sum(turns.map(({ turn }) => turn.reward)));
-  const byGroup = new Map<number, number[]>();
-  const informative = new Set<number>();
-  scored.forEach(({ group }, i) => {
-    byGroup.set(group, [...(byGroup.get(group) ?? []), rewards[i]]);
-    if (hasSignal[i]) informative.add(group);
-  });
+  const groups = new Set(scored.map(({ group }) => group));
+  const informative = new Set(scored.flatMap(({ group }, i) => (hasSignal[i] ? [group] : [])));
   return {
     reward: nanMean(rewards),
-    reward_std: nanMean(Array.from(byGroup.values(), nanStd)),
-    frac_reward_zero_std: 1 - informative.size / byGroup.size,
+    reward_std: nanStd(rewards),
+    frac_reward_zero_std: 1 - informative.size / groups.size,
   };
 }
 

@@ -103,8 +103,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
       "rollout/truncated_ratio": mean(finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
       "rollout/invalid_action_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
       "rollout/turns_per_second": turns.length / seconds,
-      "completions/mean_length": mean(turns.map((turn) => turn.tokens.length)),
-      "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
+      ...computeCompletionMetrics(turns),
       ...computeExtractionShares(turns),
       num_tokens: state.tokens,
       num_episodes: state.episodes,
@@ -173,6 +172,17 @@ export function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]):
   }
   const texts = messages.map((tokens) => tokenizer.decode(tokens).trim());
   return texts.filter((text) => text !== "").join("\n");
+}
+
+/** Computes statistics of the completions' lengths under TRL's names. */
+export function computeCompletionMetrics(turns: readonly Pick<Turn, "tokens" | "finishReason">[]): Metrics {
+  const lengths = turns.map(({ tokens }) => tokens.length);
+  return {
+    "completions/mean_length": mean(lengths),
+    "completions/min_length": lengths.reduce((a, b) => Math.min(a, b), Infinity),
+    "completions/max_length": lengths.reduce((a, b) => Math.max(a, b), 0),
+    "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
+  };
 }
 
 function mean(values: readonly number[]): number {

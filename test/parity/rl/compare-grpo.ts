@@ -1,5 +1,5 @@
 import { grpoAdvantages } from "../../../src/rl/algorithms/grpo/advantages.js";
-import type { GrpoConfig, LossType } from "../../../src/rl/algorithms/grpo/settings.js";
+import { resolveGrpoConfig, type GrpoConfig, type LossType } from "../../../src/rl/algorithms/grpo/settings.js";
 import { highEntropyMask } from "../../../src/rl/algorithms/shared/entropy-mask.js";
 import { grpoInputs, type GrpoSequence } from "../../../src/rl/algorithms/grpo/loss-inputs.js";
 import { grpoLoss, type GrpoLossConfig } from "../../../src/rl/algorithms/grpo/loss.js";
@@ -7,6 +7,7 @@ import { grpoMetrics } from "../../../src/rl/algorithms/grpo/metrics.js";
 import { input, dim } from "../../../src/engine/graph/index.js";
 import type { Runtime } from "../../../src/engine/runtime/runtime.js";
 import { float32 } from "../../../src/engine/tensor/tensor.js";
+import { scoreCompletions } from "../../support/turns.js";
 import { maxRelativeError, type ParityReport } from "../parity-report.js";
 import { evaluateLoss } from "./evaluate-nodes.js";
 import { MaskSelection, type PaddedRows } from "./rows.js";
@@ -184,13 +185,15 @@ export function compareGrpoAdvantages(
   { name, config, inputs, advantages }: GrpoAdvantageCase,
   report: ParityReport,
 ): void {
-  const ours = grpoAdvantages(decodeRewards(inputs.rewards_per_func), {
-    numGenerations: config.num_generations,
+  const { num_generations: numGenerations, reward_weights: rewardWeights } = config;
+  const groups = { groupSize: numGenerations, rewardWeights };
+  const ours = grpoAdvantages(scoreCompletions(decodeRewards(inputs.rewards_per_func), groups), {
+    ...resolveGrpoConfig({ numGenerations, rewardWeights }),
     scaleRewards: config.scale_rewards,
     multiObjectiveAggregation: config.multi_objective_aggregation,
-    rewardWeights: config.reward_weights,
   });
-  report.checkWithin(`rl/grpo ${name} advantages`, maxRelativeError(ours.advantages, advantages), ADVANTAGE_TOLERANCE);
+  const found = ours.map(([row]) => row[0]);
+  report.checkWithin(`rl/grpo ${name} advantages`, maxRelativeError(found, advantages), ADVANTAGE_TOLERANCE);
 }
 
 export function decodeRewards(stored: readonly (readonly Reward[])[]): number[][] {

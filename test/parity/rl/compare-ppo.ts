@@ -1,7 +1,7 @@
 import { batchAdvantages } from "../../../src/rl/algorithms/ppo/advantages.js";
 import type { PpoTokens } from "../../../src/rl/algorithms/ppo/loss.js";
 import { ppoBatchMetrics, ppoMetrics } from "../../../src/rl/algorithms/ppo/metrics.js";
-import { fullKl, perTokenKl, tokenRewards, type TokenRewards } from "../../../src/rl/algorithms/shared/kl.js";
+import { perTokenKl, tokenRewards, type TokenRewards } from "../../../src/rl/algorithms/shared/kl.js";
 import type { Runtime } from "../../../src/engine/runtime/runtime.js";
 import { maxRelativeError, type ParityReport } from "../parity-report.js";
 import type { PpoCase, Scalars } from "./ppo-fixture.js";
@@ -158,4 +158,12 @@ class PpoParity {
 
 function withPrefix(prefix: string, scalars: Scalars): Scalars {
   return Object.fromEntries(Object.entries(scalars).map(([name, value]) => [prefix + name, value]));
+}
+
+/** TRL's kl_penalty "full": the exact KL of each token from the log-probabilities of the whole vocabulary. */
+function fullKl(logProbs: ArrayLike<number>, refLogProbs: ArrayLike<number>, vocabulary: number): Float64Array {
+  const kls = new Float64Array(logProbs.length / vocabulary);
+  for (let i = 0; i < logProbs.length; i++)
+    kls[Math.floor(i / vocabulary)] += Math.exp(logProbs[i]) * (logProbs[i] - refLogProbs[i]);
+  return kls;
 }

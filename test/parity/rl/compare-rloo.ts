@@ -1,9 +1,11 @@
 import { rlooAdvantages } from "../../../src/rl/algorithms/rloo/advantages.js";
+import { resolveRlooConfig } from "../../../src/rl/algorithms/rloo/settings.js";
 import { rlooInputs, rlooLoss, rlooMetrics } from "../../../src/rl/algorithms/rloo/loss.js";
 import { perTokenKl } from "../../../src/rl/algorithms/shared/kl.js";
 import { input, dim } from "../../../src/engine/graph/index.js";
 import type { Runtime } from "../../../src/engine/runtime/runtime.js";
 import { float32 } from "../../../src/engine/tensor/tensor.js";
+import { scoreCompletions } from "../../support/turns.js";
 import { maxRelativeError, type ParityReport } from "../parity-report.js";
 import { evaluateLoss } from "./evaluate-nodes.js";
 import { decodeRewards, type GrpoAdvantageCase } from "./compare-grpo.js";
@@ -88,15 +90,14 @@ export function compareRlooAdvantages(
   report: ParityReport,
 ): void {
   const [rewardClipMin, rewardClipMax] = config.reward_clip_range ?? [];
-  const ours = rlooAdvantages(decodeRewards(inputs.rewards_per_func), referenceKls(inputs), {
-    numGenerations: config.num_generations,
-    beta: config.beta,
+  const { num_generations: numGenerations, reward_weights: rewardWeights, beta } = config;
+  const groups = { groupSize: numGenerations, rewardWeights, kls: referenceKls(inputs) };
+  const ours = rlooAdvantages(scoreCompletions(decodeRewards(inputs.rewards_per_func), groups), {
+    ...resolveRlooConfig({ numGenerations, beta, rewardClipMin, rewardClipMax }),
     normalizeAdvantages: config.normalize_advantages,
-    rewardClipMin,
-    rewardClipMax,
-    rewardWeights: config.reward_weights,
   });
-  report.checkWithin(`rl/rloo ${name} advantages`, maxRelativeError(ours.advantages, advantages), ADVANTAGE_TOLERANCE);
+  const found = ours.advantages.map(([row]) => row[0]);
+  report.checkWithin(`rl/rloo ${name} advantages`, maxRelativeError(found, advantages), ADVANTAGE_TOLERANCE);
 }
 
 /** Of each sample, where the fixture has a reference. */

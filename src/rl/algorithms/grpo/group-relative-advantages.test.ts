@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizeByStep } from "../shared/discounted-returns.js";
 import { groupRelativeAdvantages, type EpisodeReturns, type GroupBaselineConfig } from "./group-relative-advantages.js";
 
 const usual: GroupBaselineConfig = {
@@ -24,18 +23,28 @@ const close = (rows: readonly (readonly number[])[]) =>
   rows.map((row) => row.map((value) => expect.closeTo(value, 9) as number));
 
 describe("groupRelativeAdvantages", () => {
-  it("compares turns of one step and group by default, as normalizeByStep does", () => {
+  it("compares turns of one step and group by default: (return - mean) / (std + 1e-4)", () => {
     const returns = fc.array(fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 4 }), {
       minLength: 1,
       maxLength: 6,
     });
+    const standardScore = (value: number, column: readonly number[]) => {
+      const center = column.reduce((sum, other) => sum + other, 0) / column.length;
+      const squares = column.reduce((sum, other) => sum + (other - center) ** 2, 0);
+      return (value - center) / (Math.sqrt(squares / Math.max(1, column.length - 1)) + 1e-4);
+    };
     fc.assert(
       fc.property(returns, (rows) => {
         const found = groupRelativeAdvantages(
           rows.map((own) => ({ returns: own, group: 3 })),
           usual,
         );
-        normalizeByStep(rows).forEach((row, i) => row.forEach((value, t) => expect(found[i][t]).toBeCloseTo(value, 9)));
+        rows.forEach((row, i) =>
+          row.forEach((value, t) => {
+            const column = rows.flatMap((other) => other[t] ?? []);
+            expect(found[i][t]).toBeCloseTo(standardScore(value, column), 9);
+          }),
+        );
       }),
     );
   });

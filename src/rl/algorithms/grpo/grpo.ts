@@ -1,16 +1,13 @@
 import { defineAlgorithm } from "../define-algorithm.js";
-import type { ScoredTrajectory } from "../algorithm-definition.js";
 import { concatenate, splitByLength } from "../shared/arrays.js";
 import { groupRollout } from "../shared/group-rollout.js";
-import { turnReturns } from "../shared/returns.js";
 import type { NumberArray } from "../shared/statistics.js";
 import { highEntropyMask } from "../shared/entropy-mask.js";
 import { grpoAdvantages } from "./advantages.js";
-import { groupRelativeAdvantages } from "./group-relative-advantages.js";
 import { grpoInputs } from "./loss-inputs.js";
 import { grpoLoss } from "./loss.js";
 import { grpoMetrics } from "./metrics.js";
-import { grpoSettings, resolveGrpoConfig, type GrpoConfig } from "./settings.js";
+import { grpoSettings, resolveGrpoConfig } from "./settings.js";
 
 /** Group relative policy optimization (Shao et al. 2024) and its successors, on the turns of complete episodes. */
 export const grpo = defineAlgorithm({
@@ -26,7 +23,7 @@ export const grpo = defineAlgorithm({
       groupSize: config.grouping === "batch" ? 1 : config.numGenerations,
       isGroupRelative: config.grouping === "start" && (config.baseline === "step" || config.baseline === "group"),
     }),
-  advantages: (trajectories, config) => ({ advantages: computeAdvantages(trajectories, config) }),
+  advantages: (trajectories, config) => ({ advantages: grpoAdvantages(trajectories, config) }),
   policyMasks: (turns, { topEntropyQuantile }) =>
     topEntropyQuantile < 1 ? entropyMaskPerTurn(turns, topEntropyQuantile) : undefined,
   loss: grpoLoss,
@@ -34,29 +31,6 @@ export const grpo = defineAlgorithm({
   metrics: ({ perToken, steppedTurns }, _, config) =>
     grpoMetrics({ ratio: perToken.ratio!, ...perToken }, steppedTurns, config),
 });
-
-/** Returns each turn's advantage, repeated for each of its decisions. */
-function computeAdvantages(trajectories: readonly ScoredTrajectory[], config: GrpoConfig): NumberArray[][] {
-  const advantages = advantagesPerTurn(trajectories, config);
-  return trajectories.map(({ turns }, i) =>
-    turns.map(({ oldLogProbs }, turn) => new Float64Array(oldLogProbs.length).fill(advantages[i][turn])),
-  );
-}
-
-function advantagesPerTurn(trajectories: readonly ScoredTrajectory[], config: GrpoConfig): readonly NumberArray[] {
-  const rewards = trajectories.map((trajectory) => trajectory.rewardsPerFunction);
-  if (config.multiObjectiveAggregation === "normalize_then_sum" && rewards.every((row) => row !== undefined))
-    return Array.from(grpoAdvantages(rewards, config).advantages, (advantage) => [advantage]);
-  const episodeReturns = trajectories.map(({ turns, group }) => ({
-    group,
-    returns: turnReturns(
-      turns.map(({ turn }) => turn.reward),
-      config,
-    ),
-    states: config.grouping === "observation" ? turns.map(({ turn }) => turn.prompt.join()) : undefined,
-  }));
-  return groupRelativeAdvantages(episodeReturns, config);
-}
 
 function entropyMaskPerTurn(
   turns: readonly { readonly entropies: NumberArray | undefined }[],

@@ -1,8 +1,7 @@
 import { concatenate } from "../shared/arrays.js";
 import { approximateKl } from "../shared/kl.js";
-import { mean, nanMean, type NumberArray } from "../shared/statistics.js";
+import { mean, type NumberArray } from "../shared/statistics.js";
 import { ratioBounds } from "../shared/clipped-surrogate.js";
-import type { GroupAdvantages } from "./advantages.js";
 import type { GrpoConfig, LossType } from "./settings.js";
 import type { GrpoSequence } from "./loss-inputs.js";
 
@@ -82,16 +81,4 @@ function summarize(rows: readonly (readonly number[])[], level: GrpoConfig["impo
 
 function meanOrZero(x: NumberArray): number {
   return x.length === 0 ? 0 : mean(x);
-}
-
-/** Standard deviations up to this count as 0. */
-const ZERO_STD_TOLERANCE = 1e-8;
-
-/** Computes reward metrics under TRL 1.16's names; unscored samples do not count. */
-export function rewardMetrics({ rewards, groupStds }: Omit<GroupAdvantages, "advantages">): Record<string, number> {
-  return {
-    reward: nanMean(rewards),
-    reward_std: nanMean(groupStds),
-    frac_reward_zero_std: mean(groupStds.map((std) => (std <= ZERO_STD_TOLERANCE ? 1 : 0))),
-  };
 }

@@ -1,51 +1,44 @@
 import { concatenate, sum } from "../shared/arrays.js";
 import { mapEachStep } from "../shared/discounted-returns.js";
-import { combineRewards, splitIntoGroups } from "../shared/combine-rewards.js";
-import { withoutNaN, nanMean, nanStd, STD_EPSILON, type NumberArray } from "../shared/statistics.js";
+import { turnReturns } from "../shared/returns.js";
+import { mean, withoutNaN, nanMean, nanStd, STD_EPSILON, type NumberArray } from "../shared/statistics.js";
+import type { AdvantageResult, ScoredTrajectory, ScoredTurn } from "../algorithm-definition.js";
 import type { RlooConfig } from "./settings.js";
 
-export interface RlooAdvantages {
-  /** [samples]; 0 for unscored samples and those without others to compare with. */
-  readonly advantages: Float64Array;
-  /** Reward of each sample, clipped and minus its KL penalty; NaN for unscored samples. */
-  readonly rewards: Float64Array;
-  /** Standard deviation (n - 1) of each group's rewards. */
-  readonly groupStds: Float64Array;
-}
-
-export interface LeaveOneOutOptions extends Pick<
+type AdvantageConfig = Pick<
   RlooConfig,
-  "numGenerations" | "beta" | "normalizeAdvantages" | "rewardClipMin" | "rewardClipMax"
-> {
-  /** Weight of each reward function; 1 by default. */
-  readonly rewardWeights?: NumberArray;
-}
+  "beta" | "normalizeAdvantages" | "rewardClipMin" | "rewardClipMax" | "returns" | "gamma" | "rewardSignal"
+>;
 
 /**
- * Computes advantages of groups of numGenerations consecutive samples: a sample's reward minus the
- * mean reward of the others in its group (Ahmadian et al. 2024). `perFunction` is
- * [samples][functions], NaN for missing rewards; `kls` is each sample's KL to the reference, summed
- * over tokens, of which beta times is subtracted from the reward.
+ * Computes advantages: the return of each turn minus the mean return of the other episodes of its group at the same step
+ * (Ahmadian et al. 2024), repeated for its decisions. The rewards are clipped, then reduced by beta times the KL to the reference.
  */
-export function rlooAdvantages(
-  perFunction: readonly NumberArray[],
-  kls: NumberArray,
-  { rewardWeights, ...config }: LeaveOneOutOptions,
-): RlooAdvantages {
-  const { beta, numGenerations } = config;
-  const rewards = combineRewards(perFunction, rewardWeights).map((reward, i) => {
-    const clipped = clipReward(reward, config);
-    return beta === 0 ? clipped : clipped - beta * kls[i];
-  });
-  const groupStds = Float64Array.from(splitIntoGroups(rewards, numGenerations), nanStd);
-  const samples = Array.from(rewards, (reward) => [reward]);
-  const groups = Array.from(rewards, (_, i) => Math.floor(i / numGenerations));
-  const scores = scaleAdvantages(leaveOneOutAdvantages(samples, groups), config);
-  return { advantages: Float64Array.from(scores, ([score]) => score), rewards, groupStds };
+export function rlooAdvantages(trajectories: readonly ScoredTrajectory[], config: AdvantageConfig): AdvantageResult {
+  const kls = trajectories.map(({ turns }) => turns.map(turnKl));
+  const returns = trajectories.map(({ turns }, i) =>
+    turnReturns(
+      turns.map(({ turn }, t) => clipReward(turn.reward, config) - config.beta * kls[i][t]),
+      config,
+    ),
+  );
+  const groups = trajectories.map(({ group }) => group);
+  const advantages = scaleAdvantages(leaveOneOutAdvantages(returns, groups), config);
+  return {
+    advantages: trajectories.map(({ turns }, i) =>
+      turns.map(({ oldLogProbs }, t) => new Float64Array(oldLogProbs.length).fill(advantages[i][t])),
+    ),
+    metrics: config.beta === 0 ? {} : { kl: mean(kls.flat()) },
+  };
+}
+
+/** Returns log pi - log pi_ref summed over a turn's decisions; 0 where the reference was not scored. */
+function turnKl({ oldLogProbs, refLogProbs }: ScoredTurn): number {
+  return refLogProbs === undefined ? 0 : sum(oldLogProbs) - sum(refLogProbs);
 }
 
 /** Clips a reward to the configured bounds; NaN stays. */
-export function clipReward(
+function clipReward(
   reward: number,
   { rewardClipMin = -Infinity, rewardClipMax = Infinity }: Pick<RlooConfig, "rewardClipMin" | "rewardClipMax">,
 ): number {
@@ -56,7 +49,7 @@ export function clipReward(
  * Subtracts from each return, [turns] per episode, the mean of the others of its group at the same
  * step; NaN without others.
  */
-export function leaveOneOutAdvantages(returns: readonly NumberArray[], groups: readonly number[]): Float64Array[] {
+function leaveOneOutAdvantages(returns: readonly NumberArray[], groups: readonly number[]): Float64Array[] {
   const advantages: Float64Array[] = [];
   for (const group of new Set(groups)) {
     const members = groups.flatMap((other, i) => (other === group ? [i] : []));
@@ -77,7 +70,7 @@ function leaveOneOut(group: readonly number[]): number[] {
 }
 
 /** Normalizes over the batch if configured, and replaces NaN by 0. */
-export function scaleAdvantages(
+function scaleAdvantages(
   advantages: readonly Float64Array[],
   { normalizeAdvantages }: Pick<RlooConfig, "normalizeAdvantages">,
 ): Float64Array[] {

@@ -4,7 +4,8 @@ import { evaluateLoss } from "../../../../test/parity/rl/evaluate-nodes.js";
 import { Runtime } from "../../../engine/runtime/runtime.js";
 import { float32 } from "../../../engine/tensor/tensor.js";
 import { rlooAdvantages } from "./advantages.js";
-import { resolveRlooConfig, rlooSettings } from "./settings.js";
+import { resolveRlooConfig, rlooSettings, type RlooOptions } from "./settings.js";
+import { scoreCompletions } from "../../../../test/support/turns.js";
 import { rlooInputs, rlooLoss, rlooMetrics } from "./loss.js";
 
 const runtime = new Runtime({ device: "cpu", threads: 1 });
@@ -25,20 +26,27 @@ describe("resolveRlooConfig", () => {
 });
 
 describe("rlooAdvantages", () => {
-  const config = resolveRlooConfig({ numGenerations: 3, beta: 0 });
+  const compute = (rewards: readonly number[], options: RlooOptions = {}, kls?: readonly number[]) => {
+    const config = resolveRlooConfig({ numGenerations: 3, beta: 0, ...options });
+    const completions = scoreCompletions(
+      rewards.map((reward) => [reward]),
+      { groupSize: 3, kls },
+    );
+    return rlooAdvantages(completions, config).advantages.map(([row]) => row[0]);
+  };
 
   it("subtracts the mean of the others", () => {
-    const { advantages } = rlooAdvantages([[1], [2], [6]], [], config);
-    expect([...advantages]).toEqual([1 - 4, 2 - 3.5, 6 - 1.5]);
+    expect(compute([1, 2, 6])).toEqual([1 - 4, 2 - 3.5, 6 - 1.5]);
   });
 
   it("subtracts the KL penalty after clipping", () => {
-    const { rewards } = rlooAdvantages([[1], [2], [6]], [1, 0, -2], { ...config, beta: 0.5, rewardClipMax: 4 });
-    expect([...rewards]).toEqual([0.5, 2, 5]);
+    // Rewards of 0.5, 2 and 5.
+    const found = compute([1, 2, 6], { beta: 0.5, rewardClipMax: 4 }, [1, 0, -2]);
+    expect(found).toEqual([0.5 - 3.5, 2 - 2.75, 5 - 1.25]);
   });
 
   it("gives 0 to a sample without others", () => {
-    expect([...rlooAdvantages([[1], [Number.NaN], [Number.NaN]], [], config).advantages]).toEqual([0, 0, 0]);
+    expect(compute([1, Number.NaN, Number.NaN])).toEqual([0, 0, 0]);
   });
 });
 

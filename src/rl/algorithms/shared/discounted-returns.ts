@@ -1,4 +1,4 @@
-import { mean, STD_EPSILON, variance, type NumberArray } from "./statistics.js";
+import { mean, type NumberArray } from "./statistics.js";
 
 /** Return of a turn: rewards from the turn on, or of the whole episode. */
 export type ReturnKind = "return-to-go" | "episode-return";
@@ -19,11 +19,6 @@ export function discountedReturns(
   return returns;
 }
 
-/** Computes the return of an episode from its first step: sum of gamma^t * r_t. */
-export function episodeReturn(rewards: NumberArray, gamma = 1): number {
-  return discountedReturns(rewards, { gamma })[0] ?? 0;
-}
-
 /** Computes the return of each turn of an episode; with "episode-return" all turns have that of the first. */
 export function returnsByKind(
   rewards: NumberArray,
@@ -31,18 +26,6 @@ export function returnsByKind(
 ): Float64Array {
   const returnsToGo = discountedReturns(rewards, { gamma });
   return returns === "return-to-go" ? returnsToGo : returnsToGo.fill(returnsToGo[0]);
-}
-
-/**
- * Normalizes returns over the episodes of a group that have the same step: (G - mean) / (std + 1e-4),
- * with n - 1. A step of a single episode gets 0.
- */
-export function normalizeByStep(episodes: readonly NumberArray[]): Float64Array[] {
-  return mapEachStep(episodes, (column) => {
-    const center = mean(column);
-    const scale = Math.sqrt(variance(column)) + STD_EPSILON;
-    return column.map((value) => (value - center) / scale);
-  });
 }
 
 /** Subtracts from the returns of each step their mean over the episodes of a group that have it. */

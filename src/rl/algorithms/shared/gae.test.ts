@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { generalizedAdvantages } from "./gae.js";
-import { discountedReturns, episodeReturn, normalizeByStep, returnsByKind } from "./discounted-returns.js";
+import { centerByStep, discountedReturns, returnsByKind } from "./discounted-returns.js";
 
 const rewards = [1, 0, -2, 4];
 const values = [0.5, 0.25, -1, 2];
@@ -47,9 +47,6 @@ describe("returns", () => {
   it("discount later rewards within an episode", () => {
     expect([...discountedReturns([1, 2, 4], { gamma: 0.5 })]).toEqual([3, 4, 4]);
     expect([...discountedReturns([1, 2, 4], { gamma: 0.5, ends: [0, 1, 0] })]).toEqual([2, 2, 4]);
-    expect(episodeReturn([1, 2, 4], 0.5)).toBe(3);
-    expect(episodeReturn([1, 2, 4])).toBe(7);
-    expect(episodeReturn([])).toBe(0);
   });
 
   it("are return-to-go or episode returns", () => {
@@ -57,12 +54,9 @@ describe("returns", () => {
     expect([...returnsByKind([1, 2, 4], { returns: "episode-return", gamma: 0.5 })]).toEqual([3, 3, 3]);
   });
 
-  it("are normalized over the episodes that have a step", () => {
-    const [first, second, third] = normalizeByStep([[1, 5, 7], [3, 5], [5]]);
-    expect(first[0]).toBeCloseTo(-2 / 2.0001, 9);
-    expect([second[0], third[0]]).toEqual([0, expect.closeTo(2 / 2.0001, 9)]);
-    // Two equal returns, and one that has no other to be compared with.
-    expect([first[1], second[1], first[2]]).toEqual([0, 0, 0]);
-    expect(normalizeByStep([])).toEqual([]);
+  it("are centered over the episodes that have a step", () => {
+    // Two equal returns, and one without others to compare with.
+    expect(centerByStep([[1, 5, 7], [3, 5], [5]]).map((row) => [...row])).toEqual([[-2, 0, 0], [0, 0], [2]]);
+    expect(centerByStep([])).toEqual([]);
   });
 });

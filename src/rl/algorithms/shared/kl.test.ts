@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fullKl, perTokenKl, tokenRewards, approximateKl } from "./kl.js";
+import { perTokenKl, tokenRewards, approximateKl } from "./kl.js";
 import { nextKlCoef } from "./kl-controller.js";
 
 describe("perTokenKl", () => {
@@ -11,16 +11,6 @@ describe("perTokenKl", () => {
     expect([...perTokenKl("kl", logProbs, reference)]).toEqual([0.5, -1]);
     expect([...perTokenKl("abs", logProbs, reference)]).toEqual([0.5, 1]);
     expect([...perTokenKl("mse", logProbs, reference)]).toEqual([0.125, 0.5]);
-  });
-});
-
-describe("fullKl", () => {
-  it("is the KL of two coins at each token", () => {
-    const coin = (heads: number) => [Math.log(heads), Math.log(1 - heads)];
-    const kl = (p: number, q: number) => p * Math.log(p / q) + (1 - p) * Math.log((1 - p) / (1 - q));
-    const found = fullKl([...coin(0.5), ...coin(0.9)], [...coin(0.8), ...coin(0.9)], 2);
-    expect(found[0]).toBeCloseTo(kl(0.5, 0.8), 12);
-    expect(found[1]).toBeCloseTo(0, 12);
   });
 });
 

@@ -26,17 +26,6 @@ export function approximateKl(ratios: NumberArray): number {
   return ratios.length === 0 ? 0 : mean(Array.from(ratios, (ratio) => estimators.mse(Math.log(ratio))));
 }
 
-/**
- * Computes the exact KL, [tokens] in nats, from log-probabilities of the whole vocabulary, [tokens *
- * vocabulary]: TRL's kl_penalty "full".
- */
-export function fullKl(logProbs: NumberArray, refLogProbs: NumberArray, vocabulary: number): Float64Array {
-  const kls = new Float64Array(logProbs.length / vocabulary);
-  for (let i = 0; i < logProbs.length; i++)
-    kls[Math.floor(i / vocabulary)] += Math.exp(logProbs[i]) * (logProbs[i] - refLogProbs[i]);
-  return kls;
-}
-
 /** Rewards of tokens: KL penalties, plus scores at the tokens that end turns. */
 export interface TokenRewards {
   readonly rewards: Float64Array;

@@ -2,9 +2,9 @@ import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { GroupSpec, Learner, LearnerState, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
-import type { Trajectory } from "../../rollout/trajectory.js";
 import type { CompletionRow } from "../../tracking/index.js";
 import { collectGroups } from "../collect-groups.js";
+import { computeCompletionMetrics } from "../rollout-task.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "../train-task.js";
 import type { CompletionSample, PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
 
@@ -80,7 +80,7 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
 
   describe({ trajectories, metrics }: PromptBatch, state: TrainerState): Metrics {
     return {
-      ...computeCompletionMetrics(trajectories),
+      ...computeCompletionMetrics(trajectories.flatMap(({ turns }) => turns)),
       ...metrics,
       num_tokens: state.tokens,
       epoch: this.options.promptRollout.epoch,
@@ -121,16 +121,4 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
     await learner.setState({ optimizer, state: saved.learner });
     promptRollout.setState(saved.promptRollout);
   }
-}
-
-function computeCompletionMetrics(trajectories: readonly Trajectory[]): Metrics {
-  const turns = trajectories.map(({ turns: [turn] }) => turn);
-  const lengths = turns.map(({ tokens }) => tokens.length);
-  const clipped = turns.filter(({ finishReason }) => finishReason === "length").length;
-  return {
-    "completions/mean_length": lengths.reduce((sum, length) => sum + length, 0) / lengths.length,
-    "completions/min_length": Math.min(...lengths),
-    "completions/max_length": Math.max(...lengths),
-    "completions/clipped_ratio": clipped / turns.length,
-  };
 }
