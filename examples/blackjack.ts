@@ -1,36 +1,41 @@
 /**
- * Your own agent and the usual Gym loop: `npm run example -- blackjack [EPISODES]`.
- * One game at a time, as the loop is written; examples/parallel.ts plays many at once.
+ * Your own agent and the usual Gym loop: `npm run example -- blackjack [--episodes N] [--model MODEL] [--device DEVICE]`.
+ * The loop steps one environment; examples/parallel.ts steps many at once, which is faster.
  */
-import { Agent, AutoModelForCausalLMWithValueHead, make } from "llamagym";
+import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
+import { parseOptions } from "./options.js";
 
 type Observation = readonly [sum: number, dealer: number, usableAce: number];
 
 class BlackjackAgent extends Agent<Observation, number> {
   override getSystemPrompt() {
-    return "You are an expert blackjack player. Come closer to 21 than the dealer without going over it. Answer hit to take another card or stay to stop.";
+    return "You are an expert blackjack player. Answer hit to take another card or stay to stop.";
   }
 
   override formatObservation([sum, dealer, ace]: Observation) {
-    return `Your current total is ${sum}. The dealer shows ${dealer === 1 ? "ace" : dealer}. You have ${ace === 1 ? "a" : "no"} usable ace. hit or stay?`;
+    return `Your current total is ${sum}. The dealer shows ${dealer}. You have ${ace === 1 ? "a" : "no"} usable ace. hit or stay?`;
   }
 
-  override extractAction(response: string) {
-    return response.includes("stay") ? 0 : 1;
+  override extractAction(completion: string) {
+    return completion.includes("stay") ? 0 : 1;
   }
 }
 
-const episodes = Number(process.argv[2] ?? 3000);
-const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
+const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 8000 });
+const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
+const shared = { initKlCoef: 0, advantageLevel: "turn", vfCoef: 0.5, maxGradNorm: 0.5 } as const;
 const agent = new BlackjackAgent(model, model.tokenizer, {
+  seed: 1,
+  historyTurns: 0, // each hand is decided by the current observation
   generation: { maxNewTokens: 4 },
-  // Every hand is decided by what is seen: no need to show earlier turns.
-  historyTurns: 0,
-  ppo: { batchSize: 256, miniBatchSize: 64, learningRate: 3e-3, initKlCoef: 0, entropyCoef: 0.02, maxGradNorm: 0.5 },
+  ppo: isEmbedded
+    ? { ...shared, batchSize: 512, miniBatchSize: 128, learningRate: 3e-3, entropyCoef: 0.01 }
+    : { ...shared, batchSize: 256, miniBatchSize: 64, numPpoEpochs: 1, learningRate: 5e-4 },
 });
 const env = make<Observation, number>("Blackjack-v1");
 
 const returns: number[] = [];
+let updates = 0;
 for (let episode = 0; episode < episodes; episode++) {
   let { observation } = await env.reset(episode === 0 ? { seed: 1 } : {});
   let total = 0;
@@ -44,17 +49,22 @@ for (let episode = 0; episode < episodes; episode++) {
   }
   returns.push(total);
   const stats = await agent.terminateEpisode(); // trains when the batch is full
-  if (stats !== undefined) {
-    const recent = returns.slice(-500);
-    const mean = recent.reduce((sum, value) => sum + value, 0) / recent.length;
-    console.log(`hand ${episode + 1}: mean return ${mean.toFixed(3)}, entropy ${stats["entropy"].toFixed(3)}`);
-  }
+  if (stats === undefined) continue;
+  updates++;
+  const recent = returns.slice(-500);
+  const mean = recent.reduce((sum, value) => sum + value, 0) / recent.length;
+  console.log(`hand ${episode + 1}: mean return ${mean.toFixed(3)}, entropy ${stats["entropy"]?.toFixed(3)}`);
 }
+console.log(`${episodes} hands, ${updates} updates`);
 
-// From here on it plays without training, and greedily.
-agent.eval();
-const { observation } = await env.reset({ seed: 2 });
-console.log(`It sees ${observation.join(", ")} and plays ${(await agent.act(observation)) === 1 ? "hit" : "stay"}.`);
-
-await agent.save("runs/example-blackjack"); // an adapter that opens in Python's PEFT
+if (updates === 0) {
+  console.log("No update: the batch was never full. Nothing was learned, so no adapter is saved.");
+} else {
+  const { meanReturn, standardError } = await evaluate(agent, () => make("Blackjack-v1"), {
+    episodes: isEmbedded ? 2000 : 100,
+  });
+  console.log(`greedy mean return ${meanReturn.toFixed(3)} ± ${standardError.toFixed(3)} (random -0.394, best -0.043)`);
+  await agent.save("runs/example-blackjack"); // an adapter that opens in Python's PEFT
+  console.log("Saved the adapter to runs/example-blackjack.");
+}
 await model.close();

@@ -1,7 +1,14 @@
-/** Prompts and reward functions, as with TRL's GRPOTrainer: `npm run example -- grpo [STEPS]`. */
+/**
+ * Prompts and reward functions, as with TRL's GRPOTrainer: `npm run example -- grpo [--episodes N] [--model MODEL] [--device DEVICE]`.
+ * An episode is one completion; a step takes 144 of them.
+ */
 import { AutoModelForCausalLM, getPeftModel, GrpoTrainer, type RewardFunction } from "llamagym";
+import { parseOptions } from "./options.js";
 
-/** A rule to be found out: stay from 17 on. */
+/** Completions of a step: eight to each of the eighteen prompts. */
+const BATCH_SIZE = 144;
+
+/** The rule to learn: stay from 17 on. */
 const rows = Array.from({ length: 18 }, (_, i) => {
   const total = i + 4;
   return {
@@ -13,13 +20,14 @@ const rows = Array.from({ length: 18 }, (_, i) => {
   };
 });
 
-/** The data set's other columns come under their names. */
+/** Other columns of the data set are passed under their names. */
 const isRight: RewardFunction = ({ completions, answer }) =>
-  completions.map((completion, i) => (completion.trim() === answer[i] ? 1 : 0));
+  completions.map((completion, i) => (completion.trim() === answer?.[i] ? 1 : 0));
 
 const isShort: RewardFunction = ({ completionIds }) => completionIds.map((ids) => -ids.length);
 
-const base = await AutoModelForCausalLM.fromPretrained("embedded");
+const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 60 * BATCH_SIZE });
+const base = await AutoModelForCausalLM.fromPretrained(name, { device });
 const model = await getPeftModel(base, { r: 16, loraAlpha: 32, seed: 1 });
 const trainer = new GrpoTrainer({
   model,
@@ -27,26 +35,26 @@ const trainer = new GrpoTrainer({
   rewardWeights: [1, 0.01],
   trainDataset: rows,
   args: {
-    maxSteps: Number(process.argv[2] ?? 60),
-    // All eighteen prompts in each step, answered eight times.
-    batchSize: 144,
+    maxSteps: Math.ceil(episodes / BATCH_SIZE),
+    batchSize: BATCH_SIZE,
     numGenerations: 8,
     numIterations: 4,
     maxCompletionLength: 8,
-    learningRate: 2e-3,
+    learningRate: isEmbedded ? 2e-3 : 1e-4,
     entropyCoef: 0.03,
     maxResamples: 0,
     seed: 1,
   },
 });
 await trainer.train({
-  onStep: (step, { "rewards/isRight/mean": right, "completions/mean_length": length }) => {
-    if (step % 10 === 0) console.log(`step ${step}: ${(100 * right).toFixed(0)} % right, ${length.toFixed(1)} tokens`);
+  onStep: (step, { "rewards/isRight/mean": right = 0, "completions/mean_length": length = 0 }) => {
+    if (step === 1 || step % 10 === 0)
+      console.log(`step ${step}: ${(100 * right).toFixed(0)} % right, ${length.toFixed(1)} tokens`);
   },
 });
 
 for (const { prompt, answer } of rows.filter((_, i) => i % 4 === 0)) {
   const { text } = await model.generate(prompt, { maxNewTokens: 8, temperature: 0 });
-  console.log(`${prompt[1].content} -> ${text.trim()} (${answer})`);
+  console.log(`${prompt[1]!.content} -> ${text.trim()} (${answer})`);
 }
 await model.close();

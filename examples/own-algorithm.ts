@@ -1,9 +1,10 @@
 /**
  * An algorithm in one file: A2C (Mnih et al. 2016) with a value head. Three ways to run it:
- * - an agent of your own and the Gym loop, or a Trainer: `npm run example -- own-algorithm [TURNS]` does both;
+ * - an agent of your own and the Gym loop, or a Trainer: `npm run example -- own-algorithm [--episodes N] [--model MODEL] [--device DEVICE]` does both;
  * - the command line: `llamagym train blackjack --algorithm ./own-algorithm.js --value-coef 0.25`.
  */
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import {
   Agent,
   AutoModelForCausalLMWithValueHead,
@@ -14,6 +15,7 @@ import {
   make,
   number,
   Trainer,
+  type Device,
   type ScoredTrajectory,
 } from "llamagym";
 import { mul, neg, reduceSum, square, sub, add, type Node } from "llamagym/engine";
@@ -50,10 +52,10 @@ export const a2c = defineAlgorithm({
     const returns = trajectories.map((trajectory) => discountedReturns(trajectory, gamma));
     return {
       advantages: trajectories.map(({ turns }, i) =>
-        turns.map(({ oldValues }, t) => oldValues!.map(() => returns[i][t] - oldValues![0])),
+        turns.map(({ oldValues }, t) => oldValues!.map(() => returns[i]![t]! - oldValues![0]!)),
       ),
       returns: trajectories.map(({ turns }, i) =>
-        turns.map(({ oldLogProbs }, t) => oldLogProbs.map(() => returns[i][t])),
+        turns.map(({ oldLogProbs }, t) => oldLogProbs.map(() => returns[i]![t]!)),
       ),
     };
   },
@@ -102,8 +104,11 @@ class BlackjackAgent extends Agent<Observation, number> {
   }
 }
 
-async function main(turns: number): Promise<void> {
-  const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
+async function main(): Promise<void> {
+  const text = (value: string) => ({ type: "string", default: value }) as const;
+  const { values } = parseArgs({ options: { episodes: text("26000"), model: text("embedded"), device: text("auto") } });
+  const device = values.device as Device;
+  const model = await AutoModelForCausalLMWithValueHead.fromPretrained(values.model, { device });
   const agent = new BlackjackAgent(model, model.tokenizer, { historyTurns: 0, algorithm: a2c(), seed: 1 });
 
   // The Gym loop: one update, once 128 turns are collected.
@@ -119,10 +124,10 @@ async function main(turns: number): Promise<void> {
   }
 
   // A Trainer: 64 environments in parallel.
-  await new Trainer({ agent, env: "Blackjack-v1", numEnvs: 64, turns, seed: 1 }).train({
+  await new Trainer({ agent, env: "Blackjack-v1", numEnvs: 64, episodes: Number(values.episodes), seed: 1 }).train({
     onProgress: ({ progress, metrics, state }) => {
       if (metrics.num_turns === state.turns && state.updates % 32 === 0)
-        console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
+        console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"]?.toFixed(3)}`);
     },
   });
   const { meanReturn, standardError } = await evaluate(agent, () => make("Blackjack-v1"), { episodes: 10_000 });
@@ -130,4 +135,4 @@ async function main(turns: number): Promise<void> {
   await model.close();
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main(Number(process.argv[2] ?? 40_000));
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -1,5 +1,6 @@
-/** Your own agent class, many environments in parallel: `npm run example -- parallel [EPISODES]`. */
+/** Your own agent class, many environments in parallel: `npm run example -- parallel [--episodes N] [--model MODEL] [--device DEVICE]`. */
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make, Trainer } from "llamagym";
+import { parseOptions } from "./options.js";
 
 type Observation = readonly [sum: number, dealer: number, usableAce: number];
 
@@ -12,24 +13,24 @@ class BlackjackAgent extends Agent<Observation, number> {
     return `Your current total is ${sum}. The dealer shows ${dealer}. You have ${ace === 1 ? "a" : "no"} usable ace. hit or stay?`;
   }
 
-  /** Its replies are one of these. */
+  /** Completions are constrained to these. */
   override getChoices() {
     return ["stay", "hit"];
   }
 
-  override extractAction(response: string) {
-    return response === "stay" ? 0 : 1;
+  override extractAction(completion: string) {
+    return completion === "stay" ? 0 : 1;
   }
 }
 
-const episodes = Number(process.argv[2] ?? 20_000);
-const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
+const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 20_000 });
+const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const agent = new BlackjackAgent(model, model.tokenizer, {
   historyTurns: 0,
   ppo: {
-    batchSize: 2048,
-    miniBatchSize: 512,
-    learningRate: 3e-3,
+    batchSize: isEmbedded ? 2048 : 256,
+    miniBatchSize: isEmbedded ? 512 : 64,
+    learningRate: isEmbedded ? 3e-3 : 1e-4,
     lrSchedulerType: "linear",
     initKlCoef: 0,
     advantageLevel: "turn",
@@ -40,14 +41,16 @@ const agent = new BlackjackAgent(model, model.tokenizer, {
   },
 });
 
-const trainer = new Trainer({ agent, env: "Blackjack-v1", numEnvs: 128, episodes, seed: 1 });
+const trainer = new Trainer({ agent, env: "Blackjack-v1", numEnvs: Math.min(128, episodes), episodes, seed: 1 });
 await trainer.train({
   onProgress: ({ state, progress, metrics }) => {
     if (metrics.num_episodes === state.episodes)
-      console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"].toFixed(3)}`);
+      console.log(`${(100 * progress).toFixed(0)} %: mean return ${metrics["rollout/ep_rew_mean"]?.toFixed(3)}`);
   },
 });
 
-const { meanReturn, standardError } = await evaluate(agent, () => make("Blackjack-v1"), { episodes: 2000 });
+const { meanReturn, standardError } = await evaluate(agent, () => make("Blackjack-v1"), {
+  episodes: isEmbedded ? 2000 : 100,
+});
 console.log(`greedy mean return ${meanReturn.toFixed(3)} ± ${standardError.toFixed(3)} (random -0.394, best -0.043)`);
 await model.close();

@@ -1,16 +1,21 @@
-// Compiles the examples and runs one: `npm run example -- NAME [arguments]`. In your own project they need no such step.
+// Compiles the examples and runs one: `npm run example -- NAME [--episodes N] [--model MODEL] [--device DEVICE]`.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("./", import.meta.url));
 const [name, ...rest] = process.argv.slice(2);
-if (name === undefined || !existsSync(`${folder}${name}.ts`)) {
-  const names = readdirSync(folder).filter((file) => file.endsWith(".ts"));
+const path = `${folder}${name}.ts`;
+const isProgram = (file) => /parseOptions|parseArgs/.test(readFileSync(file, "utf8"));
+if (name === undefined || !existsSync(path) || !isProgram(path)) {
+  const sources = readdirSync(folder).filter((file) => file.endsWith(".ts") && file !== "options.ts");
+  const programs = sources.filter((file) => isProgram(`${folder}${file}`)).map((file) => file.slice(0, -3));
   process.stderr.write(
-    `usage: npm run example -- NAME; examples: ${names.map((file) => file.slice(0, -3)).join(", ")}\n`,
+    `usage: npm run example -- NAME [--episodes N] [--model MODEL] [--device DEVICE]\nNAME: ${programs.join(", ")}\n`,
   );
+  if (name !== undefined && existsSync(path))
+    process.stderr.write(`${name}.ts is a module for the llamagym command; its first lines show how to use it.\n`);
   process.exit(2);
 }
 const compiler = createRequire(import.meta.url)
@@ -20,5 +25,5 @@ const run = (...args) => {
   const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 };
-run(compiler, "-p", `${folder}tsconfig.build.json`, "--noCheck");
+run(compiler, "-p", folder, "--noCheck");
 run(`${folder}.build/${name}.js`, ...rest);

@@ -1,10 +1,11 @@
 /**
- * A text adventure, in which earlier turns matter: `npm run example -- text-world [EPISODES]`.
- * The whole episode stays in sight, replies are held to the commands that are possible, and an episode that is stopped at the step
- * limit says so.
+ * A text adventure, in which earlier turns matter: `npm run example -- text-world [--episodes N] [--model MODEL] [--device DEVICE]`.
+ * Prompts contain the whole episode, completions are constrained to the admissible commands, and truncated episodes are
+ * bootstrapped from their last observation.
  */
 import "llamagym/text-world";
 import { Agent, AutoModelForCausalLMWithValueHead, evaluate, make } from "llamagym";
+import { parseOptions } from "./options.js";
 
 type Info = Readonly<Record<string, unknown>>;
 
@@ -23,22 +24,29 @@ class TextWorldAgent extends Agent<string, string> {
     return getCommands(info);
   }
 
-  override extractAction(response: string) {
-    return response;
+  override extractAction(completion: string) {
+    return completion;
   }
 }
 
-/** Houses of one room, each with another task of two commands; random commands do 60 % of them within 50 steps. */
+/** Houses of one room, each with a task of two commands. Random commands do 60 % of the tasks within 50 steps. */
 const makeEnv = () =>
   make<string, string>("TextWorld-v0", { rooms: 1, objects: 5, questLength: 2, maxEpisodeSteps: 10 });
 
-const episodes = Number(process.argv[2] ?? 200);
-const model = await AutoModelForCausalLMWithValueHead.fromPretrained("embedded");
+const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 200 });
+const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const agent = new TextWorldAgent(model, model.tokenizer, {
-  ppo: { batchSize: 128, miniBatchSize: 64, learningRate: 1e-3, initKlCoef: 0, advantageLevel: "turn", gamma: 0.95 },
+  ppo: {
+    batchSize: 128,
+    miniBatchSize: 64,
+    learningRate: isEmbedded ? 1e-3 : 1e-4,
+    initKlCoef: 0,
+    advantageLevel: "turn",
+    gamma: 0.95,
+  },
 });
 
-/** The share of tasks done, drawing commands as in training. */
+/** Fraction of tasks done, with commands sampled as in training. */
 async function measure(): Promise<string> {
   const options = { episodes: Math.min(episodes, 64), mode: "train", seed: 1 } as const;
   const { meanReturn, standardError } = await evaluate(agent, makeEnv, options);
@@ -62,7 +70,7 @@ for (let episode = 0; episode < episodes; episode++) {
     done = terminated || truncated;
   }
   returns.push(total);
-  // What an episode that was only stopped would still have brought is estimated from its last observation.
+  // The value of the last observation replaces the rest of a truncated episode.
   const stats = await agent.terminateEpisode(wasTruncated ? { finalObservation: observation, info } : {});
   if (stats === undefined) continue;
   const recent = returns.slice(-100);

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listPages, writePrograms } from "./support/pages.js";
 import { writeRandomModel } from "./support/random-model.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -40,24 +41,21 @@ console.log(JSON.stringify({
 await model.close();
 `;
 
-/** Guides whose examples must compile, each file's one after another. */
-const guides = [
-  "README.md",
-  "docs/generation.md",
-  "docs/engine.md",
-  "docs/tracking.md",
-  "docs/sft.md",
-  "docs/demonstrations.md",
-  "docs/models.md",
-  "docs/algorithms/grpo.md",
-  "docs/algorithms/reward-functions.md",
-  "docs/sweep.md",
-];
-
-async function extractExamples(guide: string): Promise<string> {
-  const text = await readFile(join(root, guide), "utf8");
-  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join("\n");
-}
+/** The flags that `tsc --init` of TypeScript 7 writes, without the emitted files. */
+const INIT_FLAGS = {
+  module: "nodenext",
+  target: "esnext",
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
+  strict: true,
+  jsx: "react-jsx",
+  verbatimModuleSyntax: true,
+  isolatedModules: true,
+  noUncheckedSideEffectImports: true,
+  moduleDetection: "force",
+  skipLibCheck: true,
+  noEmit: true,
+};
 
 let folder: string;
 let installed: string;
@@ -77,24 +75,37 @@ beforeAll(async () => {
   await execute("tar", ["-xzf", join(folder, filename), "-C", installed, "--strip-components=1"]);
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   await writeFile(join(folder, "consumer.mts"), CONSUMER_SOURCE);
-  for (const [i, guide] of guides.entries())
-    await writeFile(join(folder, `guide-${i}.mts`), await extractExamples(guide));
 }, 60_000);
 afterAll(() => rm(folder, { recursive: true }));
 
 describe("the packed package", () => {
+  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+  const runCompiler = (args: readonly string[]) =>
+    execute(process.execPath, [tsc, ...args], { cwd: folder }).catch((error: unknown) => error as { stdout: string });
   const compile = (module: string, resolution: string) => {
-    const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
     const settings = ["--strict", "--target", "ES2023", "--types", "node", "--skipLibCheck", "false"];
-    const modules = ["--module", module, "--moduleResolution", resolution];
-    const files = ["consumer.mts", ...guides.map((_, i) => `guide-${i}.mts`)];
-    return execute(process.execPath, [tsc, ...settings, ...modules, ...files], { cwd: folder }).catch(
-      (error: unknown) => error as { stdout: string },
-    );
+    return runCompiler([...settings, "--module", module, "--moduleResolution", resolution, "consumer.mts"]);
   };
 
-  it("has types with which a bundler's user compiles, the guides' examples too", async () => {
+  it("has types with which a bundler's user compiles", async () => {
     expect((await compile("ESNext", "Bundler")).stdout).toBe("");
+  });
+
+  it("compiles every TypeScript block of the pages and every example with the flags of tsc --init", async () => {
+    const programs = (await Promise.all((await listPages()).map((page) => writePrograms(page, folder)))).flat();
+    await cp(join(root, "examples"), join(folder, "examples"), { recursive: true });
+    const examples = (await readdir(join(root, "examples"))).filter((name) => name.endsWith(".ts"));
+    const files = [...programs, ...examples.map((name) => join(folder, "examples", name))];
+    const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
+    const usesNode = texts.map((text) => /\bprocess\b|"node:|options\.js/.test(text));
+    expect(files.length).toBeGreaterThan(50);
+    // `tsc --init` writes `"types": []`; installation.md says which programs need "node" there.
+    for (const types of [[], ["node"]]) {
+      const selected = files.filter((_, i) => usesNode[i] === types.length > 0);
+      const config = { compilerOptions: { ...INIT_FLAGS, types }, files: selected };
+      await writeFile(join(folder, "tsconfig.init.json"), JSON.stringify(config));
+      expect((await runCompiler(["-p", "tsconfig.init.json"])).stdout).toBe("");
+    }
   });
 
   it("has types with which a Node user compiles, and runs with its worker and its command", async () => {

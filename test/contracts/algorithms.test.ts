@@ -36,7 +36,7 @@ describe("llamagym train --algorithm FILE", () => {
       const { status } = spawnSync(process.execPath, [
         "node_modules/typescript/bin/tsc",
         "-p",
-        "examples/tsconfig.build.json",
+        "examples/tsconfig.json",
       ]);
       expect(status).toBe(0);
       const algorithm = "examples/.build/own-algorithm.js";
