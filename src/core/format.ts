@@ -28,12 +28,13 @@ export function describeValue(value: unknown): string {
   if (typeof value === "function") return "a function";
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "symbol") return String(value);
   try {
-    const text = JSON.stringify(value) ?? "undefined";
-    return text.length <= MAX_DESCRIBED_LENGTH ? text : `${text.slice(0, MAX_DESCRIBED_LENGTH)}...`;
+    return excerpt(JSON.stringify(value) ?? "undefined");
   } catch {
     return "an object";
   }
 }
 
-/** Longer values would hide the rest of a message. */
-const MAX_DESCRIBED_LENGTH = 200;
+/** Shortens a text for a message, whose rest it would hide. */
+export function excerpt(text: string, maxLength = 200): string {
+  return text.length > maxLength ? `${text.slice(0, maxLength)}...` : text;
+}

@@ -170,9 +170,11 @@ function checkConstraintOptions(options: GenerationOptions): void {
     throw invalidArgument(`\`${constraint}\` and \`${other}\` are mutually exclusive; set only one of them.`);
   const { regex, jsonSchema } = options;
   if (regex !== undefined && typeof regex !== "string" && !(regex instanceof RegExp))
-    throw invalidArgument(`\`regex\` must be a string or RegExp, got ${JSON.stringify(regex)}.`);
+    throw invalidArgument(`\`regex\` must be a string or RegExp, got ${String(regex)}.`);
   if (jsonSchema !== undefined && (typeof jsonSchema !== "object" || jsonSchema === null || Array.isArray(jsonSchema)))
-    throw invalidArgument(`\`jsonSchema\` must be an object, got ${JSON.stringify(jsonSchema)}.`);
+    throw invalidArgument(
+      `\`jsonSchema\` must be an object, got ${Array.isArray(jsonSchema) ? "a list" : String(jsonSchema)}.`,
+    );
   if (regex === undefined && jsonSchema === undefined) return;
   const stopOption = (["stop", "stopTokenIds", "ignoreEos"] as const).find((name) => options[name] !== undefined);
   if (stopOption !== undefined)

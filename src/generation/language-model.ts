@@ -177,7 +177,7 @@ export class LanguageModel {
     const probabilities = logProbs.map(Math.exp);
     const index =
       temperature === 0
-        ? probabilities.indexOf(Math.max(...probabilities))
+        ? probabilities.indexOf(probabilities.reduce((a, b) => Math.max(a, b)))
         : sampleIndex(probabilities, new RandomStream(seed).random());
     return { choice: choices[index], index, logProb: logProbs[index], probabilities };
   }
@@ -253,7 +253,8 @@ export class LanguageModel {
     const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
     const prompt = this.encodePrompt(input, options);
-    const choiceConstraint = choices && this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
+    const choiceConstraint =
+      choices === undefined ? undefined : this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
     const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, contextOverflow });
@@ -294,7 +295,7 @@ export class LanguageModel {
     continuations: readonly (readonly number[])[],
     { adapter, contextOverflow }: ScoreOptions,
   ): Promise<(readonly number[])[]> {
-    const maxNewTokens = Math.max(1, ...continuations.map(({ length }) => length));
+    const maxNewTokens = continuations.reduce((max, { length }) => Math.max(max, length), 1);
     const { tokens } = this.fit(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true });
     return (await this.completer({ adapter })).score(tokens, continuations);
   }

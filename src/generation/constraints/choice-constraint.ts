@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
+import { excerpt } from "../../core/format.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import type { CompiledConstraint, ConstraintCursor } from "./compiled-constraint.js";
 
@@ -33,7 +34,7 @@ export class ChoiceConstraint implements CompiledConstraint {
     private readonly texts: readonly string[] = choices.map((tokens) => tokens.join(" ")),
   ) {
     if (choices.length === 0) throw invalidArgument("The list of choices is empty; pass at least one.");
-    const name = (index: number) => JSON.stringify(texts[index]);
+    const name = (index: number) => excerpt(JSON.stringify(texts[index]));
     choices.forEach((tokens, index) => {
       if (tokens.length === 0) throw invalidArgument(`The choice ${name(index)} has no tokens.`);
       const other = this.insert(tokens, index);
@@ -58,7 +59,7 @@ export class ChoiceConstraint implements CompiledConstraint {
       this.insert(tokens, index);
     });
     sortAllowedTokens(this.root);
-    this.maxLength = Math.max(...this.sequences.map(({ length }) => length));
+    this.maxLength = this.sequences.reduce((max, { length }) => Math.max(max, length), 0);
   }
 
   /** Tokenizes choices that follow `previousToken`. Throws as the constructor does. */
@@ -146,7 +147,7 @@ class ChoiceCursor implements ConstraintCursor {
 
 /** log(sum of exp(values)). */
 function logSumExp(values: readonly number[]): number {
-  const max = Math.max(...values);
+  const max = values.reduce((a, b) => Math.max(a, b), -Infinity);
   if (max === -Infinity) return -Infinity;
   return max + Math.log(values.reduce((sum, value) => sum + Math.exp(value - max), 0));
 }
@@ -155,7 +156,10 @@ function createNode(): TrieNode {
   return { children: new Map(), choice: undefined, allowedTokens: new Int32Array(0) };
 }
 
-function sortAllowedTokens(node: TrieNode): void {
-  node.allowedTokens = Int32Array.from(node.children.keys()).sort();
-  for (const child of node.children.values()) sortAllowedTokens(child);
+function sortAllowedTokens(root: TrieNode): void {
+  const nodes = [root];
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    node.allowedTokens = Int32Array.from(node.children.keys()).sort();
+    for (const child of node.children.values()) nodes.push(child);
+  }
 }

@@ -116,18 +116,35 @@ describe("generation constrained to a pattern", () => {
     [{ regex: "a", stop: "b" }, /`regex` is incompatible with `stop`/],
     [{ jsonSchema: { type: "null" }, ignoreEos: true }, /`jsonSchema` is incompatible with `ignoreEos`/],
     [{ regex: 3 as unknown as string }, /`regex` must be a string or RegExp, got 3/],
-    [{ jsonSchema: [] as unknown as Record<string, unknown> }, /`jsonSchema` must be an object, got \[\]/],
+    [{ jsonSchema: [] as unknown as Record<string, unknown> }, /`jsonSchema` must be an object, got a list/],
     [{ regex: "(?=a)" }, /lookaheads/],
     [{ regex: "[]" }, /"\[\]" matches no text/],
     [
       { regex: "[a-z]{40}", maxNewTokens: 4 },
       /"\[a-z\]\{40\}" needs up to \d+ tokens, but the completion is limited to 4/,
     ],
-    [{ jsonSchema: { type: "string", format: "date" } }, /"format" is not supported/],
-  ])("rejects %j", async (options, message) => {
+    [{ jsonSchema: { type: "string", format: "color" } }, /"format" must be one of date, time/],
+    [{ choices: [1, "a"] as unknown as string[] }, /`choices` must be a list of strings, got number/],
+    [{ choices: null as unknown as string[] }, /`choices` must be a list of strings, got null/],
+    [{ choices: Array.from({ length: 1_000_000 }, (_, i) => `choice ${i}`) }, /`choices` has 1000000 texts/],
+    [{ choices: ["hit ".repeat(300_000)] }, /The choice "hit .* has 1200000 characters/],
+    [{ choices: Array.from({ length: 20_000 }, (_, i) => `${"x".repeat(90)}${i}`) }, /`choices` has \d+ characters/],
+  ])("rejects options, case %#", async (options, message) => {
     await expect(model.generate(messages, options)).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
       message: expect.stringMatching(message) as string,
     });
+  });
+
+  it("refuses a choice that does not fit into the context", async () => {
+    const choices = ["hit ".repeat(20_000), "stay"];
+    await expect(model.generate(messages, { choices })).rejects.toMatchObject({ code: "CONTEXT_OVERFLOW" });
+    await expect(model.choose(messages, choices)).rejects.toMatchObject({ code: "CONTEXT_OVERFLOW" });
+  });
+
+  it("chooses among thousands of choices", async () => {
+    const choices = Array.from({ length: 20_000 }, (_, i) => `choice ${i}`);
+    const { text } = await model.generate(messages, { choices });
+    expect(choices).toContain(text);
   });
 });

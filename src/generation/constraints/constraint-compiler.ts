@@ -2,7 +2,7 @@ import type { Tokenizer } from "../../models/text/index.js";
 import { LruCache } from "../cache/lru-cache.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
 import type { CompiledConstraint } from "./compiled-constraint.js";
-import type { OutputConstraint } from "./output-constraint.js";
+import { type OutputConstraint, choicesKey } from "./output-constraint.js";
 import { type TextPattern, compileToByteAutomaton, patternKey } from "./text-pattern.js";
 import { PatternConstraint, type PatternConstraintOptions } from "./pattern-constraint.js";
 import { TokenAutomaton } from "./token-automaton.js";
@@ -51,7 +51,7 @@ export class ConstraintCompiler {
 
   /** Compiles choices that follow `previousToken`. Throws as ChoiceConstraint does. */
   compileChoices(texts: readonly string[], previousToken: number | undefined): ChoiceConstraint {
-    return this.choiceConstraints.getOrCreate(`${previousToken};${texts.join("\u0000")}`, () =>
+    return this.choiceConstraints.getOrCreate(`${previousToken};${choicesKey(texts)}`, () =>
       ChoiceConstraint.fromTexts(this.options.tokenizer(), texts, { previousToken, endToken: this.endToken() }),
     );
   }

@@ -1,17 +1,51 @@
+import { invalidArgument } from "../../core/errors.js";
+import { excerpt } from "../../core/format.js";
+import { stringifySchema } from "./json-schema/keywords.js";
 import { describeRegex, patternKey, type TextPattern } from "./text-pattern.js";
+
+/** Maximum number of choices; as many are tokenized in a few seconds. */
+const MAX_CHOICES = 100_000;
+/** Maximum characters of a choice and of all choices; tokenizing takes up to 10 us per character. */
+const MAX_CHOICE_LENGTH = 100_000;
+const MAX_CHOICES_LENGTH = 1_000_000;
 
 /** A restriction on a completion's text: a list of choices, or a pattern that the whole text matches. */
 export type OutputConstraint = { readonly choices: readonly string[] } | TextPattern;
 
 /** Cache key: equal keys imply that the same completions are allowed. */
 export function constraintKey(constraint: OutputConstraint): string {
-  return "choices" in constraint ? constraint.choices.join("\u0000") : patternKey(constraint);
+  return "choices" in constraint ? choicesKey(constraint.choices) : patternKey(constraint);
+}
+
+/** Cache key of choices. @throws INVALID_ARGUMENT for anything but a list of strings within the limits. */
+export function choicesKey(choices: readonly string[]): string {
+  const invalid: unknown = Array.isArray(choices) ? choices.find((choice) => typeof choice !== "string") : choices;
+  if (invalid !== undefined || !Array.isArray(choices)) {
+    throw invalidArgument(`\`choices\` must be a list of strings, got ${invalid === null ? "null" : typeof invalid}.`);
+  }
+  if (choices.length > MAX_CHOICES) {
+    throw invalidArgument(
+      `\`choices\` has ${choices.length} texts, more than ${MAX_CHOICES}. Use \`regex\`, or fewer.`,
+    );
+  }
+  const long = choices.find((choice) => choice.length > MAX_CHOICE_LENGTH);
+  if (long !== undefined) {
+    const text = excerpt(JSON.stringify(long), 60);
+    throw invalidArgument(`The choice ${text} has ${long.length} characters, more than ${MAX_CHOICE_LENGTH}.`);
+  }
+  const length = choices.reduce((sum, choice) => sum + choice.length, 0);
+  if (length > MAX_CHOICES_LENGTH) {
+    throw invalidArgument(
+      `\`choices\` has ${length} characters in all, more than ${MAX_CHOICES_LENGTH}. Shorten them.`,
+    );
+  }
+  return choices.join("\u0000");
 }
 
 /** Describes a text that violates a constraint, for error messages: "none of the choices ...". */
 export function describeViolation(constraint: OutputConstraint): string {
-  if ("choices" in constraint) return `none of the choices ${JSON.stringify(constraint.choices)}`;
+  if ("choices" in constraint) return `none of the choices ${excerpt(JSON.stringify(constraint.choices))}`;
   return "regex" in constraint
-    ? `no match of the pattern ${describeRegex(constraint.regex)}`
-    : `not allowed by the JSON schema ${JSON.stringify(constraint.jsonSchema)}`;
+    ? `no match of the pattern ${excerpt(describeRegex(constraint.regex))}`
+    : `not allowed by the JSON schema ${excerpt(stringifySchema(constraint.jsonSchema))}`;
 }

@@ -53,6 +53,18 @@ describe.each(Object.keys(pythonTokenizers))("PatternConstraint with a %s tokeni
   });
 });
 
+it("leaves tokens of a megabyte out", () => {
+  const { tokenizer: json } = pythonTokenizers.gpt2;
+  const model = json.model as { vocab: Record<string, number> };
+  const id = Math.max(...Object.values(model.vocab), ...createTestTokenizer("gpt2").specialTokenIds) + 1;
+  const vocab = { ...model.vocab, ["a".repeat(1_000_000)]: id };
+  const tokenizer = new Tokenizer({ tokenizerJson: { ...json, model: { ...model, vocab } } });
+  const vocabulary = new Vocabulary(tokenizer, { vocabSize: id + 1, endToken: undefined, endTokens: [] });
+  const { allowedTokens } = createPatternConstraint(vocabulary, { regex: "a{3}b" }).cursor();
+  expect(allowedTokens.length).toBeGreaterThan(0);
+  expect(allowedTokens).not.toContain(id);
+});
+
 describe("PatternConstraint", () => {
   const tokenizer = createTestTokenizer("gpt2");
   const vocabulary = createVocabulary(tokenizer);

@@ -1,5 +1,7 @@
 import { ByteAutomaton } from "./automaton/byte-automaton.js";
-import { type JsonSchema, schemaToExpression } from "./json-schema/schema-to-expression.js";
+import { excerpt } from "../../core/format.js";
+import { type JsonSchema, stringifySchema } from "./json-schema/keywords.js";
+import { schemaToExpression } from "./json-schema/schema-to-expression.js";
 import { parseRegex } from "./regex/parse-regex.js";
 
 /** A pattern that a whole completion matches. */
@@ -23,13 +25,14 @@ export function readPattern({ regex, jsonSchema }: PatternOptions): TextPattern 
  */
 export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
   if ("jsonSchema" in pattern) return new ByteAutomaton(schemaToExpression(pattern.jsonSchema), "The JSON schema");
-  return new ByteAutomaton(parseRegex(pattern.regex), `The regular expression ${describeRegex(pattern.regex)}`);
+  const expression = parseRegex(pattern.regex);
+  return new ByteAutomaton(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
 }
 
-/** Cache key: equal keys imply equivalent patterns, not vice versa. */
+/** Cache key: equal keys imply equivalent patterns, not vice versa. @throws INVALID_ARGUMENT for a schema that is not JSON. */
 export function patternKey(pattern: TextPattern): string {
   return "jsonSchema" in pattern
-    ? `schema ${JSON.stringify(pattern.jsonSchema)}`
+    ? `schema ${stringifySchema(pattern.jsonSchema)}`
     : `regex ${describeRegex(pattern.regex)}`;
 }
 

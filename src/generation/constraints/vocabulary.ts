@@ -5,6 +5,9 @@ import { type VocabularyToken, TokenTrie } from "./token-trie.js";
 /** Whether a completion starts a text or continues the prompt's. */
 export type TextStart = "start" | "continuation";
 
+/** Longer tokens, which no published vocabulary has, are not used in constrained completions. */
+const MAX_TOKEN_BYTES = 4_096;
+
 export interface VocabularyOptions {
   /** Rows of the model's embedding, which may be more or fewer than the tokenizer's tokens. */
   readonly vocabSize: number;
@@ -51,7 +54,7 @@ export class Vocabulary {
     for (let id = 0; id < vocabSize; id++) {
       if (tokenizer.isSpecial(id) || id === endToken || endTokens.includes(id)) continue;
       const bytes = tokenizer.tokenBytes(id);
-      if (bytes.length > 0) this.tokens.push({ id, bytes });
+      if (bytes.length > 0 && bytes.length <= MAX_TOKEN_BYTES) this.tokens.push({ id, bytes });
     }
     checkConcatenable(tokenizer, this.tokens);
     this.tokenBytes = new TokenBytes(this.tokens);

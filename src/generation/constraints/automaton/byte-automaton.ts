@@ -4,8 +4,8 @@ import { Nfa } from "./nfa.js";
 
 /** Larger automata take more than a few seconds to build. */
 const MAX_STATES = 30_000;
-/** Maximum number of visits to states of the nondeterministic automaton, for the same reason. */
-const MAX_VISITS = 10_000_000;
+/** Maximum number of visits to states and edges of the nondeterministic automaton, for the same reason. */
+const MAX_VISITS = 5_000_000;
 
 /** The state of texts that are not a prefix of a match. */
 export const DEAD_STATE = -1;

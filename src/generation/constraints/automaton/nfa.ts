@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../../core/errors.js";
-import type { Expression } from "../regex/expression.js";
+import { type Expression, literal } from "../regex/expression.js";
 import { type ByteRange, utf8Sequences } from "./utf8-sequences.js";
 
 /** A transition over one byte. */
@@ -58,6 +58,10 @@ export class Nfa {
       }
       case "repetition":
         return this.addRepetition(expression, start);
+      case "list":
+        return this.addList(expression, start);
+      case "multiples":
+        return this.addMultiples(expression, start);
     }
   }
 
@@ -76,6 +80,47 @@ export class Nfa {
       // A separate state, because the body may loop back to its start.
       state = this.addExpression(body, this.addEpsilonEdge(state, this.addState()));
       this.addEpsilonEdge(state, end);
+    }
+    return end;
+  }
+
+  /** One copy of each item, with and without the separator before it. */
+  private addList({ items }: Extract<Expression, { kind: "list" }>, start: number): number {
+    /** The states before the first item and after another; undefined where a required item is missing. */
+    let empty: number | undefined = start;
+    let nonEmpty: number | undefined;
+    for (const { body, isRequired } of items) {
+      const first = this.addState();
+      if (empty !== undefined) this.addEpsilonEdge(empty, first);
+      if (nonEmpty !== undefined) {
+        const separated = this.addEpsilonEdge(nonEmpty, this.addState());
+        this.addEpsilonEdge(this.addExpression(literal(", "), separated), first);
+      }
+      const next = this.addEpsilonEdge(this.addExpression(body, first), this.addState());
+      if (isRequired) empty = undefined;
+      else if (nonEmpty !== undefined) this.addEpsilonEdge(nonEmpty, next);
+      nonEmpty = next;
+    }
+    const end = this.addState();
+    for (const state of [empty, nonEmpty]) if (state !== undefined) this.addEpsilonEdge(state, end);
+    return end;
+  }
+
+  /** Positive multiples without leading zeros: one state per number of digits and remainder. */
+  private addMultiples({ divisor, maxDigits }: Extract<Expression, { kind: "multiples" }>, start: number): number {
+    const end = this.addState();
+    const addRemainders = () => Array.from({ length: divisor }, () => this.addState());
+    let from: { state: number; remainder: number }[] = [{ state: start, remainder: 0 }];
+    for (let digits = 0; digits < maxDigits; digits++) {
+      const to = addRemainders();
+      this.addEpsilonEdge(to[0], end);
+      for (const { state, remainder } of from) {
+        for (let digit = digits === 0 ? 1 : 0; digit <= 9; digit++) {
+          const byte = 0x30 + digit;
+          this.edges[state].push({ range: [byte, byte], to: to[(remainder * 10 + digit) % divisor] });
+        }
+      }
+      from = to.map((state, remainder) => ({ state, remainder }));
     }
     return end;
   }

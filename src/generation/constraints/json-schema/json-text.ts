@@ -39,6 +39,8 @@ function escapeExpression(content: Expression): Expression {
       return alternatives(content.options.map(escapeExpression));
     case "repetition":
       return repetition(escapeExpression(content.body), content.min, content.max);
+    default:
+      return content;
   }
 }
 

@@ -1,7 +1,14 @@
-import { schemaError } from "./schema-error.js";
+import { excerpt } from "../../../core/format.js";
+import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 
 /** A JSON schema (draft 2020-12), as parsed JSON. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Maximum characters of a schema as JSON. A schema of this size compiles, or is refused, within seconds. */
+const MAX_SCHEMA_LENGTH = 262_144;
+
+/** Maximum nesting of a schema's JSON, which a schema of 100 levels needs at most; the call stack allows some thousand. */
+const MAX_JSON_DEPTH = 500;
 
 /** Keywords that do not restrict the allowed values. */
 const ANNOTATION_KEYWORDS = [
@@ -18,20 +25,58 @@ const ANNOTATION_KEYWORDS = [
   "deprecated",
   "readOnly",
   "writeOnly",
+  "contentEncoding",
+  "contentMediaType",
 ];
 
 /** Supported keywords of each type. */
 const KEYWORDS_BY_TYPE = {
-  string: ["minLength", "maxLength", "pattern"],
-  integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
-  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
+  string: ["minLength", "maxLength", "pattern", "format"],
+  integer: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
   boolean: [],
   null: [],
-  array: ["items", "minItems", "maxItems"],
-  object: ["properties", "required", "additionalProperties"],
+  array: ["items", "prefixItems", "minItems", "maxItems"],
+  object: ["properties", "required", "additionalProperties", "propertyNames", "minProperties", "maxProperties"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type TypeName = keyof typeof KEYWORDS_BY_TYPE;
+
+/** Creates an INVALID_ARGUMENT error for the part of a schema at `path`, a JSON pointer. */
+export function schemaError(path: string, problem: string): LlamaGymError {
+  return invalidArgument(`Invalid JSON schema: at ${excerpt(path)}, ${excerpt(problem, 400)}.`);
+}
+
+/** Formats a schema as JSON. @throws INVALID_ARGUMENT for a schema that is not JSON, too deep or too long. */
+export function stringifySchema(schema: JsonSchema): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(schema);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message.split("\n")[0] : String(cause);
+    const problem = cause instanceof RangeError ? "it is nested too deeply" : excerpt(message);
+    throw new LlamaGymError("INVALID_ARGUMENT", `The JSON schema must be plain JSON: ${problem}.`, { cause });
+  }
+  if (text === undefined) throw invalidArgument("The JSON schema must be a JSON object.");
+  if (text.length > MAX_SCHEMA_LENGTH) {
+    throw invalidArgument(
+      `The JSON schema has ${text.length} characters as JSON, more than ${MAX_SCHEMA_LENGTH}. Use fewer properties or values.`,
+    );
+  }
+  if (jsonDepth(text) > MAX_JSON_DEPTH)
+    throw invalidArgument(`The JSON schema is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+  return text;
+}
+
+function jsonDepth(text: string): number {
+  let depth = 0;
+  let max = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g)) {
+    if (token === "[" || token === "{") max = Math.max(max, ++depth);
+    else if (token === "]" || token === "}") depth--;
+  }
+  return max;
+}
 
 /** @throws INVALID_ARGUMENT if a schema has a keyword that is neither known nor an annotation. */
 export function checkKeywords(schema: JsonSchema, known: readonly string[], path: string): void {

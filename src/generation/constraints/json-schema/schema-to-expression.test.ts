@@ -217,13 +217,19 @@ describe("schemaToExpression", () => {
     [{}, "at #, any value would be allowed"],
     [{ type: "text" }, '"type" must be one or a list of string, integer'],
     [{ type: [] }, '"type" must be one or a list of'],
-    [{ type: "string", format: "date" }, '"format" is not supported with "type", "minLength", "maxLength", "pattern"'],
+    [{ type: "string", format: "color" }, '"format" must be one of date, time, date-time, email, hostname'],
+    [{ type: "string", format: "date", minLength: 3 }, '"format" is not supported with "minLength" and "maxLength"'],
     [{ type: "string", minimum: 3 }, '"minimum" is not supported'],
     [{ type: "string", minLength: -1 }, '"minLength" must be an integer >= 0, got -1'],
     [{ type: "string", minLength: 3, maxLength: 2 }, "no value is allowed"],
     [{ type: "string", pattern: "a", maxLength: 2 }, '"pattern" is not supported with "minLength" and "maxLength"'],
     [{ type: "string", pattern: "(?=a)" }, 'at #, "pattern": Invalid regular expression "(?=a)"'],
-    [{ type: "integer", multipleOf: 2 }, '"multipleOf" is not supported'],
+    [{ type: "integer", multipleOf: 0.5 }, '"multipleOf" is supported only for integers >= 1, got 0.5'],
+    [{ type: "integer", multipleOf: 2000 }, '"multipleOf" is not supported with these bounds'],
+    [{ type: "integer", multipleOf: 7, minimum: 3 }, '"multipleOf" is not supported with these bounds'],
+    [{ type: "integer", multipleOf: 7, minimum: 8, maximum: 13 }, "no value is allowed"],
+    [{ type: "array", prefixItems: [{ type: "null" }], items: false, minItems: 2 }, "no value is allowed"],
+    [{ type: "array", prefixItems: {} }, '"prefixItems" must be a list of schemas'],
     [{ type: "integer", minimum: 1.2, maximum: 1.8 }, "no value is allowed"],
     [{ type: "number", minimum: "1" }, '"minimum" must be a number, got "1"'],
     [{ type: "array" }, '"items" is missing'],
@@ -235,11 +241,28 @@ describe("schemaToExpression", () => {
     [{ type: "object", properties: { "a/b~": {} } }, "at #/properties/a~1b~0, any value would be allowed"],
     [{ type: "object", properties: {}, required: ["a"] }, '"required" contains "a", which is not in "properties"'],
     [
-      { type: "object", properties: {}, additionalProperties: { type: "null" } },
-      '"additionalProperties" with a schema',
+      { type: "object", properties: {}, additionalProperties: 1 },
+      '"additionalProperties" must be a boolean or a schema',
+    ],
+    [{ type: "object", properties: {}, maxProperties: 1 }, '"maxProperties" is not supported with "properties"'],
+    [
+      { type: "object", additionalProperties: { type: "null" }, required: ["a"] },
+      '"required" is supported with "properties" or names of an "enum"',
     ],
     [{ type: "object", properties: {}, patternProperties: {} }, '"patternProperties" is not supported'],
-    [{ oneOf: [] }, '"oneOf" is not supported with "type", "enum", "const", "anyOf", "$ref"'],
+    [{ oneOf: [] }, '"oneOf" must be a list of at least one schema'],
+    [{ oneOf: [{ type: "integer" }, { type: "number" }] }, 'the options of "oneOf" must have different types'],
+    [
+      {
+        oneOf: ["a", "a"].map((kind) => ({
+          type: "object",
+          properties: { kind: { const: kind } },
+          required: ["kind"],
+        })),
+      },
+      'the options of "oneOf" must have different types',
+    ],
+    [{ $ref: "#/$defs/%E0%A4%A", $defs: {} }, '"$ref" is not valid percent-encoding'],
     [{ allOf: [{ type: "null" }] }, '"allOf" is not supported'],
     [{ not: { type: "null" } }, '"not" is not supported'],
     [{ anyOf: [] }, '"anyOf" must be a list of at least one schema'],
@@ -257,6 +280,157 @@ describe("schemaToExpression", () => {
   ])("rejects %j", (schema, message) => {
     expect(() => compileToByteAutomaton({ jsonSchema: schema })).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
+    );
+  });
+
+  it.each<[string, z.ZodType]>([
+    ["email", z.email()],
+    ["uuid", z.uuid()],
+    ["url", z.url()],
+    ["hostname", z.hostname()],
+    ["date", z.iso.date()],
+    ["datetime", z.iso.datetime({ offset: true })],
+    ["ipv4", z.ipv4()],
+    ["ipv6", z.ipv6()],
+    ["tuple", z.tuple([z.enum(["a", "b"]), z.int()])],
+    ["tuple with a rest", z.tuple([z.null()]).rest(z.boolean())],
+    ["optional tuple items", z.tuple([z.null(), z.boolean().optional(), z.boolean().optional()])],
+    ["record", z.record(z.string(), z.int())],
+    ["record of names", z.record(z.enum(["x", "y"]), z.boolean())],
+    ["partial record", z.partialRecord(z.enum(["x", "y"]), z.boolean())],
+    ["record of a pattern", z.record(z.string().regex(/^[a-z]{1,3}$/), z.null())],
+    [
+      "discriminated union",
+      z.discriminatedUnion("type", [
+        z.object({ type: z.literal("a"), x: z.boolean() }),
+        z.object({ type: z.enum(["b", "c"]) }),
+      ]),
+    ],
+    ["multiples", z.int().multipleOf(7)],
+    ["multiples of a number", z.number().multipleOf(12)],
+    ["positive multiples", z.int().positive().multipleOf(25)],
+    ["few multiples", z.int().min(-100).max(100).multipleOf(30)],
+    ["object that allows others", z.looseObject({ a: z.null() })],
+  ])("generates values of zod's %s", (_, type) => {
+    for (const text of texts(z.toJSONSchema(type), 50, 200)) {
+      expect([text, type.safeParse(JSON.parse(text)).success]).toEqual([text, true]);
+    }
+  });
+
+  it.each(["date", "date-time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"])(
+    "generates the format %s",
+    (format) => {
+      const isValid = validator({ type: "string", format });
+      for (const text of texts({ type: "string", format }, 50, 200)) {
+        expect([text, isValid(JSON.parse(text))]).toEqual([text, true]);
+      }
+    },
+  );
+
+  it("matches known texts of each format", () => {
+    const examples = {
+      date: ["2024-02-28", "1999-12-31"],
+      time: ["23:59:59Z", "00:00:00.5+01:00"],
+      "date-time": ["2024-02-28T12:00:00Z"],
+      email: ["a.b@example.com"],
+      hostname: ["localhost", "a-b.example.org"],
+      ipv4: ["127.0.0.1", "255.255.255.255"],
+      ipv6: ["::1", "::", "fe80::1", "2001:db8:0:0:0:0:0:1", "1::"],
+      uri: ["https://example.com", "http://localhost:8080/a%20b?q=1#top"],
+      uuid: ["123e4567-e89b-12d3-a456-426614174000"],
+    };
+    for (const [format, values] of Object.entries(examples)) {
+      const has = reader({ type: "string", format });
+      expect(values.filter((value) => !has(JSON.stringify(value)))).toEqual([]);
+      expect(
+        ["", "x y", "300.1.1.1", "2024/02/28", "25:00:00Z", ":::"].filter((text) => has(JSON.stringify(text))),
+      ).toEqual([]);
+    }
+  });
+
+  it("knows the days of the months", () => {
+    const has = reader({ type: "string", format: "date" });
+    expect(
+      ["2023-02-29", "2023-02-30", "2023-04-31", "2023-13-01", "2023-01-00"].filter((day) => has(`"${day}"`)),
+    ).toEqual([]);
+  });
+
+  it("matches exactly the multiples within bounds", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 0, max: 10 ** 12 }), (multipleOf, value) => {
+        const has = reader({ type: "integer", multipleOf });
+        expect(has(String(value))).toBe(value % multipleOf === 0);
+        expect(has(String(-value * multipleOf))).toBe(true);
+        const narrow = reader({ type: "integer", multipleOf, minimum: -500, maximum: 700 });
+        for (const near of [-500, -301, 0, 299, 700, 701]) {
+          expect(narrow(String(near))).toBe(near <= 700 && near % multipleOf === 0);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("reads a schema's getters once", () => {
+    let reads = 0;
+    const schema = {
+      get type() {
+        if (reads++ > 0) throw new Error("it was read again");
+        return "null";
+      },
+    };
+    expect(compileToByteAutomaton({ jsonSchema: schema }).stateCount).toBe(5);
+  });
+
+  it.each<[string, () => unknown, RegExp]>([
+    ["is deep", () => Array.from({ length: 20_000 }).reduce((items) => ({ type: "array", items }), {}), /too deeply/],
+    [
+      "has a deep value",
+      () => ({ const: Array.from({ length: 2000 }).reduce((value) => [value], 1) }),
+      /more than 500 levels/,
+    ],
+    [
+      "is circular",
+      () => {
+        const schema: Record<string, unknown> = { type: "array" };
+        schema.items = schema;
+        return schema;
+      },
+      /must be plain JSON: Converting circular structure/,
+    ],
+    [
+      "throws",
+      () => ({
+        get type() {
+          throw new Error("no type today");
+        },
+      }),
+      /must be plain JSON: no type today/,
+    ],
+    ["has a bigint", () => ({ const: 1n }), /must be plain JSON: /],
+    [
+      "has 1,000,000 values",
+      () => ({ enum: Array.from({ length: 1_000_000 }, (_, i) => `v${i}`) }),
+      /more than 262144/,
+    ],
+    [
+      "has 30,000 optional properties",
+      () => ({
+        type: "object",
+        properties: Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`p${i}`, { type: "null" }])),
+      }),
+      /more than 262144/,
+    ],
+    [
+      "has 3,000 optional properties",
+      () => ({
+        type: "object",
+        properties: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`p${i}`, { type: "null" }])),
+      }),
+      /too large/,
+    ],
+  ])("rejects a schema that %s", (_, make, message) => {
+    expect(() => compileToByteAutomaton({ jsonSchema: make() as JsonSchema })).toThrowError(
+      expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringMatching(message) as string }),
     );
   });
 

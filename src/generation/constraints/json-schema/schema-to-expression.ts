@@ -10,6 +10,7 @@ import {
   sequence,
 } from "../regex/expression.js";
 import { parseRegex } from "../regex/parse-regex.js";
+import { FORMATS } from "./formats.js";
 import { formatJson, stringWithContent, stringWithLength } from "./json-text.js";
 import {
   type JsonSchema,
@@ -20,11 +21,10 @@ import {
   listKeywords,
   readNumber,
   readTypes,
+  schemaError,
+  stringifySchema,
 } from "./keywords.js";
-import { type Bounds, integerRange, numberRange } from "./number-range.js";
-import { schemaError } from "./schema-error.js";
-
-export type { JsonSchema } from "./keywords.js";
+import { type Bounds, integerRange, multiplesRange, numberRange } from "./number-range.js";
 
 /** Deeper nesting comes from programming errors. */
 const MAX_DEPTH = 100;
@@ -33,10 +33,13 @@ const MAX_DEPTH = 100;
  * Converts a schema to an expression of the JSON texts of its values. Each value has one text: on one line, with ", " and ": "
  * between values, strings as JSON.stringify writes them, properties in the schema's order and no others.
  * docs/constrained-decoding.md lists the supported keywords.
- * @throws INVALID_ARGUMENT for another keyword, a schema that refers to itself and a schema that allows no value.
+ * @throws INVALID_ARGUMENT for another keyword, a schema that refers to itself, a schema that allows no value, and one that is not
+ * JSON or too large.
  */
 export function schemaToExpression(schema: JsonSchema): Expression {
-  return new SchemaReader(schema).read(schema, "#");
+  // A copy: getters and toJSON methods of the original run once.
+  const copy = JSON.parse(stringifySchema(schema)) as JsonSchema;
+  return new SchemaReader(copy).read(copy, "#");
 }
 
 class SchemaReader {
@@ -59,10 +62,11 @@ class SchemaReader {
   private readObject(schema: JsonSchema, path: string): Expression {
     if (schema.$ref !== undefined) return this.readReference(schema, path);
     if (schema.const !== undefined || schema.enum !== undefined) return readValues(schema, path);
-    if (schema.anyOf !== undefined) return this.readAnyOf(schema, path);
+    if (schema.anyOf !== undefined) return alternatives(this.readOptions(schema, "anyOf", path));
+    if (schema.oneOf !== undefined) return this.readOneOf(schema, path);
     if (schema.type === undefined) {
-      checkKeywords(schema, ["type", "enum", "const", "anyOf", "$ref"], path);
-      throw schemaError(path, 'any value would be allowed; add a "type", "enum", "const", "anyOf" or "$ref"');
+      checkKeywords(schema, ["type", "enum", "const", "anyOf", "oneOf", "$ref"], path);
+      throw schemaError(path, 'any value would be allowed; add a "type", "enum", "const", "anyOf", "oneOf" or "$ref"');
     }
     const types = readTypes(schema, path);
     checkKeywords(schema, ["type", ...listKeywords(types)], path);
@@ -76,68 +80,110 @@ class SchemaReader {
       case "boolean":
         return alternatives([literal("true"), literal("false")]);
       case "integer":
-        return integerRange(readBounds(schema, path));
       case "number":
-        return numberRange(readBounds(schema, path));
+        return readNumbers(type, schema, path);
       case "string":
         return readString(schema, path);
       case "array":
         return this.readArray(schema, path);
       case "object":
-        return this.readProperties(schema, path);
+        return this.readObjectType(schema, path);
     }
   }
 
   private readArray(schema: JsonSchema, path: string): Expression {
-    const { items } = schema;
-    const [min, max] = [readCount(schema, "minItems", path) ?? 0, readCount(schema, "maxItems", path) ?? Infinity];
+    const { items, prefixItems = [] } = schema;
+    const min = readCount(schema, "minItems", path) ?? 0;
+    if (!Array.isArray(prefixItems)) throw schemaError(path, '"prefixItems" must be a list of schemas');
+    const isClosed = items === false || (items === undefined && prefixItems.length > 0);
+    const max = Math.min(readCount(schema, "maxItems", path) ?? Infinity, isClosed ? prefixItems.length : Infinity);
     if (max === 0 && min === 0) return literal("[]");
-    if (items === undefined) throw schemaError(path, '"items" is missing: any value would be allowed');
-    const item = this.read(items, `${path}/items`);
+    if (items === undefined && !isClosed) throw schemaError(path, '"items" is missing: any value would be allowed');
+    const heads = prefixItems.slice(0, max).map((item, i) => this.read(item, `${path}/prefixItems/${i}`));
+    const item = isClosed ? NO_MATCH : this.read(items, `${path}/items`);
     if (min > max) return NO_MATCH;
-    const remainingItems = repetition(sequence([literal(", "), item]), Math.max(0, min - 1), max - 1);
-    const nonEmpty = sequence([item, remainingItems]);
-    return sequence([literal("["), min === 0 ? optional(nonEmpty) : nonEmpty, literal("]")]);
+    // Without prefixes the first item has no comma before it.
+    if (heads.length === 0) heads.push(item);
+    let rest = repetition(sequence([literal(", "), item]), Math.max(0, min - heads.length), max - heads.length);
+    for (let i = heads.length - 1; i >= 0; i--) {
+      rest = sequence([literal(i === 0 ? "" : ", "), heads[i], rest]);
+      if (i >= min) rest = optional(rest);
+    }
+    return sequence([literal("["), rest, literal("]")]);
   }
 
-  /** Every property but the first follows a comma; the first is any one up to the first required one. */
-  private readProperties(schema: JsonSchema, path: string): Expression {
-    const { properties, required = [], additionalProperties = false } = schema;
+  private readObjectType(schema: JsonSchema, path: string): Expression {
+    const { properties, additionalProperties = false, required = [] } = schema;
+    if (!Array.isArray(required)) throw schemaError(path, '"required" must be a list of names');
+    if (properties === undefined && isSchema(additionalProperties)) return this.readRecord(schema, required, path);
+    const unsupported = ["propertyNames", "minProperties", "maxProperties"].find((name) => schema[name] !== undefined);
+    if (unsupported !== undefined) throw schemaError(path, `"${unsupported}" is not supported with "properties"`);
+    if (typeof additionalProperties !== "boolean" && !isSchema(additionalProperties))
+      throw schemaError(path, '"additionalProperties" must be a boolean or a schema');
     if (!isSchema(properties))
       throw schemaError(path, '"properties" is missing: it must be an object with a schema for each property');
-    if (typeof additionalProperties !== "boolean")
-      throw schemaError(path, '"additionalProperties" with a schema is not supported; list each one in "properties"');
-    if (!Array.isArray(required)) throw schemaError(path, '"required" must be a list of names');
-    const names = Object.keys(properties);
-    const unknown: unknown = required.find((name) => !names.includes(name as string));
-    if (unknown !== undefined)
-      throw schemaError(path, `"required" contains ${JSON.stringify(unknown)}, which is not in "properties"`);
-    const members = names.map((name) => {
-      const value = this.read(
-        properties[name],
-        `${path}/properties/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
-      );
-      return sequence([literal(`${JSON.stringify(name)}: `), value]);
-    });
-    const isRequired = names.map((name) => required.includes(name));
-    const laterMembers = members.map((member, i) => {
-      const withComma = sequence([literal(", "), member]);
-      return isRequired[i] ? withComma : optional(withComma);
-    });
-    const firstMemberCount = isRequired.includes(true) ? isRequired.indexOf(true) + 1 : names.length;
-    const memberLists = members
-      .slice(0, firstMemberCount)
-      .map((member, i) => sequence([member, ...laterMembers.slice(i + 1)]));
-    if (!isRequired.includes(true)) memberLists.push(EMPTY_TEXT);
-    return sequence([literal("{"), alternatives(memberLists), literal("}")]);
+    return this.readMembers(properties, required, `${path}/properties`);
   }
 
-  private readAnyOf(schema: JsonSchema, path: string): Expression {
-    checkKeywords(schema, ["anyOf"], path);
-    const { anyOf } = schema;
-    if (!Array.isArray(anyOf) || anyOf.length === 0)
-      throw schemaError(path, '"anyOf" must be a list of at least one schema');
-    return alternatives(anyOf.map((option, i) => this.read(option, `${path}/anyOf/${i}`)));
+  /** Reads an object whose properties all have one schema, and names of a list or of a pattern. */
+  private readRecord(schema: JsonSchema, required: readonly unknown[], path: string): Expression {
+    const { additionalProperties, propertyNames = { minLength: 1 } } = schema;
+    if (!isSchema(propertyNames)) throw schemaError(path, '"propertyNames" must be a schema');
+    const min = readCount(schema, "minProperties", path) ?? 0;
+    const max = readCount(schema, "maxProperties", path) ?? Infinity;
+    const names = propertyNames.enum;
+    if (Array.isArray(names) && min === 0 && max === Infinity) {
+      const members = Object.fromEntries(names.map((name) => [String(name), additionalProperties]));
+      return this.readMembers(members, required, `${path}/additionalProperties`);
+    }
+    if (required.length > 0) throw schemaError(path, '"required" is supported with "properties" or names of an "enum"');
+    if (min > max) return NO_MATCH;
+    const member = sequence([
+      this.read({ type: "string", ...propertyNames }, `${path}/propertyNames`),
+      literal(": "),
+      this.read(additionalProperties, `${path}/additionalProperties`),
+    ]);
+    const others = repetition(sequence([literal(", "), member]), Math.max(0, min - 1), max - 1);
+    const members = max === 0 ? EMPTY_TEXT : sequence([member, others]);
+    return sequence([literal("{"), min === 0 ? optional(members) : members, literal("}")]);
+  }
+
+  private readMembers(properties: JsonSchema, required: readonly unknown[], path: string): Expression {
+    const names = new Set(Object.keys(properties));
+    const unknown = required.find((name) => !names.has(name as string));
+    if (unknown !== undefined)
+      throw schemaError(path, `"required" contains ${JSON.stringify(unknown)}, which is not in "properties"`);
+    const requiredNames = new Set(required);
+    const items = Array.from(names, (name) => {
+      const value = this.read(properties[name], `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+      return { body: sequence([literal(`${JSON.stringify(name)}: `), value]), isRequired: requiredNames.has(name) };
+    });
+    return sequence([literal("{"), items.length === 0 ? EMPTY_TEXT : { kind: "list", items }, literal("}")]);
+  }
+
+  private readOptions(schema: JsonSchema, keyword: "anyOf" | "oneOf", path: string): Expression[] {
+    checkKeywords(schema, [keyword, "discriminator"], path);
+    const options = schema[keyword];
+    if (!Array.isArray(options) || options.length === 0)
+      throw schemaError(path, `"${keyword}" must be a list of at least one schema`);
+    return options.map((option, i) => this.read(option, `${path}/${keyword}/${i}`));
+  }
+
+  /** Reads options of which no two allow the same value, so that they are those of "anyOf". */
+  private readOneOf(schema: JsonSchema, path: string): Expression {
+    const expressions = this.readOptions(schema, "oneOf", path);
+    const options = (schema.oneOf as JsonSchema[]).map((option) => this.dereference(option, path));
+    if (haveDistinctTypes(options) || haveDiscriminator(options)) return alternatives(expressions);
+    throw schemaError(
+      path,
+      'the options of "oneOf" must have different types, or a required property with different "const" or "enum" values; use "anyOf"',
+    );
+  }
+
+  private dereference(schema: JsonSchema, path: string): JsonSchema {
+    const { $ref: reference } = schema;
+    if (typeof reference !== "string") return schema;
+    return this.dereference(this.resolvePointer(reference, path) as JsonSchema, path);
   }
 
   private readReference(schema: JsonSchema, path: string): Expression {
@@ -167,7 +213,7 @@ class SchemaReader {
   private resolvePointer(reference: string, path: string): unknown {
     let target: unknown = this.root;
     for (const part of reference.split("/").slice(1)) {
-      const name = decodePointerPart(part);
+      const name = decodePointerPart(part, path);
       const hasName = typeof target === "object" && target !== null && Object.hasOwn(target, name);
       target = hasName ? (target as JsonSchema)[name] : undefined;
     }
@@ -177,9 +223,33 @@ class SchemaReader {
 }
 
 /** Decodes a part of a JSON pointer in a URI fragment (RFC 6901). */
-function decodePointerPart(part: string): string {
-  const decoded = part.replace(/%[0-9A-Fa-f]{2}/g, (code) => decodeURIComponent(code));
-  return decoded.replaceAll("~1", "/").replaceAll("~0", "~");
+function decodePointerPart(part: string, path: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    throw schemaError(path, `"$ref" is not valid percent-encoding at ${JSON.stringify(part)}`);
+  }
+}
+
+function haveDistinctTypes(options: readonly JsonSchema[]): boolean {
+  // Every integer is a number too.
+  const types = options.flatMap(({ type }) => type).map((type) => (type === "integer" ? "number" : type));
+  return !types.includes(undefined) && new Set(types).size === types.length;
+}
+
+/** Returns whether a required property has other values in every option. */
+function haveDiscriminator(options: readonly JsonSchema[]): boolean {
+  const [{ properties: first }] = options;
+  const names = isSchema(first) ? Object.keys(first) : [];
+  return names.some((name) => {
+    const values = options.flatMap(({ properties, required }) => {
+      const property = isSchema(properties) ? properties[name] : undefined;
+      if (!isSchema(property) || !Array.isArray(required) || !required.includes(name)) return [undefined];
+      const list = property.const === undefined ? property.enum : [property.const];
+      return Array.isArray(list) ? list.map(formatJson) : [undefined];
+    });
+    return !values.includes(undefined) && new Set(values).size === values.length;
+  });
 }
 
 /** Reads "const" and "enum": the values that also have the type, if there is one. */
@@ -220,16 +290,40 @@ function readBounds(schema: JsonSchema, path: string): Bounds {
   };
 }
 
+function readNumbers(type: "integer" | "number", schema: JsonSchema, path: string): Expression {
+  const bounds = readBounds(schema, path);
+  const divisor = readNumber(schema, "multipleOf", path);
+  if (divisor === undefined) return type === "integer" ? integerRange(bounds) : numberRange(bounds);
+  if (!Number.isSafeInteger(divisor) || divisor < 1)
+    throw schemaError(path, `"multipleOf" is supported only for integers >= 1, got ${divisor}`);
+  const multiples = multiplesRange(divisor, bounds);
+  if (multiples !== undefined) return multiples;
+  throw schemaError(
+    path,
+    '"multipleOf" is not supported with these bounds; narrow them to 10,000 values or remove them',
+  );
+}
+
 function readString(schema: JsonSchema, path: string): Expression {
-  const { pattern } = schema;
+  const { format } = schema;
+  // zod limits a hostname's length by a lookahead.
+  const isHostname = format === "hostname" && String(schema.pattern).startsWith("^(?=.{1,253}");
+  const pattern = isHostname ? undefined : schema.pattern;
   const [min, max] = [readCount(schema, "minLength", path), readCount(schema, "maxLength", path)];
-  if (pattern === undefined)
+  const hasLength = min !== undefined || max !== undefined;
+  if (pattern === undefined && format === undefined)
     return (min ?? 0) > (max ?? Infinity) ? NO_MATCH : stringWithLength(min ?? 0, max ?? Infinity);
-  if (min !== undefined || max !== undefined)
-    throw schemaError(
-      path,
-      '"pattern" is not supported with "minLength" and "maxLength"; express the length in the pattern',
-    );
+  if (hasLength) {
+    const keyword = pattern === undefined ? "format" : "pattern";
+    const advice = "express the length in a pattern";
+    throw schemaError(path, `"${keyword}" is not supported with "minLength" and "maxLength"; ${advice}`);
+  }
+  if (pattern === undefined) {
+    const regex = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
+    if (regex !== undefined) return stringWithContent(parseRegex(regex));
+    const known = Object.keys(FORMATS).join(", ");
+    throw schemaError(path, `"format" must be one of ${known}, or have a "pattern", got ${JSON.stringify(format)}`);
+  }
   if (typeof pattern !== "string")
     throw schemaError(path, `"pattern" must be a string, got ${JSON.stringify(pattern)}`);
   try {

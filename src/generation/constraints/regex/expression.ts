@@ -5,7 +5,15 @@ export type Expression =
   | { readonly kind: "characters"; readonly set: CharacterSet }
   | { readonly kind: "sequence"; readonly parts: readonly Expression[] }
   | { readonly kind: "alternatives"; readonly options: readonly Expression[] }
-  | { readonly kind: "repetition"; readonly body: Expression; readonly min: number; readonly max: number };
+  | { readonly kind: "repetition"; readonly body: Expression; readonly min: number; readonly max: number }
+  | { readonly kind: "list"; readonly items: readonly ListItem[] }
+  | { readonly kind: "multiples"; readonly divisor: number; readonly maxDigits: number };
+
+/** An item of a list in a fixed order, separated by ", ". */
+export interface ListItem {
+  readonly body: Expression;
+  readonly isRequired: boolean;
+}
 
 /** Matches only the empty text; the functions below return no other expression that does. */
 export const EMPTY_TEXT: Expression = { kind: "sequence", parts: [] };

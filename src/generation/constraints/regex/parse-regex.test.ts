@@ -193,8 +193,11 @@ describe("parseRegex", () => {
     ["a[^\\s\\S]+b", "matches no text"],
     ["a{200001}", "is too large: it needs more than 200000 states"],
     ["(a?){100000000000}", "is too large"],
+    ["a".repeat(1_000_000), "has 1000000 characters, more than 65536"],
+    ["(ab|cd)".repeat(700_000), "has 4900000 characters, more than 65536"],
+    ["a?b?c?d?".repeat(8000), "is too large"],
     ["(a|b)*a(a|b){16}", "is too large: its automaton needs more than 30000 states"],
-  ])("rejects %s", (source, message) => {
+  ])("rejects expressions, case %#", (source, message) => {
     expect(() => compile(source)).toThrowError(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringContaining(message) as string }),
     );

@@ -1,3 +1,4 @@
+import { excerpt } from "../../../core/format.js";
 import { invalidArgument } from "../../../core/errors.js";
 import {
   ANY_CHARACTER,
@@ -19,6 +20,9 @@ export interface RegexOptions {
   readonly search?: boolean;
 }
 
+/** Maximum characters of an expression. An expression of this length compiles, or is refused, within seconds. */
+const MAX_REGEX_LENGTH = 65_536;
+
 /** Deeper nesting comes from programming errors. */
 const MAX_GROUP_DEPTH = 200;
 
@@ -38,15 +42,17 @@ const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
  * @throws INVALID_ARGUMENT for unsupported syntax, such as lookarounds, backreferences, \b and \p.
  */
 export function parseRegex(regex: string | RegExp, { dotAll = false, search = false }: RegexOptions = {}): Expression {
-  if (typeof regex === "string") return new RegexParser(new RegexSource(regex), dotAll, search).parse();
-  const { source, flags } = regex;
+  const { source, flags } = typeof regex === "string" ? { source: regex, flags: "" } : regex;
+  if (source.length > MAX_REGEX_LENGTH) {
+    throw invalidArgument(
+      `The regular expression ${excerpt(source, 60)} has ${source.length} characters, more than ${MAX_REGEX_LENGTH}.`,
+    );
+  }
   for (const flag of flags) {
     if (!(flag in UNSUPPORTED_FLAGS)) continue;
-    throw invalidArgument(`Invalid regular expression ${String(regex)}: ${UNSUPPORTED_FLAGS[flag]}.`);
+    throw invalidArgument(`Invalid regular expression ${excerpt(String(regex))}: ${UNSUPPORTED_FLAGS[flag]}.`);
   }
-  // An empty RegExp has this source.
-  const text = source === "(?:)" ? "" : source;
-  return new RegexParser(new RegexSource(text), dotAll || flags.includes("s"), search).parse();
+  return new RegexParser(new RegexSource(source), dotAll || flags.includes("s"), search).parse();
 }
 
 class RegexParser {

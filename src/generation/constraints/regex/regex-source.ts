@@ -1,3 +1,4 @@
+import { excerpt } from "../../../core/format.js";
 import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 
 /** The text of a regular expression with a read position. */
@@ -47,6 +48,8 @@ export class RegexSource {
   /** Creates an error at the current position. */
   error(problem: string): LlamaGymError {
     const location = this.isAtEnd ? "its end" : `character ${Array.from(this.text.slice(0, this.position)).length + 1}`;
-    return invalidArgument(`Invalid regular expression ${JSON.stringify(this.text)}: at ${location}, ${problem}.`);
+    return invalidArgument(
+      `Invalid regular expression ${excerpt(JSON.stringify(this.text))}: at ${location}, ${problem}.`,
+    );
   }
 }
