@@ -1,4 +1,4 @@
-import { StoryError } from "./story-error.js";
+import { StoryError } from "./instruction-budget.js";
 
 const MAX_VALUES = 1 << 15;
 const MAX_FRAMES = 1 << 12;

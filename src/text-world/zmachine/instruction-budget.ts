@@ -1,11 +1,14 @@
-import { StoryError } from "./story-error.js";
+/** A violation of the Z-machine standard or of a limit. */
+export class StoryError extends Error {
+  override readonly name = "StoryError";
+}
 
 /** Work limit between two inputs, about one unit per instruction or character. */
 export class InstructionBudget {
-  remaining = 0;
+  remaining: number;
 
   constructor(private readonly limit: number) {
-    this.refill();
+    this.remaining = limit;
   }
 
   refill(): void {

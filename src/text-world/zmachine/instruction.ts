@@ -2,13 +2,9 @@
 export interface Instruction {
   /** 2OP 1..28, 1OP 128..143, 0OP 176..191, VAR 224..255, extended 256 and more. */
   readonly op: number;
+  /** Number of operands. */
   readonly count: number;
-  /** First four operands: a constant, or ~variable. Missing ones are the constant 0. */
-  readonly a: number;
-  readonly b: number;
-  readonly c: number;
-  readonly d: number;
-  /** All operands, in order. */
+  /** Each a constant, or ~variable; filled up to four with the constant 0. */
   readonly operands: readonly number[];
   /** The variable that takes the result, -1 for none. */
   readonly store: number;
@@ -78,8 +74,9 @@ export function decodeInstruction(memory: Uint8Array, start: number): Instructio
   const { target, branchIf } = BRANCHING_OPCODES.has(op) ? decodeBranch(byte, () => position) : NO_BRANCH;
   const text = position;
   if (TEXT_OPCODES.has(op)) while ((word() & 0x8000) === 0 && position < memory.length);
-  const [a = 0, b = 0, c = 0, d = 0] = operands;
-  return { op, count: operands.length, a, b, c, d, operands, store, target, branchIf, text, next: position };
+  const count = operands.length;
+  while (operands.length < 4) operands.push(0);
+  return { op, count, operands, store, target, branchIf, text, next: position };
 }
 
 const NO_BRANCH = { target: -1, branchIf: false };

@@ -1,5 +1,4 @@
-import type { InstructionBudget } from "./instruction-budget.js";
-import { StoryError } from "./story-error.js";
+import { StoryError, type InstructionBudget } from "./instruction-budget.js";
 
 const ENTRY_LENGTH = 14;
 const MAX_ATTRIBUTES = 48;

@@ -1,4 +1,4 @@
-import { StoryError } from "./story-error.js";
+import { StoryError } from "./instruction-budget.js";
 import type { TextCodec } from "./text-codec.js";
 
 /** Maximum output per command; the rest is dropped, as in TextWorld's interpreter. */

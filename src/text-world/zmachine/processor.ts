@@ -1,16 +1,16 @@
-import { InstructionBudget } from "./instruction-budget.js";
+import { InstructionBudget, StoryError } from "./instruction-budget.js";
 import { CallStack } from "./call-stack.js";
 import { Dictionary } from "./dictionary.js";
-import { decodeInstruction, type Instruction } from "./instruction.js";
+import { decodeInstruction, toSigned, type Instruction } from "./instruction.js";
 import { ObjectTable } from "./object-table.js";
 import { Output } from "./output.js";
 import { StoryRandom } from "./story-random.js";
 import type { Story } from "./story.js";
-import { StoryError } from "./story-error.js";
 import { TextCodec } from "./text-codec.js";
 
 const FIRST_GLOBAL = 16;
 const MAX_LOCALS = 15;
+const MAX_OPERANDS = 8;
 /** Flags 2: bits that survive a restart (transcript, fixed pitch), and unsupported ones (pictures, mouse, sound). */
 const PRESERVED_FLAGS = 0x03;
 const SUPPORTED_FLAGS = 0x57;
@@ -22,8 +22,12 @@ const STANDARD_VERSION = 0x0100;
 /** Interpreter number 1 (DEC-20) and version F, like TextWorld's interpreter. */
 const INTERPRETER_ID = 0x0146;
 
-/** Requested input: a line, a key, or none after the end. */
-export type InputRequest = "line" | "key" | "nothing";
+/** Requested input: a line, a key, or none after the end; with the operands and the result variable of the instruction. */
+export interface InputRequest {
+  readonly kind: "line" | "key" | "nothing";
+  readonly operands: readonly number[];
+  readonly store: number;
+}
 
 /** Processor state of a Z-machine of version 5 or 8. */
 export class Processor {
@@ -37,10 +41,9 @@ export class Processor {
   pc = 0;
   /** Set by instructions that request input or end the story. */
   pendingInput: InputRequest | undefined;
-  /** Operands and result variable of the pending input instruction. */
-  inputInstruction: { operands: readonly number[]; store: number } = { operands: [], store: -1 };
+  /** Values of the running instruction's operands. */
+  readonly values = new Uint16Array(MAX_OPERANDS);
   private readonly globals: number;
-  private readonly callArguments = new Uint16Array(MAX_LOCALS);
   private readonly dictionaries = new Map<number, Dictionary>();
 
   constructor(
@@ -121,6 +124,21 @@ export class Processor {
     this.store(variable, value);
   }
 
+  /** Adds to a variable by reference. Returns the new value. */
+  increment(variable: number, amount: number): number {
+    this.storeIndirect(variable, this.loadIndirect(variable) + amount);
+    return toSigned(this.loadIndirect(variable));
+  }
+
+  requestInput(kind: InputRequest["kind"], operands: readonly number[] = [], store = -1): void {
+    this.pendingInput = { kind, operands, store };
+  }
+
+  print(text: string): void {
+    this.budget.spend(text.length);
+    this.output.print(text);
+  }
+
   /** Returns the value of an operand. */
   value(operand: number): number {
     return operand >= 0 ? operand : this.load(~operand);
@@ -138,19 +156,15 @@ export class Processor {
     this.store(store, value);
   }
 
-  /** Calls the routine at the packed address `routine`; `first` is its first argument, the others are evaluated here. */
-  call({ operands, store }: Instruction, routine: number, first: number): void {
-    const { stack } = this;
-    const address = routine * this.story.unit;
-    const argumentCount = operands.length - 1;
-    // Arguments may come from the stack that will hold the new routine's locals.
-    for (let i = 2; i <= argumentCount; i++) this.callArguments[i - 1] = this.value(operands[i]);
+  /** Calls the routine at the packed address of the first operand with the other operands as arguments. */
+  call({ count, store }: Instruction): void {
+    const { stack, values } = this;
+    const address = values[0] * this.story.unit;
     if (address === 0) return this.store(store, 0);
     const locals = this.memory[address];
     if (!(locals <= MAX_LOCALS)) throw new StoryError(`it calls address ${address}, no routine`);
-    stack.pushFrame(locals, argumentCount, this.pc, store);
-    if (argumentCount > 0 && locals > 0) stack.setLocal(0, first);
-    for (let i = 1; i < argumentCount && i < locals; i++) stack.setLocal(i, this.callArguments[i]);
+    stack.pushFrame(locals, count - 1, this.pc, store);
+    for (let i = 0; i < count - 1 && i < locals; i++) stack.setLocal(i, values[i + 1]);
     this.pc = address + 1;
   }
 

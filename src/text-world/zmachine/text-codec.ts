@@ -1,6 +1,5 @@
-import type { InstructionBudget } from "./instruction-budget.js";
+import { StoryError, type InstructionBudget } from "./instruction-budget.js";
 import type { Story } from "./story.js";
-import { StoryError } from "./story-error.js";
 
 /** Maximum text length, far above that of valid stories. */
 const MAX_TEXT_LENGTH = 1 << 16;
