@@ -12,11 +12,19 @@ export interface GameObject {
 
 /** One command of the quest. */
 export type QuestStep =
-  | { readonly verb: "go"; readonly direction: Direction; readonly from: number; readonly to: number }
-  | { readonly verb: "take" | "eat"; readonly object: GameObject; readonly from?: GameObject }
-  | { readonly verb: "put" | "insert"; readonly object: GameObject; readonly into: GameObject }
-  | { readonly verb: "open"; readonly target: GameObject | Connection }
-  | { readonly verb: "unlock"; readonly target: GameObject | Connection; readonly key: GameObject };
+  | { readonly verb: "go"; readonly direction: Direction; readonly to: number }
+  | {
+      readonly verb: keyof typeof PREPOSITIONS;
+      readonly object: GameObject | Connection;
+      readonly preposition: string;
+      readonly other: GameObject | undefined;
+    };
+
+const PREPOSITIONS = { take: "from", put: "on", insert: "into", unlock: "with", open: "", eat: "" };
+
+function createStep(verb: keyof typeof PREPOSITIONS, object: GameObject | Connection, other?: GameObject): QuestStep {
+  return { verb, object, preposition: PREPOSITIONS[verb], other };
+}
 
 export type LockState = "open" | "closed" | "locked";
 
@@ -109,7 +117,7 @@ function listGoals(room: number, object: GameObject): PlanOption[] {
       next: () => ({
         ...empty,
         neededObjects: [object],
-        steps: [{ verb: "put", object, into: table }],
+        steps: [createStep("put", object, table)],
         furniture: new Map([[table, room]]),
       }),
     },
@@ -119,11 +127,11 @@ function listGoals(room: number, object: GameObject): PlanOption[] {
         ...empty,
         neededObjects: [object],
         barrier: { target: box, needs: "open" },
-        steps: [{ verb: "insert", object, into: box }],
+        steps: [createStep("insert", object, box)],
         furniture: new Map([[box, room]]),
       }),
     },
-    { weight: 1, next: () => ({ ...empty, neededObjects: [food], steps: [{ verb: "eat", object: food }] }) },
+    { weight: 1, next: () => ({ ...empty, neededObjects: [food], steps: [createStep("eat", food)] }) },
   ];
 }
 
@@ -144,7 +152,7 @@ function listTakeOptions(partial: PartialPlan, thing: GameObject): PlanOption[] 
     anchor: partial.room,
     barrier,
     neededObjects: partial.neededObjects.filter((other) => other !== thing),
-    steps: [{ verb: "take", object: thing, from }, ...partial.steps],
+    steps: [createStep("take", thing, from), ...partial.steps],
     locations: new Map(partial.locations).set(thing, from ?? partial.room),
     furniture: from === undefined ? partial.furniture : new Map(partial.furniture).set(from, partial.room),
   });
@@ -166,7 +174,7 @@ function prependOpen(partial: PartialPlan, target: GameObject | Connection): Par
     ...partial,
     barrier: { target, needs: "closed" },
     anchor: partial.room,
-    steps: [{ verb: "open", target }, ...partial.steps],
+    steps: [createStep("open", target), ...partial.steps],
     locks: new Map(partial.locks).set(target, "closed"),
   };
 }
@@ -178,7 +186,7 @@ function prependUnlock(partial: PartialPlan, target: GameObject | Connection): P
     barrier: undefined,
     anchor: partial.room,
     neededObjects: [...partial.neededObjects, key],
-    steps: [{ verb: "unlock", target, key }, ...partial.steps],
+    steps: [createStep("unlock", target, key), ...partial.steps],
     locks: new Map(partial.locks).set(target, "locked"),
   };
 }
@@ -195,7 +203,7 @@ function listMoveOptions(partial: PartialPlan, rooms: number, connections: reado
         ...partial,
         room: to,
         barrier,
-        steps: [{ verb: "go", direction: OPPOSITE[direction], from: to, to: partial.room }, ...partial.steps],
+        steps: [{ verb: "go", direction: OPPOSITE[direction], to: partial.room }, ...partial.steps],
         usedConnections: new Set(partial.usedConnections).add(joint),
       });
       const options: PlanOption[] = [{ weight: 3, next: () => createPlan(undefined) }];
