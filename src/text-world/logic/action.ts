@@ -1,19 +1,15 @@
-import { fillTemplate, type Proposition, type Variable } from "./proposition.js";
+import { collectVariables, fillTemplate, type Proposition, type Variable } from "./proposition.js";
 
-/** The texts of an action and of the action that takes it back. */
+/** The texts of an action and of its reverse. */
 export interface ActionTemplates {
   readonly command?: string | null;
   readonly reverseName?: string | null;
   readonly reverseCommand?: string | null;
 }
 
-/** A change of the world: it replaces its preconditions by its postconditions. */
+/** A change of the world, which replaces its preconditions by its postconditions. */
 export class Action {
-  readonly name: string;
-  readonly preconditions: readonly Proposition[];
-  readonly postconditions: readonly Proposition[];
-  readonly templates: ActionTemplates;
-  /** Equal for actions of one name whose sets of pre- and postconditions are equal. */
+  /** Equal for actions of one name with equal sets of pre- and postconditions. */
   readonly key: string;
   readonly required: ReadonlySet<string>;
   readonly added: readonly Proposition[];
@@ -21,38 +17,23 @@ export class Action {
   private cachedVariables: readonly Variable[] | undefined;
 
   constructor(
-    name: string,
-    preconditions: readonly Proposition[],
-    postconditions: readonly Proposition[],
-    templates: ActionTemplates = {},
+    readonly name: string,
+    readonly preconditions: readonly Proposition[],
+    readonly postconditions: readonly Proposition[],
+    readonly templates: ActionTemplates = {},
   ) {
-    this.name = name;
-    this.preconditions = preconditions;
-    this.postconditions = postconditions;
-    this.templates = templates;
-    this.required = new Set(preconditions.map((proposition) => proposition.key));
-    const results = new Set(postconditions.map((proposition) => proposition.key));
-    this.added = removeDuplicates(postconditions.filter((proposition) => !this.required.has(proposition.key)));
-    this.removed = removeDuplicates(preconditions.filter((proposition) => !results.has(proposition.key)));
+    this.required = new Set(preconditions.map(({ key }) => key));
+    const results = new Set(postconditions.map(({ key }) => key));
+    this.added = removeDuplicates(postconditions.filter(({ key }) => !this.required.has(key)));
+    this.removed = removeDuplicates(preconditions.filter(({ key }) => !results.has(key)));
     this.key = [name, [...this.required].sort().join("&"), [...results].sort().join("&")].join("|");
   }
 
-  /** The things it speaks of, in order of first mention. */
   get variables(): readonly Variable[] {
-    if (this.cachedVariables === undefined) {
-      const seen = new Map<string, Variable>();
-      for (const proposition of [...this.preconditions, ...this.postconditions]) {
-        for (const variable of proposition.variables) {
-          const key = `${variable.name}:${variable.type}`;
-          if (!seen.has(key)) seen.set(key, variable);
-        }
-      }
-      this.cachedVariables = [...seen.values()];
-    }
-    return this.cachedVariables;
+    return (this.cachedVariables ??= collectVariables([...this.preconditions, ...this.postconditions]));
   }
 
-  /** The action that takes this one back; `name` defaults to the reverse rule's. */
+  /** Returns the action that reverses this one; `name` defaults to the reverse rule's. */
   inverse(name?: string): Action {
     return new Action(name ?? this.templates.reverseName ?? `r_${this.name}`, this.postconditions, this.preconditions, {
       command: this.templates.reverseCommand,
@@ -60,19 +41,17 @@ export class Action {
     });
   }
 
-  /** The command that causes it, with `nameOf` giving the words for a thing's id; undefined when it has none. */
-  command(nameOf: (id: string) => string): string | undefined {
-    const template = this.templates.command;
-    return template === undefined || template === null ? undefined : fillTemplate(template, nameOf);
+  /** Formats the command that causes the action; undefined if there is none. */
+  command(getName: (id: string) => string): string | undefined {
+    const { command } = this.templates;
+    return command === undefined || command === null ? undefined : fillTemplate(command, getName);
   }
 
-  /** TextWorld's notation: `name :: $kept & removed -> added`. */
+  /** Formats in TextWorld's notation: `name :: $kept & removed -> added`. */
   toString(): string {
-    const removed = new Set(this.removed.map((proposition) => proposition.key));
-    const before = this.preconditions.map(
-      (proposition) => `${removed.has(proposition.key) ? "" : "$"}${proposition.toString()}`,
-    );
-    const after = this.postconditions.filter((proposition) => !this.required.has(proposition.key));
+    const removed = new Set(this.removed.map(({ key }) => key));
+    const before = this.preconditions.map((fact) => `${removed.has(fact.key) ? "" : "$"}${fact.toString()}`);
+    const after = this.postconditions.filter(({ key }) => !this.required.has(key));
     return `${this.name} :: ${before.join(" & ")} -> ${after.join(" & ")}`;
   }
 }

@@ -44,16 +44,16 @@ describe("the rule language", () => {
     ["type a { rules { r :: x(a) -> ; } }", "expected a predicate"],
     ["type a : b {}", "type a extends b, which is not declared"],
     ["type a : b {} type b : a {}", "extends itself"],
-    ["type a {} type a {}", "type a is there twice"],
-    ["type a { rules { r :: x(q) -> y(a); } }", "speaks of type q"],
-    ["type a { predicates { p(a) = q(a); q(a) = p(a); } }", "stands for itself"],
+    ["type a {} type a {}", "type a is declared twice"],
+    ["type a { rules { r :: x(q) -> y(a); } }", "uses type q"],
+    ["type a { predicates { p(a) = q(a); q(a) = p(a); } }", "refers to itself"],
     ["nonsense", 'expected "type"'],
-  ])("says what is wrong in %j", (text, message) => {
+  ])("rejects %j", (text, message) => {
     expect(() => new KnowledgeBase(text, "broken.json")).toThrow(message);
     expect(() => new KnowledgeBase(text, "broken.json")).toThrow("broken.json");
   });
 
-  it("gives up on rules that match in too many ways", () => {
+  it("rejects rules that match in too many ways", () => {
     const things = Array.from({ length: 60 }, (_, i) => fact("x", [`a${i}`, "a"]));
     const wide = "type a { rules { r :: x(a) & x(a1: a) & x(a2: a) & x(a3: a) & x(a4: a) & no(a) -> y(a); } }";
     const facts = new Facts(things);

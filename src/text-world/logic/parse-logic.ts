@@ -1,46 +1,39 @@
 import { LlamaGymError } from "../../core/errors.js";
-import type { Placeholder, Predicate } from "./proposition.js";
+import { Proposition, type Variable } from "./proposition.js";
 
-/** A rule as written: what must hold, what of it stays true (`$`), and what becomes true. */
+/** The rules of a game as its `KB.logic` text states them, without constraints and Inform 7 source. */
+export interface LogicText {
+  readonly types: { readonly name: string; readonly parents: readonly string[] }[];
+  /** Shorthands: `south_of(r, r') = north_of(r', r)`. */
+  readonly aliases: { readonly pattern: Proposition; readonly replacement: readonly Proposition[] }[];
+  readonly rules: RuleText[];
+  readonly reverseRules: (readonly [string, string])[];
+  /** What a rule is called by the player and by the story file. */
+  readonly commands: { readonly rule: string; readonly command: string; readonly event: string }[];
+}
+
 interface RuleText {
   readonly name: string;
-  readonly preconditions: readonly { readonly predicate: Predicate; readonly isKept: boolean }[];
-  readonly postconditions: readonly Predicate[];
+  readonly preconditions: readonly Proposition[];
+  /** Preconditions that stay true, marked with `$`. */
+  readonly kept: readonly Proposition[];
+  readonly postconditions: readonly Proposition[];
 }
 
-/** A shorthand: `south_of(r, r') = north_of(r', r)`. */
-export interface AliasText {
-  readonly pattern: Predicate;
-  readonly replacement: readonly Predicate[];
-}
-
-/** What a rule is called by the player and by the story file. */
-interface CommandText {
-  readonly rule: string;
-  readonly command: string;
-  readonly event: string;
-}
-
-/** The rules of a game, as its `KB.logic` text states them; constraints and Inform 7 source are left out. */
-export interface LogicText {
-  readonly types: { name: string; parents: string[] }[];
-  readonly aliases: AliasText[];
-  readonly rules: RuleText[];
-  readonly reverseRules: [string, string][];
-  readonly commands: CommandText[];
-}
-
-const NAME = /[\p{L}\p{N}_/-]+/uy;
-const PLACEHOLDER = /[\p{L}\p{N}_']+/uy;
-const PREDICATE = /!?[\p{L}\p{N}_/]+/uy;
-const RULE = /[\p{L}\p{N}_/]+/uy;
-const STRING = /"[^"]*"/uy;
-const BLOCK = /"""[^]*?"""/uy;
+const TOKENS = {
+  "a type name": /[\p{L}\p{N}_/-]+/uy,
+  // A declaration may name a type whose characters a placeholder cannot have (a hyphen).
+  "a placeholder": /[\p{L}\p{N}_']+(?:-[\p{L}\p{N}_/-]+)?/uy,
+  "a predicate": /!?[\p{L}\p{N}_/]+/uy,
+  "a rule name": /[\p{L}\p{N}_/]+/uy,
+  "a quoted text": /"[^"]*"/uy,
+  'a text between """': /"""[^]*?"""/uy,
+} as const;
 const SPACE = /(?:\s+|#[^\n]*)+/uy;
 
 /**
- * Reads the rule language of TextWorld's game files.
- * Throws FILE_CORRUPT, with the file's name and the line, where the text does not follow the grammar.
+ * Parses the rule language of TextWorld's game files.
+ * @throws FILE_CORRUPT, with the file's name and the line, if the text does not follow the grammar
  */
 export function parseLogic(text: string, fileName: string): LogicText {
   return new LogicParser(text, fileName).parseDocument();
@@ -56,119 +49,125 @@ class LogicParser {
   ) {}
 
   parseDocument(): LogicText {
-    this.skipSpace();
-    while (this.position < this.text.length) this.type();
+    this.match(SPACE);
+    while (this.position < this.text.length) this.parseType();
     return this.logic;
   }
 
-  private type(): void {
+  private parseType(): void {
     this.expect("type");
-    const name = this.match(NAME, "a type name");
-    const parents = this.accept(":") ? this.parseSeparated(",", () => this.match(NAME, "a type name")) : [];
+    const name = this.read("a type name");
+    const parents = this.accept(":") ? this.parseList(",", () => this.read("a type name")) : [];
     this.logic.types.push({ name, parents });
-    this.parseBlock(() => this.parseTypePart());
+    this.parseParts({
+      predicates: () => this.parseItems(() => this.parseSignatureOrAlias()),
+      rules: () => this.parseItems(() => this.logic.rules.push(this.parseRule())),
+      reverse_rules: () => this.parseItems(() => this.logic.reverseRules.push(this.parsePair("a rule name"))),
+      constraints: () => this.parseItems(() => this.parseRule()),
+      inform7: () => this.parseInform7(),
+    });
   }
 
-  private parseTypePart(): void {
-    if (this.accept("predicates")) this.parseBlock(() => this.parseSignatureOrAlias());
-    else if (this.accept("rules")) this.parseBlock(() => this.logic.rules.push(this.rule()));
-    else if (this.accept("reverse_rules")) this.parseBlock(() => this.parseReverseRule());
-    else if (this.accept("constraints")) this.parseBlock(() => this.rule());
-    else if (this.accept("inform7")) this.parseBlock(() => this.parseInform7Part());
-    else this.fail("predicates, rules, reverse_rules, constraints or inform7");
-  }
-
-  private parseInform7Part(): void {
-    if (this.accept("type")) {
-      this.parseBlock(() => {
-        this.match(NAME, "kind or definition");
+  private parseInform7(): void {
+    this.parseParts({
+      type: () => this.parseItems(() => this.parsePair("a quoted text")),
+      predicates: () =>
+        this.parseItems(() => {
+          this.parsePredicate();
+          this.expect("::");
+          this.read("a quoted text");
+        }),
+      commands: () => this.parseItems(() => this.parseCommand()),
+      code: () => {
         this.expect("::");
-        this.match(STRING, "a quoted text");
+        this.read('a text between """');
         this.expect(";");
-      });
-    } else if (this.accept("predicates")) {
-      this.parseBlock(() => {
-        this.predicate();
-        this.expect("::");
-        this.match(STRING, "a quoted text");
-        this.expect(";");
-      });
-    } else if (this.accept("commands")) {
-      this.parseBlock(() => this.command());
-    } else if (this.accept("code")) {
-      this.expect("::");
-      this.match(BLOCK, 'a text between """');
-      this.expect(";");
-    } else {
-      this.fail("type, predicates, commands or code");
-    }
+      },
+    });
   }
 
-  private command(): void {
-    const rule = this.match(RULE, "a rule name");
+  private parseCommand(): void {
+    const [rule, command] = this.parsePair("a quoted text");
     this.expect("::");
-    const command = this.match(STRING, "a quoted command").slice(1, -1);
-    this.expect("::");
-    const event = this.match(STRING, "a quoted event").slice(1, -1);
-    this.expect(";");
-    this.logic.commands.push({ rule, command, event });
+    const event = this.read("a quoted text");
+    this.logic.commands.push({ rule, command: command.slice(1, -1), event: event.slice(1, -1) });
   }
 
   private parseSignatureOrAlias(): void {
-    const pattern = this.predicate();
-    if (this.accept("="))
-      this.logic.aliases.push({ pattern, replacement: this.parseSeparated("&", () => this.predicate()) });
-    this.expect(";");
+    const pattern = this.parsePredicate();
+    if (!this.accept("=")) return;
+    this.logic.aliases.push({ pattern, replacement: this.parseList("&", () => this.parsePredicate()) });
   }
 
-  private parseReverseRule(): void {
-    const rule = this.match(RULE, "a rule name");
+  private parseRule(): RuleText {
+    const name = this.read("a rule name");
     this.expect("::");
-    this.logic.reverseRules.push([rule, this.match(RULE, "a rule name")]);
-    this.expect(";");
-  }
-
-  private rule(): RuleText {
-    const name = this.match(RULE, "a rule name");
-    this.expect("::");
-    const preconditions = this.parseSeparated("&", () => ({ isKept: this.accept("$"), predicate: this.predicate() }));
+    const kept: Proposition[] = [];
+    const preconditions = this.parseList("&", () => {
+      const isKept = this.accept("$");
+      const predicate = this.parsePredicate();
+      if (isKept) kept.push(predicate);
+      return predicate;
+    });
     this.expect("->");
-    const postconditions = this.parseSeparated("&", () => this.predicate());
-    this.expect(";");
-    return { name, preconditions, postconditions };
+    return { name, preconditions, kept, postconditions: this.parseList("&", () => this.parsePredicate()) };
   }
 
-  private predicate(): Predicate {
-    const written = this.match(PREDICATE, "a predicate");
+  private parsePredicate(): Proposition {
+    const written = this.read("a predicate");
     const name = written.startsWith("!") ? negate(written.slice(1)) : written;
     this.expect("(");
-    const placeholders = this.accept(")") ? [] : this.parseSeparated(",", () => this.placeholder());
-    if (placeholders.length > 0) this.expect(")");
-    return { name, placeholders };
+    if (this.accept(")")) return new Proposition(name, []);
+    const placeholders = this.parseList(",", () => this.parsePlaceholder());
+    this.expect(")");
+    return new Proposition(name, placeholders);
   }
 
-  private placeholder(): Placeholder {
-    // A declaration may name a type whose characters a placeholder cannot have (a hyphen).
-    const name = this.match(PLACEHOLDER, "a placeholder") + (this.tryMatch(/-[\p{L}\p{N}_/-]+/uy) ?? "");
-    this.skipSpace();
-    return { name, type: this.accept(":") ? this.match(NAME, "a type name") : name.replace(/'+$/, "") };
+  private parsePlaceholder(): Variable {
+    const name = this.read("a placeholder");
+    return { name, type: this.accept(":") ? this.read("a type name") : name.replace(/'+$/, "") };
   }
 
-  private parseBlock(item: () => void): void {
+  private parsePair(second: keyof typeof TOKENS): readonly [string, string] {
+    const first = this.read("a rule name");
+    this.expect("::");
+    return [first, this.read(second)];
+  }
+
+  /** Parses a block of parts, each introduced by its keyword. */
+  private parseParts(parts: Readonly<Record<string, () => void>>): void {
     this.expect("{");
-    while (!this.accept("}")) item();
+    while (!this.accept("}")) {
+      const keyword = Object.keys(parts).find((word) => this.accept(word));
+      if (keyword === undefined)
+        this.fail(
+          Object.keys(parts)
+            .join(", ")
+            .replace(/, (?=\w+$)/, " or "),
+        );
+      else parts[keyword]();
+    }
   }
 
-  private parseSeparated<T>(separator: string, item: () => T): T[] {
-    const items = [item()];
-    while (this.accept(separator)) items.push(item());
+  /** Parses a block of items, each ended by a semicolon. */
+  private parseItems(parseItem: () => void): void {
+    this.expect("{");
+    while (!this.accept("}")) {
+      parseItem();
+      this.expect(";");
+    }
+  }
+
+  private parseList<T>(separator: string, parseItem: () => T): T[] {
+    const items = [parseItem()];
+    while (this.accept(separator)) items.push(parseItem());
     return items;
   }
 
   private accept(literal: string): boolean {
     if (!this.text.startsWith(literal, this.position)) return false;
     this.position += literal.length;
-    this.skipSpace();
+    this.match(SPACE);
     return true;
   }
 
@@ -176,22 +175,17 @@ class LogicParser {
     if (!this.accept(literal)) this.fail(`"${literal}"`);
   }
 
-  private match(pattern: RegExp, what: string): string {
-    const found = this.tryMatch(pattern);
-    if (found === undefined) return this.fail(what);
-    this.skipSpace();
+  private read(token: keyof typeof TOKENS): string {
+    const found = this.match(TOKENS[token]) ?? this.fail(token);
+    this.match(SPACE);
     return found;
   }
 
-  private tryMatch(pattern: RegExp): string | undefined {
+  private match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.position;
     const found = pattern.exec(this.text)?.[0];
-    if (found !== undefined) this.position += found.length;
+    this.position += found?.length ?? 0;
     return found;
-  }
-
-  private skipSpace(): void {
-    this.tryMatch(SPACE);
   }
 
   private fail(expected: string): never {

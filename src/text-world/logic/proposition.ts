@@ -1,41 +1,52 @@
-/** A thing of the world in the language of facts: an id and the type it was declared with. */
+/** An object of the world with its declared type, or a rule's placeholder for one, such as `r'` of type `r`. */
 export interface Variable {
   readonly name: string;
   readonly type: string;
 }
 
-/** A statement that can be true of the world: a predicate applied to things, such as `in(k_0: k, c_0: c)`. */
+/** A predicate applied to objects or placeholders, such as `in(k_0: k, c_0: c)`. */
 export class Proposition {
-  readonly name: string;
-  readonly variables: readonly Variable[];
   /** Predicate and types, `in(k,c)`: facts are looked up by it. */
   readonly signature: string;
   /** Equal for equal propositions. */
   readonly key: string;
+  /** Keys of the variables. */
+  readonly variableKeys: readonly string[];
 
-  constructor(name: string, variables: readonly Variable[]) {
-    this.name = name;
-    this.variables = variables;
-    this.signature = formatSignature(
-      name,
-      variables.map((variable) => variable.type),
-    );
-    this.key = `${name}(${variables.map((variable) => `${variable.name}:${variable.type}`).join(",")})`;
+  constructor(
+    readonly name: string,
+    readonly variables: readonly Variable[],
+  ) {
+    this.signature = formatSignature(name, getTypes(variables));
+    this.variableKeys = variables.map(formatVariableKey);
+    this.key = formatSignature(name, this.variableKeys);
   }
 
-  /** TextWorld's notation: a type is left out where it equals the name. */
+  /** Formats in TextWorld's notation, without a type that equals the name. */
   toString(): string {
-    return `${this.name}(${this.variables.map(formatVariable).join(", ")})`;
+    const names = this.variables.map(({ name, type }) => (name === type ? name : `${name}: ${type}`));
+    return `${this.name}(${names.join(", ")})`;
   }
 }
 
-/** The lookup key of a predicate with these argument types. */
+export function getTypes(variables: readonly Variable[]): string[] {
+  return variables.map(({ type }) => type);
+}
+
+/** Formats the key under which facts of a predicate with these types are looked up. */
 export function formatSignature(name: string, types: readonly string[]): string {
   return `${name}(${types.join(",")})`;
 }
 
-function formatVariable({ name, type }: Variable): string {
-  return name === type ? name : `${name}: ${type}`;
+/** Variables are identified by name and type. */
+export function formatVariableKey({ name, type }: Variable): string {
+  return `${name}:${type}`;
+}
+
+/** Lists the variables of propositions in order of first mention. */
+export function collectVariables(propositions: readonly Proposition[]): Variable[] {
+  const variables = propositions.flatMap((proposition) => proposition.variables);
+  return [...new Map(variables.map((variable) => [formatVariableKey(variable), variable])).values()];
 }
 
 /** Orders strings by UTF-16 unit, which equals Python's order outside the astral planes. */
@@ -43,45 +54,18 @@ export function compareStrings(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Orders propositions of one predicate by their things' names, then types, first argument first. */
-export function compareArguments(a: Proposition, b: Proposition): number {
-  const shared = Math.min(a.variables.length, b.variables.length);
-  for (let i = 0; i < shared; i++) {
-    const [left, right] = [a.variables[i], b.variables[i]];
-    const order = compareStrings(left.name, right.name) || compareStrings(left.type, right.type);
+/** Orders lists of variables by the variables' names, then types, first variable first. */
+export function compareVariables(a: readonly Variable[], b: readonly Variable[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const order = compareStrings(a[i].name, b[i].name) || compareStrings(a[i].type, b[i].type);
     if (order !== 0) return order;
   }
-  return a.variables.length - b.variables.length;
+  return a.length - b.length;
 }
 
-/** Orders variables by name, then type. */
-export function compareVariables(a: Variable, b: Variable): number {
-  return compareStrings(a.name, b.name) || compareStrings(a.type, b.type);
-}
-
-/** A variable's name within a rule, such as `r'`; its type is the name without apostrophes unless stated. */
-export interface Placeholder {
-  readonly name: string;
-  readonly type: string;
-}
-
-/** A proposition with placeholders instead of things. */
-export interface Predicate {
-  readonly name: string;
-  readonly placeholders: readonly Placeholder[];
-}
-
-/** The lookup key of a predicate's declared types. */
-export function formatPredicateSignature(predicate: Predicate): string {
-  return formatSignature(
-    predicate.name,
-    predicate.placeholders.map((placeholder) => placeholder.type),
-  );
-}
-
-/** Fills `{name}` fields of a command or event template; `{{` and `}}` stand for braces. */
-export function fillTemplate(template: string, value: (field: string) => string): string {
+/** Fills `{name}` fields of a command or event template; `{{` and `}}` are literal braces. */
+export function fillTemplate(template: string, getValue: (field: string) => string): string {
   return template.replace(/\{\{|\}\}|\{([^{}]*)\}/g, (match, field: string | undefined) =>
-    field === undefined ? match[0] : value(field),
+    field === undefined ? match[0] : getValue(field),
   );
 }

@@ -1,110 +1,103 @@
+import { LlamaGymError } from "../../core/errors.js";
 import { Action } from "./action.js";
-import { fillTemplate, Proposition, type Placeholder, type Predicate, type Variable } from "./proposition.js";
+import { collectVariables, fillTemplate, formatVariableKey, Proposition, type Variable } from "./proposition.js";
 
-/** Which thing each placeholder of a rule stands for, by `placeholderKey`. */
+/** Objects by the keys of the placeholders that they replace. */
 export type Mapping = Map<string, Variable>;
 
-/** Placeholders are identified by name and type. */
-export function getPlaceholderKey({ name, type }: Placeholder): string {
-  return `${name}:${type}`;
+/** Limit for untrusted game files on partial matches of a rule; TextWorld's need some hundreds. */
+export const MAX_MATCHES = 1_000_000;
+
+/** Returns the error for a rule that exceeds MAX_MATCHES. */
+export function tooManyMatchesError(rule: Rule): LlamaGymError {
+  return new LlamaGymError("ENV_FAILED", `The rule ${rule.name} of the game matches its facts in too many ways.`);
 }
 
-/** A template for actions: predicates with placeholders as pre- and postconditions. */
+/** A template for actions, with placeholders in its pre- and postconditions. */
 export class Rule {
-  readonly name: string;
-  readonly preconditions: readonly Predicate[];
-  readonly postconditions: readonly Predicate[];
   /** In order of first mention. */
-  readonly placeholders: readonly Placeholder[];
+  readonly placeholders: readonly Variable[];
   commandTemplate: string | undefined;
   reverse: Rule | undefined;
   private readonly actions = new Map<string, Action>();
   private readonly mappings = new WeakMap<Action, Mapping | null>();
 
-  constructor(name: string, preconditions: readonly Predicate[], postconditions: readonly Predicate[]) {
-    this.name = name;
-    this.preconditions = preconditions;
-    this.postconditions = postconditions;
-    const placeholders = new Map<string, Placeholder>();
-    for (const predicate of [...preconditions, ...postconditions]) {
-      for (const placeholder of predicate.placeholders) placeholders.set(getPlaceholderKey(placeholder), placeholder);
-    }
-    this.placeholders = [...placeholders.values()];
+  constructor(
+    readonly name: string,
+    readonly preconditions: readonly Proposition[],
+    readonly postconditions: readonly Proposition[],
+  ) {
+    this.placeholders = collectVariables([...preconditions, ...postconditions]);
   }
 
-  /** The action with each placeholder replaced by its thing; the same object for the same things. */
+  /** Replaces the placeholders by objects; returns the same action for the same objects. */
   instantiate(mapping: Mapping): Action {
-    const variables = this.placeholders.map((placeholder) => lookUpVariable(mapping, placeholder));
-    const key = variables.map(({ name, type }) => `${name}:${type}`).join(",");
+    const key = this.placeholders
+      .map((placeholder) => formatVariableKey(mapping.get(formatVariableKey(placeholder))!))
+      .join(",");
     const cached = this.actions.get(key);
     if (cached !== undefined) return cached;
-    const fill = (predicates: readonly Predicate[]) => predicates.map((predicate) => fillPredicate(predicate, mapping));
-    const action = new Action(this.name, fill(this.preconditions), fill(this.postconditions), {
-      command: this.commandFor(mapping),
+    const fillAll = (patterns: readonly Proposition[]) => patterns.map((pattern) => fillPattern(pattern, mapping));
+    const action = new Action(this.name, fillAll(this.preconditions), fillAll(this.postconditions), {
+      command: this.formatCommand(mapping),
       reverseName: this.reverse?.name,
-      reverseCommand: this.reverse?.commandFor(mapping),
+      reverseCommand: this.reverse?.formatCommand(mapping),
     });
     this.actions.set(key, action);
     return action;
   }
 
-  /**
-   * The first assignment, in order of the action's things, that turns this rule into that action; undefined if none.
-   * The words of an event are filled from it.
-   */
+  /** Finds the first mapping, in order of the action's objects, that makes this rule the action; undefined if none. */
   match(action: Action): Mapping | undefined {
     let mapping = this.mappings.get(action);
     if (mapping === undefined) {
-      mapping = this.findMapping(action, new Map(), new Set()) ?? null;
+      mapping = this.findMapping(action) ?? null;
       this.mappings.set(action, mapping);
     }
     return mapping ?? undefined;
   }
 
-  private findMapping(action: Action, mapping: Mapping, used: Set<Variable>): Mapping | undefined {
-    const placeholder = this.placeholders[mapping.size];
-    if (placeholder === undefined) return this.instantiate(mapping).key === action.key ? mapping : undefined;
-    for (const variable of action.variables) {
-      if (used.has(variable)) continue;
-      mapping.set(getPlaceholderKey(placeholder), variable);
-      if (this.fits(action, mapping)) {
+  private findMapping(action: Action): Mapping | undefined {
+    let matches = 0;
+    const mapping: Mapping = new Map();
+    const used = new Set<Variable>();
+    const extend = (): boolean => {
+      if (++matches > MAX_MATCHES) throw tooManyMatchesError(this);
+      const placeholder = this.placeholders[mapping.size];
+      if (placeholder === undefined) return this.instantiate(mapping).key === action.key;
+      const key = formatVariableKey(placeholder);
+      for (const variable of action.variables) {
+        if (used.has(variable)) continue;
+        mapping.set(key, variable);
         used.add(variable);
-        const found = this.findMapping(action, mapping, used);
-        if (found !== undefined) return found;
+        if (this.fits(action, mapping) && extend()) return true;
         used.delete(variable);
+        mapping.delete(key);
       }
-      mapping.delete(getPlaceholderKey(placeholder));
-    }
-    return undefined;
+      return false;
+    };
+    return extend() ? mapping : undefined;
   }
 
-  /** Whether every precondition that is filled already is one of the action's. */
+  /** Returns whether all preconditions without free placeholders are preconditions of the action. */
   private fits(action: Action, mapping: Mapping): boolean {
     return this.preconditions.every(
-      (predicate) =>
-        predicate.placeholders.some((placeholder) => !mapping.has(getPlaceholderKey(placeholder))) ||
-        action.required.has(fillPredicate(predicate, mapping).key),
+      (pattern) =>
+        pattern.variables.some((placeholder) => !mapping.has(formatVariableKey(placeholder))) ||
+        action.required.has(fillPattern(pattern, mapping).key),
     );
   }
 
-  private commandFor(mapping: Mapping): string | undefined {
+  private formatCommand(mapping: Mapping): string | undefined {
     if (this.commandTemplate === undefined) return undefined;
-    const things = new Map(
-      this.placeholders.map(({ name, type }) => [name, mapping.get(getPlaceholderKey({ name, type }))]),
-    );
-    return fillTemplate(this.commandTemplate, (field) => `{${things.get(field)?.name ?? field}}`);
+    const ids = new Map(this.placeholders.map((each) => [each.name, mapping.get(formatVariableKey(each))?.name]));
+    return fillTemplate(this.commandTemplate, (field) => `{${ids.get(field) ?? field}}`);
   }
 }
 
-function lookUpVariable(mapping: Mapping, placeholder: Placeholder): Variable {
-  const variable = mapping.get(getPlaceholderKey(placeholder));
-  if (variable === undefined) throw new Error(`Nothing stands for ${placeholder.name}`);
-  return variable;
-}
-
-function fillPredicate(predicate: Predicate, mapping: Mapping): Proposition {
+function fillPattern({ name, variables }: Proposition, mapping: Mapping): Proposition {
   return new Proposition(
-    predicate.name,
-    predicate.placeholders.map((placeholder) => lookUpVariable(mapping, placeholder)),
+    name,
+    variables.map((placeholder) => mapping.get(formatVariableKey(placeholder))!),
   );
 }

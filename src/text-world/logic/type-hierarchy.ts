@@ -1,46 +1,27 @@
+import { LlamaGymError } from "../../core/errors.js";
 import { compareStrings } from "./proposition.js";
 
-/** The kinds of things of a game's rules, each with the kinds it extends. */
+/** Limit for untrusted game files on the subtypes of a predicate's arguments; TextWorld's have some dozens. */
+const MAX_TUPLES = 10_000;
+
+/** The types of a game's objects, each with the types it extends. */
 export class TypeHierarchy {
-  private readonly parents = new Map<string, readonly string[]>();
-  private readonly children = new Map<string, string[]>();
   private readonly tuples = new Map<string, readonly (readonly string[])[]>();
 
-  /** Adds a type; false when its name is taken. */
-  add(name: string, parents: readonly string[]): boolean {
-    if (this.parents.has(name)) return false;
-    this.parents.set(name, parents);
-    for (const parent of parents) {
-      const siblings = this.children.get(parent) ?? [];
-      siblings.push(name);
-      siblings.sort(compareStrings);
-      this.children.set(parent, siblings);
-    }
-    this.tuples.clear();
-    return true;
-  }
+  constructor(private readonly parents: ReadonlyMap<string, readonly string[]>) {}
 
   has(name: string): boolean {
     return this.parents.has(name);
   }
 
-  get names(): readonly string[] {
-    return [...this.parents.keys()];
-  }
-
-  /** Types that are things themselves (the player, the inventory): those with an upper-case first letter. */
+  /** Types that are objects themselves (the player, the inventory): those with an upper-case first letter. */
   get constants(): readonly string[] {
-    return this.names.filter((name) => name.charAt(0) === name.charAt(0).toUpperCase()).sort(compareStrings);
-  }
-
-  /** The type and all that extend it, nearest first. */
-  subtypes(type: string): readonly string[] {
-    return this.subtypeTuples([type]).map(([name]) => name);
+    return [...this.parents.keys()].filter((name) => name[0] === name[0].toUpperCase()).sort(compareStrings);
   }
 
   /**
-   * Every tuple of types that fits where `types` is expected, `types` itself first, then by distance.
-   * The order decides between actions that read alike.
+   * Lists the tuples of types that fit where `types` is expected: `types` itself, then by distance. The order decides between
+   * actions with the same command.
    */
   subtypeTuples(types: readonly string[]): readonly (readonly string[])[] {
     const key = types.join(",");
@@ -48,33 +29,30 @@ export class TypeHierarchy {
     if (cached !== undefined) return cached;
     const found: (readonly string[])[] = [types];
     const seen = new Set<string>();
-    let frontier = this.narrowOnce(types);
-    while (frontier.length > 0) {
-      const next: (readonly string[])[] = [];
-      for (const tuple of frontier) {
-        found.push(tuple);
-        for (const narrower of this.narrowOnce(tuple)) {
-          const narrowerKey = narrower.join(",");
-          if (seen.has(narrowerKey)) continue;
-          seen.add(narrowerKey);
-          next.push(narrower);
-        }
+    // Nearest first: `found` grows while it is read.
+    for (const tuple of found) {
+      for (const narrower of this.narrowOnce(tuple)) {
+        const narrowerKey = narrower.join(",");
+        if (!seen.has(narrowerKey)) found.push(narrower);
+        seen.add(narrowerKey);
       }
-      frontier = next;
+      if (found.length > MAX_TUPLES)
+        throw new LlamaGymError("ENV_FAILED", `The types ${key} of the game have more than ${MAX_TUPLES} subtypes.`);
     }
     this.tuples.set(key, found);
     return found;
   }
 
-  /** Descendants depth first, counting only each type's first parent: the order of TextWorld's command templates. */
+  /** Lists descendants depth first, counting only each type's first parent: the order of TextWorld's command templates. */
   descendants(type: string): readonly string[] {
-    const own = this.names.filter((name) => this.parents.get(name)?.[0] === type).sort(compareStrings);
-    return own.flatMap((child) => [child, ...this.descendants(child)]);
+    const own = [...this.parents].filter(([, parents]) => parents[0] === type).map(([name]) => name);
+    return own.sort(compareStrings).flatMap((child) => [child, ...this.descendants(child)]);
   }
 
   private narrowOnce(types: readonly string[]): (readonly string[])[] {
-    return types.flatMap((type, position) =>
-      (this.children.get(type) ?? []).map((child) => types.with(position, child)),
-    );
+    return types.flatMap((type, position) => {
+      const children = [...this.parents].filter(([, parents]) => parents.includes(type)).map(([name]) => name);
+      return children.sort(compareStrings).map((child) => types.with(position, child));
+    });
   }
 }

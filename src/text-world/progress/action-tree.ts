@@ -4,8 +4,8 @@ import type { KnowledgeBase } from "../logic/knowledge-base.js";
 import { insertionSort } from "./insertion-sort.js";
 
 /** Limits for untrusted game files, far above TextWorld's largest quests. */
-const MAX_NODES = 20_000;
-const MAX_POLICY_LENGTH = 10_000;
+const MAX_NODES = 2000;
+const MAX_POLICY_LENGTH = 500;
 
 /** Element of a tree node. Copies of a tree share elements, including their parent links. */
 class TreeElement {
@@ -128,7 +128,7 @@ export class ActionTree {
 
   /**
    * Orders the actions leaf by leaf, those that undo least of the rest first.
-   * For actions that undo each other forever, the list ends after MAX_POLICY.
+   * For actions that undo each other forever, the list ends after MAX_POLICY_LENGTH.
    */
   flatten(): Action[] {
     const tree = ActionTree.merge(this.knowledge, [this]);
@@ -162,13 +162,8 @@ export class ActionTree {
   }
 
   private leaves(): TreeElement[] {
-    return [
-      ...new Set(
-        this.nodes()
-          .filter((node) => node.children.length === 0)
-          .map((node) => node.element),
-      ),
-    ];
+    const leaves = this.nodes().filter((node) => node.children.length === 0);
+    return [...new Set(leaves.map((node) => node.element))];
   }
 
   private nodes(): TreeNode[] {

@@ -1,5 +1,5 @@
 import type { Action } from "../logic/action.js";
-import type { Facts } from "../logic/facts.js";
+import { Facts } from "../logic/facts.js";
 import type { KnowledgeBase } from "../logic/knowledge-base.js";
 import { ActionTree } from "./action-tree.js";
 import { type Quest, QuestProgress, TRIGGER } from "./quest-progress.js";
@@ -16,7 +16,7 @@ export class GameProgress {
     startingFacts: Facts,
     quests: readonly Quest[],
   ) {
-    this.facts = startingFacts.copy();
+    this.facts = new Facts(startingFacts);
     this.validActions = this.facts.applicableActions(knowledge);
     this.quests = quests.map((quest) => new QuestProgress(quest, knowledge));
     for (const quest of this.quests) quest.update(undefined, this.facts);
@@ -39,7 +39,7 @@ export class GameProgress {
 
   /** Whether a required quest has failed or became impossible. */
   get failed(): boolean {
-    return this.quests.some((progress) => (progress.failed || progress.unfinishable) && !progress.quest.optional);
+    return this.quests.some((progress) => progress.failed && !progress.quest.optional);
   }
 
   /** Sum of the rewards of completed quests. */

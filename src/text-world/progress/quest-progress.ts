@@ -22,77 +22,82 @@ export interface Quest {
 /** Name of the action that represents an event in a policy; it is not a command. */
 export const TRIGGER = "trigger";
 
-/** Tracks one event: whether it happened or became impossible, and its remaining actions. */
-export class EventProgress {
+/** Limit for untrusted game files on the search for a shorter policy; a policy of 100 actions takes 350,000. */
+const MAX_CHECKED_ACTIONS = 2_000_000;
+
+/** Tracks whether an event happened or became impossible, and its remaining actions. */
+class EventProgress {
   triggered = false;
   untriggerable = false;
+  readonly event: GameEvent;
   tree: ActionTree;
-  private policy: readonly Action[] = [];
+  private policy: readonly Action[];
 
   constructor(
-    readonly event: GameEvent,
+    event: GameEvent,
     private readonly knowledge: KnowledgeBase,
   ) {
-    this.tree = new ActionTree(knowledge);
-    if (event.actions.length === 0) return;
-    this.policy = [...event.actions, event.condition];
-    this.buildTree(this.policy);
+    this.event = event;
+    this.policy = event.actions.length === 0 ? [] : [...event.actions, event.condition];
+    this.tree = this.buildTree();
   }
 
   get done(): boolean {
     return this.triggered || this.untriggerable;
   }
 
-  /** Actions that lead to the event, without the event itself; empty when it is over or they are unknown. */
-  get remainingPolicy(): readonly Action[] {
-    return this.done ? [] : this.policy.filter((action) => action.name !== TRIGGER);
+  /** Number of actions that lead to the event; 0 if it is over or they are unknown. */
+  get remainingLength(): number {
+    return this.done ? 0 : this.policy.filter((action) => action.name !== TRIGGER).length;
   }
 
   /** Updates after an action, if any, with the facts that hold now. */
   update(action: Action | undefined, facts: Facts): void {
     if (this.done) return;
     this.triggered = facts.isApplicable(this.event.condition);
-    if (this.compressPolicy(facts)) return;
+    const shorter = shortenPolicy(this.tree.flatten(), facts);
+    if (shorter !== undefined) {
+      this.policy = shorter;
+      this.tree = this.buildTree();
+      return;
+    }
     if (action === undefined || this.tree.isEmpty) return;
     const { changed, reverse } = this.tree.remove(action);
     if (changed && reverse === undefined) this.untriggerable = true;
     if (changed && reverse !== undefined) this.policy = this.tree.flatten();
   }
 
-  /** Removes unnecessary actions. Returns whether there were any. */
-  private compressPolicy(facts: Facts): boolean {
-    let policy: readonly Action[] | undefined = findShorterPolicy(this.tree.flatten(), facts);
-    if (policy === undefined) return false;
-    while (policy !== undefined) {
-      this.policy = policy;
-      policy = findShorterPolicy(policy, facts);
-    }
-    this.tree = new ActionTree(this.knowledge);
-    this.buildTree(this.policy);
-    return true;
-  }
-
-  private buildTree(policy: readonly Action[]): void {
-    for (const action of [...policy].reverse()) this.tree.push(action);
+  private buildTree(): ActionTree {
+    const tree = new ActionTree(this.knowledge);
+    for (const action of [...this.policy].reverse()) tree.push(action);
+    return tree;
   }
 }
 
-/** Finds the first applicable policy, in a fixed search order, that skips a section of this one. */
-function findShorterPolicy(policy: readonly Action[], facts: Facts): readonly Action[] | undefined {
-  for (let start = 0; start < policy.length; start++) {
-    for (let end = policy.length - 1; end > start; end--) {
-      const shorter = [...policy.slice(0, start), ...policy.slice(end)];
-      if (facts.isSequenceApplicable(shorter)) return shorter;
+/** Removes unnecessary actions in a fixed search order; undefined if there are none. */
+function shortenPolicy(policy: readonly Action[], facts: Facts): readonly Action[] | undefined {
+  let checked = 0;
+  const findShorter = (actions: readonly Action[]): readonly Action[] | undefined => {
+    for (let start = 0; start < actions.length; start++) {
+      for (let end = actions.length - 1; end > start; end--) {
+        checked += start + actions.length - end;
+        if (checked > MAX_CHECKED_ACTIONS) return undefined;
+        const shorter = [...actions.slice(0, start), ...actions.slice(end)];
+        if (facts.isSequenceApplicable(shorter)) return shorter;
+      }
     }
-  }
-  return undefined;
+    return undefined;
+  };
+  let found = findShorter(policy);
+  for (let next = found; next !== undefined; next = findShorter(next)) found = next;
+  return found;
 }
 
 /** Tracks one quest. */
 export class QuestProgress {
   completions = 0;
-  readonly winEvents: readonly EventProgress[];
-  readonly failEvents: readonly EventProgress[];
+  private readonly winEvents: readonly EventProgress[];
+  private readonly failEvents: readonly EventProgress[];
 
   constructor(
     readonly quest: Quest,
@@ -110,26 +115,19 @@ export class QuestProgress {
     return this.winEvents.some((event) => event.triggered);
   }
 
+  /** Whether it failed or became impossible. */
   get failed(): boolean {
-    return this.failEvents.some((event) => event.triggered);
-  }
-
-  get unfinishable(): boolean {
-    return this.winEvents.some((event) => event.untriggerable);
+    return this.failEvents.some((event) => event.triggered) || this.winEvents.some((event) => event.untriggerable);
   }
 
   get done(): boolean {
-    return this.completed || this.failed || this.unfinishable;
+    return this.completed || this.failed;
   }
 
   /** Tree of the winning event with the fewest remaining actions; undefined when none is known. */
   get tree(): ActionTree | undefined {
-    let nearest: EventProgress | undefined;
-    for (const event of this.winEvents) {
-      const length = event.remainingPolicy.length;
-      if (length > 0 && (nearest === undefined || length < nearest.remainingPolicy.length)) nearest = event;
-    }
-    return nearest?.tree;
+    const known = this.winEvents.filter(({ remainingLength }) => remainingLength > 0);
+    return known.sort((a, b) => a.remainingLength - b.remainingLength).at(0)?.tree;
   }
 
   update(action: Action | undefined, facts: Facts): void {

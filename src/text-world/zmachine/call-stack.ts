@@ -2,19 +2,26 @@ import { StoryError } from "./instruction-budget.js";
 
 const MAX_VALUES = 1 << 15;
 const MAX_FRAMES = 1 << 12;
-const FRAME_SIZE = 4;
+
+/** An active routine. */
+interface Frame {
+  readonly returnAddress: number;
+  /** Variable for the result, -1 for none. */
+  readonly store: number;
+  readonly firstLocal: number;
+  readonly stackBase: number;
+  readonly argumentCount: number;
+}
+
+const MAIN: Frame = { returnAddress: 0, store: -1, firstLocal: 0, stackBase: 0, argumentCount: 0 };
 
 /** Active routines with their local variables and evaluation stacks (Standard, section 6). */
 export class CallStack {
   private readonly values = new Uint16Array(MAX_VALUES);
-  /** Per caller: return address, result variable, first local, stack base and argument count. */
-  private readonly frames = new Int32Array(MAX_FRAMES * FRAME_SIZE);
-  private depth = 0;
+  private readonly callers: Frame[] = [];
+  /** The running routine. */
+  frame = MAIN;
   private top = 0;
-  private locals = 0;
-  private stackBase = 0;
-  /** Argument count of the running routine. */
-  argumentCount = 0;
 
   push(value: number): void {
     if (this.top >= MAX_VALUES) throw new StoryError("its stack is full");
@@ -22,7 +29,7 @@ export class CallStack {
   }
 
   pop(): number {
-    if (this.top <= this.stackBase) throw new StoryError("it takes a value from an empty stack");
+    if (this.top <= this.frame.stackBase) throw new StoryError("it takes a value from an empty stack");
     return this.values[--this.top];
   }
 
@@ -31,56 +38,46 @@ export class CallStack {
   }
 
   local(index: number): number {
-    return this.values[this.locals + index];
+    return this.values[this.frame.firstLocal + index];
   }
 
   setLocal(index: number, value: number): void {
-    this.values[this.locals + index] = value;
+    this.values[this.frame.firstLocal + index] = value;
   }
 
-  /** Enters a routine with zeroed locals; the caller continues at `next`. */
+  /** Enters a routine with zeroed locals. */
   pushFrame(locals: number, argumentCount: number, returnAddress: number, store: number): void {
     if (this.depth >= MAX_FRAMES || this.top + locals > MAX_VALUES) throw new StoryError("its calls go too deep");
-    const frame = this.depth++ * FRAME_SIZE;
-    this.frames[frame] = returnAddress;
-    this.frames[frame + 1] = ((this.argumentCount & 0xff) << 16) | (store & 0xffff);
-    this.frames[frame + 2] = this.locals;
-    this.frames[frame + 3] = this.stackBase;
-    this.locals = this.top;
-    this.stackBase = this.top + locals;
-    for (let i = this.top; i < this.stackBase; i++) this.values[i] = 0;
-    this.top = this.stackBase;
-    this.argumentCount = argumentCount;
-  }
-
-  /** Variable for the running routine's result, -1 for none. */
-  get resultVariable(): number {
-    return this.depth === 0 ? -1 : (this.frames[(this.depth - 1) * FRAME_SIZE + 1] << 16) >> 16;
+    this.callers.push(this.frame);
+    const firstLocal = this.top;
+    this.top += locals;
+    for (let i = firstLocal; i < this.top; i++) this.values[i] = 0;
+    this.frame = { returnAddress, store, firstLocal, stackBase: this.top, argumentCount };
   }
 
   /** Leaves the running routine. Returns the address at which its caller continues. */
   popFrame(): number {
-    if (this.depth === 0) throw new StoryError("it returns from its main routine");
-    const frame = --this.depth * FRAME_SIZE;
-    this.top = this.locals;
-    this.locals = this.frames[frame + 2];
-    this.stackBase = this.frames[frame + 3];
-    this.argumentCount = this.frames[frame + 1] >>> 16;
-    return this.frames[frame];
+    const { returnAddress, firstLocal } = this.frame;
+    const caller = this.callers.pop();
+    if (caller === undefined) throw new StoryError("it returns from its main routine");
+    this.top = firstLocal;
+    this.frame = caller;
+    return returnAddress;
   }
 
-  /** Executes the catch instruction: returns a mark of the running routine. */
-  get mark(): number {
-    return this.depth;
+  /** Number of callers: the result of catch. */
+  get depth(): number {
+    return this.callers.length;
   }
 
-  /** Executes the throw instruction: unwinds to the marked routine. */
-  unwind(mark: number): void {
-    if (mark > this.depth) throw new StoryError("it throws to a routine that has ended");
-    while (this.depth > mark) this.popFrame();
+  /** Executes the throw instruction: unwinds to the routine at a depth. */
+  unwind(depth: number): void {
+    if (depth > this.depth) throw new StoryError("it throws to a routine that has ended");
+    while (this.depth > depth) this.popFrame();
   }
 
   clear(): void {
-    this.depth = this.top = this.locals = this.stackBase = this.argumentCount = 0;
+    this.callers.length = this.top = 0;
+    this.frame = MAIN;
   }
 }

@@ -4,7 +4,7 @@ export interface Instruction {
   readonly op: number;
   /** Number of operands. */
   readonly count: number;
-  /** Each a constant, or ~variable; filled up to four with the constant 0. */
+  /** Each a constant, or ~variable. */
   readonly operands: readonly number[];
   /** The variable that takes the result, -1 for none. */
   readonly store: number;
@@ -74,9 +74,7 @@ export function decodeInstruction(memory: Uint8Array, start: number): Instructio
   const { target, branchIf } = BRANCHING_OPCODES.has(op) ? decodeBranch(byte, () => position) : NO_BRANCH;
   const text = position;
   if (TEXT_OPCODES.has(op)) while ((word() & 0x8000) === 0 && position < memory.length);
-  const count = operands.length;
-  while (operands.length < 4) operands.push(0);
-  return { op, count, operands, store, target, branchIf, text, next: position };
+  return { op, count: operands.length, operands, store, target, branchIf, text, next: position };
 }
 
 const NO_BRANCH = { target: -1, branchIf: false };

@@ -139,11 +139,6 @@ export class Processor {
     this.output.print(text);
   }
 
-  /** Returns the value of an operand. */
-  value(operand: number): number {
-    return operand >= 0 ? operand : this.load(~operand);
-  }
-
   branch(instruction: Instruction, condition: boolean): void {
     if (condition !== instruction.branchIf) return;
     if (instruction.target <= 1) this.returnValue(instruction.target);
@@ -151,7 +146,7 @@ export class Processor {
   }
 
   returnValue(value: number): void {
-    const store = this.stack.resultVariable;
+    const { store } = this.stack.frame;
     this.pc = this.stack.popFrame();
     this.store(store, value);
   }
