@@ -1,6 +1,8 @@
 import type { RandomStream } from "../../src/index.js";
 
 const DEPTH = 20_000;
+/** Repeated values stay below this length, so that the time is the reader's and not the file system's. */
+const MAX_REPEATED_LENGTH = 2_000_000;
 const NESTED = ["[", '{"a":', '[{"type":"Tuple","spaces":', '{"anyOf":['] as const;
 
 /** Values that JSON.stringify cannot write, by the strings that represent them in a tree. */
@@ -44,6 +46,12 @@ function listContainers(value: unknown): Container[] {
   return isContainer(value) ? [value, ...Object.values(value).flatMap(listContainers)] : [];
 }
 
+function repeatValue(value: unknown, random: RandomStream): unknown[] {
+  const count = random.choice([1, 3, 1000]);
+  const isSmall = (JSON.stringify(value) ?? "").length * count < MAX_REPEATED_LENGTH;
+  return Array.from({ length: isSmall ? count : 1 }, () => value);
+}
+
 /** Replaces, removes, repeats, renames or swaps one entry of a tree. */
 function mutateEntry(root: Container, random: RandomStream): void {
   const container = random.choice(listContainers(root)) as Record<string, unknown>;
@@ -64,7 +72,7 @@ function mutateEntry(root: Container, random: RandomStream): void {
       [container[key], container[other]] = [container[other], value];
       return;
     case 2:
-      if (Array.isArray(container)) container.push(...Array.from({ length: random.choice([1, 3, 1000]) }, () => value));
+      if (Array.isArray(container)) container.push(...repeatValue(value, random));
       else
         Object.defineProperty(container, random.choice(STRINGS), {
           value,

@@ -82,7 +82,7 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
   14: (machine, a, b) => machine.objects.insert(a, b), // insert_obj
   25: call, // call_2s
   26: call, // call_2n
-  27: ignore, // set_colour
+  27: ignore, // set_color
   28: (machine, a, b) => {
     machine.stack.unwind(b);
     machine.returnValue(a);
@@ -137,14 +137,14 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
   246: (machine, a, b, _c, _d, { store }) => machine.requestInput("key", [a, b], store), // read_char
   249: call, // call_vn
   250: call, // call_vn2
-  251: (machine, a, b, c, d) => machine.tokenize(a, b, c, d !== 0), // tokenise
+  251: (machine, a, b, c, d) => machine.tokenize(a, b, c, d !== 0), // tokenize
   252: ({ codec, memory, writeByte }, a, b, c, d) => {
     for (const [i, byte] of codec.encodeWord(memory.subarray(a + c, a + c + b)).entries()) writeByte(d + i, byte);
   }, // encode_text
   253: (machine, a, b, c) => copyTable(machine, a, b, toSigned(c)), // copy_table
   254: (machine, a, b, c, d, { count }) => printTable(machine, a, b, count > 2 ? c : 1, d), // print_table
   267: (machine, a) => machine.print(String.fromCharCode(a)), // print_unicode
-  269: ignore, // set_true_colour
+  269: ignore, // set_true_color
 };
 
 /** A dense copy, which V8 reads much faster than an object with a few large keys. */
