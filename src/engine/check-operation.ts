@@ -60,8 +60,8 @@ const FLOAT32_TOLERANCE = 2e-5;
 const STEP = 1e-4;
 
 /**
- * Checks an operation on cases: values, types and shapes against the reference and gradients against finite differences, with
- * static and symbolic dimensions, in the ONNX form of each device that the runtime's device can run.
+ * Checks an operation on cases: values, types and shapes against the reference and gradients against finite
+ * differences, with static and symbolic dimensions, in the ONNX form of each device that the runtime's device can run.
  *
  * @param runtime default: one on the CPU for this call.
  * @throws INVALID_STATE at the first violation.

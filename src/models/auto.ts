@@ -21,8 +21,8 @@ export interface LoadedModel {
 }
 
 /**
- * Opens a model by path or hub id, or the embedded model ("embedded"). For a folder with only an
- * adapter, opens its base model with the adapter.
+ * Opens a model by path or hub id, or the embedded model ("embedded"). For a folder with only an adapter, opens its
+ * base model with the adapter.
  * @throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
@@ -62,10 +62,7 @@ async function isAdapterOnly(folder: string): Promise<boolean> {
   return (await isAdapterFolder(folder)) && !(await fs.exists(fs.join(folder, "config.json")));
 }
 
-/**
- * Resolves an adapter's base model: a hub id, or a path relative to the working directory or the
- * adapter's folder.
- */
+/** Resolves an adapter's base model: a hub id, or a path relative to the working directory or the adapter's folder. */
 async function findBaseModel(folder: string): Promise<{ name: string; revision: string | undefined }> {
   const { baseModelNameOrPath: name, revision } = (await readAdapter(folder)).config;
   if (name === null) {

@@ -26,9 +26,8 @@ export interface ModelOptions {
   /** Quantizes the layers' frozen matrices to 8 or 4 bits; adapters on top train as usual (QLoRA). */
   readonly quantize?: 8 | 4;
   /**
-   * "int8" computes gradients through the layers' frozen matrices in 8 bits: approximate and
-   * faster, especially on CPUs with VNNI. The forward pass, and so sampling, stays exact. Requires
-   * unquantized weights. Default "float32".
+   * "int8" computes gradients through the layers' frozen matrices in 8 bits: approximate and faster, especially on CPUs
+   * with VNNI. The forward pass, and so sampling, stays exact. Requires unquantized weights. Default "float32".
    */
   readonly backwardPrecision?: BackwardPrecision;
 }
@@ -47,9 +46,9 @@ interface TrainableState {
 }
 
 /**
- * A decoder-only language model: configuration, frozen weights and trainable parameters. Adapted
- * and trainable variants share weights and runtime. Samplers and trainers build their own graphs
- * and get parameters here, so that all share one state.
+ * A decoder-only language model: configuration, frozen weights and trainable parameters. Adapted and trainable variants
+ * share weights and runtime. Samplers and trainers build their own graphs and get parameters here, so that all share
+ * one state.
  */
 export class CausalLM {
   private version = 0;
@@ -179,8 +178,8 @@ export class CausalLM {
   }
 
   /**
-   * Returns views of the trainable parameters a graph reads; without the adapter (the reference
-   * policy), zeros replace its B matrices.
+   * Returns views of the trainable parameters a graph reads; without the adapter (the reference policy), zeros replace
+   * its B matrices.
    */
   getParameterViews(
     graph: CompiledGraph,

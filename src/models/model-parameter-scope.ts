@@ -47,14 +47,13 @@ export interface ParameterScopeOptions {
   readonly transposedWeights: boolean;
   readonly adapter: ReadonlyMap<string, LoraModule>;
   /**
-   * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see
-   * chooseAdapterMode); "unmerged" computes W x + s B (A x), which keeps W constant so that ONNX
-   * Runtime can pack it.
+   * "merged" computes W + s B A once for all tokens, which pays off for many tokens (see chooseAdapterMode); "unmerged"
+   * computes W x + s B (A x), which keeps W constant so that ONNX Runtime can pack it.
    */
   readonly adapterMode: "merged" | "unmerged";
   /**
-   * "int8" computes gradients through frozen weights in 8 bits; the forward pass and an adapter's
-   * gradient given these stay exact. Not applied to merged or quantized weights.
+   * "int8" computes gradients through frozen weights in 8 bits; the forward pass and an adapter's gradient given these
+   * stay exact. Not applied to merged or quantized weights.
    */
   readonly backwardPrecision?: BackwardPrecision;
   /** Dropout probability of the adapter's input; requires "unmerged". */

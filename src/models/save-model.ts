@@ -23,10 +23,7 @@ import { openModelSource } from "./weights/model-source.js";
 export interface SaveOptions {
   /** Stored type of the weights. Default "F32". */
   readonly dtype?: "F32" | "F16" | "BF16";
-  /**
-   * Base model named in the adapter's config, a hub id or a path. Default the path the model was
-   * opened from.
-   */
+  /** Base model named in the adapter's config, a hub id or a path. Default the path the model was opened from. */
   readonly baseModelName?: string;
   /** Larger models are split into shards. */
   readonly maxShardBytes?: number;
@@ -39,9 +36,8 @@ const VALUE_HEAD_CONFIG = "value_head.json";
 const TORCH_DTYPES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
 
 /**
- * Saves a model in the formats of Transformers and PEFT: the adapter alone if there is one (merge
- * it first to save the whole model), else config.json, generation_config.json and safetensors; and
- * the value head, if any.
+ * Saves a model in the formats of Transformers and PEFT: the adapter alone if there is one (merge it first to save the
+ * whole model), else config.json, generation_config.json and safetensors; and the value head, if any.
  * @throws FILE_WRITE_FAILED.
  */
 export async function saveModel(model: CausalLM, folder: string, options: SaveOptions = {}): Promise<void> {
@@ -121,8 +117,8 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
 
 /**
  * Loads an adapter saved by this library or PEFT, with its value head, if any.
- * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
- * WEIGHTS_MISMATCH for another model's adapter.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another
+ * model's adapter.
  */
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
   const { config, tensors } = await readAdapter(folder);
@@ -139,9 +135,8 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
 }
 
 /**
- * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws
- * FILE_NOT_FOUND, FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of
- * another form.
+ * Restores trainable parameters that `saveModel` wrote for a model of the same form. @throws FILE_NOT_FOUND,
+ * FILE_CORRUPT, and WEIGHTS_MISMATCH, before changing anything, for values of another form.
  */
 export async function loadTrainedValues(model: CausalLM, folder: string): Promise<void> {
   const trainedTensors =

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "../../src/models/files/index.js";
-import { tokenProbabilities, type SamplingParams } from "../../src/engine/runtime/kernels/sampling.js";
+import type { SamplingParams } from "../../src/engine/runtime/kernels/sampling.js";
+import { tokenProbabilities } from "./token-probabilities.js";
 import { maxRelativeError, type ParityOptions, type ParityReport } from "./parity-report.js";
 
 const TOLERANCE = 1e-5;

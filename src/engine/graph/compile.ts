@@ -50,12 +50,11 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
     if (declared === undefined) continue;
     const type = node.attributes as NamedTensorType;
     const existing = declared.get(type.name);
-    if (existing !== undefined && (existing.dtype !== type.dtype || !sameShape(existing.shape, type.shape))) {
+    if (existing !== undefined && (existing.dtype !== type.dtype || !sameShape(existing.shape, type.shape)))
       throw new LlamaGymError(
         "SHAPE_MISMATCH",
         `"${type.name}" is declared both as ${existing.dtype}${formatShape(existing.shape)} and as ${type.dtype}${formatShape(type.shape)}.`,
       );
-    }
     declared.set(type.name, { name: type.name, dtype: type.dtype, shape: type.shape });
   }
   const clash = [...inputs.keys()].find((name) => weights.has(name) || name in outputs);

@@ -17,20 +17,25 @@ import {
 } from "./onnx/onnx_pb.js";
 
 /** Attribute values. Floats are wrapped, as ONNX attributes distinguish them from integers. */
-type AttributeValue = number | readonly number[] | string | { readonly float: number } | GraphProto;
+type AttributeValue = number | boolean | readonly number[] | string | { readonly float: number } | GraphProto;
+
+type Attributes = Readonly<Record<string, AttributeValue>>;
 
 export const MS_DOMAIN = "com.microsoft";
 
-export interface EmitOptions {
-  readonly attributes?: Readonly<Record<string, AttributeValue | undefined>>;
-  readonly domain?: string;
-  readonly outputs?: number;
-}
+/** ONNX Runtime's operators in its own domain. */
+const MS_OPERATORS: ReadonlySet<string> = new Set([
+  "DynamicQuantizeMatMul",
+  "FusedMatMul",
+  "MatMulNBits",
+  "QuickGelu",
+  "RotaryEmbedding",
+]);
 
 const textEncoder = new TextEncoder();
 
 function createAttribute(name: string, value: AttributeValue): AttributeProto {
-  if (typeof value === "number")
+  if (typeof value === "number" || typeof value === "boolean")
     return create(AttributeProtoSchema, { name, i: BigInt(value), type: AttributeType.INT });
   if (typeof value === "string")
     return create(AttributeProtoSchema, { name, s: textEncoder.encode(value), type: AttributeType.STRING });
@@ -82,31 +87,19 @@ export class Emitter {
   }
 
   /** Adds a node and returns the names of its outputs. */
-  emitAll(
-    opType: string,
-    inputs: readonly string[],
-    { attributes = {}, domain = "", outputs = 1 }: EmitOptions = {},
-  ): string[] {
+  emitAll(opType: string, inputs: readonly string[], outputs: number, attributes: Attributes = {}): string[] {
     const names = Array.from({ length: outputs }, () => this.newName(opType));
-    const attributeProtos = Object.entries(attributes).flatMap(([name, value]) =>
-      value === undefined ? [] : [createAttribute(name, value)],
-    );
+    const attribute = Object.entries(attributes).map(([name, value]) => createAttribute(name, value));
+    const domain = MS_OPERATORS.has(opType) ? MS_DOMAIN : "";
     this.nodes.push(
-      create(NodeProtoSchema, {
-        input: [...inputs],
-        output: names,
-        name: names[0],
-        opType,
-        domain,
-        attribute: attributeProtos,
-      }),
+      create(NodeProtoSchema, { input: [...inputs], output: names, name: names[0], opType, domain, attribute }),
     );
     return names;
   }
 
   /** Adds a node with one output and returns its name. */
-  emit(opType: string, inputs: readonly string[], options: EmitOptions = {}): string {
-    return this.emitAll(opType, inputs, { ...options, outputs: 1 })[0];
+  emit(opType: string, inputs: readonly string[], attributes?: Attributes): string {
+    return this.emitAll(opType, inputs, 1, attributes)[0];
   }
 
   /** Renames computed values wherever they appear. */
@@ -175,7 +168,7 @@ export class Emitter {
       const source = this.dimSources.get(name);
       if (source === undefined)
         throw new LlamaGymError("INVALID_ARGUMENT", `No graph input determines dimension "${name}".`);
-      return this.emit("Shape", [source.input], { attributes: { start: source.axis, end: source.axis + 1 } });
+      return this.emit("Shape", [source.input], { start: source.axis, end: source.axis + 1 });
     });
   }
 
@@ -205,7 +198,7 @@ export class Emitter {
       this.emit(
         "Concat",
         shape.map((dim) => this.dim(dim)),
-        { attributes: { axis: 0 } },
+        { axis: 0 },
       ),
     );
   }
@@ -220,7 +213,7 @@ export class Emitter {
   floatDim(dim: Dim): string {
     return this.emitOnce(`float ${dim.toString()}`, () => {
       const scalar = this.emit("Squeeze", [this.dim(dim)]);
-      return this.emit("Cast", [scalar], { attributes: { to: dtypes.float32.onnx } });
+      return this.emit("Cast", [scalar], { to: dtypes.float32.onnx });
     });
   }
 
@@ -228,7 +221,7 @@ export class Emitter {
     const symbolic = shape.filter((dim) => typeof dim !== "number");
     const inferred = symbolic.length === 1 && !shape.includes(0);
     const target = inferred ? this.ints(shape.map((dim) => (typeof dim === "number" ? dim : -1))) : this.shape(shape);
-    return this.emit("Reshape", [value, target], { attributes: { allowzero: 1 } });
+    return this.emit("Reshape", [value, target], { allowzero: 1 });
   }
 
   /** Emits value[..., start : start + length, ...] along an axis; the bounds may be symbolic. */

@@ -40,9 +40,8 @@ export function topologicalSort(
  * @throws INVALID_ARGUMENT when the loss is not a scalar or does not depend on a parameter.
  */
 export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
-  if (loss.shape.length !== 0) {
+  if (loss.shape.length !== 0)
     throw new LlamaGymError("INVALID_ARGUMENT", `The loss must be a scalar, got shape ${formatShape(loss.shape)}.`);
-  }
   const order = topologicalSort([loss]);
   const canonicalize = createCanonicalizer();
   const relevant = new Set<Node>(parameters.map(canonicalize));
@@ -80,19 +79,18 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
   }
   return parameters.map((parameter, i) => {
     const value = upstreams.get(canonicalize(parameter))?.[0];
-    if (value === undefined) {
+    if (value === undefined)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `The loss does not depend on parameter ${i} (${describeNode(parameter)}).`,
       );
-    }
     return value;
   });
 }
 
 /**
- * Replaces cheap forward values read by gradients with recomputed ones, so that they need not stay
- * in memory until the backward pass.
+ * Replaces cheap forward values read by gradients with recomputed ones, so that they need not stay in memory until the
+ * backward pass.
  */
 function createRecomputer(): (node: Node) => Node {
   const copies = new Map<Node, Node>();

@@ -3,8 +3,8 @@ import { and, less, lessEqual, reshape, sub, where, intScalar, type Node } from 
 const MASKED = -1e9;
 
 /**
- * Builds the causal attention bias [groups, 1, rows, 1, tokens, keys]: 0 for keys at or before the
- * query's position (and within the window, if any), -1e9 for the others.
+ * Builds the causal attention bias [groups, 1, rows, 1, tokens, keys]: 0 for keys at or before the query's position
+ * (and within the window, if any), -1e9 for the others.
  */
 export function attentionBias(queryPositions: Node, keyPositions: Node, window: number | undefined): Node {
   const [groups, rows, tokens] = queryPositions.shape;

@@ -32,8 +32,8 @@ export interface PositionInputs {
 }
 
 /**
- * Computes a layer's attention from q [tokens, heads * headDim] and k, v [tokens, keyValueHeads *
- * headDim] to [tokens, heads * headDim].
+ * Computes a layer's attention from q [tokens, heads * headDim] and k, v [tokens, keyValueHeads * headDim] to [tokens,
+ * heads * headDim].
  */
 export type AttentionFunction = (query: Node, key: Node, value: Node, layer: LayerConfig, index: number) => Node;
 
@@ -47,9 +47,9 @@ export interface TokenSelection {
 const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
 
 /**
- * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width]
- * after the last norm. With `selection` it returns [selected, width]: the last layer computes keys
- * and values of all tokens but queries and everything after them for the selected tokens only.
+ * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width] after the last norm.
+ * With `selection` it returns [selected, width]: the last layer computes keys and values of all tokens but queries and
+ * everything after them for the selected tokens only.
  */
 export function decoder(
   config: DecoderConfig,

@@ -1,8 +1,8 @@
 import type { Node } from "../graph/index.js";
 
 /**
- * Provides a network's parameters by their names in the checkpoint. A network is written once; its
- * scope decides whether parameters are frozen, trained, adapted or quantized.
+ * Provides a network's parameters by their names in the checkpoint. A network is written once; its scope decides
+ * whether parameters are frozen, trained, adapted or quantized.
  */
 export interface ParameterScope {
   has(name: string): boolean;
@@ -10,14 +10,11 @@ export interface ParameterScope {
   tensor(name: string): Node;
   /** Applies a linear module with its bias and adapter, if any: [rows, in] to [rows, out]. */
   linear(module: string, x: Node): Node;
-  /**
-   * Returns the adapter's contribution to the logits [rows, vocabulary] for x [rows, width];
-   * undefined without one.
-   */
+  /** Returns the adapter's contribution to the logits [rows, vocabulary] for x [rows, width]; undefined without one. */
   applyHeadAdapter(x: Node): Node | undefined;
   /**
-   * Returns the adapter's contribution to the embeddings [rows, width]; undefined without one.
-   * `gather` takes rows of a table with one row per token of the vocabulary.
+   * Returns the adapter's contribution to the embeddings [rows, width]; undefined without one. `gather` takes rows of a
+   * table with one row per token of the vocabulary.
    */
   applyEmbeddingAdapter(gather: (table: Node) => Node): Node | undefined;
 }

@@ -7,4 +7,4 @@ export {
   type OptimizerStepResult,
   type TrainableParameters,
 } from "./optimizer.js";
-export { warmupScheduleFactor, type ScheduleOptions } from "./learning-rate-schedule.js";
+export { warmupScheduleFactor, type ScheduleOptions } from "./schedule.js";

@@ -1,7 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { BufferView } from "../runtime/buffer-view.js";
 import type { Runtime } from "../runtime/runtime.js";
-import { warmupScheduleFactor, type ScheduleOptions } from "./learning-rate-schedule.js";
+import { warmupScheduleFactor, type ScheduleOptions } from "./schedule.js";
 
 /** Parameters and their gradients, each one flat vector in the runtime's memory. */
 export interface TrainableParameters {
@@ -139,22 +139,18 @@ export class Optimizer {
     return { kind: this.options.kind, step: this.updates, moments };
   }
 
-  /**
-   * Restores a saved state. @throws INVALID_ARGUMENT when it belongs to another optimizer or other
-   * parameters.
-   */
+  /** Restores a saved state. @throws INVALID_ARGUMENT when it belongs to another optimizer or other parameters. */
   async setState({ kind, step, moments }: OptimizerState): Promise<void> {
     const matches =
       kind === this.options.kind &&
       moments.length === this.moments.length &&
       moments.every(({ length }) => length === this.parameters.count);
-    if (!matches) {
+    if (!matches)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `The saved optimizer state (${kind}, ${moments.length} moments of ${moments[0]?.length ?? 0}) does not fit this optimizer ` +
           `(${this.options.kind}, ${this.moments.length} of ${this.parameters.count}).`,
       );
-    }
     for (const [i, moment] of moments.entries()) await this.parameters.runtime.write(this.moments[i], moment);
     this.updates = step;
   }

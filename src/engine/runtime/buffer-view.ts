@@ -18,16 +18,12 @@ export interface IoBinding {
   readonly fetches: Readonly<Record<string, BufferView>>;
 }
 
-/**
- * Returns a view of the same memory with another offset and shape. @throws SHAPE_MISMATCH when it
- * exceeds the view.
- */
+/** Returns a view of the same memory with another offset and shape. @throws SHAPE_MISMATCH when it exceeds the view. */
 export function subview(view: BufferView, offset: number, shape: readonly number[]): BufferView {
-  if (offset < 0 || offset + countElements(shape) > countElements(view.shape)) {
+  if (offset < 0 || offset + countElements(shape) > countElements(view.shape))
     throw new LlamaGymError(
       "SHAPE_MISMATCH",
       `A view of shape [${shape.join(", ")}] at offset ${offset} exceeds one of shape [${view.shape.join(", ")}].`,
     );
-  }
   return { ...view, offset: view.offset + offset, shape };
 }

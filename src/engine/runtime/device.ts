@@ -30,10 +30,7 @@ export function getRuntimeVersion(): string {
   return manifest.version;
 }
 
-/**
- * Lists devices whose libraries are installed; whether a GPU is usable is known only when a session
- * is created.
- */
+/** Lists devices whose libraries are installed; whether a GPU is usable is known only when a session is created. */
 export function listInstalledDevices(): Exclude<Device, "auto">[] {
   const names = new Set(
     listSupportedBackends().flatMap(({ name }) => (name !== "cuda" || isCudaInstalled() ? [name] : [])),
@@ -42,8 +39,8 @@ export function listInstalledDevices(): Exclude<Device, "auto">[] {
 }
 
 /**
- * Resolves a device to execution providers. "auto" is "cuda" if installed, else "cpu": for small
- * models a CPU outperforms an integrated GPU, so "webgpu" is opt-in.
+ * Resolves a device to execution providers. "auto" is "cuda" if installed, else "cpu": for small models a CPU
+ * outperforms an integrated GPU, so "webgpu" is opt-in.
  * @throws DEVICE_UNAVAILABLE when the device is not installed.
  */
 export function resolveProviders(device: Device): { device: Exclude<Device, "auto">; providers: readonly string[] } {

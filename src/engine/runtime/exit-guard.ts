@@ -1,9 +1,6 @@
 import { system } from "#platform";
 
-/**
- * Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which
- * would crash.
- */
+/** Shared flags that keep the process from exiting while its worker is inside ONNX Runtime, which would crash. */
 export type ExitGuard = Int32Array<SharedArrayBuffer>;
 
 const BUSY = 0;
@@ -29,10 +26,7 @@ export async function runGuarded<Result>(guard: ExitGuard, task: () => Promise<R
   return new Promise<never>(() => {});
 }
 
-/**
- * Makes the process wait for the worker's current request on exit; returns a function that removes
- * the handler.
- */
+/** Makes the process wait for the worker's current request on exit; returns a function that removes the handler. */
 export function waitAtExit(guard: ExitGuard): () => void {
   return system.onExit(() => {
     Atomics.store(guard, EXITING, 1);

@@ -25,15 +25,9 @@ export interface SessionOptions {
   readonly locate?: (weight: NamedTensorType) => WeightLocation;
   /** Folder of the weight files. */
   readonly folder?: string;
-  /**
-   * In-memory weight files. An ArrayBuffer is transferred and freed; a SharedArrayBuffer remains
-   * the caller's.
-   */
+  /** In-memory weight files. An ArrayBuffer is transferred and freed; a SharedArrayBuffer remains the caller's. */
   readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
-  /**
-   * Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again.
-   * Default true.
-   */
+  /** Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again. Default true. */
   readonly packWeights?: boolean;
   /** File prefix of a per-operation profile. */
   readonly profile?: string;
@@ -45,8 +39,8 @@ interface PendingRequest {
 }
 
 /**
- * Runs compiled graphs in a worker thread, one call after another, without blocking the event loop.
- * `close()` releases its sessions and buffers.
+ * Runs compiled graphs in a worker thread, one call after another, without blocking the event loop. `close()` releases
+ * its sessions and buffers.
  */
 export class Runtime {
   readonly device: Exclude<Device, "auto">;
@@ -103,12 +97,11 @@ export class Runtime {
   }
 
   async write(view: BufferView, data: TypedArray): Promise<void> {
-    if (data.length !== countElements(view.shape)) {
+    if (data.length !== countElements(view.shape))
       throw new LlamaGymError(
         "SHAPE_MISMATCH",
         `A view of shape [${view.shape.join(", ")}] requires ${countElements(view.shape)} elements, got ${data.length}.`,
       );
-    }
     await this.request({ kind: "write", view, data });
   }
 
@@ -145,10 +138,7 @@ export class Runtime {
     return this.request({ kind: "sequence", requests });
   }
 
-  /**
-   * Stops the worker after its pending requests: terminating it inside ONNX Runtime would crash the
-   * process.
-   */
+  /** Stops the worker after its pending requests: terminating it inside ONNX Runtime would crash the process. */
   async close(): Promise<void> {
     const last =
       this.failure === undefined ? this.request({ kind: "sequence", requests: [] }).catch(() => {}) : undefined;

@@ -14,12 +14,11 @@ export type FloatTensor = Tensor<"float32">;
 /** Creates a tensor from data and a shape. @throws SHAPE_MISMATCH when the lengths differ. */
 export function tensor<D extends DType>(dtype: D, shape: readonly number[], data: Tensor<D>["data"]): Tensor<D> {
   const expected = dtypes[dtype].bytes < 1 ? byteLength(dtype, countElements(shape)) : countElements(shape);
-  if (data.length !== expected) {
+  if (data.length !== expected)
     throw new LlamaGymError(
       "SHAPE_MISMATCH",
       `A ${dtype} tensor of shape [${shape.join(", ")}] needs ${expected} elements, got ${data.length}.`,
     );
-  }
   return { dtype, shape, data };
 }
 

@@ -7,7 +7,8 @@ import {
   createVocabulary,
 } from "../../../test/support/constrained-sampling.js";
 import { pythonTokenizers, createTestTokenizer } from "../../../test/support/text.js";
-import { tokenProbabilities, sampleToken } from "../../engine/runtime/kernels/sampling.js";
+import { tokenProbabilities } from "../../../test/parity/token-probabilities.js";
+import { sampleToken } from "../../engine/runtime/kernels/sampling.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { Tokenizer } from "../../models/text/index.js";
 import type { TextPattern } from "./text-pattern.js";

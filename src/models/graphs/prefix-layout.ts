@@ -15,8 +15,8 @@ const MAX_GROUPINGS = 16;
 const PREFIX_COST = 64;
 
 /**
- * Lays sequences out in groups of rows behind shared prefixes. A sequence that is the beginning of another becomes part of its
- * row; of several groupings, that of the lowest estimated cost is used.
+ * Lays sequences out in groups of rows behind shared prefixes. A sequence that is the beginning of another becomes part
+ * of its row; of several groupings, that of the lowest estimated cost is used.
  */
 export function layOutSequences(
   sequences: readonly TokenSequence[],

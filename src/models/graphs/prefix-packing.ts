@@ -31,9 +31,9 @@ const MICRO_BATCH_COST = 256;
 const MAX_CUTS = 4;
 
 /**
- * Packs items, each of one sequence or of several that begin alike, into micro-batches in which shared prefixes are computed once.
- * Attention pads rows to the longest in the micro-batch: where that costs more than further micro-batches, items are ordered by
- * length and micro-batches are split.
+ * Packs items, each of one sequence or of several that begin alike, into micro-batches in which shared prefixes are
+ * computed once. Attention pads rows to the longest in the micro-batch: where that costs more than further
+ * micro-batches, items are ordered by length and micro-batches are split.
  */
 export function packSharedPrefixes(
   items: readonly (readonly TokenSequence[])[],
@@ -115,8 +115,8 @@ function cutsToTry(lengths: readonly number[]): Set<number> {
 }
 
 /**
- * Orders families of items by their number of items, then by length, because attention pads groups to the largest, too. A
- * family's items share at least half of their tokens.
+ * Orders families of items by their number of items, then by length, because attention pads groups to the largest, too.
+ * A family's items share at least half of their tokens.
  */
 function orderByLength(
   items: readonly (readonly TokenSequence[])[],

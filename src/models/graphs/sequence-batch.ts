@@ -36,20 +36,19 @@ export interface PackedBatch {
 export const PADDING_POSITION = 2 ** 30;
 
 /**
- * Packs groups of sequences without padding: the prefix common to all groups, the groups' prefixes and the rows follow one another.
- * Pad indices scatter the head vectors into slots [groups, ..., rows, ..., tokens] for attention.
+ * Packs groups of sequences without padding: the prefix common to all groups, the groups' prefixes and the rows follow
+ * one another. Pad indices scatter the head vectors into slots [groups, ..., rows, ..., tokens] for attention.
  */
 export function packSequences(
   config: DecoderConfig,
   groups: readonly PrefixGroup[],
   { withPrefix = true }: { withPrefix?: boolean } = {},
 ): PackedBatch {
-  if (!withPrefix && groups.some(({ prefix }) => prefix.length > 0)) {
+  if (!withPrefix && groups.some(({ prefix }) => prefix.length > 0))
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       "A group has a prefix, but the graph was created with `withPrefix: false`.",
     );
-  }
   for (const { prefix, rows } of groups) for (const tokens of [prefix, ...rows]) checkTokens(config, tokens);
   // Rows whose lengths need different rotary frequencies cannot share a prefix.
   const groupsToPack = groups.map((group) => (haveSameFrequencies(config, [group]) ? group : inlinePrefix(group)));
@@ -63,11 +62,7 @@ export function packSequences(
   return { ...packed, selectPredictingStates };
 }
 
-/**
- * Checks token ids.
- *
- * @throws INVALID_ARGUMENT for a token outside the vocabulary.
- */
+/** Checks token ids. @throws INVALID_ARGUMENT for a token outside the vocabulary. */
 export function checkTokens({ vocabSize }: DecoderConfig, tokens: readonly number[]): void {
   const invalid = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabSize);
   if (invalid === undefined) return;

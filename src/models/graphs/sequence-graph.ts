@@ -56,8 +56,8 @@ interface KeyBlock extends KeyValueBlock {
 }
 
 /**
- * Returns the final hidden states of sequences packed by `packSequences`: groups of rows behind a prefix that is computed once, and
- * the prefix common to all groups, which is computed once for all.
+ * Returns the final hidden states of sequences packed by `packSequences`: groups of rows behind a prefix that is
+ * computed once, and the prefix common to all groups, which is computed once for all.
  */
 export function sequenceGraph(
   config: DecoderConfig,

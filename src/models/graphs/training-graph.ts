@@ -9,7 +9,12 @@ import type { CausalLM } from "../causal-lm.js";
 import { usesPackedWeights } from "../weights/estimate-model-memory.js";
 import { chooseAdapterMode } from "../weights/micro-batch-memory.js";
 import { policyNodes, type EntropyMode, type PolicyNodes } from "./policy-nodes.js";
-import { DROPOUT_NOISE, DROPOUT_NOISE_LENGTH, type BackwardPrecision } from "../model-parameter-scope.js";
+import {
+  DROPOUT_NOISE,
+  DROPOUT_NOISE_LENGTH,
+  type BackwardPrecision,
+  type ModelParameterScope,
+} from "../model-parameter-scope.js";
 import { sequenceGraph } from "./sequence-graph.js";
 
 /** A token whose log-probability is computed; `index` counts from the end of the prefix and is negative within it. */
@@ -63,11 +68,7 @@ interface BatchFeatures {
   readonly withAllowedTokens: boolean;
 }
 
-/**
- * Returns the graph inputs of a batch.
- *
- * @throws INVALID_ARGUMENT for a selected token that is the first of its sequence.
- */
+/** Returns the graph inputs of a batch. @throws INVALID_ARGUMENT for a selected token that is the first of its sequence. */
 function batchFeeds(
   model: CausalLM,
   { groups, selected, temperature = 1 }: TokenBatch,
@@ -78,10 +79,8 @@ function batchFeeds(
   checkTokens(model.config, targets);
   const selection = packed.selectPredictingStates(selected);
   if (selection === undefined) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      "The first token of a sequence has no log-probability. Do not select it.",
-    );
+    const problem = "The first token of a sequence has no log-probability. Do not select it.";
+    throw new LlamaGymError("INVALID_ARGUMENT", problem);
   }
   return {
     ...packed.feeds,
@@ -116,6 +115,20 @@ function getTokenAt(groups: readonly PrefixGroup[], { group, row, index }: Selec
   return index < 0 ? prefix[prefix.length + index] : rows[row][index];
 }
 
+function buildPolicy(
+  model: CausalLM,
+  scope: ModelParameterScope,
+  options: BatchFeatures & { readonly entropy: EntropyMode; readonly dropout: boolean },
+): PolicyNodes {
+  const { withPrefix, withAllowedTokens, entropy, dropout } = options;
+  return policyNodes(model.config, scope, sequenceGraph(model.config, scope, { withPrefix, states: "selected" }), {
+    entropy,
+    isHeadTrained: model.isHeadTrained,
+    withAllowedTokens,
+    valueHead: (states) => model.computeValues(scope, states, { dropout }),
+  });
+}
+
 /** Scores of a batch's selected tokens. */
 export interface TokenScores {
   readonly logProbs: Float32Array;
@@ -147,23 +160,15 @@ export class ScoringGraph {
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
-    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "selected" });
-    const policy = policyNodes(model.config, scope, hidden, {
-      entropy,
-      isHeadTrained: model.isHeadTrained,
-      withAllowedTokens,
-      valueHead: (states) => model.computeValues(scope, states),
-    });
+    const features = { withPrefix, withAllowedTokens };
+    const policy = buildPolicy(model, scope, { ...features, entropy, dropout: false });
     const graph = compile({
       logProbs: policy.logProbs,
       ...(withMaxLogProbs ? { maxLogProbs: policy.maxLogProbs } : {}),
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
       ...(policy.values === undefined ? {} : { values: policy.values }),
     });
-    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }), {
-      withPrefix,
-      withAllowedTokens,
-    });
+    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }), features);
   }
 
   /** Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. */
@@ -216,32 +221,21 @@ export class TrainingGraph {
     const mustBeUnmerged = hasAdapterDropout || backwardPrecision === "int8";
     const resolvedMode = mustBeUnmerged ? "unmerged" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
-    const hidden = sequenceGraph(model.config, scope, { withPrefix, states: "selected" });
-    const policy = policyNodes(model.config, scope, hidden, {
-      entropy,
-      isHeadTrained: model.isHeadTrained,
-      withAllowedTokens,
-      valueHead: (states) => model.computeValues(scope, states, { dropout: true }),
-    });
-    const { loss, statistics = {} } = lossFn(policy);
-    const names = [...scope.trainableInputs.keys()];
-    const gradients = gradient(
-      loss,
-      names.map((name) => scope.trainableInputs.get(name)!),
+    const features = { withPrefix, withAllowedTokens };
+    const { loss, statistics = {} } = lossFn(buildPolicy(model, scope, { ...features, entropy, dropout: true }));
+    const trainableInputs = scope.trainableInputs;
+    const gradients = gradient(loss, [...trainableInputs.values()]);
+    const namedGradients = [...trainableInputs.keys()].map(
+      (name, i) => [GRADIENT_PREFIX + name, gradients[i]] as const,
     );
-    const graph = compile({
-      loss,
-      ...statistics,
-      ...Object.fromEntries(names.map((name, i) => [GRADIENT_PREFIX + name, gradients[i]])),
-    });
+    const graph = compile({ loss, ...statistics, ...Object.fromEntries(namedGradients) });
     const packWeights = usesPackedWeights(model.config, model.weights.bits);
-    const session = await model.createSession(graph, { profile, packWeights });
-    return new TrainingGraph(model, session, { withPrefix, withAllowedTokens });
+    return new TrainingGraph(model, await model.createSession(graph, { profile, packWeights }), features);
   }
 
   /**
-   * Computes the loss of a batch and writes its gradients to the model's gradient buffer or, with `accumulate`, adds them.
-   * `inputs` are those of the loss.
+   * Computes the loss of a batch and writes its gradients to the model's gradient buffer or, with `accumulate`, adds
+   * them. `inputs` are those of the loss.
    *
    * @throws INVALID_ARGUMENT for a model with dropout without a random stream.
    */
@@ -251,7 +245,7 @@ export class TrainingGraph {
     { accumulate = false, random }: TrainingRunOptions = {},
   ): Promise<Record<string, Tensor<"float32">>> {
     const { model, session } = this;
-    const { parameters, runtime } = { parameters: model.parameters, runtime: model.runtime };
+    const { parameters, runtime } = model;
     if (accumulate) this.accumulationBuffer ??= runtime.allocate("float32", [parameters.count]);
     const target = accumulate ? this.accumulationBuffer! : parameters.gradients;
     const fetches: Record<string, BufferView> = {};
@@ -280,9 +274,7 @@ export class TrainingGraph {
 /** Draws the uniform noise of a step's dropout, for a graph with dropout. */
 function drawDropoutNoise({ graph }: Session, random: RandomStream | undefined): Record<string, Tensor> {
   if (!graph.inputs.some(({ name }) => name === DROPOUT_NOISE)) return {};
-  if (random === undefined) {
-    throw new LlamaGymError("INVALID_ARGUMENT", "The model has dropout. Pass `random`.");
-  }
+  if (random === undefined) throw new LlamaGymError("INVALID_ARGUMENT", "The model has dropout. Pass `random`.");
   const noise = Float32Array.from({ length: DROPOUT_NOISE_LENGTH }, () => random.random());
   return { [DROPOUT_NOISE]: tensor("float32", [DROPOUT_NOISE_LENGTH], noise) };
 }

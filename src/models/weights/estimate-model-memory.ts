@@ -10,10 +10,7 @@ export type WeightBits = 32 | 8 | 4;
 export interface MemoryUsage {
   /** Default 32. */
   readonly bits?: WeightBits;
-  /**
-   * Inference only, or adapter training by reinforcement learning, which includes inference.
-   * Default "inference".
-   */
+  /** Inference only, or adapter training by reinforcement learning, which includes inference. Default "inference". */
   readonly use?: "inference" | "train";
   /** Rank of the trained adapter. Default 16. */
   readonly r?: number;
@@ -30,9 +27,9 @@ const PROCESS_BYTES = 150e6;
 const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
 
 /**
- * Number of resident copies of the layer matrices: the mapped file and, except at 8 bits, the copy
- * packed for decoding. Inference never touches the mapped pages of packed weights again. All other
- * weights are resident once, and the output matrix once more when packed.
+ * Number of resident copies of the layer matrices: the mapped file and, except at 8 bits, the copy packed for decoding.
+ * Inference never touches the mapped pages of packed weights again. All other weights are resident once, and the output
+ * matrix once more when packed.
  */
 const RESIDENT_COPIES = {
   inference: { 32: 1.1, 8: 1, 4: 1.1 },
@@ -40,8 +37,8 @@ const RESIDENT_COPIES = {
 } as const;
 
 /**
- * Further copies packed by a training session for products forward and backward, in addition to two of the
- * output matrix.
+ * Further copies packed by a training session for products forward and backward, in addition to two of the output
+ * matrix.
  */
 const PACKED_COPIES = { 32: 2, 8: 0, 4: 1 } as const;
 
@@ -55,10 +52,9 @@ const LOGIT_ROWS = 3 * 256;
 const BYTES_PER_TRAINABLE_VALUE = 16;
 
 /**
- * Estimates peak memory in bytes: 150 MB + copies of the weights, and for training + 16 bytes per
- * adapter parameter + 4 * 23 * tokens * layers * width + 4 * 768 * vocabulary. Weights take 4
- * bytes, those of the layers' matrices 1.16 at 8 bits and 0.64 at 4 bits. See docs/models.md for
- * measurements.
+ * Estimates peak memory in bytes: 150 MB + copies of the weights, and for training + 16 bytes per adapter parameter + 4
+ * * 23 * tokens * layers * width + 4 * 768 * vocabulary. Weights take 4 bytes, those of the layers' matrices 1.16 at 8
+ * bits and 0.64 at 4 bits. See docs/models.md for measurements.
  */
 export function estimateModelMemory(
   network: DecoderConfig,
@@ -81,9 +77,8 @@ export function estimateModelMemory(
 }
 
 /**
- * Whether training sessions keep packed weights: 10% faster for two more copies. True where the
- * model then takes at most half of the machine's memory; false at 8 bits, where packing gains
- * nothing.
+ * Whether training sessions keep packed weights: 10% faster for two more copies. True where the model then takes at
+ * most half of the machine's memory; false at 8 bits, where packing gains nothing.
  */
 export function usesPackedWeights(
   network: DecoderConfig,

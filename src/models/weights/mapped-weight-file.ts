@@ -16,8 +16,8 @@ export type TensorParts = ReadonlyMap<string, Uint8Array>;
 export type ReadTensorParts = (name: string, scratch: Float32Array) => Promise<TensorParts>;
 
 /**
- * A temporary file of converted parameters, which sessions map: pageable memory shared by all
- * sessions. Deleted by `remove()` or when the process exits.
+ * A temporary file of converted parameters, which sessions map: pageable memory shared by all sessions. Deleted by
+ * `remove()` or when the process exits.
  */
 export class MappedWeightFile {
   private readonly removeExitHandler: () => void;
@@ -29,10 +29,7 @@ export class MappedWeightFile {
     this.removeExitHandler = system.onExit(() => fs.removeSync(folder));
   }
 
-  /**
-   * Writes parameters of at most `maxElements` values; returns undefined when the temporary folder
-   * has no space.
-   */
+  /** Writes parameters of at most `maxElements` values; returns undefined when the temporary folder has no space. */
   static async create(
     names: Iterable<string>,
     maxElements: number,

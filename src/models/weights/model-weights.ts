@@ -25,10 +25,9 @@ export interface QuantizationConfig {
 }
 
 /**
- * A model's frozen parameters. Float32 files are mapped in place; other formats are widened, and
- * quantized parameters rounded, into a temporary file that sessions map. Merged weights are in
- * memory; as a session takes weights either from files or from memory, it then gets all of them in
- * memory.
+ * A model's frozen parameters. Float32 files are mapped in place; other formats are widened, and quantized parameters
+ * rounded, into a temporary file that sessions map. Merged weights are in memory; as a session takes weights either
+ * from files or from memory, it then gets all of them in memory.
  */
 export class ModelWeights {
   readonly parameters: ReadonlyMap<string, StoredParameter>;
@@ -74,9 +73,8 @@ export class ModelWeights {
   /** Returns the parameters with some replaced or added. */
   withReplaced(replaced: ReadonlyMap<string, Tensor<"float32">>): ModelWeights {
     const storageByName = new Map<string, WeightStorage>();
-    for (const [name, storage] of this.storageByName) {
+    for (const [name, storage] of this.storageByName)
       storageByName.set(name, storage.kind === "mapped" ? { kind: "file", parameter: storage.parameter } : storage);
-    }
     for (const [name, { shape, data }] of replaced) {
       const bytes = new Uint8Array(allocateShared(data.byteLength));
       viewAsFloat32(bytes).set(data);

@@ -4,8 +4,8 @@ import { countElements } from "../../core/count-elements.js";
 import { LlamaGymError } from "../../core/errors.js";
 
 /**
- * Trainable parameters in one worker-owned buffer: graphs read each in place, and the optimizer
- * updates all in one pass. Gradients are in a second buffer of the same layout.
+ * Trainable parameters in one worker-owned buffer: graphs read each in place, and the optimizer updates all in one
+ * pass. Gradients are in a second buffer of the same layout.
  */
 export class ParameterBuffer {
   /** All values, [count]. */

@@ -11,18 +11,16 @@ export interface QuantizedTensor {
 }
 
 /**
- * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale with the middle code 8 or
- * 128. The weight of largest magnitude is exact, so that weights quantized as Q4_0 or Q8_0 are
- * reproduced.
+ * Rounds weights to 4 or 8 bits in blocks of 32: (code - middle) * scale with the middle code 8 or 128. The weight of
+ * largest magnitude is exact, so that weights quantized as Q4_0 or Q8_0 are reproduced.
  */
 export function quantize(weights: Float32Array, bits: 4 | 8): QuantizedTensor {
   const blocks = weights.length / BLOCK_SIZE;
-  if (!Number.isInteger(blocks)) {
+  if (!Number.isInteger(blocks))
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `Quantization requires a multiple of ${BLOCK_SIZE} weights, got ${weights.length}.`,
     );
-  }
   const codes = new Uint8Array((weights.length * bits) / 8);
   const scales = new Float32Array(blocks);
   const zeroCode = bits === 4 ? 8 : 128;

@@ -1,21 +1,30 @@
 import { dtypes, type DType } from "../../tensor/dtype.js";
 import { broadcastShapes, sameShape } from "../dim.js";
-import { MS_DOMAIN } from "../emitter.js";
-import {
-  apply,
-  defineOperation,
-  noGradient,
-  shapeError,
-  type GradientContext,
-  type Node,
-  type Operation,
-} from "../node.js";
+import { apply, noGradient, shapeError, type GradientContext, type Node, type Operation } from "../node.js";
 import { scalar } from "./leaves.js";
 import { sumToShape } from "./reduce.js";
 
 type Operand = Node | number;
 
 const toNode = (value: Operand): Node => (typeof value === "number" ? scalar(value) : value);
+
+/** A function of one operand, with its operation. */
+export interface UnaryFunction {
+  (x: Node): Node;
+  readonly operation: Operation<object>;
+}
+
+/** A function of two operands that broadcast, with its operation. */
+export interface BinaryFunction {
+  (a: Operand, b: Operand): Node;
+  readonly operation: Operation<object>;
+}
+
+const createUnary = (operation: Operation<object>): UnaryFunction =>
+  Object.assign((x: Node) => apply(operation, [x], {}), { operation });
+
+const createBinary = (operation: Operation<object>): BinaryFunction =>
+  Object.assign((a: Operand, b: Operand) => apply(operation, [toNode(a), toNode(b)], {}), { operation });
 
 interface BinaryRules {
   readonly recompute?: "cheap";
@@ -24,8 +33,8 @@ interface BinaryRules {
   readonly gradient: (context: GradientContext<object>) => readonly [Node, Node];
 }
 
-function defineBinary(name: string, { onnx, gradient, recompute }: BinaryRules): Operation<object> {
-  return {
+function defineBinary(name: string, { onnx, gradient, recompute }: BinaryRules): BinaryFunction {
+  return createBinary({
     name,
     recompute,
     infer: (inputs) => {
@@ -39,7 +48,7 @@ function defineBinary(name: string, { onnx, gradient, recompute }: BinaryRules):
       return [sumToShape(left, a.shape), sumToShape(right, b.shape)];
     },
     onnx: ({ inputs, emitter }) => emitter.emit(onnx, inputs),
-  };
+  });
 }
 
 interface UnaryRules {
@@ -48,19 +57,19 @@ interface UnaryRules {
   readonly gradient: (context: GradientContext<object>) => Node;
 }
 
-function defineUnary(name: string, { onnx, gradient, recompute }: UnaryRules): Operation<object> {
-  return {
+function defineUnary(name: string, { onnx, gradient, recompute }: UnaryRules): UnaryFunction {
+  return createUnary({
     name,
     recompute,
     infer: ([x]) => ({ dtype: x.dtype, shape: x.shape }),
     gradient: (context) => [gradient(context)],
     onnx: typeof onnx === "string" ? ({ inputs, emitter }) => emitter.emit(onnx, inputs) : onnx,
-  };
+  });
 }
 
 /** Defines a comparison or, with `dtype` "bool", a logical connective. */
-function definePredicate(name: string, onnx: string, dtype?: DType): Operation<object> {
-  return {
+function definePredicate(name: string, onnx: string, dtype?: DType): BinaryFunction {
+  return createBinary({
     name,
     infer: (inputs) => {
       const [a, b] = inputs;
@@ -70,26 +79,30 @@ function definePredicate(name: string, onnx: string, dtype?: DType): Operation<o
     },
     gradient: noGradient,
     onnx: ({ inputs, emitter }) => emitter.emit(onnx, inputs),
-  };
+  });
 }
 
-export const addOperation = defineBinary("add", { onnx: "Add", gradient: ({ upstream }) => [upstream, upstream] });
+/** Elementwise `a + b` with broadcasting. */
+export const add = defineBinary("add", { onnx: "Add", gradient: ({ upstream }) => [upstream, upstream] });
 
-export const subOperation = defineBinary("sub", { onnx: "Sub", gradient: ({ upstream }) => [upstream, neg(upstream)] });
+/** Elementwise `a - b` with broadcasting. */
+export const sub = defineBinary("sub", { onnx: "Sub", gradient: ({ upstream }) => [upstream, neg(upstream)] });
 
-export const mulOperation = defineBinary("mul", {
+/** Elementwise `a * b` with broadcasting. */
+export const mul = defineBinary("mul", {
   recompute: "cheap",
   onnx: "Mul",
   gradient: ({ inputs: [a, b], upstream }) => [mul(upstream, b), mul(upstream, a)],
 });
 
-export const divOperation = defineBinary("div", {
+/** Elementwise `a / b` with broadcasting. */
+export const div = defineBinary("div", {
   onnx: "Div",
   gradient: ({ inputs: [, b], output, upstream }) => [div(upstream, b), neg(div(mul(upstream, output), b))],
 });
 
-/** Ties send the gradient to the first input. */
-export const minimumOperation = defineBinary("minimum", {
+/** Elementwise minimum with broadcasting. Ties send the gradient to the first input. */
+export const minimum = defineBinary("minimum", {
   onnx: "Min",
   gradient: ({ inputs: [a, b], upstream }) => [
     where(lessEqual(a, b), upstream, 0),
@@ -97,8 +110,8 @@ export const minimumOperation = defineBinary("minimum", {
   ],
 });
 
-/** Ties send the gradient to the first input. */
-export const maximumOperation = defineBinary("maximum", {
+/** Elementwise maximum with broadcasting. Ties send the gradient to the first input. */
+export const maximum = defineBinary("maximum", {
   onnx: "Max",
   gradient: ({ inputs: [a, b], upstream }) => [
     where(lessEqual(b, a), upstream, 0),
@@ -106,55 +119,62 @@ export const maximumOperation = defineBinary("maximum", {
   ],
 });
 
-export const negOperation = defineUnary("neg", { onnx: "Neg", gradient: ({ upstream }) => neg(upstream) });
+/** Elementwise `-x`. */
+export const neg = defineUnary("neg", { onnx: "Neg", gradient: ({ upstream }) => neg(upstream) });
 
-export const expOperation = defineUnary("exp", {
+/** Elementwise exponential. */
+export const exp = defineUnary("exp", {
   onnx: "Exp",
   gradient: ({ output, upstream }) => mul(upstream, output),
 });
 
-export const logOperation = defineUnary("log", {
+/** Elementwise natural logarithm. */
+export const log = defineUnary("log", {
   onnx: "Log",
   gradient: ({ inputs: [x], upstream }) => div(upstream, x),
 });
 
-export const sqrtOperation = defineUnary("sqrt", {
+/** Elementwise square root. */
+export const sqrt = defineUnary("sqrt", {
   onnx: "Sqrt",
   gradient: ({ output, upstream }) => div(mul(upstream, 0.5), output),
 });
 
-export const absOperation = defineUnary("abs", {
+/** Elementwise absolute value. */
+export const abs = defineUnary("abs", {
   onnx: "Abs",
   gradient: ({ inputs: [x], upstream }) => where(less(x, 0), neg(upstream), upstream),
 });
 
-export const tanhOperation = defineUnary("tanh", {
+/** Elementwise hyperbolic tangent. */
+export const tanh = defineUnary("tanh", {
   onnx: "Tanh",
   gradient: ({ output: y, upstream }) => mul(upstream, sub(1, mul(y, y))),
 });
 
-export const sigmoidOperation = defineUnary("sigmoid", {
+/** Elementwise `1 / (1 + exp(-x))`. */
+export const sigmoid = defineUnary("sigmoid", {
   onnx: "Sigmoid",
   gradient: ({ output: y, upstream }) => mul(upstream, mul(y, sub(1, y))),
 });
 
-export const erfOperation = defineUnary("erf", {
+/** Elementwise error function. */
+export const erf = defineUnary("erf", {
   onnx: "Erf",
   gradient: ({ inputs: [x], upstream }) => mul(upstream, mul(exp(neg(mul(x, x))), 2 / Math.sqrt(Math.PI))),
 });
 
-/** x * sigmoid(x) in one kernel. */
-export const siluOperation = defineUnary("silu", {
+/** Elementwise `x * sigmoid(x)`, in one kernel. */
+export const silu = defineUnary("silu", {
   recompute: "cheap",
-  onnx: ({ inputs, emitter }) =>
-    emitter.emit("QuickGelu", inputs, { domain: MS_DOMAIN, attributes: { alpha: { float: 1 } } }),
+  onnx: ({ inputs, emitter }) => emitter.emit("QuickGelu", inputs, { alpha: { float: 1 } }),
   gradient: ({ inputs: [x], output: y, upstream }) => mul(upstream, mul(sigmoid(x), sub(add(x, 1), y))),
 });
 
-/** The Gaussian error linear unit, exact (erf). */
-export const geluOperation = defineUnary("gelu", {
+/** Elementwise Gaussian error linear unit, exact (erf). */
+export const gelu = defineUnary("gelu", {
   recompute: "cheap",
-  onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "none" } }),
+  onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { approximate: "none" }),
   gradient: ({ inputs: [x], upstream }) => {
     const cumulative = mul(add(erf(mul(x, Math.SQRT1_2)), 1), 0.5);
     const density = mul(exp(mul(mul(x, x), -0.5)), 1 / Math.sqrt(2 * Math.PI));
@@ -165,10 +185,10 @@ export const geluOperation = defineUnary("gelu", {
 const TANH_SCALE = Math.sqrt(2 / Math.PI);
 const TANH_CUBIC = 0.044715;
 
-/** GELU, tanh approximation ("gelu_new", "gelu_pytorch_tanh"). */
-export const geluTanhOperation = defineUnary("geluTanh", {
+/** Elementwise GELU, tanh approximation ("gelu_new", "gelu_pytorch_tanh"). */
+export const geluTanh = defineUnary("geluTanh", {
   recompute: "cheap",
-  onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { attributes: { approximate: "tanh" } }),
+  onnx: ({ inputs, emitter }) => emitter.emit("Gelu", inputs, { approximate: "tanh" }),
   gradient: ({ inputs: [x], upstream }) => {
     const squared = mul(x, x);
     const t = tanh(mul(x, add(mul(squared, TANH_SCALE * TANH_CUBIC), TANH_SCALE)));
@@ -178,13 +198,19 @@ export const geluTanhOperation = defineUnary("geluTanh", {
   },
 });
 
-export const lessOperation = definePredicate("less", "Less");
-export const lessEqualOperation = definePredicate("lessEqual", "LessOrEqual");
-export const equalOperation = definePredicate("equal", "Equal");
-export const andOperation = definePredicate("and", "And", "bool");
-export const orOperation = definePredicate("or", "Or", "bool");
+/** Elementwise `a < b`. */
+export const less = definePredicate("less", "Less");
+/** Elementwise `a <= b`. */
+export const lessEqual = definePredicate("lessEqual", "LessOrEqual");
+/** Elementwise `a == b`. */
+export const equal = definePredicate("equal", "Equal");
+/** Elementwise logical and. */
+export const and = definePredicate("and", "And", "bool");
+/** Elementwise logical or. */
+export const or = definePredicate("or", "Or", "bool");
 
-export const notOperation = defineOperation<object>({
+/** Elementwise logical not. */
+export const not = createUnary({
   name: "not",
   infer: (inputs) => {
     const [x] = inputs;
@@ -195,14 +221,12 @@ export const notOperation = defineOperation<object>({
   onnx: ({ inputs, emitter }) => emitter.emit("Not", inputs),
 });
 
-/** condition ? a : b, element by element. */
-export const whereOperation = defineOperation<object>({
+const whereOperation: Operation<object> = {
   name: "where",
   infer: (inputs) => {
     const [condition, a, b] = inputs;
-    if (condition.dtype !== "bool" || a.dtype !== b.dtype) {
+    if (condition.dtype !== "bool" || a.dtype !== b.dtype)
       throw shapeError("where", inputs, "a bool condition and two values of the same element type");
-    }
     return { dtype: a.dtype, shape: broadcastShapes(condition.shape, broadcastShapes(a.shape, b.shape)) };
   },
   gradient: ({ inputs: [condition, a, b], upstream }) => [
@@ -211,18 +235,29 @@ export const whereOperation = defineOperation<object>({
     sumToShape(where(condition, 0, upstream), b.shape),
   ],
   onnx: ({ inputs, emitter }) => emitter.emit("Where", inputs),
-});
+};
 
-export const castOperation = defineOperation<{ readonly to: DType }>({
+/** Selects elementwise from `a` where the condition holds, else from `b`. */
+export const where = Object.assign(
+  (condition: Node, a: Operand, b: Operand): Node => apply(whereOperation, [condition, toNode(a), toNode(b)], {}),
+  { operation: whereOperation },
+);
+
+const castOperation: Operation<{ readonly to: DType }> = {
   name: "cast",
   infer: ([x], { to }) => ({ dtype: to, shape: x.shape }),
   gradient: ({ inputs: [x], upstream }) => [isFloat(x.dtype) ? cast(upstream, x.dtype) : undefined],
-  onnx: ({ inputs, attributes: { to }, emitter }) =>
-    emitter.emit("Cast", inputs, { attributes: { to: dtypes[to].onnx } }),
-});
+  onnx: ({ inputs, attributes: { to }, emitter }) => emitter.emit("Cast", inputs, { to: dtypes[to].onnx }),
+};
 
-/** The input's value; blocks the gradient. */
-export const stopGradientOperation = defineOperation<object>({
+/** Converts to another element type. */
+export const cast = Object.assign(
+  (x: Node, to: DType): Node => (x.dtype === to ? x : apply(castOperation, [x], { to })),
+  { operation: castOperation },
+);
+
+/** Identity whose gradient is zero (PyTorch's `detach`). */
+export const stopGradient = createUnary({
   name: "stopGradient",
   recompute: "alias",
   infer: ([{ dtype, shape }]) => ({ dtype, shape }),
@@ -230,11 +265,7 @@ export const stopGradientOperation = defineOperation<object>({
   onnx: ({ inputs }) => inputs[0],
 });
 
-/**
- * The first input's value, differentiated as if it were the sum of both inputs. Lets a value
- * computed another way (a merged weight) be differentiated in parts.
- */
-export const withGradientOfOperation = defineOperation<object>({
+const withGradientOfOperation: Operation<object> = {
   name: "withGradientOf",
   valueInputCount: 1,
   infer: (inputs) => {
@@ -245,73 +276,22 @@ export const withGradientOfOperation = defineOperation<object>({
   },
   gradient: ({ upstream }) => [upstream, upstream],
   onnx: ({ inputs }) => inputs[0],
-});
+};
+
+/**
+ * Value of the first node, differentiated as if it were the sum of both. Lets a value computed another way (a merged
+ * weight) be differentiated in parts.
+ */
+export const withGradientOf = Object.assign(
+  (value: Node, differentiable: Node): Node => apply(withGradientOfOperation, [value, differentiable], {}),
+  { operation: withGradientOfOperation },
+);
 
 function isFloat(dtype: DType): boolean {
   return dtype === "float32" || dtype === "float16" || dtype === "bfloat16";
 }
 
-const createBinaryFunction = (operation: Operation<object>) => (a: Operand, b: Operand) =>
-  apply(operation, [toNode(a), toNode(b)], {});
-const createUnaryFunction = (operation: Operation<object>) => (x: Node) => apply(operation, [x], {});
-
-/** Elementwise `a + b` with broadcasting. */
-export const add = createBinaryFunction(addOperation);
-/** Elementwise `a - b` with broadcasting. */
-export const sub = createBinaryFunction(subOperation);
-/** Elementwise `a * b` with broadcasting. */
-export const mul = createBinaryFunction(mulOperation);
-/** Elementwise `a / b` with broadcasting. */
-export const div = createBinaryFunction(divOperation);
-/** Elementwise minimum with broadcasting. */
-export const minimum = createBinaryFunction(minimumOperation);
-/** Elementwise maximum with broadcasting. */
-export const maximum = createBinaryFunction(maximumOperation);
-/** Elementwise `a < b`. */
-export const less = createBinaryFunction(lessOperation);
-/** Elementwise `a <= b`. */
-export const lessEqual = createBinaryFunction(lessEqualOperation);
-/** Elementwise `a == b`. */
-export const equal = createBinaryFunction(equalOperation);
-/** Elementwise logical and. */
-export const and = createBinaryFunction(andOperation);
-/** Elementwise logical or. */
-export const or = createBinaryFunction(orOperation);
-/** Elementwise logical not. */
-export const not = createUnaryFunction(notOperation);
-/** Elementwise `-x`. */
-export const neg = createUnaryFunction(negOperation);
-/** Elementwise exponential. */
-export const exp = createUnaryFunction(expOperation);
-/** Elementwise natural logarithm. */
-export const log = createUnaryFunction(logOperation);
-/** Elementwise square root. */
-export const sqrt = createUnaryFunction(sqrtOperation);
-/** Elementwise absolute value. */
-export const abs = createUnaryFunction(absOperation);
-/** Elementwise hyperbolic tangent. */
-export const tanh = createUnaryFunction(tanhOperation);
-/** Elementwise `1 / (1 + exp(-x))`. */
-export const sigmoid = createUnaryFunction(sigmoidOperation);
-/** Elementwise error function. */
-export const erf = createUnaryFunction(erfOperation);
-/** Elementwise `x * sigmoid(x)`. */
-export const silu = createUnaryFunction(siluOperation);
-/** Elementwise exact GELU. */
-export const gelu = createUnaryFunction(geluOperation);
-/** Elementwise GELU with the tanh approximation. */
-export const geluTanh = createUnaryFunction(geluTanhOperation);
-/** Identity whose gradient is zero (PyTorch's `detach`). */
-export const stopGradient = createUnaryFunction(stopGradientOperation);
 /** Elementwise `x * x`. */
 export const square = (x: Node) => mul(x, x);
 /** Limits values to a range. */
 export const clip = (x: Node, low: Operand, high: Operand) => minimum(maximum(x, low), high);
-/** Selects elementwise from `a` where the condition holds, else from `b`. */
-export const where = (condition: Node, a: Operand, b: Operand): Node =>
-  apply(whereOperation, [condition, toNode(a), toNode(b)], {});
-/** Converts to another element type. */
-export const cast = (x: Node, to: DType): Node => (x.dtype === to ? x : apply(castOperation, [x], { to }));
-/** Value of the first node with the gradient of the second. */
-export const withGradientOf = (value: Node, differentiable: Node) =>
-  apply(withGradientOfOperation, [value, differentiable], {});

@@ -1,5 +1,5 @@
 import { canBeEmpty, mulDims, sameDim, sameShape, type Dim, type Shape } from "../dim.js";
-import { MS_DOMAIN, type Emitter } from "../emitter.js";
+import type { Emitter } from "../emitter.js";
 import type { Node } from "../node.js";
 import type { MatmulAttributes } from "./matmul.js";
 import { ifNonEmpty } from "./if-non-empty.js";
@@ -13,8 +13,8 @@ export interface MatmulContext {
 }
 
 /**
- * Emits a matrix product. Named dimensions may be 0 at run time (no shared prefix, an empty cache),
- * which not all of ONNX Runtime's kernels support.
+ * Emits a matrix product. Named dimensions may be 0 at run time (no shared prefix, an empty cache), which not all of
+ * ONNX Runtime's kernels support.
  */
 export function emitMatmul(context: MatmulContext): string {
   const { node, inner, emitter } = context;
@@ -33,16 +33,12 @@ export function emitMatmul(context: MatmulContext): string {
 function emitForCpu({ node, inputs, emitter }: MatmulContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;
   if (!transposeA && !transposeB && alpha === 1) return emitter.emit("MatMul", inputs);
-  return emitter.emit("FusedMatMul", inputs, {
-    domain: MS_DOMAIN,
-    attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
-  });
+  return emitter.emit("FusedMatMul", inputs, { transA: transposeA, transB: transposeB, alpha: { float: alpha } });
 }
 
 /**
- * When the inner dimension is 0, ONNX Runtime zeroes only the first matrix of a batch and leaves
- * the others uninitialized. The batch is therefore moved into the rows of a single matrix by free
- * reshapes.
+ * When the inner dimension is 0, ONNX Runtime zeroes only the first matrix of a batch and leaves the others
+ * uninitialized. The batch is therefore moved into the rows of a single matrix by free reshapes.
  */
 function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): string {
   const { shape, attributes } = node;
@@ -66,10 +62,8 @@ function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): s
         );
   const reshape = (value: string, lead: Shape, matrix: readonly string[]) => {
     const sizes = [...lead.map((dim) => select(dim, 1)), ...matrix];
-    const target = emitter.emitOnce(`sizes ${sizes.join()}`, () =>
-      emitter.emit("Concat", sizes, { attributes: { axis: 0 } }),
-    );
-    return emitter.emit("Reshape", [value, target], { attributes: { allowzero: 1 } });
+    const target = emitter.emitOnce(`sizes ${sizes.join()}`, () => emitter.emit("Concat", sizes, { axis: 0 }));
+    return emitter.emit("Reshape", [value, target], { allowzero: 1 });
   };
   const allRows = select(rows, mulDims(...shape.slice(0, -1)));
   const innerValue = emitter.dim(inner);
@@ -84,17 +78,14 @@ function emitForCpuFlattened({ node, inputs, inner, emitter }: MatmulContext): s
 }
 
 /**
- * WebGPU has no FusedMatMul (ONNX Runtime would fall back to the CPU), and its MatMul crashes the
- * process when the inner dimension is 0.
+ * WebGPU has no FusedMatMul (ONNX Runtime would fall back to the CPU), and its MatMul crashes the process when the
+ * inner dimension is 0.
  */
 function emitForWebgpu({ node, inputs, inner, emitter }: MatmulContext): string {
   const { transposeA, transposeB, alpha } = node.attributes;
   const plain = !transposeA && !transposeB && alpha === 1;
-  if (node.inputs.every(({ shape }) => shape.length === 2) && (canBeEmpty(inner) || !plain)) {
-    return emitter.emit("Gemm", inputs, {
-      attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
-    });
-  }
+  if (node.inputs.every(({ shape }) => shape.length === 2) && (canBeEmpty(inner) || !plain))
+    return emitter.emit("Gemm", inputs, { transA: transposeA, transB: transposeB, alpha: { float: alpha } });
   return ifNonEmpty([inner], node, emitter, (into) => {
     const [left, right] = node.inputs.map(({ shape }, i) =>
       [transposeA, transposeB][i] ? transposeLastTwo(inputs[i], shape.length, into) : inputs[i],
@@ -106,7 +97,5 @@ function emitForWebgpu({ node, inputs, inner, emitter }: MatmulContext): string 
 
 function transposeLastTwo(value: string, rank: number, emitter: Emitter): string {
   const axes = Array.from({ length: rank }, (_, axis) => axis);
-  return emitter.emit("Transpose", [value], {
-    attributes: { perm: [...axes.slice(0, -2), rank - 1, rank - 2] },
-  });
+  return emitter.emit("Transpose", [value], { perm: [...axes.slice(0, -2), rank - 1, rank - 2] });
 }

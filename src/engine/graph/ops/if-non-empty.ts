@@ -4,8 +4,8 @@ import { Emitter, createValueInfo } from "../emitter.js";
 import type { TensorType } from "../node.js";
 
 /**
- * Emits a value, or zeros where the product of `dims` is 0. On WebGPU some kernels crash the
- * process on empty values; on other devices `emit` is used unconditionally.
+ * Emits a value, or zeros where the product of `dims` is 0. On WebGPU some kernels crash the process on empty values;
+ * on other devices `emit` is used unconditionally.
  */
 export function ifNonEmpty(
   dims: Shape,
@@ -25,9 +25,7 @@ export function ifNonEmpty(
   const zero = elseBranch.constant(dtype, [], new Uint8Array(byteLength(dtype, 1)));
   const branch = (into: Emitter, name: string) => into.toGraph("branch", [], [createValueInfo(name, dtype, shape)]);
   return emitter.emit("If", [isNonEmpty], {
-    attributes: {
-      then_branch: branch(thenBranch, emit(thenBranch)),
-      else_branch: branch(elseBranch, elseBranch.emit("Expand", [zero, target])),
-    },
+    then_branch: branch(thenBranch, emit(thenBranch)),
+    else_branch: branch(elseBranch, elseBranch.emit("Expand", [zero, target])),
   });
 }

@@ -13,7 +13,7 @@ export const gatherRowsOperation = defineOperation<object>({
     return { dtype: table.dtype, shape: [ids.shape[0], ...table.shape.slice(1)] };
   },
   gradient: ({ inputs: [table, ids], upstream }) => [scatterAddRows(upstream, ids, table.shape[0]), undefined],
-  onnx: ({ inputs, emitter }) => emitter.emit("Gather", inputs, { attributes: { axis: 0 } }),
+  onnx: ({ inputs, emitter }) => emitter.emit("Gather", inputs, { axis: 0 }),
 });
 
 /** Adds each row of the values to zeros [rows, ...] at its index; repeated indices accumulate. */
@@ -28,15 +28,15 @@ export const scatterAddRowsOperation = defineOperation<{ readonly rows: Dim }>({
   gradient: ({ inputs: [, ids], upstream }) => [gatherRows(upstream, ids), undefined],
   onnx: ({ node, inputs: [values, ids], emitter }) => {
     const zero = emitter.zeros(node.dtype, node.shape);
-    const wide = emitter.emit("Cast", [ids], { attributes: { to: 7 } });
+    const wide = emitter.emit("Cast", [ids], { to: 7 });
     const index = emitter.emit("Unsqueeze", [wide, emitter.ints([-1])]);
-    return emitter.emit("ScatterND", [zero, index, values], { attributes: { reduction: "add" } });
+    return emitter.emit("ScatterND", [zero, index, values], { reduction: "add" });
   },
 });
 
 /**
- * Gathers rows with a known inverse: inverse[row] is a slot that holds the row. Slots that repeat a
- * row as padding must receive no gradient; the gradient is then a gather instead of a scatter-add.
+ * Gathers rows with a known inverse: inverse[row] is a slot that holds the row. Slots that repeat a row as padding must
+ * receive no gradient; the gradient is then a gather instead of a scatter-add.
  */
 export const gatherRowsWithInverseOperation = defineOperation<object>({
   name: "gatherRowsWithInverse",
@@ -44,13 +44,12 @@ export const gatherRowsWithInverseOperation = defineOperation<object>({
   infer: (inputs) => {
     const [x, ids, inverse] = inputs;
     const fits = x.shape.length === 2 && [ids, inverse].every((list) => list.shape.length === 1 && isIndex(list));
-    if (!fits || !sameDim(inverse.shape[0], x.shape[0])) {
+    if (!fits || !sameDim(inverse.shape[0], x.shape[0]))
       throw shapeError(
         "gatherRowsWithInverse",
         inputs,
         "x [rows, width], a row index per slot and a slot index per row",
       );
-    }
     return { dtype: x.dtype, shape: [ids.shape[0], x.shape[1]] };
   },
   gradient: ({ inputs: [, ids, inverse], upstream }) => [
@@ -58,7 +57,7 @@ export const gatherRowsWithInverseOperation = defineOperation<object>({
     undefined,
     undefined,
   ],
-  onnx: ({ inputs: [x, ids], emitter }) => emitter.emit("Gather", [x, ids], { attributes: { axis: 0 } }),
+  onnx: ({ inputs: [x, ids], emitter }) => emitter.emit("Gather", [x, ids], { axis: 0 }),
 });
 
 /** Picks one element per last-axis vector: [..., n] and int [...] to [...]. */
@@ -73,10 +72,7 @@ export const pickOperation = defineOperation<object>({
   gradient: ({ inputs: [x, ids], upstream }) => [place(upstream, ids, x.shape[x.shape.length - 1]), undefined],
   onnx: ({ inputs: [x, ids], emitter }) => {
     const index = emitter.emit("Unsqueeze", [ids, emitter.ints([-1])]);
-    return emitter.emit("Squeeze", [
-      emitter.emit("GatherElements", [x, index], { attributes: { axis: -1 } }),
-      emitter.ints([-1]),
-    ]);
+    return emitter.emit("Squeeze", [emitter.emit("GatherElements", [x, index], { axis: -1 }), emitter.ints([-1])]);
   },
 });
 
@@ -93,7 +89,7 @@ export const placeOperation = defineOperation<{ readonly length: Dim }>({
   onnx: ({ node, inputs: [values, ids], emitter }) => {
     const zero = emitter.zeros(node.dtype, node.shape);
     const [value, index] = [values, ids].map((name) => emitter.emit("Unsqueeze", [name, emitter.ints([-1])]));
-    return emitter.emit("ScatterElements", [zero, index, value], { attributes: { axis: -1 } });
+    return emitter.emit("ScatterElements", [zero, index, value], { axis: -1 });
   },
 });
 
@@ -107,10 +103,7 @@ export function scatterAddRows(values: Node, ids: Node, rows: Dim): Node {
   return apply(scatterAddRowsOperation, [values, ids], { rows });
 }
 
-/**
- * Gathers x [rows, width] into [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that
- * holds the row.
- */
+/** Gathers x [rows, width] into [slots, width]: slot i holds row ids[i]; inverse[row] is a slot that holds the row. */
 export function gatherRowsWithInverse(x: Node, ids: Node, inverse: Node): Node {
   return apply(gatherRowsWithInverseOperation, [x, ids, inverse], {});
 }

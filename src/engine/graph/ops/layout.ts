@@ -19,12 +19,11 @@ export const reshapeOperation = defineOperation<{ readonly shape: Shape }>({
   name: "reshape",
   recompute: "alias",
   infer: ([x], { shape }) => {
-    if (!sameDim(mulDims(...x.shape), mulDims(...shape))) {
+    if (!sameDim(mulDims(...x.shape), mulDims(...shape)))
       throw new LlamaGymError(
         "SHAPE_MISMATCH",
         `reshape from ${formatShape(x.shape)} to ${formatShape(shape)} changes the number of elements.`,
       );
-    }
     return { dtype: x.dtype, shape };
   },
   gradient: ({ inputs: [x], upstream }) => [reshape(upstream, x.shape)],
@@ -35,13 +34,12 @@ export const transposeOperation = defineOperation<{ readonly permutation: readon
   name: "transpose",
   infer: (inputs, { permutation }) => {
     const [x] = inputs;
-    if ([...permutation].sort((a, b) => a - b).some((axis, i) => axis !== i) || permutation.length !== x.shape.length) {
+    if ([...permutation].sort((a, b) => a - b).some((axis, i) => axis !== i) || permutation.length !== x.shape.length)
       throw shapeError(
         "transpose",
         inputs,
         `a value of rank ${permutation.length} and a permutation of its axes, not [${permutation.join(", ")}]`,
       );
-    }
     return { dtype: x.dtype, shape: permutation.map((axis) => x.shape[axis]) };
   },
   gradient: ({ attributes: { permutation }, upstream }) => [
@@ -50,8 +48,7 @@ export const transposeOperation = defineOperation<{ readonly permutation: readon
       permutation.map((_, i) => permutation.indexOf(i)),
     ),
   ],
-  onnx: ({ inputs, attributes: { permutation }, emitter }) =>
-    emitter.emit("Transpose", inputs, { attributes: { perm: permutation } }),
+  onnx: ({ inputs, attributes: { permutation }, emitter }) => emitter.emit("Transpose", inputs, { perm: permutation }),
 });
 
 /** Broadcasts size-1 and missing leading dimensions. */
@@ -92,7 +89,7 @@ export const concatOperation = defineOperation<{ readonly axis: number }>({
       return piece;
     });
   },
-  onnx: ({ inputs, attributes: { axis }, emitter }) => emitter.emit("Concat", inputs, { attributes: { axis } }),
+  onnx: ({ inputs, attributes: { axis }, emitter }) => emitter.emit("Concat", inputs, { axis }),
 });
 
 export interface SliceAttributes {
@@ -146,7 +143,7 @@ export const padOperation = defineOperation<PadAttributes>({
         node.shape.map((dim, i) => (i === axis ? length : dim)),
       );
     const parts = [...(before === 0 ? [] : [zerosLike(before)]), inputs[0], ...(after === 0 ? [] : [zerosLike(after)])];
-    return emitter.emit("Concat", parts, { attributes: { axis } });
+    return emitter.emit("Concat", parts, { axis });
   },
 });
 
@@ -166,7 +163,7 @@ export const splitOperation = defineOperation<{ readonly axis: number; readonly 
     ),
   ],
   onnx: ({ inputs, attributes: { axis, lengths }, emitter }) =>
-    emitter.emitAll("Split", [inputs[0], emitter.shape(lengths)], { attributes: { axis }, outputs: lengths.length }),
+    emitter.emitAll("Split", [inputs[0], emitter.shape(lengths)], lengths.length, { axis }),
 });
 
 /** Reshapes x; the elements keep their order. */

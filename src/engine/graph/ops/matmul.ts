@@ -78,9 +78,7 @@ export const addMatmulOperation = defineOperation<MatmulAttributes>({
     return [upstream, da, db];
   },
   onnx: ({ inputs: [c, a, b], attributes: { transposeA, transposeB, alpha }, emitter }) =>
-    emitter.emit("Gemm", [a, b, c], {
-      attributes: { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0, alpha: { float: alpha } },
-    }),
+    emitter.emit("Gemm", [a, b, c], { transA: transposeA, transB: transposeB, alpha: { float: alpha } }),
 });
 
 /** Returns alpha * op(a) op(b): [..., m, k] x [..., k, n] to [..., m, n] with broadcast leading dimensions. */

@@ -17,7 +17,7 @@ export const softmaxOperation = defineOperation<object>({
     return [sub(weighted, mul(p, reduceSum(weighted, lastAxis, true)))];
   },
   onnx: ({ node, inputs, emitter }) =>
-    ifNonEmpty(node.shape, node, emitter, (into) => into.emit("Softmax", inputs, { attributes: { axis: -1 } })),
+    ifNonEmpty(node.shape, node, emitter, (into) => into.emit("Softmax", inputs, { axis: -1 })),
 });
 
 /** Along the last axis. */
@@ -31,10 +31,10 @@ export const logSoftmaxOperation = defineOperation<object>({
 
 /** Emits log-softmax along the last axis of a value of the given rank. */
 export function emitLogSoftmax(x: string, rank: number, emitter: Emitter): string {
-  if (emitter.device !== "webgpu") return emitter.emit("LogSoftmax", [x], { attributes: { axis: -1 } });
+  if (emitter.device !== "webgpu") return emitter.emit("LogSoftmax", [x], { axis: -1 });
   // WebGPU has no LogSoftmax; ONNX Runtime would fall back to the CPU.
   const reduce = (opType: string, value: string) =>
-    emitter.emit(opType, [value, emitter.ints([rank - 1])], { attributes: { keepdims: 1 } });
+    emitter.emit(opType, [value, emitter.ints([rank - 1])], { keepdims: 1 });
   const shifted = emitter.emit("Sub", [x, reduce("ReduceMax", x)]);
   const total = reduce("ReduceSum", emitter.emit("Exp", [shifted]));
   return emitter.emit("Sub", [shifted, emitter.emit("Log", [total])]);
@@ -47,9 +47,8 @@ export interface NormAttributes {
 function checkNormInputs(name: string, inputs: readonly Node[]): Node {
   const [x, ...parameters] = inputs;
   const width = x.shape[x.shape.length - 1];
-  if (parameters.some((p) => p.shape.length !== 1 || !sameDim(p.shape[0], width))) {
+  if (parameters.some((p) => p.shape.length !== 1 || !sameDim(p.shape[0], width)))
     throw shapeError(name, inputs, "values [..., width] and parameters [width]");
-  }
   return x;
 }
 
@@ -74,10 +73,7 @@ export const rmsNormOperation = defineOperation<NormAttributes>({
     return [sub(mul(scaled, r), mul(x, projection)), sumToShape(mul(upstream, mul(x, r)), weight.shape)];
   },
   onnx: ({ node, inputs, attributes: { epsilon }, emitter, isRead }) => {
-    const names = emitter.emitAll("SimplifiedLayerNormalization", inputs, {
-      attributes: { axis: -1, epsilon: { float: epsilon } },
-      outputs: 2,
-    });
+    const names = emitter.emitAll("SimplifiedLayerNormalization", inputs, 2, { axis: -1, epsilon: { float: epsilon } });
     // The WebGPU kernel does not write its second output.
     return emitter.device === "webgpu" && isRead(1)
       ? [names[0], emitInverseRms(node, inputs[0], epsilon, emitter)]
@@ -87,7 +83,7 @@ export const rmsNormOperation = defineOperation<NormAttributes>({
 
 function emitInverseRms({ shape }: Node, x: string, epsilon: number, emitter: Emitter): string {
   const axis = shape.length - 1;
-  const total = emitter.emit("ReduceSumSquare", [x, emitter.ints([axis])], { attributes: { keepdims: 1 } });
+  const total = emitter.emit("ReduceSumSquare", [x, emitter.ints([axis])], { keepdims: 1 });
   const mean = emitter.emit("Div", [total, emitter.floatDim(shape[axis])]);
   return emitter.emit("Reciprocal", [emitter.emit("Sqrt", [emitter.emit("Add", [mean, emitter.float(epsilon)])])]);
 }
@@ -115,16 +111,10 @@ export const layerNormOperation = defineOperation<NormAttributes>({
     return [dx, sumToShape(mul(upstream, normalized), weight.shape), sumToShape(upstream, bias.shape)];
   },
   onnx: ({ inputs, attributes: { epsilon }, emitter }) =>
-    emitter.emitAll("LayerNormalization", inputs, {
-      attributes: { axis: -1, epsilon: { float: epsilon } },
-      outputs: 3,
-    }),
+    emitter.emitAll("LayerNormalization", inputs, 3, { axis: -1, epsilon: { float: epsilon } }),
 });
 
-/**
- * Output `index` of an operation with several; its gradient reaches that operation's rule as one of
- * `upstreams`.
- */
+/** Output `index` of an operation with several; its gradient reaches that operation's rule as one of `upstreams`. */
 export const outputOperation = defineOperation<{ readonly index: number }>({
   name: "output",
   infer: ([x], { index }) => x.outputs[index],

@@ -30,17 +30,19 @@ const exported = {
 type Exported = typeof exported;
 
 export type OperationName = {
-  [Key in keyof Exported]: Key extends `${infer Name}Operation` ? Name : never;
+  [Key in keyof Exported]: Key extends `${infer Name}Operation`
+    ? Name
+    : Exported[Key] extends { readonly operation: object }
+      ? Key
+      : never;
 }[keyof Exported];
 
 const SUFFIX = "Operation";
 
-/**
- * Every operation by name. Tests provide cases for all names, so an operation without cases does
- * not compile.
- */
+/** Every operation by name. Tests provide cases for all names, so an operation without cases does not compile. */
 export const operations = Object.fromEntries(
-  Object.entries(exported)
-    .filter(([key]) => key.endsWith(SUFFIX))
-    .map(([key, operation]) => [key.slice(0, -SUFFIX.length), operation]),
+  Object.entries(exported).flatMap(([key, value]) => {
+    if (key.endsWith(SUFFIX)) return [[key.slice(0, -SUFFIX.length), value]];
+    return typeof value === "function" && "operation" in value ? [[key, value.operation]] : [];
+  }),
 ) as { readonly [Name in OperationName]: Operation<never> };

@@ -1,5 +1,4 @@
 import { sameShape } from "../dim.js";
-import { MS_DOMAIN } from "../emitter.js";
 import { apply, defineOperation, noGradient, shapeError, type Node } from "../node.js";
 import { matmul } from "./matmul.js";
 
@@ -9,8 +8,8 @@ export interface BlockAttributes {
 }
 
 /**
- * Dequantizes block-quantized weights: (code - zero point) * scale for codes [rows, columns] (int8,
- * uint8, int4 or uint4), scales and zero points [rows, columns / blockSize].
+ * Dequantizes block-quantized weights: (code - zero point) * scale for codes [rows, columns] (int8, uint8, int4 or
+ * uint4), scales and zero points [rows, columns / blockSize].
  */
 export const dequantizeOperation = defineOperation<BlockAttributes>({
   name: "dequantize",
@@ -30,7 +29,7 @@ export const dequantizeOperation = defineOperation<BlockAttributes>({
   },
   gradient: noGradient,
   onnx: ({ inputs, attributes: { blockSize }, emitter }) =>
-    emitter.emit("DequantizeLinear", inputs, { attributes: { axis: 1, block_size: blockSize } }),
+    emitter.emit("DequantizeLinear", inputs, { axis: 1, block_size: blockSize }),
 });
 
 export interface QuantizedMatmulAttributes extends BlockAttributes {
@@ -38,10 +37,9 @@ export interface QuantizedMatmulAttributes extends BlockAttributes {
 }
 
 /**
- * Multiplies x [rows, in] by the transpose of block-quantized weights [out, in] without
- * dequantizing them as a whole. Inputs: x, the codes as bytes [out, in / blockSize, blockSize *
- * bits / 8], scales [out, in / blockSize], and for the gradient the same codes by element [out, in]
- * and their zero points (the middle code).
+ * Multiplies x [rows, in] by the transpose of block-quantized weights [out, in] without dequantizing them as a whole.
+ * Inputs: x, the codes as bytes [out, in / blockSize, blockSize * bits / 8], scales [out, in / blockSize], and for the
+ * gradient the same codes by element [out, in] and their zero points (the middle code).
  */
 export const quantizedMatmulOperation = defineOperation<QuantizedMatmulAttributes>({
   name: "quantizedMatmul",
@@ -63,15 +61,12 @@ export const quantizedMatmulOperation = defineOperation<QuantizedMatmulAttribute
   ],
   onnx: ({ node, inputs: [x, bytes, scales], attributes: { bits, blockSize }, emitter }) =>
     emitter.emit("MatMulNBits", [x, bytes, scales], {
-      domain: MS_DOMAIN,
-      attributes: {
-        K: node.inputs[0].shape[1] as number,
-        N: node.shape[1] as number,
-        bits,
-        block_size: blockSize,
-        // Multiply in float32: rounding activations would make the sampler's and the trainer's values differ.
-        accuracy_level: 1,
-      },
+      K: node.inputs[0].shape[1] as number,
+      N: node.shape[1] as number,
+      bits,
+      block_size: blockSize,
+      // Multiply in float32: rounding activations would make the sampler's and the trainer's values differ.
+      accuracy_level: 1,
     }),
 });
 

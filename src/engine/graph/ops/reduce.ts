@@ -35,7 +35,7 @@ const defineReduction = (
   onnx: ({ node, inputs, attributes: { axes, keepDims }, emitter }) =>
     // ReduceSum accepts empty inputs on every execution provider.
     ifNonEmpty(onnx === "ReduceSum" ? [] : node.inputs[0].shape, node, emitter, (into) =>
-      into.emit(onnx, [...inputs, into.ints(axes)], { attributes: { keepdims: keepDims ? 1 : 0 } }),
+      into.emit(onnx, [...inputs, into.ints(axes)], { keepdims: keepDims }),
     ),
 });
 
@@ -60,8 +60,7 @@ export const argMaxOperation = defineOperation<object>({
   infer: ([x]) => ({ dtype: "int64", shape: x.shape.slice(0, -1) }),
   gradient: noGradient,
   // Not axis -1: for empty inputs ONNX Runtime ignores a negative axis and returns the input's shape.
-  onnx: ({ node, inputs, emitter }) =>
-    emitter.emit("ArgMax", inputs, { attributes: { axis: node.shape.length, keepdims: 0 } }),
+  onnx: ({ node, inputs, emitter }) => emitter.emit("ArgMax", inputs, { axis: node.shape.length, keepdims: 0 }),
 });
 
 function normalizeAxes(x: Node, axes: readonly number[] | undefined): readonly number[] {

@@ -1,5 +1,4 @@
 import { sameShape } from "../dim.js";
-import { MS_DOMAIN } from "../emitter.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { neg } from "./elementwise.js";
 import { ifNonEmpty } from "./if-non-empty.js";
@@ -9,9 +8,9 @@ export interface RotaryAttributes {
 }
 
 /**
- * Rotary position embedding (Su et al. 2021) that rotates the first half of the rotated dimensions
- * against the second: x [tokens, heads * headDim] by cos and sin [tokens, rotaryDim / 2]. The first
- * rotaryDim dimensions of each head are rotated.
+ * Rotary position embedding (Su et al. 2021) that rotates the first half of the rotated dimensions against the second:
+ * x [tokens, heads * headDim] by cos and sin [tokens, rotaryDim / 2]. The first rotaryDim dimensions of each head are
+ * rotated.
  */
 export const rotaryOperation = defineOperation<RotaryAttributes>({
   name: "rotary",
@@ -41,18 +40,15 @@ export const rotaryOperation = defineOperation<RotaryAttributes>({
       const batched = into.emit("Unsqueeze", [x, into.ints([0])]);
       const offset = into.ints([0]);
       const rotated = into.emit("RotaryEmbedding", [batched, offset, cos, sin], {
-        domain: MS_DOMAIN,
-        attributes: { num_heads: heads, rotary_embedding_dim: partial ? rotaryDim : 0 },
+        num_heads: heads,
+        rotary_embedding_dim: partial ? rotaryDim : 0,
       });
       return into.emit("Squeeze", [rotated, into.ints([0])]);
     });
   },
 });
 
-/**
- * Rotates x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens,
- * rotaryDim / 2].
- */
+/** Rotates x [tokens, heads * headDim] by each token's position, given as cos and sin [tokens, rotaryDim / 2]. */
 export function rotary(x: Node, cos: Node, sin: Node, heads: number): Node {
   return apply(rotaryOperation, [x, cos, sin], { heads });
 }

@@ -1,5 +1,5 @@
 import { sameShape, dim } from "../dim.js";
-import { Emitter, MS_DOMAIN, createValueInfo } from "../emitter.js";
+import { Emitter, createValueInfo } from "../emitter.js";
 import { apply, defineOperation, shapeError, type Node } from "../node.js";
 import { add, mul } from "./elementwise.js";
 import { emitLogSoftmax, output } from "./norm.js";
@@ -22,13 +22,11 @@ export const MASKED_LOGIT = -1e9;
 const CHUNK_ROWS = 256;
 
 /**
- * Log-probabilities of the targets under softmax(inverseTemperature * head(hidden)), computed in
- * chunks of rows. Inputs: hidden [rows, width], head [vocabulary, width] (frozen), targets [rows],
- * inverseTemperature [], bias [vocabulary]?, sets [sets, vocabulary]? (true for tokens in a set)
- * and setIndices [rows]? (the set of each row).
- * Outputs: logProbs [rows], d logProb / d hidden [rows, width] and, as requested, entropy [rows]
- * and d entropy / d hidden [rows, width]. The forward pass computes the gradients' directions; the
- * backward pass only scales them by row.
+ * Log-probabilities of the targets under softmax(inverseTemperature * head(hidden)), computed in chunks of rows.
+ * Inputs: hidden [rows, width], head [vocabulary, width] (frozen), targets [rows], inverseTemperature [], bias
+ * [vocabulary]?, sets [sets, vocabulary]? (true for tokens in a set) and setIndices [rows]? (the set of each row).
+ * Outputs: logProbs [rows], d logProb / d hidden [rows, width] and, as requested, entropy [rows] and d entropy / d
+ * hidden [rows, width]. The forward pass computes the gradients' directions; the backward pass only scales them by row.
  */
 export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
   name: "tokenLogProbs",
@@ -84,17 +82,14 @@ export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
     const paddingRows = emitter.emit("Sub", [emitter.emit("Mul", [chunks, size]), count]);
     const widthName = emitter.dim(width);
     const splitIntoChunks = (value: string, zero: string, tail: readonly string[]) => {
-      const padding = emitter.emit("Expand", [
-        zero,
-        emitter.emit("Concat", [paddingRows, ...tail], { attributes: { axis: 0 } }),
-      ]);
-      const padded = emitter.emit("Concat", [value, padding], { attributes: { axis: 0 } });
-      const shape = emitter.emit("Concat", [chunks, size, ...tail], { attributes: { axis: 0 } });
+      const padding = emitter.emit("Expand", [zero, emitter.emit("Concat", [paddingRows, ...tail], { axis: 0 })]);
+      const padded = emitter.emit("Concat", [value, padding], { axis: 0 });
+      const shape = emitter.emit("Concat", [chunks, size, ...tail], { axis: 0 });
       return emitter.emit("Reshape", [padded, shape]);
     };
     const chunkIndices = (value: string) =>
       splitIntoChunks(
-        emitter.emit("Cast", [value], { attributes: { to: 7 } }),
+        emitter.emit("Cast", [value], { to: 7 }),
         emitter.constant("int64", [], BigInt64Array.of(0n)),
         [],
       );
@@ -106,16 +101,16 @@ export const tokenLogProbsOperation = defineOperation<LmHeadAttributes>({
     // Without a gradient, the directions would double the cost.
     const requestedOutputs = node.outputs.flatMap((_, index) => (isRead(index) ? [index] : []));
     const body = buildChunkBody(emitter, { head, bias, inverseTemperature, width, sets }, attributes, requestedOutputs);
-    const stacked = emitter.emitAll("Scan", scanInputs, {
-      attributes: { body, num_scan_inputs: scanInputs.length },
-      outputs: requestedOutputs.length,
+    const stacked = emitter.emitAll("Scan", scanInputs, requestedOutputs.length, {
+      body,
+      num_scan_inputs: scanInputs.length,
     });
     return node.outputs.map(({ shape }, index) => {
       if (!requestedOutputs.includes(index)) return "";
       const tail = shape.length === 2 ? [widthName] : [];
       const flat = emitter.emit("Reshape", [
         stacked[requestedOutputs.indexOf(index)],
-        emitter.emit("Concat", [emitter.ints([-1]), ...tail], { attributes: { axis: 0 } }),
+        emitter.emit("Concat", [emitter.ints([-1]), ...tail], { axis: 0 }),
       ]);
       return emitter.slice(flat, 0, 0, rows);
     });
@@ -131,8 +126,8 @@ interface ChunkContext {
 }
 
 /**
- * Builds the scan's body, which maps a chunk of hidden states [size, width], targets [size] and set
- * indices [size]? to the requested outputs.
+ * Builds the scan's body, which maps a chunk of hidden states [size, width], targets [size] and set indices [size]? to
+ * the requested outputs.
  */
 function buildChunkBody(
   parent: Emitter,
@@ -146,9 +141,7 @@ function buildChunkBody(
   const setIndices = e.newName("set_indices");
   const last = e.ints([-1]);
   // WebGPU has no FusedMatMul; ONNX Runtime would fall back to the CPU.
-  const matmulOp =
-    e.device === "webgpu" ? { opType: "Gemm", domain: "" } : { opType: "FusedMatMul", domain: MS_DOMAIN };
-  let logits = e.emit(matmulOp.opType, [hidden, head], { domain: matmulOp.domain, attributes: { transB: 1 } });
+  let logits = e.emit(e.device === "webgpu" ? "Gemm" : "FusedMatMul", [hidden, head], { transB: 1 });
   if (bias !== undefined) logits = e.emit("Add", [logits, bias]);
   let tanhLogits: string | undefined;
   if (softcap !== undefined) {
@@ -164,7 +157,7 @@ function buildChunkBody(
   // Values needed by some outputs only are emitted on first use.
   const probs = () => e.emitOnce("probs", () => e.emit("Exp", [logProbs]));
   const index = () => e.emitOnce("index", () => e.emit("Unsqueeze", [targets, last]));
-  const atTarget = (value: string) => e.emit("GatherElements", [value, index()], { attributes: { axis: -1 } });
+  const atTarget = (value: string) => e.emit("GatherElements", [value, index()], { axis: -1 });
   /** d softcapped logits / d logits. */
   const capDerivative = (capped: string) =>
     e.emitOnce("slope", () => e.emit("Sub", [e.float(1), e.emit("Mul", [capped, capped])]));
@@ -174,16 +167,16 @@ function buildChunkBody(
     return e.emit("Mul", [e.emit("MatMul", [uncapped, head]), inverseTemperature]);
   };
   const targetLogProbs = () => e.emit("Squeeze", [atTarget(logProbs), last]);
-  const maxLogProbs = () => e.emit("ReduceMax", [logProbs, e.ints([1])], { attributes: { keepdims: 0 } });
+  const maxLogProbs = () => e.emit("ReduceMax", [logProbs, e.ints([1])], { keepdims: 0 });
   const logProbDirection = () => {
-    const row = e.emit("Gather", [head, targets], { attributes: { axis: 0 } });
+    const row = e.emit("Gather", [head, targets], { axis: 0 });
     const targetRow = tanhLogits === undefined ? row : e.emit("Mul", [row, atTarget(capDerivative(tanhLogits))]);
     return e.emit("Sub", [e.emit("Mul", [targetRow, inverseTemperature]), backpropThroughHead(probs())]);
   };
   const weighted = () => e.emitOnce("weighted", () => e.emit("Mul", [probs(), logProbs]));
   /** Minus the entropy. */
   const negativeEntropy = () =>
-    e.emitOnce("negative", () => e.emit("ReduceSum", [weighted(), e.ints([1])], { attributes: { keepdims: 1 } }));
+    e.emitOnce("negative", () => e.emit("ReduceSum", [weighted(), e.ints([1])], { keepdims: 1 }));
   const entropy = () => e.emit("Squeeze", [e.emit("Neg", [negativeEntropy()]), last]);
   // d entropy / d logits = -p (log p + entropy).
   const entropyDirection = () =>
@@ -214,7 +207,7 @@ function maskLogits(
   { sets, setIndices }: { readonly sets: string; readonly setIndices: string },
   e: Emitter,
 ): string {
-  const inSet = e.emit("Gather", [sets, setIndices], { attributes: { axis: 0 } });
+  const inSet = e.emit("Gather", [sets, setIndices], { axis: 0 });
   return e.emit("Where", [inSet, logits, e.float(MASKED_LOGIT)]);
 }
 
@@ -253,8 +246,8 @@ export interface LmHeadInputs {
 }
 
 /**
- * Returns the log-probability of each row's target and, if requested, the entropy, both [rows],
- * without keeping anything of size [rows, vocabulary].
+ * Returns the log-probability of each row's target and, if requested, the entropy, both [rows], without keeping
+ * anything of size [rows, vocabulary].
  */
 export function tokenLogProbs({
   hidden,

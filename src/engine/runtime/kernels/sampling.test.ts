@@ -2,7 +2,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { ParityReport } from "../../../../test/parity/parity-report.js";
 import { runSamplingParity } from "../../../../test/parity/sampling.js";
-import { argMax, tokenProbabilities, rawLogProb, sampleToken, type SamplingParams } from "./sampling.js";
+import { tokenProbabilities } from "../../../../test/parity/token-probabilities.js";
+import { argMax, rawLogProb, sampleToken, type SamplingParams } from "./sampling.js";
 
 const PLAIN: SamplingParams = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
 

@@ -37,23 +37,8 @@ interface Candidates {
 /** A distribution to draw from: candidates, or probabilities of the whole vocabulary. */
 export type TokenDistribution = Readonly<Candidates> | Float32Array;
 
-/** Returns the distribution [vocabulary] that `sampleToken` draws from; for tests and inspection. */
-export function tokenProbabilities(
-  row: RowLogits,
-  params: SamplingParams,
-  seenTokens: ArrayLike<number>,
-  allowedTokens?: Int32Array,
-): Float64Array {
-  const { ids, probabilities, count } = filterCandidates(row, params, seenTokens, allowedTokens);
-  const result = new Float64Array(row.logits.length);
-  const mass = sum(probabilities, count);
-  for (let i = 0; i < count; i++) result[ids[i]] = probabilities[i] / mass;
-  return result;
-}
-
 /**
- * Draws a token with a uniform number in [0, 1) from the tokens that the parameters keep, or only
- * from `allowedTokens`.
+ * Draws a token with a uniform number in [0, 1) from the tokens that the parameters keep, or only from `allowedTokens`.
  * @throws RUNTIME_FAILED when the logits are not finite.
  */
 export function sampleToken(
@@ -102,8 +87,7 @@ export function sampleFromDistribution(distribution: TokenDistribution, uniform:
 const MIN_EXACT_PROBABILITY = 1e-30;
 
 /**
- * Returns a token's log-probability from the logits [vocabulary] and their softmax, also where the
- * latter underflowed.
+ * Returns a token's log-probability from the logits [vocabulary] and their softmax, also where the latter underflowed.
  */
 export function rawLogProb(logits: Float32Array, rawProbabilities: Float32Array, token: number): number {
   if (rawProbabilities[token] >= MIN_EXACT_PROBABILITY) return Math.log(rawProbabilities[token]);
@@ -241,8 +225,8 @@ const BUCKET_SHIFT = 19;
 const BUCKETS = 2 ** (31 - BUCKET_SHIFT);
 
 /**
- * Keeps the fewest most probable tokens whose mass reaches topP. Only the bucket at the edge is
- * sorted, as sorting the vocabulary would dominate the cost of sampling.
+ * Keeps the fewest most probable tokens whose mass reaches topP. Only the bucket at the edge is sorted, as sorting the
+ * vocabulary would dominate the cost of sampling.
  */
 function filterTopP(weights: Float32Array, topP: number): Candidates {
   const bits = new Uint32Array(weights.buffer, weights.byteOffset, weights.length);
