@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../dist/app/cli/main.js", import.meta.url));
+const main = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
 const DEMONSTRATIONS = "demonstrations.jsonl";
 
 const commands = {

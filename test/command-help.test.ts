@@ -11,12 +11,12 @@ import { COMMAND_PATH, runCommand } from "./support/command.js";
 describe("llamagym --help", () => {
   it("shows examples and common options in the short help, all options under headings in the full one", async () => {
     const [short, full] = await Promise.all(["--help", "--help-all"].map((flag) => runCommand(["train", flag])));
-    expect(short.out).toMatch(/^Examples:\n {2}# .*\n {2}node \S*main\.js train blackjack/m);
+    expect(short.out).toMatch(/^Examples:\n {2}# .*\n {2}node \S*bin\.js train blackjack/m);
     expect(short.out).not.toContain("--lora-alpha");
     for (const title of ["Run", "Environment", "Model", "Completions", "Algorithm", "PPO only"])
       expect(full.out).toMatch(new RegExp(`^${title}:$`, "m"));
     for (const { out } of [short, full]) {
-      const lines = out.split("\n").filter((line) => !line.includes("main.js"));
+      const lines = out.split("\n").filter((line) => !line.includes("bin.js"));
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
       expect(out).toMatch(/^ {2}--learning-rate <number> +\w/m);
     }

@@ -31,7 +31,7 @@ function run(...args: readonly string[]) {
   return { status, out: stdout, err: stderr };
 }
 
-const llamagym = (...args: readonly string[]) => run(join(root, "dist/app/cli/main.js"), ...args);
+const llamagym = (...args: readonly string[]) => run(join(root, "dist/app/cli/bin.js"), ...args);
 
 describe("the guide to writing an environment", () => {
   it("shows the example", () => {

@@ -1,43 +1,61 @@
 import type { Command } from "./options/define-command.js";
 
-/** All commands with one line about each. */
-export const COMMAND_SUMMARIES = {
-  train: "Train a language model in an environment with reinforcement learning",
-  sft: "Fine-tune a language model on examples",
-  sweep: "Search for hyperparameters over several trials and seeds",
-  demos: "Record episodes as demonstrations",
-  eval: "Measure a model's mean return in an environment",
-  play: "Play an environment yourself, or watch a model play it",
-  envs: "List, describe or serve environments",
-  generate: "Generate text with a model, or chat with it",
-  models: "List supported models and which of them fit this machine",
-  doctor: "Check devices, memory, cache and network of this machine",
-} as const satisfies Readonly<Record<string, string>>;
-
-export type CommandName = keyof typeof COMMAND_SUMMARIES;
-
-/** Loads a command's module, so that a command starts without the dependencies of the others. */
-export async function loadCommand(name: CommandName): Promise<Command> {
-  switch (name) {
-    case "train":
-      return (await import("./commands/train-command.js")).trainCommand;
-    case "sft":
-      return (await import("./commands/sft-command.js")).sftCommand;
-    case "sweep":
-      return (await import("./commands/sweep-command.js")).sweepCommand;
-    case "demos":
-      return (await import("./commands/demos-command.js")).demosCommand;
-    case "eval":
-      return (await import("./commands/eval-command.js")).evalCommand;
-    case "play":
-      return (await import("./commands/play-command.js")).playCommand;
-    case "envs":
-      return (await import("./commands/envs-command.js")).envsCommand;
-    case "generate":
-      return (await import("./commands/generate-command.js")).generateCommand;
-    case "models":
-      return (await import("./commands/models-command.js")).modelsCommand;
-    case "doctor":
-      return (await import("./commands/doctor-command.js")).doctorCommand;
-  }
+interface CommandEntry {
+  readonly summary: string;
+  /** Loads the command's module, so that a command starts without the dependencies of the others. */
+  readonly load: () => Promise<Command>;
 }
+
+/** All commands with one line about each. */
+export const COMMANDS = {
+  train: {
+    summary: "Train a language model in an environment with reinforcement learning",
+    load: async () => (await import("./commands/train-command.js")).trainCommand,
+  },
+  sft: {
+    summary: "Fine-tune a language model on examples",
+    load: async () => (await import("./commands/sft-command.js")).sftCommand,
+  },
+  sweep: {
+    summary: "Search for hyperparameters over several trials and seeds",
+    load: async () => (await import("./commands/sweep-command.js")).sweepCommand,
+  },
+  demos: {
+    summary: "Record episodes as demonstrations",
+    load: async () => (await import("./commands/demos-command.js")).demosCommand,
+  },
+  eval: {
+    summary: "Measure a model's mean return in an environment",
+    load: async () => (await import("./commands/eval-command.js")).evalCommand,
+  },
+  play: {
+    summary: "Play an environment yourself, or watch a model play it",
+    load: async () => (await import("./commands/play-command.js")).playCommand,
+  },
+  plot: {
+    summary: "Draw the learning curves of runs",
+    load: async () => (await import("./commands/plot-command.js")).plotCommand,
+  },
+  envs: {
+    summary: "List, describe or serve environments",
+    load: async () => (await import("./commands/envs-command.js")).envsCommand,
+  },
+  generate: {
+    summary: "Generate text with a model, or chat with it",
+    load: async () => (await import("./commands/generate-command.js")).generateCommand,
+  },
+  merge: {
+    summary: "Merge an adapter into its base model",
+    load: async () => (await import("./commands/merge-command.js")).mergeCommand,
+  },
+  models: {
+    summary: "List supported models and which of them fit this machine",
+    load: async () => (await import("./commands/models-command.js")).modelsCommand,
+  },
+  doctor: {
+    summary: "Check devices, memory, cache and network of this machine",
+    load: async () => (await import("./commands/doctor-command.js")).doctorCommand,
+  },
+} as const satisfies Readonly<Record<string, CommandEntry>>;
+
+export type CommandName = keyof typeof COMMANDS;

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { findNearestName } from "../../core/suggest.js";
-import { COMMAND_SUMMARIES, loadCommand, type CommandName } from "./command-list.js";
+import { COMMANDS, type CommandName } from "./command-list.js";
 import { renderEntries, renderHelp } from "./options/render-help.js";
 import { UsageError } from "./options/usage-error.js";
 import { Reporter } from "./reporter.js";
@@ -18,7 +18,7 @@ async function run([name, ...rest]: readonly string[], reporter: Reporter): Prom
   else if (name === undefined || HELP_FLAGS.includes(name)) reporter.print(renderOverview());
   else if (name === "help") await printHelp(rest, reporter);
   else {
-    const command = await loadCommand(parseCommandName(name));
+    const command = await COMMANDS[parseCommandName(name)].load();
     const ownArgs = rest.includes("--") ? rest.slice(0, rest.indexOf("--")) : rest;
     if (!ownArgs.some((arg) => HELP_FLAGS.includes(arg))) return command.run(rest, reporter);
     await printHelp([name, ...rest], reporter);
@@ -28,7 +28,7 @@ async function run([name, ...rest]: readonly string[], reporter: Reporter): Prom
 
 async function printHelp([name, ...args]: readonly string[], reporter: Reporter): Promise<void> {
   if (name === undefined) return reporter.print(renderOverview());
-  const command = await loadCommand(parseCommandName(name));
+  const command = await COMMANDS[parseCommandName(name)].load();
   const page = await command.help(args.filter((arg) => !HELP_FLAGS.includes(arg)));
   reporter.print(renderHelp(page, args.includes("--help-all"), process.stdout.columns));
 }
@@ -40,15 +40,18 @@ function renderOverview(): string {
     "Usage: llamagym COMMAND [options]",
     "",
     "Commands:",
-    renderEntries(Object.entries(COMMAND_SUMMARIES), process.stdout.columns),
+    renderEntries(
+      Object.entries(COMMANDS).map(([name, { summary }]) => [name, summary]),
+      process.stdout.columns,
+    ),
     "",
     "Run llamagym COMMAND --help for the options of a command.",
   ].join("\n");
 }
 
 function parseCommandName(name: string): CommandName {
-  if (Object.hasOwn(COMMAND_SUMMARIES, name)) return name as CommandName;
-  const names = Object.keys(COMMAND_SUMMARIES);
+  if (Object.hasOwn(COMMANDS, name)) return name as CommandName;
+  const names = Object.keys(COMMANDS);
   if (name.startsWith("-"))
     throw new UsageError(`The command must come before ${name}. Commands: ${names.join(", ")}.`);
   const nearest = findNearestName(name, names);

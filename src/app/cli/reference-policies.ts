@@ -1,5 +1,5 @@
 import { computeBlackjackReturn } from "../../envs/solvers/blackjack-solver.js";
-import { findSpec } from "../../envs/index.js";
+import { listReferences } from "../runs/run-curve.js";
 import { formatTable } from "./display/format-table.js";
 
 /** The mean return of a policy: known, or measured with a standard error. */
@@ -16,13 +16,7 @@ export function listReferencePolicies(
   maxEpisodeSteps?: number,
 ): readonly PolicyReturn[] {
   if (env === "Blackjack-v1" && maxEpisodeSteps === undefined) return listBlackjackPolicies(envOptions);
-  const isAsRegistered = Object.keys(envOptions).length === 0 && maxEpisodeSteps === undefined;
-  const known = findSpec(env)?.knownReturns;
-  if (!isAsRegistered || known === undefined) return [];
-  return [
-    { policy: "random actions", meanReturn: known.random },
-    { policy: "best known", meanReturn: known.best },
-  ];
+  return listReferences({ env, envOptions, maxEpisodeSteps }).map(({ name, y }) => ({ policy: name, meanReturn: y }));
 }
 
 function listBlackjackPolicies({ natural = false, sab = true }: Readonly<Record<string, unknown>>): PolicyReturn[] {

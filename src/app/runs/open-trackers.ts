@@ -1,5 +1,7 @@
 import { openRunTrackers, type ResumePoint, type Tracker, type TrackerSource } from "../../rl/tracking/index.js";
 import { openWandbTracker, type WandbConfig } from "../tracking/index.js";
+import { openCurveTracker } from "./run-curve.js";
+import type { TrainConfig } from "./run-settings.js";
 import { loadTracker } from "./load-tracker.js";
 
 interface OpenTrackersOptions extends ResumePoint {
@@ -9,13 +11,14 @@ interface OpenTrackersOptions extends ResumePoint {
   readonly onInfo?: (message: string) => void;
 }
 
-/** Opens the trackers of a run: its files, W&B, the module of the setting `tracker`, and additional ones. @throws as `loadTracker` */
+/** Opens the trackers of a run: its files, its curve, W&B, the module of the setting `tracker`, and additional ones. @throws as `loadTracker` */
 export async function openTrackers(
   folder: string,
-  { tensorboard, tracker }: { readonly tensorboard?: boolean; readonly tracker?: string },
+  config: Pick<TrainConfig, "saveSteps"> & Partial<Pick<TrainConfig, "tensorboard" | "tracker" | "env" | "envOptions">>,
   { wandb, trackers = [], onWarning, onInfo, resumeFromStep }: OpenTrackersOptions,
 ): Promise<Required<Tracker>> {
-  const sources: TrackerSource[] = [];
+  const { tensorboard, tracker } = config;
+  const sources: TrackerSource[] = [async () => openCurveTracker(folder, config, { resumeFromStep })];
   if (wandb !== undefined)
     sources.push(async () => openWandbTracker(folder, wandb, { onWarning, onInfo, resumeFromStep }));
   if (tracker !== undefined) sources.push(await loadTracker(tracker, folder, { resumeFromStep }));

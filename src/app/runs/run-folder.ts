@@ -43,12 +43,12 @@ export async function checkNewRunFolder(folder: string): Promise<void> {
   await checkWritable(folder);
 }
 
-/** Finds the settings of the run that saved an adapter or a checkpoint. */
-export async function findRunOfAdapter(adapter: string): Promise<TrainOptions | undefined> {
+/** Finds the settings of the run, of training or fine-tuning, that saved an adapter or a checkpoint. */
+export async function findRunOfAdapter(adapter: string): Promise<Partial<TrainOptions> | undefined> {
   const folder = dirname(resolve(adapter));
   for (const parent of [folder, dirname(folder)]) {
     const run = await readRunConfig(parent).catch(() => undefined);
-    if (run?.env !== undefined) return run;
+    if (run?.model !== undefined) return run;
   }
   return undefined;
 }

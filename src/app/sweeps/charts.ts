@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { findSpec } from "../../envs/index.js";
 import { writeFileAtomic } from "../../models/files/index.js";
 import {
   renderDotChart,
@@ -8,6 +7,7 @@ import {
   computeSeedBand,
   type CurveSeries,
 } from "../tracking/index.js";
+import { listReferences } from "../runs/run-curve.js";
 import type { TrialResult } from "./trial-result.js";
 import type { SweepConfig } from "./sweep-settings.js";
 import type { TrialSettings } from "./trial-settings.js";
@@ -38,17 +38,12 @@ export async function writeCharts(folder: string, config: SweepConfig, trials: r
   const curves = await readBestCurves(folder, compared);
   if (curves.length === 0) return;
   const { env, envOptions } = config;
-  const { random, best } = Object.keys(envOptions).length === 0 ? (findSpec(env)?.knownReturns ?? {}) : {};
-  const references = [
-    ...(random === undefined ? [] : [{ name: "random actions", y: random }]),
-    ...(best === undefined ? [] : [{ name: "best known", y: best }]),
-  ];
   const svg = renderLearningCurve({
     title: `${env}: the best trials, mean and range over seeds`,
     xLabel: "turns",
     yLabel: "mean return while training",
     series: curves,
-    references,
+    references: listReferences({ env, envOptions }),
   });
   await writeFileAtomic(join(folder, "curves.svg"), svg);
 }

@@ -6,7 +6,7 @@ import { ALGORITHM_NAMES } from "../../../rl/algorithms/algorithms.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm, isAlgorithmPath, isBuiltInAlgorithm, loadAlgorithm } from "../../runs/load-algorithm.js";
-import { readRunConfig } from "../../runs/run-folder.js";
+import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
 import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { reportDownloads } from "../display/report-downloads.js";
@@ -269,5 +269,13 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Tr
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
   const envOptionValues = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(option) };
-  return { ...fromFile, ...settings, env: await resolveEnvId(env, { envModule }), envOptions: envOptionValues };
+  const base = typeof settings.adapter === "string" ? (await findRunOfAdapter(settings.adapter))?.model : undefined;
+  const model = base === undefined ? {} : { model: base };
+  return {
+    ...model,
+    ...fromFile,
+    ...settings,
+    env: await resolveEnvId(env, { envModule }),
+    envOptions: envOptionValues,
+  };
 }

@@ -68,7 +68,7 @@ export async function openAgent(
 
 /** Selects a run's model and completion settings; its pattern only if completions are still constrained to it. */
 function selectCompletionSettings(
-  run: TrainOptions | undefined,
+  run: Partial<TrainOptions> | undefined,
   { actionMode = "regex" }: AgentArgs,
 ): Partial<TrainOptions> {
   if (run === undefined) return {};

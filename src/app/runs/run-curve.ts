@@ -1,0 +1,126 @@
+import { basename, join, resolve } from "node:path";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { suggestNames } from "../../core/suggest.js";
+import { findSpec } from "../../envs/index.js";
+import { writeFileAtomic } from "../../models/files/index.js";
+import { readMetrics, type MetricRecord, type ResumePoint, type Tracker } from "../../rl/tracking/index.js";
+import {
+  MEAN_RETURN,
+  renderLearningCurve,
+  type CurveReference,
+  type CurveSeries,
+  type LearningCurve,
+} from "../tracking/index.js";
+import { requireRunConfig } from "./run-folder.js";
+import type { TrainConfig } from "./run-settings.js";
+
+const METRICS_FILE = "metrics.jsonl";
+const CURVE_FILE = "curve.svg";
+const SFT_LOSS = "sft/loss";
+/** Updates are averaged to at most this many points, so that a curve stays readable. */
+const MAX_POINTS = 200;
+
+/** What a curve needs of a run's config; a fine-tuning run has no environment. */
+type CurveConfig = Partial<Pick<TrainConfig, "env" | "envOptions" | "maxEpisodeSteps">>;
+
+/** Returns the mean returns of random actions and of the best known policy, for an environment as registered. */
+export function listReferences({ env, envOptions = {}, maxEpisodeSteps }: CurveConfig): readonly CurveReference[] {
+  const isAsRegistered = Object.keys(envOptions).length === 0 && maxEpisodeSteps === undefined;
+  const known = env === undefined || !isAsRegistered ? undefined : findSpec(env)?.knownReturns;
+  if (known === undefined) return [];
+  return [
+    { name: "random actions", y: known.random },
+    { name: "best known", y: known.best },
+  ];
+}
+
+/**
+ * Reads the curves of runs: by default the mean return over turns, or the loss over updates of fine-tuning runs. References are
+ * those of the environment, if all runs have the same.
+ * @throws FILE_NOT_FOUND for a folder without a run, INVALID_ARGUMENT for a metric that a run does not record.
+ */
+export async function readRunCurves(folders: readonly string[], metric?: string): Promise<LearningCurve> {
+  const runs = await Promise.all(
+    folders.map(async (folder) => ({
+      name: basename(resolve(folder)),
+      config: await requireRunConfig<CurveConfig>(folder),
+      records: await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissing),
+    })),
+  );
+  const [{ config }] = runs;
+  const shown = metric ?? defaultMetric(config);
+  for (const { name, records } of runs)
+    if (!records.some((record) => Number.isFinite(record[shown]))) throw missingMetricError(name, shown, records);
+  const isSameEnv = runs.every((run) => JSON.stringify(run.config.env) === JSON.stringify(config.env));
+  const series = runs.map(({ name, records }) => createSeries(name, records, shown));
+  return createCurve(config, shown, series, isSameEnv);
+}
+
+/** Draws a run's curve into its folder whenever the run saves a checkpoint, and at its end. */
+export async function openCurveTracker(
+  folder: string,
+  config: CurveConfig & Pick<TrainConfig, "saveSteps">,
+  { resumeFromStep }: ResumePoint,
+): Promise<Tracker> {
+  const metric = defaultMetric(config);
+  const saved = resumeFromStep === undefined ? [] : await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissing);
+  const records = saved.filter(({ step }) => step <= resumeFromStep!);
+  const write = async (): Promise<void> => {
+    const series = createSeries("mean over updates", records, metric);
+    if (series.x.length < 2) return;
+    await writeFileAtomic(join(folder, CURVE_FILE), renderLearningCurve(createCurve(config, metric, [series], true)));
+  };
+  return {
+    log: async (step, record) => {
+      const { [metric]: value, num_turns: turns } = record;
+      if (!Number.isFinite(value)) return;
+      records.push({ step, [metric]: value, ...(turns === undefined ? {} : { num_turns: turns }) });
+      if (step % config.saveSteps === 0) await write();
+    },
+    close: write,
+  };
+}
+
+const defaultMetric = ({ env }: CurveConfig) => (env === undefined ? SFT_LOSS : MEAN_RETURN);
+
+function createCurve(
+  config: CurveConfig,
+  metric: string,
+  series: readonly CurveSeries[],
+  isSameEnv: boolean,
+): LearningCurve {
+  const isReturn = metric === MEAN_RETURN;
+  const yLabel = isReturn ? "mean return" : metric;
+  return {
+    title: isSameEnv && config.env !== undefined ? `${config.env}: ${yLabel} during training` : yLabel,
+    xLabel: config.env === undefined ? "updates" : "turns",
+    yLabel,
+    series,
+    references: isReturn && isSameEnv ? listReferences(config) : [],
+  };
+}
+
+/** Averages a metric over consecutive updates. */
+function createSeries(name: string, records: readonly MetricRecord[], metric: string): CurveSeries {
+  const points = records.filter((record) => Number.isFinite(record[metric]));
+  const size = Math.ceil(points.length / MAX_POINTS);
+  const buckets = Array.from({ length: Math.ceil(points.length / size) }, (_, i) =>
+    points.slice(i * size, (i + 1) * size),
+  );
+  return {
+    name,
+    x: buckets.map((bucket) => bucket[bucket.length - 1].num_turns ?? bucket[bucket.length - 1].step),
+    y: buckets.map((bucket) => bucket.reduce((sum, record) => sum + record[metric], 0) / bucket.length),
+  };
+}
+
+function ignoreMissing(error: unknown): MetricRecord[] {
+  if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return [];
+  throw error;
+}
+
+function missingMetricError(name: string, metric: string, records: readonly MetricRecord[]): LlamaGymError {
+  const names = [...new Set(records.flatMap((record) => Object.keys(record)))].filter((key) => key !== "step");
+  if (names.length === 0) return invalidArgument(`The run ${name} has no metrics yet. Plot it after its first update.`);
+  return invalidArgument(`The run ${name} records no "${metric}". ${suggestNames(metric, names)}`);
+}
