@@ -20,7 +20,7 @@ export function renderTextChart(curve: LearningCurve, width = 80): string {
   const columns = Math.max(20, width - margin - 1);
   const column = createScale(xAxis, 0, columns - 1);
   const row = createScale(yAxis, HEIGHT - 1, 0);
-  const cells = Array.from({ length: HEIGHT }, () => new Array<string>(columns).fill(" "));
+  const cells = Array.from({ length: HEIGHT }, () => blankLine(columns));
   for (const { y } of references) cells[Math.round(row(y))].fill(REFERENCE_MARK);
   series.forEach(({ x, y }, index) =>
     y.forEach((value, i) => {
@@ -28,11 +28,11 @@ export function renderTextChart(curve: LearningCurve, width = 80): string {
     }),
   );
   const tickRows = new Map(yAxis.ticks.map((tick, i) => [Math.round(row(tick)), yLabels[i]]));
-  const xLine = new Array<string>(columns).fill(" ");
+  const xLine = blankLine(columns);
   const xLabels = formatTickLabels(xAxis.ticks);
   xAxis.ticks.forEach((tick, i) => {
     const start = Math.min(columns - xLabels[i].length, Math.round(column(tick)));
-    xLine.splice(start, xLabels[i].length, ...xLabels[i]);
+    xLine.splice(start, xLabels[i].length, ...xLabels[i].split(""));
   });
   return [
     title,
@@ -47,4 +47,5 @@ export function renderTextChart(curve: LearningCurve, width = 80): string {
   ].join("\n");
 }
 
+const blankLine = (width: number) => Array.from({ length: width }, () => " ");
 const markOf = (index: number) => MARKS[index % MARKS.length];
