@@ -9,12 +9,28 @@ const tokenizerJson = readTextFixture("model/tokenizer.json") as Record<string, 
 const template = "{% for m in messages %}{{ m.role + ': ' + m.content }}{% endfor %}";
 const chat = [{ role: "user", content: "Hit?" }];
 
+const deepList = () => Array.from({ length: 20_000 }).reduce((list) => [list], 1);
+
+it("stops replacements that multiply a text", () => {
+  const multiply = { type: "Replace", pattern: { String: "a" }, content: "a".repeat(1000) };
+  const normalizer = { type: "Sequence", normalizers: [multiply, multiply, multiply] };
+  const tokenizer = new Tokenizer({ tokenizerJson: { ...tokenizerJson, normalizer } });
+  expect(() => tokenizer.encode("a")).toThrow(expect.objectContaining({ code: "FILE_CORRUPT" }));
+});
+
+it("rejects files with deep members", () => {
+  for (const name of ["tokenizerConfig", "specialTokensMap", "generationConfig"]) {
+    const load = () => new Tokenizer({ tokenizerJson, [name]: { extra: deepList() } });
+    expect(load).toThrow(expect.objectContaining({ code: "FILE_CORRUPT" }));
+  }
+});
+
 describe("a tokenizer that cannot be loaded", () => {
   const model = tokenizerJson.model as Record<string, unknown>;
   const load = (json: unknown, config?: unknown) => () =>
     new Tokenizer({ tokenizerJson: json, tokenizerConfig: config });
 
-  it.each([
+  it.each<[string, unknown, string, string]>([
     ["no object", [], "FILE_CORRUPT", "tokenizer.json must hold a JSON object"],
     ["no model", {}, "FILE_CORRUPT", 'there is no "model"'],
     ["no vocabulary", { model: { type: "BPE", merges: [] } }, "FILE_CORRUPT", 'no "vocab"'],
@@ -37,6 +53,45 @@ describe("a tokenizer that cannot be loaded", () => {
       { ...tokenizerJson, pre_tokenizer: { type: "Split", pattern: { Regex: "(" }, behavior: "Isolated" } },
       "TOKENIZER_UNSUPPORTED",
       "The pattern",
+    ],
+    ...["(a+)+$", "(a|aa)*b", "(?:a?)+b", "((a)*)*", "a*a*a*a*b", "(?:\\p{L}+\\s?){2,}!", "(a{1,9999}){1,9999}b"].map(
+      (regex): [string, unknown, string, string] => [
+        `the hostile pattern ${regex}`,
+        { ...tokenizerJson, pre_tokenizer: { type: "Split", pattern: { Regex: regex }, behavior: "Isolated" } },
+        "TOKENIZER_UNSUPPORTED",
+        "exponential time",
+      ],
+    ),
+    [
+      "a pattern of a megabyte",
+      { ...tokenizerJson, pre_tokenizer: { type: "Split", pattern: { Regex: "a".repeat(1e6) }, behavior: "Isolated" } },
+      "TOKENIZER_UNSUPPORTED",
+      "more than 10000 characters",
+    ],
+    [
+      "a deep pre-tokenizer",
+      {
+        ...tokenizerJson,
+        pre_tokenizer: Array.from({ length: 20_000 }).reduce(
+          (part) => ({ type: "Sequence", pretokenizers: [part] }),
+          {},
+        ),
+      },
+      "FILE_CORRUPT",
+      "nested more than 100 levels deep",
+    ],
+    ["deep members", { ...tokenizerJson, extra: deepList() }, "FILE_CORRUPT", "nested more than 100 levels deep"],
+    [
+      "a replacement of a megabyte",
+      { ...tokenizerJson, normalizer: { type: "Replace", pattern: { String: "a" }, content: "b".repeat(1e6) } },
+      "FILE_CORRUPT",
+      "inserts more than 1000 characters",
+    ],
+    [
+      "an empty strip",
+      { ...tokenizerJson, decoder: { type: "Strip", content: "", start: 1e15, stop: 0 } },
+      "FILE_CORRUPT",
+      "needs a character",
     ],
     ["an empty Unigram vocabulary", { model: { type: "Unigram", vocab: [] } }, "FILE_CORRUPT", "Unigram"],
   ])("for %s", (_, json, code, message) => {

@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { isNestedDeeper } from "../../core/json.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
 import { ChatRenderer, type RenderOptions } from "./chat-renderer.js";
 import { readChatTemplates } from "./chat-templates.js";
@@ -292,8 +293,13 @@ function decodeLossy(pieces: readonly Uint8Array[]): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(pieces));
 }
 
+/** Maximum nesting of a tokenizer's files; published ones have 8 levels. */
+const MAX_JSON_DEPTH = 100;
+
 function requireObject(value: unknown, file: string): JsonObject {
   if (!isObject(value)) throw corruptFileError(`${file} must hold a JSON object.`);
+  if (isNestedDeeper(value, MAX_JSON_DEPTH))
+    throw corruptFileError(`${file} is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   return value;
 }
 

@@ -7,7 +7,7 @@ import {
   readString,
   unsupportedTypeError,
 } from "./tokenizer-json.js";
-import { compilePattern } from "./compile-pattern.js";
+import { createReplacer } from "./compile-pattern.js";
 
 /**
  * An incremental decoding stage: `push` returns text that later tokens cannot change, `end` returns
@@ -165,18 +165,14 @@ function createMarkReplacer(config: JsonObject): (token: string) => string {
   return (token) => token.replaceAll(mark, " ");
 }
 
-function createReplacer(config: JsonObject): (token: string) => string {
-  const pattern = compilePattern(config.pattern);
-  const content = readString(config, "content");
-  return (token) => token.replace(pattern, () => content);
-}
-
 function readStripConfig(config: JsonObject): { content: string; start: number; stop: number } {
   const { start, stop } = config;
   if (typeof start !== "number" || typeof stop !== "number") {
     throw corruptFileError("tokenizer.json: the Strip decoder needs the numbers start and stop.");
   }
-  return { content: readString(config, "content"), start, stop };
+  const content = readString(config, "content");
+  if (content === "") throw corruptFileError("tokenizer.json: the Strip decoder needs a character as content.");
+  return { content, start, stop };
 }
 
 function stripStart(text: string, content: string, maxCount: number): string {

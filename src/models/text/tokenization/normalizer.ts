@@ -2,7 +2,7 @@ import { BertNormalizer, PrecompiledNormalizer } from "@huggingface/tokenizers";
 
 import { encodeBytes } from "./byte-level.js";
 import { type JsonObject, isObject, readObjectList, readString, unsupportedTypeError } from "./tokenizer-json.js";
-import { compilePattern } from "./compile-pattern.js";
+import { createReplacer } from "./compile-pattern.js";
 
 /** Normalizes text before it is split: Unicode forms, spaces, case. */
 export type Normalizer = (text: string) => string;
@@ -56,11 +56,8 @@ export function createNormalizer(config: unknown, { prefix = true, strip = true 
       const prepend = readString(config, "prepend");
       return prefix ? (text) => (text === "" ? "" : prepend + text) : (text) => text;
     }
-    case "Replace": {
-      const pattern = compilePattern(config.pattern);
-      const content = readString(config, "content");
-      return (text) => text.replace(pattern, () => content);
-    }
+    case "Replace":
+      return createReplacer(config);
     case "Nmt":
       return normalizeNmt;
     case "ByteLevel":

@@ -3,6 +3,9 @@ import { type JsonObject, corruptFileError, isObject, readObjectList, unsupporte
 /** Adds special tokens around the ids of a text. */
 export type PostProcessor = (ids: readonly number[]) => number[];
 
+/** Maximum ids that one special token of a template stands for; published ones stand for one. */
+const MAX_TEMPLATE_IDS = 1_000;
+
 const supported = ["TemplateProcessing", "ByteLevel", "Sequence", "BertProcessing", "RobertaProcessing"];
 
 /** Creates the post-processor that tokenizer.json describes, or null if it adds nothing. */
@@ -56,6 +59,8 @@ function createTemplateProcessor(config: JsonObject): PostProcessor | null {
           `tokenizer.json: the template's token ${JSON.stringify(item.SpecialToken.id)} has no ids.`,
         );
       }
+      if (ids.length > MAX_TEMPLATE_IDS)
+        throw corruptFileError(`tokenizer.json: a template's token has ${ids.length} ids.`);
       (isAfterText ? after : before).push(...ids);
     }
   }
