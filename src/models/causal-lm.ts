@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CompiledGraph, Node } from "../engine/graph/index.js";
 import type { DecoderConfig } from "../engine/nn/decoder-config.js";
 import { valueHead, type ValueHeadConfig } from "../engine/nn/value-head.js";
@@ -170,10 +170,7 @@ export class CausalLM {
   }
 
   /** Creates a session for a graph of this model; see SessionOptions. */
-  async createSession(
-    graph: CompiledGraph,
-    options: Pick<SessionOptions, "profile" | "packWeights"> = {},
-  ): Promise<Session> {
+  async createSession(graph: CompiledGraph, options: Pick<SessionOptions, "packWeights"> = {}): Promise<Session> {
     return this.runtime.createSession(graph, { ...(await this.weights.getSessionOptions(graph)), ...options });
   }
 
@@ -233,6 +230,5 @@ export function checkBackwardPrecision({ device = "auto", quantize, backwardPrec
       : resolvedDevice !== "cpu"
         ? `is for the processor, and the device is ${resolvedDevice}`
         : undefined;
-  if (problem !== undefined)
-    throw new LlamaGymError("INVALID_ARGUMENT", `backwardPrecision "int8" ${problem}. Leave one of them out.`);
+  if (problem !== undefined) throw invalidArgument(`backwardPrecision "int8" ${problem}. Leave one of them out.`);
 }

@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { dtypes, type DType } from "../tensor/dtype.js";
 import { sameShape, formatShape, type Shape } from "./dim.js";
 import { Emitter, MS_DOMAIN, createValueInfo, type GraphDevice } from "./emitter.js";
@@ -61,7 +61,7 @@ export function compile(outputs: Readonly<Record<string, Node>>): CompiledGraph 
   const clashing = clash ?? [...weights.keys()].find((name) => name in outputs);
   if (clashing !== undefined) {
     const expected = "Names of inputs, weights and outputs of a graph must differ";
-    throw new LlamaGymError("INVALID_ARGUMENT", `"${clashing}" is used twice. ${expected}.`);
+    throw invalidArgument(`"${clashing}" is used twice. ${expected}.`);
   }
   const merged = mergeEqualNodes(order, roots);
   const types = {

@@ -9,7 +9,6 @@ import {
   formatShape,
   subDims,
   dim,
-  collectDimNames,
   type Dim,
   type Shape,
 } from "./dim.js";
@@ -96,7 +95,6 @@ describe("dimensions", () => {
     const [batch, tokens, prefix] = [dim("batch"), dim("tokens"), dim("prefix")];
     expect(String(addDims(mulDims(tokens, 2, batch), prefix))).toBe("2*batch*tokens+prefix");
     expect(formatShape([addDims(prefix, 1), 3, mulDims(prefix, prefix)])).toBe("[1+prefix, 3, prefix*prefix]");
-    expect(collectDimNames([addDims(mulDims(tokens, 2, batch), 4), 7])).toEqual(new Set(["batch", "tokens"]));
   });
 
   it("require a size for every name", () => {

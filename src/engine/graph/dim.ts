@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 
 /**
  * A dimension whose value is known only at run time: a polynomial with integer coefficients in named sizes, such as
@@ -49,7 +49,7 @@ export function canBeEmpty(dim: Dim): boolean {
 export function dim(name: string): SymbolicDim {
   if (!/^[^\d*+][^*+]*$/.test(name)) {
     const expected = 'it may not contain "*" or "+" or start with a digit';
-    throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is not a valid dimension name: ${expected}.`);
+    throw invalidArgument(`"${name}" is not a valid dimension name: ${expected}.`);
   }
   return new SymbolicDim(new Map([[name, 1]]));
 }
@@ -131,16 +131,6 @@ export function broadcastShapes(a: Shape, b: Shape): Shape {
   return result;
 }
 
-/** Returns the names of the sizes that a shape depends on. */
-export function collectDimNames(shape: Shape): Set<string> {
-  const names = new Set<string>();
-  for (const dim of shape) {
-    if (typeof dim === "number") continue;
-    for (const monomial of dim.terms.keys()) for (const name of monomial.split("*")) if (name !== "") names.add(name);
-  }
-  return names;
-}
-
 /** Evaluates a dimension for given sizes. */
 export function evaluateDim(dim: Dim, sizes: ReadonlyMap<string, number>): number {
   if (typeof dim === "number") return dim;
@@ -150,7 +140,7 @@ export function evaluateDim(dim: Dim, sizes: ReadonlyMap<string, number>): numbe
     for (const name of monomial.split("*")) {
       if (name === "") continue;
       const size = sizes.get(name);
-      if (size === undefined) throw new LlamaGymError("INVALID_ARGUMENT", `Dimension "${name}" has no value.`);
+      if (size === undefined) throw invalidArgument(`Dimension "${name}" has no value.`);
       product *= size;
     }
     total += product;

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { byteLength, dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
 import { addDims, formatShape, type Dim, type Shape } from "./dim.js";
 import {
@@ -166,8 +166,7 @@ export class Emitter {
   private namedDim(name: string): string {
     return this.emitOnce(`size ${name}`, () => {
       const source = this.dimSources.get(name);
-      if (source === undefined)
-        throw new LlamaGymError("INVALID_ARGUMENT", `No graph input determines dimension "${name}".`);
+      if (source === undefined) throw invalidArgument(`No graph input determines dimension "${name}".`);
       return this.emit("Shape", [source.input], { start: source.axis, end: source.axis + 1 });
     });
   }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { formatShape } from "./dim.js";
 import type { Node } from "./node.js";
 import { inputOperation, scalar, weightOperation } from "./ops/leaves.js";
@@ -41,7 +41,7 @@ export function topologicalSort(
  */
 export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
   if (loss.shape.length !== 0)
-    throw new LlamaGymError("INVALID_ARGUMENT", `The loss must be a scalar, got shape ${formatShape(loss.shape)}.`);
+    throw invalidArgument(`The loss must be a scalar, got shape ${formatShape(loss.shape)}.`);
   const order = topologicalSort([loss]);
   const canonicalize = createCanonicalizer();
   const relevant = new Set<Node>(parameters.map(canonicalize));
@@ -80,10 +80,7 @@ export function gradient(loss: Node, parameters: readonly Node[]): Node[] {
   return parameters.map((parameter, i) => {
     const value = upstreams.get(canonicalize(parameter))?.[0];
     if (value === undefined)
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `The loss does not depend on parameter ${i} (${describeNode(parameter)}).`,
-      );
+      throw invalidArgument(`The loss does not depend on parameter ${i} (${describeNode(parameter)}).`);
     return value;
   });
 }

@@ -5,7 +5,6 @@ const MAX_TABLE_LENGTH = 32_768;
 
 /** cos and sin of positions from 0 on, [positions, rotaryDim / 2]. */
 interface RopeTable {
-  readonly length: number;
   readonly cos: Float32Array;
   readonly sin: Float32Array;
 }
@@ -23,19 +22,18 @@ export function computeRopeTables(
   rope: RopeConfig,
   positions: ArrayLike<number>,
   lengths: number | ArrayLike<number>,
-): { cos: Float32Array; sin: Float32Array } {
+): RopeTable {
   const half = rope.rotaryDim / 2;
-  const cos = new Float32Array(positions.length * half);
-  const sin = new Float32Array(positions.length * half);
+  const table = { cos: new Float32Array(positions.length * half), sin: new Float32Array(positions.length * half) };
   const lengthAt = (i: number) => (typeof lengths === "number" ? lengths : lengths[i]);
   for (let start = 0; start < positions.length;) {
     const regime = getRegime(rope, lengthAt(start));
     let end = start + 1;
     while (end < positions.length && getRegime(rope, lengthAt(end)) === regime) end++;
-    writeTables(rope, regime, positions, start, end, cos, sin);
+    writeTables(rope, regime, positions, start, end, table);
     start = end;
   }
-  return { cos, sin };
+  return table;
 }
 
 /**
@@ -71,16 +69,15 @@ function writeTables(
   positions: ArrayLike<number>,
   start: number,
   end: number,
-  cos: Float32Array,
-  sin: Float32Array,
+  { cos, sin }: RopeTable,
 ): void {
   const half = rope.rotaryDim / 2;
   let maxPosition = 0;
   for (let i = start; i < end; i++) maxPosition = Math.max(maxPosition, positions[i]);
   if (regime > 1 || maxPosition >= MAX_TABLE_LENGTH) {
-    const frequencies = getFrequencies(rope, regime);
-    const factor = getAttentionFactor(rope);
-    for (let i = start; i < end; i++) writeRotation(cos, sin, i * half, positions[i], frequencies, factor);
+    const rotations = createRotations(rope, regime, end - start, (i) => positions[start + i]);
+    cos.set(rotations.cos, start * half);
+    sin.set(rotations.sin, start * half);
     return;
   }
   const table = getTable(rope, regime, maxPosition + 1);
@@ -93,12 +90,41 @@ function writeTables(
   }
 }
 
-function getFrequencies(rope: RopeConfig, regime: number): Float32Array {
-  const { scaling } = rope;
-  return computeRopeFrequencies(
-    rope,
-    regime === 1 && scaling.kind === "longrope" ? scaling.originalLength + 1 : regime,
-  );
+/** Returns the cached table of a regime, of at least `length` positions. */
+function getTable(rope: RopeConfig, regime: number, length: number): RopeTable {
+  const tables = tableCaches.get(rope) ?? new Map<number, RopeTable>();
+  tableCaches.set(rope, tables);
+  const half = rope.rotaryDim / 2;
+  const cached = tables.get(regime);
+  const cachedLength = cached === undefined ? 0 : cached.cos.length / half;
+  if (cached !== undefined && cachedLength >= length) return cached;
+  const newLength = Math.min(MAX_TABLE_LENGTH, Math.max(length, 2 * cachedLength, 128));
+  const table = createRotations(rope, regime, newLength, (position) => position);
+  tables.set(regime, table);
+  return table;
+}
+
+function createRotations(
+  rope: RopeConfig,
+  regime: number,
+  count: number,
+  positionAt: (i: number) => number,
+): RopeTable {
+  const { scaling, rotaryDim } = rope;
+  const isBeyondOriginal = regime === 1 && scaling.kind === "longrope";
+  const frequencies = computeRopeFrequencies(rope, isBeyondOriginal ? scaling.originalLength + 1 : regime);
+  const scale = f32(scaling.kind === "yarn" || scaling.kind === "longrope" ? scaling.attentionFactor : 1);
+  const half = rotaryDim / 2;
+  const table = { cos: new Float32Array(count * half), sin: new Float32Array(count * half) };
+  for (let i = 0; i < count; i++) {
+    const position = positionAt(i);
+    for (let j = 0; j < half; j++) {
+      const angle = f32(position * frequencies[j]);
+      table.cos[i * half + j] = f32(Math.cos(angle)) * scale;
+      table.sin[i * half + j] = f32(Math.sin(angle)) * scale;
+    }
+  }
+  return table;
 }
 
 /** Returns the rotation in radians per position of each pair of dimensions, [rotaryDim / 2]. */
@@ -122,54 +148,6 @@ export function computeRopeFrequencies(rope: RopeConfig, sequenceLength: number)
       return computeYarnFrequencies(rope, scaling);
     case "llama3":
       return computeLlama3Frequencies(rope, scaling);
-  }
-}
-
-function getAttentionFactor({ scaling }: RopeConfig): number {
-  return scaling.kind === "yarn" || scaling.kind === "longrope" ? scaling.attentionFactor : 1;
-}
-
-/** Returns the cached table of a regime, grown to at least `length` positions. */
-function getTable(rope: RopeConfig, regime: number, length: number): RopeTable {
-  let tables = tableCaches.get(rope);
-  if (tables === undefined) {
-    tables = new Map();
-    tableCaches.set(rope, tables);
-  }
-  const cached = tables.get(regime);
-  if (cached !== undefined && cached.length >= length) return cached;
-  const half = rope.rotaryDim / 2;
-  const newLength = Math.min(MAX_TABLE_LENGTH, Math.max(length, 2 * (cached?.length ?? 0), 128));
-  const table: RopeTable = {
-    length: newLength,
-    cos: new Float32Array(newLength * half),
-    sin: new Float32Array(newLength * half),
-  };
-  if (cached !== undefined) {
-    table.cos.set(cached.cos);
-    table.sin.set(cached.sin);
-  }
-  const frequencies = getFrequencies(rope, regime);
-  const factor = getAttentionFactor(rope);
-  for (let position = cached?.length ?? 0; position < newLength; position++)
-    writeRotation(table.cos, table.sin, position * half, position, frequencies, factor);
-  tables.set(regime, table);
-  return table;
-}
-
-function writeRotation(
-  cos: Float32Array,
-  sin: Float32Array,
-  offset: number,
-  position: number,
-  frequencies: Float32Array,
-  factor: number,
-): void {
-  const scale = f32(factor);
-  for (let i = 0; i < frequencies.length; i++) {
-    const angle = f32(position * frequencies[i]);
-    cos[offset + i] = f32(Math.cos(angle)) * scale;
-    sin[offset + i] = f32(Math.sin(angle)) * scale;
   }
 }
 

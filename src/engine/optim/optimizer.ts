@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { BufferView } from "../runtime/buffer-view.js";
 import type { Runtime } from "../runtime/runtime.js";
 import { warmupScheduleFactor, type ScheduleOptions } from "./schedule.js";
@@ -146,8 +146,7 @@ export class Optimizer {
       moments.length === this.moments.length &&
       moments.every(({ length }) => length === this.parameters.count);
     if (!matches)
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
+      throw invalidArgument(
         `The saved optimizer state (${kind}, ${moments.length} moments of ${moments[0]?.length ?? 0}) does not fit this optimizer ` +
           `(${this.options.kind}, ${this.moments.length} of ${this.parameters.count}).`,
       );
@@ -173,7 +172,6 @@ function checkOptions(options: Readonly<Record<string, unknown>>): void {
         : nonNegative.includes(name)
           ? value >= 0 && value < Infinity
           : value > 0);
-    if (!isValid)
-      throw new LlamaGymError("INVALID_ARGUMENT", `The optimizer's ${name} is out of range: ${String(value)}.`);
+    if (!isValid) throw invalidArgument(`The optimizer's ${name} is out of range: ${String(value)}.`);
   }
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 
 /** Decay schedules over the progress of a run. */
 export const SCHEDULES = ["constant", "linear", "cosine"] as const;
@@ -26,7 +26,7 @@ export interface ScheduleOptions {
  */
 export function warmupScheduleFactor({ kind, warmupSteps = 0, totalSteps }: ScheduleOptions, step: number): number {
   if (kind !== "constant" && totalSteps === undefined)
-    throw new LlamaGymError("INVALID_ARGUMENT", `A ${kind} schedule requires \`totalSteps\`.`);
+    throw invalidArgument(`A ${kind} schedule requires \`totalSteps\`.`);
   if (step < warmupSteps) return step / Math.max(1, warmupSteps);
   return scheduleFactor(kind, Math.min(1, (step - warmupSteps) / Math.max(1, (totalSteps ?? 0) - warmupSteps)));
 }

@@ -1,6 +1,6 @@
 import { startWorker, system } from "#platform";
 import type { ComputeWorker } from "../../core/platform/ports.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { CompiledGraph, NamedTensorType, WeightLocation } from "../graph/compile.js";
 import { byteLength, type DType, type TypedArray } from "../tensor/dtype.js";
 import { type Tensor } from "../tensor/tensor.js";
@@ -29,8 +29,6 @@ export interface SessionOptions {
   readonly buffers?: readonly { readonly name: string; readonly data: Uint8Array }[];
   /** Keeps a packed copy of frozen matrices: twice as fast for few rows, for as much memory again. Default true. */
   readonly packWeights?: boolean;
-  /** File prefix of a per-operation profile. */
-  readonly profile?: string;
 }
 
 interface PendingRequest {
@@ -71,10 +69,10 @@ export class Runtime {
   /** Loads a graph. @throws RUNTIME_FAILED when ONNX Runtime rejects it. */
   async createSession(
     graph: CompiledGraph,
-    { locate = missingWeight, folder, buffers = [], packWeights = true, profile }: SessionOptions = {},
+    { locate = missingWeight, folder, buffers = [], packWeights = true }: SessionOptions = {},
   ): Promise<Session> {
     const session = this.nextId++;
-    const settings = { providers: this.providers, threads: this.threads, folder, buffers, packWeights, profile };
+    const settings = { providers: this.providers, threads: this.threads, folder, buffers, packWeights };
     const transferred = new Set(
       buffers.map(({ data }) => data.buffer).filter((buffer) => buffer instanceof ArrayBuffer),
     );
@@ -174,5 +172,5 @@ export class Runtime {
 }
 
 function missingWeight({ name }: NamedTensorType): never {
-  throw new LlamaGymError("INVALID_ARGUMENT", `No location for weight "${name}". Pass \`locate\`.`);
+  throw invalidArgument(`No location for weight "${name}". Pass \`locate\`.`);
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { evaluateDim, formatShape } from "../graph/dim.js";
 import type { CompiledGraph, NamedTensorType } from "../graph/compile.js";
 import { byteLength } from "../tensor/dtype.js";
@@ -45,7 +45,7 @@ export class Session {
     const unknown = [...(outputs ?? []), ...Object.keys(fetches)].find((name) => !known.includes(name));
     if (unknown !== undefined) {
       const expected = `its outputs are ${known.map((name) => `"${name}"`).join(", ")}`;
-      throw new LlamaGymError("INVALID_ARGUMENT", `The graph has no output "${unknown}"; ${expected}.`);
+      throw invalidArgument(`The graph has no output "${unknown}"; ${expected}.`);
     }
     const names = outputs ?? known;
     return {

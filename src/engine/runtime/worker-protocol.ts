@@ -12,8 +12,6 @@ export interface SessionConfig {
   /** In-memory weight files, by the names in the graph. */
   readonly buffers: readonly { readonly name: string; readonly data: Uint8Array }[];
   readonly packWeights: boolean;
-  /** File prefix of a per-operation profile. */
-  readonly profile: string | undefined;
 }
 
 type NamedValues<T> = readonly (readonly [name: string, value: T])[];

@@ -31,7 +31,6 @@ function sessionOptions({
   folder,
   buffers: files,
   packWeights,
-  profile,
 }: SessionConfig): InferenceSession.SessionOptions {
   return {
     executionProviders: [...providers],
@@ -42,7 +41,6 @@ function sessionOptions({
     enableMemPattern: false,
     // Errors are thrown, so logging them would be redundant.
     logSeverityLevel: 4,
-    ...(profile === undefined ? {} : { enableProfiling: true, profileFilePrefix: profile }),
     ...(files.length === 0 ? {} : { externalData: files.map(({ name, data }) => ({ path: name, data })) }),
     extra: {
       session: {

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { getRopeRegime } from "../../engine/nn/rope.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
@@ -45,10 +45,7 @@ export function packSequences(
   { withPrefix = true }: { withPrefix?: boolean } = {},
 ): PackedBatch {
   if (!withPrefix && groups.some(({ prefix }) => prefix.length > 0))
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      "A group has a prefix, but the graph was created with `withPrefix: false`.",
-    );
+    throw invalidArgument("A group has a prefix, but the graph was created with `withPrefix: false`.");
   for (const { prefix, rows } of groups) for (const tokens of [prefix, ...rows]) checkTokens(config, tokens);
   // Rows whose lengths need different rotary frequencies cannot share a prefix.
   const groupsToPack = groups.map((group) => (haveSameFrequencies(config, [group]) ? group : inlinePrefix(group)));
@@ -66,7 +63,7 @@ export function packSequences(
 export function checkTokens({ vocabSize }: DecoderConfig, tokens: readonly number[]): void {
   const invalid = tokens.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabSize);
   if (invalid === undefined) return;
-  throw new LlamaGymError("INVALID_ARGUMENT", `Tokens must be integers from 0 to ${vocabSize - 1}, got ${invalid}.`);
+  throw invalidArgument(`Tokens must be integers from 0 to ${vocabSize - 1}, got ${invalid}.`);
 }
 
 /** Returns the length of the longest common prefix of two sequences. */

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { compile, gradient, type Node } from "../../engine/graph/index.js";
 import type { BufferView } from "../../engine/runtime/buffer-view.js";
 import type { Session } from "../../engine/runtime/session.js";
@@ -57,7 +57,6 @@ export interface GraphOptions {
   readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
-  readonly profile?: string;
 }
 
 const GRADIENT_PREFIX = "gradient of ";
@@ -80,7 +79,7 @@ function batchFeeds(
   const selection = packed.selectPredictingStates(selected);
   if (selection === undefined) {
     const problem = "The first token of a sequence has no log-probability. Do not select it.";
-    throw new LlamaGymError("INVALID_ARGUMENT", problem);
+    throw invalidArgument(problem);
   }
   return {
     ...packed.feeds,
@@ -156,7 +155,6 @@ export class ScoringGraph {
       withPrefix = true,
       withAllowedTokens = false,
       adapterMode,
-      profile,
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
@@ -168,7 +166,7 @@ export class ScoringGraph {
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
       ...(policy.values === undefined ? {} : { values: policy.values }),
     });
-    return new ScoringGraph(model, await model.createSession(graph, { profile, packWeights: false }), features);
+    return new ScoringGraph(model, await model.createSession(graph, { packWeights: false }), features);
   }
 
   /** Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. */
@@ -213,7 +211,6 @@ export class TrainingGraph {
       withAllowedTokens = false,
       adapterMode,
       backwardPrecision = model.backwardPrecision,
-      profile,
     }: GraphOptions = {},
   ): Promise<TrainingGraph> {
     // Dropout applies to the adapter's path alone, and only constant weights are rounded to 8 bits.
@@ -230,7 +227,7 @@ export class TrainingGraph {
     );
     const graph = compile({ loss, ...statistics, ...Object.fromEntries(namedGradients) });
     const packWeights = usesPackedWeights(model.config, model.weights.bits);
-    return new TrainingGraph(model, await model.createSession(graph, { profile, packWeights }), features);
+    return new TrainingGraph(model, await model.createSession(graph, { packWeights }), features);
   }
 
   /**
@@ -274,7 +271,7 @@ export class TrainingGraph {
 /** Draws the uniform noise of a step's dropout, for a graph with dropout. */
 function drawDropoutNoise({ graph }: Session, random: RandomStream | undefined): Record<string, Tensor> {
   if (!graph.inputs.some(({ name }) => name === DROPOUT_NOISE)) return {};
-  if (random === undefined) throw new LlamaGymError("INVALID_ARGUMENT", "The model has dropout. Pass `random`.");
+  if (random === undefined) throw invalidArgument("The model has dropout. Pass `random`.");
   const noise = Float32Array.from({ length: DROPOUT_NOISE_LENGTH }, () => random.random());
   return { [DROPOUT_NOISE]: tensor("float32", [DROPOUT_NOISE_LENGTH], noise) };
 }

@@ -1,7 +1,7 @@
 import type { Runtime } from "../../engine/runtime/runtime.js";
 import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
 import { countElements } from "../../core/count-elements.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 
 /**
  * Trainable parameters in one worker-owned buffer: graphs read each in place, and the optimizer updates all in one
@@ -85,7 +85,7 @@ export class ParameterBuffer {
 
   private slice(name: string): { offset: number; shape: readonly number[] } {
     const slice = this.slices.get(name);
-    if (slice === undefined) throw new LlamaGymError("INVALID_ARGUMENT", `"${name}" is not a trainable parameter.`);
+    if (slice === undefined) throw invalidArgument(`"${name}" is not a trainable parameter.`);
     return slice;
   }
 }

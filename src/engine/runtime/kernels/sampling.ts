@@ -68,19 +68,28 @@ export function tokenDistribution(
 
 /** Draws a token with a uniform number in [0, 1). @throws RUNTIME_FAILED when no token has a probability. */
 export function sampleFromDistribution(distribution: TokenDistribution, uniform: number): SampledToken {
-  if (distribution instanceof Float32Array) return sampleCumulative(distribution, uniform);
+  if (distribution instanceof Float32Array) {
+    const token = drawIndex(distribution, distribution.length, uniform);
+    return { token, logProb: Math.log(distribution[token]) };
+  }
   const { ids, probabilities, count } = distribution;
   const mass = sum(probabilities, count);
-  let remaining = uniform * mass;
-  let last = count - 1;
+  const i = drawIndex(probabilities, count, uniform * mass);
+  return { token: ids[i], logProb: Math.log(probabilities[i] / mass) };
+}
+
+/** Draws by inverse transform sampling: returns the index at which the cumulative weight exceeds `target`. */
+function drawIndex(weights: Float32Array | Float64Array, count: number, target: number): number {
+  let remaining = target;
+  let last = -1;
   for (let i = 0; i < count; i++) {
-    remaining -= probabilities[i];
-    if (remaining < 0) {
-      last = i;
-      break;
-    }
+    const weight = weights[i];
+    if (weight > 0) last = i;
+    remaining -= weight;
+    if (remaining < 0) break;
   }
-  return { token: ids[last], logProb: Math.log(probabilities[last] / mass) };
+  if (last === -1) throw notFiniteError();
+  return last;
 }
 
 /** Below this, a float32 probability has lost precision or is zero. */
@@ -93,20 +102,6 @@ export function rawLogProb(logits: Float32Array, rawProbabilities: Float32Array,
   if (rawProbabilities[token] >= MIN_EXACT_PROBABILITY) return Math.log(rawProbabilities[token]);
   const best = argMax(logits);
   return logits[token] - logits[best] + Math.log(rawProbabilities[best]);
-}
-
-/** Draws from the whole vocabulary by inverse transform sampling. */
-function sampleCumulative(probabilities: Float32Array, uniform: number): SampledToken {
-  let remaining = uniform;
-  let last = -1;
-  for (let i = 0; i < probabilities.length; i++) {
-    const p = probabilities[i];
-    if (p > 0) last = i;
-    remaining -= p;
-    if (remaining < 0) break;
-  }
-  if (last === -1) throw notFiniteError();
-  return { token: last, logProb: Math.log(probabilities[last]) };
 }
 
 function notFiniteError(): LlamaGymError {
