@@ -1,6 +1,5 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { answer, listen } from "../../../test/support/http-server.js";
 import { make, makeVector } from "../index.js";
 import { HttpEnv } from "./http/http-env.js";
 import { JsonSpace } from "./json-space.js";
@@ -24,17 +23,6 @@ async function connect(url: string, options = {}): Promise<OpenEnvClient> {
   const env = await OpenEnvClient.connect(url, options);
   closers.push(() => env.close());
   return env;
-}
-
-/** A server that answers as told; gives its address. */
-async function listen(listener: RequestListener): Promise<string> {
-  const server: Server = createServer(listener).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  closers.push(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 describe("an environment served and played over OpenEnv", () => {
@@ -88,6 +76,27 @@ describe("an environment served and played over OpenEnv", () => {
     expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "healthy" });
   });
 
+  it("passes the criteria of `openenv validate` (openenv-core 0.3)", async () => {
+    const { url } = await serve("Wordle-v0");
+    const get = async (path: string) => (await fetch(url + path)).json() as Promise<Record<string, unknown>>;
+    const { info, paths } = await get("/openapi.json");
+    expect(info).toEqual({ title: "Wordle-v0", version: "1.0.0" });
+    expect(Object.keys(paths as object)).toEqual(expect.arrayContaining(["/reset", "/step", "/state"]));
+    expect(await get("/health")).toEqual({ status: "healthy" });
+    expect(await get("/metadata")).toMatchObject({ name: "Wordle-v0", description: expect.any(String) as string });
+    expect(await get("/schema")).toMatchObject({ action: {}, observation: {}, state: {} });
+    const call = async (body: object) => {
+      const response = await fetch(`${url}/mcp`, { method: "POST", body: JSON.stringify(body) });
+      return { status: response.status, ...((await response.json()) as object) };
+    };
+    expect(await call({})).toMatchObject({ status: 200, jsonrpc: "2.0", id: null, error: { code: -32600 } });
+    expect(await call({ jsonrpc: "2.0", id: 7, method: "tools/list" })).toMatchObject({ id: 7, result: { tools: [] } });
+    expect(await call({ jsonrpc: "2.0", id: 8, method: "tools/call" })).toMatchObject({
+      id: 8,
+      error: { code: -32601 },
+    });
+  });
+
   it("refuses more sessions than it takes, a port that is taken, and calls after its end", async () => {
     const server = await serve("Taxi-v4", { maxSessions: 1 });
     const env = await connect(server.url);
@@ -104,15 +113,8 @@ describe("an environment served and played over OpenEnv", () => {
 describe("an OpenEnv server of others", () => {
   const schema = { type: "object", properties: { message: { type: "string" }, metadata: {} }, required: ["message"] };
 
-  const answers = (routes: Readonly<Record<string, unknown>>) =>
-    listen((request, response) => {
-      const body = routes[request.url ?? ""];
-      response.writeHead(body === undefined ? 404 : 200, { "content-type": "application/json" });
-      response.end(JSON.stringify(body ?? { detail: "Not Found" }));
-    });
-
   it("is played by objects of its schema, or by the one text in them", async () => {
-    const url = await answers({
+    const url = await answer({
       "/schema": { action: schema, observation: {} },
       "/reset": { observation: { echoed: "ready" }, reward: null, done: false },
       "/step": { observation: { echoed: "hello" }, reward: 0.5, done: true },
@@ -134,7 +136,7 @@ describe("an OpenEnv server of others", () => {
       /uses protocol 99, but this client uses 1/,
     ],
   ])("of another version is reported: %j", async (routes, message) => {
-    await expect(connect(await answers(routes))).rejects.toThrow(message);
+    await expect(connect(await answer(routes))).rejects.toThrow(message);
   });
 
   it("that never answers is given up", async () => {
