@@ -99,6 +99,12 @@ describe("llamagym play", () => {
     expect(out).toContain("There is no command /hlep.");
   });
 
+  it("shows the dealer's hand at the end of an episode of Blackjack", async () => {
+    const { out } = await run(["play", "blackjack", "--seed", "3"], ["stay"]);
+    expect(out).toContain("Dealer: KC ??\nPlayer: 7");
+    expect(out).toContain("Dealer: KC 2 10 (22)\nPlayer: 7\nReward 1.");
+  });
+
   it("plays a text world by commands and by their numbers", async () => {
     const { status, out } = await run(["play", "text-world", "--seed", "1"], ["look", "0", "/actions"]);
     expect(status).toBe(0);

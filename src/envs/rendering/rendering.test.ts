@@ -109,4 +109,14 @@ describe("what a person sees", () => {
   it("is the dealer's open card and the player's sum", () => {
     expect(show("Blackjack-v1")).toEqual([expect.stringMatching(/^Dealer: [JQK][CDHS] \?\?$/), "Player: 11"]);
   });
+
+  it("is the dealer's whole hand when an episode of Blackjack has ended", async () => {
+    const env = make("Blackjack-v1");
+    await env.reset({ seed: 3 });
+    await env.step(0);
+    expect(await env.render("ansi")).toBe("Dealer: KC 2 10 (22)\nPlayer: 7");
+    const restored = make("Blackjack-v1");
+    restored.setState(env.getState());
+    expect(await restored.unwrapped.render("ansi")).toBe("Dealer: KC 2 10 (22)\nPlayer: 7");
+  });
 });

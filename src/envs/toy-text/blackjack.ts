@@ -64,6 +64,7 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
   private player: number[] = [];
   /** Suit and value of the open card. */
   private openCard = "";
+  private isOver = false;
 
   constructor(options: BlackjackOptions = {}) {
     super();
@@ -77,6 +78,7 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
     const { random } = this;
     this.dealer = [drawCard(random), drawCard(random)];
     this.player = [drawCard(random), drawCard(random)];
+    this.isOver = false;
     const suit = random.choice(["C", "D", "H", "S"]);
     const [value] = this.dealer;
     this.openCard = `${value === 1 ? "A" : value === 10 ? random.choice(["J", "Q", "K"]) : value}${suit}`;
@@ -99,6 +101,7 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
   }
 
   private createResult(reward: number, terminated: boolean): StepResult<BlackjackObservation> {
+    this.isOver = terminated;
     return { observation: this.observation(), reward, terminated, truncated: false, info: {} };
   }
 
@@ -109,18 +112,22 @@ export class BlackjackEnv extends Env<BlackjackObservation, number> {
 
   override render(mode: RenderMode): RenderFrame {
     if (this.player.length === 0) throw this.notResetError();
-    return drawBlackjack(mode, this.observation(), this.openCard);
+    const { dealer, isOver } = this;
+    const dealerHand = isOver ? { cards: dealer, sum: evaluateHand(dealer).sum } : undefined;
+    return drawBlackjack(mode, this.observation(), this.openCard, dealerHand);
   }
 
   protected override saveState(): JsonValue {
-    return { dealer: [...this.dealer], player: [...this.player], openCard: this.openCard };
+    const { dealer, player, openCard, isOver } = this;
+    return { dealer: [...dealer], player: [...player], openCard, isOver };
   }
 
   protected override loadState(json: JsonValue): void {
-    const { dealer, player, openCard } = json as { dealer: number[]; player: number[]; openCard: string };
-    this.dealer = [...dealer];
-    this.player = [...player];
-    this.openCard = openCard;
+    const saved = json as { dealer: number[]; player: number[]; openCard: string; isOver: boolean };
+    this.dealer = [...saved.dealer];
+    this.player = [...saved.player];
+    this.openCard = saved.openCard;
+    this.isOver = saved.isOver;
   }
 }
 

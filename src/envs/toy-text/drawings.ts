@@ -1,6 +1,6 @@
 import type { RenderFrame, RenderMode } from "../env.js";
 import { renderScene } from "../rendering/render-scene.js";
-import { createRectangle, type Color, type Scene, type Drawing } from "../rendering/scene.js";
+import { createRectangle, type Color, type Drawing, type Point, type Scene } from "../rendering/scene.js";
 import type { BlackjackObservation } from "./blackjack-text.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, CLIFF_START, isCliff } from "./cliff-grid.js";
 import { tabulate } from "./grid.js";
@@ -17,6 +17,14 @@ const START: Color = [180, 215, 180];
 const PLAYER: Color = [200, 60, 60];
 const FELT: Color = [40, 120, 70];
 const TILE_PIXELS = 48;
+
+const createText = (center: Point, text: string, size: number, color: Color = BLACK): Drawing => ({
+  kind: "text",
+  center,
+  text,
+  size,
+  color,
+});
 
 interface Tile {
   readonly color: Color;
@@ -135,19 +143,22 @@ function renderTaxiText({ row, column, passenger, destination }: TaxiState, last
   return `${lines.map((line) => line.join("")).join("\n")}\n${ride}${action}`;
 }
 
-/** The open card, the hidden one, the player's sum. */
+/** Draws the dealer's open card, the hidden one or, at the end of an episode, the whole hand, and the player's sum. */
 export function drawBlackjack(
   mode: RenderMode,
   [sum, , usableAce]: BlackjackObservation,
   openCard: string,
+  dealerHand: { readonly cards: readonly number[]; readonly sum: number } | undefined,
 ): RenderFrame {
+  const hidden = dealerHand?.cards.slice(1).map((card) => (card === 1 ? "A" : String(card)));
+  if (mode === "ansi") {
+    const dealer = dealerHand === undefined ? "??" : `${hidden?.join(" ")} (${dealerHand.sum})`;
+    return `Dealer: ${openCard} ${dealer}\nPlayer: ${sum}${usableAce === 1 ? " (usable ace)" : ""}`;
+  }
   const drawCard = (left: number, color: Color, text: string): Drawing[] => [
     { kind: "polygon", points: createRectangle(left, 4.2, left + 2.4, 7.6), color },
-    { kind: "text", center: [left + 1.2, 5.9], text, size: 0.9, color: BLACK },
+    createText([left + 1.2, 5.9], text, 0.9),
   ];
-  if (mode === "ansi") {
-    return `Dealer: ${openCard} ??\nPlayer: ${sum}${usableAce === 1 ? " (usable ace)" : ""}`;
-  }
   return renderScene(mode, {
     left: 0,
     right: 8,
@@ -157,14 +168,12 @@ export function drawBlackjack(
     cells: { width: 0, height: 0 },
     background: FELT,
     drawings: [
-      { kind: "text", center: [4, 8.3], text: "DEALER", size: 0.6, color: WHITE },
+      createText([4, 8.3], dealerHand === undefined ? "DEALER" : `DEALER ${dealerHand.sum}`, 0.6, WHITE),
       ...drawCard(1.2, WHITE, openCard),
-      ...drawCard(4.4, [150, 60, 60], "?"),
-      { kind: "text", center: [4, 3.4], text: "PLAYER", size: 0.6, color: WHITE },
-      { kind: "text", center: [4, 2], text: String(sum), size: 1.6, color: WHITE },
-      ...(usableAce === 1
-        ? [{ kind: "text", center: [4, 0.6], text: "USABLE ACE", size: 0.5, color: GOAL } as const]
-        : []),
+      ...drawCard(4.4, dealerHand === undefined ? [150, 60, 60] : WHITE, hidden?.join(" ") ?? "?"),
+      createText([4, 3.4], "PLAYER", 0.6, WHITE),
+      createText([4, 2], String(sum), 1.6, WHITE),
+      ...(usableAce === 1 ? [createText([4, 0.6], "USABLE ACE", 0.5, GOAL)] : []),
     ],
   });
 }
