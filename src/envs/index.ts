@@ -23,9 +23,8 @@ export { findSpec, openEnv, registerOpener, type EnvOpener } from "./registry/op
 export { EnvRegistry, type Registration } from "./registry/env-registry.js";
 export { getChoices, type Choices, type TextInterface } from "./text-interface.js";
 export { PassThroughWrapper, Wrapper } from "./wrapper.js";
-export { OrderEnforcing } from "./wrappers/order-enforcing.js";
+export { OrderEnforcing, TimeLimit, Autoreset, TimeAwareObservation, type TimeAwareOptions } from "./wrappers/time.js";
 export { PassiveEnvChecker } from "./wrappers/passive-env-checker.js";
-export { TimeLimit } from "./wrappers/time-limit.js";
 export { AcrobotEnv } from "./classic-control/acrobot.js";
 export { CartPoleEnv, type CartPoleOptions } from "./classic-control/cart-pole.js";
 export { ContinuousMountainCarEnv } from "./classic-control/continuous-mountain-car.js";
@@ -61,28 +60,39 @@ export type {
 export { WorkerVectorEnv, type WorkerVectorOptions } from "./vector/worker-vector-env.js";
 export type { EnvSource } from "./vector/worker-protocol.js";
 export { ActionWrapper, ObservationWrapper, RewardWrapper } from "./wrapper.js";
-export { Autoreset } from "./wrappers/autoreset.js";
-export { ClipAction, RescaleAction } from "./wrappers/action/rescale-action.js";
-export { DelayObservation } from "./wrappers/observation/delay-observation.js";
-export { DiscretizeAction } from "./wrappers/action/discretize-action.js";
-export { FlattenObservation } from "./wrappers/observation/flatten-observation.js";
-export { FrameStackObservation, type FrameStackOptions } from "./wrappers/observation/frame-stack-observation.js";
-export { NormalizeObservation } from "./wrappers/observation/normalize-observation.js";
-export { NormalizeReward, type NormalizeRewardOptions } from "./wrappers/reward/normalize-reward.js";
-export { RecordEpisode, type EpisodeRecording, type RecordEpisodeOptions } from "./wrappers/record-episode.js";
 export {
+  ClipAction,
+  RescaleAction,
+  DiscretizeAction,
+  RepeatAction,
+  StickyAction,
+  type StickyActionOptions,
+  TransformAction,
+  type TransformActionOptions,
+} from "./wrappers/action.js";
+export {
+  DelayObservation,
+  FlattenObservation,
+  FrameStackObservation,
+  type FrameStackOptions,
+  RescaleObservation,
+  TransformObservation,
+  type TransformObservationOptions,
+} from "./wrappers/observation.js";
+export { NormalizeObservation } from "./wrappers/normalize-observation.js";
+export {
+  NormalizeReward,
+  type NormalizeRewardOptions,
+  ClipReward,
+  TransformReward,
+  type ClipRewardOptions,
+} from "./wrappers/reward.js";
+export {
+  RecordEpisode,
+  type EpisodeRecording,
+  type RecordEpisodeOptions,
   RecordEpisodeStatistics,
   type EpisodeStatistics,
   type RecordEpisodeStatisticsOptions,
-} from "./wrappers/record-episode-statistics.js";
-export { RepeatAction } from "./wrappers/action/repeat-action.js";
-export { RescaleObservation } from "./wrappers/observation/rescale-observation.js";
-export { StickyAction, type StickyActionOptions } from "./wrappers/action/sticky-action.js";
-export { TimeAwareObservation, type TimeAwareOptions } from "./wrappers/observation/time-aware-observation.js";
-export { TransformAction, type TransformActionOptions } from "./wrappers/action/transform-action.js";
-export {
-  TransformObservation,
-  type TransformObservationOptions,
-} from "./wrappers/observation/transform-observation.js";
-export { ClipReward, TransformReward, type ClipRewardOptions } from "./wrappers/reward/transform-reward.js";
+} from "./wrappers/record-episode.js";
 export * from "./tasks/index.js";

@@ -25,6 +25,8 @@ export abstract class Wrapper<
   InnerAction = Action,
 > extends Env<Observation, Action> {
   override readonly metadata: EnvMetadata;
+  /** The wrapper's own state, which is saved; a wrapper whose state is not JSON overrides saveState and loadState. */
+  protected wrapperState: JsonValue = null;
 
   constructor(readonly env: Env<InnerObservation, InnerAction>) {
     super();
@@ -64,10 +66,12 @@ export abstract class Wrapper<
   }
 
   protected override saveState(): JsonValue {
-    return null;
+    return structuredClone(this.wrapperState);
   }
 
-  protected override loadState(_state: JsonValue): void {}
+  protected override loadState(state: JsonValue): void {
+    this.wrapperState = structuredClone(state);
+  }
 
   override toString(): string {
     return `<${this.constructor.name}${this.env.toString()}>`;

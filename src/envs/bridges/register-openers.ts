@@ -1,9 +1,8 @@
 import type { Env, EnvOptions } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import { registerOpener } from "../registry/open-env.js";
-import { OrderEnforcing } from "../wrappers/order-enforcing.js";
+import { OrderEnforcing, TimeLimit } from "../wrappers/time.js";
 import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
-import { TimeLimit } from "../wrappers/time-limit.js";
 import { HttpEnv } from "./http/http-env.js";
 import { loadEnvSpec, MODULE_REFERENCE } from "./load-env-spec.js";
 import { OpenEnvClient } from "./open-env/open-env-client.js";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
 import { CartPoleEnv } from "../classic-control/cart-pole.js";
 import type { Env } from "../env.js";
-import { TimeLimit } from "../wrappers/time-limit.js";
+import { TimeLimit } from "../wrappers/time.js";
 import { formatEnvId, parseEnvId } from "./env-id.js";
 import { make, registry } from "./make.js";
 import { findNearestName } from "../../core/suggest.js";

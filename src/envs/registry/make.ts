@@ -1,8 +1,7 @@
 import { BUILT_IN_ENVS } from "../built-in.js";
 import { requireEnv, type Env, type EnvOptions, type EnvSpec } from "../env.js";
-import { OrderEnforcing } from "../wrappers/order-enforcing.js";
+import { OrderEnforcing, TimeLimit } from "../wrappers/time.js";
 import { PassiveEnvChecker } from "../wrappers/passive-env-checker.js";
-import { TimeLimit } from "../wrappers/time-limit.js";
 import { EnvRegistry, type Registration } from "./env-registry.js";
 
 /** Options of `make`; all others are passed to the environment. */

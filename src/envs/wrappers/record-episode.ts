@@ -1,7 +1,77 @@
-import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
+import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
+import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { PassThroughWrapper } from "../wrapper.js";
+
+/** Return, length in steps, and duration in seconds of an episode. */
+export interface EpisodeStatistics {
+  readonly r: number;
+  readonly l: number;
+  readonly t: number;
+}
+
+/** Options of `RecordEpisodeStatistics`. */
+export interface RecordEpisodeStatisticsOptions {
+  /** Maximum length of `episodes`. */
+  readonly bufferLength?: number;
+  /** Key in the info. */
+  readonly statsKey?: string;
+}
+
+/** Adds `episode: { r, l, t }` to the info of a step that ends an episode. */
+export class RecordEpisodeStatistics<Observation, Action> extends PassThroughWrapper<Observation, Action> {
+  /** The last episodes, oldest first. */
+  episodes: readonly EpisodeStatistics[] = [];
+  private readonly bufferLength: number;
+  private readonly statsKey: string;
+  protected override wrapperState = { episodeReturn: 0, episodeLength: 0, episodeCount: 0 };
+  private startTime = performance.now();
+
+  constructor(env: Env<Observation, Action>, options: RecordEpisodeStatisticsOptions = {}) {
+    super(env);
+    this.bufferLength = options.bufferLength ?? 100;
+    this.statsKey = options.statsKey ?? "episode";
+  }
+
+  get episodeCount(): number {
+    return this.wrapperState.episodeCount;
+  }
+
+  override reset(options?: ResetOptions): MaybePromise<ResetResult<Observation>> {
+    return andThen(this.env.reset(options), (result) => {
+      this.wrapperState = { ...this.wrapperState, episodeReturn: 0, episodeLength: 0 };
+      this.startTime = performance.now();
+      return result;
+    });
+  }
+
+  override step(action: Action): MaybePromise<StepResult<Observation>> {
+    return andThen(this.env.step(action), (result) => {
+      this.wrapperState.episodeReturn += result.reward;
+      this.wrapperState.episodeLength++;
+      return result.terminated || result.truncated ? this.finish(result) : result;
+    });
+  }
+
+  private finish(result: StepResult<Observation>): StepResult<Observation> {
+    const { statsKey } = this;
+    if (Object.hasOwn(result.info, statsKey)) {
+      throw new LlamaGymError(
+        "INVALID_STATE",
+        `The info already has "${statsKey}". Give RecordEpisodeStatistics another statsKey.`,
+      );
+    }
+    const now = performance.now();
+    const seconds = Math.round((now - this.startTime) * 1000) / 1e6;
+    const { episodeReturn, episodeLength } = this.wrapperState;
+    const statistics = { r: episodeReturn, l: episodeLength, t: seconds };
+    this.episodes = [...this.episodes, statistics].slice(-this.bufferLength);
+    this.wrapperState.episodeCount++;
+    this.startTime = now;
+    return { ...result, info: { ...result.info, [statsKey]: statistics } };
+  }
+}
 
 /** A step of a recorded episode; action and observation as the spaces encode them. */
 export interface RecordedStep {

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { Box } from "../spaces/box.js";
+import type { Space } from "../spaces/space.js";
 
 /** An affine map between a box and one with other bounds, in float32 for a box of that type. */
 export interface Rescaling {
@@ -26,4 +27,10 @@ export function rescaleBox(box: Box<"float32">, min: number, max: number): Resca
     forward: (values) => box.array(Array.from(values, (value, i) => round(gradient[i] * round(value)) + intercept[i])),
     backward: (values) => box.array(Array.from(values, (value, i) => round(round(value) - intercept[i]) / gradient[i])),
   };
+}
+
+/** Returns the space as a Box. @throws INVALID_ARGUMENT for other spaces. */
+export function requireBox(space: Space, wrapper: string, role: "action" | "observation"): Box<"float32"> {
+  if (space instanceof Box) return space as Box;
+  throw invalidArgument(`${wrapper} needs a Box ${role} space, got ${space.toString()}.`);
 }

@@ -4,24 +4,12 @@ import { Env, type EnvState, type ResetOptions, type StepResult } from "../env.j
 import { make } from "../registry/make.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
-import { Autoreset } from "./autoreset.js";
-import { ClipAction, RescaleAction } from "./action/rescale-action.js";
-import { DelayObservation } from "./observation/delay-observation.js";
-import { DiscretizeAction } from "./action/discretize-action.js";
-import { FlattenObservation } from "./observation/flatten-observation.js";
-import { FrameStackObservation } from "./observation/frame-stack-observation.js";
-import { NormalizeObservation } from "./observation/normalize-observation.js";
-import { NormalizeReward } from "./reward/normalize-reward.js";
-import { OrderEnforcing } from "./order-enforcing.js";
-import { RecordEpisode, type EpisodeRecording } from "./record-episode.js";
-import { RecordEpisodeStatistics } from "./record-episode-statistics.js";
-import { RepeatAction } from "./action/repeat-action.js";
-import { StickyAction } from "./action/sticky-action.js";
-import { TimeAwareObservation } from "./observation/time-aware-observation.js";
-import { TimeLimit } from "./time-limit.js";
-import { TransformAction } from "./action/transform-action.js";
-import { TransformObservation } from "./observation/transform-observation.js";
-import { ClipReward, TransformReward } from "./reward/transform-reward.js";
+import { Autoreset, OrderEnforcing, TimeAwareObservation, TimeLimit } from "./time.js";
+import { ClipAction, RescaleAction, DiscretizeAction, RepeatAction, StickyAction, TransformAction } from "./action.js";
+import { DelayObservation, FlattenObservation, FrameStackObservation, TransformObservation } from "./observation.js";
+import { NormalizeObservation } from "./normalize-observation.js";
+import { NormalizeReward, ClipReward, TransformReward } from "./reward.js";
+import { RecordEpisode, type EpisodeRecording, RecordEpisodeStatistics } from "./record-episode.js";
 
 type Float = Env<Float32Array, Float32Array>;
 

@@ -1,23 +1,24 @@
 import type { Env } from "../../../src/envs/env.js";
 import { LlamaGymError } from "../../../src/core/errors.js";
-import { Autoreset } from "../../../src/envs/wrappers/autoreset.js";
-import { ClipAction, RescaleAction } from "../../../src/envs/wrappers/action/rescale-action.js";
-import { DelayObservation } from "../../../src/envs/wrappers/observation/delay-observation.js";
-import { DiscretizeAction } from "../../../src/envs/wrappers/action/discretize-action.js";
-import { FlattenObservation } from "../../../src/envs/wrappers/observation/flatten-observation.js";
-import { FrameStackObservation } from "../../../src/envs/wrappers/observation/frame-stack-observation.js";
-import { NormalizeObservation } from "../../../src/envs/wrappers/observation/normalize-observation.js";
-import { NormalizeReward } from "../../../src/envs/wrappers/reward/normalize-reward.js";
-import { OrderEnforcing } from "../../../src/envs/wrappers/order-enforcing.js";
+import { Autoreset, OrderEnforcing, TimeAwareObservation, TimeLimit } from "../../../src/envs/wrappers/time.js";
+import {
+  ClipAction,
+  RescaleAction,
+  DiscretizeAction,
+  RepeatAction,
+  StickyAction,
+} from "../../../src/envs/wrappers/action.js";
+import {
+  DelayObservation,
+  FlattenObservation,
+  FrameStackObservation,
+  RescaleObservation,
+  TransformObservation,
+} from "../../../src/envs/wrappers/observation.js";
+import { NormalizeObservation } from "../../../src/envs/wrappers/normalize-observation.js";
+import { NormalizeReward, ClipReward, TransformReward } from "../../../src/envs/wrappers/reward.js";
 import { PassiveEnvChecker } from "../../../src/envs/wrappers/passive-env-checker.js";
-import { RecordEpisodeStatistics } from "../../../src/envs/wrappers/record-episode-statistics.js";
-import { RepeatAction } from "../../../src/envs/wrappers/action/repeat-action.js";
-import { RescaleObservation } from "../../../src/envs/wrappers/observation/rescale-observation.js";
-import { StickyAction } from "../../../src/envs/wrappers/action/sticky-action.js";
-import { TimeAwareObservation } from "../../../src/envs/wrappers/observation/time-aware-observation.js";
-import { TimeLimit } from "../../../src/envs/wrappers/time-limit.js";
-import { TransformObservation } from "../../../src/envs/wrappers/observation/transform-observation.js";
-import { ClipReward, TransformReward } from "../../../src/envs/wrappers/reward/transform-reward.js";
+import { RecordEpisodeStatistics } from "../../../src/envs/wrappers/record-episode.js";
 import { makeEnv, replayActions, type EnvCase, type Recording } from "./replay-trajectory.js";
 import { largestDifference, toOptions, type Json } from "./json-values.js";
 

@@ -1,11 +1,11 @@
-import type { Env } from "../../env.js";
-import type { JsonValue } from "../../../core/json.js";
-import { Box } from "../../spaces/box.js";
-import type { BoxDtype } from "../../spaces/box-dtype.js";
-import { ObservationWrapper } from "../../wrapper.js";
-import { requireBox } from "../require-box.js";
-import { checkEpsilon, RunningMeanStd } from "../running-mean-std.js";
-import { countElements } from "../../../core/count-elements.js";
+import type { Env } from "../env.js";
+import type { JsonValue } from "../../core/json.js";
+import { Box } from "../spaces/box.js";
+import type { BoxDtype } from "../spaces/box-dtype.js";
+import { ObservationWrapper } from "../wrapper.js";
+import { requireBox } from "./rescale-box.js";
+import { checkEpsilon, RunningMeanStd } from "./running-mean-std.js";
+import { countElements } from "../../core/count-elements.js";
 
 /**
  * Normalizes observations to mean 0 and variance 1 over all observations so far. Set

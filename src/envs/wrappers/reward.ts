@@ -1,9 +1,47 @@
-import { invalidArgument } from "../../../core/errors.js";
-import type { Env, StepResult } from "../../env.js";
-import type { JsonValue } from "../../../core/json.js";
-import { andThen, type MaybePromise } from "../../../core/maybe-promise.js";
-import { PassThroughWrapper } from "../../wrapper.js";
-import { checkEpsilon, RunningMeanStd } from "../running-mean-std.js";
+import { invalidArgument } from "../../core/errors.js";
+import type { JsonValue } from "../../core/json.js";
+import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
+import type { Env, StepResult } from "../env.js";
+import { PassThroughWrapper, RewardWrapper } from "../wrapper.js";
+import { checkEpsilon, RunningMeanStd } from "./running-mean-std.js";
+
+/** Transforms rewards by a function. */
+export class TransformReward<Observation, Action> extends RewardWrapper<Observation, Action> {
+  override readonly reward: (reward: number) => number;
+
+  constructor(env: Env<Observation, Action>, { reward }: { readonly reward: (reward: number) => number }) {
+    super(env);
+    this.reward = reward;
+  }
+}
+
+/** Options of `ClipReward`. */
+export interface ClipRewardOptions {
+  readonly minReward?: number;
+  readonly maxReward?: number;
+}
+
+/** Clips rewards to one or two bounds. */
+export class ClipReward<Observation, Action> extends RewardWrapper<Observation, Action> {
+  private readonly minReward: number;
+  private readonly maxReward: number;
+
+  constructor(env: Env<Observation, Action>, { minReward, maxReward }: ClipRewardOptions) {
+    super(env);
+    if (minReward === undefined && maxReward === undefined) {
+      throw invalidArgument("ClipReward needs minReward, maxReward or both.");
+    }
+    this.minReward = minReward ?? -Infinity;
+    this.maxReward = maxReward ?? Infinity;
+    if (this.minReward > this.maxReward) {
+      throw invalidArgument(`Min reward (${minReward}) must be smaller than max reward (${maxReward})`);
+    }
+  }
+
+  override reward(reward: number): number {
+    return Math.min(Math.max(reward, this.minReward), this.maxReward);
+  }
+}
 
 /** Options of `NormalizeReward`. */
 export interface NormalizeRewardOptions {
