@@ -1,3 +1,22 @@
+import type { TextInterface } from "./text-interface.js";
+
+/** Creates the text interface of numbered actions, whose names are the choices. */
+export function createChoiceText<Observation>({
+  names,
+  synonyms,
+  ...text
+}: Pick<TextInterface<Observation, number>, "systemPrompt" | "formatObservation"> & {
+  readonly names: readonly string[];
+  readonly synonyms?: Readonly<Record<string, number>>;
+}): TextInterface<Observation, number> {
+  return {
+    ...text,
+    parseAction: (completion) => findLastNamedAction(completion, names, synonyms),
+    formatAction: (action) => names[action],
+    choices: names,
+  };
+}
+
 /** Formats a number with its sign and a fixed number of decimals: +0.042, -1.500; zero has a plus sign. */
 export function formatSigned(value: number, decimals: number): string {
   const text = value.toFixed(decimals);

@@ -1,22 +1,19 @@
-import {
-  Env,
-  type EnvMetadata,
-  type EnvOptions,
-  type RenderFrame,
-  type RenderMode,
-  type ResetOptions,
-  type ResetResult,
-  type StepResult,
+import type {
+  EnvMetadata,
+  EnvOptions,
+  RenderFrame,
+  RenderMode,
+  ResetOptions,
+  ResetResult,
+  StepResult,
 } from "../env.js";
-import type { JsonValue } from "../../core/json.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
-import { acrobotText } from "./acrobot-text.js";
 import { drawAcrobot } from "./drawings.js";
 import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
-import { toFloat32Array } from "./to-float32-array.js";
-import { readResetBounds } from "./reset-bounds.js";
+import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";
+import { acrobotText } from "./text.js";
 import { cos, sin } from "./trigonometry.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
@@ -38,7 +35,7 @@ type AcrobotState = readonly [angle1: number, angle2: number, velocity1: number,
  * Swing the tip of two hanging links above the bar, with a motor in the joint between them (Sutton 1996).
  * Observation: cosine and sine of both angles, both velocities. Actions: torque -1, 0, 1. Equals Gymnasium's Acrobot-v1.
  */
-export class AcrobotEnv extends Env<Float32Array, number> {
+export class AcrobotEnv extends ClassicControlEnv<AcrobotState, number> {
   override readonly observationSpace = new Box(
     [-1, -1, -1, -1, -MAX_VELOCITY_1, -MAX_VELOCITY_2],
     [1, 1, 1, 1, MAX_VELOCITY_1, MAX_VELOCITY_2],
@@ -46,7 +43,6 @@ export class AcrobotEnv extends Env<Float32Array, number> {
   override readonly actionSpace = new Discrete(3);
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 15 };
   override readonly text = acrobotText;
-  private state: AcrobotState | undefined;
 
   constructor(options: EnvOptions = {}) {
     super();
@@ -74,8 +70,7 @@ export class AcrobotEnv extends Env<Float32Array, number> {
 
   override step(action: number): StepResult<Float32Array> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notResetError();
-    const [angle1, angle2, velocity1, velocity2] = integrateRungeKutta(this.state, action - 1);
+    const [angle1, angle2, velocity1, velocity2] = integrateRungeKutta(this.requireState(), action - 1);
     this.state = [
       wrapAngle(angle1),
       wrapAngle(angle2),
@@ -89,17 +84,8 @@ export class AcrobotEnv extends Env<Float32Array, number> {
     return { observation, reward: terminated ? 0 : -1, terminated, truncated: false, info: {} };
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawAcrobot(mode, this.state[0], this.state[1]);
-  }
-
-  protected override saveState(): JsonValue {
-    return this.state ?? null;
-  }
-
-  protected override loadState(state: JsonValue): void {
-    this.state = (state as AcrobotState | null) ?? undefined;
+  protected override draw(mode: RenderMode, [angle1, angle2]: AcrobotState): RenderFrame {
+    return drawAcrobot(mode, angle1, angle2);
   }
 }
 

@@ -1,20 +1,10 @@
-import {
-  Env,
-  type EnvMetadata,
-  type RenderFrame,
-  type RenderMode,
-  type ResetOptions,
-  type ResetResult,
-  type StepResult,
-} from "../env.js";
-import type { JsonValue } from "../../core/json.js";
+import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
-import { cartPoleText } from "./cart-pole-text.js";
 import { drawCartPole } from "./drawings.js";
-import { toFloat32Array } from "./to-float32-array.js";
-import { readResetBounds } from "./reset-bounds.js";
+import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";
+import { cartPoleText } from "./text.js";
 import { cos, sin } from "./trigonometry.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
@@ -42,7 +32,7 @@ export interface CartPoleOptions {
  * Balance a pole on a cart by pushing the cart left or right (Barto, Sutton and Anderson 1983).
  * Observation: position, velocity, angle (radians), angular velocity. Equals Gymnasium's CartPole-v1.
  */
-export class CartPoleEnv extends Env<Float32Array, number> {
+export class CartPoleEnv extends ClassicControlEnv<readonly number[], number> {
   override readonly observationSpace = new Box(
     [-2 * MAX_POSITION, -Infinity, -2 * MAX_ANGLE, -Infinity],
     [2 * MAX_POSITION, Infinity, 2 * MAX_ANGLE, Infinity],
@@ -51,8 +41,6 @@ export class CartPoleEnv extends Env<Float32Array, number> {
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 50 };
   override readonly text = cartPoleText;
   private readonly suttonBartoReward: boolean;
-  /** Position, velocity, angle, angular velocity, in double precision. */
-  private state: readonly number[] | undefined;
 
   constructor(options: CartPoleOptions = {}) {
     super();
@@ -75,8 +63,7 @@ export class CartPoleEnv extends Env<Float32Array, number> {
 
   override step(action: number): StepResult<Float32Array> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notResetError();
-    const [x, xDot, theta, thetaDot] = this.state;
+    const [x, xDot, theta, thetaDot] = this.requireState();
     const force = action === 1 ? FORCE_MAGNITUDE : -FORCE_MAGNITUDE;
     const sine = sin(theta);
     const cosine = cos(theta);
@@ -96,17 +83,8 @@ export class CartPoleEnv extends Env<Float32Array, number> {
     return { observation: toFloat32Array(this.state), reward, terminated, truncated: false, info: {} };
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawCartPole(mode, this.state[0], this.state[2]);
-  }
-
-  protected override saveState(): JsonValue {
-    return this.state ?? null;
-  }
-
-  protected override loadState(state: JsonValue): void {
-    this.state = (state as readonly number[] | null) ?? undefined;
+  protected override draw(mode: RenderMode, [position, , angle]: readonly number[]): RenderFrame {
+    return drawCartPole(mode, position, angle);
   }
 }
 

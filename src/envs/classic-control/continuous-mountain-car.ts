@@ -1,21 +1,11 @@
-import {
-  Env,
-  type EnvMetadata,
-  type RenderFrame,
-  type RenderMode,
-  type ResetOptions,
-  type ResetResult,
-  type StepResult,
-} from "../env.js";
+import type { Env, EnvMetadata, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { drawMountainCar } from "./drawings.js";
-import { checkForce } from "./check-force.js";
-import { MAX_POSITION, MAX_SPEED, MIN_POSITION, type MountainCarOptions } from "./mountain-car.js";
-import { continuousMountainCarText } from "./mountain-car-text.js";
-import { toFloat32Array } from "./to-float32-array.js";
-import { readResetBounds } from "./reset-bounds.js";
+import { MAX_POSITION, MAX_SPEED, MIN_POSITION, type CarState, type MountainCarOptions } from "./mountain-car.js";
+import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";
+import { continuousMountainCarText } from "./text.js";
 import { cos } from "./trigonometry.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
@@ -39,13 +29,12 @@ const FLOAT32_CONSTANTS = createConstants(Math.fround);
  * MountainCar with a continuous force in [-1, 1] and a cost for force. Observation: position, velocity. Equals
  * Gymnasium's MountainCarContinuous-v0, whose state is double at reset and float32 after the first step.
  */
-export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
+export class ContinuousMountainCarEnv extends ClassicControlEnv<CarState, Float32Array> {
   override readonly observationSpace = new Box([MIN_POSITION, -MAX_SPEED], [MAX_POSITION, MAX_SPEED]);
   override readonly actionSpace = new Box(-1, 1, { shape: [1] });
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 30 };
   override readonly text = continuousMountainCarText;
   private readonly goalVelocity: number;
-  private state: readonly [position: number, velocity: number] | undefined;
   private isFirstStep = true;
 
   constructor(options: MountainCarOptions = {}) {
@@ -64,13 +53,13 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
 
   /** A force beyond the bounds is clipped, but its cost is not. */
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
-    const force = checkForce(this, action);
-    if (this.state === undefined) throw this.notResetError();
+    const force = this.checkForce(action);
+    const [lastPosition, lastVelocity] = this.requireState();
     const { round, speed, left, right, goal } = this.isFirstStep ? DOUBLE_CONSTANTS : FLOAT32_CONSTANTS;
     this.isFirstStep = false;
-    const acceleration = computeAcceleration(force, round(3 * this.state[0]));
-    let velocity = Math.min(Math.max(round(this.state[1] + round(acceleration)), -speed), speed);
-    const position = Math.min(Math.max(round(this.state[0] + velocity), left), right);
+    const acceleration = computeAcceleration(force, round(3 * lastPosition));
+    let velocity = Math.min(Math.max(round(lastVelocity + round(acceleration)), -speed), speed);
+    const position = Math.min(Math.max(round(lastPosition + velocity), left), right);
     if (position === left && velocity < 0) velocity = 0;
     const terminated = position >= goal && velocity >= round(this.goalVelocity);
     const reward = (terminated ? 100 : 0) - force * force * 0.1;
@@ -79,18 +68,17 @@ export class ContinuousMountainCarEnv extends Env<Float32Array, Float32Array> {
     return { observation, reward, terminated, truncated: false, info: {} };
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawMountainCar(mode, this.state[0], GOAL_POSITION);
+  protected override draw(mode: RenderMode, [position]: CarState): RenderFrame {
+    return drawMountainCar(mode, position, GOAL_POSITION);
   }
 
   protected override saveState(): JsonValue {
-    return { state: this.state ?? null, isFirstStep: this.isFirstStep };
+    return { state: super.saveState(), isFirstStep: this.isFirstStep };
   }
 
   protected override loadState(json: JsonValue): void {
-    const { state, isFirstStep } = json as { state: [number, number] | null; isFirstStep: boolean };
-    this.state = state ?? undefined;
+    const { state, isFirstStep } = json as { state: JsonValue; isFirstStep: boolean };
+    super.loadState(state);
     this.isFirstStep = isFirstStep;
   }
 }

@@ -1,20 +1,10 @@
-import {
-  Env,
-  type EnvMetadata,
-  type RenderFrame,
-  type RenderMode,
-  type ResetOptions,
-  type ResetResult,
-  type StepResult,
-} from "../env.js";
-import type { JsonValue } from "../../core/json.js";
+import type { Env, EnvMetadata, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { Discrete } from "../spaces/discrete.js";
 import { drawMountainCar } from "./drawings.js";
-import { mountainCarText } from "./mountain-car-text.js";
-import { toFloat32Array } from "./to-float32-array.js";
-import { readResetBounds } from "./reset-bounds.js";
+import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";
+import { mountainCarText } from "./text.js";
 import { cos } from "./trigonometry.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
@@ -26,6 +16,8 @@ export const MAX_SPEED = 0.07;
 const GOAL_POSITION = 0.5;
 const FORCE = 0.001;
 const GRAVITY = 0.0025;
+
+export type CarState = readonly [position: number, velocity: number];
 
 /** Options of `MountainCarEnv`. */
 export interface MountainCarOptions {
@@ -39,13 +31,12 @@ const clip = (value: number, low: number, high: number) => Math.min(Math.max(val
  * Drive an underpowered car out of a valley by swinging (Moore 1990). Observation: position, velocity. Actions: push
  * left, not at all, right. Equals Gymnasium's MountainCar-v0.
  */
-export class MountainCarEnv extends Env<Float32Array, number> {
+export class MountainCarEnv extends ClassicControlEnv<CarState, number> {
   override readonly observationSpace = new Box([MIN_POSITION, -MAX_SPEED], [MAX_POSITION, MAX_SPEED]);
   override readonly actionSpace = new Discrete(3);
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 30 };
   override readonly text = mountainCarText;
   private readonly goalVelocity: number;
-  private state: readonly [position: number, velocity: number] | undefined;
 
   constructor(options: MountainCarOptions = {}) {
     super();
@@ -62,27 +53,18 @@ export class MountainCarEnv extends Env<Float32Array, number> {
 
   override step(action: number): StepResult<Float32Array> {
     this.checkAction(action);
-    if (this.state === undefined) throw this.notResetError();
-    const pull = (action - 1) * FORCE + cos(3 * this.state[0]) * -GRAVITY;
-    const speed = clip(this.state[1] + pull, -MAX_SPEED, MAX_SPEED);
-    const position = clip(this.state[0] + speed, MIN_POSITION, MAX_POSITION);
+    const [lastPosition, lastSpeed] = this.requireState();
+    const pull = (action - 1) * FORCE + cos(3 * lastPosition) * -GRAVITY;
+    const speed = clip(lastSpeed + pull, -MAX_SPEED, MAX_SPEED);
+    const position = clip(lastPosition + speed, MIN_POSITION, MAX_POSITION);
     const velocity = position === MIN_POSITION && speed < 0 ? 0 : speed;
     this.state = [position, velocity];
     const terminated = position >= GOAL_POSITION && velocity >= this.goalVelocity;
     return { observation: toFloat32Array(this.state), reward: -1, terminated, truncated: false, info: {} };
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawMountainCar(mode, this.state[0], GOAL_POSITION);
-  }
-
-  protected override saveState(): JsonValue {
-    return this.state ?? null;
-  }
-
-  protected override loadState(state: JsonValue): void {
-    this.state = (state as readonly [number, number] | null) ?? undefined;
+  protected override draw(mode: RenderMode, [position]: CarState): RenderFrame {
+    return drawMountainCar(mode, position, GOAL_POSITION);
   }
 }
 

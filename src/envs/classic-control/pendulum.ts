@@ -1,20 +1,10 @@
-import {
-  Env,
-  type EnvMetadata,
-  type RenderFrame,
-  type RenderMode,
-  type ResetOptions,
-  type ResetResult,
-  type StepResult,
-} from "../env.js";
+import type { Env, EnvMetadata, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
 import { applyDefaults } from "../env-options.js";
 import { Box } from "../spaces/box.js";
 import { drawPendulum } from "./drawings.js";
-import { toFloat32Array } from "./to-float32-array.js";
-import { checkForce } from "./check-force.js";
-import { pendulumText } from "./pendulum-text.js";
-import { readNumberOption } from "./reset-bounds.js";
+import { ClassicControlEnv, toFloat32Array, readNumberOption } from "./classic-control-env.js";
+import { pendulumText } from "./text.js";
 import { cos, sin } from "./trigonometry.js";
 import type { Registration } from "../registry/env-registry.js";
 import type { Policy } from "../policy.js";
@@ -23,6 +13,8 @@ import { GridPolicy, listForces, makeSolverEnv } from "../solvers/grid-solver.js
 const MAX_SPEED = 8;
 const MAX_TORQUE = 2;
 const TIME_STEP = 0.05;
+
+type PendulumState = readonly [angle: number, velocity: number];
 
 /** Options of `PendulumEnv`. */
 export interface PendulumOptions {
@@ -41,13 +33,12 @@ function normalizeAngle(angle: number): number {
  * Swing a pendulum up and hold it, with a motor too weak to lift it at once. Observation: cosine and sine of the angle
  * (0 is upright), angular velocity. Action: a torque. Equals Gymnasium's Pendulum-v1.
  */
-export class PendulumEnv extends Env<Float32Array, Float32Array> {
+export class PendulumEnv extends ClassicControlEnv<PendulumState, Float32Array> {
   override readonly observationSpace = new Box([-1, -1, -MAX_SPEED], [1, 1, MAX_SPEED]);
   override readonly actionSpace = new Box(-MAX_TORQUE, MAX_TORQUE, { shape: [1] });
   override readonly metadata: EnvMetadata = { renderModes: ["ansi", "rgb_array"], renderFps: 30 };
   override readonly text = pendulumText;
   private readonly g: number;
-  private state: readonly [angle: number, velocity: number] | undefined;
   private lastTorque = 0;
 
   constructor(options: PendulumOptions = {}) {
@@ -67,10 +58,10 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
 
   /** A torque beyond the bounds is clipped. The reward depends on the state before the step. */
   override step(action: ArrayLike<number>): StepResult<Float32Array> {
-    const requestedTorque = checkForce(this, action);
-    if (this.state === undefined) throw this.notResetError();
+    const requestedTorque = this.checkForce(action);
+    const state = this.requireState();
     const torque = Math.min(Math.max(requestedTorque, -MAX_TORQUE), MAX_TORQUE);
-    const [angle, velocity] = this.state;
+    const [angle, velocity] = state;
     const normalizedAngle = normalizeAngle(angle);
     // The torque and its factors are float32.
     const torqueCost = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
@@ -82,22 +73,21 @@ export class PendulumEnv extends Env<Float32Array, Float32Array> {
     return { observation: this.observation(this.state), reward: -cost, terminated: false, truncated: false, info: {} };
   }
 
-  private observation([angle, velocity]: readonly [number, number]): Float32Array {
+  private observation([angle, velocity]: PendulumState): Float32Array {
     return toFloat32Array([cos(angle), sin(angle), velocity]);
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawPendulum(mode, this.state[0], this.lastTorque);
+  protected override draw(mode: RenderMode, [angle]: PendulumState): RenderFrame {
+    return drawPendulum(mode, angle, this.lastTorque);
   }
 
   protected override saveState(): JsonValue {
-    return { state: this.state ?? null, lastTorque: this.lastTorque };
+    return { state: super.saveState(), lastTorque: this.lastTorque };
   }
 
   protected override loadState(json: JsonValue): void {
-    const { state, lastTorque } = json as { state: [number, number] | null; lastTorque: number };
-    this.state = state ?? undefined;
+    const { state, lastTorque } = json as { state: JsonValue; lastTorque: number };
+    super.loadState(state);
     this.lastTorque = lastTorque;
   }
 }
