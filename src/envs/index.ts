@@ -1,5 +1,31 @@
 export * from "./bridges/index.js";
-export * from "./spaces/index.js";
+export {
+  batchSpace,
+  Box,
+  createZeroValue,
+  Dict,
+  Discrete,
+  flattenSpace,
+  Graph,
+  MultiBinary,
+  MultiDiscrete,
+  OneOf,
+  Sequence,
+  Space,
+  spaceFromJson,
+  spaceToJson,
+  Text,
+  Tuple,
+  unbatch,
+  type BoxArray,
+  type BoxDtype,
+  type BoxOptions,
+  type GraphInstance,
+  type SampleMask,
+  type SampleOptions,
+  type SpaceDescription,
+  type SpaceSeed,
+} from "./spaces/index.js";
 export {
   Env,
   type EnvFactory,
@@ -41,22 +67,19 @@ export { TaxiEnv, type TaxiOptions } from "./toy-text/taxi.js";
 export { findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
 export { checkEnv, type CheckEnvOptions } from "./check/check-env.js";
 export type { Policy } from "./policy.js";
-export { flattenSpace } from "./spaces/flatten-space.js";
-export { spaceFromJson, spaceToJson, type SpaceDescription } from "./spaces/space-json.js";
-export { createZeroValue } from "./spaces/zero-value.js";
-export { batchInfo } from "./vector/batch-info.js";
+export {
+  batchInfo,
+  type AutoresetMode,
+  type FailurePolicy,
+  type VectorEnv,
+  type VectorOptions,
+  type VectorResetOptions,
+  type VectorResetResult,
+  type VectorState,
+  type VectorStepResult,
+} from "./vector/vector-env.js";
 export { makeVector, type MakeVectorOptions } from "./vector/make-vector.js";
 export { SyncVectorEnv } from "./vector/sync-vector-env.js";
-export type {
-  AutoresetMode,
-  FailurePolicy,
-  VectorEnv,
-  VectorOptions,
-  VectorResetOptions,
-  VectorResetResult,
-  VectorState,
-  VectorStepResult,
-} from "./vector/vector-env.js";
 export { WorkerVectorEnv, type WorkerVectorOptions } from "./vector/worker-vector-env.js";
 export type { EnvSource } from "./vector/worker-protocol.js";
 export { ActionWrapper, ObservationWrapper, RewardWrapper } from "./wrapper.js";

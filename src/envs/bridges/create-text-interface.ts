@@ -1,11 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
-import { Box } from "../spaces/box.js";
-import { Discrete } from "../spaces/discrete.js";
-import { MultiBinary } from "../spaces/multi-binary.js";
-import { MultiDiscrete } from "../spaces/multi-discrete.js";
-import type { Space } from "../spaces/space.js";
-import { Text } from "../spaces/text.js";
+import { Box, Discrete, MultiBinary, MultiDiscrete, Text, type Space } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction, parseLastNumber } from "../text-parsing.js";
 import { MAX_TEXT_LENGTH } from "./limits.js";

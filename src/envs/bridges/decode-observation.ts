@@ -1,11 +1,7 @@
 import { countElements } from "../../core/count-elements.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
-import { numbersFromJson } from "../spaces/arrays.js";
-import { Box } from "../spaces/box.js";
-import { CompositeSpace, Tuple } from "../spaces/composite.js";
-import type { Space } from "../spaces/space.js";
-import { Text } from "../spaces/text.js";
+import { Box, CompositeSpace, Text, Tuple, numbersFromJson, type Space } from "../spaces/index.js";
 import { formatJson } from "./channel.js";
 
 /**

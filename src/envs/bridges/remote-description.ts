@@ -2,9 +2,7 @@ import { z } from "zod";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import type { RenderMode } from "../env.js";
-import { Discrete } from "../spaces/discrete.js";
-import { spaceFromJson } from "../spaces/space-json.js";
-import type { Space } from "../spaces/space.js";
+import { Discrete, spaceFromJson, type Space } from "../spaces/index.js";
 import { asJsonObject, bridgeError, formatJson } from "./channel.js";
 import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH, MAX_SPACE_ELEMENTS, MAX_TEXT_LENGTH } from "./limits.js";
 

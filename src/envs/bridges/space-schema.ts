@@ -1,13 +1,5 @@
 import type { JsonValue } from "../../core/json.js";
-import { Box } from "../spaces/box.js";
-import { Dict } from "../spaces/composite.js";
-import { Discrete } from "../spaces/discrete.js";
-import { MultiBinary } from "../spaces/multi-binary.js";
-import { MultiDiscrete } from "../spaces/multi-discrete.js";
-import { Sequence } from "../spaces/sequence.js";
-import type { Space } from "../spaces/space.js";
-import { Text } from "../spaces/text.js";
-import { Tuple } from "../spaces/composite.js";
+import { Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple, type Space } from "../spaces/index.js";
 import type { JsonObject } from "./channel.js";
 import { countElements } from "../../core/count-elements.js";
 
@@ -43,4 +35,16 @@ function createArraySchema(element: JsonObject, shape: readonly number[]): JsonO
     (items: JsonValue, extent) => ({ type: "array", items, minItems: extent, maxItems: extent }),
     element,
   );
+}
+
+/** Converts a value to JSON: typed arrays as lists, infinities and bigints as strings. */
+export function toJson(value: unknown): JsonValue {
+  if (value === null || typeof value === "boolean" || typeof value === "string") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  if (typeof value === "bigint") return String(value);
+  if (Array.isArray(value)) return value.map(toJson);
+  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<number | bigint>, toJson);
+  if (value instanceof Map || value instanceof Set) return Array.from(value as Iterable<unknown>, toJson);
+  if (typeof value !== "object") return null;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, toJson(part)]));
 }

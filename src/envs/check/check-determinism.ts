@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { saveEnvState, type Env, type EnvState, type StepResult } from "../env.js";
-import { maxDifference } from "./compare-values.js";
+import { maxDifference } from "./check-space.js";
 import type { EnvProbe } from "./env-probe.js";
 
 /** Differences up to this are attributed to rounding. */

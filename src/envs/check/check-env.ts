@@ -1,13 +1,11 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
-import { Box } from "../spaces/box.js";
-import { formatValue } from "../spaces/space.js";
-import { sharesMemory } from "./compare-values.js";
+import { Box, formatValue } from "../spaces/index.js";
+import { sharesMemory, checkSpace, type Warn } from "./check-space.js";
 import { checkSavedState, checkSeeding, checkStepDeterminism } from "./check-determinism.js";
 import { EnvProbe } from "./env-probe.js";
 import { checkRender } from "./check-render.js";
 import { checkReturns } from "./check-returns.js";
-import { checkSpace, type Warn } from "./check-space.js";
 import { checkText } from "./check-text.js";
 
 /** Options of `checkEnv`. */

@@ -3,7 +3,7 @@ import type { Env } from "../env.js";
 import type { Info } from "../info.js";
 import { getChoices, type TextInterface } from "../text-interface.js";
 import { formatValue } from "../spaces/space.js";
-import { maxDifference } from "./compare-values.js";
+import { maxDifference } from "./check-space.js";
 import type { EnvProbe } from "./env-probe.js";
 
 const NUM_SAMPLES = 20;

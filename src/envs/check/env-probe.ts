@@ -1,8 +1,84 @@
 import { LlamaGymError, describeError } from "../../core/errors.js";
-import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
-import type { MaybePromise } from "../../core/maybe-promise.js";
-import { checkResetResult, checkStepResult, describeObservationProblem } from "./check-result.js";
+import type { Env, ResetResult, StepResult, RenderFrame, RenderMode, ResetOptions } from "../env.js";
+import type { Info } from "../info.js";
+import { cloneSpace, createZeroValue, formatValue, type Space } from "../spaces/index.js";
 import type { Warn } from "./check-space.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+
+/** Checks the result of `reset`. @throws ENV_INVALID when it is not `{ observation, info }`. */
+export function checkResetResult(result: unknown, env: Env, warn: Warn): asserts result is ResetResult<unknown> {
+  checkFields(result, env, "reset");
+  checkObservation(result.observation, env.observationSpace, "reset", warn);
+}
+
+/** Checks the result of `step`. @throws ENV_INVALID when it is not `{ observation, reward, terminated, truncated, info }`. */
+export function checkStepResult(result: unknown, env: Env, warn: Warn): asserts result is StepResult<unknown> {
+  checkFields(result, env, "step");
+  const { observation, reward, terminated, truncated, done } = result as Partial<Record<string, unknown>>;
+  if (done !== undefined && terminated === undefined) {
+    warn(
+      "step() returns `done`, as in Gym's old API: return `terminated` for the end of the task and `truncated` for a limit.",
+    );
+  }
+  for (const [name, value] of Object.entries({ terminated, truncated })) {
+    if (typeof value !== "boolean") warn(`Expects \`${name}\` to be a boolean, actual type: ${typeof value}`);
+  }
+  checkObservation(observation, env.observationSpace, "step", warn);
+  checkReward(reward, warn);
+}
+
+const RESULTS = {
+  reset: { names: ["observation"], expected: "{ observation, info }" },
+  step: { names: ["observation", "reward"], expected: "{ observation, reward, terminated, truncated, info }" },
+};
+
+/** Checks that a result has its fields. @throws ENV_INVALID otherwise */
+export function checkFields(
+  result: unknown,
+  env: Env,
+  method: "reset" | "step",
+): asserts result is { observation: unknown; info: Info } {
+  const { names, expected } = RESULTS[method];
+  const call = `${env.toString()}: ${method}()`;
+  const isRecord = typeof result === "object" && result !== null && !Array.isArray(result);
+  if (!isRecord || names.some((name) => !(name in result))) {
+    const actual = Array.isArray(result) ? `an array of ${result.length}` : formatValue(result);
+    throw new LlamaGymError("ENV_INVALID", `${call} returned ${actual}: return an object ${expected} instead.`);
+  }
+  const { info } = result as { info?: unknown };
+  if (typeof info === "object" && info !== null && !Array.isArray(info)) return;
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${call} returned the info ${formatValue(info)}: return an object, {} if there is no information.`,
+  );
+}
+
+function checkReward(reward: unknown, warn: Warn): void {
+  if (typeof reward !== "number") warn(`The reward given by step() must be a number, actual type: ${typeof reward}`);
+  else if (Number.isNaN(reward)) warn("The reward is a NaN value. A division by zero or an overflow is likely.");
+  else if (!Number.isFinite(reward)) warn("The reward is an infinite value.");
+}
+
+function checkObservation(observation: unknown, space: Space, method: string, warn: Warn): void {
+  const problem = describeObservationProblem(observation, space);
+  if (problem !== undefined) warn(`The observation given by ${method}() ${problem}`);
+}
+
+/** Describes why an observation is not in its space; undefined when it is. */
+export function describeObservationProblem(observation: unknown, space: Space): string | undefined {
+  if (observation === undefined) return "is undefined.";
+  // A copy leaves the random stream of the space unchanged.
+  const expected = createZeroValue(cloneSpace(space));
+  const [expectedType, actualType] = [getTypeName(expected), getTypeName(observation)];
+  if (ArrayBuffer.isView(expected) && expectedType !== actualType)
+    return `should be a ${expectedType}, actual type: ${actualType}`;
+  if (space.contains(observation)) return undefined;
+  return `is not within the observation space: ${formatValue(observation)} is not in ${space.toString()}.`;
+}
+
+function getTypeName(value: unknown): string {
+  return typeof value === "object" && value !== null ? value.constructor.name : typeof value;
+}
 
 /** Calls an environment under test, with a time limit, and validates the results. */
 export class EnvProbe {

@@ -8,8 +8,7 @@ import type {
   StepResult,
 } from "../env.js";
 import { applyDefaults } from "../env-options.js";
-import { Box } from "../spaces/box.js";
-import { Discrete } from "../spaces/discrete.js";
+import { Box, Discrete } from "../spaces/index.js";
 import { drawAcrobot } from "./drawings.js";
 import { cosFloat32, sinFloat32 } from "./float32-trigonometry.js";
 import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";

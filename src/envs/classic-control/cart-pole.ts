@@ -1,7 +1,6 @@
 import type { EnvMetadata, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { applyDefaults } from "../env-options.js";
-import { Box } from "../spaces/box.js";
-import { Discrete } from "../spaces/discrete.js";
+import { Box, Discrete } from "../spaces/index.js";
 import { drawCartPole } from "./drawings.js";
 import { ClassicControlEnv, toFloat32Array, readResetBounds } from "./classic-control-env.js";
 import { cartPoleText } from "./text.js";

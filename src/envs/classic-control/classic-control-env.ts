@@ -1,8 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { Env, type RenderFrame, type RenderMode } from "../env.js";
-import { isNumberArray } from "../spaces/arrays.js";
-import { formatValue } from "../spaces/space.js";
+import { formatValue, isNumberArray } from "../spaces/index.js";
 
 type ResetOptionValues = Readonly<Record<string, unknown>> | undefined;
 

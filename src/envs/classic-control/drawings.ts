@@ -1,6 +1,5 @@
 import type { RenderFrame, RenderMode } from "../env.js";
-import { renderScene } from "../rendering/render-scene.js";
-import { createRectangle, type Color, type Point, type Drawing } from "../rendering/scene.js";
+import { renderScene, createRectangle, type Color, type Point, type Drawing } from "../rendering/scene.js";
 
 const WHITE: Color = [255, 255, 255];
 const BLACK: Color = [0, 0, 0];

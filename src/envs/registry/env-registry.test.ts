@@ -3,10 +3,9 @@ import { LlamaGymError } from "../../core/errors.js";
 import { CartPoleEnv } from "../classic-control/cart-pole.js";
 import type { Env } from "../env.js";
 import { TimeLimit } from "../wrappers/time.js";
-import { formatEnvId, parseEnvId } from "./env-id.js";
+import { formatEnvId, parseEnvId, EnvRegistry } from "./env-registry.js";
 import { make, registry } from "./make.js";
 import { findNearestName } from "../../core/suggest.js";
-import { EnvRegistry } from "./env-registry.js";
 
 const entryPoint = () => new CartPoleEnv();
 

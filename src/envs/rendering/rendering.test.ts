@@ -2,10 +2,8 @@ import { inflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { RgbImage } from "../env.js";
 import { make } from "../registry/make.js";
-import { drawPixels } from "./draw-pixels.js";
-import { drawText } from "./draw-text.js";
+import { drawPixels, drawText, createRectangle, type Scene } from "./scene.js";
 import { encodePng } from "./png.js";
-import { createRectangle, type Scene } from "./scene.js";
 
 const scene = (drawings: Scene["drawings"]): Scene => ({
   left: 0,

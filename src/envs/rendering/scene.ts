@@ -1,3 +1,7 @@
+import type { RgbImage, RenderFrame, RenderMode } from "../env.js";
+import { GLYPH_HEIGHT, GLYPH_WIDTH, hasDot } from "./font.js";
+import { invalidArgument } from "../../core/errors.js";
+
 /** Red, green and blue, 0 to 255. */
 export type Color = readonly [red: number, green: number, blue: number];
 export type Point = readonly [x: number, y: number];
@@ -63,4 +67,126 @@ export function isInsidePolygon(points: readonly Point[], x: number, y: number):
     if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) isInside = !isInside;
   }
   return isInside;
+}
+
+/** A color, its bounding box in the scene, and a test for the points inside. */
+interface Area {
+  readonly left: number;
+  readonly right: number;
+  readonly bottom: number;
+  readonly top: number;
+  covers(x: number, y: number): boolean;
+}
+
+function computeArea(drawing: Drawing): Area {
+  switch (drawing.kind) {
+    case "circle": {
+      const { center, radius } = drawing;
+      const [x, y] = center;
+      const covers = (px: number, py: number) => (px - x) ** 2 + (py - y) ** 2 <= radius ** 2;
+      return { left: x - radius, right: x + radius, bottom: y - radius, top: y + radius, covers };
+    }
+    case "text": {
+      const dot = drawing.size / GLYPH_HEIGHT;
+      const advance = GLYPH_WIDTH + 1;
+      const width = (drawing.text.length * advance - 1) * dot;
+      const left = drawing.center[0] - width / 2;
+      const top = drawing.center[1] + drawing.size / 2;
+      const covers = (px: number, py: number) => {
+        const column = Math.floor((px - left) / dot);
+        return hasDot(
+          drawing.text[Math.floor(column / advance)] ?? " ",
+          column % advance,
+          Math.floor((top - py) / dot),
+        );
+      };
+      return { left, right: left + width, bottom: top - drawing.size, top, covers };
+    }
+    default: {
+      const points = drawing.kind === "polygon" ? drawing.points : outlineLine(drawing.from, drawing.to, drawing.width);
+      const xs = points.map(([x]) => x);
+      const ys = points.map(([, y]) => y);
+      const covers = (x: number, y: number) => isInsidePolygon(points, x, y);
+      return { left: Math.min(...xs), right: Math.max(...xs), bottom: Math.min(...ys), top: Math.max(...ys), covers };
+    }
+  }
+}
+
+/** Rasterizes a scene; each pixel has the color of the topmost shape at its center. */
+export function drawPixels(scene: Scene): RgbImage {
+  const { width, height } = scene.pixels;
+  const data = new Uint8Array(width * height * 3);
+  const paint = (pixel: number, color: Color) => data.set(color, 3 * pixel);
+  for (let pixel = 0; pixel < width * height; pixel++) paint(pixel, scene.background);
+  const pixelsPerUnitX = width / (scene.right - scene.left);
+  const pixelsPerUnitY = height / (scene.top - scene.bottom);
+  for (const drawing of scene.drawings) {
+    const area = computeArea(drawing);
+    const firstColumn = Math.max(0, Math.floor((area.left - scene.left) * pixelsPerUnitX));
+    const lastColumn = Math.min(width - 1, Math.ceil((area.right - scene.left) * pixelsPerUnitX));
+    const firstRow = Math.max(0, Math.floor((scene.top - area.top) * pixelsPerUnitY));
+    const lastRow = Math.min(height - 1, Math.ceil((scene.top - area.bottom) * pixelsPerUnitY));
+    for (let row = firstRow; row <= lastRow; row++) {
+      const y = scene.top - (row + 0.5) / pixelsPerUnitY;
+      for (let column = firstColumn; column <= lastColumn; column++) {
+        const x = scene.left + (column + 0.5) / pixelsPerUnitX;
+        if (area.covers(x, y)) paint(row * width + column, drawing.color);
+      }
+    }
+  }
+  return { width, height, data };
+}
+
+/** Places a glyph at a position of the scene, unless it is outside. */
+type Plot = (x: number, y: number, glyph: string) => void;
+
+/** Renders a scene as lines of text, without colors or trailing spaces. */
+export function drawText(scene: Scene): string {
+  const { width, height } = scene.cells;
+  const cellsPerUnitX = width / (scene.right - scene.left);
+  const cellsPerUnitY = height / (scene.top - scene.bottom);
+  const rows = Array.from({ length: height }, () => Array.from({ length: width }, () => " "));
+  const plot: Plot = (x, y, glyph) => {
+    const column = Math.floor((x - scene.left) * cellsPerUnitX);
+    const row = Math.floor((scene.top - y) * cellsPerUnitY);
+    if (row >= 0 && row < height && column >= 0 && column < width) rows[row][column] = glyph;
+  };
+  for (const drawing of scene.drawings) drawDrawing(drawing, scene, cellsPerUnitX, cellsPerUnitY, plot);
+  return rows.map((row) => row.join("").trimEnd()).join("\n");
+}
+
+function drawDrawing(drawing: Drawing, scene: Scene, cellsPerUnitX: number, cellsPerUnitY: number, plot: Plot): void {
+  if (drawing.kind === "text") {
+    const start = drawing.center[0] - (drawing.text.length - 1) / 2 / cellsPerUnitX;
+    Array.from(drawing.text).forEach((letter, i) => plot(start + i / cellsPerUnitX, drawing.center[1], letter));
+    return;
+  }
+  const { glyph } = drawing;
+  if (glyph === undefined) return;
+  if (drawing.kind === "line") {
+    const [x0, y0] = drawing.from;
+    const [x1, y1] = drawing.to;
+    const steps = Math.ceil(2 * Math.max(Math.abs(x1 - x0) * cellsPerUnitX, Math.abs(y1 - y0) * cellsPerUnitY)) || 1;
+    for (let i = 0; i <= steps; i++) plot(x0 + ((x1 - x0) * i) / steps, y0 + ((y1 - y0) * i) / steps, glyph);
+    return;
+  }
+  if (drawing.kind === "circle") plot(...drawing.center, glyph);
+  for (let row = 0; row < scene.cells.height; row++) {
+    const y = scene.top - (row + 0.5) / cellsPerUnitY;
+    for (let column = 0; column < scene.cells.width; column++) {
+      const x = scene.left + (column + 0.5) / cellsPerUnitX;
+      const isCovered =
+        drawing.kind === "polygon"
+          ? isInsidePolygon(drawing.points, x, y)
+          : (x - drawing.center[0]) ** 2 + (y - drawing.center[1]) ** 2 <= drawing.radius ** 2;
+      if (isCovered) plot(x, y, glyph);
+    }
+  }
+}
+
+/** Renders a scene in a mode. */
+export function renderScene(mode: RenderMode, scene: Scene): RenderFrame {
+  if (mode === "ansi") return drawText(scene);
+  if (mode === "rgb_array") return drawPixels(scene);
+  throw invalidArgument(`Render mode must be "ansi" or "rgb_array", got "${String(mode)}".`);
 }

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
-import { Box } from "../spaces/box.js";
-import { Discrete } from "../spaces/discrete.js";
+import { Box, Discrete } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
-import { MultiDiscrete } from "../spaces/multi-discrete.js";
-import { Text } from "../spaces/text.js";
+import { MultiDiscrete, Text } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { calculate } from "./calculate.js";
-import { CalculatorEnv } from "./calculator.js";
+import { calculate, CalculatorEnv } from "./calculator.js";
 
 describe("calculate", () => {
   it.each([

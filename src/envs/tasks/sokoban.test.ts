@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
-import { generateLevel, type Level } from "./sokoban-level.js";
-import { applyMove, SokobanEnv } from "./sokoban.js";
+import { generateLevel, type Level, applyMove, SokobanEnv } from "./sokoban.js";
 
 /** The fewest moves that put all boxes on targets, by breadth-first search; undefined when there are none. */
 function solve(level: Level): number[] | undefined {

@@ -1,6 +1,5 @@
 import { applyDefaults } from "../env-options.js";
-import { Box } from "../spaces/box.js";
-import { Discrete } from "../spaces/discrete.js";
+import { Box, Discrete } from "../spaces/index.js";
 import type { Info } from "../info.js";
 import type { TextInterface } from "../text-interface.js";
 import { findLastNamedAction } from "../text-parsing.js";

@@ -10,8 +10,7 @@ import {
 import type { JsonValue } from "../../core/json.js";
 import { applyDefaults } from "../env-options.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
-import { Discrete } from "../spaces/discrete.js";
-import { Tuple } from "../spaces/composite.js";
+import { Discrete, Tuple } from "../spaces/index.js";
 import { blackjackText, type BlackjackObservation } from "./blackjack-text.js";
 import { drawBlackjack } from "./drawings.js";
 import type { Registration } from "../registry/env-registry.js";

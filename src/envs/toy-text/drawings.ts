@@ -1,9 +1,8 @@
 import type { RenderFrame, RenderMode } from "../env.js";
-import { renderScene } from "../rendering/render-scene.js";
-import { createRectangle, type Color, type Drawing, type Point, type Scene } from "../rendering/scene.js";
+import { renderScene, createRectangle, type Color, type Drawing, type Point, type Scene } from "../rendering/scene.js";
 import type { BlackjackObservation } from "./blackjack-text.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, CLIFF_START, isCliff } from "./cliff-grid.js";
-import { tabulate } from "./grid.js";
+import { tabulate } from "./tabular-env.js";
 import { IN_TAXI, STOP_POSITIONS, STOPS, TAXI_MAP, TAXI_SIZE, type TaxiState } from "./taxi-grid.js";
 
 const WHITE: Color = [255, 255, 255];

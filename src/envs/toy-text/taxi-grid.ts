@@ -1,4 +1,4 @@
-import { moveWithin, tabulate, type Move } from "./grid.js";
+import { moveWithin, tabulate, type Move } from "./tabular-env.js";
 
 /** Walls are bars, open borders colons; R, G, Y and B are the stops. */
 export const TAXI_MAP = [

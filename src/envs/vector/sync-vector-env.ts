@@ -4,15 +4,18 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
 import { SubEnv } from "./sub-env.js";
-import { checkLength, stackResets, stackSteps, splitResetOptions } from "./vector-arguments.js";
-import type {
-  AutoresetMode,
-  VectorEnv,
-  VectorOptions,
-  VectorResetOptions,
-  VectorResetResult,
-  VectorState,
-  VectorStepResult,
+import {
+  checkLength,
+  stackResets,
+  stackSteps,
+  splitResetOptions,
+  type AutoresetMode,
+  type VectorEnv,
+  type VectorOptions,
+  type VectorResetOptions,
+  type VectorResetResult,
+  type VectorState,
+  type VectorStepResult,
 } from "./vector-env.js";
 
 /** Several environments in this process; asynchronous ones step concurrently. */

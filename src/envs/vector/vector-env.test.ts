@@ -4,10 +4,9 @@ import { Env, type ResetOptions, type ResetResult, type StepResult } from "../en
 import type { JsonValue } from "../../core/json.js";
 import { make } from "../registry/make.js";
 import { Discrete } from "../spaces/discrete.js";
-import { batchInfo } from "./batch-info.js";
+import { batchInfo, type VectorEnv, type VectorState } from "./vector-env.js";
 import { makeVector } from "./make-vector.js";
 import { SyncVectorEnv } from "./sync-vector-env.js";
-import type { VectorEnv, VectorState } from "./vector-env.js";
 import { WorkerVectorEnv } from "./worker-vector-env.js";
 
 const module = new URL("../../../test/fixtures/envs/troubled-env.mjs", import.meta.url).href;

@@ -1,22 +1,24 @@
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { RenderFrame, RenderMode, ResetResult, StepResult } from "../env.js";
 import { make, registry } from "../registry/make.js";
-import type { Space } from "../spaces/space.js";
-import { spaceFromJson } from "../spaces/space-json.js";
+import { spaceFromJson, type Space } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
 import { EnvWorker } from "./env-worker.js";
 import { createFailedStep } from "./sub-env.js";
-import { checkLength, stackResets, stackSteps, splitResetOptions } from "./vector-arguments.js";
-import type {
-  AutoresetMode,
-  FailurePolicy,
-  SubEnvState,
-  VectorEnv,
-  VectorOptions,
-  VectorResetOptions,
-  VectorResetResult,
-  VectorState,
-  VectorStepResult,
+import {
+  checkLength,
+  stackResets,
+  stackSteps,
+  splitResetOptions,
+  type AutoresetMode,
+  type FailurePolicy,
+  type SubEnvState,
+  type VectorEnv,
+  type VectorOptions,
+  type VectorResetOptions,
+  type VectorResetResult,
+  type VectorState,
+  type VectorStepResult,
 } from "./vector-env.js";
 import type { EnvDescription, EnvSource, EnvWorkerCall, EnvWorkerSetup } from "./worker-protocol.js";
 

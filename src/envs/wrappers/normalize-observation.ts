@@ -1,7 +1,6 @@
 import type { Env } from "../env.js";
 import type { JsonValue } from "../../core/json.js";
-import { Box } from "../spaces/box.js";
-import type { BoxDtype } from "../spaces/box-dtype.js";
+import { Box, type BoxDtype } from "../spaces/index.js";
 import { ObservationWrapper } from "../wrapper.js";
 import { requireBox } from "./rescale-box.js";
 import { checkEpsilon, RunningMeanStd } from "./running-mean-std.js";

@@ -1,4 +1,4 @@
-import { checkFields, checkResetResult, checkStepResult } from "../check/check-result.js";
+import { checkFields, checkResetResult, checkStepResult } from "../check/env-probe.js";
 import { checkSpace, type Warn } from "../check/check-space.js";
 import type { Env, ResetOptions, ResetResult, StepResult } from "../env.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";

@@ -1,6 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import { Box } from "../spaces/box.js";
-import type { Space } from "../spaces/space.js";
+import { Box, type Space } from "../spaces/index.js";
 
 /** An affine map between a box and one with other bounds, in float32 for a box of that type. */
 export interface Rescaling {

@@ -1,10 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { andThen, type MaybePromise } from "../../core/maybe-promise.js";
 import type { Env, RenderFrame, RenderMode, ResetOptions, ResetResult, StepResult } from "../env.js";
-import { Box } from "../spaces/box.js";
-import { Dict, Tuple } from "../spaces/composite.js";
-import { flattenSpace, type FlatBox } from "../spaces/flatten-space.js";
-import type { Space } from "../spaces/space.js";
+import { Box, Dict, Tuple, flattenSpace, type FlatBox, type Space } from "../spaces/index.js";
 import { ObservationWrapper, PassThroughWrapper, Wrapper } from "../wrapper.js";
 
 /** Truncates an episode at its `maxEpisodeSteps`-th step. */

@@ -1,8 +1,7 @@
 import { batchValues, batchSpace, unbatch } from "../../../src/envs/spaces/batch.js";
 import type { Info } from "../../../src/envs/info.js";
-import { batchInfo } from "../../../src/envs/vector/batch-info.js";
+import { batchInfo, type AutoresetMode } from "../../../src/envs/vector/vector-env.js";
 import { SyncVectorEnv } from "../../../src/envs/vector/sync-vector-env.js";
-import type { AutoresetMode } from "../../../src/envs/vector/vector-env.js";
 import { makeEnv, type EnvCase, type Recording } from "./replay-trajectory.js";
 import { decodeNumber, largestDifference, encodeValue, type Json } from "./json-values.js";
 

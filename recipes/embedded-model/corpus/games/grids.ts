@@ -1,5 +1,5 @@
 import { FROZEN_LAKE_MAPS, generateRandomMap, make } from "../../../../src/envs/index.js";
-import { createFrozenLakeText } from "../../../../src/envs/toy-text/frozen-lake-text.js";
+import { createFrozenLakeText } from "../../../../src/envs/toy-text/frozen-lake.js";
 import { INTEGER_STYLE } from "../number-text.js";
 import { makeQuantity } from "../quantities.js";
 import { paraphrase, yesOrNo, type ScenarioSampler, type Fact } from "./game.js";

@@ -1,7 +1,6 @@
 import { createRequire } from "node:module";
 import type { Env } from "../../env.js";
-import { Discrete } from "../../spaces/discrete.js";
-import { spaceToJson } from "../../spaces/space-json.js";
+import { Discrete, spaceToJson } from "../../spaces/index.js";
 import type { JsonObject } from "../channel.js";
 import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
 import { spaceToSchema } from "../space-schema.js";

@@ -5,7 +5,7 @@ import type { Info } from "../../info.js";
 import type { JsonValue } from "../../../core/json.js";
 import { getChoices } from "../../text-interface.js";
 import { asJsonObject, type JsonObject } from "../channel.js";
-import { toJson } from "../to-json.js";
+import { toJson } from "../space-schema.js";
 
 /** One client's environment on a server; calls are serialized. */
 export class OpenEnvSession {

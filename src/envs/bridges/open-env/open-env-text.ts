@@ -3,8 +3,7 @@ import type { Space } from "../../spaces/space.js";
 import type { TextInterface } from "../../text-interface.js";
 import { asJsonObject, type JsonObject } from "../channel.js";
 import { checkText, createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
-import { resolveReferences } from "../json-schema.js";
-import type { JsonSpace } from "../json-space.js";
+import { resolveReferences, type JsonSpace } from "../json-space.js";
 import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH } from "../limits.js";
 
 /** Creates the text interface of an environment on a llamagym server, which formats the observations. */
