@@ -1,6 +1,6 @@
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 
 export interface Architecture {
   /** Values of config.json's model_type. */
@@ -10,7 +10,7 @@ export interface Architecture {
    * @throws FILE_CORRUPT for a missing or invalid field, MODEL_UNSUPPORTED for an unsupported
    * feature.
    */
-  readonly decoder: (config: HuggingFaceConfig) => DecoderConfig;
+  readonly decoder: (config: JsonFields) => DecoderConfig;
   /** Mapping from GGUF files; undefined if llama.cpp converts the architecture to another one. */
   readonly gguf?: GgufArchitecture;
 }

@@ -4,7 +4,7 @@ import { decoderTensors, attentionTensors, mlpTensors, headNormTensors } from ".
 import type { DecoderConfig, LayerNames, RopeConfig } from "../../engine/nn/decoder-config.js";
 import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
-import { HuggingFaceConfig } from "./hugging-face-config.js";
+import { JsonFields } from "../files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { headNormNames, llamaLayerNames, llamaNetwork } from "./llama-network.js";
 import { readRopeObject, type RopeContext } from "./rope-config.js";
@@ -129,18 +129,13 @@ function layerNames(layer: number): LayerNames {
  * Reads the ropes of full and sliding layers. The older fields scale full layers only, and only by
  * `rope_type`: as in Transformers, `type` beside the default kind is ignored.
  */
-function readRopes(config: HuggingFaceConfig, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
+function readRopes(config: JsonFields, context: RopeContext): [full: RopeConfig, sliding: RopeConfig] {
   const parameters = config.object("rope_parameters");
   const fullFields = parameters?.object("full_attention")?.json ?? { rope_type: "default" };
   const full = { ...fullFields, ...config.object("rope_scaling")?.json };
   const owner = parameters === undefined ? "rope_scaling" : "rope_parameters.full_attention";
   return [
-    readRopeObject(
-      config,
-      new HuggingFaceConfig(full, config.path, owner),
-      config.positive("rope_theta", 1_000_000),
-      context,
-    ),
+    readRopeObject(config, new JsonFields(full, config.path, owner), config.positive("rope_theta", 1_000_000), context),
     readRopeObject(
       config,
       parameters?.object("sliding_attention"),

@@ -5,7 +5,7 @@ import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { Architecture } from "./architecture.js";
 import { gemma3 } from "./gemma3.js";
 import { gpt2 } from "./gpt2.js";
-import { HuggingFaceConfig } from "./hugging-face-config.js";
+import { JsonFields } from "../files/json-fields.js";
 import { llama } from "./llama.js";
 import { mistral } from "./mistral.js";
 import { phi } from "./phi.js";
@@ -40,7 +40,7 @@ export const ggufArchitectures: ReadonlyMap<string, GgufArchitecture> = new Map(
  * feature, FILE_CORRUPT for a missing or invalid field.
  */
 export function parseModelConfig(json: JsonObject, path: string): DecoderConfig {
-  const config = new HuggingFaceConfig(json, path);
+  const config = new JsonFields(json, path);
   const modelType = config.text("model_type");
   if (modelType === undefined) throw config.invalidFieldError("model_type", `one of ${supportedModelTypes.join(", ")}`);
   const architecture = byModelType.get(modelType);

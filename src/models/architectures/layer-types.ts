@@ -1,4 +1,4 @@
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 
 export type LayerType = "full_attention" | "sliding_attention";
 
@@ -11,7 +11,7 @@ const layerTypesByName: Readonly<Record<string, LayerType>> = {
 
 /** Reads `layer_types`, or applies `fallback` to each layer where absent. */
 export function readLayerTypes(
-  config: HuggingFaceConfig,
+  config: JsonFields,
   layerCount: number,
   fallback: (layer: number) => LayerType,
 ): readonly LayerType[] {
@@ -31,7 +31,7 @@ export function readLayerTypes(
  * window is given.
  */
 export function getLayerWindows(
-  config: HuggingFaceConfig,
+  config: JsonFields,
   types: readonly LayerType[],
   window: number | undefined,
 ): readonly (number | undefined)[] {

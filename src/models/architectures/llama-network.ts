@@ -6,7 +6,7 @@ import type {
   RopeConfig,
 } from "../../engine/nn/decoder-config.js";
 import { readActivation } from "./read-activation.js";
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 import { readPaddingToken, type ModelDimensions } from "./model-dimensions.js";
 
 export const NO_BIASES: LinearBiases = { queryKeyValue: false, attentionOutput: false, feedForward: false };
@@ -54,7 +54,7 @@ export interface LlamaOptions {
  * Builds a Llama-like network (Touvron et al. 2023): RMSNorm before attention and before a gated
  * feed-forward block, rotary positions, grouped-query attention.
  */
-export function llamaNetwork(config: HuggingFaceConfig, options: LlamaOptions): DecoderConfig {
+export function llamaNetwork(config: JsonFields, options: LlamaOptions): DecoderConfig {
   const { modelType, sizes, headDim, rope, biases } = options;
   const { layerCount, ...dimensions } = sizes;
   return {
@@ -87,6 +87,6 @@ export function llamaNetwork(config: HuggingFaceConfig, options: LlamaOptions): 
 }
 
 /** Returns the name of the output matrix, which is the embedding's where tie_word_embeddings is set. */
-export function getHeadName(config: HuggingFaceConfig, tieByDefault: boolean, embedding: string): string {
+export function getHeadName(config: JsonFields, tieByDefault: boolean, embedding: string): string {
   return config.flag("tie_word_embeddings", tieByDefault) ? embedding : "lm_head.weight";
 }

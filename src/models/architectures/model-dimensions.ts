@@ -1,6 +1,6 @@
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 
-/** More layers than any model has; see MAX_SIZE in HuggingFaceConfig. */
+/** More layers than any model has; see MAX_SIZE in JsonFields. */
 const MAX_LAYERS = 4096;
 
 export interface ModelDimensions {
@@ -23,7 +23,7 @@ export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads"
  * Reads the sizes under the names shared by all architectures except GPT-2. @throws FILE_CORRUPT
  * for invalid values.
  */
-export function readDimensions(config: HuggingFaceConfig, defaults: DimensionDefaults): ModelDimensions {
+export function readDimensions(config: JsonFields, defaults: DimensionDefaults): ModelDimensions {
   const heads = config.size("num_attention_heads", defaults.heads);
   const keyValueHeads = config.optionalSize("num_key_value_heads", defaults.keyValueHeads) ?? heads;
   if (heads % keyValueHeads !== 0) {
@@ -40,23 +40,19 @@ export function readDimensions(config: HuggingFaceConfig, defaults: DimensionDef
   };
 }
 
-export function readLayerCount(config: HuggingFaceConfig, field: string, fallback: number): number {
+export function readLayerCount(config: JsonFields, field: string, fallback: number): number {
   return config.size(field, fallback, MAX_LAYERS);
 }
 
 /** Returns `pad_token_id` as a row of the embedding (negative values count from the end), or undefined. */
-export function readPaddingToken(config: HuggingFaceConfig, vocabSize: number, fallback?: number): number | undefined {
+export function readPaddingToken(config: JsonFields, vocabSize: number, fallback?: number): number | undefined {
   const tokenId = config.optionalInteger("pad_token_id", fallback);
   const row = tokenId !== undefined && tokenId < 0 ? vocabSize + tokenId : tokenId;
   return row !== undefined && row >= 0 && row < vocabSize ? row : undefined;
 }
 
 /** Reads the size of a head: explicit, the class's default, or hiddenSize / heads. */
-export function readHeadDim(
-  config: HuggingFaceConfig,
-  { hiddenSize, heads }: ModelDimensions,
-  fallback?: number,
-): number {
+export function readHeadDim(config: JsonFields, { hiddenSize, heads }: ModelDimensions, fallback?: number): number {
   const headDim = config.optionalSize("head_dim", fallback);
   if (headDim !== undefined) return headDim;
   if (hiddenSize >= heads) return Math.floor(hiddenSize / heads);

@@ -1,8 +1,8 @@
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 
 /** Reads Qwen's windows: without `layer_types`, layers from `max_window_layers` on slide. */
-export function readQwenWindows(config: HuggingFaceConfig, layerCount: number): readonly (number | undefined)[] {
+export function readQwenWindows(config: JsonFields, layerCount: number): readonly (number | undefined)[] {
   const configuredWindow = config.optionalSize("sliding_window", 4096);
   const window = config.flag("use_sliding_window", false) ? configuredWindow : undefined;
   const firstSlidingLayer = config.count("max_window_layers", 28);

@@ -1,5 +1,5 @@
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 
 type Activation = DecoderConfig["activation"];
 
@@ -18,7 +18,7 @@ const activations: Readonly<Record<string, Activation>> = {
 };
 
 /** Reads the feed-forward activation. @throws MODEL_UNSUPPORTED for an unsupported one. */
-export function readActivation(config: HuggingFaceConfig, field: string, fallback: Activation): Activation {
+export function readActivation(config: JsonFields, field: string, fallback: Activation): Activation {
   const name = config.text(field);
   if (name === undefined) return fallback;
   const activation = Object.hasOwn(activations, name) ? activations[name] : undefined;

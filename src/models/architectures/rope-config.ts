@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { RopeConfig, RopeScaling } from "../../engine/nn/decoder-config.js";
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 
 /** Architecture-specific context of the rotary embedding. */
 export interface RopeContext {
@@ -20,7 +20,7 @@ export interface RopeContext {
  * Reads a rotary embedding shared by all layers, in Transformers 5's form (`rope_parameters`) or
  * the older one (`rope_theta`, `rope_scaling`, `partial_rotary_factor`).
  */
-export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeConfig {
+export function readRope(config: JsonFields, context: RopeContext): RopeConfig {
   const scaling = config.object("rope_scaling");
   const ropeFields =
     scaling !== undefined && Object.keys(scaling.json).length > 0 ? scaling : config.object("rope_parameters");
@@ -29,8 +29,8 @@ export function readRope(config: HuggingFaceConfig, context: RopeContext): RopeC
 
 /** Reads one object of rope fields (undefined for the default kind); `theta` is the fallback. */
 export function readRopeObject(
-  config: HuggingFaceConfig,
-  fields: HuggingFaceConfig | undefined,
+  config: JsonFields,
+  fields: JsonFields | undefined,
   theta: number,
   context: RopeContext,
 ): RopeConfig {
@@ -43,8 +43,8 @@ export function readRopeObject(
 }
 
 function readRotaryDim(
-  config: HuggingFaceConfig,
-  fields: HuggingFaceConfig | undefined,
+  config: JsonFields,
+  fields: JsonFields | undefined,
   { headDim, defaultPartialRotaryFactor }: RopeContext,
 ): number {
   let partialFactor = 1;
@@ -61,12 +61,7 @@ function readRotaryDim(
   );
 }
 
-type ScalingReader = (
-  config: HuggingFaceConfig,
-  fields: HuggingFaceConfig,
-  rotaryDim: number,
-  context: RopeContext,
-) => RopeScaling;
+type ScalingReader = (config: JsonFields, fields: JsonFields, rotaryDim: number, context: RopeContext) => RopeScaling;
 
 const scalingReaders: Readonly<Record<RopeScaling["kind"], ScalingReader>> = {
   default: () => ({ kind: "default" }),
@@ -114,12 +109,7 @@ export function inferLongRopeAttentionFactor(factor: number, originalLength: num
   return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalLength));
 }
 
-function readScaling(
-  config: HuggingFaceConfig,
-  fields: HuggingFaceConfig,
-  rotaryDim: number,
-  context: RopeContext,
-): RopeScaling {
+function readScaling(config: JsonFields, fields: JsonFields, rotaryDim: number, context: RopeContext): RopeScaling {
   const name = fields.text("rope_type") ?? fields.text("type") ?? "default";
   const kind = context.aliases?.[name] ?? name;
   if (Object.hasOwn(scalingReaders, kind))
@@ -131,7 +121,7 @@ function readScaling(
 }
 
 /** The top-level field takes precedence over the one in the rope object, as in Transformers. */
-function readOriginalLength(config: HuggingFaceConfig, fields: HuggingFaceConfig, context: RopeContext): number {
+function readOriginalLength(config: JsonFields, fields: JsonFields, context: RopeContext): number {
   const field = "original_max_position_embeddings";
   const fallback = context.defaultOriginalLength ?? context.maxPositions;
   return config.optionalSize(field) ?? fields.size(field, fallback);
@@ -141,7 +131,7 @@ function readOriginalLength(config: HuggingFaceConfig, fields: HuggingFaceConfig
  * Computes YaRN's attention factor (Peng et al. 2023, eq. 22), in DeepSeek's form where both
  * mscales are given.
  */
-function computeYarnAttentionFactor(fields: HuggingFaceConfig, factor: number): number {
+function computeYarnAttentionFactor(fields: JsonFields, factor: number): number {
   const getMscale = (weight: number) => (factor <= 1 ? 1 : 0.1 * weight * Math.log(factor) + 1);
   const [mscaleField, mscaleAllDim] = ["mscale", "mscale_all_dim"].map((field) => fields.json[field]);
   const hasBoth =
@@ -149,7 +139,7 @@ function computeYarnAttentionFactor(fields: HuggingFaceConfig, factor: number): 
   return hasBoth ? getMscale(mscaleField) / getMscale(mscaleAllDim) : getMscale(1);
 }
 
-function readFactors(fields: HuggingFaceConfig, field: string, length: number): readonly number[] {
+function readFactors(fields: JsonFields, field: string, length: number): readonly number[] {
   const factors = fields.numbers(field);
   if (factors?.length === length && factors.every((factor) => factor > 0)) return factors;
   throw fields.invalidFieldError(field, `a list of ${length} numbers above 0, one for each pair of rotary dimensions`);

@@ -1,7 +1,7 @@
 import { mapLayers } from "../files/gguf/gguf-config.js";
 import { decoderTensors, llamaLayerTensors, createLlamaConfig } from "./llama-gguf.js";
 import { defineArchitecture } from "./architecture.js";
-import type { HuggingFaceConfig } from "./hugging-face-config.js";
+import type { JsonFields } from "../files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 import { llamaNetwork } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
@@ -67,7 +67,7 @@ export const smollm3 = defineArchitecture({
  * Reads `no_rope_layers`, which despite its name is 1 for layers with rotary positions and 0 for
  * those without.
  */
-function readRotaryLayers(config: HuggingFaceConfig, layerCount: number): readonly boolean[] {
+function readRotaryLayers(config: JsonFields, layerCount: number): readonly boolean[] {
   const list = config.numbers("no_rope_layers");
   if (list === undefined) {
     const interval = config.size("no_rope_layer_interval", 4);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../core/bytes.js";
 import { replaceFileAtomic, writeFileAtomic } from "./write-file-atomic.js";
 import { toReadError, toWriteError } from "./file-errors.js";
-import { readJson, readJsonValue, writeJson } from "./json-file.js";
+import { readJson, writeJson } from "./json-file.js";
 
 let folder = "";
 beforeEach(async () => {
@@ -23,10 +23,20 @@ describe("a JSON file", () => {
     expect(await readFile(path, "utf8")).toBe('{\n  "a": [\n    1,\n    null,\n    "x"\n  ]\n}\n');
   });
 
+  it("may be 100 levels deep and have brackets and escaped quotes in strings", async () => {
+    const path = join(folder, "config.json");
+    const text = String.raw`\"[{`.repeat(200);
+    await writeFile(path, `{"a": ${"[".repeat(99)}${JSON.stringify(text)}${"]".repeat(99)}}`);
+    expect(JSON.stringify(await readJson(path))).toContain(JSON.stringify(text));
+  });
+
   it.each([
     ["half of it", '{"a": [1, 2', /not valid JSON/u],
     ["nothing", "", /it is empty/u],
     ["bytes that are no text", Uint8Array.of(0x7b, 0xff, 0x7d), /not valid JSON/u],
+    ["101 levels", `{"a": ${"[".repeat(100)}${"]".repeat(100)}}`, /nested more than 100 levels/u],
+    ["20,000 levels", `{"a":`.repeat(20_000) + "1" + "}".repeat(20_000), /nested more than 100 levels/u],
+    ["5 million levels that do not end", "[".repeat(5_000_000), /nested more than 100 levels/u],
     ["a list", "[1]", /does not contain a JSON object/u],
   ])("that contains %s is rejected by name", async (_, content, message) => {
     const path = join(folder, "config.json");
@@ -38,8 +48,8 @@ describe("a JSON file", () => {
 
   it("that is missing is named", async () => {
     const path = join(folder, "none.json");
-    await expect(readJsonValue(path)).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
-    await expect(readJsonValue(folder)).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
+    await expect(readJson(path)).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+    await expect(readJson(folder)).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
   });
 });
 

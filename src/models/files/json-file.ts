@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
 import { corruptFileError, toReadError, errorMessage } from "./file-errors.js";
@@ -14,44 +14,69 @@ export interface JsonObject {
 /** Maximum size of a JSON file; tokenizer.json of a 262,144-token vocabulary has 35 MB. */
 const MAX_JSON_BYTES = 512 * 2 ** 20;
 
+/** Maximum nesting; model files have at most 10 levels. Recursive code, such as JSON.stringify, fails at several thousand. */
+const MAX_JSON_DEPTH = 100;
+
+const MAX_EXCERPT_LENGTH = 60;
+
 /** Whether a JSON value is an object (and not null or a list). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Formats a value for a message, shortened to 60 characters. */
+export function formatJson(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > MAX_EXCERPT_LENGTH ? `${text.slice(0, MAX_EXCERPT_LENGTH - 3)}...` : text;
+}
+
+/** Parses the bytes of a JSON file; `part` names them in messages. @throws FILE_CORRUPT. */
+export function parseJson(path: string, bytes: Uint8Array, part = "it"): JsonValue {
+  if (bytes.length === 0) throw corruptFileError(path, `${part} is empty`);
+  if (isTooDeep(bytes)) throw corruptFileError(path, `${part} is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as JsonValue;
+  } catch (error) {
+    throw corruptFileError(path, `${part} is not valid JSON (${errorMessage(error)})`, error);
+  }
+}
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+
+function isTooDeep(bytes: Uint8Array): boolean {
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte === QUOTE) {
+      for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      depth += 1;
+      if (depth > MAX_JSON_DEPTH) return true;
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+  }
+  return false;
+}
+
 /**
- * Reads a JSON file.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED when it is too large, FILE_CORRUPT
- * when it is not UTF-8 JSON.
+ * Reads a JSON file that must contain an object.
+ * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED when it is too large, FILE_CORRUPT when it is not UTF-8 JSON with
+ * an object.
  */
-export async function readJsonValue(path: string): Promise<JsonValue> {
+export async function readJson(path: string): Promise<JsonObject> {
   let bytes: Uint8Array;
   try {
-    const { size } = await stat(path);
+    const { size } = await fs.stat(path);
     if (size > MAX_JSON_BYTES) {
       throw new LlamaGymError(
         "FORMAT_UNSUPPORTED",
         `${path} has ${size} bytes; a JSON file of a model has at most ${MAX_JSON_BYTES}.`,
       );
     }
-    bytes = await readFile(path);
+    bytes = await fs.readBytes(path);
   } catch (error) {
     throw toReadError(path, error);
   }
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as JsonValue;
-  } catch (error) {
-    const fault = bytes.length === 0 ? "it is empty" : `it is not valid JSON (${errorMessage(error)})`;
-    throw corruptFileError(path, fault, error);
-  }
-}
-
-/**
- * Reads a JSON file that must contain an object. @throws as `readJsonValue`, and FILE_CORRUPT for
- * anything else.
- */
-export async function readJson(path: string): Promise<JsonObject> {
-  const value = await readJsonValue(path);
+  const value = parseJson(path, bytes);
   if (!isJsonObject(value)) throw corruptFileError(path, "it does not contain a JSON object");
   return value;
 }

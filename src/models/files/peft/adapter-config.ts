@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError } from "../file-errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json-file.js";
+import { JsonFields } from "../json-fields.js";
+import { formatJson, type JsonObject, type JsonValue } from "../json-file.js";
 
 /** PEFT's adapter_config.json of a LoRA adapter with camelCase names. */
 export interface AdapterConfig {
@@ -42,39 +42,6 @@ export const ADAPTER_DEFAULTS: AdapterConfig = {
   taskType: "CAUSAL_LM",
 };
 
-/** PEFT 0.21's values of fields that `AdapterConfig` lacks. */
-const defaultFields: Readonly<Record<string, JsonValue>> = {
-  alora_invocation_tokens: null,
-  arrow_config: null,
-  auto_mapping: null,
-  bias: "none",
-  corda_config: null,
-  ensure_weight_tying: false,
-  eva_config: null,
-  exclude_modules: null,
-  inference_mode: true,
-  init_lora_weights: true,
-  kasa_config: null,
-  layer_replication: null,
-  layers_pattern: null,
-  layers_to_transform: null,
-  loftq_config: {},
-  lora_bias: false,
-  lora_ga_config: null,
-  megatron_config: null,
-  megatron_core: "megatron.core",
-  monteclora_config: null,
-  peft_type: "LORA",
-  peft_version: "0.21.2",
-  qalora_group_size: 16,
-  target_parameters: null,
-  trainable_token_indices: null,
-  use_bdlora: null,
-  use_dora: false,
-  use_qalora: false,
-  velora_config: null,
-};
-
 /** Fields that are read or do not affect the adapter's computation. */
 const allowedFields = new Set([
   ..."r lora_alpha lora_dropout target_modules use_rslora rank_pattern alpha_pattern fan_in_fan_out".split(" "),
@@ -92,88 +59,22 @@ function isUnset(value: JsonValue): boolean {
   return typeof value === "object" && Object.keys(value).length === 0;
 }
 
-function unsupportedFieldError(path: string, field: string, value: JsonValue, advice: string): LlamaGymError {
-  return new LlamaGymError(
-    "MODEL_UNSUPPORTED",
-    `${path} has ${field} = ${JSON.stringify(value)}, which is not supported. ${advice}`,
-  );
-}
-
 function checkSupported(path: string, json: JsonObject): void {
+  const check = (field: string, value: JsonValue, isSupported: boolean, advice: string): void => {
+    if (isSupported) return;
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `${path} has ${field} = ${formatJson(value)}, which is not supported. ${advice}`,
+    );
+  };
   const type = json.peft_type ?? "LORA";
-  if (type !== "LORA") throw unsupportedFieldError(path, "peft_type", type, "Supported: LORA.");
-  for (const [field, value] of Object.entries(json)) {
-    if (!allowedFields.has(field) && !isUnset(value)) {
-      throw unsupportedFieldError(
-        path,
-        field,
-        value,
-        "Supported: plain LoRA with rank-stabilized scaling, rank and alpha patterns.",
-      );
-    }
-  }
+  check("peft_type", type, type === "LORA", "Supported: LORA.");
+  const supported = "Supported: plain LoRA with rank-stabilized scaling, rank and alpha patterns.";
+  for (const [field, value] of Object.entries(json))
+    check(field, value, allowedFields.has(field) || isUnset(value), supported);
   const initialization = json.init_lora_weights ?? true;
-  if (!supportedInitializations.includes(initialization)) {
-    const advice = "It changes the base model; save it in PEFT with path_initial_model_for_weight_conversion.";
-    throw unsupportedFieldError(path, "init_lora_weights", initialization, advice);
-  }
-}
-
-/** Typed access to the fields of an adapter_config.json. */
-class ConfigReader {
-  constructor(
-    private readonly path: string,
-    private readonly json: JsonObject,
-  ) {}
-
-  private fieldError(field: string, expected: string): LlamaGymError {
-    return corruptFileError(this.path, `its field "${field}" is ${JSON.stringify(this.json[field])}, not ${expected}`);
-  }
-
-  number(field: string, fallback: number, accepts: (value: number) => boolean, expected: string): number {
-    const value = this.json[field] ?? fallback;
-    if (typeof value === "number" && accepts(value)) return value;
-    throw this.fieldError(field, expected);
-  }
-
-  boolean(field: string): boolean {
-    const value = this.json[field] ?? false;
-    if (typeof value === "boolean") return value;
-    throw this.fieldError(field, "true or false");
-  }
-
-  text(field: string): string | null {
-    const value = this.json[field] ?? null;
-    if (value === null || typeof value === "string") return value;
-    throw this.fieldError(field, "a string");
-  }
-
-  names(field: string): readonly string[] | undefined {
-    const value = this.json[field] ?? undefined;
-    if (value === undefined) return undefined;
-    if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-    throw this.fieldError(field, "a list of names");
-  }
-
-  numbers(field: string): Readonly<Record<string, number>> {
-    const value = this.json[field] ?? {};
-    if (isJsonObject(value)) {
-      const entries = Object.entries(value);
-      if (entries.every((entry): entry is [string, number] => typeof entry[1] === "number")) {
-        return Object.fromEntries(entries);
-      }
-    }
-    throw this.fieldError(field, "an object of numbers");
-  }
-
-  targets(): string | readonly string[] {
-    const value = this.json.target_modules;
-    if (typeof value === "string" && value !== "") return value;
-    const names = this.names("target_modules");
-    if (names === undefined || names.length === 0)
-      throw this.fieldError("target_modules", "a list of names or a pattern");
-    return names;
-  }
+  const advice = "It changes the base model; save it in PEFT with path_initial_model_for_weight_conversion.";
+  check("init_lora_weights", initialization, supportedInitializations.includes(initialization), advice);
 }
 
 /**
@@ -182,21 +83,28 @@ class ConfigReader {
  */
 export function parseAdapterConfig(path: string, json: JsonObject): AdapterConfig {
   checkSupported(path, json);
-  const reader = new ConfigReader(path, json);
+  const fields = new JsonFields(json, path);
   return {
-    r: reader.number("r", ADAPTER_DEFAULTS.r, (value) => Number.isInteger(value) && value >= 1, "an integer >= 1"),
-    loraAlpha: reader.number("lora_alpha", ADAPTER_DEFAULTS.loraAlpha, Number.isFinite, "a number"),
-    loraDropout: reader.number("lora_dropout", 0, (value) => value >= 0 && value < 1, "a number in [0, 1)"),
-    targetModules: reader.targets(),
-    useRslora: reader.boolean("use_rslora"),
-    rankPattern: reader.numbers("rank_pattern"),
-    alphaPattern: reader.numbers("alpha_pattern"),
-    fanInFanOut: reader.boolean("fan_in_fan_out"),
-    modulesToSave: reader.names("modules_to_save") ?? [],
-    baseModelNameOrPath: reader.text("base_model_name_or_path"),
-    revision: reader.text("revision"),
-    taskType: reader.text("task_type"),
+    r: fields.size("r", ADAPTER_DEFAULTS.r),
+    loraAlpha: fields.number("lora_alpha", ADAPTER_DEFAULTS.loraAlpha, Number.isFinite, "a number"),
+    loraDropout: fields.number("lora_dropout", 0, (value) => value >= 0 && value < 1, "a number in [0, 1)"),
+    targetModules: readTargetModules(fields),
+    useRslora: fields.flag("use_rslora", false),
+    rankPattern: fields.numberMap("rank_pattern"),
+    alphaPattern: fields.numberMap("alpha_pattern"),
+    fanInFanOut: fields.flag("fan_in_fan_out", false),
+    modulesToSave: fields.texts("modules_to_save") ?? [],
+    baseModelNameOrPath: fields.text("base_model_name_or_path") ?? null,
+    revision: fields.text("revision") ?? null,
+    taskType: fields.text("task_type") ?? null,
   };
+}
+
+function readTargetModules(fields: JsonFields): string | readonly string[] {
+  const { target_modules: value } = fields.json;
+  const targets = typeof value === "string" ? value : (fields.texts("target_modules") ?? []);
+  if (targets.length > 0) return targets;
+  throw fields.invalidFieldError("target_modules", "a list of names or a pattern");
 }
 
 /** Whether fields other than `target_modules` limit the adapted modules. */
@@ -204,23 +112,28 @@ export function limitsTargetModules(json: JsonObject): boolean {
   return ["exclude_modules", "layers_to_transform"].some((field) => !isUnset(json[field] ?? null));
 }
 
-/** Formats the adapter_config.json of PEFT 0.21, with sorted keys. */
+/**
+ * Formats an adapter_config.json with sorted keys. Only fields that PEFT 0.11 has are written, since older versions reject
+ * unknown ones; the others have PEFT's defaults.
+ */
 export function formatAdapterConfig(config: AdapterConfig): JsonObject {
-  const { targetModules } = config;
-  const fields: JsonObject = {
-    ...defaultFields,
-    r: config.r,
+  const { targetModules, modulesToSave } = config;
+  return {
+    alpha_pattern: { ...config.alphaPattern },
+    base_model_name_or_path: config.baseModelNameOrPath,
+    bias: "none",
+    fan_in_fan_out: config.fanInFanOut,
+    inference_mode: true,
+    init_lora_weights: true,
     lora_alpha: config.loraAlpha,
     lora_dropout: config.loraDropout,
-    target_modules: typeof targetModules === "string" ? targetModules : [...targetModules],
-    use_rslora: config.useRslora,
+    modules_to_save: modulesToSave.length === 0 ? null : [...modulesToSave],
+    peft_type: "LORA",
+    r: config.r,
     rank_pattern: { ...config.rankPattern },
-    alpha_pattern: { ...config.alphaPattern },
-    fan_in_fan_out: config.fanInFanOut,
-    modules_to_save: config.modulesToSave.length === 0 ? null : [...config.modulesToSave],
-    base_model_name_or_path: config.baseModelNameOrPath,
     revision: config.revision,
+    target_modules: typeof targetModules === "string" ? targetModules : [...targetModules],
     task_type: config.taskType,
+    use_rslora: config.useRslora,
   };
-  return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

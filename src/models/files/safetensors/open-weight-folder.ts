@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError, toReadError } from "../file-errors.js";
-import { isJsonObject, readJson } from "../json-file.js";
+import { formatJson, isJsonObject, readJson } from "../json-file.js";
 import { getEntry, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { SafetensorsFile } from "./safetensors-file.js";
 
@@ -54,7 +54,7 @@ export async function readWeightMap(indexPath: string): Promise<Map<string, stri
     if (typeof file !== "string" || !/^[^/\\]+\.safetensors$/u.test(file)) {
       throw corruptFileError(
         indexPath,
-        `it places the tensor "${tensor}" in ${JSON.stringify(file)}, not in a .safetensors file`,
+        `it places the tensor "${tensor}" in ${formatJson(file)}, not in a .safetensors file`,
       );
     }
     files.set(tensor, file);

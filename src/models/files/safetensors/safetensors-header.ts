@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import { corruptFileError, errorMessage } from "../file-errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json-file.js";
+import { corruptFileError } from "../file-errors.js";
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../json-file.js";
 import type { FileSource } from "../file-source.js";
 import type { WeightEntry } from "../weight-file.js";
 import { dtypeBits } from "./dtypes.js";
@@ -33,16 +33,9 @@ export async function readSafetensorsHeader(source: FileSource): Promise<Safeten
 }
 
 function parseHeader(path: string, bytes: Uint8Array, dataStart: number, fileSize: number): SafetensorsHeader {
-  let text: string;
-  let header: JsonValue;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    header = JSON.parse(text) as JsonValue;
-  } catch (error) {
-    throw corruptFileError(path, `its header is not valid JSON (${errorMessage(error)})`, error);
-  }
+  const header = parseJson(path, bytes, "its header");
   if (!isJsonObject(header)) throw corruptFileError(path, "its header is not a JSON object");
-  const duplicate = findDuplicateKey(text);
+  const duplicate = findDuplicateKey(new TextDecoder().decode(bytes));
   if (duplicate !== undefined) throw corruptFileError(path, `its header names the tensor "${duplicate}" twice`);
 
   const entries = new Map<string, WeightEntry>();
