@@ -26,21 +26,24 @@ export interface LoadedModel {
  * @throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
-  const { path, kind } = await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options);
-  if (kind === "gguf" || !(await isAdapterOnly(path))) {
+  const path = await locate(idOrPath, options);
+  if (!(await isAdapterOnly(path)))
     return { model: await CausalLM.open(path, options), name: idOrPath, path, adapterPath: undefined };
-  }
   const base = await findBaseModel(path);
-  const { revision: _, file: __, ...others } = options;
-  const opened = await openPretrained(base.name, { ...others, revision: base.revision });
-  if (opened.adapterPath !== undefined) {
-    await opened.model.close();
+  const basePath = await locate(base.name, { ...options, revision: base.revision, file: undefined });
+  if (await isAdapterOnly(basePath)) {
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `${path} is an adapter on another adapter. Merge the first one and open this one on the result.`,
     );
   }
-  return { ...opened, model: await loadAdapterOrClose(opened.model, path), adapterPath: path };
+  const model = await CausalLM.open(basePath, options);
+  return { model: await loadAdapterOrClose(model, path), name: base.name, path: basePath, adapterPath: path };
+}
+
+/** Returns the folder or GGUF file of a model or adapter. */
+async function locate(idOrPath: string, options: ResolveOptions): Promise<string> {
+  return (await resolveModel(idOrPath === EMBEDDED_MODEL ? getEmbeddedModelPath() : idOrPath, options)).path;
 }
 
 /** Adds an adapter from a folder or the hub. @throws what `resolveModel` and `loadAdapter` throw. */

@@ -15,6 +15,7 @@ import {
   type ParameterScopeOptions,
   type StoredParameter,
 } from "./model-parameter-scope.js";
+import { readEosTokenIds } from "./text/special-tokens.js";
 import { getConfigPath, openModelSource, type ModelSource } from "./weights/model-source.js";
 import { ModelWeights } from "./weights/model-weights.js";
 
@@ -126,8 +127,7 @@ export class CausalLM {
 
   /** End-of-sequence tokens from the model's configuration files. */
   get eosTokenIds(): readonly number[] {
-    const { eos_token_id: eos } = { ...this.source.config, ...this.source.generationConfig };
-    return Array.isArray(eos) ? (eos as number[]) : typeof eos === "number" ? [eos] : [];
+    return readEosTokenIds({ ...this.source.config, ...this.source.generationConfig });
   }
 
   /** Reads the current values of a tensor, trainable or frozen. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,6 +7,7 @@ import { ForwardPass } from "../../test/parity/models/forward-pass.js";
 import { ModelFixture } from "../../test/parity/models/model-fixture.js";
 import { maxRelativeError } from "../../test/parity/parity-report.js";
 import { CausalLM } from "./causal-lm.js";
+import { getPeftModel } from "./adapters/get-peft-model.js";
 import { mergeAdapter } from "./adapters/merge-adapter.js";
 import { loadAdapter, saveModel } from "./save-model.js";
 
@@ -50,6 +51,23 @@ describe("saveModel", () => {
     await merged.close();
     await model.close();
     await fixture.close();
+  });
+
+  it.each([
+    ["embedded", 'from_pretrained("node_modules/llamagym/models/llamagym-1m")'],
+    ["quants/model-Q4_0.gguf", "the GGUF file `quants/model-Q4_0.gguf`"],
+    ["owner/name", undefined],
+  ])("describes how Python opens an adapter of %s, without replacing a README", async (baseModelName, text) => {
+    const model = await CausalLM.open(fixtureFolder("gpt2"), { device: "cpu", threads: 1 });
+    const adapted = await getPeftModel(model);
+    const path = join(folder, "readme", baseModelName.replace("/", "-"));
+    await saveModel(adapted, path, { baseModelName });
+    const readReadme = () => readFile(join(path, "README.md"), "utf8").catch(() => undefined);
+    expect((await readReadme())?.includes(text ?? "")).toBe(text === undefined ? undefined : true);
+    await writeFile(join(path, "README.md"), "mine");
+    await saveModel(adapted, path, { baseModelName });
+    expect(await readReadme()).toBe("mine");
+    await model.close();
   });
 
   it("writes floats that Transformers requires with a fraction", async () => {

@@ -12,10 +12,13 @@ import {
   type JsonObject,
   type TensorToSave,
 } from "./files/index.js";
+import { JsonFields } from "./files/json-fields.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
 import { getValueHeadShapes, withAdapterValues, type ParameterValues } from "./adapters/get-peft-model.js";
 import { buildLegacyRope } from "./architectures/index.js";
+import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
+import { EMBEDDED_MODEL } from "./embedded-model.js";
 import { loraAName, loraBName, type LoraConfig } from "./adapters/lora-config.js";
 import { openModelSource } from "./weights/model-source.js";
 
@@ -97,6 +100,9 @@ async function saveAdapter(
     { ...config, fanInFanOut: model.config.transposedWeights, baseModelNameOrPath: baseModelName },
     await readValues(model, names),
   );
+  const readme = formatAdapterReadme(baseModelName, baseModelName === EMBEDDED_MODEL);
+  const readmePath = fs.join(folder, "README.md");
+  if (readme !== undefined && !(await fs.exists(readmePath))) await writeFileAtomic(readmePath, readme);
 }
 
 async function saveValueHead(model: CausalLM, config: ValueHeadConfig, folder: string): Promise<void> {
@@ -174,7 +180,12 @@ async function loadValueHead(
 ): Promise<{ config: ValueHeadConfig; values: ParameterValues } | undefined> {
   const saved = await readJsonIfExists(fs.join(folder, VALUE_HEAD_CONFIG));
   if (saved === undefined) return undefined;
-  const config: ValueHeadConfig = { ...VALUE_HEAD_DEFAULTS, ...saved };
+  const fields = new JsonFields(saved, fs.join(folder, VALUE_HEAD_CONFIG));
+  const kind = fields.text("kind") ?? VALUE_HEAD_DEFAULTS.kind;
+  if (kind !== "linear" && kind !== "mlp") throw fields.unsupportedFieldError("kind", "Supported: linear, mlp.");
+  const isProbability = (value: number): boolean => value >= 0 && value < 1;
+  const dropout = fields.number("dropout", VALUE_HEAD_DEFAULTS.dropout, isProbability, "a number in [0, 1)");
+  const config: ValueHeadConfig = { kind, dropout };
   const file = await SafetensorsFile.open(fs.join(folder, VALUE_HEAD_WEIGHTS));
   const values = new Map<string, { shape: readonly number[]; data: Float32Array }>();
   for (const [name, { shape }] of file.entries) values.set(name, { shape, data: await file.readFloat32(name) });

@@ -1,9 +1,10 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/value-head.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
 import { targetModules, type TargetModule } from "../architectures/index.js";
+import { formatJson, type JsonValue } from "../files/json-file.js";
 import type { CausalLM } from "../causal-lm.js";
 import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora-config.js";
 import { ParameterBuffer } from "../weights/parameter-buffer.js";
@@ -15,44 +16,71 @@ import { ParameterBuffer } from "../weights/parameter-buffer.js";
 function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
   checkLoraConfig(lora);
   const all = targetModules(config);
-  const selected = all.filter((module) => isTarget(module, lora.targetModules));
+  const selected = all.filter(createTargetTest(lora.targetModules));
   if (selected.length === 0) {
     const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `\`targetModules\` ${JSON.stringify(lora.targetModules)} matches no module of this model. Modules: ${names.join(", ")}.`,
+    const targets = formatJson(lora.targetModules as JsonValue);
+    throw invalidArgument(
+      `\`targetModules\` ${targets} matches no module of this model. Modules: ${names.join(", ")}.`,
     );
   }
   return new Map(
     selected.map(({ name, kind, inFeatures, outFeatures }) => {
-      const rank = findPatternValue(lora.rankPattern, name) ?? lora.r;
-      const alpha = findPatternValue(lora.alphaPattern, name) ?? lora.loraAlpha;
+      const rank = findPatternValue("rankPattern", lora, name) ?? lora.r;
+      const alpha = findPatternValue("alphaPattern", lora, name) ?? lora.loraAlpha;
       const scaling = alpha / (lora.useRslora ? Math.sqrt(rank) : rank);
       return [name, { module: name, kind, rank, scaling, inFeatures, outFeatures }];
     }),
   );
 }
 
-function checkLoraConfig({ r, loraAlpha, loraDropout, rankPattern }: LoraConfig): void {
+/** Larger than any useful rank, as a matrix of a model has at most so many rows or columns. */
+const MAX_RANK = 2 ** 16;
+
+function checkLoraConfig({ r, loraAlpha, loraDropout, rankPattern, alphaPattern }: LoraConfig): void {
   for (const rank of [r, ...Object.values(rankPattern)]) {
-    if (!Number.isInteger(rank) || rank < 1)
-      throw new LlamaGymError("INVALID_ARGUMENT", `A LoRA rank must be an integer >= 1, got ${rank}.`);
+    if (!Number.isInteger(rank) || rank < 1 || rank > MAX_RANK)
+      throw invalidArgument(`A LoRA rank must be an integer from 1 to ${MAX_RANK}, got ${rank}.`);
   }
-  if (!Number.isFinite(loraAlpha))
-    throw new LlamaGymError("INVALID_ARGUMENT", `\`loraAlpha\` must be a finite number, got ${loraAlpha}.`);
+  for (const alpha of [loraAlpha, ...Object.values(alphaPattern)]) {
+    if (!Number.isFinite(Math.fround(alpha)))
+      throw invalidArgument(`\`loraAlpha\` must be a finite number, got ${alpha}.`);
+  }
   if (!(loraDropout >= 0 && loraDropout < 1))
-    throw new LlamaGymError("INVALID_ARGUMENT", `\`loraDropout\` must be in [0, 1), got ${loraDropout}.`);
+    throw invalidArgument(`\`loraDropout\` must be in [0, 1), got ${loraDropout}.`);
 }
 
-function isTarget({ name, kind }: TargetModule, targets: LoraConfig["targetModules"]): boolean {
-  if (targets === "all-linear") return kind === "linear";
-  if (typeof targets === "string") return new RegExp(`^(?:${targets})$`).test(name);
-  return targets.some((target) => name === target || name.endsWith(`.${target}`));
+/** Returns a test of whether a module is adapted: by its path or the end of it, by a pattern, or as one of all linear modules. */
+function createTargetTest(targets: LoraConfig["targetModules"]): (module: TargetModule) => boolean {
+  if (targets === "all-linear") return ({ kind }) => kind === "linear";
+  if (typeof targets === "string") {
+    const pattern = compilePattern("targetModules", `^(?:${targets})$`);
+    return ({ name }) => pattern.test(name);
+  }
+  const names = new Set(targets);
+  return ({ name }) => {
+    const parts = name.split(".");
+    return parts.some((_, i) => names.has(parts.slice(i).join(".")));
+  };
 }
 
 /** Returns the value of the first pattern that matches the end of a module's path. */
-function findPatternValue(patterns: Readonly<Record<string, number>>, module: string): number | undefined {
-  return Object.entries(patterns).find(([pattern]) => new RegExp(`^(.*\\.)?(${pattern})$`).test(module))?.[1];
+function findPatternValue(
+  option: "rankPattern" | "alphaPattern",
+  { [option]: patterns }: LoraConfig,
+  module: string,
+): number | undefined {
+  return Object.entries(patterns).find(([pattern]) =>
+    compilePattern(option, `^(.*\\.)?(${pattern})$`).test(module),
+  )?.[1];
+}
+
+function compilePattern(option: string, pattern: string): RegExp {
+  try {
+    return new RegExp(pattern);
+  } catch (error) {
+    throw invalidArgument(`\`${option}\` contains an invalid regular expression: ${(error as Error).message}.`);
+  }
 }
 
 /** Returns the shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */

@@ -56,7 +56,9 @@ export class JsonFields {
 
   /** Reads a number > 0, or undefined where absent or null. */
   optionalPositive(field: string): number | undefined {
-    return this.read(field, (value): value is number => isFinite(value) && value > 0, "a number > 0");
+    // Graphs hold these as float32.
+    const accepts = (value: JsonValue): value is number => isFinite(value) && Math.fround(value) > 0;
+    return this.read(field, accepts, "a number > 0");
   }
 
   flag(field: string, fallback: boolean): boolean {
@@ -129,8 +131,9 @@ export class JsonFields {
   }
 }
 
+/** Whether a value is a number that is finite as float32. */
 function isFinite(value: JsonValue): value is number {
-  return typeof value === "number" && Number.isFinite(value);
+  return typeof value === "number" && Number.isFinite(Math.fround(value));
 }
 
 function isInteger(value: JsonValue): value is number {

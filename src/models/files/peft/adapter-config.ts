@@ -90,8 +90,8 @@ export function parseAdapterConfig(path: string, json: JsonObject): AdapterConfi
     loraDropout: fields.number("lora_dropout", 0, (value) => value >= 0 && value < 1, "a number in [0, 1)"),
     targetModules: readTargetModules(fields),
     useRslora: fields.flag("use_rslora", false),
-    rankPattern: fields.numberMap("rank_pattern"),
-    alphaPattern: fields.numberMap("alpha_pattern"),
+    rankPattern: readPatterns(fields, "rank_pattern"),
+    alphaPattern: readPatterns(fields, "alpha_pattern"),
     fanInFanOut: fields.flag("fan_in_fan_out", false),
     modulesToSave: fields.texts("modules_to_save") ?? [],
     baseModelNameOrPath: fields.text("base_model_name_or_path") ?? null,
@@ -107,9 +107,28 @@ function readTargetModules(fields: JsonFields): string | readonly string[] {
   throw fields.invalidFieldError("target_modules", "a list of names or a pattern");
 }
 
-/** Whether fields other than `target_modules` limit the adapted modules. */
+/** Limits of patterns, which come with adapters: more, or a repeated group, could take exponential time to match. */
+const MAX_PATTERNS = 10_000;
+const MAX_PATTERN_LENGTH = 1000;
+const MAX_PATTERN_QUANTIFIERS = 4;
+
+/** Reads numbers by regular expression, which PEFT writes as plain module names or paths. */
+function readPatterns(fields: JsonFields, field: string): Readonly<Record<string, number>> {
+  const patterns = fields.numberMap(field);
+  const isSafe = (pattern: string): boolean =>
+    pattern.length <= MAX_PATTERN_LENGTH &&
+    !/\)[*+?{]/u.test(pattern) &&
+    (pattern.match(/[*+?{]/gu)?.length ?? 0) <= MAX_PATTERN_QUANTIFIERS;
+  const names = Object.keys(patterns);
+  if (names.length <= MAX_PATTERNS && names.every(isSafe)) return patterns;
+  const limits = `at most ${MAX_PATTERNS} patterns of ${MAX_PATTERN_LENGTH} characters and ${MAX_PATTERN_QUANTIFIERS} quantifiers`;
+  throw fields.unsupportedFieldError(field, `Supported: ${limits}, none of them after a group.`);
+}
+
+/** Whether the adapted modules depend on more than names: on a pattern, or on fields other than `target_modules`. */
 export function limitsTargetModules(json: JsonObject): boolean {
-  return ["exclude_modules", "layers_to_transform"].some((field) => !isUnset(json[field] ?? null));
+  const hasPattern = typeof json.target_modules === "string" && json.target_modules !== "all-linear";
+  return hasPattern || ["exclude_modules", "layers_to_transform"].some((field) => !isUnset(json[field] ?? null));
 }
 
 /**
