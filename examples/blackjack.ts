@@ -16,28 +16,31 @@ class BlackjackAgent extends Agent<Observation, number> {
     return `Your current total is ${sum}. The dealer shows ${dealer}. You have ${ace === 1 ? "a" : "no"} usable ace. hit or stay?`;
   }
 
+  override getChoices() {
+    return ["stay", "hit"]; // completions are constrained to these; leave it out for free completions
+  }
+
   override extractAction(completion: string) {
-    return completion.includes("stay") ? 0 : 1;
+    return completion === "stay" ? 0 : 1;
   }
 }
 
-const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 8000 });
+const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 20_000 });
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const shared = { initKlCoef: 0, advantageLevel: "turn", vfCoef: 0.5, maxGradNorm: 0.5 } as const;
 const agent = new BlackjackAgent(model, model.tokenizer, {
   seed: 1,
   historyTurns: 0, // each hand is decided by the current observation
-  generation: { maxNewTokens: 4 },
   ppo: isEmbedded
-    ? { ...shared, batchSize: 512, miniBatchSize: 128, learningRate: 3e-3, entropyCoef: 0.01 }
-    : { ...shared, batchSize: 256, miniBatchSize: 64, numPpoEpochs: 1, learningRate: 5e-4 },
+    ? { ...shared, batchSize: 2048, miniBatchSize: 512, learningRate: 2e-3, entropyCoef: 0.03 }
+    : { ...shared, batchSize: 256, miniBatchSize: 64, numPpoEpochs: 3, learningRate: 1e-4 },
 });
 const env = make<Observation, number>("Blackjack-v1");
 
 const returns: number[] = [];
 let updates = 0;
 for (let episode = 0; episode < episodes; episode++) {
-  let { observation } = await env.reset(episode === 0 ? { seed: 1 } : {});
+  let { observation } = await env.reset({ seed: episode });
   let total = 0;
   for (let done = false; !done;) {
     const action = await agent.act(observation);
@@ -51,7 +54,7 @@ for (let episode = 0; episode < episodes; episode++) {
   const stats = await agent.terminateEpisode(); // trains when the batch is full
   if (stats === undefined) continue;
   updates++;
-  const recent = returns.slice(-500);
+  const recent = returns.slice(-2000);
   const mean = recent.reduce((sum, value) => sum + value, 0) / recent.length;
   console.log(`hand ${episode + 1}: mean return ${mean.toFixed(3)}, entropy ${stats["entropy"]?.toFixed(3)}`);
 }
