@@ -57,7 +57,7 @@ function install() {
   }
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "mine", private: true, type: "module" }));
   // installation.md's line for machines without a network beyond the registry.
-  const packages = [join(work, filename), "typescript@7", "@types/node@20"];
+  const packages = [join(work, filename), "typescript@7", "@types/node@20", "esbuild"];
   execFileSync("npm", ["install", ...NPM_FLAGS, ...packages], {
     cwd: project,
     env: { ...environment(), ONNXRUNTIME_NODE_INSTALL: "skip" },

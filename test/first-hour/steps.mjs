@@ -3,6 +3,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+const ESBUILD =
+  "npx esbuild program.ts --bundle --platform=node --format=esm --outfile=bundle.mjs --external:llamagym --external:onnxruntime-node";
+const BUNDLED_PROGRAM = `import { AutoModelForCausalLM } from "llamagym";
+const model = await AutoModelForCausalLM.fromPretrained("embedded");
+console.log("opened");
+await model.close();
+`;
 const BLACKJACK_STAY = -0.132;
 const GREEDY = /greedy mean return (-?[\d.]+)/;
 
@@ -162,9 +169,18 @@ export function prepareSteps(root) {
       },
       { expect: [/take lamp/] },
     ),
-    command("docs/installation.md", "npx esbuild program.ts --bundle --platform=node --format=esm --outfile=program.mjs --external:llamagym --external:onnxruntime-node", {
-      files: { "program.ts": 'import { make } from "llamagym";\nconsole.log(make("Blackjack-v1").text?.choices);\n' },
-    }),
+    {
+      title: "docs/installation.md: a bundle with the externals runs",
+      files: { "program.ts": BUNDLED_PROGRAM },
+      command: `${written("docs/installation.md", ESBUILD)} && node bundle.mjs`,
+      expect: [/opened/],
+    },
+    {
+      title: "docs/installation.md: a bundle without llamagym's external ends with the setting's name",
+      command: `${ESBUILD.replace("--external:llamagym ", "")} && node bundle.mjs`,
+      status: 1,
+      expect: [/RUNTIME_FAILED.*external/s],
+    },
   ];
   return { steps, hubModels: ["HuggingFaceTB/SmolLM2-135M-Instruct", "Qwen/Qwen2.5-0.5B-Instruct"] };
 }

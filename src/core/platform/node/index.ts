@@ -1,4 +1,5 @@
 import { createHash as createNodeHash, type Hash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, homedir, hostname, tmpdir, totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -13,6 +14,7 @@ import type {
   System,
   WorkerOptions,
 } from "../ports.js";
+import { LlamaGymError } from "../../errors.js";
 import { nodeFileSystem } from "./files.js";
 
 export const fs: FileSystem = nodeFileSystem;
@@ -65,12 +67,23 @@ export const system: System = {
   onExit,
 };
 
-const packageRoot = new URL("../../../../", import.meta.url);
-const require = createRequire(import.meta.url);
+const WORKER_FILE = "dist/engine/runtime/worker.js";
+
+/** @throws RUNTIME_FAILED in a bundle, which contains neither workers nor the embedded model. */
+function findPackageRoot(): URL {
+  // Bundles in CommonJS have no import.meta.url.
+  const root = new URL("../../../../", (import.meta.url as string | undefined) ?? "file:///");
+  if (existsSync(new URL(WORKER_FILE, root))) return root;
+  throw new LlamaGymError(
+    "RUNTIME_FAILED",
+    "llamagym was bundled and cannot find its workers and models. Declare `llamagym` and `onnxruntime-node` as external " +
+      "packages in the bundler's settings; docs/installation.md lists them.",
+  );
+}
 
 export const assets: Assets = {
-  path: (relativePath) => fileURLToPath(new URL(relativePath, packageRoot)),
-  resolve: (specifier) => require.resolve(specifier),
+  path: (relativePath) => fileURLToPath(new URL(relativePath, findPackageRoot())),
+  resolve: (specifier) => createRequire(new URL(WORKER_FILE, findPackageRoot())).resolve(specifier),
 };
 
 export function startWorker<Response>(
