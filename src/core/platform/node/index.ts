@@ -72,7 +72,7 @@ const WORKER_FILE = "dist/engine/runtime/worker.js";
 /** @throws RUNTIME_FAILED in a bundle, which contains neither workers nor the embedded model. */
 function findPackageRoot(): URL {
   // Bundles in CommonJS have no import.meta.url.
-  const root = new URL("../../../../", (import.meta.url as string | undefined) ?? "file:///");
+  const root = new URL("../../../../", import.meta.url ?? "file:///");
   if (existsSync(new URL(WORKER_FILE, root))) return root;
   throw new LlamaGymError(
     "RUNTIME_FAILED",
