@@ -69,8 +69,6 @@ export class Emitter {
   private readonly declaredTypes = new Map<string, ValueInfoProto>();
   private readonly constants = new Map<string, string>();
   private readonly memos = new Map<string, string>();
-  /** One-element int64 value of each dimension, by key. */
-  private readonly dimValues = new Map<string, string>();
   /** Graph input and axis from which each named size is read. */
   private readonly dimSources = new Map<string, { readonly input: string; readonly axis: number }>();
   private readonly counter: { next: number };
@@ -174,20 +172,14 @@ export class Emitter {
   /** Emits a dimension as a one-element int64 value. */
   dim(dim: Dim): string {
     if (typeof dim === "number") return this.ints([dim]);
-    const known = this.dimValues.get(dim.key);
-    if (known !== undefined) return known;
-    let sum: string | undefined;
-    for (const [monomial, coefficient] of dim.terms) {
-      let product = coefficient === 1 && monomial !== "" ? undefined : this.ints([coefficient]);
-      for (const name of monomial.split("*")) {
-        if (name === "") continue;
-        const namedDim = this.namedDim(name);
-        product = product === undefined ? namedDim : this.emit("Mul", [product, namedDim]);
-      }
-      sum = sum === undefined ? product! : this.emit("Add", [sum, product!]);
-    }
-    this.dimValues.set(dim.key, sum!);
-    return sum!;
+    return this.emitOnce(`dim ${dim.key}`, () => {
+      const products = [...dim.terms].map(([monomial, coefficient]) => {
+        const factors = monomial === "" ? [] : monomial.split("*").map((name) => this.namedDim(name));
+        if (coefficient !== 1 || factors.length === 0) factors.unshift(this.ints([coefficient]));
+        return factors.reduce((product, factor) => this.emit("Mul", [product, factor]));
+      });
+      return products.reduce((sum, product) => this.emit("Add", [sum, product]));
+    });
   }
 
   /** Emits a shape as an int64 vector. */

@@ -85,13 +85,13 @@ export class Runtime {
   /** Allocates zeros in the worker; release them with `free`. */
   allocate(dtype: DType, shape: readonly number[]): BufferView {
     const buffer = this.nextId++;
-    this.request({ kind: "allocate", buffer, bytes: byteLength(dtype, countElements(shape)) }).catch(() => {});
+    this.post({ kind: "allocate", buffer, bytes: byteLength(dtype, countElements(shape)) });
     return { dtype, shape, buffer, offset: 0 };
   }
 
   /** Frees the buffer that a view belongs to. */
   free({ buffer }: BufferView): void {
-    this.request({ kind: "free", buffer }).catch(() => {});
+    this.post({ kind: "free", buffer });
   }
 
   async write(view: BufferView, data: TypedArray): Promise<void> {
@@ -121,14 +121,12 @@ export class Runtime {
     fetches?: Readonly<Record<string, BufferView>>;
   }): IoBinding {
     const id = this.nextId++;
-    this.request({ kind: "bind", binding: id, feeds: Object.entries(feeds), fetches: Object.entries(fetches) }).catch(
-      () => {},
-    );
+    this.post({ kind: "bind", binding: id, feeds: Object.entries(feeds), fetches: Object.entries(fetches) });
     return { id, feeds, fetches };
   }
 
   unbind({ id }: IoBinding): void {
-    this.request({ kind: "unbind", binding: id }).catch(() => {});
+    this.post({ kind: "unbind", binding: id });
   }
 
   /** Runs requests in order with a single message and returns the last one's result. */
@@ -144,6 +142,11 @@ export class Runtime {
     await last;
     await this.worker.terminate();
     this.removeExitHandler();
+  }
+
+  /** Sends a request whose result is not awaited; the worker reports its error when the result is used. */
+  private post(request: WorkerRequest): void {
+    this.request(request).catch(() => {});
   }
 
   private request(request: WorkerRequest, transfer: readonly ArrayBuffer[] = []): Promise<WorkerResult> {
