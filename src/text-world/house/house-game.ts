@@ -4,7 +4,6 @@ import { StateTracker } from "../state-tracker.js";
 import type { Variable } from "../logic/proposition.js";
 import type { GameState, RequestedInfos, TextGame } from "../text-game.js";
 import { describeContents, describeInventory, describeRoom, describeObject } from "./describe-house.js";
-import { parseCommand } from "./parse-command.js";
 import { resolveCommand, type ResolvedCommand } from "./resolve-command.js";
 import { PlayerView } from "./player-view.js";
 
@@ -22,53 +21,51 @@ export class HouseGame implements TextGame {
 
   start(): GameState {
     this.tracker = new StateTracker(this.game, this.infos, true);
-    this.isOver = false;
-    return this.state(`${this.game.objective}\n\n${describeRoom(this.scene())}`, undefined);
+    return this.state(`${this.game.objective}\n\n${describeRoom(this.view())}`, undefined);
   }
 
   send(command: string): GameState {
     if (this.isOver) throw new LlamaGymError("INVALID_STATE", "The game is over. Call start() to play it again.");
-    const parsedCommand = parseCommand(command);
     this.tracker.beginCommand();
-    if (parsedCommand === undefined) {
-      const message = command.trim() === "" ? "Say what you want to do." : "You cannot do that here: it is no command.";
-      return this.state(message, command);
-    }
-    const before = this.scene();
-    const resolved = resolveCommand(parsedCommand, before);
-    if ("refusal" in resolved) return this.state(resolved.refusal, command);
-    const { validActions } = this.tracker.progress;
-    const action = validActions.find((candidate) => this.game.formatCommands([candidate])[0] === resolved.command);
-    // The rules decide, even if the resolver missed a reason to refuse.
-    if (action === undefined) return this.state("That does not work.", command);
-    this.tracker.recordAction(action);
-    const description = describeAction(resolved, before, this.scene());
-    const { progress } = this.tracker;
-    if (progress.completed) return this.state(`${description}\n\nThat was your task. You have won!`, command);
-    if (progress.failed)
-      return this.state(`${description}\n\nNow your task cannot be done any more. You have lost.`, command);
-    return this.state(description, command);
+    return this.state(this.execute(command), command);
   }
 
-  private scene(): PlayerView {
+  /** Executes a command. Returns the feedback. */
+  private execute(command: string): string {
+    const before = this.view();
+    const resolved = resolveCommand(command, before);
+    if ("refusal" in resolved) return resolved.refusal;
+    const { progress } = this.tracker;
+    const action = progress.validActions.find(
+      (candidate) => this.game.formatCommands([candidate])[0] === resolved.command,
+    );
+    // The rules decide, even if the resolver missed a reason to refuse.
+    if (action === undefined) return "That does not work.";
+    this.tracker.recordAction(action);
+    const description = describeAction(resolved, before, this.view());
+    if (progress.completed) return `${description}\n\nThat was your task. You have won!`;
+    if (progress.failed) return `${description}\n\nNow your task cannot be done any more. You have lost.`;
+    return description;
+  }
+
+  private view(): PlayerView {
     return new PlayerView(this.game, this.tracker.progress.facts);
   }
 
   private state(feedback: string, lastCommand: string | undefined): GameState {
     const { progress, moves } = this.tracker;
-    const won = progress.completed;
-    const lost = progress.failed;
+    const { completed: won, failed: lost, score } = progress;
     this.isOver = won || lost;
     return {
       isOver: this.isOver,
       feedback,
-      score: progress.score,
+      score,
       moves,
       won,
       lost,
       lastCommand: lastCommand?.trim(),
-      description: this.infos.has("description") ? describeRoom(this.scene()) : undefined,
-      inventory: this.infos.has("inventory") ? describeInventory(this.scene()) : undefined,
+      description: this.infos.has("description") ? describeRoom(this.view()) : undefined,
+      inventory: this.infos.has("inventory") ? describeInventory(this.view()) : undefined,
       ...this.tracker.getState(won, lost),
     };
   }
@@ -80,31 +77,26 @@ function describeAction(
   before: PlayerView,
   after: PlayerView,
 ): string {
-  const the = (thing: Variable | undefined) => (thing === undefined ? "" : `the ${before.getName(thing)}`);
+  if (verb === "inventory") return describeInventory(after);
+  if (object === undefined) return describeRoom(after);
+  const the = (thing: Variable) => `the ${before.getName(thing)}`;
+  const place = other === undefined ? "" : the(other);
   switch (verb) {
-    case "look":
-      return describeRoom(after);
-    case "inventory":
-      return describeInventory(after);
-    case "go":
-      return describeRoom(after);
     case "examine":
-      return object === undefined ? "" : describeObject(after, object);
+      return describeObject(after, object);
     case "take":
-      return other === undefined ? `You pick up ${the(object)}.` : `You take ${the(object)} from ${the(other)}.`;
+      return other === undefined ? `You pick up ${the(object)}.` : `You take ${the(object)} from ${place}.`;
     case "drop":
       return `You put ${the(object)} on the floor.`;
     case "put":
-      return `You put ${the(object)} on ${the(other)}.`;
+      return `You put ${the(object)} on ${place}.`;
     case "insert":
-      return `You put ${the(object)} into ${the(other)}.`;
+      return `You put ${the(object)} into ${place}.`;
     case "open":
-      return `You open ${the(object)}.${object?.type === "c" ? ` ${describeContents(after, object)}` : ""}`;
+      return `You open ${the(object)}.${object.type === "c" ? ` ${describeContents(after, object)}` : ""}`;
     case "eat":
       return `You eat ${the(object)}. It tastes good.`;
-    case "close":
-    case "lock":
-    case "unlock":
-      return `You ${verb} ${the(object)}${other === undefined ? "" : ` with ${the(other)}`}.`;
+    default:
+      return `You ${verb} ${the(object)}${other === undefined ? "" : ` with ${place}`}.`;
   }
 }

@@ -2,11 +2,13 @@ import type { Game } from "../game.js";
 import type { Facts } from "../logic/facts.js";
 import { compareStrings, type Variable } from "../logic/proposition.js";
 import { DIRECTIONS, type Direction } from "./house-map.js";
-import type { LockState } from "./quest-plan.js";
+import { LOCK_STATES, type LockState } from "./quest-plan.js";
 
-/** Where a portable thing is. */
-export interface ObjectLocation {
-  readonly relation: "at" | "in" | "on";
+const RELATIONS = ["at", "in", "on"] as const;
+
+/** Where a portable object is. */
+interface ObjectLocation {
+  readonly relation: (typeof RELATIONS)[number];
   readonly place: Variable;
 }
 
@@ -20,111 +22,88 @@ export interface Exit {
 /** The visible part of a house. */
 export class PlayerView {
   readonly room: Variable;
+  /** Arguments of the facts by predicate. */
+  private readonly facts = new Map<string, (readonly Variable[])[]>();
 
   constructor(
     private readonly game: Game,
-    private readonly facts: Facts,
+    facts: Facts,
   ) {
-    this.room = this.findPlace("P") as Variable;
+    for (const { name, variables } of facts) this.facts.set(name, [...this.list(name), variables]);
+    this.room = this.locate("P")!.place;
   }
 
-  getName(thing: Variable): string {
-    return this.game.getName(thing.name);
+  getName(object: Variable): string {
+    return this.game.getName(object.name);
   }
 
-  /** The things of a type that stand or lie in the room itself. */
+  /** Lists the objects of some types that are in the room, but in or on nothing else. */
   listInRoom(matchesType: (type: string) => boolean): Variable[] {
-    return this.things(({ relation, place }) => relation === "at" && place.name === this.room.name, matchesType);
+    return this.listObjects(["at"], this.room.name).filter(({ type }) => matchesType(type));
   }
 
-  /** What is in or on something, or in the player's hands ("I"). */
+  /** Lists what is in or on an object, or in the player's hands ("I"). */
   listContents(id: string): Variable[] {
-    return this.things(({ relation, place }) => relation !== "at" && place.name === id);
+    return this.listObjects(["in", "on"], id);
   }
 
   locate(id: string): ObjectLocation | undefined {
-    for (const { name, variables } of this.facts) {
-      if ((name === "at" || name === "in" || name === "on") && variables[0].name === id) {
-        return { relation: name, place: variables[1] };
-      }
+    for (const relation of RELATIONS) {
+      const location = this.list(relation).find(([object]) => object.name === id);
+      if (location !== undefined) return { relation, place: location[1] };
     }
     return undefined;
   }
 
-  /** Of a door or container. */
+  /** Returns the state of a door or container. */
   getLockState(id: string): LockState | undefined {
-    for (const { name, variables } of this.facts) {
-      if ((name === "open" || name === "closed" || name === "locked") && variables[0].name === id) return name;
-    }
-    return undefined;
+    return LOCK_STATES.find((state) => this.list(state).some(([object]) => object.name === id));
   }
 
-  /** Whether the key fits the lock. */
   keyFits(key: string, lock: string): boolean {
-    for (const { name, variables } of this.facts) {
-      if (name === "match" && variables[0].name === key && variables[1].name === lock) return true;
-    }
-    return false;
+    return this.list("match").some(([first, second]) => first.name === key && second.name === lock);
   }
 
   exits(): Exit[] {
-    const exits: Exit[] = [];
-    for (const { name, variables } of this.facts) {
-      if (name !== "north_of" && name !== "west_of") continue;
-      const [ahead, behind] = variables;
-      if (behind.name === this.room.name) exits.push(this.exit(name === "north_of" ? "north" : "west", ahead));
-      if (ahead.name === this.room.name) exits.push(this.exit(name === "north_of" ? "south" : "east", behind));
-    }
+    const listExits = (predicate: string, ahead: Direction, behind: Direction) =>
+      this.list(predicate).flatMap(([first, second]) => {
+        if (second.name === this.room.name) return [this.exit(ahead, first)];
+        return first.name === this.room.name ? [this.exit(behind, second)] : [];
+      });
+    const exits = [...listExits("north_of", "north", "south"), ...listExits("west_of", "west", "east")];
     return exits.sort((a, b) => DIRECTIONS.indexOf(a.direction) - DIRECTIONS.indexOf(b.direction));
   }
 
-  /** Everything that the player can see or holds: furniture, doors, what lies about, stands open or is carried. */
-  listVisible(): Variable[] {
-    const furniture = this.listInRoom((type) => type !== "P");
-    const shown = furniture.filter(({ name, type }) => type !== "c" || this.getLockState(name) === "open");
-    const doors = this.exits().flatMap(({ door }) => (door === undefined ? [] : [door]));
-    return [...furniture, ...shown.flatMap(({ name }) => this.listContents(name)), ...doors, ...this.listContents("I")];
-  }
-
   /**
-   * What the words mean: the thing of that name, or else the only one whose name has all these words.
-   * Gives all that they may mean.
+   * Finds the object of this name among those that the player can see or holds, or else the objects whose names have all these
+   * words.
    */
   findByWords(words: string): Variable[] {
-    const things = this.listVisible();
-    const exact = things.filter((thing) => this.getName(thing) === words);
+    const furniture = this.listInRoom(() => true);
+    const open = furniture.filter(({ name, type }) => type !== "c" || this.getLockState(name) === "open");
+    const doors = this.exits().flatMap(({ door }) => door ?? []);
+    const contents = open.flatMap(({ name }) => this.listContents(name));
+    const visible = [...furniture, ...contents, ...doors, ...this.listContents("I")];
+    const exact = visible.filter((object) => this.getName(object) === words);
     if (exact.length > 0) return exact;
-    const requestedWords = words.split(" ");
-    return things.filter((thing) => {
-      const nameWords = this.getName(thing).split(" ");
-      return requestedWords.every((word) => nameWords.includes(word));
+    return visible.filter((object) => {
+      const nameWords = this.getName(object).split(" ");
+      return words.split(" ").every((word) => nameWords.includes(word));
     });
   }
 
   private exit(direction: Direction, to: Variable): Exit {
-    for (const { name, variables } of this.facts) {
-      if (name === "link" && variables[0].name === this.room.name && variables[2].name === to.name) {
-        return { direction, to, door: variables[1] };
-      }
-    }
-    return { direction, to, door: undefined };
+    const link = this.list("link").find(([from, , target]) => from.name === this.room.name && target.name === to.name);
+    return { direction, to, door: link?.[1] };
   }
 
-  private findPlace(id: string): Variable | undefined {
-    return this.locate(id)?.place;
+  private list(predicate: string): readonly (readonly Variable[])[] {
+    return this.facts.get(predicate) ?? [];
   }
 
-  private things(
-    matchesLocation: (where: ObjectLocation) => boolean,
-    matchesType: (type: string) => boolean = () => true,
-  ): Variable[] {
-    const found: Variable[] = [];
-    for (const { name, variables } of this.facts) {
-      if (name !== "at" && name !== "in" && name !== "on") continue;
-      const [thing, place] = variables;
-      if (thing.type !== "P" && matchesType(thing.type) && matchesLocation({ relation: name, place }))
-        found.push(thing);
-    }
-    return found.sort((a, b) => compareStrings(this.getName(a), this.getName(b)));
+  private listObjects(relations: readonly string[], place: string): Variable[] {
+    const located = relations.flatMap((relation) => this.list(relation)).filter((fact) => fact[1].name === place);
+    const objects = located.map(([object]) => object).filter(({ type }) => type !== "P");
+    return objects.sort((a, b) => compareStrings(this.getName(a), this.getName(b)));
   }
 }

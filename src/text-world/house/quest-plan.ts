@@ -20,13 +20,27 @@ export type QuestStep =
       readonly other: GameObject | undefined;
     };
 
-const PREPOSITIONS = { take: "from", put: "on", insert: "into", unlock: "with", open: "", eat: "" };
+/** The verbs of commands with objects, each with its preposition. */
+export const PREPOSITIONS = {
+  take: "from",
+  put: "on",
+  insert: "into",
+  unlock: "with",
+  lock: "with",
+  open: "",
+  close: "",
+  eat: "",
+  drop: "",
+  examine: "",
+} as const;
 
 function createStep(verb: keyof typeof PREPOSITIONS, object: GameObject | Connection, other?: GameObject): QuestStep {
   return { verb, object, preposition: PREPOSITIONS[verb], other };
 }
 
-export type LockState = "open" | "closed" | "locked";
+/** States of a door or container. */
+export const LOCK_STATES = ["open", "closed", "locked"] as const;
+export type LockState = (typeof LOCK_STATES)[number];
 
 /** A quest of a given length, and how the world must be for it to start. */
 export interface QuestPlan {

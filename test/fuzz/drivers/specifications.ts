@@ -70,7 +70,7 @@ function buildReplies(random: RandomStream): Replies {
   const observation = random.choice(OBSERVATIONS);
   const step = { observation, reward: 1, terminated: false, truncated: false, info: {}, done: false };
   const openStep = { observation: { ...step, text: "t", choices: ["a"] }, reward: 1, done: false };
-  const mutatesSpec = random.integers(4) > 0;
+  const mutatesSpec = random.integers(2) === 0;
   const write = (tree: unknown, isMutant: boolean) => (isMutant ? mutateJson(tree, random) : JSON.stringify(tree));
   return {
     "/spec": write(spec, mutatesSpec),
