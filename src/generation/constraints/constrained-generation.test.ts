@@ -126,6 +126,7 @@ describe("generation constrained to a pattern", () => {
     [{ jsonSchema: { type: "string", format: "color" } }, /"format" must be one of date, time/],
     [{ choices: [1, "a"] as unknown as string[] }, /`choices` must be a list of strings, got number/],
     [{ choices: null as unknown as string[] }, /`choices` must be a list of strings, got null/],
+    [{ choices: [undefined] as unknown as string[] }, /`choices` must be a list of strings, got undefined/],
     [{ choices: Array.from({ length: 1_000_000 }, (_, i) => `choice ${i}`) }, /`choices` has 1000000 texts/],
     [{ choices: ["hit ".repeat(300_000)] }, /The choice "hit .* has 1200000 characters/],
     [{ choices: Array.from({ length: 20_000 }, (_, i) => `${"x".repeat(90)}${i}`) }, /`choices` has \d+ characters/],

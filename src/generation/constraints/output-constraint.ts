@@ -19,8 +19,8 @@ export function constraintKey(constraint: OutputConstraint): string {
 
 /** Cache key of choices. @throws INVALID_ARGUMENT for anything but a list of strings within the limits. */
 export function choicesKey(choices: readonly string[]): string {
-  const invalid: unknown = Array.isArray(choices) ? choices.find((choice) => typeof choice !== "string") : choices;
-  if (invalid !== undefined || !Array.isArray(choices)) {
+  if (!Array.isArray(choices) || choices.some((choice) => typeof choice !== "string")) {
+    const invalid: unknown = Array.isArray(choices) ? choices.find((choice) => typeof choice !== "string") : choices;
     throw invalidArgument(`\`choices\` must be a list of strings, got ${invalid === null ? "null" : typeof invalid}.`);
   }
   if (choices.length > MAX_CHOICES) {
