@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { parseGame } from "./parse-game.js";
-import { getStaticInfos, StateTracker } from "./state-tracker.js";
-import { INFO_NAMES } from "./text-game.js";
+import { StateTracker } from "./state-tracker.js";
+import { getStaticInfos, INFO_NAMES } from "./text-game.js";
 
 const ALL = new Set(INFO_NAMES);
 const read = (name: string) =>

@@ -2,28 +2,16 @@ import type { Game } from "./game.js";
 import type { Action } from "./logic/action.js";
 import { compareStrings } from "./logic/proposition.js";
 import type { GameProgress } from "./progress/game-progress.js";
-import type { GameEvent } from "./progress/quest-progress.js";
-import type { GameState, InfoName, RequestedInfos } from "./text-game.js";
+import { TRACKED_INFOS, type GameState, type RequestedInfos } from "./text-game.js";
 
-const TRACKED_INFOS: readonly InfoName[] = [
-  "admissibleCommands",
-  "policyCommands",
-  "intermediateReward",
-  "facts",
-  "lastAction",
-  "location",
-];
-const QUEST_INFOS: readonly InfoName[] = ["policyCommands", "intermediateReward"];
+type TrackedInfo = (typeof TRACKED_INFOS)[number];
 
 /** Returns whether the info entries require tracking the game's rules. */
 export function needsTracking(infos: RequestedInfos): boolean {
   return TRACKED_INFOS.some((name) => infos.has(name));
 }
 
-/**
- * Tracks a running game by its rules: its last action, valid actions and quest progress,
- * and formats them.
- */
+/** Tracks a running game by its rules: last action, valid actions and quest progress. */
 export class StateTracker {
   readonly progress: GameProgress;
   /** Number of actions taken. */
@@ -35,7 +23,7 @@ export class StateTracker {
   constructor(
     private readonly game: Game,
     private readonly infos: RequestedInfos,
-    trackQuests = QUEST_INFOS.some((name) => infos.has(name)),
+    trackQuests = infos.has("policyCommands") || infos.has("intermediateReward"),
   ) {
     this.progress = game.createProgress(trackQuests);
     this.policy = this.progress.winningPolicy();
@@ -57,22 +45,17 @@ export class StateTracker {
 
   /** Returns the tracked part of a state. */
   getState(won: boolean, lost: boolean): Partial<GameState> {
-    const { game, infos, progress } = this;
-    const includeIf = <T>(name: InfoName, value: () => T): T | undefined => (infos.has(name) ? value() : undefined);
-    return {
-      admissibleCommands: includeIf("admissibleCommands", () =>
-        [...new Set(game.formatCommands(progress.validActions))].sort(compareStrings),
-      ),
-      policyCommands: includeIf("policyCommands", () => game.formatCommands(this.policy ?? [])),
-      intermediateReward: includeIf("intermediateReward", () => this.intermediateReward(won, lost)),
-      facts: includeIf("facts", () =>
-        Array.from(progress.facts, (fact) => game.describeFact(fact)).sort(compareStrings),
-      ),
-      lastAction: includeIf("lastAction", () =>
-        this.lastAction === undefined ? null : game.describeAction(this.lastAction),
-      ),
-      location: includeIf("location", () => game.getPlayerRoom(progress.facts)),
+    const { game, progress, lastAction } = this;
+    const values: { readonly [Name in TrackedInfo]: () => GameState[Name] } = {
+      location: () => game.getPlayerRoom(progress.facts),
+      admissibleCommands: () => [...new Set(game.formatCommands(progress.validActions))].sort(compareStrings),
+      policyCommands: () => game.formatCommands(this.policy ?? []),
+      intermediateReward: () => this.intermediateReward(won, lost),
+      facts: () => Array.from(progress.facts, (fact) => game.describeFact(fact)).sort(compareStrings),
+      lastAction: () => (lastAction === undefined ? null : game.describeAction(lastAction)),
     };
+    const requested = TRACKED_INFOS.filter((name) => this.infos.has(name));
+    return Object.fromEntries(requested.map((name) => [name, values[name]()]));
   }
 
   private intermediateReward(won: boolean, lost: boolean): number {
@@ -83,22 +66,4 @@ export class StateTracker {
     if (this.policy === undefined) return -1;
     return Math.sign(this.previousPolicy.length - this.policy.length);
   }
-}
-
-/** Returns the requested info entries that never change. */
-export function getStaticInfos(game: Game, infos: RequestedInfos): Partial<Record<InfoName, unknown>> {
-  const describe = ({ condition }: GameEvent) => condition.preconditions.map((fact) => game.describeFact(fact));
-  const values: Partial<Record<InfoName, () => unknown>> = {
-    objective: () => game.objective,
-    maxScore: () => game.maxScore,
-    entities: () => game.entities,
-    typedEntities: () => game.typedEntities,
-    verbs: () => game.verbs,
-    commandTemplates: () => game.commandTemplates,
-    possibleAdmissibleCommands: () => game.possibleAdmissibleCommands,
-    winFacts: () => game.quests.map(({ winEvents }) => winEvents.map(describe)),
-    failFacts: () => game.quests.map(({ failEvents }) => failEvents.map(describe)),
-    walkthrough: () => game.walkthrough,
-  };
-  return Object.fromEntries([...infos].flatMap((name) => (values[name] ? [[name, values[name]()]] : [])));
 }

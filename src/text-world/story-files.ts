@@ -1,14 +1,13 @@
-import { readFileSync } from "node:fs";
-import { basename } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../core/errors.js";
 import type { Game } from "./game.js";
 import { parseGame } from "./parse-game.js";
 import { Story } from "./zmachine/story.js";
 
-/** TextWorld's files stay below 1 MB; nothing larger is read. */
+/** Limit for untrusted files; TextWorld's stay below 1 MB. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** A game as TextWorld saves it: the story file, and what it says of the game in the .json beside it. */
+/** A game as TextWorld saves it: the story file and the .json file with its description. */
 export interface StoryFiles {
   readonly story: Story;
   readonly game: Game;
@@ -16,29 +15,28 @@ export interface StoryFiles {
 
 /**
  * Reads `NAME.z8` and the `NAME.json` beside it; `path` may name either.
- * Throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED, naming the file.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT or FORMAT_UNSUPPORTED, naming the file
  */
 export function readStoryFiles(path: string): StoryFiles {
   const stem = path.replace(/\.(json|z\d)$/i, "");
   const storyPath = /\.z\d$/i.test(path) ? path : `${stem}.z8`;
   const gamePath = `${stem}.json`;
-  const story = new Story(readStoryFile(storyPath, "the story file that tw-make writes"), basename(storyPath));
-  const text = new TextDecoder().decode(
-    readStoryFile(gamePath, "the description of the game that tw-make writes beside its story"),
-  );
-  return { story, game: parseGame(text, basename(gamePath)) };
+  const story = readBytes(storyPath, "the story file that tw-make writes");
+  const game = readBytes(gamePath, "the description of the game that tw-make writes beside its story");
+  return {
+    story: new Story(story, fs.basename(storyPath)),
+    game: parseGame(new TextDecoder().decode(game), fs.basename(gamePath)),
+  };
 }
 
-function readStoryFile(path: string, description: string): Uint8Array {
+function readBytes(path: string, description: string): Uint8Array {
   let bytes: Uint8Array;
   try {
-    bytes = readFileSync(path);
+    bytes = fs.readBytesSync(path);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new LlamaGymError("FILE_NOT_FOUND", `Cannot read ${path}, ${description} (${reason}).`, { cause: error });
   }
-  if (bytes.length > MAX_BYTES) {
-    throw new LlamaGymError("FILE_CORRUPT", `${path} has ${bytes.length} bytes; TextWorld's files stay below 1 MB.`);
-  }
-  return bytes;
+  if (bytes.length <= MAX_BYTES) return bytes;
+  throw new LlamaGymError("FILE_CORRUPT", `${path} has ${bytes.length} bytes; TextWorld's files stay below 1 MB.`);
 }

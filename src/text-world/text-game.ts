@@ -1,35 +1,54 @@
-/** Info entries of a game, with TextWorld's names. */
-export const INFO_NAMES = [
-  "description",
-  "inventory",
+import type { Game } from "./game.js";
+import type { GameEvent } from "./progress/quest-progress.js";
+
+/** Info entries of a game's state. */
+const STATE_INFOS = ["description", "inventory", "score", "moves", "won", "lost", "lastCommand"] as const;
+
+/** Info entries that follow the game's rules. */
+export const TRACKED_INFOS = [
   "location",
-  "score",
-  "moves",
-  "won",
-  "lost",
   "admissibleCommands",
   "policyCommands",
   "intermediateReward",
   "facts",
   "lastAction",
-  "lastCommand",
-  "objective",
-  "maxScore",
-  "entities",
-  "typedEntities",
-  "verbs",
-  "commandTemplates",
-  "possibleAdmissibleCommands",
-  "winFacts",
-  "failFacts",
-  "walkthrough",
 ] as const;
 
+const describeEvent = (game: Game, { condition }: GameEvent) =>
+  condition.preconditions.map((fact) => game.describeFact(fact));
+
+/** Info entries that never change. */
+const STATIC_INFOS = {
+  objective: (game: Game) => game.objective,
+  maxScore: (game: Game) => game.maxScore,
+  entities: (game: Game) => game.entities,
+  typedEntities: (game: Game) => game.typedEntities,
+  verbs: (game: Game) => game.verbs,
+  commandTemplates: (game: Game) => game.commandTemplates,
+  possibleAdmissibleCommands: (game: Game) => game.possibleAdmissibleCommands,
+  winFacts: (game: Game) => game.quests.map((quest) => quest.winEvents.map((event) => describeEvent(game, event))),
+  failFacts: (game: Game) => game.quests.map((quest) => quest.failEvents.map((event) => describeEvent(game, event))),
+  walkthrough: (game: Game) => game.walkthrough,
+};
+
 /** Name of an info that TextWorld can request. */
-export type InfoName = (typeof INFO_NAMES)[number];
+export type InfoName = (typeof STATE_INFOS | typeof TRACKED_INFOS)[number] | keyof typeof STATIC_INFOS;
+
+/** Info entries of a game, with TextWorld's names. */
+export const INFO_NAMES: readonly InfoName[] = [
+  ...STATE_INFOS,
+  ...TRACKED_INFOS,
+  ...(Object.keys(STATIC_INFOS) as (keyof typeof STATIC_INFOS)[]),
+];
 
 /** Requested info entries; a game computes no others. */
 export type RequestedInfos = ReadonlySet<InfoName>;
+
+/** Returns the requested info entries that never change. */
+export function getStaticInfos(game: Game, infos: RequestedInfos): Partial<Record<InfoName, unknown>> {
+  const values: Partial<Record<InfoName, (game: Game) => unknown>> = STATIC_INFOS;
+  return Object.fromEntries([...infos].flatMap((name) => (values[name] ? [[name, values[name](game)]] : [])));
+}
 
 /** State of a game after a command. Entries that were not requested are undefined. */
 export interface GameState {

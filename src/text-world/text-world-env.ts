@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import { Env, type EnvMetadata, type RenderFrame, type RenderMode, type ResetOptions } from "../envs/env.js";
 import type { ResetResult, StepResult } from "../envs/env.js";
 import type { Info } from "../envs/info.js";
@@ -8,12 +8,11 @@ import { formatValue } from "../envs/spaces/space.js";
 import { Text } from "../envs/spaces/text.js";
 import type { TextInterface } from "../envs/text-interface.js";
 import type { Game } from "./game.js";
-import { getStaticInfos } from "./state-tracker.js";
 import { HOUSE_DEFAULTS, type HouseOptions, makeHouse } from "./house/make-house.js";
 import { HouseGame } from "./house/house-game.js";
 import { readStoryFiles } from "./story-files.js";
 import { StoryGame } from "./story-game.js";
-import { type GameState, INFO_NAMES, type InfoName, type TextGame } from "./text-game.js";
+import { type GameState, getStaticInfos, INFO_NAMES, type InfoName, type TextGame } from "./text-game.js";
 import { COMMAND_CHARACTERS, MAX_COMMAND_LENGTH, textWorldText, cleanFeedback } from "./text-world-text.js";
 
 const LATIN_1 = Array.from({ length: 96 }, (_, i) => String.fromCharCode(160 + i)).join("");
@@ -24,15 +23,7 @@ const MAX_FEEDBACK = 8192;
 const NUM_GAME_SEEDS = 2 ** 32;
 
 /** Default info entries. */
-const DEFAULT_INFOS: readonly InfoName[] = [
-  "objective",
-  "description",
-  "inventory",
-  "admissibleCommands",
-  "score",
-  "won",
-  "lost",
-];
+const DEFAULT_INFOS = "objective description inventory admissibleCommands score won lost".split(" ") as InfoName[];
 
 export interface TextWorldOptions extends HouseOptions {
   /** Path of a TextWorld story file with its .json beside it, or several to draw from for each episode. */
@@ -161,18 +152,12 @@ export class TextWorldEnv extends Env<string, string> {
 }
 
 function checkInfos(infos: readonly InfoName[], reward: unknown): ReadonlySet<InfoName> {
-  if (reward !== "score" && reward !== "intermediate") {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `TextWorld: reward must be "score" or "intermediate", got ${formatValue(reward)}.`,
-    );
-  }
+  if (reward !== "score" && reward !== "intermediate")
+    throw invalidArgument(`TextWorld: \`reward\` must be "score" or "intermediate", got ${formatValue(reward)}.`);
   const unknown = Array.isArray(infos) ? infos.filter((name) => !INFO_NAMES.includes(name)) : [infos];
   if (unknown.length > 0) {
-    throw new LlamaGymError(
-      "INVALID_ARGUMENT",
-      `TextWorld: infos has ${unknown.map(formatValue).join(", ")}. Expected a list of: ${INFO_NAMES.join(", ")}.`,
-    );
+    const names = unknown.map(formatValue).join(", ");
+    throw invalidArgument(`TextWorld: \`infos\` has ${names}. Expected a list of: ${INFO_NAMES.join(", ")}.`);
   }
   return new Set(reward === "intermediate" ? [...infos, "intermediateReward"] : infos);
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { getStaticInfos } from "../../src/text-world/state-tracker.js";
+import { getStaticInfos } from "../../src/text-world/text-game.js";
 import { readStoryFiles, type StoryFiles } from "../../src/text-world/story-files.js";
 import { StoryGame } from "../../src/text-world/story-game.js";
 import { INFO_NAMES, type GameState } from "../../src/text-world/text-game.js";
