@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 
 const ROOMS =
@@ -33,69 +33,40 @@ const FOODS =
   muffin, mushroom, olive, onion, orange, pancake, peach, pear, pickle, plum, potato, radish, sandwich,
   tomato, turnip, walnut`);
 
+/** Nouns with adjectives to use once the nouns are used up. */
+const NAMES = { r: [ROOMS, ROOM_ADJECTIVES], o: [OBJECTS, COLORS], f: [FOODS, COLORS] } as const;
+/** Nouns that follow a material. */
+const NOUNS = { c: CONTAINERS, s: SUPPORTERS, d: DOORS, k: ["key"] } as const;
+
 /** Generates unique names for the objects of a house. */
 export class NameGenerator {
   private readonly used = new Set<string>();
 
   constructor(private readonly random: RandomStream) {}
 
-  room(): string {
-    return this.pickName(ROOMS, ROOM_ADJECTIVES);
+  /** Draws a name for an object of a type; `material` is the word that a lock shares with its key. */
+  draw(type: keyof typeof NAMES | keyof typeof NOUNS, material?: string): string {
+    if (type in NAMES) return this.drawNoun(...NAMES[type as keyof typeof NAMES]);
+    const materials = material === undefined ? MATERIALS.filter((word) => !this.used.has(word)) : [material];
+    const nouns = NOUNS[type as keyof typeof NOUNS];
+    return this.takeFirstUnused(type === "k" ? [`${material} key`] : this.shuffle(combine(nouns, materials)));
   }
 
-  /** A container; `material` is the word that it shares with its key. */
-  container(material?: string): string {
-    return this.described(CONTAINERS, material);
+  /** Draws a word for a lock and its key, used for no other pair. */
+  drawMaterial(): string {
+    return this.takeFirstUnused(this.shuffle(MATERIALS));
   }
 
-  door(material?: string): string {
-    return this.described(DOORS, material);
-  }
-
-  supporter(): string {
-    return this.described(SUPPORTERS);
-  }
-
-  object(): string {
-    return this.pickName(OBJECTS, COLORS);
-  }
-
-  food(): string {
-    return this.pickName(FOODS, COLORS);
-  }
-
-  /** A key for what is made of the same material. */
-  key(material: string): string {
-    return this.reserve(`${material} key`);
-  }
-
-  /** A word for a lock and its key, used for no other pair. */
-  material(): string {
-    return this.takeFirstUnused(this.shuffle(MATERIALS), "materials");
-  }
-
-  private described(nouns: readonly string[], material?: string): string {
-    const adjectives = material === undefined ? MATERIALS.filter((word) => !this.used.has(word)) : [material];
-    const described = nouns.flatMap((noun) => adjectives.map((adjective) => `${adjective} ${noun}`));
-    return this.takeFirstUnused(this.shuffle(described), "things");
-  }
-
-  /** A noun, with an adjective once the nouns are used up. */
-  private pickName(nouns: readonly string[], adjectives: readonly string[]): string {
+  private drawNoun(nouns: readonly string[], adjectives: readonly string[]): string {
     const plain = this.shuffle(nouns).filter((noun) => !this.used.has(noun));
-    const described = adjectives.flatMap((adjective) => nouns.map((noun) => `${adjective} ${noun}`));
-    return this.takeFirstUnused(plain.length > 0 ? plain : this.shuffle(described), "names");
+    if (plain.length > 0) return this.takeFirstUnused(plain);
+    return this.takeFirstUnused(this.shuffle(adjectives.flatMap((adjective) => combine(nouns, [adjective]))));
   }
 
-  private takeFirstUnused(candidates: readonly string[], what: string): string {
+  private takeFirstUnused(candidates: readonly string[]): string {
     const name = candidates.find((candidate) => !this.used.has(candidate));
-    if (name === undefined) {
-      throw new LlamaGymError("INVALID_ARGUMENT", `A house cannot have so many different ${what}. Ask for fewer.`);
-    }
-    return this.reserve(name);
-  }
-
-  private reserve(name: string): string {
+    if (name === undefined)
+      throw invalidArgument("There are not enough names for the house. Decrease `rooms` or `objects`.");
     this.used.add(name);
     return name;
   }
@@ -105,6 +76,10 @@ export class NameGenerator {
     this.random.shuffle(copy);
     return copy;
   }
+}
+
+function combine(nouns: readonly string[], adjectives: readonly string[]): string[] {
+  return nouns.flatMap((noun) => adjectives.map((adjective) => `${adjective} ${noun}`));
 }
 
 function splitNames(list: string): string[] {

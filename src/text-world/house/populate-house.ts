@@ -74,7 +74,7 @@ class HousePopulator implements HouseContents {
   /** Rooms, connections and doors. */
   addRooms(): void {
     for (let room = 0; room < this.blueprint.rooms; room++) {
-      const variable = this.declareEntity(room, "r", this.names.room());
+      const variable = this.declareEntity(room, "r", this.names.draw("r"));
       this.placements.push(["at", variable]);
     }
     this.addFact("at", PLAYER, this.variable(this.plan.start));
@@ -87,7 +87,7 @@ class HousePopulator implements HouseContents {
     const lock = this.plan.locks.get(connection) ?? this.drawDoor(connection);
     if (lock !== undefined) {
       const locked = lock === "locked" ? this.getMaterial(connection) : undefined;
-      const door = this.declareEntity(connection, "d", this.names.door(locked));
+      const door = this.declareEntity(connection, "d", this.names.draw("d", locked));
       this.addFact("link", from, door, to);
       this.addFact("link", to, door, from);
       this.addFact(lock, door);
@@ -135,8 +135,7 @@ class HousePopulator implements HouseContents {
 
   private placeFurniture(thing: GameObject, room: Variable, lock: LockState): void {
     const material = lock === "locked" ? this.getMaterial(thing) : undefined;
-    const name = thing.kind === "s" ? this.names.supporter() : this.names.container(material);
-    const variable = this.declareEntity(thing, thing.kind, name);
+    const variable = this.declareEntity(thing, thing.kind, this.names.draw(thing.kind, material));
     this.addFact("at", variable, room);
     if (thing.kind === "c") this.addFact(lock, variable);
     if (thing.kind === "s") this.placements.push(["on", variable]);
@@ -144,15 +143,14 @@ class HousePopulator implements HouseContents {
   }
 
   private drawName(thing: GameObject): string {
-    if (thing.kind === "f") return this.names.food();
-    return thing.opens === undefined ? this.names.object() : this.names.key(this.getMaterial(thing.opens));
+    return this.names.draw(thing.kind, thing.opens && this.getMaterial(thing.opens));
   }
 
   /** Draws the word that a lock and its key share. */
   private getMaterial(lock: GameObject | Connection): string {
     let material = this.materials.get(lock);
     if (material === undefined) {
-      material = this.names.material();
+      material = this.names.drawMaterial();
       this.materials.set(lock, material);
     }
     return material;
@@ -180,14 +178,6 @@ class HousePopulator implements HouseContents {
 
 /** Returns the fact that `to` is in this direction of `from`. */
 function createDirectionFact(direction: Direction, from: Variable, to: Variable): Proposition {
-  switch (direction) {
-    case "north":
-      return new Proposition("north_of", [to, from]);
-    case "south":
-      return new Proposition("north_of", [from, to]);
-    case "west":
-      return new Proposition("west_of", [to, from]);
-    case "east":
-      return new Proposition("west_of", [from, to]);
-  }
+  const predicate = direction === "north" || direction === "south" ? "north_of" : "west_of";
+  return new Proposition(predicate, direction === "north" || direction === "west" ? [to, from] : [from, to]);
 }

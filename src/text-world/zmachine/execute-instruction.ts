@@ -1,5 +1,6 @@
 import { type Instruction, toSigned } from "./instruction.js";
 import { StoryError } from "./instruction-budget.js";
+import { CHILD, PARENT, SIBLING } from "./object-table.js";
 import type { Processor } from "./processor.js";
 
 const BYTE_TABLE = 0x7f;
@@ -36,9 +37,9 @@ const RESULTS: Readonly<Record<number, Operation<number>>> = {
   22: (_, a, b) => toSigned(a) * toSigned(b), // mul
   23: (_, a, b) => Math.trunc(toSigned(a) / checkDivisor(b)), // div
   24: (_, a, b) => toSigned(a) % checkDivisor(b), // mod
-  129: (machine, a) => machine.objects.sibling(a), // get_sibling
-  130: (machine, a) => machine.objects.child(a), // get_child
-  131: (machine, a) => machine.objects.parent(a), // get_parent
+  129: (machine, a) => machine.objects.link(a, SIBLING), // get_sibling
+  130: (machine, a) => machine.objects.link(a, CHILD), // get_child
+  131: (machine, a) => machine.objects.link(a, PARENT), // get_parent
   132: (machine, a) => machine.objects.propertyLength(a), // get_prop_len
   142: (machine, a) => machine.loadIndirect(a), // load
   185: (machine) => machine.stack.depth, // catch
@@ -62,7 +63,7 @@ const CONDITIONS: Readonly<Record<number, Operation<boolean>>> = {
   3: (_, a, b) => toSigned(a) > toSigned(b), // jg
   4: (machine, a, b) => machine.increment(a, -1) < toSigned(b), // dec_chk
   5: (machine, a, b) => machine.increment(a, 1) > toSigned(b), // inc_chk
-  6: (machine, a, b) => machine.objects.parent(a) === b, // jin
+  6: (machine, a, b) => machine.objects.link(a, PARENT) === b, // jin
   7: (_, a, b) => (a & b) === b, // test
   10: (machine, a, b) => machine.objects.hasAttribute(a, b), // test_attr
   128: (_, a) => a === 0, // jz

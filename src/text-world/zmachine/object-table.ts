@@ -1,6 +1,11 @@
+import { readWord } from "./story.js";
 import { StoryError, type InstructionBudget } from "./instruction-budget.js";
 
 const ENTRY_LENGTH = 14;
+/** Offsets in an entry. */
+export const PARENT = 6;
+export const SIBLING = 8;
+export const CHILD = 10;
 const MAX_ATTRIBUTES = 48;
 const MAX_PROPERTIES = 63;
 
@@ -15,20 +20,13 @@ export class ObjectTable {
     private readonly write: (address: number, value: number) => void,
     private readonly budget: InstructionBudget,
   ) {
-    this.defaults = this.word(0x0a);
+    this.defaults = readWord(this.memory, 0x0a);
     this.entries = this.defaults + 2 * MAX_PROPERTIES - ENTRY_LENGTH;
   }
 
-  parent(object: number): number {
-    return object === 0 ? 0 : this.word(this.entry(object) + 6);
-  }
-
-  sibling(object: number): number {
-    return object === 0 ? 0 : this.word(this.entry(object) + 8);
-  }
-
-  child(object: number): number {
-    return object === 0 ? 0 : this.word(this.entry(object) + 10);
+  /** Returns the parent, sibling or child of an object; 0 for none. */
+  link(object: number, link: number): number {
+    return object === 0 ? 0 : readWord(this.memory, this.entry(object) + link);
   }
 
   hasAttribute(object: number, attribute: number): boolean {
@@ -46,42 +44,42 @@ export class ObjectTable {
 
   /** Removes the object from its parent. */
   remove(object: number): void {
-    const parent = this.parent(object);
+    const parent = this.link(object, PARENT);
     if (parent === 0) return;
-    const nextSibling = this.sibling(object);
-    if (this.child(parent) === object) this.writeWord(this.entry(parent) + 10, nextSibling);
+    const next = this.link(object, SIBLING);
+    if (this.link(parent, CHILD) === object) this.setLink(parent, CHILD, next);
     else {
-      let previousSibling = this.child(parent);
-      while (this.sibling(previousSibling) !== object) {
-        if (previousSibling === 0) throw new StoryError(`object ${object} is not among its siblings`);
+      let previous = this.link(parent, CHILD);
+      while (this.link(previous, SIBLING) !== object) {
+        if (previous === 0) throw new StoryError(`object ${object} is not among its siblings`);
         this.budget.spend(1);
-        previousSibling = this.sibling(previousSibling);
+        previous = this.link(previous, SIBLING);
       }
-      this.writeWord(this.entry(previousSibling) + 8, nextSibling);
+      this.setLink(previous, SIBLING, next);
     }
-    this.writeWord(this.entry(object) + 6, 0);
-    this.writeWord(this.entry(object) + 8, 0);
+    this.setLink(object, PARENT, 0);
+    this.setLink(object, SIBLING, 0);
   }
 
   /** Makes the object the first child of another. */
   insert(object: number, destination: number): void {
     if (object === 0 || destination === 0) return;
     this.remove(object);
-    this.writeWord(this.entry(object) + 6, destination);
-    this.writeWord(this.entry(object) + 8, this.child(destination));
-    this.writeWord(this.entry(destination) + 10, object);
+    this.setLink(object, PARENT, destination);
+    this.setLink(object, SIBLING, this.link(destination, CHILD));
+    this.setLink(destination, CHILD, object);
   }
 
   /** Returns the address of the object's short name. */
   nameAddress(object: number): number {
-    return this.word(this.entry(object) + 12) + 1;
+    return readWord(this.memory, this.entry(object) + 12) + 1;
   }
 
   /** Returns the value of a property, or its default. */
   property(object: number, property: number): number {
     const address = this.propertyAddress(object, property);
-    if (address === 0) return this.word(this.defaults + 2 * (property - 1));
-    return this.propertyLength(address) === 1 ? this.memory[address] : this.word(address);
+    if (address === 0) return readWord(this.memory, this.defaults + 2 * (property - 1));
+    return this.propertyLength(address) === 1 ? this.memory[address] : readWord(this.memory, address);
   }
 
   setProperty(object: number, property: number, value: number): void {
@@ -123,7 +121,7 @@ export class ObjectTable {
   }
 
   private firstProperty(object: number): number {
-    const table = this.word(this.entry(object) + 12);
+    const table = readWord(this.memory, this.entry(object) + 12);
     return table + 1 + 2 * this.memory[table];
   }
 
@@ -131,8 +129,8 @@ export class ObjectTable {
     return this.entries + ENTRY_LENGTH * object;
   }
 
-  private word(address: number): number {
-    return (this.memory[address] << 8) | this.memory[address + 1];
+  private setLink(object: number, link: number, value: number): void {
+    this.writeWord(this.entry(object) + link, value);
   }
 
   private writeWord(address: number, value: number): void {

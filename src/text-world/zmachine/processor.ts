@@ -5,7 +5,7 @@ import { decodeInstruction, toSigned, type Instruction } from "./instruction.js"
 import { ObjectTable } from "./object-table.js";
 import { Output } from "./output.js";
 import { StoryRandom } from "./story-random.js";
-import type { Story } from "./story.js";
+import { readWord, type Story } from "./story.js";
 import { TextCodec } from "./text-codec.js";
 
 const FIRST_GLOBAL = 16;
@@ -84,7 +84,7 @@ export class Processor {
   }
 
   readWord(address: number): number {
-    return (this.memory[address] << 8) | this.memory[address + 1];
+    return readWord(this.memory, address);
   }
 
   readonly writeByte = (address: number, value: number): void => {
@@ -101,8 +101,7 @@ export class Processor {
   load(variable: number): number {
     if (variable === 0) return this.stack.pop();
     if (variable < FIRST_GLOBAL) return this.stack.local(variable - 1);
-    const address = this.globals + 2 * (variable - FIRST_GLOBAL);
-    return (this.memory[address] << 8) | this.memory[address + 1];
+    return this.readWord(this.globals + 2 * (variable - FIRST_GLOBAL));
   }
 
   /** Sets a variable; 0 pushes onto the stack, -1 discards the value. */

@@ -41,21 +41,26 @@ export class Story {
       );
     }
     this.unit = unit;
-    const word = (address: number) => (file[address] << 8) | file[address + 1];
-    const length = word(0x1a) * unit;
+    const length = readWord(file, 0x1a) * unit;
     if (length > file.length)
       throw corruptStoryError(name, `its header announces ${length} bytes, it has ${file.length}`);
     // Slicing a Buffer would share its memory.
     this.bytes = new Uint8Array(length > 0 ? file.subarray(0, length) : file);
     const sum = this.bytes.subarray(HEADER_LENGTH).reduce((total, byte) => (total + byte) & 0xffff, 0);
-    if (length > 0 && sum !== word(0x1c)) throw corruptStoryError(name, "its checksum does not match its content");
+    if (length > 0 && sum !== readWord(file, 0x1c))
+      throw corruptStoryError(name, "its checksum does not match its content");
     // Filled at once so that V8 keeps a dense array.
     this.instructions = Array.from(this.bytes, () => undefined);
-    this.staticBase = word(0x0e);
+    this.staticBase = readWord(file, 0x0e);
     if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length) {
       throw corruptStoryError(name, `its writable memory ends at ${this.staticBase}`);
     }
   }
+}
+
+/** Reads a 16-bit big-endian word. */
+export function readWord(bytes: Uint8Array, address: number): number {
+  return (bytes[address] << 8) | bytes[address + 1];
 }
 
 function corruptStoryError(name: string, reason: string): LlamaGymError {

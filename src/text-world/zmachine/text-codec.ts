@@ -1,5 +1,5 @@
 import { StoryError, type InstructionBudget } from "./instruction-budget.js";
-import type { Story } from "./story.js";
+import { readWord, type Story } from "./story.js";
 
 /** Maximum text length, far above that of valid stories. */
 const MAX_TEXT_LENGTH = 1 << 16;
@@ -25,17 +25,18 @@ export class TextCodec {
     private readonly memory: Uint8Array,
     private readonly budget: InstructionBudget,
   ) {
-    const word = (address: number) => (memory[address] << 8) | memory[address + 1];
-    const alphabetTable = word(0x34);
+    const alphabetTable = readWord(memory, 0x34);
     const letters = alphabetTable
       ? [...memory.subarray(alphabetTable, alphabetTable + 78)]
       : Array.from(DEFAULT_ALPHABETS, (letter) => letter.charCodeAt(0));
     this.alphabets = [letters.slice(0, 26), letters.slice(26, 52), letters.slice(52, 78)];
     this.alphabets[2][1] = NEWLINE;
-    const extension = word(0x36);
-    const unicodeTable = extension && word(extension) >= 3 ? word(extension + 6) : 0;
+    const extension = readWord(memory, 0x36);
+    const unicodeTable = extension && readWord(memory, extension) >= 3 ? readWord(memory, extension + 6) : 0;
     this.unicode = unicodeTable
-      ? Array.from({ length: memory[unicodeTable] }, (_, i) => String.fromCharCode(word(unicodeTable + 1 + 2 * i)))
+      ? Array.from({ length: memory[unicodeTable] }, (_, i) =>
+          String.fromCharCode(readWord(memory, unicodeTable + 1 + 2 * i)),
+        )
       : Array.from(DEFAULT_UNICODE);
     for (const [i, character] of this.unicode.entries()) this.zsciiCodes.set(character, UNICODE_START + i);
     for (let code = 32; code < 127; code++) this.zsciiCodes.set(String.fromCharCode(code), code);
@@ -91,15 +92,15 @@ export class TextCodec {
   }
 
   private decodeAbbreviation(index: number): string {
-    const entry = ((this.memory[0x18] << 8) | this.memory[0x19]) + 2 * index;
-    return this.decodeUncached(((this.memory[entry] << 8) | this.memory[entry + 1]) * 2, true);
+    const entry = readWord(this.memory, 0x18) + 2 * index;
+    return this.decodeUncached(readWord(this.memory, entry) * 2, true);
   }
 
   /** Reads three Z-characters per word, up to the word with its top bit set. */
   private unpack(address: number): number[] {
     const characters: number[] = [];
     for (let at = address; at + 1 < this.memory.length; at += 2) {
-      const word = (this.memory[at] << 8) | this.memory[at + 1];
+      const word = readWord(this.memory, at);
       characters.push((word >> 10) & 31, (word >> 5) & 31, word & 31);
       if (word & 0x8000) break;
     }
