@@ -5,7 +5,7 @@ import { drivers } from "./drivers/index.js";
 
 /** Messages of JavaScript itself, which must not reach a user. */
 const RAW_MESSAGE =
-  /Cannot (read|set|convert|mix)|is not (a function|iterable|a constructor|defined)|call stack|Invalid (array|string|typed array) length|out of memory|allocation failed|must be of type/i;
+  /Cannot (read|set|convert|mix)|is not (a function|a constructor|defined)|(?<!object )is not iterable|call stack|Invalid (array|string|typed array) length|out of memory|allocation failed|must be of type/i;
 
 const send = (message: WorkerMessage) => process.send!(message);
 
