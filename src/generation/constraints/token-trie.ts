@@ -1,3 +1,5 @@
+import { compareBytes } from "../../core/bytes.js";
+
 /** A token and its bytes. */
 export interface VocabularyToken {
   readonly id: number;
@@ -27,7 +29,7 @@ export class TokenTrie {
 
   /** Every token must have at least one byte. */
   constructor(vocabulary: readonly VocabularyToken[]) {
-    const sorted = [...vocabulary].sort((a, b) => Buffer.compare(a.bytes, b.bytes) || a.id - b.id);
+    const sorted = [...vocabulary].sort((a, b) => compareBytes(a.bytes, b.bytes) || a.id - b.id);
     const bytes: number[] = [];
     const depths: number[] = [];
     const counts: number[] = [];

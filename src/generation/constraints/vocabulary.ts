@@ -1,3 +1,4 @@
+import { decodeLatin1, encodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { type VocabularyToken, TokenTrie } from "./token-trie.js";
@@ -77,12 +78,12 @@ export class Vocabulary {
 
   private computeStartTokenBytes(): TokenBytes {
     const { tokenizer, tokens } = this;
-    const spacedToken = tokens.find(({ bytes }) => /^ [a-z]+$/i.test(toLatin1(bytes)));
+    const spacedToken = tokens.find(({ bytes }) => /^ [a-z]+$/i.test(decodeLatin1(bytes)));
     if (spacedToken === undefined || tokenizer.decode([spacedToken.id]).startsWith(" ")) return this.tokenBytes;
     // Only tokens with a space can lose one; the others include parts of characters, which cannot be decoded alone.
     const startTokens = tokens.map(({ id, bytes }) => ({
       id,
-      bytes: bytes.includes(SPACE) ? Buffer.from(tokenizer.decode([id])) : bytes,
+      bytes: bytes.includes(SPACE) ? encodeUtf8(tokenizer.decode([id])) : bytes,
     }));
     return new TokenBytes(startTokens);
   }
@@ -90,12 +91,10 @@ export class Vocabulary {
 
 const SPACE = 0x20;
 
-const toLatin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
-
 function checkConcatenable(tokenizer: Tokenizer, tokens: readonly VocabularyToken[]): void {
-  const [a, b] = tokens.filter(({ bytes }) => /^[a-z]+$/i.test(toLatin1(bytes)));
+  const [a, b] = tokens.filter(({ bytes }) => /^[a-z]+$/i.test(decodeLatin1(bytes)));
   if (a === undefined || b === undefined) return;
-  if (tokenizer.decode([a.id, b.id]) === toLatin1(a.bytes) + toLatin1(b.bytes)) return;
+  if (tokenizer.decode([a.id, b.id]) === decodeLatin1(a.bytes) + decodeLatin1(b.bytes)) return;
   throw new LlamaGymError(
     "TOKENIZER_UNSUPPORTED",
     `The tokenizer ${tokenizer.name} inserts text between tokens, which patterns do not support. Use choices.`,

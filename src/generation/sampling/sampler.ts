@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import { checkTokens, sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
 import type { CausalLM } from "../../models/causal-lm.js";
@@ -103,7 +104,7 @@ export class Sampler {
     this.waiting.push(sequence);
     this.activeLoop ??= new Promise<void>((resolve) => {
       // Starts in the next turn of the event loop, so that all calls made in this one become one batch.
-      setImmediate(() => void this.run().then(resolve));
+      void yieldToEventLoop().then(() => this.run().then(resolve));
     });
     return sequence.waitForOutput();
   }

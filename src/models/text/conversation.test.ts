@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { chatTemplates, createTestTokenizer } from "../../../test/support/text.js";
+import { chatTemplates, createTestTokenizer, readTextFixture } from "../../../test/support/text.js";
 import { Conversation } from "./conversation.js";
 import type { ChatMessage } from "./chat-messages.js";
 import type { Tokenizer } from "./tokenizer.js";
@@ -11,6 +11,14 @@ const plain = (tokenizer: Tokenizer, text: string) => tokenizer.encode(text, { a
 
 function sampled(tokenizer: Tokenizer, text: string, ended: boolean): number[] {
   return [...plain(tokenizer, text), ...(ended ? [tokenizer.eosTokenId ?? -1] : [])];
+}
+
+/** Takes a turn, and returns whether the next prompt begins with the tokens of this one. */
+function takesTurn(conversation: Conversation, reply: readonly number[], next: string): boolean {
+  const tokens = [...conversation.promptIds(), ...reply];
+  conversation.appendCompletion(reply);
+  conversation.add(user(next));
+  return conversation.promptIds().slice(0, tokens.length).join() === tokens.join();
 }
 
 describe("a conversation in an incremental template", () => {
@@ -23,28 +31,18 @@ describe("a conversation in an incremental template", () => {
     fc.assert(
       fc.property(word, fc.array(turn, { minLength: 1, maxLength: 5 }), (rules, turns) => {
         const conversation = new Conversation(tokenizer, { messages: [{ role: "system", content: rules }] });
+        let tokens: number[] = [];
         for (const { observation, reply, ended } of turns) {
           conversation.add(user(observation));
           const prompt = [...conversation.promptIds()];
           expect(prompt).toEqual(
             plain(tokenizer, tokenizer.applyChatTemplate(conversation.messages, { addGenerationPrompt: true })),
           );
+          expect(prompt.slice(0, tokens.length)).toEqual(tokens);
+          tokens = [...prompt, ...sampled(tokenizer, reply, ended)];
           const message = conversation.appendCompletion(sampled(tokenizer, reply, ended));
           expect(message).toEqual({ role: "assistant", content: reply });
         }
-        const [sequence, ...others] = conversation.sequences;
-        expect(others).toEqual([]);
-        expect(conversation.isIncremental).toBe(true);
-        expect(sequence.replies).toHaveLength(turns.length);
-        turns.forEach(({ reply, ended }, i) => {
-          const { turn, start, end } = sequence.replies[i];
-          expect(turn).toBe(i);
-          expect(sequence.ids.slice(start, end)).toEqual(sampled(tokenizer, reply, ended));
-          expect(sequence.mask.slice(start, end).every((bit) => bit === 1)).toBe(true);
-        });
-        expect(sequence.mask.reduce((sum, bit) => sum + bit, 0)).toBe(
-          sequence.replies.reduce((sum, { start, end }) => sum + end - start, 0),
-        );
       }),
       { numRuns: 50 },
     );
@@ -61,18 +59,12 @@ describe("a conversation in an incremental template", () => {
     expect(tokenizer.decode(conversation.promptIds())).toBe(
       "<|im_start|>user\nHit?<|im_end|>\n<|im_start|>assistant\naction<|im_end|>\n<|im_start|>user\nAgain?<|im_end|>\n<|im_start|>assistant\n",
     );
-    expect(conversation.sequences).toHaveLength(1);
   });
 
   it("keeps a completion truncated in the middle of a character", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("Hit?")] });
-    const dice = plain(tokenizer, "🎲").slice(0, -1);
-    expect(conversation.appendCompletion(dice).content).toBe("\ufffd");
-    conversation.add(user("Again?"));
-    expect(conversation.isIncremental).toBe(true);
-    const [{ ids, replies }] = conversation.sequences;
-    expect(ids.slice(replies[0].start, replies[0].end)).toEqual(dice);
-    expect(conversation.promptIds().length).toBeGreaterThan(ids.length);
+    expect(takesTurn(conversation, plain(tokenizer, "🎲").slice(0, -1), "Again?")).toBe(true);
+    expect(conversation.messages[1].content).toBe("\ufffd");
   });
 
   it("writes the end token once, whether sampled or not", () => {
@@ -94,30 +86,23 @@ describe("a conversation in an incremental template", () => {
     );
   });
 
-  it("accepts an assistant's message as an example, without training it", () => {
-    const conversation = new Conversation(tokenizer, {
-      messages: [user("a"), { role: "assistant", content: "b" }, user("c")],
-    });
-    conversation.appendCompletion(sampled(tokenizer, "d", true));
-    const [{ ids, mask, replies }] = conversation.sequences;
-    expect(replies).toEqual([{ turn: 0, start: ids.length - 2, end: ids.length }]);
-    expect(mask.reduce((sum, bit) => sum + bit, 0)).toBe(2);
+  it("accepts an assistant's message as an example", () => {
+    const messages = [user("a"), { role: "assistant", content: "b" }, user("c")];
+    const conversation = new Conversation(tokenizer, { messages });
+    const whole = tokenizer.applyChatTemplate(messages, { addGenerationPrompt: true });
+    expect(conversation.promptIds()).toEqual(plain(tokenizer, whole));
+    expect(conversation.visibleTurnCount).toBe(0);
+    expect(takesTurn(conversation, sampled(tokenizer, "d", true), "e")).toBe(true);
+    expect(conversation.visibleTurnCount).toBe(1);
   });
 
-  it("prefixes every completion, without training the prefix", () => {
+  it("prefixes every completion", () => {
     const conversation = new Conversation(tokenizer, { messages: [user("a")], completionPrefix: "Action:" });
     for (const reply of [" 1", " 0"]) {
       expect(tokenizer.decode(conversation.promptIds()).endsWith("<|im_start|>assistant\nAction:")).toBe(true);
-      expect(conversation.appendCompletion(sampled(tokenizer, reply, true)).content).toBe(`Action:${reply}`);
-      conversation.add(user("next"));
-      conversation.promptIds();
+      expect(takesTurn(conversation, sampled(tokenizer, reply, true), "next")).toBe(true);
+      expect(conversation.messages.at(-2)?.content).toBe(`Action:${reply}`);
     }
-    const [sequence, ...others] = conversation.sequences;
-    expect(others).toEqual([]);
-    expect(sequence.replies.map(({ start, end }) => tokenizer.decode(sequence.ids.slice(start, end)))).toEqual([
-      " 1<|im_end|>",
-      " 0<|im_end|>",
-    ]);
     conversation.dropOldestTurns();
     expect(tokenizer.decode(conversation.promptIds())).toContain("Action: 0<|im_end|>");
   });
@@ -149,9 +134,6 @@ describe("a conversation in an incremental template", () => {
       tokenizer.applyChatTemplate(conversation.messages, { addGenerationPrompt: true }),
     );
     conversation.appendCompletion([...letters]);
-    const [old, renewed] = conversation.sequences;
-    expect(old.replies.map(({ turn }) => turn)).toEqual([0, 1, 2]);
-    expect(renewed.replies).toEqual([{ turn: 3, start: prompt.length, end: prompt.length + letters.length }]);
     expect(conversation.dropOldestTurns(5)).toBe(2);
     expect(conversation.dropOldestTurns()).toBe(0);
   });
@@ -165,41 +147,27 @@ describe("a conversation in an incremental template", () => {
 });
 
 describe("a conversation in a template that rewrites history", () => {
-  it("starts a new sequence where earlier reasoning is dropped", () => {
+  it("renders again where earlier reasoning is dropped", () => {
     const tokenizer = createTestTokenizer("gpt2", chatTemplates.dropsReasoning);
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
-    conversation.appendCompletion(sampled(tokenizer, "<think>why</think>\nb", true));
-    expect(conversation.isIncremental).toBe(true);
-    conversation.add(user("c"));
+    expect(takesTurn(conversation, sampled(tokenizer, "<think>why</think>\nb", true), "c")).toBe(false);
     expect(tokenizer.decode(conversation.promptIds())).not.toContain("why");
-    expect(conversation.isIncremental).toBe(false);
-    conversation.appendCompletion(sampled(tokenizer, "d", true));
-    conversation.add(user("e"));
-    conversation.appendCompletion(sampled(tokenizer, "f", true));
-    expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0], [1, 2]]);
-    expect(tokenizer.decode(conversation.sequences[0].ids)).toContain("<think>why</think>\nb<|im_end|>");
+    expect(takesTurn(conversation, sampled(tokenizer, "d", true), "e")).toBe(true);
   });
 
-  it("starts a new sequence only where a completion was trimmed", () => {
+  it("renders again only where a completion was trimmed", () => {
     const tokenizer = createTestTokenizer("llama3", chatTemplates.trimming);
     const conversation = new Conversation(tokenizer, { messages: [user("a")] });
-    for (const reply of ["b", "c \n", "d"]) {
-      conversation.appendCompletion(sampled(tokenizer, reply, true));
-      conversation.add(user("next"));
-      conversation.promptIds();
-    }
-    expect(conversation.sequences.map(({ replies }) => replies.map(({ turn }) => turn))).toEqual([[0, 1], [2]]);
+    const kept = ["b", "c \n", "d"].map((reply) => takesTurn(conversation, sampled(tokenizer, reply, true), "next"));
+    expect(kept).toEqual([true, false, true]);
   });
 
-  it("starts a new sequence where the system prompt moves", () => {
+  it("renders again where the system prompt moves", () => {
     const tokenizer = createTestTokenizer("gpt2", chatTemplates.systemLast);
     const conversation = new Conversation(tokenizer, { messages: [{ role: "system", content: "s" }, user("a")] });
-    conversation.appendCompletion(sampled(tokenizer, "b", true));
-    conversation.add(user("c"));
-    conversation.appendCompletion(sampled(tokenizer, "d", true));
-    expect(conversation.sequences).toHaveLength(2);
-    expect(tokenizer.decode(conversation.sequences[1].ids)).toBe(
-      "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\ns\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\nd<|im_end|>",
+    expect(takesTurn(conversation, sampled(tokenizer, "b", true), "c")).toBe(false);
+    expect(tokenizer.decode(conversation.promptIds())).toBe(
+      "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\ns\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n",
     );
   });
 
@@ -211,6 +179,17 @@ describe("a conversation in a template that rewrites history", () => {
   });
 });
 
+it("keeps earlier turns in all but one of the published formats", () => {
+  const published = readTextFixture("published-templates.json") as Record<string, { template: string }>;
+  const changing = Object.entries(published).filter(([, { template }]) => {
+    const tokenizer = createTestTokenizer("gpt2", template);
+    const conversation = new Conversation(tokenizer, { messages: [user("one")] });
+    const kept = ["yes", "no"].map((reply) => takesTurn(conversation, plain(tokenizer, reply), "two"));
+    return kept.includes(false);
+  });
+  expect(changing.map(([name]) => name)).toEqual(["llama2"]);
+});
+
 describe("a conversation in a SentencePiece vocabulary", () => {
   it("adds no space between turns", () => {
     const template =
@@ -219,12 +198,9 @@ describe("a conversation in a SentencePiece vocabulary", () => {
       const tokenizer = createTestTokenizer(kind, template);
       const conversation = new Conversation(tokenizer, { messages: [user("The dealer")] });
       const reply = tokenizer.encodeContinuation("hit", conversation.promptIds().at(-1));
-      conversation.appendCompletion([...reply, tokenizer.eosTokenId ?? -1]);
-      conversation.add(user("shows"));
-      expect(conversation.isIncremental).toBe(true);
+      expect(takesTurn(conversation, [...reply, tokenizer.eosTokenId ?? -1], "shows")).toBe(true);
       const whole = tokenizer.applyChatTemplate(conversation.messages, { addGenerationPrompt: true });
       expect(conversation.promptIds().slice(-4)).toEqual(plain(tokenizer, whole).slice(-4));
-      expect(conversation.sequences).toHaveLength(1);
     }
   });
 });

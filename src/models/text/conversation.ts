@@ -11,31 +11,14 @@ export interface ConversationOptions extends ChatOptions {
   readonly completionPrefix?: string;
 }
 
-/** Tokens [start, end) of a sampled completion in its sequence. */
-export interface ReplyRange {
-  /** Index of the completion in the conversation. */
-  readonly turn: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Prompt and completion tokens in order. */
-export interface TokenSequence {
-  readonly ids: readonly number[];
-  /** 1 for tokens sampled in this sequence, else 0. */
-  readonly mask: Uint8Array;
-  readonly replies: readonly ReplyRange[];
-}
-
-/** An unfinished sequence and its text. */
-interface PartialTurn {
+/** The tokens of a conversation so far, and their text. */
+interface Draft {
   readonly ids: readonly number[];
   readonly text: string;
-  readonly replies: readonly ReplyRange[];
 }
 
 /** A sequence awaiting a completion, ending with the ids of the completion prefix. */
-interface PendingPrompt extends PartialTurn {
+interface PendingPrompt extends Draft {
   readonly prefixIds: readonly number[];
 }
 
@@ -47,9 +30,8 @@ interface ConversationEntry {
 
 /** Serializable state that determines future prompts. */
 export interface ConversationState {
-  readonly entries: readonly { readonly message: ChatMessage; readonly sampled: readonly number[] | null }[];
-  readonly draft: { readonly ids: readonly number[]; readonly text: string } | null;
-  readonly turns: number;
+  readonly entries: readonly ConversationEntry[];
+  readonly draft: Draft | null;
 }
 
 /**
@@ -60,10 +42,8 @@ export interface ConversationState {
  */
 export class Conversation {
   private entries: ConversationEntry[];
-  private readonly closed: PartialTurn[] = [];
-  private draft: PartialTurn | null = null;
+  private draft: Draft | null = null;
   private pending: PendingPrompt | null = null;
-  private turns = 0;
   private readonly options: ChatOptions & { readonly now: Date };
   private readonly completionPrefix: string;
 
@@ -80,16 +60,6 @@ export class Conversation {
   /** All messages; sampled completions have their text as content. */
   get messages(): readonly ChatMessage[] {
     return this.entries.map(({ message }) => message);
-  }
-
-  /** Whether all completions share one sequence. */
-  get isIncremental(): boolean {
-    return this.closed.length === 0;
-  }
-
-  /** Number of completions. */
-  get turnCount(): number {
-    return this.turns;
   }
 
   /** Number of sampled completions in the next prompt. */
@@ -117,29 +87,12 @@ export class Conversation {
     if (invalid !== undefined) {
       throw new LlamaGymError("INVALID_ARGUMENT", `Token ids must be integers >= 0, got ${invalid}.`);
     }
-    const { ids: promptIds, text, replies, prefixIds } = this.preparePrompt();
-    const range = { turn: this.turns++, start: promptIds.length, end: promptIds.length + ids.length };
-    this.draft = {
-      ids: [...promptIds, ...ids],
-      text: text + this.tokenizer.decodeContinuation(ids),
-      replies: [...replies, range],
-    };
+    const { ids: promptIds, text, prefixIds } = this.preparePrompt();
+    this.draft = { ids: [...promptIds, ...ids], text: text + this.tokenizer.decodeContinuation(ids) };
     this.pending = null;
     const message: ChatMessage = { role: "assistant", content: this.completionPrefix + this.decodeCompletion(ids) };
     this.entries.push({ message, sampled: [...prefixIds, ...ids] });
     return message;
-  }
-
-  /** Returns the sequences with sampled tokens: one, unless the template changed earlier turns. */
-  get sequences(): TokenSequence[] {
-    const drafts = this.draft ? [...this.closed, this.draft] : this.closed;
-    return drafts
-      .filter(({ replies }) => replies.length > 0)
-      .map(({ ids, replies }) => {
-        const mask = new Uint8Array(ids.length);
-        for (const { start, end } of replies) mask.fill(1, start, end);
-        return { ids: [...ids], mask, replies };
-      });
   }
 
   /**
@@ -158,7 +111,8 @@ export class Conversation {
     }
     if (end <= first) return 0;
     this.entries.splice(first, end - first);
-    this.closeDraft();
+    this.draft = null;
+    this.pending = null;
     return end - first;
   }
 
@@ -167,77 +121,64 @@ export class Conversation {
     const { completionPrefix } = this;
     const copy = new Conversation(this.tokenizer, { ...this.options, completionPrefix });
     copy.entries = [...this.entries];
-    copy.closed.push(...this.closed);
     copy.draft = this.draft;
     copy.pending = this.pending;
-    copy.turns = this.turns;
     return copy;
   }
 
-  /** Returns the state that determines future prompts, without past sequences. */
+  /** Returns the state that determines future prompts. */
   getState(): ConversationState {
-    const { entries, draft, turns } = this;
-    return { entries: [...entries], draft: draft && { ids: draft.ids, text: draft.text }, turns };
+    return { entries: [...this.entries], draft: this.draft };
   }
 
   /** Restores a saved state. */
-  setState({ entries, draft, turns }: ConversationState): void {
+  setState({ entries, draft }: ConversationState): void {
     this.entries = [...entries];
-    this.closed.length = 0;
-    this.draft = draft && { ...draft, replies: [] };
-    this.turns = turns;
+    this.draft = draft;
     this.pending = null;
   }
 
   /** Returns the prompt of the next completion. */
   private preparePrompt(): PendingPrompt {
     if (this.pending) return this.pending;
-    const continued = this.draft && this.continueDraft(this.draft, this.entries.length);
-    if (this.draft && !continued) this.closeDraft();
-    const { ids, text, replies } = continued ?? this.startDraft();
+    const { ids, text } = (this.draft && this.continueDraft(this.draft, this.entries.length)) ?? this.startDraft();
     const prefixIds =
       this.completionPrefix === "" ? [] : this.tokenizer.encodeContinuation(this.completionPrefix, ids.at(-1));
-    this.pending = { ids: [...ids, ...prefixIds], text: text + this.completionPrefix, replies, prefixIds };
+    this.pending = { ids: [...ids, ...prefixIds], text: text + this.completionPrefix, prefixIds };
     return this.pending;
-  }
-
-  private closeDraft(): void {
-    if (this.draft) this.closed.push(this.draft);
-    this.draft = null;
-    this.pending = null;
   }
 
   /**
    * Starts a sequence with the whole conversation, keeping sampled ids of earlier completions where
    * possible.
    */
-  private startDraft(): PartialTurn {
+  private startDraft(): Draft {
     const count = this.entries.length;
     const last = this.entries.findLastIndex(({ sampled }) => sampled !== null);
     if (last < 0) return this.renderDraft(count);
-    let draft: PartialTurn | null = null;
+    let draft: Draft | null = null;
     this.entries.forEach(({ sampled }, index) => {
       if (!sampled) return;
-      const { ids, text }: PartialTurn = (draft && this.continueDraft(draft, index)) ?? this.renderDraft(index);
-      draft = { ids: [...ids, ...sampled], text: text + this.tokenizer.decodeContinuation(sampled), replies: [] };
+      const { ids, text }: Draft = (draft && this.continueDraft(draft, index)) ?? this.renderDraft(index);
+      draft = { ids: [...ids, ...sampled], text: text + this.tokenizer.decodeContinuation(sampled) };
     });
     return (draft && this.continueDraft(draft, count)) ?? this.renderDraft(count);
   }
 
-  private renderDraft(count: number): PartialTurn {
+  private renderDraft(count: number): Draft {
     const text = this.render(this.messages.slice(0, count));
-    return { ids: this.tokenizer.encode(text, { addSpecialTokens: false }), text, replies: [] };
+    return { ids: this.tokenizer.encode(text, { addSpecialTokens: false }), text };
   }
 
   /**
    * Extends a sequence by the messages after its last completion; null when the template changed
    * its earlier part.
    */
-  private continueDraft(draft: PartialTurn, count: number): PartialTurn | null {
+  private continueDraft(draft: Draft, count: number): Draft | null {
     const added = removePrefix(draft.text, this.render(this.messages.slice(0, count)));
     if (added === null) return null;
     const ids = this.tokenizer.encodeContinuation(added, draft.ids.at(-1));
-    return { ids: [...draft.ids, ...ids], text: draft.text + added, replies: draft.replies };
+    return { ids: [...draft.ids, ...ids], text: draft.text + added };
   }
 
   private render(messages: readonly ChatMessage[]): string {

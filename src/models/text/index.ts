@@ -1,18 +1,12 @@
 export { AutoTokenizer } from "./auto-tokenizer.js";
 export type { AssistantSpan } from "./assistant-spans.js";
 export type { ChatOptions, RenderOptions } from "./chat-renderer.js";
-export {
-  Conversation,
-  type ConversationOptions,
-  type ConversationState,
-  type ReplyRange,
-  type TokenSequence,
-} from "./conversation.js";
+export { Conversation, type ConversationOptions, type ConversationState } from "./conversation.js";
 export { ChatTemplate, type RenderedTemplate, type TemplateInput } from "./jinja/chat-template.js";
 export type { ChatMessage, ContentPart, ToolDefinition } from "./chat-messages.js";
 export type { SpecialTokenRole } from "./special-tokens.js";
 export type { StreamDecoder } from "./stream-decoder.js";
-export { probeChatTemplate, type ChatTemplateFeatures } from "./chat-template-features.js";
+export { supportsSystemRole } from "./supports-system-role.js";
 export type { TokenizerFiles } from "./tokenizer-files.js";
 export { readTokenizerFolder, writeTokenizerFolder } from "./tokenizer-folder.js";
 export { type DecodeOptions, type EncodedChat, type EncodeOptions, Tokenizer } from "./tokenizer.js";

@@ -1,5 +1,4 @@
-import { readFile, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 
 import { LlamaGymError } from "../../core/errors.js";
 import { writeFileAtomic } from "../files/write-file-atomic.js";
@@ -16,14 +15,14 @@ const NAMED_TEMPLATES_FOLDER = "additional_chat_templates";
  * FILE_READ_FAILED and FILE_CORRUPT.
  */
 export async function readTokenizerFolder(folder: string): Promise<TokenizerFiles> {
-  const optional = (name: string) => readJson(join(folder, name)).catch(ignoreMissingFile);
+  const optional = (name: string) => readJson(fs.join(folder, name)).catch(ignoreMissingFile);
   const [tokenizerConfig, specialTokensMap, generationConfig, chatTemplate] = await Promise.all([
     optional("tokenizer_config.json"),
     optional("special_tokens_map.json"),
     optional("generation_config.json"),
     readTemplates(folder),
   ]);
-  const tokenizerJson = await readJson(join(folder, "tokenizer.json")).catch((error: unknown) => {
+  const tokenizerJson = await readJson(fs.join(folder, "tokenizer.json")).catch((error: unknown) => {
     throw ignoreMissingFile(error) === undefined ? missingTokenizerError(folder) : error;
   });
   return { tokenizerJson, tokenizerConfig, specialTokensMap, generationConfig, chatTemplate };
@@ -34,20 +33,20 @@ export async function readTokenizerFolder(folder: string): Promise<TokenizerFile
  * chat template is written to chat_template.jinja, named ones beside it. @throws FILE_WRITE_FAILED.
  */
 export async function writeTokenizerFolder(files: TokenizerFiles, folder: string): Promise<void> {
-  await writeFileAtomic(join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);
+  await writeFileAtomic(fs.join(folder, "tokenizer.json"), `${JSON.stringify(files.tokenizerJson, null, 2)}\n`);
   for (const [name, value] of [
     ["tokenizer_config.json", files.tokenizerConfig],
     ["special_tokens_map.json", files.specialTokensMap],
   ] as const) {
-    if (value !== undefined) await writeFileAtomic(join(folder, name), formatConfig(value));
+    if (value !== undefined) await writeFileAtomic(fs.join(folder, name), formatConfig(value));
   }
   const { chatTemplate } = files;
   if (chatTemplate === undefined) return;
   const templates = typeof chatTemplate === "string" ? { default: chatTemplate } : chatTemplate;
   for (const [name, template] of Object.entries(templates)) {
     const path =
-      name === "default" ? "chat_template.jinja" : join(NAMED_TEMPLATES_FOLDER, `${checkFileName(name)}.jinja`);
-    await writeFileAtomic(join(folder, path), template);
+      name === "default" ? "chat_template.jinja" : fs.join(NAMED_TEMPLATES_FOLDER, `${checkFileName(name)}.jinja`);
+    await writeFileAtomic(fs.join(folder, path), template);
   }
 }
 
@@ -68,11 +67,11 @@ function formatConfig(value: unknown): string {
  */
 async function readTemplates(folder: string): Promise<TokenizerFiles["chatTemplate"]> {
   const templates: Record<string, string> = {};
-  const main = (await readTextFile(join(folder, "chat_template.jinja"))) ?? (await readJsonTemplate(folder));
+  const main = (await readTextFile(fs.join(folder, "chat_template.jinja"))) ?? (await readJsonTemplate(folder));
   if (main !== undefined) templates.default = main;
-  const names = await readdir(join(folder, NAMED_TEMPLATES_FOLDER)).catch(() => []);
+  const names = await fs.list(fs.join(folder, NAMED_TEMPLATES_FOLDER)).catch(() => []);
   for (const name of names.filter((file) => file.endsWith(".jinja")).sort()) {
-    const text = await readTextFile(join(folder, NAMED_TEMPLATES_FOLDER, name));
+    const text = await readTextFile(fs.join(folder, NAMED_TEMPLATES_FOLDER, name));
     if (text !== undefined) templates[name.slice(0, -".jinja".length)] = text;
   }
   const found = Object.keys(templates);
@@ -81,13 +80,13 @@ async function readTemplates(folder: string): Promise<TokenizerFiles["chatTempla
 }
 
 async function readJsonTemplate(folder: string): Promise<string | undefined> {
-  const file = await readJson(join(folder, "chat_template.json")).catch(ignoreMissingFile);
+  const file = await readJson(fs.join(folder, "chat_template.json")).catch(ignoreMissingFile);
   return isObject(file) && typeof file.chat_template === "string" ? file.chat_template : undefined;
 }
 
 async function readTextFile(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    return await fs.readText(path);
   } catch (error) {
     return ignoreMissingFile(toReadError(path, error));
   }

@@ -1,3 +1,4 @@
+import { concatBytes, decodeUtf8, encodeUtf8 } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
 import { isNestedDeeper } from "../../core/json.js";
 import { type AssistantSpan, findAssistantRanges, toTokenSpans } from "./assistant-spans.js";
@@ -173,11 +174,10 @@ export class Tokenizer {
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
     if (this.decodesByJoiningBytes) {
       const decodedIds = Array.from(ids).filter((id) => this.shouldDecode(id, options));
-      return decodeLossy(
-        decodedIds.map((id) =>
-          this.addedById.has(id) ? this.encodeToken(this.tokens[id] ?? "") : this.tokenBytes(id),
-        ),
+      const pieces = decodedIds.map((id) =>
+        this.addedById.has(id) ? this.encodeToken(this.tokens[id] ?? "") : this.tokenBytes(id),
       );
+      return decodeUtf8(concatBytes(pieces));
     }
     const stream = this.createStreamDecoder(options);
     let text = "";
@@ -187,7 +187,7 @@ export class Tokenizer {
 
   /** Decodes ids in the middle of a sequence, keeping a leading space. */
   decodeContinuation(ids: readonly number[]): string {
-    return decodeLossy(ids.map((id) => this.tokenBytes(id)));
+    return decodeUtf8(concatBytes(ids.map((id) => this.tokenBytes(id))));
   }
 
   /** Creates an incremental decoder, whose total output equals `decode` of all ids. */
@@ -225,7 +225,7 @@ export class Tokenizer {
     if (!bytes) {
       const token = this.tokens[id];
       bytes =
-        token === undefined ? new Uint8Array() : this.addedById.has(id) ? utf8.encode(token) : this.encodeToken(token);
+        token === undefined ? new Uint8Array() : this.addedById.has(id) ? encodeUtf8(token) : this.encodeToken(token);
       this.bytesById.set(id, bytes);
     }
     return bytes;
@@ -285,12 +285,6 @@ export class Tokenizer {
       config.add_eos_token === true ? this.eosTokenId : undefined,
     );
   }
-}
-
-const utf8 = new TextEncoder();
-
-function decodeLossy(pieces: readonly Uint8Array[]): string {
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(pieces));
 }
 
 /** Maximum nesting of a tokenizer's files; published ones have 8 levels. */

@@ -1,4 +1,4 @@
-import { Conversation, probeChatTemplate, type ChatMessage, type Tokenizer } from "../../models/text/index.js";
+import { Conversation, supportsSystemRole, type ChatMessage, type Tokenizer } from "../../models/text/index.js";
 import { LruCache } from "../../generation/cache/lru-cache.js";
 import { FALLBACK_CHAT_TEMPLATE } from "./fallback-chat-template.js";
 
@@ -17,7 +17,7 @@ export class PromptRenderer {
     private readonly completionPrefix = "",
   ) {
     this.hasTemplate = tokenizer.chatTemplates.size > 0;
-    this.supportsSystemRole = !this.hasTemplate || probeChatTemplate(tokenizer).supportsSystemRole;
+    this.supportsSystemRole = !this.hasTemplate || supportsSystemRole(tokenizer);
   }
 
   /** Creates an empty conversation. */

@@ -63,11 +63,11 @@ function encodeText(text: string, readPart: (part: string) => string) {
     let start = index;
     characters.forEach((character, i) => add(start, (start += character.length), encoded[i]));
   }
-  return { bytes: Buffer.from(bytes), starts, ends };
+  return { bytes: Uint8Array.from(bytes), starts, ends };
 }
 
 /** @param skipped whether text of unknown length precedes the piece */
-function findPiece(bytes: Buffer, position: number, piece: Uint8Array, hasGap: boolean) {
+function findPiece(bytes: Uint8Array, position: number, piece: Uint8Array, hasGap: boolean) {
   if (piece.length === 0) return { start: position, end: position };
   if (!hasGap) {
     if (startsWithAt(bytes, position, piece)) return { start: position, end: position + piece.length };
@@ -75,11 +75,12 @@ function findPiece(bytes: Buffer, position: number, piece: Uint8Array, hasGap: b
       return { start: position, end: position + piece.length - 1 };
     }
   }
-  const found = bytes.indexOf(piece, hasGap ? position + 1 : position);
-  return found < 0 ? null : { start: found, end: found + piece.length };
+  let start = bytes.indexOf(piece[0], hasGap ? position + 1 : position);
+  while (start >= 0 && !startsWithAt(bytes, start, piece)) start = bytes.indexOf(piece[0], start + 1);
+  return start < 0 ? null : { start, end: start + piece.length };
 }
 
-function startsWithAt(bytes: Buffer, position: number, piece: Uint8Array): boolean {
+function startsWithAt(bytes: Uint8Array, position: number, piece: Uint8Array): boolean {
   if (position + piece.length > bytes.length) return false;
   for (let i = 0; i < piece.length; i++) if (bytes[position + i] !== piece[i]) return false;
   return true;
