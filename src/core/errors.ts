@@ -60,3 +60,8 @@ export function describeError(error: unknown): string {
 export function invalidArgument(message: string): LlamaGymError {
   return new LlamaGymError("INVALID_ARGUMENT", message);
 }
+
+/** An ENV_INVALID error, for an environment that breaks the rules of the API. */
+export function invalidEnv(message: string, cause?: unknown): LlamaGymError {
+  return new LlamaGymError("ENV_INVALID", message, { cause });
+}

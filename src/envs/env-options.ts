@@ -28,3 +28,23 @@ export function checkProbability(owner: string, name: string, value: number): vo
   if (value >= 0 && value <= 1) return;
   throw invalidArgument(`${owner}: option ${name} must be between 0 and 1, got ${value}.`);
 }
+
+/** Range of an integer option: its default, the lowest and the highest value. */
+type CountRange = readonly [value: number, min: number, max: number];
+
+/** Merges integer options over their defaults. @throws INVALID_ARGUMENT like `applyDefaults`, and out of their ranges. */
+export function readCounts<Name extends string>(
+  owner: string,
+  options: object,
+  ranges: Readonly<Record<Name, CountRange>>,
+): Record<Name, number> {
+  const entries = Object.entries<CountRange>(ranges);
+  const defaults = Object.fromEntries(entries.map(([name, [value]]) => [name, value])) as Record<Name, number>;
+  const counts = applyDefaults(owner, options, defaults);
+  for (const [name, [, min, max]] of entries) {
+    const value = counts[name as Name];
+    if (Number.isInteger(value) && value >= min && value <= max) continue;
+    throw invalidArgument(`${owner}: option ${name} must be an integer from ${min} to ${max}, got ${value}.`);
+  }
+  return counts;
+}

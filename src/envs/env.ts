@@ -1,4 +1,4 @@
-import { LlamaGymError, invalidArgument, describeError } from "../core/errors.js";
+import { LlamaGymError, describeError, invalidArgument, invalidEnv } from "../core/errors.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
@@ -218,14 +218,11 @@ export function saveEnvState(env: Env): EnvState {
   } catch (error) {
     const [reason] = describeError(error).split("\n");
     const problem = `The state of ${env.unwrapped.toString()} is not JSON, so it cannot be saved: ${reason}`;
-    throw new LlamaGymError("ENV_INVALID", problem, { cause: error });
+    throw invalidEnv(problem, error);
   }
   if (length <= MAX_STATE_LENGTH) return state;
   const problem = `has ${length} characters as JSON, at most ${MAX_STATE_LENGTH} are allowed`;
-  throw new LlamaGymError(
-    "ENV_INVALID",
-    `The state of ${env.unwrapped.toString()} ${problem}. Save only what step() reads.`,
-  );
+  throw invalidEnv(`The state of ${env.unwrapped.toString()} ${problem}. Save only what step() reads.`);
 }
 
 /** Closes an environment. @throws ENV_FAILED when its `close` throws. */
@@ -242,8 +239,7 @@ export async function closeEnv(env: Env): Promise<void> {
 /** Returns the result of a factory. @throws ENV_INVALID when it is not an Env. */
 export function requireEnv<T extends Env>(value: T, factory: string): T {
   if (value instanceof Env) return value;
-  throw new LlamaGymError(
-    "ENV_INVALID",
+  throw invalidEnv(
     `${factory} did not return an Env, but ${formatValue(value)}. Return \`new MyEnv(options)\`, where MyEnv extends Env.`,
   );
 }

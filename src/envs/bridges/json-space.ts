@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidEnv } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import { asJsonObject, type JsonObject } from "./channel.js";
 import { MAX_MESSAGE_DEPTH, MAX_SCHEMA_STEPS, MAX_SAMPLE_LENGTH } from "./limits.js";
@@ -31,8 +31,7 @@ export class SchemaResolver {
   /** @throws ENV_INVALID when schemas refer to themselves too often. */
   resolve(schema: JsonValue | undefined, depth: number): JsonObject {
     if (depth <= MAX_MESSAGE_DEPTH && ++this.steps <= MAX_SCHEMA_STEPS) return resolveReferences(schema, this.root);
-    throw new LlamaGymError(
-      "ENV_INVALID",
+    throw invalidEnv(
       `The environment's action schema is too complex: it takes more than ${MAX_SCHEMA_STEPS} steps or ${MAX_MESSAGE_DEPTH} levels.`,
     );
   }
@@ -165,8 +164,7 @@ function sampleFromSchema(
 
 function checkSampleLength(length: number): number {
   if (Number.isInteger(length) && length >= 0 && length <= MAX_SAMPLE_LENGTH) return length;
-  throw new LlamaGymError(
-    "ENV_INVALID",
+  throw invalidEnv(
     `The environment's action schema asks for ${length} elements; the minimum of a sample is 0 to ${MAX_SAMPLE_LENGTH}.`,
   );
 }

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { LlamaGymError, describeError } from "../../core/errors.js";
+import { describeError, invalidEnv } from "../../core/errors.js";
 import { Env, type EnvFactory, type EnvOptions, type EnvSpec } from "../env.js";
 import type { Registration } from "../registry/env-registry.js";
 import { register, registry } from "../registry/make.js";
@@ -65,8 +65,7 @@ function findEnvExport(module: string, exports: LoadedModule["exports"], ids: re
   const names = Object.keys(exports).filter((name) => isEnvClass(exports[name]) || isRegistration(exports[name]));
   if (names.length === 1) return names[0];
   const candidates = [...ids.map((id) => `${module}:${id}`), ...names.map((name) => `${module}#${name}`)];
-  throw new LlamaGymError(
-    "ENV_INVALID",
+  throw invalidEnv(
     candidates.length === 0
       ? `${module} exports no environment. Export a class that extends llamagym's Env, or call register() in it. If it does, it ` +
           "imports another copy of llamagym than this program."
@@ -77,8 +76,7 @@ function findEnvExport(module: string, exports: LoadedModule["exports"], ids: re
 function toSpec(reference: string, name: string, value: unknown): EnvSpec {
   if (isRegistration(value)) return registry.has(value.id) ? registry.spec(value.id) : register(value);
   if (typeof value !== "function") {
-    throw new LlamaGymError(
-      "ENV_INVALID",
+    throw invalidEnv(
       `${reference}: the export "${name}" is not an environment. Export an Env class, a function that returns an Env, or a registration.`,
     );
   }
@@ -119,7 +117,7 @@ async function importModule(module: string, url: string): Promise<LoadedModule> 
     return { exports, ids };
   } catch (error) {
     const message = describeError(error).replace(/ imported from .*/, "");
-    throw new LlamaGymError("ENV_INVALID", `${module} failed to import: ${message}`, { cause: error });
+    throw invalidEnv(`${module} failed to import: ${message}`, error);
   }
 }
 

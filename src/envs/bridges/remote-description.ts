@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidEnv } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 import type { RenderMode } from "../env.js";
 import { Discrete, spaceFromJson, type Space } from "../spaces/index.js";
@@ -34,8 +34,7 @@ export function readDescription(
   json: JsonValue | undefined,
   { protocol, maxElements = MAX_SPACE_ELEMENTS }: { readonly protocol: number; readonly maxElements?: number },
 ): RemoteDescription {
-  const invalidError = (problem: string) =>
-    new LlamaGymError("ENV_INVALID", `${name} sent an invalid description: ${problem}`);
+  const invalidError = (problem: string) => invalidEnv(`${name} sent an invalid description: ${problem}`);
   const { protocol: theirs = null } = asJsonObject(json) ?? {};
   if (theirs !== protocol) {
     const problem = `uses protocol ${formatJson(theirs)}, but this client uses ${protocol}.`;

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidEnv } from "../../core/errors.js";
 import { saveEnvState, type Env, type EnvState, type StepResult } from "../env.js";
 import { maxDifference } from "./check-space.js";
 import type { EnvProbe } from "./env-probe.js";
@@ -7,15 +7,11 @@ import type { EnvProbe } from "./env-probe.js";
 const TOLERANCE = 1e-5;
 const NUM_STEPS = 20;
 
-function invalidEnvError(message: string): LlamaGymError {
-  return new LlamaGymError("ENV_INVALID", message);
-}
-
 function requireEqual(probe: EnvProbe, subject: string, a: unknown, b: unknown, cause: string): void {
   const difference = maxDifference(a, b);
   if (difference === 0) return;
   if (difference <= TOLERANCE) probe.warn(`${subject} are close but not equal (they differ by ${difference}).`);
-  else throw invalidEnvError(`${subject} differ: ${cause}`);
+  else throw invalidEnv(`${subject} differ: ${cause}`);
 }
 
 const getRandomState = (env: Env) => JSON.stringify(env.random.getState());
@@ -26,7 +22,7 @@ export async function checkSeeding(probe: EnvProbe): Promise<void> {
   const reseedHint = "most likely reset() does not call `this.reseed(seed)` first.";
   const first = await probe.reset({ seed: 123 });
   if (env.randomSeed !== 123)
-    throw invalidEnvError(`After reset({ seed: 123 }) the random stream was not seeded with 123: ${reseedHint}`);
+    throw invalidEnv(`After reset({ seed: 123 }) the random stream was not seeded with 123: ${reseedHint}`);
   const firstState = getRandomState(env);
   const firstUnseeded = await probe.reset({});
   const second = await probe.reset({ seed: 123 });
@@ -42,13 +38,13 @@ export async function checkSeeding(probe: EnvProbe): Promise<void> {
     "most likely state leaks from episode to episode, or reset() seeds the random stream without a seed.",
   );
   if (firstState !== secondState) {
-    throw invalidEnvError(
+    throw invalidEnv(
       "After two reset({ seed: 123 }) the random stream is in different states: most likely reset() draws a different number of random numbers.",
     );
   }
   await probe.reset({ seed: 456 });
   if (getRandomState(env) === firstState) {
-    throw invalidEnvError(
+    throw invalidEnv(
       `The random stream is in the same state after reset({ seed: 123 }) and reset({ seed: 456 }): ${reseedHint}`,
     );
   }
@@ -68,14 +64,14 @@ export async function checkStepDeterminism(probe: EnvProbe): Promise<void> {
   const cause =
     "most likely some randomness does not come from `this.random`, or reset() keeps state of the last episode.";
   if (first.state !== second.state)
-    throw invalidEnvError(`The random stream differs after the same seed and action: ${cause}`);
+    throw invalidEnv(`The random stream differs after the same seed and action: ${cause}`);
   const [a, b] = [first.result, second.result];
   requireEqual(probe, "The observations of the same step", a.observation, b.observation, cause);
   requireEqual(probe, "The rewards of the same step", a.reward, b.reward, cause);
   requireEqual(probe, "`terminated` of the same step", a.terminated, b.terminated, cause);
   requireEqual(probe, "The infos of the same step", a.info, b.info, cause);
   if (a.truncated && !a.terminated)
-    throw invalidEnvError("The first step is truncated: most likely reset() does not reset a step counter.");
+    throw invalidEnv("The first step is truncated: most likely reset() does not reset a step counter.");
 }
 
 /** Checks that an environment continues identically after its state is saved and restored. */

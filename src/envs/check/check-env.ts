@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { LlamaGymError, invalidEnv } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box, formatValue } from "../spaces/index.js";
 import { sharesMemory, checkSpace, type Warn } from "./check-space.js";
@@ -62,8 +62,7 @@ function notAnEnvError(env: unknown): LlamaGymError {
   const hint = looksLikeEnv
     ? "It has reset and step: make its class extend llamagym's Env."
     : "Give an instance of a class that extends llamagym's Env, not the class or its id.";
-  return new LlamaGymError(
-    "ENV_INVALID",
+  return invalidEnv(
     `checkEnv needs an Env, got ${typeof env === "function" ? "a function or class" : formatValue(env)}. ${hint}`,
   );
 }
@@ -106,8 +105,7 @@ async function checkDataReuse(probe: EnvProbe): Promise<void> {
     for (const earlier of results.slice(0, i)) {
       for (const part of ["observation", "info"] as const) {
         if (!sharesMemory(earlier[part], later[part])) continue;
-        throw new LlamaGymError(
-          "ENV_INVALID",
+        throw invalidEnv(
           `The ${part} of a ${earlier.name} and of a later ${later.name} share memory, so the first changes with the second. Return a new ${part} every time, such as Float32Array.from(this.state).`,
         );
       }

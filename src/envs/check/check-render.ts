@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidEnv } from "../../core/errors.js";
 import type { RenderMode, RgbImage } from "../env.js";
 import { formatValue } from "../spaces/space.js";
 import type { EnvProbe } from "./env-probe.js";
@@ -15,7 +15,7 @@ export async function checkRender(probe: EnvProbe): Promise<void> {
   const fps = env.metadata.renderFps;
   if (fps === undefined) warn("metadata.renderFps is not declared, so the playback speed is unknown.");
   else if (typeof fps !== "number" || !(fps > 0)) {
-    throw new LlamaGymError("ENV_INVALID", `metadata.renderFps must be a number above 0, got ${formatValue(fps)}.`);
+    throw invalidEnv(`metadata.renderFps must be a number above 0, got ${formatValue(fps)}.`);
   }
   await probe.reset({ seed: 5 });
   for (const mode of modes as unknown[]) {

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidEnv } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { Env, KnownReturns } from "../env.js";
 import type { Policy } from "../policy.js";
@@ -52,8 +52,7 @@ async function checkMeanReturn(
   const allowed =
     tolerance + MAX_STANDARD_ERRORS * Math.sqrt(estimateVariance(returns, expected, range) / returns.length);
   if (Math.abs(mean - expected) <= allowed) return;
-  throw new LlamaGymError(
-    "ENV_INVALID",
+  throw invalidEnv(
     `knownReturns.${name} is ${expected}, but ${name === "random" ? "random actions" : "the expert"} gave a mean return of ` +
       `${mean.toPrecision(4)} over ${returns.length} episodes. Correct the number, the rewards or the expert.`,
   );

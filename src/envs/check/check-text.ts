@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidEnv } from "../../core/errors.js";
 import type { Env } from "../env.js";
 import type { Info } from "../info.js";
 import { getChoices, type TextInterface } from "../text-interface.js";
@@ -38,17 +38,13 @@ type AnyText = TextInterface<unknown, unknown>;
 function checkObservationText(text: AnyText, observation: unknown, info: Info): void {
   const formatted: unknown = text.formatObservation(observation, info);
   if (typeof formatted === "string" && formatted.trim() !== "") return;
-  throw new LlamaGymError(
-    "ENV_INVALID",
-    `text.formatObservation() must return non-empty text, got ${formatValue(formatted)}.`,
-  );
+  throw invalidEnv(`text.formatObservation() must return non-empty text, got ${formatValue(formatted)}.`);
 }
 
 function checkChoice(env: Env, text: AnyText, choice: string, observation: unknown, info: Info): void {
   const action = text.parseAction(choice, observation, info);
   if (action === undefined || !env.actionSpace.contains(action)) {
-    throw new LlamaGymError(
-      "ENV_INVALID",
+    throw invalidEnv(
       `text.parseAction() does not parse the choice ${formatValue(choice)}: it returned ${formatValue(action)}.`,
     );
   }
@@ -58,8 +54,7 @@ function checkChoice(env: Env, text: AnyText, choice: string, observation: unkno
 function checkParsed(text: AnyText, action: unknown, completion: string, observation: unknown, info: Info): void {
   const parsed = text.parseAction(completion, observation, info);
   if (parsed !== undefined && maxDifference(action, parsed) <= TOLERANCE) return;
-  throw new LlamaGymError(
-    "ENV_INVALID",
+  throw invalidEnv(
     `text.formatAction() formatted ${formatValue(action)} as ${formatValue(completion)}, which text.parseAction() parses as ${formatValue(parsed)}.`,
   );
 }

@@ -1,4 +1,4 @@
-import { LlamaGymError, describeError } from "../../core/errors.js";
+import { LlamaGymError, describeError, invalidEnv } from "../../core/errors.js";
 import type { Env, ResetResult, StepResult, RenderFrame, RenderMode, ResetOptions } from "../env.js";
 import type { Info } from "../info.js";
 import { cloneSpace, createZeroValue, formatValue, type Space } from "../spaces/index.js";
@@ -43,14 +43,11 @@ export function checkFields(
   const isRecord = typeof result === "object" && result !== null && !Array.isArray(result);
   if (!isRecord || names.some((name) => !(name in result))) {
     const actual = Array.isArray(result) ? `an array of ${result.length}` : formatValue(result);
-    throw new LlamaGymError("ENV_INVALID", `${call} returned ${actual}: return an object ${expected} instead.`);
+    throw invalidEnv(`${call} returned ${actual}: return an object ${expected} instead.`);
   }
   const { info } = result as { info?: unknown };
   if (typeof info === "object" && info !== null && !Array.isArray(info)) return;
-  throw new LlamaGymError(
-    "ENV_INVALID",
-    `${call} returned the info ${formatValue(info)}: return an object, {} if there is no information.`,
-  );
+  throw invalidEnv(`${call} returned the info ${formatValue(info)}: return an object, {} if there is no information.`);
 }
 
 function checkReward(reward: unknown, warn: Warn): void {
@@ -113,18 +110,15 @@ export class EnvProbe {
 
   private checkObservation(observation: unknown, call: string): void {
     const problem = describeObservationProblem(observation, this.env.observationSpace);
-    if (problem !== undefined) throw new LlamaGymError("ENV_INVALID", `The observation given by ${call} ${problem}`);
+    if (problem !== undefined) throw invalidEnv(`The observation given by ${call} ${problem}`);
   }
 
   private async run<T>(call: string, method: () => MaybePromise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const limit = new Promise<never>((_, reject) => {
       const expire = () =>
         reject(
-          new LlamaGymError(
-            "ENV_INVALID",
-            `${call} did not return within ${this.timeout} ms: most likely a promise is never resolved.`,
-          ),
+          invalidEnv(`${call} did not return within ${this.timeout} ms: most likely a promise is never resolved.`),
         );
       timer = setTimeout(expire, this.timeout);
     });
@@ -132,7 +126,7 @@ export class EnvProbe {
       return await Promise.race([Promise.resolve().then(method), limit]);
     } catch (error) {
       if (error instanceof LlamaGymError && error.code === "ENV_INVALID") throw error;
-      throw new LlamaGymError("ENV_INVALID", `${call} threw an error: ${describeError(error)}`, { cause: error });
+      throw invalidEnv(`${call} threw an error: ${describeError(error)}`, error);
     } finally {
       clearTimeout(timer);
     }

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../core/errors.js";
 import { applyDefaults } from "../env-options.js";
 import { Box, Discrete } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { createChoiceText } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
@@ -100,9 +100,9 @@ function selectArmNames(arms: number): string[] {
 }
 
 function createBanditText(names: readonly string[], pulls: number): TextInterface<Int32Array, number> {
-  return {
+  return createChoiceText({
     systemPrompt: `A slot machine has ${names.length} arms: ${names.join(", ")}. Each pays a coin or nothing. Win as many coins as you can in ${pulls} pulls. Answer with the name of an arm.`,
-    formatObservation: (observation) => {
+    formatObservation: (observation: Int32Array) => {
       const left = pulls - names.reduce((sum, _, arm) => sum + observation[2 * arm], 0);
       const record = names.map((name, arm) => {
         const [count, coins] = [observation[2 * arm], observation[2 * arm + 1]];
@@ -110,10 +110,8 @@ function createBanditText(names: readonly string[], pulls: number): TextInterfac
       });
       return `${record.join(" ")} ${left} pulls left. Which arm do you pull?`;
     },
-    parseAction: (completion) => findLastNamedAction(completion, names),
-    formatAction: (arm) => names[arm],
-    choices: names,
-  };
+    names,
+  });
 }
 
 export const banditEnvs: readonly Registration[] = [

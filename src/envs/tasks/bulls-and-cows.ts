@@ -1,8 +1,7 @@
-import { invalidArgument } from "../../core/errors.js";
-import { applyDefaults } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import { MultiDiscrete, Text } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
-import { TaskEnv, type TaskStep } from "./task-env.js";
+import { formatGuesses, TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
 const NUM_DIGITS = 4;
@@ -30,10 +29,7 @@ export class BullsAndCowsEnv extends TaskEnv<string, Int32Array, BullsAndCowsSta
 
   constructor(options: BullsAndCowsOptions = {}) {
     super();
-    const { guesses } = applyDefaults("BullsAndCows", options, { guesses: 10 });
-    if (!Number.isInteger(guesses) || guesses < 1 || guesses > 100) {
-      throw invalidArgument(`BullsAndCows takes 1 to 100 guesses, got ${guesses}.`);
-    }
+    const { guesses } = readCounts("BullsAndCows", options, { guesses: [10, 1, 100] });
     this.guesses = guesses;
     this.observationSpace = new Text(guesses * MAX_LINE_LENGTH, { minLength: 0, charset: "0123456789: bulscow,\n" });
     this.text = createBullsAndCowsText(guesses);
@@ -69,11 +65,7 @@ export function compareDigits(guess: string, secret: string): { bulls: number; c
 function createBullsAndCowsText(limit: number): TextInterface<string, Int32Array> {
   return {
     systemPrompt: `Find a secret number of ${NUM_DIGITS} different digits in ${limit} guesses. Each guess is answered: bulls are right digits in the right place, cows are right digits in a wrong place. Answer with ${NUM_DIGITS} digits alone.`,
-    formatObservation: (observation) => {
-      const guessesLeft = limit - (observation === "" ? 0 : observation.split("\n").length);
-      const question = `${guessesLeft} ${guessesLeft === 1 ? "guess" : "guesses"} left. What is your guess?`;
-      return observation === "" ? question : `${observation}\n${question}`;
-    },
+    formatObservation: (observation) => formatGuesses(observation, limit),
     parseAction: (completion) => {
       const guess = completion.match(/(?<!\d)\d{4}(?!\d)/g)?.at(-1);
       return guess === undefined ? undefined : Int32Array.from(guess, Number);

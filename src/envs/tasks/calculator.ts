@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../core/errors.js";
-import { applyDefaults } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
 import { parseLastNumber } from "../text-parsing.js";
@@ -109,21 +109,15 @@ export class CalculatorEnv extends TaskEnv<string, string, CalculatorState> {
 
   constructor(options: CalculatorOptions = {}) {
     super();
-    const defaults = { operations: 2, highest: 999, turns: 5 };
-    const { operations, highest, turns } = applyDefaults("Calculator", options, defaults);
-    const isValid =
-      [operations, highest, turns].every(Number.isInteger) &&
-      operations >= 1 &&
-      operations <= 10 &&
-      highest >= 1 &&
-      turns >= 1 &&
-      turns <= 50;
+    const { operations, highest, turns } = readCounts("Calculator", options, {
+      operations: [2, 1, 10],
+      highest: [999, 1, Number.MAX_SAFE_INTEGER],
+      turns: [5, 1, 50],
+    });
     // Keeps answers exact.
-    if (!isValid || highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
-      throw invalidArgument(
-        `Calculator takes 1 to 10 operations on numbers up to highest with highest^(operations + 1) below 2^53, and 1 to 50 turns; ` +
-          `got operations ${operations}, highest ${highest}, turns ${turns}.`,
-      );
+    if (highest ** (operations + 1) > Number.MAX_SAFE_INTEGER) {
+      const actual = `operations ${operations}, highest ${highest}`;
+      throw invalidArgument(`Calculator takes highest^(operations + 1) below 2^53, got ${actual}.`);
     }
     this.operations = operations;
     this.highest = highest;

@@ -1,5 +1,4 @@
-import { invalidArgument } from "../../core/errors.js";
-import { applyDefaults } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import { Box, Discrete } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
 import { parseLastNumber } from "../text-parsing.js";
@@ -30,12 +29,10 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
 
   constructor(options: GuessNumberOptions = {}) {
     super();
-    const { highest, guesses } = applyDefaults("GuessNumber", options, { highest: 100, guesses: 7 });
-    if (!Number.isInteger(highest) || highest < 2 || highest > 1e9 || !Number.isInteger(guesses) || guesses < 1) {
-      throw invalidArgument(
-        `GuessNumber takes a highest number of 2 to 1000000000 and at least 1 guess, got ${highest} and ${guesses}.`,
-      );
-    }
+    const { highest, guesses } = readCounts("GuessNumber", options, {
+      highest: [100, 2, 1e9],
+      guesses: [7, 1, 1e9],
+    });
     this.highest = highest;
     this.guesses = guesses;
     this.observationSpace = new Box([1, 1, 0], [highest, highest, guesses], { dtype: "int32" });

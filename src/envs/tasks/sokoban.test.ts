@@ -73,6 +73,6 @@ describe("SokobanEnv", () => {
     const rows = env.text.formatObservation(observation, info).split("\n");
     expect(rows).toHaveLength(6);
     expect(rows.join("")).toMatch(/^[#\-.$*@+]{36}$/);
-    expect(() => new SokobanEnv({ boxes: 9 })).toThrow(/at most one for five inner cells/);
+    expect(() => new SokobanEnv({ boxes: 9 })).toThrow(/at most one box for five inner cells/);
   });
 });

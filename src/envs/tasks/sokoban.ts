@@ -1,10 +1,10 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import type { Info } from "../info.js";
-import { applyDefaults } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import { Box, Discrete } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { createChoiceText } from "../text-parsing.js";
 import { TaskEnv, type TaskStep } from "./task-env.js";
 import type { Registration } from "../registry/env-registry.js";
 
@@ -136,12 +136,9 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
 
   constructor(options: SokobanOptions = {}) {
     super();
-    const { size, boxes } = applyDefaults("Sokoban", options, { size: 6, boxes: 1 });
-    const fits = Number.isInteger(size) && size >= 5 && size <= 16 && Number.isInteger(boxes) && boxes >= 1;
-    if (!fits || boxes > (size - 2) ** 2 / 5) {
-      throw invalidArgument(
-        `Sokoban takes a size of 5 to 16 and at least one box, at most one for five inner cells; got size ${size}, boxes ${boxes}.`,
-      );
+    const { size, boxes } = readCounts("Sokoban", options, { size: [6, 5, 16], boxes: [1, 1, 39] });
+    if (boxes > (size - 2) ** 2 / 5) {
+      throw invalidArgument(`Sokoban takes at most one box for five inner cells; got size ${size}, boxes ${boxes}.`);
     }
     this.size = size;
     this.boxes = boxes;
@@ -193,17 +190,15 @@ function countBoxesOnTarget({ ground, boxes }: Level): number {
 }
 
 function createSokobanText(size: number): TextInterface<Uint8Array, number> {
-  return {
+  return createChoiceText({
     systemPrompt:
       "Push every box ($) onto a target (.). # is a wall, - is floor, @ is you, * is a box on a target, + is you on a target. You can push one box at a time and never pull. Answer up, down, left or right.",
-    formatObservation: (cells) =>
+    formatObservation: (cells: Uint8Array) =>
       Array.from({ length: size }, (_, row) =>
         Array.from(cells.subarray(row * size, (row + 1) * size), (cell) => CELL_SYMBOLS[cell]).join(""),
       ).join("\n"),
-    parseAction: (completion) => findLastNamedAction(completion, MOVES),
-    formatAction: (action) => MOVES[action],
-    choices: MOVES,
-  };
+    names: MOVES,
+  });
 }
 
 export const sokobanEnvs: readonly Registration[] = [

@@ -77,6 +77,13 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
   }
 }
 
+/** Formats the lines of previous guesses with the question for the next one. */
+export function formatGuesses(lines: string, limit: number): string {
+  const guessesLeft = limit - (lines === "" ? 0 : lines.split("\n").length);
+  const question = `${guessesLeft} ${guessesLeft === 1 ? "guess" : "guesses"} left. What is your guess?`;
+  return lines === "" ? question : `${lines}\n${question}`;
+}
+
 /**
  * Parses a written command from a completion: the last line that starts with one of the
  * verbs, or else its only line. Characters outside `charset` become spaces. Returns undefined for none or a too long one.

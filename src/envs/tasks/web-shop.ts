@@ -1,7 +1,6 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
-import { invalidArgument } from "../../core/errors.js";
 import type { Info } from "../info.js";
-import { applyDefaults } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import { Text } from "../spaces/text.js";
 import type { TextInterface } from "../text-interface.js";
 import { COMMAND_CHARSET, parseCommand, TaskEnv, type TaskStep } from "./task-env.js";
@@ -123,10 +122,7 @@ export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
 
   constructor(options: WebShopOptions = {}) {
     super();
-    const { turns } = applyDefaults("WebShop", options, { turns: 15 });
-    if (!Number.isInteger(turns) || turns < 1) {
-      throw invalidArgument(`WebShop takes at least 1 turn, got ${turns}.`);
-    }
+    const { turns } = readCounts("WebShop", options, { turns: [15, 1, 1_000_000] });
     this.turns = turns;
   }
 

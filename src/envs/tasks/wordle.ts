@@ -1,8 +1,7 @@
-import { invalidArgument } from "../../core/errors.js";
-import { applyDefaults } from "../env-options.js";
+import { readCounts } from "../env-options.js";
 import { MultiDiscrete, Text } from "../spaces/index.js";
 import type { TextInterface } from "../text-interface.js";
-import { TaskEnv, type TaskStep } from "./task-env.js";
+import { formatGuesses, TaskEnv, type TaskStep } from "./task-env.js";
 import { WORDLE_WORDS } from "./wordle-words.js";
 import type { Registration } from "../registry/env-registry.js";
 
@@ -30,10 +29,7 @@ export class WordleEnv extends TaskEnv<string, Int32Array, WordleState> {
 
   constructor(options: WordleOptions = {}) {
     super();
-    const { guesses } = applyDefaults("Wordle", options, { guesses: 6 });
-    if (!Number.isInteger(guesses) || guesses < 1 || guesses > 100) {
-      throw invalidArgument(`Wordle takes 1 to 100 guesses, got ${guesses}.`);
-    }
+    const { guesses } = readCounts("Wordle", options, { guesses: [6, 1, 100] });
     this.guesses = guesses;
     this.observationSpace = new Text(guesses * (2 * WORD_LENGTH + 2), { minLength: 0, charset: `${LETTERS}- \n` });
     this.text = createWordleText(guesses);
@@ -74,11 +70,7 @@ function decodeWord(letters: Int32Array): string {
 function createWordleText(limit: number): TextInterface<string, Int32Array> {
   return {
     systemPrompt: `Find a secret English word of five letters in ${limit} guesses. Each guess is marked letter by letter: g right letter in the right place, y right letter in a wrong place, - letter not in the word. Answer with a word of five letters alone.`,
-    formatObservation: (observation) => {
-      const guessesLeft = limit - (observation === "" ? 0 : observation.split("\n").length);
-      const question = `${guessesLeft} ${guessesLeft === 1 ? "guess" : "guesses"} left. What is your guess?`;
-      return observation === "" ? question : `${observation}\n${question}`;
-    },
+    formatObservation: (observation) => formatGuesses(observation, limit),
     parseAction: (completion) => {
       const guess = completion
         .toLowerCase()

@@ -1,18 +1,14 @@
-import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { createChoiceText } from "../text-parsing.js";
 
 /** The player's sum, the dealer's open card (1 is an ace), and 1 for a usable ace. */
 export type BlackjackObservation = readonly [sum: number, dealerCard: number, usableAce: number];
 
-const CHOICES = ["stay", "hit"];
-
 /** LlamaGym's Blackjack prompt, extended by the dealer's card and the usable ace. */
-export const blackjackText: TextInterface<BlackjackObservation, number> = {
+export const blackjackText = createChoiceText({
   systemPrompt:
     "You are an expert blackjack player. Come closer to 21 than the dealer without going over it. Answer hit to take another card or stay to stop.",
-  formatObservation: ([sum, dealerCard, usableAce]) =>
+  formatObservation: ([sum, dealerCard, usableAce]: BlackjackObservation) =>
     `Your current total is ${sum}. The dealer shows ${dealerCard === 1 ? "ace" : dealerCard}. You have ${usableAce === 1 ? "a" : "no"} usable ace. hit or stay?`,
-  parseAction: (completion) => findLastNamedAction(completion, CHOICES, { stick: 0, stand: 0 }),
-  formatAction: (action) => CHOICES[action],
-  choices: CHOICES,
-};
+  names: ["stay", "hit"],
+  synonyms: { stick: 0, stand: 0 },
+});

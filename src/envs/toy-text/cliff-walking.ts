@@ -1,5 +1,5 @@
 import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { createChoiceText } from "../text-parsing.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, isCliff, CLIFF_START } from "./cliff-grid.js";
 import type { RenderFrame, RenderMode } from "../env.js";
 import { applyDefaults } from "../env-options.js";
@@ -26,17 +26,15 @@ function describeTile(row: number, column: number): string {
 /** Describes the position and the adjacent tiles; rows and columns count from 0. */
 export function createCliffWalkingText(isSlippery: boolean): TextInterface<number, number> {
   const slipperyNote = isSlippery ? " The ground is slippery: a move may go to either side instead." : "";
-  return {
+  return createChoiceText({
     systemPrompt: `Walk to the goal at row ${CLIFF_ROWS - 1}, column ${CLIFF_COLUMNS - 1} in few steps. Stepping into the cliff costs 100 and sends you back to the start.${slipperyNote} Answer up, right, down or left.`,
-    formatObservation: (state) => {
+    formatObservation: (state: number) => {
       const [row, column] = [Math.floor(state / CLIFF_COLUMNS), state % CLIFF_COLUMNS];
       const neighbors = NEIGHBORS.map(([name, down, right]) => `${name} ${describeTile(row + down, column + right)}`);
       return `You are at row ${row}, column ${column}. ${neighbors.join(", ")}.`;
     },
-    parseAction: (completion) => findLastNamedAction(completion, CHOICES),
-    formatAction: (action) => CHOICES[action],
-    choices: CHOICES,
-  };
+    names: CHOICES,
+  });
 }
 
 const NUM_STATES = CLIFF_ROWS * CLIFF_COLUMNS;

@@ -1,5 +1,5 @@
 import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { createChoiceText } from "../text-parsing.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { RenderFrame, RenderMode } from "../env.js";
 import { checkProbability, applyDefaults } from "../env-options.js";
@@ -23,19 +23,17 @@ const TILE_NAMES: Readonly<Record<string, string>> = { S: "ice", F: "ice", H: "h
 export function createFrozenLakeText(desc: readonly string[], isSlippery: boolean): TextInterface<number, number> {
   const columns = desc[0].length;
   const slipperyNote = isSlippery ? " The ice is slippery: a move may go to either side instead." : "";
-  return {
+  return createChoiceText({
     systemPrompt: `Cross the frozen lake to the goal and avoid the holes.${slipperyNote} Answer left, down, right or up.`,
-    formatObservation: (state) => {
+    formatObservation: (state: number) => {
       const [row, column] = [Math.floor(state / columns), state % columns];
       const neighbors = NEIGHBORS.map(([name, down, right]) => {
         return `${name} ${TILE_NAMES[desc[row + down]?.[column + right]] ?? "edge"}`;
       });
       return `You are at row ${row}, column ${column}. ${neighbors.join(", ")}.`;
     },
-    parseAction: (completion) => findLastNamedAction(completion, CHOICES),
-    formatAction: (action) => CHOICES[action],
-    choices: CHOICES,
-  };
+    names: CHOICES,
+  });
 }
 
 /** Left, down, right, up: the actions in their order. */

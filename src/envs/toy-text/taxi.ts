@@ -1,5 +1,4 @@
-import type { TextInterface } from "../text-interface.js";
-import { findLastNamedAction } from "../text-parsing.js";
+import { createChoiceText } from "../text-parsing.js";
 import {
   decodeState,
   IN_TAXI,
@@ -30,20 +29,19 @@ const CHOICES = ["south", "north", "east", "west", "pick up", "drop off"];
 const formatPosition = ([row, column]: readonly [number, number]) => `row ${row}, column ${column}`;
 
 /** Places are rows and columns counted from 0, row 0 in the north. */
-export const taxiText: TextInterface<number, number> = {
+export const taxiText = createChoiceText({
   systemPrompt:
     "Drive the taxi to the passenger, pick up, drive to the destination and drop off. Rows count from north to south, columns from west to east. Answer south, north, east, west, pick up or drop off.",
-  formatObservation: (state) => {
+  formatObservation: (state: number) => {
     const { row, column, passenger, destination } = decodeState(state);
     const mask = getActionMask(state);
     const passengerText = passenger === IN_TAXI ? "in taxi" : `at ${formatPosition(STOP_POSITIONS[passenger])}`;
     const openDirections = CHOICES.slice(0, 4).filter((_, action) => mask[action] === 1);
     return `Taxi at ${formatPosition([row, column])}. Passenger ${passengerText}. Destination ${formatPosition(STOP_POSITIONS[destination])}. Open: ${openDirections.join(" ")}.`;
   },
-  parseAction: (completion) => findLastNamedAction(completion, CHOICES, { pickup: 4, dropoff: 5 }),
-  formatAction: (action) => CHOICES[action],
-  choices: CHOICES,
-};
+  names: CHOICES,
+  synonyms: { pickup: 4, dropoff: 5 },
+});
 
 const NUM_ACTIONS = 6;
 /** The moves to the left and the right of each heading, as the driver sees them. */

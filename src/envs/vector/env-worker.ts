@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
-import { Worker } from "node:worker_threads";
+import { startWorker } from "#platform";
 import { LlamaGymError, type ErrorCode } from "../../core/errors.js";
+import type { ComputeWorker } from "../../core/platform/ports.js";
 import type { EnvWorkerCall, EnvWorkerResponse, EnvWorkerSetup } from "./worker-protocol.js";
 
 /** Time limit for a thread to start and load its environments, in addition to its first call. */
@@ -9,12 +9,12 @@ const STARTUP_ALLOWANCE_MS = 60_000;
 interface PendingCall {
   readonly resolve: (values: readonly unknown[]) => void;
   readonly reject: (error: LlamaGymError) => void;
-  readonly timer: NodeJS.Timeout | undefined;
+  readonly timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 /** A worker thread with some of a vector's environments. Calls fail after `timeout` milliseconds. */
 export class EnvWorker {
-  private readonly worker: Worker;
+  private readonly worker: ComputeWorker;
   private readonly pending = new Map<number, PendingCall>();
   private callId = 0;
   private hasResponded = false;
@@ -25,12 +25,13 @@ export class EnvWorker {
     readonly setup: EnvWorkerSetup,
     private readonly timeout: number,
   ) {
-    // The compiled file, even when this one runs from source.
-    this.worker = new Worker(createRequire(import.meta.url).resolve("#envs-worker"), { workerData: setup });
-    this.worker.on("message", (reply: EnvWorkerResponse) => this.handleResponse(reply));
-    this.worker.on("error", (error) => this.fail(`threw outside of a call: ${String(error)}`));
-    this.worker.on("exit", (code) => this.fail(`ended with exit code ${code}`));
-    this.worker.unref();
+    this.worker = startWorker<EnvWorkerResponse>("#envs-worker", {
+      data: setup,
+      inheritFlags: true,
+      onMessage: (response) => this.handleResponse(response),
+      onError: (error) => this.fail(`threw outside of a call: ${String(error)}`),
+      onExit: (code) => this.fail(`ended with exit code ${code}`),
+    });
   }
 
   /** Whether it ended or timed out and must be replaced. */
@@ -48,7 +49,7 @@ export class EnvWorker {
       this.pending.set(callId, { resolve, reject, timer });
       this.worker.ref();
       try {
-        this.worker.postMessage({ id: callId, call });
+        this.worker.post({ id: callId, call });
       } catch (error) {
         this.handleResponse({
           id: callId,

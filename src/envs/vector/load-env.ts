@@ -1,4 +1,4 @@
-import { LlamaGymError, describeError } from "../../core/errors.js";
+import { describeError, invalidEnv } from "../../core/errors.js";
 import { Env, type EnvOptions, requireEnv } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import type { EnvSource } from "./worker-protocol.js";
@@ -12,8 +12,7 @@ export async function loadEnv(source: EnvSource): Promise<Env> {
   const name = source.export ?? "default";
   const entryPoint = module?.[name];
   if (typeof entryPoint !== "function") {
-    throw new LlamaGymError(
-      "ENV_INVALID",
+    throw invalidEnv(
       `${source.module} exports no function "${name}". Export an Env class or a function that returns an Env.`,
     );
   }
@@ -26,7 +25,7 @@ async function importModule(module: string): Promise<Record<string, unknown>> {
     return (await import(module)) as Record<string, unknown>;
   } catch (error) {
     const problem = `The module ${module} could not be imported: ${describeError(error)}`;
-    throw new LlamaGymError("ENV_INVALID", problem, { cause: error });
+    throw invalidEnv(problem, error);
   }
 }
 

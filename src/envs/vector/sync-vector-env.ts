@@ -1,4 +1,4 @@
-import { LlamaGymError, invalidArgument } from "../../core/errors.js";
+import { LlamaGymError, invalidArgument, invalidEnv } from "../../core/errors.js";
 import { requireEnv, type Env, type RenderFrame, type RenderMode, type ResetResult } from "../env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Space } from "../spaces/space.js";
@@ -45,8 +45,7 @@ export class SyncVectorEnv<Observation = unknown, Action = unknown> implements V
     this.subEnvs = envs.map((env, i) => new SubEnv(env, factories[i], i, { autoresetMode, onFailure }));
     envs.forEach((env, i) => {
       if (env.observationSpace.equals(first.observationSpace) && env.actionSpace.equals(first.actionSpace)) return;
-      throw new LlamaGymError(
-        "ENV_INVALID",
+      throw invalidEnv(
         `Environment ${i} of the vector has other spaces than the first: ${env.observationSpace.toString()} and ${env.actionSpace.toString()}.`,
       );
     });

@@ -239,7 +239,7 @@ describe("a worker's environment from a module", () => {
     ["throws", "throw", /ENV_FAILED Environment 1 .*: I was told to/],
     ["ends its thread", "exit", /ENV_FAILED The worker of environment 1 ended with exit code 3/],
     ["never answers", "hang", /ENV_FAILED The worker of environment 1 did not answer step\(\) within 300 ms/],
-    ["gives what cannot be sent", "function", /ENV_INVALID what step\(\) gave cannot be sent between threads/],
+    ["gives what cannot be sent", "function", /ENV_INVALID The result of step\(\) cannot be sent between threads/],
   ])("stops the vector when it %s", async (_, trouble, message) => {
     const vector = await create({ trouble, at: 2 }, { timeout: 300 });
     await vector.reset({ seed: 0 });

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { connectToParent } from "#platform";
 import { LlamaGymError, describeError } from "../../core/errors.js";
 import { spaceToJson } from "../spaces/space-json.js";
 import { loadEnv } from "./load-env.js";
@@ -11,7 +11,8 @@ import type {
   EnvWorkerSetup,
 } from "./worker-protocol.js";
 
-const { source, firstIndex, count, options, initiallyEnded } = workerData as EnvWorkerSetup;
+const parent = connectToParent<EnvWorkerRequest, EnvWorkerSetup>();
+const { source, firstIndex, count, options, initiallyEnded } = parent.data;
 
 const subEnvs = Promise.all(
   Array.from({ length: count }, async (_, i) => {
@@ -68,14 +69,14 @@ async function respond({ id, call }: EnvWorkerRequest): Promise<EnvWorkerRespons
   }
 }
 
-parentPort?.on("message", (request: EnvWorkerRequest) => {
+parent.onMessage((request) => {
   void respond(request).then((message) => {
     try {
-      parentPort?.postMessage(message);
+      parent.post(message);
     } catch (error) {
       // An observation or info that contains functions cannot be cloned.
-      const text = `what ${request.call.method}() gave cannot be sent between threads: ${String(error)}`;
-      parentPort?.postMessage({ id: message.id, error: { code: "ENV_INVALID", message: text } });
+      const text = `The result of ${request.call.method}() cannot be sent between threads: ${String(error)}`;
+      parent.post({ id: message.id, error: { code: "ENV_INVALID", message: text } });
     }
   });
 });

@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { LlamaGymError, invalidEnv } from "../../../core/errors.js";
 import type { JsonValue } from "../../../core/json.js";
 import type { TextInterface } from "../../text-interface.js";
 import { asJsonObject, bridgeError, type Channel, checkTimeoutMs, formatJson, type JsonObject } from "../channel.js";
@@ -76,7 +76,7 @@ function describeForeignEnv(name: string, schema: JsonObject, options: OpenEnvOp
   const { length } = JSON.stringify(schema);
   if (length > MAX_SCHEMA_LENGTH) {
     const problem = `sent an action schema of ${length} characters, at most ${MAX_SCHEMA_LENGTH} are allowed.`;
-    throw new LlamaGymError("ENV_INVALID", `${name} ${problem}`);
+    throw invalidEnv(`${name} ${problem}`);
   }
   const actionSpace = new JsonSpace(schema);
   const text = options.text ?? createJsonTextInterface(actionSpace, options);
