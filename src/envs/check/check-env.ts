@@ -1,4 +1,4 @@
-import { LlamaGymError, invalidEnv } from "../../core/errors.js";
+import { invalidEnv, type LlamaGymError } from "../../core/errors.js";
 import { Env } from "../env.js";
 import { Box, formatValue } from "../spaces/index.js";
 import { sharesMemory, checkSpace, type Warn } from "./check-space.js";
