@@ -1,12 +1,19 @@
 import {
   add,
+  and,
   concat,
+  intScalar,
+  less,
+  lessEqual,
+  MASKED_LOGIT,
   matmul,
   mul,
   reshape,
   gatherRowsWithInverse,
   softmax,
   split,
+  sub,
+  where,
   tanh,
   type Dim,
   type Node,
@@ -93,4 +100,18 @@ export function attend(
     return reshape(matmul(grouped, block.values), [mulDims(...fullShape), headDim]);
   });
   return outputs.reduce(add);
+}
+
+/**
+ * Builds the causal attention bias [groups, 1, rows, 1, tokens, keys]: 0 for keys at or before the query's position
+ * (and within the window, if any), -1e9 for the others.
+ */
+export function attentionBias(queryPositions: Node, keyPositions: Node, window: number | undefined): Node {
+  const [groups, rows, tokens] = queryPositions.shape;
+  const [, keyRows, length] = keyPositions.shape;
+  const query = reshape(queryPositions, [groups, 1, rows, 1, tokens, 1]);
+  const key = reshape(keyPositions, [groups, 1, keyRows, 1, 1, length]);
+  const isCausal = lessEqual(key, query);
+  const isVisible = window === undefined ? isCausal : and(isCausal, less(sub(query, key), intScalar(window)));
+  return where(isVisible, 0, MASKED_LOGIT);
 }

@@ -112,8 +112,10 @@ describe("Optimizer", () => {
     const target = await trainable();
     const sgd = new Optimizer(target, { kind: "sgd" });
     await expect(new Optimizer(target, {}).setState(await sgd.getState())).rejects.toThrow(/does not fit/);
-    expect(() => new Optimizer(target, { learningRate: -1 })).toThrow(/learningRate is out of range: -1/);
-    expect(() => new Optimizer(target, { beta2: 1 })).toThrow(/beta2 is out of range: 1/);
+    expect(() => new Optimizer(target, { learningRate: -1 })).toThrow(
+      /`learningRate` must be >= 0 and < Infinity, got -1/,
+    );
+    expect(() => new Optimizer(target, { beta2: 1 })).toThrow(/`beta2` must be >= 0 and < 1, got 1/);
     expect(() => new Optimizer(target, { schedule: { kind: "linear" } })).toThrow(/totalSteps/);
   });
 });

@@ -44,6 +44,7 @@ const DEFAULTS = {
   sgd: { learningRate: 1e-2, momentum: 0, weightDecay: 0, maxGradNorm: 1 },
 } as const;
 
+/** Options of one optimizer step. */
 export interface OptimizerStepOptions {
   /** Factor applied to the gradients first: 1 / n after accumulating n micro-batches. */
   readonly gradientScale?: number;
@@ -159,19 +160,13 @@ export class Optimizer {
   }
 }
 
-function checkOptions(options: Readonly<Record<string, unknown>>): void {
-  const nonNegative = ["learningRate", "weightDecay", "epsilon"];
-  const belowOne = ["beta1", "beta2", "momentum"];
-  for (const [name, value] of Object.entries(options)) {
-    if (name === "kind") continue;
-    const isValid =
-      typeof value === "number" &&
-      !Number.isNaN(value) &&
-      (belowOne.includes(name)
-        ? value >= 0 && value < 1
-        : nonNegative.includes(name)
-          ? value >= 0 && value < Infinity
-          : value > 0);
-    if (!isValid) throw invalidArgument(`The optimizer's ${name} is out of range: ${String(value)}.`);
+const BELOW_ONE = ["beta1", "beta2", "momentum"];
+
+function checkOptions({ kind: _, maxGradNorm, ...others }: Readonly<Record<string, unknown>>): void {
+  if (!(Number(maxGradNorm) > 0)) throw invalidArgument(`\`maxGradNorm\` must be > 0, got ${String(maxGradNorm)}.`);
+  for (const [name, value] of Object.entries(others)) {
+    const limit = BELOW_ONE.includes(name) ? 1 : Infinity;
+    if (typeof value !== "number" || !(value >= 0 && value < limit))
+      throw invalidArgument(`\`${name}\` must be >= 0 and < ${limit}, got ${String(value)}.`);
   }
 }

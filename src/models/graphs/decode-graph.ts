@@ -10,11 +10,10 @@ import {
   dim,
   type Node,
 } from "../../engine/graph/index.js";
-import { attend, getAttentionShape, padHeads, unpadHeads } from "../../engine/nn/attention.js";
+import { attend, attentionBias, getAttentionShape, padHeads, unpadHeads } from "../../engine/nn/attention.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { decoder } from "../../engine/nn/decoder.js";
 import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
-import { attentionBias } from "../../engine/nn/attention-mask.js";
 import { vocabularyLogits } from "./policy-nodes.js";
 import { positionInputs } from "./sequence-graph.js";
 

@@ -14,6 +14,7 @@ import {
 } from "../../engine/graph/index.js";
 import {
   attend,
+  attentionBias,
   getAttentionShape,
   padHeads,
   unpadHeads,
@@ -24,7 +25,6 @@ import {
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { decoder, type PositionInputs, type TokenSelection } from "../../engine/nn/decoder.js";
 import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
-import { attentionBias } from "../../engine/nn/attention-mask.js";
 
 /** Returns the position inputs, which are the same for all graphs of a model. */
 export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInputs {
