@@ -162,9 +162,10 @@ export class Optimizer {
 
 const BELOW_ONE = ["beta1", "beta2", "momentum"];
 
-function checkOptions({ kind: _, maxGradNorm, ...others }: Readonly<Record<string, unknown>>): void {
+function checkOptions({ maxGradNorm, ...others }: Readonly<Record<string, unknown>>): void {
   if (!(Number(maxGradNorm) > 0)) throw invalidArgument(`\`maxGradNorm\` must be > 0, got ${String(maxGradNorm)}.`);
   for (const [name, value] of Object.entries(others)) {
+    if (name === "kind") continue;
     const limit = BELOW_ONE.includes(name) ? 1 : Infinity;
     if (typeof value !== "number" || !(value >= 0 && value < limit))
       throw invalidArgument(`\`${name}\` must be >= 0 and < ${limit}, got ${String(value)}.`);
