@@ -12,7 +12,7 @@ A PEFT adapter of ${base}. \`AutoPeftModelForCausalLM\` does not find this base 
 To open the trained model in Python, merge the adapter into its base model (in this folder):
 
 \`\`\`
-npx llamagym merge . merged
+npx llamagym merge . --output merged
 \`\`\`
 
 \`\`\`python
@@ -22,7 +22,7 @@ model = AutoModelForCausalLM.from_pretrained("merged")
 tokenizer = AutoTokenizer.from_pretrained("merged")
 \`\`\`
 ${isEmbedded ? EMBEDDED_BASE : GGUF_BASE}
-Requires transformers 4.48 or later, and peft 0.11 or later for the separate adapter.
+Tested with transformers 4.57 and 5.23, peft 0.11 and 0.21.
 `;
 }
 
