@@ -1,3 +1,5 @@
+import { decodeUtf8 } from "../../../core/bytes.js";
+
 /** Thrown when a value exceeds the bytes read so far. */
 export class TruncatedFileError extends Error {}
 
@@ -39,12 +41,12 @@ export class HeaderCursor {
   position = 0;
   /** Bytes per length or count: 4 in version 1, else 8. */
   sizeBytes = 8;
-  private readonly buffer: Buffer;
+  private readonly bytes: Uint8Array<ArrayBuffer>;
   private readonly view: DataView;
   private readonly fileSize: number;
 
   constructor(bytes: Uint8Array<ArrayBuffer>, fileSize: number) {
-    this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.fileSize = fileSize;
   }
@@ -89,7 +91,7 @@ export class HeaderCursor {
   readString(label: string): string {
     const length = this.readSize(`the length of ${label}`);
     const start = this.advance(length);
-    return this.buffer.toString("utf8", start, start + length);
+    return decodeUtf8(this.bytes.subarray(start, start + length));
   }
 
   /** Reads a metadata value prefixed by its type. */
@@ -149,10 +151,7 @@ export class HeaderCursor {
       return values;
     }
     const start = this.advance(length * bytesPerItem);
-    const bytes = this.buffer.buffer.slice(
-      this.buffer.byteOffset + start,
-      this.buffer.byteOffset + start + length * bytesPerItem,
-    ) as ArrayBuffer;
+    const bytes = this.bytes.slice(start, start + length * bytesPerItem).buffer;
     switch (valueTypes[type][0]) {
       case "float32":
         return new Float32Array(bytes);

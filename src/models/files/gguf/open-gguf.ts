@@ -1,4 +1,4 @@
-import { basename, dirname, join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError } from "../file-errors.js";
 import type { JsonObject } from "../json-file.js";
@@ -137,7 +137,7 @@ async function openParts(path: string): Promise<GgufParts> {
 
 /** The paths of all parts of a split file, of which the first must be given. */
 function listPartPaths(path: string, count: number): string[] {
-  const parts = /^(.*)-00001-of-(\d{5})\.gguf$/u.exec(basename(path));
+  const parts = /^(.*)-00001-of-(\d{5})\.gguf$/u.exec(fs.basename(path));
   if (parts === null || Number(parts[2]) !== count) {
     throw new LlamaGymError(
       "FORMAT_UNSUPPORTED",
@@ -146,6 +146,6 @@ function listPartPaths(path: string, count: number): string[] {
     );
   }
   return Array.from({ length: count }, (_, part) =>
-    join(dirname(path), `${parts[1]}-${String(part + 1).padStart(5, "0")}-of-${parts[2]}.gguf`),
+    fs.join(fs.dirname(path), `${parts[1]}-${String(part + 1).padStart(5, "0")}-of-${parts[2]}.gguf`),
   );
 }

@@ -1,7 +1,5 @@
-import { createHash, type Hash } from "node:crypto";
-import { constants } from "node:fs";
-import { mkdir, open, rename, rm, stat, statfs, type FileHandle } from "node:fs/promises";
-import { dirname } from "node:path";
+import { createHash, fs } from "#platform";
+import type { OpenFile, RunningHash } from "../../../core/platform/ports.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { toWriteError } from "../file-errors.js";
 import type { ModelCache } from "./model-cache.js";
@@ -51,43 +49,33 @@ export async function fetchIntoCache(context: DownloadContext, file: RemoteFile)
   const { cache, commit } = context;
   if (await cache.hasFile(commit, file.path)) return;
   const blob = cache.blobPath(file.hash);
-  const isDone = async (): Promise<boolean> => hasSize(blob, file.size);
+  const isDone = async (): Promise<boolean> => (await fs.stat(blob).catch(() => undefined))?.size === file.size;
   await withLock(cache.lockPath(file.hash), isDone, async () => fetchBlob(context, file, blob));
   await cache.link(commit, file.path, file.hash);
-}
-
-async function hasSize(path: string, size: number): Promise<boolean> {
-  return stat(path).then(
-    (status) => status.size === size,
-    () => false,
-  );
 }
 
 async function fetchBlob(context: DownloadContext, file: RemoteFile, blob: string): Promise<void> {
   const partial = `${blob}.incomplete`;
   try {
-    await mkdir(dirname(blob), { recursive: true });
-    const handle = await open(partial, constants.O_RDWR | constants.O_CREAT);
+    await fs.makeFolder(fs.dirname(blob));
+    const handle = await fs.open(partial, "update");
     try {
-      await checkSpace(dirname(blob), file.size - (await handle.stat()).size);
+      await checkSpace(fs.dirname(blob), file.size - (await handle.size()));
       await new Download(context, file, handle).run();
       await handle.sync();
     } finally {
       await handle.close();
     }
-    await rename(partial, blob);
+    await fs.rename(partial, blob);
   } catch (error) {
-    if (error instanceof LlamaGymError && error.code === "FILE_CORRUPT") await rm(partial, { force: true });
+    if (error instanceof LlamaGymError && error.code === "FILE_CORRUPT") await fs.remove(partial);
     throw toWriteError(blob, error);
   }
 }
 
 /** @throws FILE_WRITE_FAILED when the disk lacks the space. */
 async function checkSpace(folder: string, bytes: number): Promise<void> {
-  const free = await statfs(folder).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => Infinity,
-  );
+  const free = await fs.freeBytes(folder).catch(() => Infinity);
   if (bytes <= free) return;
   throw new LlamaGymError(
     "FILE_WRITE_FAILED",
@@ -96,14 +84,14 @@ async function checkSpace(folder: string, bytes: number): Promise<void> {
 }
 
 /** Blobs are named by their SHA-256, or by git's SHA-1 for files that git stores itself. */
-function createBlobHash({ hash, size }: RemoteFile): Hash {
+function createBlobHash({ hash, size }: RemoteFile): RunningHash {
   return hash.length === 64 ? createHash("sha256") : createHash("sha1").update(`blob ${size}\0`);
 }
 
 /** Download of one file with its running hash. */
 class Download {
   private loaded = 0;
-  private hash: Hash;
+  private hash: RunningHash;
   private contentType = "";
   private lastReport = 0;
   private readonly target: RequestTarget;
@@ -111,7 +99,7 @@ class Download {
   constructor(
     private readonly context: DownloadContext,
     private readonly file: RemoteFile,
-    private readonly handle: FileHandle,
+    private readonly handle: OpenFile,
   ) {
     this.hash = createBlobHash(file);
     this.target = { id: context.id, revision: context.commit, file: file.path };
@@ -136,11 +124,11 @@ class Download {
 
   /** Hashes the partial file of an interrupted download, which is then resumed. */
   private async hashPartial(): Promise<void> {
-    const { size } = await this.handle.stat();
+    const size = await this.handle.size();
     if (size > this.file.size) return this.restart();
     const chunk = new Uint8Array(2 ** 20);
     while (this.loaded < size) {
-      const { bytesRead } = await this.handle.read(chunk, 0, chunk.length, this.loaded);
+      const bytesRead = await this.handle.read(chunk, this.loaded);
       if (bytesRead === 0) break;
       this.hash.update(chunk.subarray(0, bytesRead));
       this.loaded += bytesRead;
@@ -169,7 +157,7 @@ class Download {
       });
     });
     this.report(true);
-    return this.hash.copy().digest("hex");
+    return this.hash.copy().hex();
   }
 
   /** Requests the missing bytes and writes them. @throws TransientError when some are still missing. */
@@ -215,12 +203,8 @@ class Download {
   }
 
   private async write(chunk: Uint8Array): Promise<void> {
-    let written = 0;
-    while (written < chunk.length) {
-      // Positional writes keep a concurrent download of the same file harmless.
-      const position = this.loaded + written;
-      written += (await this.handle.write(chunk, written, chunk.length - written, position)).bytesWritten;
-    }
+    // Positional writes keep a concurrent download of the same file harmless.
+    await this.handle.write(chunk, this.loaded);
     this.hash.update(chunk);
     this.loaded += chunk.length;
   }

@@ -1,6 +1,6 @@
-import { open, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
+import { decodeLatin1 } from "../../../core/bytes.js";
 import { toReadError } from "../file-errors.js";
 import type { ModelLocation } from "./model-location.js";
 import { selectFiles } from "./select-files.js";
@@ -11,13 +11,13 @@ import { selectFiles } from "./select-files.js";
  * missing in the folder, INVALID_ARGUMENT.
  */
 export async function findLocalModel(path: string, file: string | undefined): Promise<ModelLocation | undefined> {
-  const status = await stat(path).catch(() => undefined);
-  if (status?.isDirectory() === true) return locateInFolder(path, file);
+  const status = await fs.stat(path).catch(() => undefined);
+  if (status?.isFolder === true) return locateInFolder(path, file);
   if (status !== undefined) return locateFile(path, file);
   const match = /^(.*[^:#])[:#]([^:#]+)$/u.exec(path);
   if (match === null || file !== undefined) return undefined;
-  const folder = await stat(match[1]).catch(() => undefined);
-  return folder?.isDirectory() === true ? locateInFolder(match[1], match[2]) : undefined;
+  const folder = await fs.stat(match[1]).catch(() => undefined);
+  return folder?.isFolder === true ? locateInFolder(match[1], match[2]) : undefined;
 }
 
 async function locateFile(path: string, file: string | undefined): Promise<ModelLocation> {
@@ -36,12 +36,13 @@ async function locateFile(path: string, file: string | undefined): Promise<Model
 
 async function hasGgufMagic(path: string): Promise<boolean> {
   try {
-    const handle = await open(path, "r");
+    const file = await fs.open(path, "read");
     try {
-      const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0);
-      return buffer.toString("latin1") === "GGUF";
+      const magic = new Uint8Array(4);
+      await file.read(magic, 0);
+      return decodeLatin1(magic) === "GGUF";
     } finally {
-      await handle.close();
+      await file.close();
     }
   } catch (error) {
     throw toReadError(path, error);
@@ -49,7 +50,7 @@ async function hasGgufMagic(path: string): Promise<boolean> {
 }
 
 async function locateInFolder(folder: string, file: string | undefined): Promise<ModelLocation> {
-  const names = await readdir(folder).catch((error: unknown) => {
+  const names = await fs.list(folder).catch((error: unknown) => {
     throw toReadError(folder, error);
   });
   const hasConfig = names.includes("config.json") || names.includes("adapter_config.json");
@@ -58,7 +59,7 @@ async function locateInFolder(folder: string, file: string | undefined): Promise
   }
   try {
     const [first] = selectFiles(folder, names, file).files;
-    return { kind: "gguf", path: join(folder, first) };
+    return { kind: "gguf", path: fs.join(folder, first) };
   } catch (error) {
     if (!(error instanceof LlamaGymError) || error.code !== "HUB_NOT_FOUND") throw error;
     throw new LlamaGymError("FILE_NOT_FOUND", error.message, { cause: error });

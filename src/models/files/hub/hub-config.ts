@@ -1,6 +1,4 @@
-import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { fs, system } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 
 /** Environment variables. */
@@ -40,7 +38,7 @@ function isTrue(value: string | undefined): boolean {
 }
 
 function expandHome(path: string): string {
-  return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
+  return path === "~" || path.startsWith("~/") ? fs.join(system.homeFolder, path.slice(1)) : path;
 }
 
 /** Returns the first non-empty variable. */
@@ -59,12 +57,12 @@ function parseTimeoutMs(value: string | undefined): number {
  */
 export async function resolveHubConfig(
   options: HubOptions = {},
-  environment: Environment = process.env,
+  environment: Environment = system.env,
 ): Promise<HubConfig> {
-  const cacheHome = firstSet(environment, "XDG_CACHE_HOME") ?? join(homedir(), ".cache");
-  const home = expandHome(firstSet(environment, "HF_HOME") ?? join(cacheHome, "huggingface"));
+  const cacheHome = firstSet(environment, "XDG_CACHE_HOME") ?? fs.join(system.homeFolder, ".cache");
+  const home = expandHome(firstSet(environment, "HF_HOME") ?? fs.join(cacheHome, "huggingface"));
   const cacheDir =
-    options.cacheDir ?? firstSet(environment, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") ?? join(home, "hub");
+    options.cacheDir ?? firstSet(environment, "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") ?? fs.join(home, "hub");
   return {
     endpoint: readEndpoint(environment),
     cacheDir: expandHome(cacheDir),
@@ -91,8 +89,8 @@ async function readToken(options: HubOptions, environment: Environment, home: st
   if (isTrue(environment.HF_HUB_DISABLE_IMPLICIT_TOKEN)) return undefined;
   const envToken = firstSet(environment, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
   if (envToken !== undefined) return validateToken(envToken);
-  const path = expandHome(firstSet(environment, "HF_TOKEN_PATH") ?? join(home, "token"));
-  return validateToken(await readFile(path, "utf8").catch(() => ""));
+  const path = expandHome(firstSet(environment, "HF_TOKEN_PATH") ?? fs.join(home, "token"));
+  return validateToken(await fs.readText(path).catch(() => ""));
 }
 
 function validateToken(token: string): string | undefined {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError } from "../../../core/errors.js";
+import { sleep } from "../../../core/sleep.js";
 import { errorMessage } from "../file-errors.js";
 import type { HubConfig } from "./hub-config.js";
 

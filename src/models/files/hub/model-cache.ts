@@ -1,6 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { fs } from "#platform";
 import { writeFileAtomic } from "../write-file-atomic.js";
 import { getSystemErrorCode, toWriteError } from "../file-errors.js";
 import { isCommitHash } from "./repository.js";
@@ -15,27 +13,27 @@ export class ModelCache {
 
   constructor(cacheDir: string, id: string) {
     const name = ["models", ...id.split("/")].join("--");
-    this.folder = join(cacheDir, name);
-    this.locksFolder = join(cacheDir, ".locks", name);
+    this.folder = fs.join(cacheDir, name);
+    this.locksFolder = fs.join(cacheDir, ".locks", name);
   }
 
   blobPath(hash: string): string {
-    return join(this.folder, "blobs", hash);
+    return fs.join(this.folder, "blobs", hash);
   }
 
   lockPath(hash: string): string {
     // Python locks HASH.lock with flock, which Node.js lacks; blobs are safe under either lock.
-    return join(this.locksFolder, `${hash}.llamagym`);
+    return fs.join(this.locksFolder, `${hash}.llamagym`);
   }
 
   snapshotPath(commit: string, path = ""): string {
-    return join(this.folder, "snapshots", commit, ...path.split("/"));
+    return fs.join(this.folder, "snapshots", commit, ...path.split("/"));
   }
 
   /** Returns the last known commit of a revision, or undefined. */
   async readCommit(revision: string): Promise<string | undefined> {
     if (isCommitHash(revision)) return revision;
-    const text = await readFile(this.refPath(revision), "utf8").catch(() => "");
+    const text = await fs.readText(this.refPath(revision)).catch(() => "");
     return isCommitHash(text.trim()) ? text.trim() : undefined;
   }
 
@@ -46,21 +44,18 @@ export class ModelCache {
   }
 
   private refPath(revision: string): string {
-    return join(this.folder, "refs", ...revision.split("/").filter((part) => part !== "" && part !== ".."));
+    return fs.join(this.folder, "refs", ...revision.split("/").filter((part) => part !== "" && part !== ".."));
   }
 
   /** Whether a snapshot's file is present. */
   async hasFile(commit: string, path: string): Promise<boolean> {
-    return stat(this.snapshotPath(commit, path)).then(
-      (status) => status.isFile(),
-      () => false,
-    );
+    return (await fs.stat(this.snapshotPath(commit, path)).catch(() => undefined))?.isFile === true;
   }
 
   /** Lists a snapshot's files; empty when it does not exist. */
   async listPaths(commit: string): Promise<string[]> {
     const root = this.snapshotPath(commit);
-    const entries = await readdir(root, { recursive: true }).catch(() => []);
+    const entries = await fs.list(root, { recursive: true }).catch(() => []);
     const names = entries.map((name) => name.split("\\").join("/"));
     const present = await Promise.all(names.map((name) => this.hasFile(commit, name)));
     return names.filter((_, i) => present[i]);
@@ -73,18 +68,18 @@ export class ModelCache {
   async link(commit: string, path: string, hash: string): Promise<void> {
     const pointer = this.snapshotPath(commit, path);
     const blob = this.blobPath(hash);
-    const temporary = `${pointer}.${randomUUID().slice(0, 8)}.tmp`;
+    const temporary = `${pointer}.${crypto.randomUUID().slice(0, 8)}.tmp`;
     try {
-      await mkdir(dirname(pointer), { recursive: true });
+      await fs.makeFolder(fs.dirname(pointer));
       try {
-        await symlink(relative(dirname(pointer), blob), temporary);
+        await fs.symlink(fs.relative(fs.dirname(pointer), blob), temporary);
       } catch (error) {
         if (!["EPERM", "EACCES", "ENOSYS", "UNKNOWN"].includes(getSystemErrorCode(error) ?? "")) throw error;
-        await copyFile(blob, temporary);
+        await fs.copy(blob, temporary);
       }
-      await rename(temporary, pointer);
+      await fs.rename(temporary, pointer);
     } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
+      await fs.remove(temporary).catch(() => undefined);
       throw toWriteError(pointer, error);
     }
   }

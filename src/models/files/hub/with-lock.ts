@@ -1,7 +1,6 @@
-import { mkdir, open, readFile, rm, stat, utimes } from "node:fs/promises";
-import { hostname } from "node:os";
-import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { fs, system } from "#platform";
+import { encodeUtf8 } from "../../../core/bytes.js";
+import { sleep } from "../../../core/sleep.js";
 import { getSystemErrorCode, toWriteError } from "../file-errors.js";
 
 const HEARTBEAT_INTERVAL_MS = 2000;
@@ -22,7 +21,7 @@ export async function withLock(path: string, isDone: () => Promise<boolean>, wor
         if (!(await isDone())) await work();
       });
     } else if (await isStale(path)) {
-      await rm(path, { force: true }).catch(() => undefined);
+      await fs.remove(path).catch(() => undefined);
     } else {
       await sleep(poll);
     }
@@ -31,23 +30,21 @@ export async function withLock(path: string, isDone: () => Promise<boolean>, wor
 
 async function withHeartbeat(path: string, work: () => Promise<void>): Promise<void> {
   const heartbeat = setInterval(() => {
-    const now = new Date();
-    utimes(path, now, now).catch(() => undefined);
+    fs.touch(path).catch(() => undefined);
   }, HEARTBEAT_INTERVAL_MS);
-  heartbeat.unref();
   try {
     await work();
   } finally {
     clearInterval(heartbeat);
-    await rm(path, { force: true }).catch(() => undefined);
+    await fs.remove(path).catch(() => undefined);
   }
 }
 
 async function tryAcquire(path: string): Promise<boolean> {
   try {
-    await mkdir(dirname(path), { recursive: true });
-    const file = await open(path, "wx");
-    await file.writeFile(`${process.pid} ${hostname()}`).finally(() => file.close());
+    await fs.makeFolder(fs.dirname(path));
+    const file = await fs.open(path, "create");
+    await file.write(encodeUtf8(`${system.pid} ${system.hostname}`)).finally(() => file.close());
     return true;
   } catch (error) {
     if (getSystemErrorCode(error) === "EEXIST") return false;
@@ -57,20 +54,11 @@ async function tryAcquire(path: string): Promise<boolean> {
 
 async function isStale(path: string): Promise<boolean> {
   try {
-    const [owner, status] = await Promise.all([readFile(path, "utf8"), stat(path)]);
-    const age = Date.now() - status.mtimeMs;
+    const [owner, status] = await Promise.all([fs.readText(path), fs.stat(path)]);
+    const age = Date.now() - status.modifiedMs;
     const [pid, host] = owner.split(" ");
-    return age > STALE_AFTER_MS || (host === hostname() && !isAlive(Number(pid)));
+    return age > STALE_AFTER_MS || (host === system.hostname && !system.isProcessRunning(Number(pid)));
   } catch {
     return false;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return getSystemErrorCode(error) === "EPERM";
   }
 }

@@ -1,5 +1,4 @@
-import { access } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError } from "../file-errors.js";
 import { readJson, writeJson } from "../json-file.js";
@@ -37,10 +36,7 @@ export interface Adapter {
 
 /** Whether a folder holds a PEFT adapter. */
 export async function isAdapterFolder(folder: string): Promise<boolean> {
-  return access(join(folder, ADAPTER_CONFIG_NAME)).then(
-    () => true,
-    () => false,
-  );
+  return fs.exists(fs.join(folder, ADAPTER_CONFIG_NAME));
 }
 
 /**
@@ -50,11 +46,11 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
  * FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
-  const configPath = join(folder, ADAPTER_CONFIG_NAME);
+  const configPath = fs.join(folder, ADAPTER_CONFIG_NAME);
   const json = await readJson(configPath);
   const config = parseAdapterConfig(configPath, json);
   const tensors = await readTensors(folder);
-  const modules = findAdaptedModules(join(folder, ADAPTER_WEIGHTS_NAME), tensors);
+  const modules = findAdaptedModules(fs.join(folder, ADAPTER_WEIGHTS_NAME), tensors);
   return { config: limitsTargetModules(json) ? { ...config, targetModules: modules } : config, tensors };
 }
 
@@ -82,23 +78,16 @@ async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> 
 
 async function openWeights(folder: string): Promise<SafetensorsFile> {
   try {
-    return await SafetensorsFile.open(join(folder, ADAPTER_WEIGHTS_NAME));
+    return await SafetensorsFile.open(fs.join(folder, ADAPTER_WEIGHTS_NAME));
   } catch (error) {
-    const pickled = join(folder, "adapter_model.bin");
-    const onlyPickled = error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND" && (await exists(pickled));
+    const pickled = fs.join(folder, "adapter_model.bin");
+    const onlyPickled = error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND" && (await fs.exists(pickled));
     if (!onlyPickled) throw error;
     throw new LlamaGymError(
       "FORMAT_UNSUPPORTED",
       `${pickled} is a pickle. Load it in PEFT and save it again to get ${ADAPTER_WEIGHTS_NAME}.`,
     );
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Returns the paths of modules with matching A and B. @throws FILE_CORRUPT when one is missing. */
@@ -136,7 +125,7 @@ export async function writeAdapter(
   config: Partial<AdapterConfig>,
   tensors: ReadonlyMap<string, AdapterTensor>,
 ): Promise<void> {
-  const weightsPath = join(folder, ADAPTER_WEIGHTS_NAME);
+  const weightsPath = fs.join(folder, ADAPTER_WEIGHTS_NAME);
   const modules = findAdaptedModules(weightsPath, tensors);
   const fullConfig = { ...ADAPTER_DEFAULTS, ...config };
   const targetModules =
@@ -145,5 +134,5 @@ export async function writeAdapter(
     weightsPath,
     [...tensors].map(([name, { shape, data }]) => ({ name: `${TENSOR_PREFIX}${name}`, shape, data })),
   );
-  await writeJson(join(folder, ADAPTER_CONFIG_NAME), formatAdapterConfig({ ...fullConfig, targetModules }));
+  await writeJson(fs.join(folder, ADAPTER_CONFIG_NAME), formatAdapterConfig({ ...fullConfig, targetModules }));
 }

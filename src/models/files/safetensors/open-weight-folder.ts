@@ -1,5 +1,4 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError, toReadError } from "../file-errors.js";
 import { formatJson, isJsonObject, readJson } from "../json-file.js";
@@ -63,19 +62,19 @@ export async function readWeightMap(indexPath: string): Promise<Map<string, stri
 }
 
 async function openShards(folder: string): Promise<WeightFile> {
-  const weightMap = await readWeightMap(join(folder, WEIGHTS_INDEX_NAME));
+  const weightMap = await readWeightMap(fs.join(folder, WEIGHTS_INDEX_NAME));
   const shards = new Map<string, SafetensorsFile>();
   try {
     for (const name of new Set(weightMap.values())) {
-      const path = join(folder, name);
+      const path = fs.join(folder, name);
       shards.set(path, await SafetensorsFile.open(path));
     }
     const entries = new Map<string, WeightEntry>();
     for (const [tensor, name] of weightMap) {
-      const entry = shards.get(join(folder, name))?.entries.get(tensor);
+      const entry = shards.get(fs.join(folder, name))?.entries.get(tensor);
       if (entry === undefined) {
         throw corruptFileError(
-          join(folder, WEIGHTS_INDEX_NAME),
+          fs.join(folder, WEIGHTS_INDEX_NAME),
           `it places the tensor "${tensor}" in ${name}, which lacks it`,
         );
       }
@@ -110,13 +109,13 @@ function noWeightsError(folder: string, names: readonly string[]): LlamaGymError
 export async function openWeightFolder(folder: string): Promise<WeightFile> {
   let names: string[];
   try {
-    names = await readdir(folder);
+    names = await fs.list(folder);
   } catch (error) {
     throw toReadError(folder, error);
   }
   if (names.includes(WEIGHTS_INDEX_NAME)) return openShards(folder);
-  if (names.includes(WEIGHTS_NAME)) return SafetensorsFile.open(join(folder, WEIGHTS_NAME));
+  if (names.includes(WEIGHTS_NAME)) return SafetensorsFile.open(fs.join(folder, WEIGHTS_NAME));
   const others = names.filter((name) => name.endsWith(".safetensors") && !name.startsWith("adapter_"));
-  if (others.length === 1) return SafetensorsFile.open(join(folder, others[0]));
+  if (others.length === 1) return SafetensorsFile.open(fs.join(folder, others[0]));
   throw noWeightsError(folder, names);
 }

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { toWriteError } from "../file-errors.js";
 import { writeJson } from "../json-file.js";
@@ -42,15 +41,15 @@ export async function saveWeightFolder(
   }
   let staging: string | undefined;
   try {
-    await mkdir(folder, { recursive: true });
-    staging = await mkdtemp(join(folder, ".saving-"));
+    await fs.makeFolder(folder);
+    staging = await fs.makeTempFolder(fs.join(folder, ".saving-"));
     const names = await writeShards(staging, assignShards(tensors, maxShardBytes), tensors);
-    for (const name of names) await rename(join(staging, name), join(folder, name));
+    for (const name of names) await fs.rename(fs.join(staging, name), fs.join(folder, name));
     await removeStaleFiles(folder, new Set(names));
   } catch (error) {
     throw toWriteError(folder, error);
   } finally {
-    if (staging !== undefined) await rm(staging, { recursive: true, force: true });
+    if (staging !== undefined) await fs.remove(staging);
   }
 }
 
@@ -61,7 +60,7 @@ async function writeShards(
   tensors: readonly TensorToSave[],
 ): Promise<string[]> {
   if (shards.length === 1) {
-    await writeSafetensors(join(folder, WEIGHTS_NAME), shards[0]);
+    await writeSafetensors(fs.join(folder, WEIGHTS_NAME), shards[0]);
     return [WEIGHTS_NAME];
   }
   const padShardNumber = (shard: number): string => String(shard).padStart(5, "0");
@@ -69,7 +68,7 @@ async function writeShards(
   const weightMap: Record<string, string> = {};
   for (const [index, shard] of shards.entries()) {
     const name = `model-${padShardNumber(index + 1)}-of-${padShardNumber(shards.length)}.safetensors`;
-    await writeSafetensors(join(folder, name), shard);
+    await writeSafetensors(fs.join(folder, name), shard);
     for (const tensor of shard) weightMap[tensor.name] = name;
     names.push(name);
   }
@@ -77,7 +76,7 @@ async function writeShards(
     total_parameters: tensors.reduce((sum, { shape }) => sum + countElements(shape), 0),
     total_size: tensors.reduce((sum, tensor) => sum + getSavedByteLength(tensor), 0),
   };
-  await writeJson(join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: sortByName(weightMap) });
+  await writeJson(fs.join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: sortByName(weightMap) });
   return [...names, WEIGHTS_INDEX_NAME];
 }
 
@@ -88,7 +87,7 @@ function sortByName(weightMap: Record<string, string>): Record<string, string> {
 /** Removes weight files of an earlier save. */
 async function removeStaleFiles(folder: string, currentFiles: ReadonlySet<string>): Promise<void> {
   const weightFilePattern = /^model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?$/u;
-  for (const name of await readdir(folder)) {
-    if (weightFilePattern.test(name) && !currentFiles.has(name)) await rm(join(folder, name), { force: true });
+  for (const name of await fs.list(folder)) {
+    if (weightFilePattern.test(name) && !currentFiles.has(name)) await fs.remove(fs.join(folder, name));
   }
 }
