@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const page = readFileSync(join(root, "docs/environments/writing-your-own.md"), "utf8");
 const example = readFileSync(join(root, "examples/own-env.ts"), "utf8");
-const blocks = Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code);
+const blocks = Array.from(page.matchAll(/```ts[^\n]*\n([\s\S]*?)```/g), ([, code]) => code);
 
 /** The flags that `tsc --init` writes. */
 const TSC_INIT_FLAGS = [
