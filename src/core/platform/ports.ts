@@ -89,6 +89,8 @@ export interface System {
   /** Returns the memory of the machine, or of its container, in bytes. */
   memoryBytes(): number;
   isProcessRunning(pid: number): boolean;
+  /** Whether a debugger may have stopped the process. */
+  isDebuggerAttached(): boolean;
   /** Runs a synchronous handler when the process exits; returns a function that removes it. */
   onExit(handler: () => void): () => void;
 }

@@ -1,6 +1,6 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, toReadError } from "../../models/files/file-errors.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { SftExample } from "./sft-example.js";
 
@@ -63,45 +63,32 @@ export async function readJsonLines<Value>(
   const values: Value[] = [];
   const invalidLines: InvalidLine[] = [];
   let line = 0;
-  for await (const text of readLines(path)) {
-    line++;
-    if (text.trim() === "") continue;
-    try {
-      values.push(read(parseObject(text), line));
-    } catch (error) {
-      const reason = (error as Error).message;
-      if (onInvalidLine === "error") {
-        throw new LlamaGymError("FILE_CORRUPT", `${path}, line ${line}: ${reason}`, { cause: error });
-      }
-      invalidLines.push({ line, reason });
-    }
-  }
-  return { values, invalidLines };
-}
-
-async function* readLines(path: string): AsyncGenerator<string> {
-  const stream = createReadStream(path, "utf8");
   try {
-    let first = true;
-    for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
-      yield first ? line.replace(/^\uFEFF/, "") : line;
-      first = false;
+    for await (const text of fs.readLines(path)) {
+      line++;
+      if (text.trim() === "") continue;
+      try {
+        values.push(read(parseObject(text), line));
+      } catch (error) {
+        const reason = errorMessage(error);
+        if (onInvalidLine === "error")
+          throw new LlamaGymError("FILE_CORRUPT", `${path}, line ${line}: ${reason}`, { cause: error });
+        invalidLines.push({ line, reason });
+      }
     }
   } catch (error) {
-    if (!(error instanceof Error) || !("code" in error)) throw error;
-    if (error.code === "ENOENT") throw new LlamaGymError("FILE_NOT_FOUND", `${path} does not exist.`, { cause: error });
-    throw new LlamaGymError("FILE_READ_FAILED", `Reading ${path} failed: ${error.message}`, { cause: error });
-  } finally {
-    stream.destroy();
+    throw toReadError(path, error);
   }
+  return { values, invalidLines };
 }
 
 function parseObject(text: string): LineFields {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // A byte order mark may precede the first line.
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
-    throw new Error(`invalid JSON (${(error as Error).message}).`, { cause: error });
+    throw new Error(`invalid JSON (${errorMessage(error)}).`, { cause: error });
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as LineFields;
   throw new Error('the line must be a JSON object, such as { "messages": [...] }.');

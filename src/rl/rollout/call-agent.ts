@@ -1,3 +1,4 @@
+import { errorMessage } from "../../models/files/file-errors.js";
 import type { Info } from "../../envs/info.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -87,6 +88,6 @@ export async function awaitAgent<Result>(
 /** Wraps an error of the agent's code in AGENT_FAILED; a LlamaGymError is returned as it is. */
 function agentError(method: string, error: unknown, context = ""): LlamaGymError {
   if (error instanceof LlamaGymError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   return new LlamaGymError("AGENT_FAILED", `The agent's ${method} threw${context}: ${reason}`, { cause: error });
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from "../../models/files/file-errors.js";
 import { saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
@@ -165,8 +166,9 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
       return await withTimeout(call, seconds, () => envTimeoutError(`\`${method}\` of ${this.location}`, seconds));
     } catch (error) {
       if (error instanceof LlamaGymError) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new LlamaGymError("ENV_FAILED", `${this.env.toString()} threw in ${method}: ${reason}`, { cause: error });
+      throw new LlamaGymError("ENV_FAILED", `${this.env.toString()} threw in ${method}: ${errorMessage(error)}`, {
+        cause: error,
+      });
     }
   }
 

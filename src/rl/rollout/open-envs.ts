@@ -1,3 +1,4 @@
+import { errorMessage } from "../../models/files/file-errors.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
@@ -42,7 +43,7 @@ export async function closeEnvs(envs: Env[], onWarning: (message: string) => voi
   for (const result of await Promise.allSettled(closing)) {
     if (result.status === "fulfilled") continue;
     const { reason }: { readonly reason: unknown } = result;
-    onWarning(`An environment was not closed: ${reason instanceof Error ? reason.message : String(reason)}`);
+    onWarning(`An environment was not closed: ${errorMessage(reason)}`);
   }
 }
 

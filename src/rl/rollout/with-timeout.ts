@@ -1,4 +1,4 @@
-import { url as getInspectorUrl } from "node:inspector";
+import { system } from "#platform";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 
 /** Default limit of a call of the user's code: far above a slow environment's step, and short enough to notice. */
@@ -64,7 +64,7 @@ function expireCalls(): void {
   const now = performance.now();
   for (const call of pendingCalls) {
     if (call.deadline > now) continue;
-    if (getInspectorUrl() === undefined) {
+    if (!system.isDebuggerAttached()) {
       pendingCalls.delete(call);
       call.expire();
     } else call.deadline = now + call.limitMs;

@@ -1,6 +1,6 @@
-import { appendFileSync, closeSync, ftruncateSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
+import type { OpenAppendFile } from "../../core/platform/ports.js";
 import { getSystemErrorCode, toWriteError } from "../../models/files/file-errors.js";
 
 /**
@@ -8,69 +8,58 @@ import { getSystemErrorCode, toWriteError } from "../../models/files/file-errors
  * Every method throws FILE_WRITE_FAILED.
  */
 export class AppendFile {
-  private descriptor: number | undefined;
-
   private constructor(
     readonly path: string,
-    flags: "a" | "ax",
-  ) {
-    try {
-      mkdirSync(dirname(path), { recursive: true });
-    } catch (error) {
-      throw toWriteError(path, error);
-    }
-    try {
-      this.descriptor = openSync(path, flags);
-    } catch (error) {
-      throw getSystemErrorCode(error) === "EEXIST" ? createExistsError(path) : toWriteError(path, error);
-    }
-  }
+    private file: OpenAppendFile | undefined,
+  ) {}
 
   /** Creates a file and its folder. @throws INVALID_STATE if the file exists. */
   static create(path: string): AppendFile {
-    return new AppendFile(path, "ax");
+    return new AppendFile(path, openFile(path, "create"));
   }
 
   /** Opens a file at its end; creates it if it does not exist. */
   static open(path: string): AppendFile {
-    return new AppendFile(path, "a");
+    return new AppendFile(path, openFile(path, "append"));
   }
 
   get closed(): boolean {
-    return this.descriptor === undefined;
+    return this.file === undefined;
   }
 
   append(data: string | Uint8Array): void {
-    this.write((descriptor) => appendFileSync(descriptor, data));
+    this.write((file) => file.append(data));
   }
 
   /** Truncates the file to `size` bytes. */
   truncate(size: number): void {
-    this.write((descriptor) => ftruncateSync(descriptor, size));
+    this.write((file) => file.truncate(size));
   }
 
   close(): void {
-    if (this.descriptor === undefined) return;
-    const { descriptor } = this;
-    this.descriptor = undefined;
-    closeSync(descriptor);
+    this.file?.close();
+    this.file = undefined;
   }
 
-  private write(operation: (descriptor: number) => void): void {
-    if (this.descriptor === undefined) {
+  private write(operation: (file: OpenAppendFile) => void): void {
+    if (this.file === undefined)
       throw new LlamaGymError("INVALID_STATE", `${this.path} is closed: log before the tracker is closed.`);
-    }
     try {
-      operation(this.descriptor);
+      operation(this.file);
     } catch (error) {
       throw toWriteError(this.path, error);
     }
   }
 }
 
-function createExistsError(path: string): LlamaGymError {
-  return new LlamaGymError(
-    "INVALID_STATE",
-    `${path} already exists: it belongs to another run. Choose another folder, or resume that run.`,
-  );
+function openFile(path: string, mode: "create" | "append"): OpenAppendFile {
+  try {
+    return fs.openAppend(path, mode);
+  } catch (error) {
+    if (getSystemErrorCode(error) !== "EEXIST" || !fs.existsSync(path)) throw toWriteError(path, error);
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `${path} already exists: it belongs to another run. Choose another folder, or resume that run.`,
+    );
+  }
 }

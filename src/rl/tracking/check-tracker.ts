@@ -1,3 +1,4 @@
+import { errorMessage } from "../../models/files/file-errors.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { ResumePoint, Tracker } from "./tracker.js";
 
@@ -57,7 +58,7 @@ async function check(subject: string, work: () => Promise<void>): Promise<void> 
   try {
     await work();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     throw new LlamaGymError("INVALID_STATE", `The tracker failed at ${subject}: ${message}`, { cause: error });
   }
 }

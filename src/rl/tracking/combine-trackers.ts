@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../models/files/index.js";
-import type { MetricRecord, RunOutcome, CompletionRow, Tracker } from "./tracker.js";
+import { errorMessage } from "../../models/files/file-errors.js";
+import type { Tracker } from "./tracker.js";
 
 /** A tracker, or a function that opens one. */
 export type TrackerSource = Tracker | (() => Tracker | Promise<Tracker>);
@@ -18,74 +18,40 @@ export function combineTrackers(
   sources: readonly TrackerSource[],
   { onWarning }: CombineTrackersOptions,
 ): Required<Tracker> {
-  return new CombinedTracker(sources, onWarning);
-}
+  let active: readonly Tracker[] = [];
+  const reportFailure = (error: unknown) =>
+    void onWarning(`${errorMessage(error)} Training continues without this tracker.`);
 
-class CombinedTracker implements Required<Tracker> {
-  private activeTrackers: readonly Tracker[] = [];
-  private queue: Promise<void>;
-
-  constructor(
-    sources: readonly TrackerSource[],
-    private readonly onWarning: (message: string) => void,
-  ) {
-    this.queue = this.openAll(sources);
-  }
-
-  log(step: number, record: MetricRecord): Promise<void> {
-    return this.enqueue((tracker) => tracker.log(step, record));
-  }
-
-  logCompletions(step: number, rows: readonly CompletionRow[]): Promise<void> {
-    return this.enqueue((tracker) => tracker.logCompletions?.(step, rows));
-  }
-
-  logConfig(settings: JsonObject): Promise<void> {
-    return this.enqueue((tracker) => tracker.logConfig?.(settings));
-  }
-
-  async close(outcome?: RunOutcome): Promise<void> {
-    await this.enqueue((tracker) => tracker.close?.(outcome));
-    this.activeTrackers = [];
-  }
-
-  private async openAll(sources: readonly TrackerSource[]): Promise<void> {
-    const opened = await Promise.all(
-      sources.map(async (source) => {
+  /** Returns the trackers for which the call did not fail. */
+  const callAll = async <Source>(items: readonly Source[], call: (item: Source) => Promise<Tracker>) => {
+    const results = await Promise.all(items.map(async (item) => call(item).catch(reportFailure)));
+    return results.filter((tracker) => tracker !== undefined);
+  };
+  let queue: Promise<void> = callAll(sources, async (source) =>
+    typeof source === "function" ? source() : source,
+  ).then((opened) => void (active = opened));
+  const enqueue = (call: (tracker: Tracker) => void | Promise<void>): Promise<void> => {
+    queue = queue.then(async () => {
+      active = await callAll(active, async (tracker) => {
         try {
-          return typeof source === "function" ? await source() : source;
+          await call(tracker);
         } catch (error) {
-          this.reportFailure(error);
+          // A second failure of the same tracker is not reported.
+          await (async () => tracker.close?.("failed"))().catch(() => {});
+          throw error;
         }
-      }),
-    );
-    this.activeTrackers = opened.filter((tracker) => tracker !== undefined);
-  }
-
-  private enqueue(call: (tracker: Tracker) => void | Promise<void>): Promise<void> {
-    this.queue = this.queue.then(async () => {
-      const failed = await Promise.all(this.activeTrackers.map(async (tracker) => this.callTracker(tracker, call)));
-      this.activeTrackers = this.activeTrackers.filter((_, index) => !failed[index]);
+        return tracker;
+      });
     });
-    return this.queue;
-  }
-
-  private async callTracker(tracker: Tracker, call: (tracker: Tracker) => void | Promise<void>): Promise<boolean> {
-    try {
-      await call(tracker);
-      return false;
-    } catch (error) {
-      this.reportFailure(error);
-      // The failure is already reported; a second one from close adds nothing.
-      await Promise.resolve()
-        .then(() => tracker.close?.("failed"))
-        .catch(() => undefined);
-      return true;
-    }
-  }
-
-  private reportFailure(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    this.onWarning(`${message} Training continues without this tracker.`);
-  }
+    return queue;
+  };
+  return {
+    log: (step, record) => enqueue((tracker) => tracker.log(step, record)),
+    logCompletions: (step, rows) => enqueue((tracker) => tracker.logCompletions?.(step, rows)),
+    logConfig: (settings) => enqueue((tracker) => tracker.logConfig?.(settings)),
+    close: async (outcome) => {
+      await enqueue((tracker) => tracker.close?.(outcome));
+      active = [];
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { fs } from "#platform";
 import { combineTrackers, type TrackerSource } from "./combine-trackers.js";
 import { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
 import { openTensorBoardTracker } from "./tensorboard/tensorboard-tracker.js";
@@ -21,6 +21,6 @@ export interface RunTrackersOptions extends ResumePoint {
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {
   const { tensorboard = true, trackers = [], onWarning, resumeFromStep } = options;
   const sources: TrackerSource[] = [async () => openJsonlTracker(folder, { resumeFromStep })];
-  if (tensorboard) sources.push(() => openTensorBoardTracker(join(folder, "tensorboard"), { resumeFromStep }));
+  if (tensorboard) sources.push(() => openTensorBoardTracker(fs.join(folder, "tensorboard"), { resumeFromStep }));
   return combineTrackers([...sources, ...trackers], { onWarning });
 }

@@ -1,5 +1,4 @@
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import { readJson, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
@@ -34,26 +33,25 @@ export async function saveCheckpoint(
   options: { readonly dropRollout?: boolean } = {},
 ): Promise<string> {
   const { optimizer, state } = await task.getState(options);
-  const folder = join(dir, String(trainer.updates).padStart(6, "0"));
+  const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
   const partialFolder = folder + PARTIAL_SUFFIX;
   try {
     await removePartialCheckpoints(dir);
-    await mkdir(partialFolder, { recursive: true });
+    await fs.makeFolder(partialFolder);
     await task.saveModel(partialFolder);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
-    await writeSafetensors(join(partialFolder, OPTIMIZER_FILE), moments);
+    await writeSafetensors(fs.join(partialFolder, OPTIMIZER_FILE), moments);
     const { kind, step } = optimizer;
     const saved: SavedState = { trainer, task: state, optimizer: { kind, step } };
-    await writeJson(join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
-    await rename(partialFolder, folder);
+    await writeJson(fs.join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
+    await fs.rename(partialFolder, folder);
   } catch (error) {
     if (error instanceof LlamaGymError) throw error;
     throw new LlamaGymError("FILE_WRITE_FAILED", `The checkpoint ${folder} could not be written: ${String(error)}`, {
       cause: error,
     });
   }
-  for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT))
-    await rm(join(dir, name), { recursive: true, force: true });
+  for (const name of (await listCheckpoints(dir)).slice(0, -SAVE_TOTAL_LIMIT)) await fs.remove(fs.join(dir, name));
   return folder;
 }
 
@@ -63,7 +61,7 @@ export async function saveCheckpoint(
  */
 export async function restoreCheckpoint(folder: string, task: CheckpointedTask): Promise<ResumedRun> {
   const advice = "Resume it with the version that wrote it, or start a new run from its model.";
-  const content = checkFormatVersion(await readJson(join(folder, STATE_FILE)), FORMAT_VERSION, folder, advice);
+  const content = checkFormatVersion(await readJson(fs.join(folder, STATE_FILE)), FORMAT_VERSION, folder, advice);
   const saved = content as unknown as SavedState;
   const optimizer = { ...saved.optimizer, moments: await readMoments(folder) };
   await task.setState({ optimizer, state: saved.task }, folder);
@@ -73,7 +71,7 @@ export async function restoreCheckpoint(folder: string, task: CheckpointedTask):
 /** Returns the newest complete checkpoint of a run. */
 export async function findLatestCheckpoint(dir: string): Promise<string | undefined> {
   const latest = (await listCheckpoints(dir)).at(-1);
-  return latest === undefined ? undefined : join(dir, latest);
+  return latest === undefined ? undefined : fs.join(dir, latest);
 }
 
 /** Prevents a new run from mixing its checkpoints with those of another one. @throws INVALID_STATE if there are any. */
@@ -84,17 +82,17 @@ export async function checkNoCheckpoints(dir: string | undefined, advice: string
 
 /** Removes what a process that was killed while saving left behind. */
 async function removePartialCheckpoints(dir: string): Promise<void> {
-  for (const name of await readdir(dir).catch(() => []))
-    if (name.endsWith(PARTIAL_SUFFIX)) await rm(join(dir, name), { recursive: true, force: true });
+  for (const name of await fs.list(dir).catch(() => []))
+    if (name.endsWith(PARTIAL_SUFFIX)) await fs.remove(fs.join(dir, name));
 }
 
 async function listCheckpoints(dir: string): Promise<string[]> {
-  const names = await readdir(dir).catch(() => []);
+  const names = await fs.list(dir).catch(() => []);
   return names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
 }
 
 async function readMoments(folder: string): Promise<Float32Array[]> {
-  const file = await SafetensorsFile.open(join(folder, OPTIMIZER_FILE));
+  const file = await SafetensorsFile.open(fs.join(folder, OPTIMIZER_FILE));
   try {
     const moments: Float32Array[] = [];
     for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));

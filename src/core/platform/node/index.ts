@@ -2,6 +2,7 @@ import { createHash as createNodeHash, type Hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, homedir, hostname, tmpdir, totalmem } from "node:os";
+import { url as inspectorUrl } from "node:inspector";
 import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import type {
@@ -64,6 +65,7 @@ export const system: System = {
     return limit > 0 ? Math.min(totalmem(), limit) : totalmem();
   },
   isProcessRunning,
+  isDebuggerAttached: () => inspectorUrl() !== undefined,
   onExit,
 };
 

@@ -1,3 +1,4 @@
+import { errorMessage } from "../../../models/files/file-errors.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { PromptBuilder } from "../../rollout/prompt-builder.js";
 import { toExtraction } from "../../rollout/extraction.js";
@@ -74,7 +75,7 @@ async function encodeTurn(
 
 function rejectionError({ source }: Demonstration, { completion }: DemonstrationTurn, error: unknown): LlamaGymError {
   const location = source === undefined ? "A demonstration" : source;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorMessage(error);
   return new LlamaGymError(
     "DEMONSTRATION_REJECTED",
     `${location}: the completion ${JSON.stringify(completion)} is invalid: ${reason}. Correct it, or skip invalid lines (onInvalidLine: "skip").`,

@@ -1,5 +1,4 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
+import { fs } from "#platform";
 import { toReadError } from "../../../models/files/file-errors.js";
 import { isJsonObject } from "../../../models/files/json-file.js";
 import type { MetricRecord } from "../tracker.js";
@@ -11,17 +10,15 @@ import type { MetricRecord } from "../tracker.js";
 export async function readMetrics(path: string): Promise<MetricRecord[]> {
   const records: MetricRecord[] = [];
   try {
-    for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
-      const record = parseRecord(line);
-      if (record !== undefined) records.push(record);
-    }
+    for await (const line of fs.readLines(path)) records.push(parseRecord(line) ?? {});
   } catch (error) {
     throw toReadError(path, error);
   }
-  return records;
+  return records.filter((record) => "step" in record);
 }
 
-function parseRecord(line: string): MetricRecord | undefined {
+/** Parses the numbers of a line; undefined for a line that is no JSON object. */
+export function parseRecord(line: string): MetricRecord | undefined {
   let value: unknown;
   try {
     value = JSON.parse(line);

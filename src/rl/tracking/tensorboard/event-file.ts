@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
-import { hostname } from "node:os";
-import { join } from "node:path";
+import { fs, system } from "#platform";
 import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { AppendFile } from "../append-file.js";
 import { maskedCrc32c } from "./crc32c.js";
@@ -24,7 +22,7 @@ export class EventFile {
    */
   static create(folder: string, now: () => number): EventFile {
     const seconds = Math.floor(now() / 1000).toFixed(0);
-    const stem = join(folder, `events.out.tfevents.${seconds.padStart(10, "0")}.${hostname()}.${process.pid}`);
+    const stem = fs.join(folder, `events.out.tfevents.${seconds.padStart(10, "0")}.${system.hostname}.${system.pid}`);
     const file = new EventFile(AppendFile.create(findFreeName(stem)), now);
     file.write(0, { fileVersion: "brain.Event:2" });
     return file;
@@ -58,6 +56,6 @@ function frameRecord(data: Uint8Array): Uint8Array {
 /** Creates the first free name of STEM.0, STEM.1, ...; a process may open several files within one second. */
 function findFreeName(stem: string): string {
   let number = 0;
-  while (existsSync(`${stem}.${number}`)) number++;
+  while (fs.existsSync(`${stem}.${number}`)) number++;
   return `${stem}.${number}`;
 }

@@ -1,5 +1,4 @@
-import type { JsonObject } from "../../../models/files/index.js";
-import type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "../tracker.js";
+import type { ResumePoint, Tracker } from "../tracker.js";
 import { EventFile } from "./event-file.js";
 import { SessionLog_SessionStatus } from "./event_pb.js";
 import {
@@ -22,42 +21,31 @@ export interface TensorBoardOptions extends ResumePoint {
  * row of HPARAMS. With `resumeFromStep`, a new file makes TensorBoard discard later steps of older files.
  * @throws FILE_WRITE_FAILED
  */
-export function openTensorBoardTracker(folder: string, options: TensorBoardOptions = {}): Required<Tracker> {
-  return new TensorBoardTracker(folder, options);
-}
-
-class TensorBoardTracker implements Required<Tracker> {
-  private readonly file: EventFile;
-  private readonly now: () => number;
-  private lastStep = 0;
-
-  constructor(folder: string, { resumeFromStep, now = Date.now }: TensorBoardOptions) {
-    this.now = now;
-    this.file = EventFile.create(folder, now);
-    if (resumeFromStep === undefined) return;
-    this.lastStep = resumeFromStep;
-    this.file.write(resumeFromStep + 1, { sessionLog: { status: SessionLog_SessionStatus.START } });
-  }
-
-  log(step: number, record: MetricRecord): void {
-    this.lastStep = step;
-    this.file.write(step, { summary: createScalarSummary(record) });
-  }
-
-  logCompletions(step: number, rows: readonly CompletionRow[]): void {
-    if (rows.length > 0) this.file.write(step, { summary: createCompletionTable("samples", rows) });
-  }
-
-  logConfig(settings: JsonObject): void {
-    this.file.write(this.lastStep, {
-      summary: createTextSummary("config", fenceCode(JSON.stringify(settings, null, 2), "json")),
-    });
-    this.file.write(this.lastStep, { summary: createSessionStart(settings, this.now() / 1000) });
-  }
-
-  close(outcome: RunOutcome = "finished"): void {
-    if (this.file.closed) return;
-    this.file.write(this.lastStep, { summary: createSessionEnd(outcome, this.now() / 1000) });
-    this.file.close();
-  }
+export function openTensorBoardTracker(
+  folder: string,
+  { resumeFromStep, now = Date.now }: TensorBoardOptions = {},
+): Required<Tracker> {
+  const file = EventFile.create(folder, now);
+  let lastStep = resumeFromStep ?? 0;
+  if (resumeFromStep !== undefined)
+    file.write(resumeFromStep + 1, { sessionLog: { status: SessionLog_SessionStatus.START } });
+  return {
+    log: (step, record) => {
+      lastStep = step;
+      file.write(step, { summary: createScalarSummary(record) });
+    },
+    logCompletions: (step, rows) => {
+      if (rows.length > 0) file.write(step, { summary: createCompletionTable("samples", rows) });
+    },
+    logConfig: (settings) => {
+      const json = fenceCode(JSON.stringify(settings, null, 2), "json");
+      file.write(lastStep, { summary: createTextSummary("config", json) });
+      file.write(lastStep, { summary: createSessionStart(settings, now() / 1000) });
+    },
+    close: (outcome = "finished") => {
+      if (file.closed) return;
+      file.write(lastStep, { summary: createSessionEnd(outcome, now() / 1000) });
+      file.close();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { stream } from "../../../core/random/streams.js";
 import { openTrainable } from "../../../generation/auto-model.js";
@@ -60,7 +60,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { config, algorithmConfig } = resolveTrainerConfig(name, algorithm, options.args ?? {});
     this.config = config;
     this.algorithmConfig = algorithmConfig;
-    const { onWarning = (text) => void process.stderr.write(`${text}\n`), rewardFuncs, rewardWeights } = options;
+    const { onWarning = console.error, rewardFuncs, rewardWeights } = options;
     this.onWarning = onWarning;
     this.monitor = new TrainingMonitor({ entropyFloor: ENTROPY_FLOOR, onWarning });
     this.scorer = new RewardScorer(rewardFuncs, {
@@ -130,7 +130,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     { resumeFromCheckpoint = false, onStep, signal }: PromptTrainOptions,
   ): Promise<PromptTrainResult> {
     const { outputDir, saveSteps, completionLogSteps, numLoggedCompletions } = this.config;
-    const checkpointDir = outputDir === undefined ? undefined : join(outputDir, CHECKPOINTS_FOLDER);
+    const checkpointDir = outputDir === undefined ? undefined : fs.join(outputDir, CHECKPOINTS_FOLDER);
     const resumed = resumeFromCheckpoint ? await restoreLatest(checkpointDir, task) : undefined;
     if (!resumeFromCheckpoint)
       await checkNoCheckpoints(
@@ -208,7 +208,7 @@ export class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { trackers = [] } = options;
     if (outputDir === undefined) return combineTrackers(trackers, { onWarning });
     const settings = JSON.parse(JSON.stringify({ ...this.config, ...this.algorithmConfig })) as JsonObject;
-    await writeJson(join(outputDir, "config.json"), settings);
+    await writeJson(fs.join(outputDir, "config.json"), settings);
     const resumeFromStep = resumed?.state.updates;
     const tracker = openRunTrackers(outputDir, { tensorboard, trackers, onWarning, resumeFromStep });
     await tracker.logConfig(settings);

@@ -1,3 +1,4 @@
+import { errorMessage } from "../../../models/files/file-errors.js";
 import { combineRewards } from "../../algorithms/shared/combine-rewards.js";
 import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
 import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
@@ -193,7 +194,7 @@ class RewardFunctionError extends Error {
 
 function toFailure(error: unknown): { readonly timedOut: boolean; readonly message: string } {
   if (error instanceof RewardFunctionError) return error;
-  return { timedOut: false, message: `threw: ${error instanceof Error ? error.message : String(error)}` };
+  return { timedOut: false, message: `threw: ${errorMessage(error)}` };
 }
 
 function buildRewardBatch(samples: readonly RewardSample[]): RewardBatch {
