@@ -22,9 +22,8 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
   /** Maximum tokens of prompt and completion. Default: the model's context. */
   readonly maxContextLength?: number;
   /**
-   * Samples one of `getChoices` by its score: the softmax of summed log-probabilities ("sum", as GLAM),
-   * divided by the number of tokens or words ("token", "word", as TWOSOME). By default the choice is
-   * sampled token by token.
+   * Samples one of `getChoices` by its score: the softmax of summed log-probabilities ("sum", as GLAM), divided by the
+   * number of tokens or words ("token", "word", as TWOSOME). By default the choice is sampled token by token.
    */
   readonly actionScoring?: ActionScoring;
   /** Prefix of every completion, such as "Action:"; part of the prompt, not sampled, not passed to extractAction. */
@@ -32,9 +31,8 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
   /** Handling of completions without an action. By default an error. */
   readonly invalidAction?: Partial<InvalidActionPolicy<Observation, Action>>;
   /**
-   * Spreads the reward evenly over the turns of an episode whose rewards are 0 except for the last.
-   * Default false. With a Trainer, an episode that continues after an update is spread over its turns
-   * since then.
+   * Spreads the reward evenly over the turns of an episode whose rewards are 0 except for the last. Default false. With
+   * a Trainer, an episode that continues after an update is spread over its turns since then.
    */
   readonly spreadSparseRewards?: boolean;
   /**

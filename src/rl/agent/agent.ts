@@ -33,13 +33,11 @@ interface CurrentEpisode<Observation, Action> {
 }
 
 /**
- * A language model as an agent in a Gymnasium environment. Subclasses define the task
- * (`getSystemPrompt`), the text of an observation (`formatObservation`) and the action of a completion
- * (`extractAction`); then write the usual loop of `act`, `assignReward` and `terminateEpisode`.
- * Override `formatPrompt` instead for prompts of one message.
+ * A language model as an agent in a Gymnasium environment. Subclasses define the task (`getSystemPrompt`), the text of
+ * an observation (`formatObservation`) and the action of a completion (`extractAction`); then write the usual loop of
+ * `act`, `assignReward` and `terminateEpisode`. Override `formatPrompt` instead for prompts of one message.
  *
- * With `Trainer`, one agent acts in many environments at once; its methods should then depend only on
- * their arguments.
+ * With `Trainer`, one agent acts in many environments at once; its methods should then depend only on their arguments.
  */
 export abstract class Agent<Observation = unknown, Action = unknown> implements AgentInterface<Observation, Action> {
   readonly model: LanguageModel;
@@ -90,9 +88,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`).
-   * May return a result of `extractAction` from `llamagym`, so that metrics count how actions were
-   * found.
+   * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`). May return a
+   * result of `extractAction` from `llamagym`, so that metrics count how actions were found.
    */
   abstract extractAction(
     response: string,
@@ -107,9 +104,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
 
   /**
-   * Returns a regular expression that the whole completion must match; it is trained with its
-   * probabilities under that constraint (docs/constrained-decoding.md). `stop` and `ignoreEos` then have
-   * no effect.
+   * Returns a regular expression that the whole completion must match; it is trained with its probabilities under that
+   * constraint (docs/constrained-decoding.md). `stop` and `ignoreEos` then have no effect.
    */
   getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
 
@@ -139,12 +135,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Returns the action for an observation; the first call of an episode starts it. The first call of all
-   * trains on the demonstrations of `sftWarmStart`. May be called again after an error; the failed call
-   * is not part of the episode.
-   *
-   * @throws INVALID_STATE during another call, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and
-   * ENV_FAILED for an observation with NaN.
+   * Returns the action for an observation; the first call of an episode starts it. The first call of all trains on the
+   * demonstrations of `sftWarmStart`. May be called again after an error; the failed call is not part of the episode.
+   * @throws INVALID_STATE during another call, AGENT_NO_ACTION, AGENT_FAILED, CONTEXT_OVERFLOW, and ENV_FAILED for an
+   * observation with NaN.
    */
   async act(observation: Observation, info: Info = {}): Promise<Action> {
     return this.calls.run("act", async () => {
@@ -175,9 +169,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize` turns
-   * for PPO, episodes for group algorithms).
-   *
+   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize` turns for PPO, episodes
+   * for group algorithms).
    * @throws INVALID_STATE before `act`, and what `trainBatch` throws.
    */
   async terminateEpisode({ train = true, finalObservation, info = {} }: TerminateOptions<Observation> = {}): Promise<
@@ -233,9 +226,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Trains on the demonstrations of a JSONL file for `sftSteps` updates and adds them to the replay
-   * buffer. Returns the last update's metrics.
-   *
+   * Trains on the demonstrations of a JSONL file for `sftSteps` updates and adds them to the replay buffer. Returns the
+   * last update's metrics.
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration (see
    * `onInvalidLine`).
    */

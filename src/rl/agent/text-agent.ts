@@ -28,9 +28,8 @@ export interface TextAgentOptions<Observation, Action> extends AgentOptions<Obse
    */
   readonly actionMode?: ActionMode;
   /**
-   * Regular expression that completions match as a whole, with actionMode "regex"; docs/constrained-
-   * decoding.md lists the supported syntax. The match of its group named `action` is the action's text,
-   * if present.
+   * Regular expression that completions match as a whole, with actionMode "regex"; docs/constrained- decoding.md lists
+   * the supported syntax. The match of its group named `action` is the action's text, if present.
    */
   readonly actionRegex?: string | RegExp;
 }
@@ -43,9 +42,8 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   private readonly regexExtractor: Extractor<string> | undefined;
 
   /**
-   * @throws INVALID_ARGUMENT as Agent, and for a pattern that is missing, unsupported, or can match
-   * nothing within maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that inserts text
-   * between tokens.
+   * @throws INVALID_ARGUMENT as Agent, and for a pattern that is missing, unsupported, or can match nothing within
+   * maxNewTokens; TOKENIZER_UNSUPPORTED for a pattern with a tokenizer that inserts text between tokens.
    */
   constructor(
     model: LanguageModel,

@@ -33,9 +33,8 @@ const MAX_LISTED = 3;
 
 /**
  * Loads a dataset of rows or from a JSONL file, and tokenizes its prompts.
- *
- * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and CONTEXT_OVERFLOW for prompts
- * that leave no room for `maxCompletionLength` tokens.
+ * @throws FILE_NOT_FOUND, FILE_CORRUPT (file) or INVALID_ARGUMENT (rows) for a row without a prompt, and
+ * CONTEXT_OVERFLOW for prompts that leave no room for `maxCompletionLength` tokens.
  */
 export async function loadPromptDataset(
   dataset: string | readonly PromptRow[],
@@ -79,11 +78,7 @@ function readInlineRows(rows: readonly PromptRow[]): NamedRow[] {
   });
 }
 
-/**
- * Validates a row.
- *
- * @throws Error with the reason, to which the caller adds the row.
- */
+/** Validates a row. @throws Error with the reason, to which the caller adds the row. */
 function checkRow(fields: Readonly<Record<string, unknown>>): PromptRow {
   if (typeof fields !== "object" || fields === null)
     throw new Error(`the row must be an object such as { prompt: "2 + 2 =" }, got ${JSON.stringify(fields)}.`);

@@ -36,10 +36,9 @@ const SHAREGPT_ROLES: Readonly<Record<string, string>> = { human: "user", gpt: "
 type LineFields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads examples from a JSONL file of objects with `messages` (or ShareGPT's `conversations`), a prompt (`prompt`, `instruction`,
- * `question`, `input`) and a completion (`completion`, `output`, `response`, `answer`), `text`, or `tokens` and `mask`. A `system`
- * text precedes the prompt. Empty lines are ignored.
- *
+ * Reads examples from a JSONL file of objects with `messages` (or ShareGPT's `conversations`), a prompt (`prompt`,
+ * `instruction`, `question`, `input`) and a completion (`completion`, `output`, `response`, `answer`), `text`, or
+ * `tokens` and `mask`. A `system` text precedes the prompt. Empty lines are ignored.
  * @throws FILE_NOT_FOUND, FILE_READ_FAILED, and FILE_CORRUPT with the line number.
  */
 export async function readExamples(
@@ -94,11 +93,7 @@ function parseObject(text: string): LineFields {
   throw new Error('the line must be a JSON object, such as { "messages": [...] }.');
 }
 
-/**
- * Reads the example of a line.
- *
- * @throws Error with the reason, for an object that is not an example.
- */
+/** Reads the example of a line. @throws Error with the reason, for an object that is not an example. */
 export function readExample(fields: LineFields, prompts: "text" | "chat"): SftExample {
   if (fields.messages !== undefined || fields.conversations !== undefined) return parseChatExample(fields);
   if (fields.tokens !== undefined) return parseTokenExample(fields);

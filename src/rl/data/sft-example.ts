@@ -26,7 +26,6 @@ export type SftExample = ChatExample | CompletionExample | TokenExample;
 /**
  * Tokenizes an example. Loss tokens are those of the assistant's messages with their end tokens, or of the completion.
  * `getTokenizer` is called only for text.
- *
  * @throws INVALID_ARGUMENT for a mask of the wrong length, and the errors of the chat template.
  */
 export function encodeExample(example: SftExample, getTokenizer: () => Tokenizer): TokenExample {

@@ -75,9 +75,8 @@ export class DemonstrationTrainer {
 
   /**
    * Reads and tokenizes the warm start's demonstrations, once.
-   *
-   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and, unless `onInvalidLine` is "skip", DEMONSTRATION_REJECTED for a demonstration that
-   * the agent could not have produced.
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and, unless `onInvalidLine` is "skip", DEMONSTRATION_REJECTED for a
+   * demonstration that the agent could not have produced.
    */
   async load(): Promise<EncodedDemonstrations> {
     const { sftWarmStart: source = [] } = this.options;

@@ -64,10 +64,9 @@ interface TokenLoss {
 }
 
 /**
- * Builds a loss of the GRPO family as in TRL 1.16: sum of weights[t] * (loss[t] + beta * KL[t]) -
- * entropyCoef * mean entropy. The weights (grpoInputs) define how the loss is averaged, so micro-
- * batches add up. Statistics are [selected]: ratio, kl (with beta), entropy, phi (vespo).
- *
+ * Builds a loss of the GRPO family as in TRL 1.16: sum of weights[t] * (loss[t] + beta * KL[t]) - entropyCoef * mean
+ * entropy. The weights (grpoInputs) define how the loss is averaged, so micro- batches add up. Statistics are
+ * [selected]: ratio, kl (with beta), entropy, phi (vespo).
  * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function grpoLoss(
@@ -155,8 +154,7 @@ function vespoWeights({ logRatio, advantages, sequences, config }: LossTerms): N
 }
 
 /**
- * 1 for tokens of sequences whose mean KL is within the threshold, or whose advantage is not negative
- * (DeepSeek-V3.2).
+ * 1 for tokens of sequences whose mean KL is within the threshold, or whose advantage is not negative (DeepSeek-V3.2).
  */
 function offPolicyMask({ logRatio, advantages, sequences }: LossTerms, threshold: number): Node {
   const meanKl = sequences.mean(neg(stopGradient(logRatio)));

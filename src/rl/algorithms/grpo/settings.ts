@@ -166,9 +166,8 @@ const LOSS_TYPES_BY_SETTING: Partial<Record<keyof typeof grpoSettings, readonly 
 
 /**
  * Resolves GRPO's settings.
- *
- * @throws INVALID_ARGUMENT for invalid settings, for settings that the loss type does not read, and
- * for conflicting ones.
+ * @throws INVALID_ARGUMENT for invalid settings, for settings that the loss type does not read, and for conflicting
+ * ones.
  */
 export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {}): GrpoConfig {
   const config = resolveSettings("GRPO", grpoSettings, options);
@@ -195,8 +194,7 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
 }
 
 /**
- * Resolves the defaults of `baseline` and `scaleRewards`, which depend on each other and on `grouping`
- * and `returns`.
+ * Resolves the defaults of `baseline` and `scaleRewards`, which depend on each other and on `grouping` and `returns`.
  */
 function resolveBaseline(
   { grouping, returns, baseline, scaleRewards }: Settings<typeof grpoSettings>,

@@ -24,11 +24,9 @@ export interface SampleAdvantages extends TokenRewards, Advantages {}
 type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whitenRewards" | "whitenAdvantages">;
 
 /**
- * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's
- * tokens, and the reward of a turn is received with its last token. At level "turn" they count turns:
- * the reward of a turn includes its tokens' KL penalties, its value is that before its first token,
- * and its tokens share its advantage and return.
- *
+ * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's tokens, and the reward
+ * of a turn is received with its last token. At level "turn" they count turns: the reward of a turn includes its
+ * tokens' KL penalties, its value is that before its first token, and its tokens share its advantage and return.
  * @throws INVALID_ARGUMENT for turns that do not partition a sample's tokens.
  */
 export function ppoAdvantages(

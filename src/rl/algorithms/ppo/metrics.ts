@@ -72,8 +72,7 @@ export function ppoBatchMetrics(samples: readonly SampleStatistics[], klCoef: nu
 }
 
 /**
- * Whether the mean ratio of a minibatch exceeds the threshold, so that its step is discarded (TRL's
- * ratio_threshold).
+ * Whether the mean ratio of a minibatch exceeds the threshold, so that its step is discarded (TRL's ratio_threshold).
  */
 export function exceedsRatioThreshold(
   { ratio = 1 }: PpoStatistics,

@@ -23,10 +23,9 @@ export interface RlooSequence {
 type LossConfig = Pick<RlooConfig, "epsilon" | "epsilonHigh"> & Partial<Pick<RlooConfig, "entropyCoef">>;
 
 /**
- * Builds RLOO's loss as in TRL 1.16: PPO's clipped surrogate with ratios of whole sequences, weighted
- * by 1 / (sequences of the optimizer step), minus entropyCoef times the mean entropy. The tokens of a
- * sequence must be in the same micro-batch. The statistic `ratio` is [sequences].
- *
+ * Builds RLOO's loss as in TRL 1.16: PPO's clipped surrogate with ratios of whole sequences, weighted by 1 / (sequences
+ * of the optimizer step), minus entropyCoef times the mean entropy. The tokens of a sequence must be in the same
+ * micro-batch. The statistic `ratio` is [sequences].
  * @throws INVALID_ARGUMENT without entropies where they are weighted.
  */
 export function rlooLoss(

@@ -52,11 +52,7 @@ export type SftConfig = Settings<typeof sftSettings>;
 /** Settings of supervised fine-tuning; defaults fill in the rest. */
 export type SftOptions = Partial<SftConfig>;
 
-/**
- * Resolves the settings.
- *
- * @throws INVALID_ARGUMENT for unknown settings and values out of range.
- */
+/** Resolves the settings. @throws INVALID_ARGUMENT for unknown settings and values out of range. */
 export function resolveSftConfig(options: SftOptions = {}): SftConfig {
   return resolveSettings("SFT", sftSettings, options);
 }

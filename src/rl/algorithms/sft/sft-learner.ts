@@ -133,11 +133,7 @@ export class SftLearner {
     return { step: this.updates, numTokens: this.numTokens, optimizer: await this.optimizer.getState() };
   }
 
-  /**
-   * Restores a state; the trained parameters are restored with the model.
-   *
-   * @throws INVALID_ARGUMENT
-   */
+  /** Restores a state; the trained parameters are restored with the model. @throws INVALID_ARGUMENT */
   async setState({ step, numTokens, optimizer }: SftState): Promise<void> {
     await this.optimizer.setState(optimizer);
     this.updates = step;

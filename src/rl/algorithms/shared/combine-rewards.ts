@@ -3,9 +3,8 @@ import { invalidArgument } from "../../../core/errors.js";
 import { withoutNaN, type NumberArray } from "./statistics.js";
 
 /**
- * Computes each sample's weighted sum of the rewards of several functions, [samples][functions]. NaN
- * rewards do not count; a sample with NaN only has NaN. Weights are 1 by default.
- *
+ * Computes each sample's weighted sum of the rewards of several functions, [samples][functions]. NaN rewards do not
+ * count; a sample with NaN only has NaN. Weights are 1 by default.
  * @throws INVALID_ARGUMENT unless there is one weight per function.
  */
 export function combineRewards(perFunction: readonly NumberArray[], weights?: NumberArray): Float64Array {

@@ -4,8 +4,7 @@ import { mean, type NumberArray } from "./statistics.js";
 export type ReturnKind = "return-to-go" | "episode-return";
 
 /**
- * Computes the return-to-go of each step: G_t = r_t + gamma * G_(t+1). An episode ends after each step
- * with ends[t].
+ * Computes the return-to-go of each step: G_t = r_t + gamma * G_(t+1). An episode ends after each step with ends[t].
  */
 export function discountedReturns(
   rewards: NumberArray,

@@ -57,9 +57,8 @@ export class PolicyUpdater {
   }
 
   /**
-   * Makes one optimizer step on a minibatch. `inputs` returns the inputs of the loss for a micro-batch, given the indices of its
-   * turns: one entry per decision, turn by turn. `shouldStep` may refuse the step for its statistics.
-   *
+   * Makes one optimizer step on a minibatch. `inputs` returns the inputs of the loss for a micro-batch, given the
+   * indices of its turns: one entry per decision, turn by turn. `shouldStep` may refuse the step for its statistics.
    * @throws TRAINING_DIVERGED after several consecutive steps whose gradient was not finite.
    */
   async step(

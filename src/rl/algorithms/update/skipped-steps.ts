@@ -7,11 +7,7 @@ const MAX_SKIPPED_STEPS = 5;
 export class SkippedSteps {
   private consecutive = 0;
 
-  /**
-   * Records whether a step was skipped.
-   *
-   * @throws TRAINING_DIVERGED
-   */
+  /** Records whether a step was skipped. @throws TRAINING_DIVERGED */
   record(skipped: boolean): void {
     this.consecutive = skipped ? this.consecutive + 1 : 0;
     if (this.consecutive < MAX_SKIPPED_STEPS) return;
