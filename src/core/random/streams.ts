@@ -30,6 +30,8 @@ export const STREAMS = {
   sweepDraws: [10, 1],
   /** Dropout of SFT, by step. */
   sftDropout: [11, 1],
+  /** Completions of `Agent.act`. */
+  act: [12, 0],
   /** Episodes of `llamagym play --agent`. */
   play: [13, 0],
 } as const satisfies Readonly<Record<string, readonly [number: number, indices: 0 | 1]>>;
@@ -38,8 +40,8 @@ type StreamName = keyof typeof STREAMS;
 type StreamIndices<Name extends StreamName> = (typeof STREAMS)[Name][1] extends 0 ? [] : [index: number];
 
 /**
- * Returns a named stream of a seed, or of system entropy without one. Weight initialization,
- * `Agent.act` and single generations use the seed's root stream instead.
+ * Returns a named stream of a seed, or of system entropy without one. Weight initialization
+ * and single generations use the seed's root stream instead.
  */
 export function stream<Name extends StreamName>(
   seed: Seed | undefined,

@@ -15,7 +15,7 @@ import { spreadSparseReward } from "../rollout/spread-sparse-reward.js";
 import type { AgentInterface } from "../rollout/agent-interface.js";
 import type { RolloutSettings } from "../rollout/rollout-settings.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
-import { RandomStream } from "../../core/random/random-stream.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import { computeExtractionShares } from "./extraction/extraction-counter.js";
@@ -68,7 +68,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       eval: new CompletionSampler(this.model, { ...completion, sampling }),
     };
     const { seed = 0, microBatchTokens } = options;
-    this.random = new RandomStream(seed);
+    this.random = stream(seed, "act");
     const { renderer, settings } = this;
     const context = { agent: this, renderer, sampler: this.samplers.train, settings };
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });

@@ -134,7 +134,7 @@ describe.each(cases)("%s", (name, options, held) => {
     expect(turns.map(({ tokens, logProbs }) => ({ tokens, logProbs }))).toEqual(
       completions.map(({ tokens, logProbs }) => ({ tokens, logProbs })),
     );
-    expect(new Set(turns.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(2);
+    expect(new Set(turns.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(1);
     for (const { reward } of turns) expect(turns.filter((turn) => turn.reward === reward)).toHaveLength(3);
   });
 

@@ -19,8 +19,9 @@ export function combineTrackers(
   { onWarning }: CombineTrackersOptions,
 ): Required<Tracker> {
   let active: readonly Tracker[] = [];
-  const reportFailure = (error: unknown) =>
-    void onWarning(`${errorMessage(error)} Training continues without this tracker.`);
+  const reportFailure = (error: unknown): undefined => {
+    onWarning(`${errorMessage(error)} Training continues without this tracker.`);
+  };
 
   /** Returns the trackers for which the call did not fail. */
   const callAll = async <Source>(items: readonly Source[], call: (item: Source) => Promise<Tracker>) => {
