@@ -16,14 +16,17 @@ export const constantOperation = defineOperation<ConstantAttributes>({
   onnx: ({ attributes: { dtype, shape, data }, emitter }) => emitter.constant(dtype, shape, data),
 });
 
+/** Creates a constant, which is stored in the graph. */
 export function constant(dtype: DType, shape: readonly number[], data: TypedArray): Node {
   return apply(constantOperation, [], { dtype, shape, data });
 }
 
+/** Creates a float32 scalar. */
 export function scalar(value: number): Node {
   return constant("float32", [], Float32Array.of(value));
 }
 
+/** Creates an int32 scalar. */
 export function intScalar(value: number): Node {
   return constant("int32", [], Int32Array.of(value));
 }
@@ -53,6 +56,7 @@ export const weightOperation = defineOperation<{
   onnx: ({ attributes: { name } }) => name,
 });
 
+/** Creates a frozen weight, which is stored outside the graph under its name. */
 export function weight(name: string, dtype: DType, shape: readonly number[]): Node {
   return apply(weightOperation, [], { name, dtype, shape });
 }
@@ -65,6 +69,7 @@ export const dimValueOperation = defineOperation<{ readonly dim: Dim }>({
   onnx: ({ attributes: { dim }, emitter }) => (typeof dim === "number" ? emitter.float(dim) : emitter.floatDim(dim)),
 });
 
+/** Returns a dimension as a float32 scalar. */
 export function dimValue(dim: Dim): Node {
   return typeof dim === "number" ? scalar(dim) : apply(dimValueOperation, [], { dim });
 }
