@@ -62,4 +62,4 @@ function fill(n: number, value: (i: number) => number): number[] {
   return Array.from({ length: n }, (_, i) => value(i));
 }
 
-export { addDims, count, mulDims };
+export { addDims, mulDims };
