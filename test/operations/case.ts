@@ -2,7 +2,6 @@ import type { OperationCase, OperationInput } from "../../src/engine/check-opera
 import { addDims, evaluateDim, mulDims, type Dim } from "../../src/engine/graph/dim.js";
 import type { DType } from "../../src/engine/tensor/dtype.js";
 import type { RandomStream } from "../../src/core/random/random-stream.js";
-import { count } from "./plain.js";
 
 export type { OperationCase };
 export type InputSpec = OperationInput;
