@@ -9,7 +9,7 @@ export {
 export { ChoiceConstraint } from "./constraints/choice-constraint.js";
 export type { CompiledConstraint, ConstraintCursor, TokenConstraint } from "./constraints/compiled-constraint.js";
 export type { JsonSchema } from "./constraints/json-schema/keywords.js";
-export type { TextPattern } from "./constraints/text-pattern.js";
+export type { TextPattern } from "./constraints/output-constraint.js";
 export { PatternConstraint, type PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 export { LanguageModel, type LanguageModelOptions } from "./language-model.js";
 export { type GenerationOptions, type ContextOverflow } from "./generation-options.js";

@@ -7,10 +7,9 @@ import { sampleIndex } from "../core/random/sample-index.js";
 import type { Tokenizer } from "../models/text/index.js";
 import { Completer } from "./completer.js";
 import type { CompiledConstraint } from "./constraints/compiled-constraint.js";
-import { readPattern, type TextPattern } from "./constraints/text-pattern.js";
 import type { PatternConstraint, PatternConstraintOptions } from "./constraints/pattern-constraint.js";
 import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
-import type { OutputConstraint } from "./constraints/output-constraint.js";
+import { readPattern, type OutputConstraint, type TextPattern } from "./constraints/output-constraint.js";
 import { resolveOptions, type GenerationOptions } from "./generation-options.js";
 import {
   fitToContext,

@@ -1,6 +1,6 @@
 import { IncrementalDetokenizer } from "../../src/generation/incremental-detokenizer.js";
 import type { ConstraintCursor, TokenConstraint } from "../../src/generation/constraints/compiled-constraint.js";
-import { type TextPattern, compileToByteAutomaton } from "../../src/generation/constraints/text-pattern.js";
+import { type TextPattern, compileToByteAutomaton } from "../../src/generation/constraints/output-constraint.js";
 import {
   PatternConstraint,
   type PatternConstraintOptions,

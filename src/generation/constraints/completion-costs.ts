@@ -1,6 +1,5 @@
 import { type ByteAutomaton, DEAD_STATE } from "./automaton/byte-automaton.js";
-import { ROOT, type TokenTrie } from "./token-trie.js";
-import { walkTokens } from "./walk-tokens.js";
+import { ROOT, type TokenTrie, walkTokens } from "./token-trie.js";
 
 /**
  * Computes for each state an upper bound of the tokens still needed: `ending[state]` where the text may end, Infinity where no

@@ -2,8 +2,7 @@ import type { Tokenizer } from "../../models/text/index.js";
 import { LruCache } from "../cache/lru-cache.js";
 import { ChoiceConstraint } from "./choice-constraint.js";
 import type { CompiledConstraint } from "./compiled-constraint.js";
-import { type OutputConstraint, choicesKey } from "./output-constraint.js";
-import { type TextPattern, compileToByteAutomaton, patternKey } from "./text-pattern.js";
+import { type OutputConstraint, type TextPattern, compileToByteAutomaton, constraintKey } from "./output-constraint.js";
 import { PatternConstraint, type PatternConstraintOptions } from "./pattern-constraint.js";
 import { TokenAutomaton } from "./token-automaton.js";
 import { Vocabulary } from "./vocabulary.js";
@@ -51,7 +50,7 @@ export class ConstraintCompiler {
 
   /** Compiles choices that follow `previousToken`. Throws as ChoiceConstraint does. */
   compileChoices(texts: readonly string[], previousToken: number | undefined): ChoiceConstraint {
-    return this.choiceConstraints.getOrCreate(`${previousToken};${choicesKey(texts)}`, () =>
+    return this.choiceConstraints.getOrCreate(`${previousToken};${constraintKey({ choices: texts })}`, () =>
       ChoiceConstraint.fromTexts(this.options.tokenizer(), texts, { previousToken, endToken: this.endToken() }),
     );
   }
@@ -59,7 +58,7 @@ export class ConstraintCompiler {
   /** Compiles a pattern. Throws as `compile` does. */
   compilePattern(pattern: TextPattern, options: PatternConstraintOptions): PatternConstraint {
     const { start, previousToken, maxNewTokens } = options;
-    const key = patternKey(pattern);
+    const key = constraintKey(pattern);
     return this.patternConstraints.getOrCreate(
       `${start};${previousToken};${maxNewTokens};${key}`,
       () =>

@@ -1,7 +1,9 @@
 import { invalidArgument } from "../../core/errors.js";
 import { excerpt } from "../../core/format.js";
-import { stringifySchema } from "./json-schema/keywords.js";
-import { describeRegex, patternKey, type TextPattern } from "./text-pattern.js";
+import { ByteAutomaton } from "./automaton/byte-automaton.js";
+import { type JsonSchema, stringifySchema } from "./json-schema/keywords.js";
+import { schemaToExpression } from "./json-schema/schema-to-expression.js";
+import { parseRegex } from "./regex/parse-regex.js";
 
 /** Maximum number of choices; as many are tokenized in a few seconds. */
 const MAX_CHOICES = 100_000;
@@ -18,7 +20,7 @@ export function constraintKey(constraint: OutputConstraint): string {
 }
 
 /** Cache key of choices. @throws INVALID_ARGUMENT for anything but a list of strings within the limits. */
-export function choicesKey(choices: readonly string[]): string {
+function choicesKey(choices: readonly string[]): string {
   if (!Array.isArray(choices) || choices.some((choice) => typeof choice !== "string")) {
     const invalid: unknown = Array.isArray(choices) ? choices.find((choice) => typeof choice !== "string") : choices;
     throw invalidArgument(`\`choices\` must be a list of strings, got ${invalid === null ? "null" : typeof invalid}.`);
@@ -48,4 +50,41 @@ export function describeViolation(constraint: OutputConstraint): string {
   return "regex" in constraint
     ? `no match of the pattern ${excerpt(describeRegex(constraint.regex))}`
     : `not allowed by the JSON schema ${excerpt(stringifySchema(constraint.jsonSchema))}`;
+}
+
+/** A pattern that a whole completion matches. */
+export type TextPattern = { readonly regex: string | RegExp } | { readonly jsonSchema: JsonSchema };
+
+/** Options that constrain a completion to a pattern. */
+export interface PatternOptions {
+  readonly regex?: string | RegExp;
+  readonly jsonSchema?: JsonSchema;
+}
+
+/** Returns the pattern that options constrain a completion to, if any. */
+export function readPattern({ regex, jsonSchema }: PatternOptions): TextPattern | undefined {
+  if (regex !== undefined) return { regex };
+  return jsonSchema === undefined ? undefined : { jsonSchema };
+}
+
+/**
+ * Compiles a pattern to an automaton over bytes.
+ * @throws INVALID_ARGUMENT for a pattern that is unsupported or too large, or that matches no text but the empty one.
+ */
+export function compileToByteAutomaton(pattern: TextPattern): ByteAutomaton {
+  if ("jsonSchema" in pattern) return new ByteAutomaton(schemaToExpression(pattern.jsonSchema), "The JSON schema");
+  const expression = parseRegex(pattern.regex);
+  return new ByteAutomaton(expression, `The regular expression ${excerpt(describeRegex(pattern.regex))}`);
+}
+
+/** Cache key: equal keys imply equivalent patterns, not vice versa. @throws INVALID_ARGUMENT for a schema that is not JSON. */
+function patternKey(pattern: TextPattern): string {
+  return "jsonSchema" in pattern
+    ? `schema ${stringifySchema(pattern.jsonSchema)}`
+    : `regex ${describeRegex(pattern.regex)}`;
+}
+
+/** Formats a regular expression for messages and keys. */
+function describeRegex(regex: string | RegExp): string {
+  return typeof regex === "string" ? JSON.stringify(regex) : String(regex);
 }

@@ -11,7 +11,7 @@ import { tokenProbabilities } from "../../../test/parity/token-probabilities.js"
 import { sampleToken } from "../../engine/runtime/kernels/sampling.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { Tokenizer } from "../../models/text/index.js";
-import type { TextPattern } from "./text-pattern.js";
+import type { TextPattern } from "./output-constraint.js";
 import type { PatternConstraint } from "./pattern-constraint.js";
 import { Vocabulary } from "./vocabulary.js";
 

@@ -1,8 +1,8 @@
 import { LlamaGymError } from "../../core/errors.js";
 import { type ByteAutomaton, DEAD_STATE } from "./automaton/byte-automaton.js";
 import { computeCompletionCosts } from "./completion-costs.js";
+import { walkTokens } from "./token-trie.js";
 import type { TextStart, Vocabulary } from "./vocabulary.js";
-import { walkTokens } from "./walk-tokens.js";
 
 /** The tokens that can follow a state. */
 export interface AllowedNext {

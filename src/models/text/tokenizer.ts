@@ -9,12 +9,17 @@ import { type SpecialTokenRole, readEosTokenIds, readSpecialTokens } from "./spe
 import { StreamDecoder } from "./stream-decoder.js";
 import { type Offset, alignTokens } from "./tokenization/align-tokens.js";
 import type { AddedToken } from "./tokenization/added-tokens.js";
-import { type DecodeStageFactory, createDecoder, decodesByteCharacters } from "./tokenization/decoder.js";
+import {
+  type DecodeStageFactory,
+  createDecoder,
+  decodesByteCharacters,
+  partText,
+  tokenBytes,
+} from "./tokenization/decoder.js";
 import { type JsonObject, corruptFileError, isObject } from "./tokenization/tokenizer-json.js";
 import { readVocabulary } from "./tokenization/token-model.js";
 import { EncodingPipeline, type TextPosition } from "./tokenization/encoding-pipeline.js";
 import { type PostProcessor, createPostProcessor, surroundWith } from "./tokenization/post-processor.js";
-import { partText, tokenBytes } from "./tokenization/token-bytes.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
 import { writeTokenizerFolder } from "./tokenizer-folder.js";
 
@@ -130,10 +135,6 @@ export class Tokenizer {
     return this.getRoleId("pad_token");
   }
 
-  get unkTokenId(): number | undefined {
-    return this.getRoleId("unk_token");
-  }
-
   /** Encodes a text; special tokens written in the text become special tokens. */
   encode(text: string, { addSpecialTokens = true }: EncodeOptions = {}): number[] {
     const ids = this.pipeline.encode(text).flatMap((section) => section.ids);
@@ -209,11 +210,6 @@ export class Tokenizer {
   /** Whether a token is special: an end or role marker. */
   isSpecial(id: number): boolean {
     return this.specialIds.has(id);
-  }
-
-  /** Whether a token, special or not, is matched in the text before the model's tokenization. */
-  isAdded(id: number): boolean {
-    return this.addedById.has(id);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import type { Info } from "../../envs/info.js";
-import { compileToByteAutomaton } from "../../generation/constraints/text-pattern.js";
+import { compileToByteAutomaton } from "../../generation/constraints/output-constraint.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { extractionFailure, fromWholeCompletion, type Extraction } from "../rollout/extraction.js";
 import { Agent } from "./agent.js";

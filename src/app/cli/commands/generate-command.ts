@@ -1,5 +1,5 @@
 import { text } from "node:stream/consumers";
-import { compileToByteAutomaton, readPattern } from "../../../generation/constraints/text-pattern.js";
+import { compileToByteAutomaton, readPattern } from "../../../generation/constraints/output-constraint.js";
 import { resolveOptions, type GenerationOptions } from "../../../generation/generation-options.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { PromptInput } from "../../../generation/prompt/encode-prompt.js";

@@ -9,7 +9,7 @@ import {
 import { createTestTokenizer } from "../../../../test/support/text.js";
 import { RandomStream } from "../../../core/random/random-stream.js";
 import { DEAD_STATE } from "../automaton/byte-automaton.js";
-import { compileToByteAutomaton } from "../text-pattern.js";
+import { compileToByteAutomaton } from "../output-constraint.js";
 import { formatJson } from "./json-text.js";
 import type { JsonSchema } from "./keywords.js";
 

@@ -9,15 +9,15 @@ export const MAX_SOURCE_LENGTH = 131_072;
 /** Maximum whitespace characters in a row; the parser's time is quadratic in them. */
 export const MAX_WHITESPACE_RUN = 4_096;
 /** Maximum evaluated statements, expressions and comparisons. */
-export const MAX_STEPS = 3_000_000;
+const MAX_STEPS = 3_000_000;
 /** Maximum nesting of evaluated expressions, blocks and macro calls; the call stack allows some thousand. */
 export const MAX_DEPTH = 500;
 /** Maximum characters of one string and of the output: more than a context of two million tokens. */
-export const MAX_TEXT_LENGTH = 10_000_000;
+const MAX_TEXT_LENGTH = 10_000_000;
 /** Maximum characters that filters, methods and comparisons read and write in all. */
-export const MAX_TEXT_WORK = 30_000_000;
+const MAX_TEXT_WORK = 30_000_000;
 /** Maximum list items and dictionary entries that are created or scanned in all. */
-export const MAX_ITEMS = 10_000_000;
+const MAX_ITEMS = 10_000_000;
 
 interface Budget {
   steps: number;

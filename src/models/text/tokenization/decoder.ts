@@ -1,4 +1,6 @@
+import { encodeUtf8 } from "../../../core/bytes.js";
 import { decodeBytes } from "./byte-level.js";
+import type { Normalizer } from "./normalizer.js";
 import {
   type JsonObject,
   corruptFileError,
@@ -37,7 +39,7 @@ export function createDecoder(config: unknown): DecodeStageFactory[] {
 }
 
 /** Whether tokens such as <0xE2> are bytes. */
-export function decodesByteTokens(config: unknown): boolean {
+function decodesByteTokens(config: unknown): boolean {
   return (
     config !== null && config !== undefined && flattenDecoders(config).some((step) => step.type === "ByteFallback")
   );
@@ -49,7 +51,7 @@ export function decodesByteCharacters(config: unknown): boolean {
 }
 
 /** Decodes a token in the middle of a text with the stages that work on single tokens. */
-export function createTokenReader(config: unknown): (token: string) => string {
+function createTokenReader(config: unknown): (token: string) => string {
   if (config === null || config === undefined) return (token) => token;
   const steps = flattenDecoders(config)
     .filter((step) => step.type === "Replace" || step.type === "Metaspace")
@@ -213,4 +215,23 @@ function stripWhole(content: string, start: number, stop: number): DecodeStage {
       return [stripEnd(tail, content, stop)];
     },
   };
+}
+
+/** Returns the bytes of a vocabulary token in the middle of a text, by tokenizer.json's decoder. */
+export function tokenBytes(decoder: unknown): (token: string) => Uint8Array {
+  if (decodesByteCharacters(decoder)) return decodeBytes;
+  const readToken = createTokenReader(decoder);
+  const byteTokens = decodesByteTokens(decoder);
+  return (token) => {
+    const byte = byteTokens ? byteToken.exec(token) : null;
+    return byte ? Uint8Array.of(Number.parseInt(byte[1], 16)) : encodeUtf8(readToken(token));
+  };
+}
+
+/** Returns the text that tokens represent for a small part of a text: normalized, with spaces. */
+export function partText(decoder: unknown, normalizer: Normalizer | null): (part: string) => string {
+  const normalize = normalizer ?? ((part: string) => part);
+  if (decodesByteCharacters(decoder)) return normalize;
+  const readToken = createTokenReader(decoder);
+  return (part) => readToken(normalize(part));
 }

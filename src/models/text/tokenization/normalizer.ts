@@ -1,79 +1,54 @@
 import { BertNormalizer, PrecompiledNormalizer } from "@huggingface/tokenizers";
 
 import { encodeBytes } from "./byte-level.js";
-import { type JsonObject, isObject, readObjectList, readString, unsupportedTypeError } from "./tokenizer-json.js";
+import { type JsonObject, readObjectList, readPart, readString } from "./tokenizer-json.js";
 import { createReplacer } from "./compile-pattern.js";
 
 /** Normalizes text before it is split: Unicode forms, spaces, case. */
 export type Normalizer = (text: string) => string;
 
-const supported = [
-  "Sequence",
-  "NFC",
-  "NFD",
-  "NFKC",
-  "NFKD",
-  "Lowercase",
-  "Strip",
-  "StripAccents",
-  "Prepend",
-  "Replace",
-  "Nmt",
-  "ByteLevel",
-  "BertNormalizer",
-  "Precompiled",
-];
+interface NormalizerOptions {
+  /** Whether to add a prefix; not for continuing text. Default true. */
+  readonly prefix?: boolean;
+  /** Whether to strip whitespace at the ends; not for a small part of a text. Default true. */
+  readonly strip?: boolean;
+}
 
-/**
- * Creates the normalizer that tokenizer.json describes, or null. `prefix: false` adds no prefix,
- * for continuing text; `strip: false` keeps whitespace at the ends, for a small part of a text.
- */
-export function createNormalizer(config: unknown, { prefix = true, strip = true } = {}): Normalizer | null {
+const unicodeForm = (form: string) => () => (text: string) => text.normalize(form);
+
+const normalizers: Readonly<Record<string, (config: JsonObject, options: NormalizerOptions) => Normalizer>> = {
+  Sequence: (config, options) => {
+    const parts = readObjectList(config, "normalizers")
+      .map((part) => createNormalizer(part, options))
+      .filter((part) => part !== null);
+    return (text) => parts.reduce((current, part) => part(current), text);
+  },
+  NFC: unicodeForm("NFC"),
+  NFD: unicodeForm("NFD"),
+  NFKC: unicodeForm("NFKC"),
+  NFKD: unicodeForm("NFKD"),
+  // By letter: JavaScript lowercases a final sigma by its position in the word, Python's tokenizers do not.
+  Lowercase: () => (text) => text.replace(/\p{Changes_When_Lowercased}/gu, (letter) => letter.toLowerCase()),
+  Strip: (config, { strip = true }) => (strip ? createStripNormalizer(config) : (text) => text),
+  StripAccents: () => (text) => text.replace(/\p{M}/gu, ""),
+  Prepend: (config, { prefix = true }) => {
+    const prepend = prefix ? readString(config, "prepend") : "";
+    return (text) => (text === "" ? "" : prepend + text);
+  },
+  Replace: createReplacer,
+  Nmt: () => normalizeNmt,
+  ByteLevel: () => encodeBytes,
+  BertNormalizer: (config) => wrapNormalizer(new BertNormalizer({ ...config, type: "BertNormalizer" })),
+  Precompiled: (config) => {
+    const charsmap = readString(config, "precompiled_charsmap");
+    return wrapNormalizer(new PrecompiledNormalizer({ type: "Precompiled", precompiled_charsmap: charsmap }));
+  },
+};
+
+/** Creates the normalizer that tokenizer.json describes, or null. */
+export function createNormalizer(config: unknown, options: NormalizerOptions = {}): Normalizer | null {
   if (config === null || config === undefined) return null;
-  if (!isObject(config)) throw unsupportedTypeError("A normalizer", config, supported);
-  switch (config.type) {
-    case "Sequence": {
-      const parts = readObjectList(config, "normalizers")
-        .map((part) => createNormalizer(part, { prefix, strip }))
-        .filter((part) => part !== null);
-      return (text) => parts.reduce((current, part) => part(current), text);
-    }
-    case "NFC":
-    case "NFD":
-    case "NFKC":
-    case "NFKD": {
-      const form = config.type;
-      return (text) => text.normalize(form);
-    }
-    case "Lowercase":
-      // By letter: JavaScript lowercases a final sigma by its position in the word, Python's tokenizers do not.
-      return (text) => text.replace(/\p{Changes_When_Lowercased}/gu, (letter) => letter.toLowerCase());
-    case "Strip":
-      return strip ? createStripNormalizer(config) : (text) => text;
-    case "StripAccents":
-      return (text) => text.replace(/\p{M}/gu, "");
-    case "Prepend": {
-      const prepend = readString(config, "prepend");
-      return prefix ? (text) => (text === "" ? "" : prepend + text) : (text) => text;
-    }
-    case "Replace":
-      return createReplacer(config);
-    case "Nmt":
-      return normalizeNmt;
-    case "ByteLevel":
-      return encodeBytes;
-    case "BertNormalizer":
-      return wrapNormalizer(new BertNormalizer({ ...config, type: "BertNormalizer" }));
-    case "Precompiled":
-      return wrapNormalizer(
-        new PrecompiledNormalizer({
-          type: "Precompiled",
-          precompiled_charsmap: readString(config, "precompiled_charsmap"),
-        }),
-      );
-    default:
-      throw unsupportedTypeError("A normalizer", config.type, supported);
-  }
+  return readPart("A normalizer", config, normalizers)(options);
 }
 
 function wrapNormalizer(normalizer: { normalize(text: string): string }): Normalizer {

@@ -1,4 +1,4 @@
-import { type JsonObject, corruptFileError, isObject, readObjectList, unsupportedTypeError } from "./tokenizer-json.js";
+import { type JsonObject, corruptFileError, isObject, readObjectList, readPart } from "./tokenizer-json.js";
 
 /** Adds special tokens around the ids of a text. */
 export type PostProcessor = (ids: readonly number[]) => number[];
@@ -6,32 +6,28 @@ export type PostProcessor = (ids: readonly number[]) => number[];
 /** Maximum ids that one special token of a template stands for; published ones stand for one. */
 const MAX_TEMPLATE_IDS = 1_000;
 
-const supported = ["TemplateProcessing", "ByteLevel", "Sequence", "BertProcessing", "RobertaProcessing"];
+const addPair = (config: JsonObject): PostProcessor => {
+  const [cls, sep] = [readPairId(config, "cls"), readPairId(config, "sep")];
+  return (ids) => [cls, ...ids, sep];
+};
+
+const postProcessors: Readonly<Record<string, (config: JsonObject) => PostProcessor | null>> = {
+  TemplateProcessing: createTemplateProcessor,
+  ByteLevel: () => null,
+  Sequence: (config) => {
+    const parts = readObjectList(config, "processors")
+      .map(createPostProcessor)
+      .filter((part) => part !== null);
+    return parts.length === 0 ? null : (ids) => parts.reduce<number[]>((current, part) => part(current), [...ids]);
+  },
+  BertProcessing: addPair,
+  RobertaProcessing: addPair,
+};
 
 /** Creates the post-processor that tokenizer.json describes, or null if it adds nothing. */
 export function createPostProcessor(config: unknown): PostProcessor | null {
   if (config === null || config === undefined) return null;
-  if (!isObject(config)) throw unsupportedTypeError("A post-processor", config, supported);
-  switch (config.type) {
-    case "ByteLevel":
-      return null;
-    case "Sequence": {
-      const parts = readObjectList(config, "processors")
-        .map(createPostProcessor)
-        .filter((part) => part !== null);
-      return parts.length === 0 ? null : (ids) => parts.reduce<number[]>((current, part) => part(current), [...ids]);
-    }
-    case "TemplateProcessing":
-      return createTemplateProcessor(config);
-    case "BertProcessing":
-    case "RobertaProcessing": {
-      const cls = readPairId(config, "cls");
-      const sep = readPairId(config, "sep");
-      return (ids) => [cls, ...ids, sep];
-    }
-    default:
-      throw unsupportedTypeError("A post-processor", config.type, supported);
-  }
+  return readPart("A post-processor", config, postProcessors)(undefined);
 }
 
 /** Creates a post-processor that adds a beginning and an end token, or null if both are undefined. */

@@ -1,5 +1,12 @@
 import { encodeBytes } from "./byte-level.js";
-import { type JsonObject, corruptFileError, isObject, readObjectList, unsupportedTypeError } from "./tokenizer-json.js";
+import {
+  type JsonObject,
+  corruptFileError,
+  isObject,
+  readObjectList,
+  readPart,
+  unsupportedTypeError,
+} from "./tokenizer-json.js";
 import { compilePattern, escapeRegExp } from "./compile-pattern.js";
 import { type SplitBehavior, splitBehaviors, splitText } from "./split-text.js";
 
@@ -9,20 +16,6 @@ import { type SplitBehavior, splitBehaviors, splitText } from "./split-text.js";
  */
 export type PreTokenizer = (text: string, atStart: boolean) => string[];
 
-const supported = [
-  "Sequence",
-  "ByteLevel",
-  "Metaspace",
-  "Split",
-  "Digits",
-  "Punctuation",
-  "Whitespace",
-  "WhitespaceSplit",
-  "CharDelimiterSplit",
-  "BertPreTokenizer",
-  "FixedLength",
-];
-
 const gpt2Pattern =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 const numeric = /\p{N}/gu;
@@ -31,55 +24,44 @@ const whitespace = /\p{White_Space}/gu;
 const wordClass = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
 const wordsAndSymbols = new RegExp(`[${wordClass}]+|[^${wordClass}\\p{White_Space}]+`, "gu");
 
-/**
- * Creates the pre-tokenizer that tokenizer.json describes, or null. `prefix: false` adds no leading
- * space, for continuing text; `spell: false` leaves the pieces of a final ByteLevel as text.
- */
-export function createPreTokenizer(config: unknown, { prefix = true, spell = true } = {}): PreTokenizer | null {
+interface PreTokenizerOptions {
+  /** Whether to add a leading space; not for continuing text. Default true. */
+  readonly prefix?: boolean;
+  /** Whether a final ByteLevel converts the pieces to byte characters, instead of leaving them as text. Default true. */
+  readonly spell?: boolean;
+}
+
+const splitAt = (pattern: RegExp, behavior: SplitBehavior, invert = false): PreTokenizer => {
+  return (text) => splitText(text, pattern, behavior, invert);
+};
+
+const preTokenizers: Readonly<Record<string, (config: JsonObject, options: PreTokenizerOptions) => PreTokenizer>> = {
+  Sequence: (config, { prefix, spell = true }) => {
+    const parts = readObjectList(config, "pretokenizers");
+    return createSequence(
+      parts
+        .map((part, index) => createPreTokenizer(part, { prefix, spell: spell || index < parts.length - 1 }))
+        .filter((part) => part !== null),
+    );
+  },
+  ByteLevel: (config, { prefix = true, spell = true }) =>
+    createByteLevel(prefix && config.add_prefix_space !== false, config.use_regex !== false, spell),
+  Metaspace: (config, { prefix = true }) => createMetaspace(config, prefix),
+  Split: (config) => splitAt(compilePattern(config.pattern), readSplitBehavior(config), config.invert === true),
+  Digits: (config) => splitAt(numeric, config.individual_digits === true ? "Isolated" : "Contiguous"),
+  Punctuation: (config) => splitAt(punctuation, config.behavior === undefined ? "Isolated" : readSplitBehavior(config)),
+  Whitespace: () => splitAt(wordsAndSymbols, "Removed", true),
+  WhitespaceSplit: () => splitAt(whitespace, "Removed"),
+  CharDelimiterSplit: (config) => splitAt(new RegExp(escapeRegExp(String(config.delimiter)), "gu"), "Removed"),
+  BertPreTokenizer: () => (text) =>
+    splitText(text, whitespace, "Removed").flatMap((piece) => splitText(piece, punctuation, "Isolated")),
+  FixedLength: createFixedLength,
+};
+
+/** Creates the pre-tokenizer that tokenizer.json describes, or null. */
+export function createPreTokenizer(config: unknown, options: PreTokenizerOptions = {}): PreTokenizer | null {
   if (config === null || config === undefined) return null;
-  if (!isObject(config)) throw unsupportedTypeError("A pre-tokenizer", config, supported);
-  switch (config.type) {
-    case "Sequence": {
-      const parts = readObjectList(config, "pretokenizers");
-      return createSequence(
-        parts
-          .map((part, index) => createPreTokenizer(part, { prefix, spell: spell || index < parts.length - 1 }))
-          .filter((part) => part !== null),
-      );
-    }
-    case "ByteLevel":
-      return createByteLevel(prefix && config.add_prefix_space !== false, config.use_regex !== false, spell);
-    case "Metaspace":
-      return createMetaspace(config, prefix);
-    case "Split": {
-      const pattern = compilePattern(config.pattern);
-      const behavior = readSplitBehavior(config);
-      return (text) => splitText(text, pattern, behavior, config.invert === true);
-    }
-    case "Digits": {
-      const behavior = config.individual_digits === true ? "Isolated" : "Contiguous";
-      return (text) => splitText(text, numeric, behavior);
-    }
-    case "Punctuation": {
-      const behavior = config.behavior === undefined ? "Isolated" : readSplitBehavior(config);
-      return (text) => splitText(text, punctuation, behavior);
-    }
-    case "Whitespace":
-      return (text) => splitText(text, wordsAndSymbols, "Removed", true);
-    case "WhitespaceSplit":
-      return (text) => splitText(text, whitespace, "Removed");
-    case "CharDelimiterSplit": {
-      const pattern = new RegExp(escapeRegExp(String(config.delimiter)), "gu");
-      return (text) => splitText(text, pattern, "Removed");
-    }
-    case "BertPreTokenizer":
-      return (text) =>
-        splitText(text, whitespace, "Removed").flatMap((piece) => splitText(piece, punctuation, "Isolated"));
-    case "FixedLength":
-      return createFixedLength(config);
-    default:
-      throw unsupportedTypeError("A pre-tokenizer", config.type, supported);
-  }
+  return readPart("A pre-tokenizer", config, preTokenizers)(options);
 }
 
 /** Whether the last step converts bytes to characters. */

@@ -38,3 +38,16 @@ export function readString(config: JsonObject, key: string): string {
   }
   return value;
 }
+
+/** Looks up how a part of tokenizer.json is created, by its type. @throws TOKENIZER_UNSUPPORTED */
+export function readPart<Options, Part>(
+  name: string,
+  config: unknown,
+  types: Readonly<Record<string, (config: JsonObject, options: Options) => Part>>,
+): (options: Options) => Part {
+  const type = isObject(config) ? config.type : config;
+  if (!isObject(config) || typeof type !== "string" || !Object.hasOwn(types, type)) {
+    throw unsupportedTypeError(name, type, Object.keys(types));
+  }
+  return (options) => types[type](config, options);
+}
