@@ -45,7 +45,7 @@ export function prepareSteps(root) {
   const questions = Array.from({ length: 4 }, (_, i) => JSON.stringify({ prompt: `${i} + 2 =`, answer: i + 2 }));
   const steps = [
     command("README.md", "npx llamagym train blackjack --output runs/first", {
-      expect: [/after training, greedy/],
+      expect: [/100%/, /Saved runs\/first\/adapter/],
       expectFiles: ["runs/first/adapter/adapter_model.safetensors", "runs/first/metrics.jsonl"],
     }),
     command("README.md", "npx llamagym play blackjack --agent --adapter runs/first/adapter", { expect: [/return/i] }),
@@ -91,7 +91,7 @@ export function prepareSteps(root) {
     command(
       "docs/environments/writing-your-own.md",
       "npx llamagym train ./own-env.js --algorithm grpo --action-mode choices --episodes 8000",
-      { expect: [above(/after training, greedy +([\d.]+)/, 0.99)] },
+      { expect: [above(/100%.* return ([\d.]+)/, 0.99)] },
     ),
     program(
       "docs/algorithms/writing-your-own.md",
