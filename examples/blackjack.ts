@@ -32,7 +32,7 @@ const agent = new BlackjackAgent(model, model.tokenizer, {
   seed: 1,
   historyTurns: 0, // each hand is decided by the current observation
   ppo: isEmbedded
-    ? { ...shared, batchSize: 2048, miniBatchSize: 512, learningRate: 2e-3, entropyCoef: 0.03 }
+    ? { ...shared, batchSize: 2048, miniBatchSize: 512, numPpoEpochs: 8, learningRate: 3e-3, entropyCoef: 0.05 }
     : { ...shared, batchSize: 256, miniBatchSize: 64, numPpoEpochs: 3, learningRate: 1e-4 },
 });
 const env = make<Observation, number>("Blackjack-v1");
