@@ -8,7 +8,7 @@ export type NestedNumbers = ArrayLike<number> | readonly NestedNumbers[];
 /** Returns the flat values and the shape of nested arrays. */
 export function flattenNested(nested: NestedNumbers, name: string): { values: number[]; shape: number[] } {
   const rectangleError = () => invalidArgument(`${name} must be a rectangular array of numbers.`);
-  if (typeof nested !== "object") throw rectangleError();
+  if (typeof nested !== "object" || nested === null) throw rectangleError();
   if (typeof nested[0] !== "object") {
     const values = Array.from(nested as ArrayLike<number>);
     if (values.some((value) => typeof value !== "number")) throw rectangleError();

@@ -130,6 +130,7 @@ describe("bad arguments", () => {
       () => new Box(0, 1, { dtype: "float16" as "float32" }),
       /"float16" is not supported. Supported: float32/,
     ],
+    ["a row that is null", () => new MultiDiscrete([[1], null] as unknown as number[][]), /rectangular/],
     ["ragged bounds", () => new Box([[0, 1], [0]] as number[][], 1), /rectangular/],
     ["no bits", () => new MultiBinary(0), /have to be positive/],
     ["an empty class", () => new MultiDiscrete([3, 0]), /nvec \(counts\) have to be positive/],
