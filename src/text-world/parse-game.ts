@@ -10,41 +10,57 @@ import { type GameEvent, type Quest, TRIGGER } from "./progress/quest-progress.j
 const FORMAT_VERSION = 1;
 
 const variableSchema = z.object({ name: z.string(), type: z.string() });
-const propositionSchema = z.object({ name: z.string(), arguments: z.array(variableSchema) });
-const actionSchema = z.object({
-  name: z.string(),
-  preconditions: z.array(propositionSchema),
-  postconditions: z.array(propositionSchema),
-  command_template: z.string().nullish(),
-  reverse_name: z.string().nullish(),
-  reverse_command_template: z.string().nullish(),
-});
-const eventSchema = z.object({ actions: z.array(actionSchema), condition: actionSchema });
-const questSchema = z.object({
-  desc: z.string().nullish(),
-  reward: z.number(),
-  optional: z.boolean().optional(),
-  repeatable: z.boolean().optional(),
-  win_events: z.array(eventSchema),
-  fail_events: z.array(eventSchema),
-});
-const infoSchema = z.object({ id: z.string(), type: z.string(), name: z.string().nullish() });
+const propositionSchema = z
+  .object({ name: z.string(), arguments: z.array(variableSchema) })
+  .transform((data) => new Proposition(data.name, data.arguments));
+const actionSchema = z
+  .object({
+    name: z.string(),
+    preconditions: z.array(propositionSchema),
+    postconditions: z.array(propositionSchema),
+    command_template: z.string().nullish(),
+    reverse_name: z.string().nullish(),
+    reverse_command_template: z.string().nullish(),
+  })
+  .transform(({ name, preconditions, postconditions, ...data }) => {
+    const reverse = { reverseName: data.reverse_name, reverseCommand: data.reverse_command_template };
+    return new Action(name, preconditions, postconditions, { command: data.command_template, ...reverse });
+  });
+const eventSchema = z
+  .object({ actions: z.array(actionSchema), condition: actionSchema })
+  .transform(({ actions, condition: { preconditions } }, context): GameEvent => {
+    const conditions = preconditions.length > 0 ? preconditions : actions.at(-1)?.postconditions;
+    if (conditions === undefined) context.addIssue("an event has neither actions nor conditions");
+    return { actions, condition: createTrigger(conditions ?? []) };
+  });
+const questSchema = z
+  .object({
+    desc: z.string().nullish(),
+    reward: z.number(),
+    optional: z.boolean().default(false),
+    repeatable: z.boolean().default(false),
+    win_events: z.array(eventSchema),
+    fail_events: z.array(eventSchema),
+  })
+  .transform(({ desc, win_events: winEvents, fail_events: failEvents, ...flags }): Quest => {
+    return { description: desc ?? null, ...flags, winEvents, failEvents };
+  });
+const infoSchema = z
+  .tuple([z.string(), z.object({ id: z.string(), type: z.string(), name: z.string().nullish() })])
+  .transform(([id, { type, name }]): EntityInfo => ({ id, type, name: name ?? null }));
 const gameSchema = z.object({
-  version: z.number().optional(),
+  version: z.number().default(FORMAT_VERSION),
   world: z.array(propositionSchema),
   quests: z.array(questSchema),
-  infos: z.array(z.tuple([z.string(), infoSchema])),
+  infos: z.array(infoSchema),
   KB: z.object({ logic: z.string() }),
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  metadata: z.record(z.string(), z.unknown()).default({}),
   objective: z.string().nullish(),
 });
 
-type PropositionData = z.infer<typeof propositionSchema>;
-type ActionData = z.infer<typeof actionSchema>;
-
 /**
  * Reads the .json that TextWorld (1.x) writes beside a story file.
- * Throws FILE_CORRUPT, naming the file and what is wrong in it; FORMAT_UNSUPPORTED for another version of the format.
+ * @throws FILE_CORRUPT, naming the file and what is wrong in it; FORMAT_UNSUPPORTED for another version of the format
  */
 export function parseGame(text: string, fileName: string): Game {
   const checked = gameSchema.safeParse(parseJson(text, fileName));
@@ -53,33 +69,15 @@ export function parseGame(text: string, fileName: string): Game {
     const where = path.length > 0 ? `${path.join(".")}: ` : "";
     throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not a TextWorld game (${where}${message}). Make it again.`);
   }
-  const data = checked.data;
-  if ((data.version ?? FORMAT_VERSION) !== FORMAT_VERSION) {
+  const { version, world, KB, objective, ...parts } = checked.data;
+  if (version !== FORMAT_VERSION) {
     throw new LlamaGymError(
       "FORMAT_UNSUPPORTED",
-      `${fileName} has format version ${data.version}, expected ${FORMAT_VERSION}.`,
+      `${fileName} has format version ${version}, expected ${FORMAT_VERSION}.`,
     );
   }
-  const quests = data.quests.map((quest, index): Quest => {
-    const events = (list: typeof quest.win_events) =>
-      list.map((event) => readEvent(event, `${fileName}, quest ${index}`));
-    return {
-      description: quest.desc ?? null,
-      reward: quest.reward,
-      optional: quest.optional ?? false,
-      repeatable: quest.repeatable ?? false,
-      winEvents: events(quest.win_events),
-      failEvents: events(quest.fail_events),
-    };
-  });
-  return new Game({
-    knowledge: new KnowledgeBase(data.KB.logic, fileName),
-    facts: new Facts(data.world.map(readProposition)),
-    quests,
-    infos: data.infos.map(([key, info]): EntityInfo => ({ id: key, type: info.type, name: info.name ?? null })),
-    metadata: data.metadata ?? {},
-    objective: data.objective ?? undefined,
-  });
+  const knowledge = new KnowledgeBase(KB.logic, fileName);
+  return new Game({ ...parts, knowledge, facts: new Facts(world), objective: objective ?? undefined });
 }
 
 /** Python writes NaN and Infinity, which JSON does not have; they come in as null. */
@@ -94,28 +92,6 @@ function parseJson(text: string, fileName: string): unknown {
       throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not JSON (${reason}). Make the game again with tw-make.`);
     }
   }
-}
-
-function readProposition(data: PropositionData): Proposition {
-  return new Proposition(data.name, data.arguments);
-}
-
-function readAction(data: ActionData): Action {
-  return new Action(data.name, data.preconditions.map(readProposition), data.postconditions.map(readProposition), {
-    command: data.command_template,
-    reverseName: data.reverse_name,
-    reverseCommand: data.reverse_command_template,
-  });
-}
-
-function readEvent(data: z.infer<typeof eventSchema>, location: string): GameEvent {
-  const actions = data.actions.map(readAction);
-  const explicitConditions = data.condition.preconditions.map(readProposition);
-  const conditions = explicitConditions.length > 0 ? explicitConditions : actions.at(-1)?.postconditions;
-  if (conditions === undefined) {
-    throw new LlamaGymError("FILE_CORRUPT", `${location}: an event has neither actions nor conditions.`);
-  }
-  return { actions, condition: createTrigger(conditions) };
 }
 
 /** The action that becomes applicable when all conditions hold. */

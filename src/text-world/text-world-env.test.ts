@@ -137,12 +137,12 @@ describe("TextWorldEnv with generated games", () => {
   });
 
   it.each([
-    [{ infos: ["facts", "weather"] }, /infos has "weather"/],
-    [{ reward: "gold" }, /reward must be "score" or "intermediate"/],
+    [{ infos: ["facts", "weather"] }, /`infos` has "weather"/],
+    [{ reward: "gold" }, /`reward` must be "score" or "intermediate"/],
     [{ rooms: 0 }, /rooms must be an integer/],
     [{ room: 4 }, /no option "room"/],
     [{ goal: "none" }, /goal must be/],
-  ])("refuses %j", (options, message) => {
+  ])("rejects %j", (options, message) => {
     expect(() => new TextWorldEnv(options as TextWorldOptions)).toThrow(message);
   });
 

@@ -54,24 +54,26 @@ export function generateMap(rooms: number, random: RandomStream): Connection[] {
   return connections.map((connection) => ({ ...connection, isBridge: isBridge(connection, connections, rooms) }));
 }
 
-/** Returns the neighbors of a room, with direction and connection. */
-export function listExits(
-  room: number,
-  connections: readonly Connection[],
-): { direction: Direction; to: number; joint: Connection }[] {
-  return connections.flatMap((joint) => {
-    if (joint.from === room) return [{ direction: joint.direction, to: joint.to, joint }];
-    if (joint.to === room) return [{ direction: OPPOSITE[joint.direction], to: joint.from, joint }];
-    return [];
+/** An exit of a room. */
+interface MapExit {
+  readonly direction: Direction;
+  readonly to: number;
+  readonly connection: Connection;
+}
+
+/** Lists the exits of a room. */
+export function listExits(room: number, connections: readonly Connection[]): MapExit[] {
+  return connections.flatMap((connection) => {
+    const { from, to, direction } = connection;
+    if (from === room) return [{ direction, to, connection }];
+    return to === room ? [{ direction: OPPOSITE[direction], to: from, connection }] : [];
   });
 }
 
+type Ends = Pick<Connection, "from" | "to">;
+
 /** Returns the distance to each room; Infinity for unreachable ones. */
-export function computeDistances(
-  room: number,
-  connections: readonly Pick<Connection, "from" | "to">[],
-  rooms: number,
-): number[] {
+export function computeDistances(room: number, connections: readonly Ends[], rooms: number): number[] {
   const distances = Array.from({ length: rooms }, () => Infinity);
   distances[room] = 0;
   const queue = [room];
@@ -86,15 +88,11 @@ export function computeDistances(
   return distances;
 }
 
-function connects(connection: { from: number; to: number }, a: number, b: number): boolean {
-  return (connection.from === a && connection.to === b) || (connection.from === b && connection.to === a);
+function connects({ from, to }: Ends, a: number, b: number): boolean {
+  return (from === a && to === b) || (from === b && to === a);
 }
 
-function isBridge(
-  connection: { from: number; to: number },
-  connections: readonly { from: number; to: number }[],
-  rooms: number,
-) {
-  const otherConnections = connections.filter((other) => other !== connection);
-  return computeDistances(connection.from, otherConnections, rooms)[connection.to] === Infinity;
+function isBridge(connection: Ends, connections: readonly Ends[], rooms: number): boolean {
+  const others = connections.filter((other) => other !== connection);
+  return computeDistances(connection.from, others, rooms)[connection.to] === Infinity;
 }

@@ -42,47 +42,44 @@ function createStep(verb: keyof typeof PREPOSITIONS, object: GameObject | Connec
 export const LOCK_STATES = ["open", "closed", "locked"] as const;
 export type LockState = (typeof LOCK_STATES)[number];
 
-/** A quest of a given length, and how the world must be for it to start. */
-export interface QuestPlan {
-  readonly start: number;
-  readonly steps: readonly QuestStep[];
-  /** Where each portable thing is at first: in the player's hands, or in a room, perhaps in or on something there. */
-  readonly locations: ReadonlyMap<GameObject, GameObject | number | "hands">;
-  /** Where the containers and supporters are. */
+/** The world before a quest. */
+interface QuestWorld {
+  /** The containers and supporters by room. */
   readonly furniture: ReadonlyMap<GameObject, number>;
   readonly locks: ReadonlyMap<GameObject | Connection, LockState>;
   /** Connections that the quest passes. */
   readonly usedConnections: ReadonlySet<Connection>;
-}
-
-/** How the world must be before the steps found so far, worked out from the end of the quest to its start. */
-interface PartialPlan {
-  readonly room: number;
-  /** What must be in the player's hands, and has not been taken yet. */
-  readonly neededObjects: readonly GameObject[];
-  /** What must be open or unlocked here, and has not been seen to yet. */
-  readonly barrier: { readonly target: GameObject | Connection; readonly needs: "open" | "closed" } | undefined;
-  /** The room of the next thing to do: ways lead straight there. */
-  readonly anchor: number;
   readonly steps: readonly QuestStep[];
-  readonly locations: ReadonlyMap<GameObject, GameObject | number>;
-  readonly furniture: ReadonlyMap<GameObject, number>;
-  readonly locks: ReadonlyMap<GameObject | Connection, LockState>;
-  readonly usedConnections: ReadonlySet<Connection>;
 }
 
-interface PlanOption {
-  readonly weight: number;
-  readonly next: () => PartialPlan;
+/** A quest of a given length. */
+export interface QuestPlan extends QuestWorld {
+  readonly start: number;
+  /** Where each portable object is: in the player's hands, or in a room, perhaps in or on something there. */
+  readonly locations: ReadonlyMap<GameObject, GameObject | number | "hands">;
 }
+
+/** The world before the steps found so far, from the end of the quest to its start. */
+interface PartialPlan extends QuestWorld {
+  readonly room: number;
+  /** Objects that must be in the player's hands, and are not taken by a step. */
+  readonly neededObjects: readonly GameObject[];
+  /** What must be open or unlocked here, and is not opened by a step. */
+  readonly barrier: { readonly target: GameObject | Connection; readonly needs: "open" | "closed" } | undefined;
+  /** The room of the next step, to which the shortest way leads. */
+  readonly anchor: number;
+  readonly locations: ReadonlyMap<GameObject, GameObject | number>;
+}
+
+type PlanOption = readonly [weight: number, plan: PartialPlan];
 
 /** Attempts after which a quest of this length counts as impossible. */
 const MAX_ATTEMPTS = 20_000;
 const FOOD_PROBABILITY = 0.25;
 
 /**
- * A quest of exactly `length` commands, each of which is needed: built from its last command backwards, a command at a
- * time that brings about what a later one needs. Undefined when there is none on this map.
+ * Generates a quest of exactly `length` commands, each of which is needed: from its last command backwards, by commands that make
+ * a later one possible. Undefined if there is none on this map.
  */
 export function generateQuestPlan(
   rooms: number,
@@ -95,24 +92,27 @@ export function generateQuestPlan(
     if (partial.steps.length >= length) return partial.steps.length === length ? partial : undefined;
     for (const option of shuffleByWeight(listOptions(partial, rooms, connections), random)) {
       if (++attempts > MAX_ATTEMPTS) return undefined;
-      const found = extend(option.next());
+      const found = extend(option);
       if (found !== undefined) return found;
     }
     return undefined;
   };
-  // Food is carried about too, and lost when it is eaten on the way.
+  // Quests may carry food, which is lost if it is eaten on the way.
   const object: GameObject = { kind: random.random() < FOOD_PROBABILITY ? "f" : "o" };
   for (const goal of shuffleByWeight(listGoals(random.integers(rooms), object), random)) {
-    const partial = extend(goal.next());
-    if (partial !== undefined) return finishPlan(partial);
+    const plan = extend(goal);
+    if (plan === undefined) continue;
+    const locations: Map<GameObject, GameObject | number | "hands"> = new Map(plan.locations);
+    for (const needed of plan.neededObjects) locations.set(needed, "hands");
+    return { ...plan, start: plan.room, locations };
   }
   return undefined;
 }
 
 function listGoals(room: number, object: GameObject): PlanOption[] {
-  const empty: PartialPlan = {
+  const plan: PartialPlan = {
     room,
-    neededObjects: [],
+    neededObjects: [object],
     barrier: undefined,
     anchor: room,
     steps: [],
@@ -124,121 +124,82 @@ function listGoals(room: number, object: GameObject): PlanOption[] {
   const food: GameObject = { kind: "f" };
   const table: GameObject = { kind: "s" };
   const box: GameObject = { kind: "c" };
+  const insertion = { barrier: { target: box, needs: "open" }, steps: [createStep("insert", object, box)] } as const;
   return [
-    { weight: 3, next: () => ({ ...empty, neededObjects: [object] }) },
-    {
-      weight: 2,
-      next: () => ({
-        ...empty,
-        neededObjects: [object],
-        steps: [createStep("put", object, table)],
-        furniture: new Map([[table, room]]),
-      }),
-    },
-    {
-      weight: 2,
-      next: () => ({
-        ...empty,
-        neededObjects: [object],
-        barrier: { target: box, needs: "open" },
-        steps: [createStep("insert", object, box)],
-        furniture: new Map([[box, room]]),
-      }),
-    },
-    { weight: 1, next: () => ({ ...empty, neededObjects: [food], steps: [createStep("eat", food)] }) },
+    [3, plan],
+    [2, { ...plan, steps: [createStep("put", object, table)], furniture: new Map([[table, room]]) }],
+    [2, { ...plan, ...insertion, furniture: new Map([[box, room]]) }],
+    [1, { ...plan, neededObjects: [food], steps: [createStep("eat", food)] }],
   ];
 }
 
-/** What could have been done just before. */
+/** Lists the worlds in which the player could have been just before. */
 function listOptions(partial: PartialPlan, rooms: number, connections: readonly Connection[]): PlanOption[] {
   const { barrier } = partial;
-  const options: PlanOption[] = partial.neededObjects.flatMap((thing) => listTakeOptions(partial, thing));
-  if (barrier?.needs === "open") options.push({ weight: 4, next: () => prependOpen(partial, barrier.target) });
-  if (barrier?.needs === "closed") options.push({ weight: 2, next: () => prependUnlock(partial, barrier.target) });
-  // A quest whose last command is not known yet ends where it is.
+  const options = partial.neededObjects.flatMap((needed) => listTakeOptions(partial, needed));
+  if (barrier?.needs === "open") options.push([4, prependOpen(partial, barrier.target)]);
+  if (barrier?.needs === "closed") options.push([2, prependUnlock(partial, barrier.target)]);
+  // A quest without a last command ends where it is.
   if (partial.steps.length > 0) options.push(...listMoveOptions(partial, rooms, connections));
   return options;
 }
 
-function listTakeOptions(partial: PartialPlan, thing: GameObject): PlanOption[] {
-  const afterTaking = (from: GameObject | undefined, barrier: PartialPlan["barrier"]): PartialPlan => ({
-    ...partial,
-    anchor: partial.room,
-    barrier,
-    neededObjects: partial.neededObjects.filter((other) => other !== thing),
-    steps: [createStep("take", thing, from), ...partial.steps],
-    locations: new Map(partial.locations).set(thing, from ?? partial.room),
-    furniture: from === undefined ? partial.furniture : new Map(partial.furniture).set(from, partial.room),
-  });
-  const supporter: GameObject = { kind: "s" };
+function prepend(partial: PartialPlan, step: QuestStep, changes: Partial<PartialPlan>): PartialPlan {
+  return { ...partial, anchor: partial.room, ...changes, steps: [step, ...partial.steps] };
+}
+
+function listTakeOptions(partial: PartialPlan, object: GameObject): PlanOption[] {
+  const prependTake = (from: GameObject | undefined, barrier = partial.barrier) =>
+    prepend(partial, createStep("take", object, from), {
+      barrier,
+      neededObjects: partial.neededObjects.filter((other) => other !== object),
+      locations: new Map(partial.locations).set(object, from ?? partial.room),
+      furniture: from === undefined ? partial.furniture : new Map(partial.furniture).set(from, partial.room),
+    });
   const container: GameObject = { kind: "c" };
-  const options = [
-    { weight: 1, next: () => afterTaking(undefined, partial.barrier) },
-    { weight: 1, next: () => afterTaking(supporter, partial.barrier) },
+  const options: PlanOption[] = [
+    [1, prependTake(undefined)],
+    [1, prependTake({ kind: "s" })],
   ];
-  // One barrier at a time: what is still in the way here is seen to first.
-  if (partial.barrier === undefined) {
-    options.push({ weight: 2, next: () => afterTaking(container, { target: container, needs: "open" }) });
-  }
+  // One barrier at a time.
+  if (partial.barrier === undefined) options.push([2, prependTake(container, { target: container, needs: "open" })]);
   return options;
 }
 
 function prependOpen(partial: PartialPlan, target: GameObject | Connection): PartialPlan {
-  return {
-    ...partial,
-    barrier: { target, needs: "closed" },
-    anchor: partial.room,
-    steps: [createStep("open", target), ...partial.steps],
-    locks: new Map(partial.locks).set(target, "closed"),
-  };
+  const locks = new Map(partial.locks).set(target, "closed");
+  return prepend(partial, createStep("open", target), { barrier: { target, needs: "closed" }, locks });
 }
 
 function prependUnlock(partial: PartialPlan, target: GameObject | Connection): PartialPlan {
   const key: GameObject = { kind: "k", opens: target };
-  return {
-    ...partial,
+  return prepend(partial, createStep("unlock", target, key), {
     barrier: undefined,
-    anchor: partial.room,
     neededObjects: [...partial.neededObjects, key],
-    steps: [createStep("unlock", target, key), ...partial.steps],
     locks: new Map(partial.locks).set(target, "locked"),
-  };
+  });
 }
 
-/** Coming from a room that is one farther from where the next thing is to be done. */
+/** Lists the ways from rooms that are one farther from the next step. */
 function listMoveOptions(partial: PartialPlan, rooms: number, connections: readonly Connection[]): PlanOption[] {
+  const { room, anchor, locks, usedConnections } = partial;
   // A door that the quest opens later is still closed.
-  const passable = connections.filter((joint) => !partial.locks.has(joint));
-  const distances = computeDistances(partial.anchor, passable, rooms);
-  return listExits(partial.room, passable)
-    .filter(({ to }) => distances[to] === distances[partial.room] + 1)
-    .flatMap(({ to, direction, joint }) => {
-      const createPlan = (barrier: PartialPlan["barrier"]): PartialPlan => ({
-        ...partial,
-        room: to,
-        barrier,
-        steps: [{ verb: "go", direction: OPPOSITE[direction], to: partial.room }, ...partial.steps],
-        usedConnections: new Set(partial.usedConnections).add(joint),
-      });
-      const options: PlanOption[] = [{ weight: 3, next: () => createPlan(undefined) }];
-      // Passed already (later in the quest), it must have been open.
-      if (joint.isBridge && !partial.usedConnections.has(joint)) {
-        options.push({ weight: 2, next: () => createPlan({ target: joint, needs: "open" }) });
-      }
-      return options;
-    });
+  const passable = connections.filter((connection) => !locks.has(connection));
+  const distances = computeDistances(anchor, passable, rooms);
+  const exits = listExits(room, passable).filter(({ to }) => distances[to] === distances[room] + 1);
+  return exits.flatMap(({ to, direction, connection }) => {
+    const step: QuestStep = { verb: "go", direction: OPPOSITE[direction], to: room };
+    const used = { room: to, anchor, usedConnections: new Set(usedConnections).add(connection) };
+    const options: PlanOption[] = [[3, prepend(partial, step, { ...used, barrier: undefined })]];
+    // A connection that is passed later must have been open.
+    if (connection.isBridge && !usedConnections.has(connection))
+      options.push([2, prepend(partial, step, { ...used, barrier: { target: connection, needs: "open" } })]);
+    return options;
+  });
 }
 
-function finishPlan(partial: PartialPlan): QuestPlan {
-  const locations = new Map<GameObject, GameObject | number | "hands">(partial.locations);
-  for (const thing of partial.neededObjects) locations.set(thing, "hands");
-  return { ...partial, start: partial.room, locations };
-}
-
-/** The options in random order, heavier ones more likely first. */
-function shuffleByWeight(options: readonly PlanOption[], random: RandomStream): PlanOption[] {
-  return options
-    .map((option) => ({ option, rank: random.random() ** (1 / option.weight) }))
-    .sort((a, b) => b.rank - a.rank)
-    .map(({ option }) => option);
+/** Returns the options in random order, heavier ones more likely first. */
+function shuffleByWeight(options: readonly PlanOption[], random: RandomStream): PartialPlan[] {
+  const ranked = options.map(([weight, plan]) => ({ plan, rank: random.random() ** (1 / weight) }));
+  return ranked.sort((a, b) => b.rank - a.rank).map(({ plan }) => plan);
 }
