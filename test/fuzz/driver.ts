@@ -5,7 +5,7 @@ export type Attempt = (random: RandomStream) => Promise<void>;
 
 /** Mutants of one kind of untrusted input. */
 export interface Driver {
-  /** Milliseconds after which a mutant counts as hung. */
+  /** Milliseconds of processor time after which a mutant counts as hung. */
   readonly timeLimitMs: number;
   /** Relative number of mutants in a run. */
   readonly share: number;

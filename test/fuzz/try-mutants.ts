@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +18,9 @@ export type Counts = Record<Outcome, number>;
 
 /** Heap limit of a worker process, below the limit on its memory. */
 const HEAP_MEGABYTES = 1536;
-const START_TIMEOUT_MS = 300_000;
+const START_TIMEOUT_MS = 100_000;
+/** A mutant that waits, or whose process gets no processor time on a busy machine, may take this many time limits. */
+const IDLE_FACTOR = 6;
 
 export function emptyCounts(): Counts {
   return { accepted: 0, refused: 0, raw: 0, hung: 0, crashed: 0, memory: 0 };
@@ -42,6 +45,16 @@ export async function tryMutants(
   }
 }
 
+/** Reads the processor time of a process, where the system has /proc; ticks are hundredths of a second. */
+function readCpuMs(pid: number | undefined): number | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
+    return 10 * (Number(fields[11]) + Number(fields[12]));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Runs a batch in a child process; returns the first mutant that it has not tried. */
 function watch(
   child: ChildProcess,
@@ -54,16 +67,25 @@ function watch(
     let isReady = false;
     let isHung = false;
     let errors = "";
-    const kill = () => {
-      isHung = true;
-      child.kill("SIGKILL");
+    let cpuAtStart: number | undefined;
+    let timer: NodeJS.Timeout;
+    const watchTime = (limitMs: number) => {
+      clearTimeout(timer);
+      const start = performance.now();
+      cpuAtStart = readCpuMs(child.pid);
+      const check = () => {
+        const usedMs = (readCpuMs(child.pid) ?? Infinity) - (cpuAtStart ?? 0);
+        isHung = usedMs >= limitMs || performance.now() - start >= IDLE_FACTOR * limitMs;
+        if (isHung) child.kill("SIGKILL");
+        else timer = setTimeout(check, limitMs / 4);
+      };
+      timer = setTimeout(check, limitMs);
     };
-    let timer = setTimeout(kill, START_TIMEOUT_MS);
+    watchTime(START_TIMEOUT_MS);
     child.stdout!.resume();
     child.stderr!.on("data", (data: Buffer) => (errors = (errors + data.toString()).slice(-2000)));
     child.on("message", (message: WorkerMessage) => {
-      clearTimeout(timer);
-      timer = setTimeout(kill, timeLimitMs);
+      watchTime(timeLimitMs);
       if (message.type === "ready") {
         isReady = true;
         child.send(request);

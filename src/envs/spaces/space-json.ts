@@ -112,7 +112,7 @@ const SPACE_SCHEMAS = [
   ),
   typed("MultiDiscrete", { nvec: numberArray, start: numberArray.nullish() }).transform(({ nvec, start }) => {
     const sum = (numbersFromJson(nvec as JsonValue) ?? []).reduce((total, count) => total + count, 0);
-    return planSpace(sum, () => new MultiDiscrete(nvec, { start: (start ?? undefined) as NestedNumbers | undefined }));
+    return planSpace(sum, () => new MultiDiscrete(nvec, { start: start ?? undefined }));
   }),
   typed("Text", {
     max_length: integer.max(MAX_TEXT_LENGTH),

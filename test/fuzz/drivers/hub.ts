@@ -166,7 +166,7 @@ function sendRange(request: IncomingMessage, response: ServerResponse, type: str
 
 /** Downloads from a hub that misbehaves; afterwards the same cache must serve a download from one that behaves. */
 export const hub: Driver = {
-  timeLimitMs: 60_000,
+  timeLimitMs: 20_000,
   share: 0.02,
   async start(scratch): Promise<Attempt> {
     const server = new HostileHub();

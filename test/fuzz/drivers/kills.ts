@@ -68,7 +68,7 @@ function checkEqual(name: string, actual: Result, expected: Result): void {
 
 /** kill -9 of runs at random moments: the resumed run must equal an uninterrupted one. */
 export const kills: Driver = {
-  timeLimitMs: 300_000,
+  timeLimitMs: 100_000,
   share: 0.02,
   async start(scratch) {
     await runCommand(["demos", "blackjack", "--episodes", "12", "--seed", "1", "--output", "demos.jsonl"], scratch);

@@ -73,7 +73,7 @@ function unusualSchema(random: Random): unknown {
 function listChoices(random: Random): unknown {
   const words = ["hit", "stay", "", " ", "é", "a".repeat(1e5), "\ud800", 5, null, undefined, {}, "hit"];
   if (random.integers(20) === 0) return Array.from({ length: random.choice([1e4, 1e6]) }, (_, i) => `choice ${i}`);
-  if (random.integers(10) === 0) return JSON.parse(mutateJson(["hit", "stay"], random)) as unknown;
+  if (random.integers(10) === 0) return parseMutant(mutateJson(["hit", "stay"], random));
   return Array.from({ length: random.integers(5) }, () => random.choice(words));
 }
 
