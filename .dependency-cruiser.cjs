@@ -19,6 +19,9 @@ const innerOrder = {
 
 const notTests = "\\.test\\.ts$";
 
+/** The parts of src/ that run on Node alone. */
+const nodeOnly = ["^src/core/platform/node/", "^src/app/", "^src/envs/bridges/", "^src/envs/rendering/png\\.ts$"];
+
 const areaRules = Object.entries(areas).map(([area, allowed]) => ({
   name: `area-${area}`,
   comment: `src/${area}/ may import only ${allowed.map((name) => `src/${name}/`).join(", ") || "itself"}`,
@@ -57,6 +60,13 @@ module.exports = {
       severity: "error",
       from: { pathNot: "^src/engine/runtime/" },
       to: { path: "onnxruntime" },
+    },
+    {
+      name: "node-only-in-platform",
+      comment: "import `#platform` instead (src/core/platform/ports.ts)",
+      severity: "error",
+      from: { path: "^src/", pathNot: [notTests, ...nodeOnly] },
+      to: { dependencyTypes: ["core"] },
     },
     {
       name: "tests-are-not-imported",
