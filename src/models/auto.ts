@@ -22,8 +22,7 @@ export interface LoadedModel {
 
 /**
  * Opens a model by path or hub id, or the embedded model ("embedded"). For a folder with only an adapter, opens its
- * base model with the adapter.
- * @throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
+ * base model with the adapter. @throws what `resolveModel`, `CausalLM.open` and `loadAdapter` throw.
  */
 export async function openPretrained(idOrPath: string, options: OpenOptions = {}): Promise<LoadedModel> {
   const path = await locate(idOrPath, options);

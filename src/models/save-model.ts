@@ -122,9 +122,8 @@ async function readValues(model: CausalLM, names: Iterable<string>): Promise<Par
 }
 
 /**
- * Loads an adapter saved by this library or PEFT, with its value head, if any.
- * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another
- * model's adapter.
+ * Loads an adapter saved by this library or PEFT, with its value head, if any. @throws FILE_NOT_FOUND, FILE_CORRUPT,
+ * MODEL_UNSUPPORTED for features beyond LoRA, WEIGHTS_MISMATCH for another model's adapter.
  */
 export async function loadAdapter(model: CausalLM, folder: string): Promise<CausalLM> {
   const { config, tensors } = await readAdapter(folder);

@@ -102,9 +102,8 @@ export interface PeftOptions extends Partial<LoraConfig> {
 }
 
 /**
- * Adds a new low-rank adapter, initialized as in PEFT so that it does not change the model: A
- * uniform within 1 / sqrt(in) and B zero; for the embedding A zero and B normal. Weights and
- * runtime are shared with the base model.
+ * Adds a new low-rank adapter, initialized as in PEFT so that it does not change the model: A uniform within 1 /
+ * sqrt(in) and B zero; for the embedding A zero and B normal. Weights and runtime are shared with the base model.
  * @throws INVALID_ARGUMENT for invalid values and for targets that match nothing.
  */
 export async function getPeftModel(
@@ -192,9 +191,8 @@ export async function replaceValueHead(
 export type ParameterValues = ReadonlyMap<string, { readonly shape: readonly number[]; readonly data: Float32Array }>;
 
 /**
- * Adds an adapter (and value head) with given values.
- * @throws WEIGHTS_MISMATCH when a value is missing or has the wrong shape, MODEL_UNSUPPORTED when
- * one belongs to a module that cannot be adapted.
+ * Adds an adapter (and value head) with given values. @throws WEIGHTS_MISMATCH when a value is missing or has the wrong
+ * shape, MODEL_UNSUPPORTED when one belongs to a module that cannot be adapted.
  */
 export async function withAdapterValues(
   model: CausalLM,

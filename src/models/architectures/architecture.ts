@@ -6,9 +6,8 @@ export interface Architecture {
   /** Values of config.json's model_type. */
   readonly modelTypes: readonly string[];
   /**
-   * Parses config.json into a network, with the defaults of Transformers' configuration class.
-   * @throws FILE_CORRUPT for a missing or invalid field, MODEL_UNSUPPORTED for an unsupported
-   * feature.
+   * Parses config.json into a network, with the defaults of Transformers' configuration class. @throws FILE_CORRUPT for
+   * a missing or invalid field, MODEL_UNSUPPORTED for an unsupported feature.
    */
   readonly decoder: (config: JsonFields) => DecoderConfig;
   /** Mapping from GGUF files; undefined if llama.cpp converts the architecture to another one. */

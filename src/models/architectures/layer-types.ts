@@ -26,10 +26,7 @@ export function readLayerTypes(
   });
 }
 
-/**
- * Returns `sliding_window` for sliding layers. @throws FILE_CORRUPT when a layer slides and no
- * window is given.
- */
+/** Returns `sliding_window` for sliding layers. @throws FILE_CORRUPT when a layer slides and no window is given. */
 export function getLayerWindows(
   config: JsonFields,
   types: readonly LayerType[],

@@ -22,10 +22,9 @@ export interface MatchedWeights {
 }
 
 /**
- * Finds each parameter of a model in its weight file, whose names may lack the base model's prefix
- * ("model.", "transformer.", as in openai-community/gpt2). Known buffers are ignored. Closing the
- * result closes the file.
- * @throws WEIGHTS_MISMATCH naming all missing, unexpected and wrongly shaped tensors.
+ * Finds each parameter of a model in its weight file, whose names may lack the base model's prefix ("model.",
+ * "transformer.", as in openai-community/gpt2). Known buffers are ignored. Closing the result closes the file. @throws
+ * WEIGHTS_MISMATCH naming all missing, unexpected and wrongly shaped tensors.
  */
 export async function matchWeights(config: DecoderConfig, file: WeightFile): Promise<MatchedWeights> {
   const untied = await untieIfDifferent(config, file);

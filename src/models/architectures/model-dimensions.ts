@@ -20,8 +20,7 @@ export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads"
 }
 
 /**
- * Reads the sizes under the names shared by all architectures except GPT-2. @throws FILE_CORRUPT
- * for invalid values.
+ * Reads the sizes under the names shared by all architectures except GPT-2. @throws FILE_CORRUPT for invalid values.
  */
 export function readDimensions(config: JsonFields, defaults: DimensionDefaults): ModelDimensions {
   const heads = config.size("num_attention_heads", defaults.heads);

@@ -33,10 +33,7 @@ export function targetModules(config: DecoderConfig): TargetModule[] {
 /** Path of the output matrix's module in every architecture, tied or not. */
 export const HEAD_MODULE = "lm_head";
 
-/**
- * Returns the shape of every parameter in the network's order; a tied output matrix appears as the
- * embedding.
- */
+/** Returns the shape of every parameter in the network's order; a tied output matrix appears as the embedding. */
 export function parameterShapes(config: DecoderConfig): Map<string, readonly number[]> {
   const { names, vocabSize, hiddenSize, maxPositions, headDim, norm } = config;
   const shapes = new Map<string, readonly number[]>();

@@ -58,9 +58,8 @@ function isTooDeep(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a JSON file that must contain an object.
- * @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED when it is too large, FILE_CORRUPT when it is not UTF-8 JSON with
- * an object.
+ * Reads a JSON file that must contain an object. @throws FILE_NOT_FOUND, FILE_READ_FAILED, FORMAT_UNSUPPORTED when it
+ * is too large, FILE_CORRUPT when it is not UTF-8 JSON with an object.
  */
 export async function readJson(path: string): Promise<JsonObject> {
   let bytes: Uint8Array;

@@ -64,10 +64,7 @@ export class GgufWeights implements WeightFile {
   readonly entries: ReadonlyMap<string, GgufEntry>;
   private readonly sources: readonly FileSource[];
 
-  /**
-   * @param getSource returns the file of a tensor
-   * @param sources files closed with the weights
-   */
+  /** @param getSource returns the file of a tensor @param sources files closed with the weights */
   constructor(
     path: string,
     views: readonly GgufTensorView[],

@@ -40,10 +40,9 @@ const MIN_PROGRESS_SHARE = 0.001;
 const PROGRESS_INTERVAL_MS = 100;
 
 /**
- * Adds a repository's file to its snapshot in the cache: downloads the blob if missing, resuming an
- * interrupted download, verifies its size and hash, and links it.
- * @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE, FILE_WRITE_FAILED, FILE_CORRUPT when
- * the content does not have the announced hash.
+ * Adds a repository's file to its snapshot in the cache: downloads the blob if missing, resuming an interrupted
+ * download, verifies its size and hash, and links it. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE,
+ * FILE_WRITE_FAILED, FILE_CORRUPT when the content does not have the announced hash.
  */
 export async function fetchIntoCache(context: DownloadContext, file: RemoteFile): Promise<void> {
   const { cache, commit } = context;

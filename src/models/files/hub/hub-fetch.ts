@@ -121,10 +121,9 @@ async function readWithTimeout(
 }
 
 /**
- * Sends one request and returns only successful responses. The token is sent to the hub but not to
- * the storage it redirects to.
- * @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED or HUB_UNREACHABLE for permanent failures,
- * `TransientError` for others.
+ * Sends one request and returns only successful responses. The token is sent to the hub but not to the storage it
+ * redirects to. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED or HUB_UNREACHABLE for permanent failures, `TransientError` for
+ * others.
  */
 export async function hubFetch(
   config: HubConfig,

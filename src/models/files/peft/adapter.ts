@@ -40,9 +40,8 @@ export async function isAdapterFolder(folder: string): Promise<boolean> {
 }
 
 /**
- * Reads a LoRA adapter saved by PEFT or `writeAdapter`. Base weights that PEFT saves beside an
- * adapter of the embedding or output matrix are ignored.
- * @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
+ * Reads a LoRA adapter saved by PEFT or `writeAdapter`. Base weights that PEFT saves beside an adapter of the embedding
+ * or output matrix are ignored. @throws FILE_NOT_FOUND, FILE_CORRUPT, MODEL_UNSUPPORTED for features beyond LoRA,
  * FORMAT_UNSUPPORTED.
  */
 export async function readAdapter(folder: string): Promise<Adapter> {
@@ -116,9 +115,8 @@ function getModuleSuffixes(modules: readonly string[]): string[] {
 }
 
 /**
- * Saves a LoRA adapter in the format of PEFT 0.21. Missing settings take PEFT's defaults;
- * "all-linear" is expanded. @throws FILE_WRITE_FAILED, FILE_CORRUPT for tensors that do not form an
- * adapter.
+ * Saves a LoRA adapter in the format of PEFT 0.21. Missing settings take PEFT's defaults; "all-linear" is expanded.
+ * @throws FILE_WRITE_FAILED, FILE_CORRUPT for tensors that do not form an adapter.
  */
 export async function writeAdapter(
   folder: string,

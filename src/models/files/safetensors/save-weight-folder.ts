@@ -26,10 +26,9 @@ function assignShards(tensors: readonly TensorToSave[], maxShardBytes: number): 
 }
 
 /**
- * Saves a model's tensors as Transformers does: `model.safetensors`, or shards of at most
- * `maxShardBytes` (default 5 GB) with their index. Files are renamed into place after all are
- * written; files of an earlier save are removed. @throws FILE_WRITE_FAILED, SHAPE_MISMATCH,
- * INVALID_ARGUMENT.
+ * Saves a model's tensors as Transformers does: `model.safetensors`, or shards of at most `maxShardBytes` (default 5
+ * GB) with their index. Files are renamed into place after all are written; files of an earlier save are removed.
+ * @throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
  */
 export async function saveWeightFolder(
   folder: string,

@@ -99,9 +99,8 @@ async function writeTensor(file: OpenFile, { tensor, dtype }: TensorLayout): Pro
 }
 
 /**
- * Writes tensors as a safetensors file atomically, one tensor at a time. `metadata` defaults to `{
- * format: "pt" }`, which Transformers and PEFT require. @throws FILE_WRITE_FAILED, SHAPE_MISMATCH,
- * INVALID_ARGUMENT.
+ * Writes tensors as a safetensors file atomically, one tensor at a time. `metadata` defaults to `{ format: "pt" }`,
+ * which Transformers and PEFT require. @throws FILE_WRITE_FAILED, SHAPE_MISMATCH, INVALID_ARGUMENT.
  */
 export async function writeSafetensors(
   path: string,
