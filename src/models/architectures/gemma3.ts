@@ -1,14 +1,13 @@
 import { buildDecoderFields, buildRope, getRmsNormEpsilon, mapLayers } from "../files/gguf/gguf-config.js";
 import type { GgufFields } from "../files/gguf/gguf-fields.js";
 import { decoderTensors, attentionTensors, mlpTensors, headNormTensors } from "./llama-gguf.js";
-import type { DecoderConfig, LayerNames, RopeConfig } from "../../engine/nn/decoder-config.js";
+import type { LayerNames, RopeConfig } from "../../engine/nn/decoder-config.js";
 import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
 import { JsonFields } from "../files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
-import { headNormNames, llamaLayerNames, llamaNetwork } from "./llama-network.js";
+import { headNormNames, llamaLayerNames, llamaNetwork, readAttentionBiases } from "./llama-network.js";
 import { readRopeObject, type RopeContext } from "./rope-config.js";
-import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 const SLIDING_WINDOW_PATTERN = 6;
 const LAYERS_27B = 62;
@@ -32,45 +31,42 @@ export const gemma3 = defineArchitecture({
     if (config.flag("use_bidirectional_attention", false)) {
       throw config.unsupportedFieldError("use_bidirectional_attention", "Only causal attention is supported.");
     }
-    const sizes = readDimensions(config, {
-      vocabSize: 262_208,
-      hiddenSize: 2304,
-      intermediateSize: 9216,
-      layerCount: 26,
-      heads: 8,
-      keyValueHeads: 4,
-      maxPositions: 131_072,
-    });
-    const headDim = readHeadDim(config, sizes, 256);
-    const attentionBias = config.flag("attention_bias", false);
-    const slidingPattern = config.size("sliding_window_pattern", 6);
-    const types = readLayerTypes(config, sizes.layerCount, (layer) =>
-      (layer + 1) % slidingPattern === 0 ? "full_attention" : "sliding_attention",
-    );
-    const windows = getLayerWindows(config, types, config.optionalSize("sliding_window", 4096));
-    const [full, sliding] = readRopes(config, { headDim, maxPositions: sizes.maxPositions });
-    const network: DecoderConfig = llamaNetwork(config, {
+    const network = llamaNetwork(config, {
       modelType: "gemma3_text",
-      sizes,
-      headDim,
-      rope: full,
-      biases: { queryKeyValue: attentionBias, attentionOutput: attentionBias, feedForward: false },
+      defaults: {
+        vocabSize: 262_208,
+        hiddenSize: 2304,
+        intermediateSize: 9216,
+        layerCount: 26,
+        heads: 8,
+        keyValueHeads: 4,
+        headDim: 256,
+        maxPositions: 131_072,
+      },
+      ropes: (context) => readRopes(config, context),
+      biases: readAttentionBiases(config),
       tieWordEmbeddings: true,
       paddingToken: 0,
-      layer: (layer) => ({
-        names: layerNames(layer),
-        rope: types[layer] === "full_attention" ? 0 : 1,
-        window: windows[layer],
-      }),
+      layers: (count) => {
+        const slidingPattern = config.size("sliding_window_pattern", 6);
+        const types = readLayerTypes(config, count, (layer) =>
+          (layer + 1) % slidingPattern === 0 ? "full_attention" : "sliding_attention",
+        );
+        const windows = getLayerWindows(config, types, config.optionalSize("sliding_window", 4096));
+        return (layer) => ({
+          names: layerNames(layer),
+          rope: types[layer] === "full_attention" ? 0 : 1,
+          window: windows[layer],
+        });
+      },
     });
     return {
       ...network,
-      ropes: [full, sliding],
       norm: { ...network.norm, offset: 1 },
       activation: readActivation(config, "hidden_activation", "geluTanh"),
       attentionScale: config.positive("query_pre_attn_scalar", 256) ** -0.5,
       logitSoftcap: config.optionalPositive("final_logit_softcapping"),
-      embeddingScale: Math.fround(sizes.hiddenSize ** 0.5),
+      embeddingScale: Math.fround(network.hiddenSize ** 0.5),
     };
   },
   gguf: {

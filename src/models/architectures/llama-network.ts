@@ -7,9 +7,16 @@ import type {
 } from "../../engine/nn/decoder-config.js";
 import { readActivation } from "./read-activation.js";
 import type { JsonFields } from "../files/json-fields.js";
-import { readPaddingToken, type ModelDimensions } from "./model-dimensions.js";
+import { readDimensions, readPaddingToken, type DimensionDefaults } from "./model-dimensions.js";
+import { readRope, type RopeContext } from "./rope-config.js";
 
 export const NO_BIASES: LinearBiases = { queryKeyValue: false, attentionOutput: false, feedForward: false };
+
+/** Reads attention_bias, which applies to all four projections. */
+export function readAttentionBiases(config: JsonFields): LinearBiases {
+  const hasBias = config.flag("attention_bias", false);
+  return { queryKeyValue: hasBias, attentionOutput: hasBias, feedForward: false };
+}
 
 /** Returns the names of Llama's layer `layer`, which most later architectures share. */
 export function llamaLayerNames(layer: number): LayerNames {
@@ -36,9 +43,9 @@ export function headNormNames(layer: number): Pick<LayerNames, "queryNorm" | "ke
 /** Differences between Llama-like networks. */
 export interface LlamaOptions {
   readonly modelType: string;
-  readonly sizes: ModelDimensions;
-  readonly headDim: number;
-  readonly rope: RopeConfig;
+  readonly defaults: DimensionDefaults;
+  /** Returns the rotary embeddings; by default one that all layers share. */
+  readonly ropes?: (context: RopeContext) => readonly RopeConfig[];
   readonly biases: LinearBiases;
   /** Default of tie_word_embeddings. */
   readonly tieWordEmbeddings: boolean;
@@ -46,8 +53,8 @@ export interface LlamaOptions {
   readonly epsilon?: number;
   /** Default of pad_token_id; none if undefined. */
   readonly paddingToken?: number;
-  /** Differences from Llama's layer. */
-  readonly layer?: (layer: number) => Partial<LayerConfig>;
+  /** Returns the differences from Llama's layer for a number of layers. */
+  readonly layers?: (layerCount: number) => (layer: number) => Partial<LayerConfig>;
 }
 
 /**
@@ -55,19 +62,21 @@ export interface LlamaOptions {
  * feed-forward block, rotary positions, grouped-query attention.
  */
 export function llamaNetwork(config: JsonFields, options: LlamaOptions): DecoderConfig {
-  const { modelType, sizes, headDim, rope, biases } = options;
-  const { layerCount, ...dimensions } = sizes;
+  const { modelType, biases } = options;
+  const { layerCount, ...dimensions } = readDimensions(config, options.defaults);
+  const { headDim, maxPositions } = dimensions;
+  const getRopes = options.ropes ?? ((context) => [readRope(config, context)]);
+  const getLayer = options.layers?.(layerCount);
   return {
     modelType,
     ...dimensions,
-    headDim,
     layers: Array.from({ length: layerCount }, (_, layer) => ({
       names: llamaLayerNames(layer),
       rope: 0,
       window: undefined,
-      ...options.layer?.(layer),
+      ...getLayer?.(layer),
     })),
-    ropes: [rope],
+    ropes: getRopes({ headDim, maxPositions }),
     norm: { kind: "rms", epsilon: config.positive("rms_norm_eps", options.epsilon ?? 1e-6), offset: 0 },
     activation: readActivation(config, "hidden_act", "silu"),
     parallelResidual: false,
@@ -75,7 +84,7 @@ export function llamaNetwork(config: JsonFields, options: LlamaOptions): Decoder
     attentionSoftcap: undefined,
     logitSoftcap: undefined,
     embeddingScale: 1,
-    paddingToken: readPaddingToken(config, sizes.vocabSize, options.paddingToken),
+    paddingToken: readPaddingToken(config, dimensions.vocabSize, options.paddingToken),
     biases,
     names: {
       embedding: "model.embed_tokens.weight",

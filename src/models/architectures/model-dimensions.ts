@@ -10,13 +10,16 @@ export interface ModelDimensions {
   readonly layerCount: number;
   readonly heads: number;
   readonly keyValueHeads: number;
+  readonly headDim: number;
   readonly maxPositions: number;
 }
 
 /** Defaults of Transformers' configuration class for fields missing in config.json. */
-export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads"> {
+export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads" | "headDim"> {
   /** Defaults to the number of heads. */
   readonly keyValueHeads?: number;
+  /** Defaults to hiddenSize / heads. */
+  readonly headDim?: number;
 }
 
 /**
@@ -28,13 +31,15 @@ export function readDimensions(config: JsonFields, defaults: DimensionDefaults):
   if (heads % keyValueHeads !== 0) {
     throw config.invalidFieldError("num_key_value_heads", `a divisor of num_attention_heads (${heads})`);
   }
+  const hiddenSize = config.size("hidden_size", defaults.hiddenSize);
   return {
     vocabSize: config.size("vocab_size", defaults.vocabSize),
-    hiddenSize: config.size("hidden_size", defaults.hiddenSize),
+    hiddenSize,
     intermediateSize: config.size("intermediate_size", defaults.intermediateSize),
     layerCount: readLayerCount(config, "num_hidden_layers", defaults.layerCount),
     heads,
     keyValueHeads,
+    headDim: readHeadDim(config, hiddenSize, heads, defaults.headDim),
     maxPositions: config.size("max_position_embeddings", defaults.maxPositions),
   };
 }
@@ -50,8 +55,7 @@ export function readPaddingToken(config: JsonFields, vocabSize: number, fallback
   return row !== undefined && row >= 0 && row < vocabSize ? row : undefined;
 }
 
-/** Reads the size of a head: explicit, the class's default, or hiddenSize / heads. */
-export function readHeadDim(config: JsonFields, { hiddenSize, heads }: ModelDimensions, fallback?: number): number {
+function readHeadDim(config: JsonFields, hiddenSize: number, heads: number, fallback?: number): number {
   const headDim = config.optionalSize("head_dim", fallback);
   if (headDim !== undefined) return headDim;
   if (hiddenSize >= heads) return Math.floor(hiddenSize / heads);

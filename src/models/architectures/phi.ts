@@ -5,7 +5,7 @@ import { readActivation } from "./read-activation.js";
 import { defineArchitecture } from "./architecture.js";
 import { getHeadName } from "./llama-network.js";
 import { readRope } from "./rope-config.js";
-import { readHeadDim, readPaddingToken, readDimensions } from "./model-dimensions.js";
+import { readPaddingToken, readDimensions } from "./model-dimensions.js";
 
 const EMBEDDING = "model.embed_tokens.weight";
 
@@ -24,12 +24,11 @@ export const phi = defineArchitecture({
       heads: 32,
       maxPositions: 2048,
     });
-    const headDim = readHeadDim(config, { ...sizes, layerCount });
+    const { headDim } = sizes;
     const headNorms = config.flag("qk_layernorm", false);
     return {
       modelType: "phi",
       ...sizes,
-      headDim,
       layers: Array.from({ length: layerCount }, (_, layer) => ({
         names: layerNames(layer, headNorms),
         rope: 0,

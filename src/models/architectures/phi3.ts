@@ -1,10 +1,9 @@
 import { buildDecoderFields, buildPartialRope, getRmsNormEpsilon } from "../files/gguf/gguf-config.js";
 import { decoderTensors } from "./llama-gguf.js";
 import type { LayerNames } from "../../engine/nn/decoder-config.js";
+import { readRope } from "./rope-config.js";
 import { defineArchitecture } from "./architecture.js";
 import { llamaNetwork, NO_BIASES } from "./llama-network.js";
-import { readRope } from "./rope-config.js";
-import { readHeadDim, readDimensions } from "./model-dimensions.js";
 
 /**
  * Phi 3, 3.5 and 4 (Phi3Config): Llama with fused query/key/value and gate/up projections,
@@ -13,32 +12,30 @@ import { readHeadDim, readDimensions } from "./model-dimensions.js";
 export const phi3 = defineArchitecture({
   modelTypes: ["phi3"],
   decoder: (config) => {
-    const sizes = readDimensions(config, {
-      vocabSize: 32_064,
-      hiddenSize: 3072,
-      intermediateSize: 8192,
-      layerCount: 32,
-      heads: 32,
-      maxPositions: 4096,
-    });
-    const headDim = readHeadDim(config, sizes);
     const window = config.optionalSize("sliding_window");
     return llamaNetwork(config, {
       modelType: "phi3",
-      sizes,
-      headDim,
-      rope: readRope(config, {
-        headDim,
-        maxPositions: sizes.maxPositions,
-        defaultPartialRotaryFactor: 1,
-        defaultOriginalLength: 4096,
-        aliases: { su: "longrope", yarn: "longrope" },
-      }),
+      defaults: {
+        vocabSize: 32_064,
+        hiddenSize: 3072,
+        intermediateSize: 8192,
+        layerCount: 32,
+        heads: 32,
+        maxPositions: 4096,
+      },
+      ropes: (context) => [
+        readRope(config, {
+          ...context,
+          defaultPartialRotaryFactor: 1,
+          defaultOriginalLength: 4096,
+          aliases: { su: "longrope", yarn: "longrope" },
+        }),
+      ],
       biases: NO_BIASES,
       tieWordEmbeddings: false,
       paddingToken: 32_000,
       epsilon: 1e-5,
-      layer: (layer) => ({ window, names: layerNames(layer) }),
+      layers: () => (layer) => ({ window, names: layerNames(layer) }),
     });
   },
   gguf: {

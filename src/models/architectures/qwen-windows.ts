@@ -1,4 +1,5 @@
 import type { JsonFields } from "../files/json-fields.js";
+import type { DimensionDefaults } from "./model-dimensions.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
 
 /** Reads Qwen's windows: without `layer_types`, layers from `max_window_layers` on slide. */
@@ -11,3 +12,14 @@ export function readQwenWindows(config: JsonFields, layerCount: number): readonl
   );
   return getLayerWindows(config, types, window);
 }
+
+/** Defaults of Qwen2Config and Qwen3Config. */
+export const QWEN_DIMENSIONS: DimensionDefaults = {
+  vocabSize: 151_936,
+  hiddenSize: 4096,
+  intermediateSize: 22_016,
+  layerCount: 32,
+  heads: 32,
+  keyValueHeads: 32,
+  maxPositions: 32_768,
+};

@@ -2,9 +2,7 @@ import { buildDecoderFields, buildRope, getRmsNormEpsilon, type GgufArchitecture
 import { decoderTensors, llamaLayerTensors } from "./llama-gguf.js";
 import { defineArchitecture } from "./architecture.js";
 import { llamaNetwork } from "./llama-network.js";
-import { readQwenWindows } from "./qwen-windows.js";
-import { readRope } from "./rope-config.js";
-import { readHeadDim, readDimensions } from "./model-dimensions.js";
+import { QWEN_DIMENSIONS, readQwenWindows } from "./qwen-windows.js";
 
 export const buildQwen2Config: GgufArchitecture["config"] = (source, sizes) => ({
   ...buildDecoderFields("qwen2", source, sizes),
@@ -19,28 +17,17 @@ export const buildQwen2Config: GgufArchitecture["config"] = (source, sizes) => (
 /** Qwen 2 and 2.5 (Qwen2Config): Llama with biases on queries, keys and values. */
 export const qwen2 = defineArchitecture({
   modelTypes: ["qwen2"],
-  decoder: (config) => {
-    const sizes = readDimensions(config, {
-      vocabSize: 151_936,
-      hiddenSize: 4096,
-      intermediateSize: 22_016,
-      layerCount: 32,
-      heads: 32,
-      keyValueHeads: 32,
-      maxPositions: 32_768,
-    });
-    const headDim = readHeadDim(config, sizes);
-    const windows = readQwenWindows(config, sizes.layerCount);
-    return llamaNetwork(config, {
+  decoder: (config) =>
+    llamaNetwork(config, {
       modelType: "qwen2",
-      sizes,
-      headDim,
-      rope: readRope(config, { headDim, maxPositions: sizes.maxPositions }),
+      defaults: QWEN_DIMENSIONS,
       biases: { queryKeyValue: true, attentionOutput: false, feedForward: false },
       tieWordEmbeddings: false,
-      layer: (layer) => ({ window: windows[layer] }),
-    });
-  },
+      layers: (count) => {
+        const windows = readQwenWindows(config, count);
+        return (layer) => ({ window: windows[layer] });
+      },
+    }),
   gguf: {
     name: "qwen2",
     modelClass: "Qwen2ForCausalLM",

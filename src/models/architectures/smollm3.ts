@@ -1,11 +1,10 @@
 import { mapLayers } from "../files/gguf/gguf-config.js";
 import { decoderTensors, llamaLayerTensors, createLlamaConfig } from "./llama-gguf.js";
+import { readRope } from "./rope-config.js";
 import { defineArchitecture } from "./architecture.js";
 import type { JsonFields } from "../files/json-fields.js";
 import { getLayerWindows, readLayerTypes } from "./layer-types.js";
-import { llamaNetwork } from "./llama-network.js";
-import { readRope } from "./rope-config.js";
-import { readHeadDim, readDimensions } from "./model-dimensions.js";
+import { llamaNetwork, readAttentionBiases } from "./llama-network.js";
 
 /** SmolLM3 has no rotary positions in every fourth layer, which GGUF does not store. */
 const NO_ROPE_INTERVAL = 4;
@@ -13,40 +12,33 @@ const NO_ROPE_INTERVAL = 4;
 /** SmolLM 3 (SmolLM3Config): Llama without positions in every fourth layer. */
 export const smollm3 = defineArchitecture({
   modelTypes: ["smollm3"],
-  decoder: (config) => {
-    const sizes = readDimensions(config, {
-      vocabSize: 128_256,
-      hiddenSize: 2048,
-      intermediateSize: 11_008,
-      layerCount: 36,
-      heads: 16,
-      keyValueHeads: 4,
-      maxPositions: 32_768,
-    });
-    const headDim = readHeadDim(config, sizes);
-    const attentionBias = config.flag("attention_bias", false);
-    const hasRope = readRotaryLayers(config, sizes.layerCount);
-    const window = config.optionalSize("sliding_window");
-    const usesSlidingWindow = config.flag("use_sliding_window", false) && window !== undefined;
-    const types = readLayerTypes(config, sizes.layerCount, (layer) =>
-      usesSlidingWindow && !hasRope[layer] ? "sliding_attention" : "full_attention",
-    );
-    const windows = getLayerWindows(config, types, window);
-    return llamaNetwork(config, {
+  decoder: (config) =>
+    llamaNetwork(config, {
       modelType: "smollm3",
-      sizes,
-      headDim,
-      rope: readRope(config, { headDim, maxPositions: sizes.maxPositions, defaultTheta: 2_000_000 }),
-      biases: {
-        queryKeyValue: attentionBias,
-        attentionOutput: attentionBias,
-        feedForward: config.flag("mlp_bias", false),
+      defaults: {
+        vocabSize: 128_256,
+        hiddenSize: 2048,
+        intermediateSize: 11_008,
+        layerCount: 36,
+        heads: 16,
+        keyValueHeads: 4,
+        maxPositions: 32_768,
       },
+      ropes: (context) => [readRope(config, { ...context, defaultTheta: 2_000_000 })],
+      biases: { ...readAttentionBiases(config), feedForward: config.flag("mlp_bias", false) },
       tieWordEmbeddings: true,
       paddingToken: 128_004,
-      layer: (layer) => ({ rope: hasRope[layer] ? 0 : undefined, window: windows[layer] }),
-    });
-  },
+      layers: (count) => {
+        const hasRope = readRotaryLayers(config, count);
+        const window = config.optionalSize("sliding_window");
+        const usesSlidingWindow = config.flag("use_sliding_window", false) && window !== undefined;
+        const types = readLayerTypes(config, count, (layer) =>
+          usesSlidingWindow && !hasRope[layer] ? "sliding_attention" : "full_attention",
+        );
+        const windows = getLayerWindows(config, types, window);
+        return (layer) => ({ rope: hasRope[layer] ? 0 : undefined, window: windows[layer] });
+      },
+    }),
   gguf: {
     name: "smollm3",
     modelClass: "SmolLM3ForCausalLM",
