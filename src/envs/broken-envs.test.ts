@@ -135,7 +135,7 @@ describe("a server of broken environments", () => {
     await expect(serving).rejects.toMatchObject({ code: "ENV_INVALID" });
   });
 
-  it("outlives a session whose environment throws in close", async () => {
+  it("keeps running when the environment of a session throws in close", async () => {
     const server = await serveEnv(() => new StuckCoin(), { port: 0 });
     const first = await OpenEnvClient.connect(server.url);
     await first.reset();

@@ -21,7 +21,7 @@ const pages = readdirSync(folder)
   .filter((file) => file.endsWith(".md") && !["README.md", "bridges.md", "writing-your-own.md"].includes(file))
   .map((file) => ({ file, text: readFileSync(new URL(file, folder), "utf8") }));
 
-describe("documentation of environments", () => {
+describe("pages on environments", () => {
   it.each(registry.all().map(({ id }) => id))("has one page on %s", (id) => {
     const about = pages.filter(({ text }) => text.split("\n")[2].includes(`\`${id}\``));
     expect(about.map(({ file }) => file)).toHaveLength(1);

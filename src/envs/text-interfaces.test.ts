@@ -5,7 +5,7 @@ import { make } from "./registry/make.js";
 const formatObservation = (id: string, observation: unknown, options = {}) =>
   make(id, options).text?.formatObservation(observation, {});
 
-describe("what a language model reads", () => {
+describe("formatObservation", () => {
   it.each<[string, unknown, string]>([
     [
       "Blackjack-v1",
@@ -39,13 +39,13 @@ describe("what a language model reads", () => {
     expect(formatObservation(id, observation)).toBe(text);
   });
 
-  it("says whether the ice is slippery", () => {
+  it("mentions slippery ice in the system prompt", () => {
     expect(make("FrozenLake-v1").text?.systemPrompt).toContain("slippery");
     expect(make("FrozenLake-v1", { isSlippery: false }).text?.systemPrompt).not.toContain("slippery");
   });
 });
 
-describe("what a reply means", () => {
+describe("parseAction", () => {
   it.each<[string, string, unknown]>([
     ["Blackjack-v1", "I'll stay", 0],
     ["Blackjack-v1", "Stick.", 0],

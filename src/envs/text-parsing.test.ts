@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { findLastNamed, findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
 
-describe("lastNamedAction", () => {
+describe("findLastNamedAction", () => {
   const names = ["stay", "hit"];
 
   it.each<[string, number | undefined]>([
@@ -17,41 +17,41 @@ describe("lastNamedAction", () => {
     ["7", undefined],
     ["1.5", undefined],
     ["", undefined],
-  ])("reads %j as %s", (completion, action) => {
+  ])("parses %j as %s", (completion, action) => {
     expect(findLastNamedAction(completion, names)).toBe(action);
   });
 
-  it("takes the longer of two names that end at one place", () => {
+  it("prefers the longer of two names that end at the same position", () => {
     expect(findLastNamedAction("pick up", ["up", "pick up"])).toBe(1);
     expect(findLastNamedAction("go up", ["up", "pick up"])).toBe(0);
   });
 
-  it("knows synonyms", () => {
+  it("finds synonyms", () => {
     expect(findLastNamedAction("I stick", names, { stick: 0 })).toBe(0);
   });
 });
 
-describe("lastNamed", () => {
-  it("takes names only, no numbers", () => {
+describe("findLastNamed", () => {
+  it("ignores numbers", () => {
     expect(findLastNamed("hit, 0", ["stay", "hit"])).toBe(1);
     expect(findLastNamed("action 1", ["stay", "hit"])).toBeUndefined();
     expect(findLastNamed("stick", ["stay", "hit"], { stick: 0 })).toBe(0);
   });
 });
 
-describe("lastNumber", () => {
+describe("parseLastNumber", () => {
   it.each<[string, number | undefined]>([
     ["force -0.5", -0.5],
     ["first 1 then +2.", 2],
     [".25", 0.25],
     ["1e-3", 0.001],
     ["none", undefined],
-  ])("reads %j as %s", (text, number) => {
+  ])("parses %j as %s", (text, number) => {
     expect(parseLastNumber(text)).toBe(number);
   });
 });
 
-describe("signed", () => {
+describe("formatSigned", () => {
   it.each<[number, number, string]>([
     [0.0419, 3, "+0.042"],
     [-1.5, 3, "-1.500"],
@@ -59,7 +59,7 @@ describe("signed", () => {
     [-0.001, 2, "+0.00"],
     [-0, 0, "+0"],
     [12.345, 1, "+12.3"],
-  ])("writes %d with %d decimals as %s", (value, decimals, text) => {
+  ])("formats %d with %d decimals as %s", (value, decimals, text) => {
     expect(formatSigned(value, decimals)).toBe(text);
   });
 });

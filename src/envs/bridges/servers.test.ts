@@ -25,9 +25,9 @@ async function connect(url: string, options = {}): Promise<OpenEnvClient> {
   return env;
 }
 
-describe("an environment served and played over OpenEnv", () => {
+describe("an environment served over OpenEnv", () => {
   it.each(["Taxi-v4", "Pendulum-v1", "Blackjack-v1", "Wordle-v0", "WebShop-v0"])(
-    "is the same as here: %s",
+    "equals the local one: %s",
     async (id) => {
       const { url } = await serve(id);
       const [there, here] = [await connect(url), make(id)];
@@ -53,7 +53,7 @@ describe("an environment served and played over OpenEnv", () => {
     },
   );
 
-  it("keeps its clients apart over WebSocket; over HTTP they share one", async () => {
+  it("has a session per client over WebSocket, and one for all over HTTP", async () => {
     const { url } = await serve("CliffWalking-v1");
     const [first, second] = [await connect(url), await connect(url)];
     await first.reset();
@@ -97,7 +97,7 @@ describe("an environment served and played over OpenEnv", () => {
     });
   });
 
-  it("refuses more sessions than it takes, a port that is taken, and calls after its end", async () => {
+  it("rejects sessions beyond the maximum, a port in use, and calls after its end", async () => {
     const server = await serve("Taxi-v4", { maxSessions: 1 });
     const env = await connect(server.url);
     await env.reset();
@@ -110,10 +110,10 @@ describe("an environment served and played over OpenEnv", () => {
   });
 });
 
-describe("an OpenEnv server of others", () => {
+describe("a foreign OpenEnv server", () => {
   const schema = { type: "object", properties: { message: { type: "string" }, metadata: {} }, required: ["message"] };
 
-  it("is played by objects of its schema, or by the one text in them", async () => {
+  it("takes objects of its schema, or their only text field", async () => {
     const url = await answer({
       "/schema": { action: schema, observation: {} },
       "/reset": { observation: { echoed: "ready" }, reward: null, done: false },
@@ -135,11 +135,11 @@ describe("an OpenEnv server of others", () => {
       { "/schema": { action: { "x-llamagym": { protocol: 99 } }, observation: {} } },
       /uses protocol 99, but this client uses 1/,
     ],
-  ])("of another version is reported: %j", async (routes, message) => {
+  ])("is refused when it has another version: %j", async (routes, message) => {
     await expect(connect(await answer(routes))).rejects.toThrow(message);
   });
 
-  it("that never answers is given up", async () => {
+  it("is refused when it never answers", async () => {
     const url = await listen(() => {});
     await expect(connect(url, { connectTimeout: 200 })).rejects.toThrow(/did not answer \/schema within 200 ms/);
     await expect(connect("nowhere")).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
@@ -159,7 +159,7 @@ describe("a space of a JSON Schema", () => {
     additionalProperties: false,
   });
 
-  it("holds what the schema allows", () => {
+  it("contains the values that match the schema", () => {
     expect(space.contains({ move: "up", count: 3 })).toBe(true);
     for (const value of [
       { move: "up" },
@@ -172,13 +172,13 @@ describe("a space of a JSON Schema", () => {
     }
   });
 
-  it("samples what it holds", () => {
+  it("contains its samples", () => {
     space.seed(1);
     for (let i = 0; i < 20; i++) expect(space.contains(space.sample())).toBe(true);
   });
 });
 
-describe("an HTTP server of the user's", () => {
+describe("a custom HTTP server", () => {
   const spec = {
     protocol: 1,
     observationSpace: { type: "Box", low: [0], high: [9], shape: [1], dtype: "float32" },
@@ -204,7 +204,7 @@ describe("an HTTP server of the user's", () => {
     });
   }
 
-  it("is played by its actions' names, a session for each client", async () => {
+  it("parses actions by name, with a session per client", async () => {
     const url = await counting();
     const [env, other] = [await openEnv(url), await HttpEnv.connect(url)];
     await env.reset();
@@ -217,7 +217,7 @@ describe("an HTTP server of the user's", () => {
     await expect(other.reset()).rejects.toThrow(/was closed/);
   });
 
-  it("makes vectors, in this process", async () => {
+  it("supports vectors in this process", async () => {
     const url = await counting();
     const vector = await makeVector(url, { numEnvs: 2, envOptions: { maxEpisodeSteps: 2 } });
     closers.push(() => vector.close());
@@ -232,7 +232,7 @@ describe("an HTTP server of the user's", () => {
     await expect(makeVector(url, { numEnvs: 2, mode: "worker" })).rejects.toThrow(/already runs outside this process/);
   });
 
-  it("of another version, or without one, is reported", async () => {
+  it("is refused when it has another protocol version or sends no JSON", async () => {
     await expect(HttpEnv.connect(await counting({ protocol: 2 }))).rejects.toThrow(
       /uses protocol 2, but this client uses 1/,
     );

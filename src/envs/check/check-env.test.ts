@@ -172,7 +172,7 @@ describe("checkEnv", () => {
     expect(heard).toEqual(warnings);
   });
 
-  it("refuses known returns that random actions or the expert do not reproduce", async () => {
+  it("rejects known returns that random actions or the expert do not reproduce", async () => {
     const check = async (knownReturns: KnownReturns) => {
       const env = make({ ...registry.spec("Blackjack-v1"), knownReturns }).unwrapped;
       return checkEnv(env);
@@ -184,7 +184,7 @@ describe("checkEnv", () => {
     expect(await check({ random: -0.3942, best: -0.0431, basis: "exact" })).toEqual({ warnings: [] });
   });
 
-  it("takes an asynchronous environment", async () => {
+  it("accepts an asynchronous environment", async () => {
     class SlowWalk extends Env<Float32Array, number> {
       private readonly walk = new WalkEnv();
       override readonly observationSpace = this.walk.observationSpace;

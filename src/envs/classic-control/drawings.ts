@@ -1,5 +1,6 @@
 import type { RenderFrame, RenderMode } from "../env.js";
-import { renderScene, createRectangle, type Color, type Point, type Drawing } from "../rendering/scene.js";
+import { createCircle, createLine, createPolygon, createRectangle, renderScene } from "../rendering/scene.js";
+import type { Color, Drawing, Point } from "../rendering/scene.js";
 
 const WHITE: Color = [255, 255, 255];
 const BLACK: Color = [0, 0, 0];
@@ -8,28 +9,6 @@ const WOOD: Color = [202, 152, 101];
 const PURPLE: Color = [129, 132, 203];
 const RED: Color = [204, 77, 77];
 const YELLOW: Color = [204, 204, 0];
-
-const createCircle = (center: Point, radius: number, color: Color, glyph?: string): Drawing => ({
-  kind: "circle",
-  center,
-  radius,
-  color,
-  glyph,
-});
-const createLine = (from: Point, to: Point, width: number, color: Color, glyph?: string): Drawing => ({
-  kind: "line",
-  from,
-  to,
-  width,
-  color,
-  glyph,
-});
-const createPolygon = (points: readonly Point[], color: Color, glyph?: string): Drawing => ({
-  kind: "polygon",
-  points,
-  color,
-  glyph,
-});
 
 /** Draws the cart and the pole, with its angle from upright; positive leans right. */
 export function drawCartPole(mode: RenderMode, position: number, angle: number): RenderFrame {

@@ -14,7 +14,7 @@ describe("double sine and cosine", () => {
     expect(recorded.x.map(cos)).toEqual(recorded.cos);
   });
 
-  it("differ from Math's in some last bits, which is why they are here", () => {
+  it("differ from Math's in some last bits", () => {
     expect(recorded.x.some((x, i) => Math.sin(x) !== recorded.sin[i])).toBe(true);
   });
 

@@ -108,7 +108,7 @@ describe("make", () => {
   });
 });
 
-describe("nearestName", () => {
+describe("findNearestName", () => {
   it.each([
     ["CartPol", "CartPole"],
     ["frozen-lake", "FrozenLake"],

@@ -27,7 +27,7 @@ function sketch({ width, height, data }: RgbImage): string[] {
 const color = (letter: string) => [letter.charCodeAt(0), 0, 0] as const;
 
 describe("drawPixels", () => {
-  it("fills what a shape covers, later shapes over earlier ones", () => {
+  it("fills the covered pixels, later shapes over earlier ones", () => {
     const image = drawPixels(
       scene([
         { kind: "polygon", points: createRectangle(1, 1, 9, 4), color: color("a") },
@@ -38,7 +38,7 @@ describe("drawPixels", () => {
     expect(sketch(image)).toEqual(["cccccccccc", ".aaabbaaa.", ".aaabbaaa.", ".aaabbaaa.", ".........."]);
   });
 
-  it("writes letters of three by five dots, and leaves out what lies outside", () => {
+  it("draws letters of three by five dots, and clips at the edge", () => {
     const image = drawPixels(
       scene([
         { kind: "text", center: [3.5, 2.5], text: "T1", size: 5, color: color("x") },
@@ -64,7 +64,7 @@ describe("drawText", () => {
 });
 
 describe("encodePng", () => {
-  it("gives a file whose rows inflate to the pixels", () => {
+  it("writes a file whose rows inflate to the pixels", () => {
     const image: RgbImage = { width: 2, height: 2, data: Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) };
     const png = Buffer.from(encodePng(image));
     expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
@@ -78,37 +78,37 @@ describe("encodePng", () => {
   });
 });
 
-describe("what a person sees", () => {
+describe("rendered text", () => {
   const show = (id: string, options = {}) => {
     const env = make(id, options);
     void env.reset({ seed: 0 });
     return (env.render("ansi") as string).split("\n");
   };
 
-  it("is the lake with the player as @", () => {
+  it("shows the lake with the player as @", () => {
     expect(show("FrozenLake-v1")).toEqual(
       ["@ F F F", "F H F H", "F F F H", "H F F G"].map((row) => row.replace(/^/, " ")),
     );
   });
 
-  it("is the cart with its pole upright, on its track", () => {
+  it("shows the cart on its track with the pole upright", () => {
     const lines = show("CartPole-v1");
     const upright = lines.filter((line) => /^ {35,37}\|/.test(line)).length;
     expect(upright).toBeGreaterThan(5);
     expect(lines.some((line) => /^-+\^?-+$/.test(line))).toBe(true);
   });
 
-  it("is the town with walls, the taxi, the passenger and the ride", () => {
+  it("shows the town with walls, the taxi, the passenger and the ride", () => {
     const lines = show("Taxi-v4");
     expect(lines[0]).toBe("+---------+");
     expect(lines.join("")).toMatch(/@.*passenger at B, to Y/);
   });
 
-  it("is the dealer's open card and the player's sum", () => {
+  it("shows the dealer's open card and the player's sum", () => {
     expect(show("Blackjack-v1")).toEqual([expect.stringMatching(/^Dealer: [JQK][CDHS] \?\?$/), "Player: 11"]);
   });
 
-  it("is the dealer's whole hand when an episode of Blackjack has ended", async () => {
+  it("shows the dealer's whole hand when an episode of Blackjack has ended", async () => {
     const env = make("Blackjack-v1");
     await env.reset({ seed: 3 });
     await env.step(0);

@@ -45,6 +45,38 @@ export function createRectangle(left: number, bottom: number, right: number, top
   ];
 }
 
+export const createPolygon = (points: readonly Point[], color: Color, glyph?: string): Drawing => ({
+  kind: "polygon",
+  points,
+  color,
+  glyph,
+});
+
+export const createCircle = (center: Point, radius: number, color: Color, glyph?: string): Drawing => ({
+  kind: "circle",
+  center,
+  radius,
+  color,
+  glyph,
+});
+
+export const createLine = (from: Point, to: Point, width: number, color: Color, glyph?: string): Drawing => ({
+  kind: "line",
+  from,
+  to,
+  width,
+  color,
+  glyph,
+});
+
+export const createText = (center: Point, text: string, size: number, color: Color): Drawing => ({
+  kind: "text",
+  center,
+  text,
+  size,
+  color,
+});
+
 /** Returns the polygon of a line with a width. */
 export function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
   const length = Math.hypot(x1 - x0, y1 - y0) || 1;

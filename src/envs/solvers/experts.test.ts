@@ -50,13 +50,13 @@ async function meanReturn(env: Env, policy: Policy<unknown>, episodes: number): 
 }
 
 describe("Blackjack's exact returns", () => {
-  it("are those that are published: -0.0431 best, -0.0759 standing at 17, -0.3942 at random", () => {
+  it("equal the published ones: -0.0431 best, -0.0759 standing at 17, -0.3942 random", () => {
     expect(computeBlackjackReturn(sab, "best")).toBeCloseTo(-0.0431, 4);
     expect(computeBlackjackReturn(sab, (sum) => (sum >= 17 ? 0 : 1))).toBeCloseTo(-0.0759, 4);
     expect(computeBlackjackReturn(sab, "random")).toBeCloseTo(-0.3942, 4);
   });
 
-  it("belong to the policy of Sutton and Barto's figure 5.2", () => {
+  it("belong to the policy in Sutton and Barto's figure 5.2", () => {
     const stands = (ace: boolean) => (dealer: number) =>
       Array.from({ length: 11 }, (_, i) => i + 11).find((sum) => chooseBestAction(sum, dealer, ace) === 0);
     const cards = Array.from({ length: 10 }, (_, i) => i + 1);
@@ -66,7 +66,7 @@ describe("Blackjack's exact returns", () => {
     ]);
   });
 
-  it("come out of the environment too", async () => {
+  it("are reproduced by the environment", async () => {
     const env = make("Blackjack-v1", { disableEnvChecker: true });
     // The standard error of 5000 games is below 0.014.
     expect(Math.abs((await meanReturn(env, createExpert(env), 5000)) + 0.0431)).toBeLessThan(0.055);
@@ -74,14 +74,14 @@ describe("Blackjack's exact returns", () => {
 });
 
 describe("exact returns of tables", () => {
-  it.each(["FrozenLake-v1", "FrozenLake8x8-v1", "Taxi-v4"])("are the known ones: %s", (id) => {
+  it.each(["FrozenLake-v1", "FrozenLake8x8-v1", "Taxi-v4"])("equal the known returns of %s", (id) => {
     const env = make(id).unwrapped as TabularEnv;
     const limit = registry.spec(id).maxEpisodeSteps!;
     expect(computeReturn(env, "random", limit)).toBeCloseTo(getReturns(id).random, 2);
     expect(computeReturn(env, "best", limit)).toBeCloseTo(getReturns(id).best, 2);
   });
 
-  it("give FrozenLake 14/17 without a step limit, and 0.74 to a policy that does not count steps within 100", () => {
+  it("are 14/17 for FrozenLake without a step limit, and 0.74 for a policy of the state alone within 100 steps", () => {
     const env = make("FrozenLake-v1").unwrapped as TabularEnv;
     expect(weighStarts(env, solveTabular(env).values)).toBeCloseTo(14 / 17, 9);
     expect(computeReturn(env, solveTabular(env, 0.99).policy, 100)).toBeCloseTo(0.74, 3);
@@ -90,7 +90,7 @@ describe("exact returns of tables", () => {
   it.each([
     ["CliffWalking-v1", false],
     ["CliffWalkingSlippery-v1", true],
-  ])("of a random walk along the cliff solve its linear equations: %s", (id, isSlippery) => {
+  ])("of random actions solve the linear equations of %s", (id, isSlippery) => {
     const { transitions } = new CliffWalkingEnv({ isSlippery });
     const count = transitions.length;
     const a = transitions.map((_, i) => Array.from({ length: count }, (_, j) => (i === j ? 1 : 0)));
@@ -108,7 +108,7 @@ describe("exact returns of tables", () => {
 });
 
 describe("experts", () => {
-  it("are there for every environment whose best return they played, and for no other", () => {
+  it("exist for exactly the environments whose best return was measured or computed", () => {
     const registered = registry.all().filter(({ expert }) => expert !== undefined);
     const played = registry.all().filter(({ knownReturns }) => knownReturns?.basis !== "page");
     expect(registered).toEqual(played);
@@ -126,13 +126,13 @@ describe("experts", () => {
     ["MountainCarContinuous-v0", 3, 0.5],
     ["Acrobot-v1", 30, 15],
     ["Pendulum-v1", 10, 80],
-  ])("play %s as well as is known", async (id, episodes, margin) => {
+  ])("reach the known return of %s", async (id, episodes, margin) => {
     const env = make(id);
     const mean = await meanReturn(env, createExpert(env), episodes);
     expect(Math.abs(mean - getReturns(id).best)).toBeLessThanOrEqual(margin);
   });
 
-  it("know the map and the rules of the environment at hand", async () => {
+  it("use the map and rules of the given environment", async () => {
     const dry = make("FrozenLake-v1", { isSlippery: false, desc: ["SFF", "HHF", "GFF"] });
     expect(await meanReturn(dry, createExpert(dry), 1)).toBe(1);
   });

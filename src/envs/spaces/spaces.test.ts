@@ -64,14 +64,14 @@ describe.each(named)("%s", (_, space) => {
     expect(first.every((value) => space.contains(value))).toBe(true);
   });
 
-  it("contains its zero, and nothing foreign", () => {
+  it("contains its zero value, and no foreign values", () => {
     expect(space.contains(createZeroValue(space))).toBe(true);
     for (const foreign of [undefined, null, NaN, "\u{1F600}", {}, [[["?"]]], [1e9], 1e9, Symbol("x")]) {
       expect(space.contains(foreign)).toBe(false);
     }
   });
 
-  it("goes through JSON, values and space", () => {
+  it("round-trips through JSON, as do its members", () => {
     space.seed(4);
     const value = space.sample();
     expect(space.decode(JSON.parse(JSON.stringify(space.encode(value))) as JsonValue)).toEqual(value);
@@ -82,7 +82,7 @@ describe.each(named)("%s", (_, space) => {
     expect(copy.sample()).toEqual(space.sample());
   });
 
-  it("rejects JSON that encodes no member", () => {
+  it("rejects JSON that is not an encoded member", () => {
     for (const json of [null, "\u{1F600}", 1e9, { x: 1 }])
       expect(getErrorMessage(() => space.decode(json))).toMatch(/is not in|not in/);
   });
@@ -116,7 +116,7 @@ describe.each(named)("%s", (_, space) => {
   });
 });
 
-describe("bad arguments", () => {
+describe("invalid arguments", () => {
   it.each<[string, () => unknown, RegExp]>([
     ["an empty Discrete", () => new Discrete(0), /^n \(counts\) have to be positive, actual value: 0$/],
     ["a fractional Discrete", () => new Discrete(1.5), /takes integers/],
@@ -164,7 +164,7 @@ describe("bad arguments", () => {
 });
 
 describe("masks", () => {
-  it("restrict what is drawn, part by part", () => {
+  it("restrict the samples of each part", () => {
     const space = new Dict({ a: new Discrete(4), b: new MultiDiscrete([3, 3]), c: new Text(5, { charset: "xyz" }) });
     space.seed(1);
     const mask = {
@@ -178,7 +178,7 @@ describe("masks", () => {
     expect(space.sample({ mask })).toEqual({ a: 2, b: Int32Array.of(1, 0), c: "yyyy" });
   });
 
-  it("give the first value when no value is allowed", () => {
+  it("yield the first value when they allow none", () => {
     expect(new Discrete(3, { start: 5 }).sample({ mask: [0, 0, 0] })).toBe(5);
   });
 
@@ -221,7 +221,7 @@ describe("arrays as NumPy prints them", () => {
     expect(new Box(values, high).equals(new Box(values, high.with(1000, 5000)))).toBe(false);
   });
 
-  it("shortens what is all the same", () => {
+  it("shortens equal elements to one", () => {
     expect(formatBounds([0.1, 0.1], [2], "float64")).toBe("0.1");
     expect(formatBounds([Math.fround(0.1)], [1], "float32")).toBe("0.1");
     expect(formatBounds([3, 3], [2], "integer")).toBe("3");

@@ -14,14 +14,14 @@ function meanReturn(options: BanditOptions, arm: number, episodes = 2000): numbe
 }
 
 describe("BanditEnv", () => {
-  it("pays least, 2 coins in 10 pulls, where the name sounds best, and most, 8 coins, where it sounds worst", () => {
+  it("pays 2 coins in 10 pulls for the best-sounding name and 8 for the worst-sounding one", () => {
     expect(meanReturn({}, 0)).toBeCloseTo(2, 0);
     expect(meanReturn({}, 1)).toBeCloseTo(8, 0);
     expect(meanReturn({ names: "honest" }, 0)).toBeCloseTo(8, 0);
     expect(meanReturn({ names: "random" }, 0)).toBeCloseTo(5, 0);
   });
 
-  it("shows what each arm has paid, and names it", () => {
+  it("formats the payout of each arm by its name", () => {
     const env = new BanditEnv({ arms: 3, pulls: 4 });
     env.reset({ seed: 3 });
     const { observation, info, terminated } = env.step(2);
@@ -33,7 +33,7 @@ describe("BanditEnv", () => {
     expect(env.text.parseAction("Not the Golden Goose but the old bucket!", observation, info)).toBe(1);
   });
 
-  it("refuses a machine of one arm", () => {
+  it("rejects a machine with one arm", () => {
     expect(() => new BanditEnv({ arms: 1 })).toThrow(/2 to 8 arms/);
   });
 });

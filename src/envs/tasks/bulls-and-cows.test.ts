@@ -14,11 +14,11 @@ describe("BullsAndCowsEnv", () => {
     ["5678", "1234", 0, 0],
     ["1111", "1234", 1, 0],
     ["2211", "1234", 1, 1],
-  ])("answers %s for %s with %i bulls and %i cows", (guess, secret, bulls, cows) => {
+  ])("scores %s for %s with %i bulls and %i cows", (guess, secret, bulls, cows) => {
     expect(compareDigits(guess, secret)).toEqual({ bulls, cows });
   });
 
-  it("is won within 10 guesses by guessing what all answers allow", () => {
+  it("is solved within 10 guesses by guesses consistent with all feedback", () => {
     const env = new BullsAndCowsEnv();
     let rewards = 0;
     for (let seed = 0; seed < 30; seed++) {
@@ -39,7 +39,7 @@ describe("BullsAndCowsEnv", () => {
     expect(rewards).toBe(30);
   });
 
-  it("reads the last number of four digits", () => {
+  it("parses the last number of four digits", () => {
     const env = new BullsAndCowsEnv();
     expect(env.text.parseAction("Not 1234, but 5678.")).toEqual(digits("5678"));
     expect(env.text.parseAction("12345")).toBeUndefined();

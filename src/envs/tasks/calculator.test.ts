@@ -9,12 +9,12 @@ describe("calculate", () => {
     ["100 / 8 / 5", 2.5],
     ["10 - 2 - 3", 5],
     ["2*(3+(4-1))*1.5", 18],
-  ])("works %s out to be %d", (expression, value) => {
+  ])("evaluates %s to %d", (expression, value) => {
     expect(calculate(expression)).toEqual({ value });
   });
 
   it.each(["", "2 +", "2 3", "(2", "2)", "two", "1 / 0", "process.exit()", "(".repeat(200)])(
-    "says what is wrong with %j",
+    "explains what is wrong with %j",
     (expression) => {
       expect(calculate(expression)).toHaveProperty("problem");
     },
@@ -22,7 +22,7 @@ describe("calculate", () => {
 });
 
 describe("CalculatorEnv", () => {
-  it("is won by calculating the question and giving the answer", () => {
+  it("rewards the right answer after a calculation", () => {
     const env = new CalculatorEnv({ operations: 3, highest: 99 });
     for (let seed = 0; seed < 50; seed++) {
       const { observation } = env.reset({ seed });
@@ -34,7 +34,7 @@ describe("CalculatorEnv", () => {
     }
   });
 
-  it("pays nothing for a wrong answer or none, and explains itself", () => {
+  it("gives no reward for a wrong or missing answer, and returns a usage hint", () => {
     const env = new CalculatorEnv({ turns: 2 });
     env.reset({ seed: 1 });
     expect(env.step("answer 0.5")).toMatchObject({ reward: 0, terminated: true });
@@ -43,7 +43,7 @@ describe("CalculatorEnv", () => {
     expect(env.step("calculate 1 / 0")).toMatchObject({ reward: 0, terminated: true });
   });
 
-  it("reads the last line that is a command", () => {
+  it("parses the last line that is a command", () => {
     const { text } = new CalculatorEnv();
     expect(text.parseAction("Let me think.\nCalculate 3 * 4")).toBe("Calculate 3 * 4");
     expect(text.parseAction("calculate 1+1\nanswer 2")).toBe("answer 2");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GuessNumberEnv } from "./guess-number.js";
 
 describe("GuessNumberEnv", () => {
-  it("is always won by halving, since 2^7 - 1 numbers can be told apart in 7 guesses", () => {
+  it("is always solved by halving, since 7 guesses distinguish 2^7 - 1 numbers", () => {
     const env = new GuessNumberEnv();
     for (let seed = 0; seed < 300; seed++) {
       let [low, high] = env.reset({ seed }).observation;
@@ -15,7 +15,7 @@ describe("GuessNumberEnv", () => {
     }
   });
 
-  it("narrows only by what a guess tells, and ends after the last guess", () => {
+  it("narrows the bounds by the feedback, and ends after the last guess", () => {
     const env = new GuessNumberEnv({ highest: 10, guesses: 3 });
     const secret = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].find((guess) => {
       env.reset({ seed: 5 });
@@ -30,7 +30,7 @@ describe("GuessNumberEnv", () => {
     expect(env.step(wrong)).toMatchObject({ terminated: true, reward: 0 });
   });
 
-  it("takes the last number of a reply that is one of its own", () => {
+  it("parses the last number of a completion if it is in range", () => {
     const { text } = new GuessNumberEnv();
     expect(text.parseAction("Between 1 and 50, so 25.")).toBe(25);
     expect(text.parseAction("101")).toBeUndefined();

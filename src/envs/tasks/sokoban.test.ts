@@ -31,7 +31,7 @@ const parse = (rows: string[]): Level => {
 };
 
 describe("SokobanEnv", () => {
-  it("draws levels that can be solved and are not solved yet", () => {
+  it("generates levels that are solvable and unsolved", () => {
     const random = new RandomStream(1);
     for (let draw = 0; draw < 60; draw++) {
       const level = generateLevel(6, 1 + (draw % 2), random);
@@ -40,7 +40,7 @@ describe("SokobanEnv", () => {
     }
   });
 
-  it("pushes one box, and never two or through a wall", () => {
+  it("pushes one box, but not two, nor one into a wall", () => {
     const level = parse(["#####", "#@$-#", "#-$-#", "#-$.#", "#####"]);
     expect(applyMove(level, 3).boxes).toEqual([8, 12, 17]);
     expect(applyMove(applyMove(level, 3), 3)).toEqual(applyMove(level, 3));
@@ -49,7 +49,7 @@ describe("SokobanEnv", () => {
     expect(applyMove(below, 1)).toBe(below);
   });
 
-  it("pays gym-sokoban's rewards along the shortest solution", () => {
+  it("returns gym-sokoban's rewards along the shortest solution", () => {
     const env = new SokobanEnv({ size: 6, boxes: 2 });
     for (let seed = 0; seed < 10; seed++) {
       env.reset({ seed });
@@ -67,7 +67,7 @@ describe("SokobanEnv", () => {
     }
   });
 
-  it("writes levels as people do", () => {
+  it("formats levels in the conventional characters", () => {
     const env = new SokobanEnv();
     const { observation, info } = env.reset({ seed: 2 });
     const rows = env.text.formatObservation(observation, info).split("\n");

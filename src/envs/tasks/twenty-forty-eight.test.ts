@@ -21,7 +21,7 @@ describe("TwentyFortyEightEnv", () => {
     expect(slideTiles(withRow(...before), action)).toEqual({ board: withRow(...after), merged });
   });
 
-  it("slides columns too", () => {
+  it("slides columns", () => {
     const column = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0];
     expect(slideTiles(column, UP)).toEqual({
       board: [2, 0, 0, 0, 2, ...Array.from({ length: 11 }, () => 0)],

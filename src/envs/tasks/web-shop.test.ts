@@ -34,12 +34,12 @@ function shop(env: WebShopEnv, seed: number): number {
 }
 
 describe("WebShopEnv", () => {
-  it("can always be done in full within its turns", () => {
+  it("has a perfect purchase within the turns of every episode", () => {
     const env = new WebShopEnv();
     for (let seed = 0; seed < 100; seed++) expect(shop(env, seed)).toBe(1);
   });
 
-  it("pays the share of the wish that the purchase fulfils, and nothing for another kind of thing", () => {
+  it("rewards the fraction of the goal that a purchase meets, and 0 for another kind of product", () => {
     const env = new WebShopEnv();
     const { observation } = env.reset({ seed: 3 });
     const kind = /Buy a \w+ (\w+)/.exec(observation)?.[1] ?? "";
@@ -55,7 +55,7 @@ describe("WebShopEnv", () => {
     expect(buy(kind === "mug" ? "lamp" : "mug").reward).toBe(0);
   });
 
-  it("answers what a page does not have", () => {
+  it("reports a link that the page does not have", () => {
     const env = new WebShopEnv({ turns: 3 });
     env.reset({ seed: 1 });
     expect(env.step("click buy now").observation).toContain('"click buy now" does nothing here.');
@@ -63,7 +63,7 @@ describe("WebShopEnv", () => {
     expect(env.step("hello")).toMatchObject({ reward: 0, terminated: true });
   });
 
-  it("offers what can be done as choices", () => {
+  it("lists the possible commands as choices", () => {
     const env = new WebShopEnv();
     env.reset({ seed: 1 });
     const { info } = env.step("search mug");

@@ -22,7 +22,7 @@ describe("WordleEnv", () => {
     expect(new Set(WORDLE_WORDS).size).toBe(WORDLE_WORDS.length);
   });
 
-  it("is nearly always won by guessing words that all marks allow", () => {
+  it("is nearly always solved by words consistent with all marks", () => {
     const env = new WordleEnv();
     let won = 0;
     for (let seed = 0; seed < 200; seed++) {
@@ -40,7 +40,7 @@ describe("WordleEnv", () => {
     expect(won).toBeGreaterThan(190);
   });
 
-  it("reads the last word of five letters, and shows what was guessed", () => {
+  it("parses the last word of five letters, and formats guesses as words", () => {
     const env = new WordleEnv();
     env.reset({ seed: 1 });
     const { observation, info } = env.step(letters("crane"));

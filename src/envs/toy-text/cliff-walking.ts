@@ -68,9 +68,8 @@ export class CliffWalkingEnv extends TabularEnv {
     this.text = createCliffWalkingText(isSlippery);
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawCliffWalking(mode, this.state);
+  protected override draw(mode: RenderMode, state: number): RenderFrame {
+    return drawCliffWalking(mode, state);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RenderFrame, RenderMode } from "../env.js";
-import { renderScene, createRectangle, type Color, type Drawing, type Point, type Scene } from "../rendering/scene.js";
+import { createCircle, createPolygon, createRectangle, createText, renderScene } from "../rendering/scene.js";
+import type { Color, Drawing, Scene } from "../rendering/scene.js";
 import type { BlackjackObservation } from "./blackjack-text.js";
 import { CLIFF_COLUMNS, CLIFF_GOAL, CLIFF_ROWS, CLIFF_START, isCliff } from "./cliff-grid.js";
 import { tabulate } from "./tabular-env.js";
@@ -17,14 +18,6 @@ const PLAYER: Color = [200, 60, 60];
 const FELT: Color = [40, 120, 70];
 const TILE_PIXELS = 48;
 
-const createText = (center: Point, text: string, size: number, color: Color = BLACK): Drawing => ({
-  kind: "text",
-  center,
-  text,
-  size,
-  color,
-});
-
 interface Tile {
   readonly color: Color;
   readonly letter: string;
@@ -36,17 +29,10 @@ function createTileScene(rows: number, columns: number, tile: (state: number) =>
     const [left, top] = [state % columns, rows - Math.floor(state / columns)];
     const { color, letter } = tile(state);
     const tileCenter = [left + 0.5, top - 0.5] as const;
-    const square: Drawing = {
-      kind: "polygon",
-      points: createRectangle(left + 0.02, top - 0.98, left + 0.98, top - 0.02),
-      color,
-    };
-    if (state === player) {
-      // The font has no @, so that it shows on a terminal only.
-      const playerSymbol: Drawing = { kind: "text", center: tileCenter, text: "@", size: 0.35, color: PLAYER };
-      return [square, { kind: "circle", center: tileCenter, radius: 0.3, color: PLAYER }, playerSymbol];
-    }
-    return [square, { kind: "text", center: tileCenter, text: letter, size: 0.35, color: BLACK }];
+    const square = createPolygon(createRectangle(left + 0.02, top - 0.98, left + 0.98, top - 0.02), color);
+    if (state !== player) return [square, createText(tileCenter, letter, 0.35, BLACK)];
+    // The font has no @, which therefore appears on terminals only.
+    return [square, createCircle(tileCenter, 0.3, PLAYER), createText(tileCenter, "@", 0.35, PLAYER)];
   });
   return {
     left: 0,
@@ -96,27 +82,25 @@ export function drawTaxi(mode: RenderMode, taxi: TaxiState, lastAction: number |
   const stops = STOP_POSITIONS.flatMap(([row, column], stop): Drawing[] => {
     const [x, y] = center(row, column);
     const color = STOP_COLORS[stop];
-    const square: Drawing = { kind: "polygon", points: createRectangle(x - 0.45, y - 0.45, x + 0.45, y + 0.45), color };
-    const isMarked = stop === taxi.destination;
-    const frame: Drawing = {
-      kind: "polygon",
-      points: createRectangle(x - 0.36, y - 0.36, x + 0.36, y + 0.36),
-      color: isMarked ? GOAL : WHITE,
-    };
-    const letter: Drawing = { kind: "text", center: [x - 0.2, y + 0.18], text: STOPS[stop], size: 0.25, color };
-    const rider: Drawing = { kind: "circle", center: [x + 0.18, y - 0.15], radius: 0.13, color: BLACK };
-    return stop === taxi.passenger ? [square, frame, letter, rider] : [square, frame, letter];
+    const createSquare = (half: number, fill: Color) =>
+      createPolygon(createRectangle(x - half, y - half, x + half, y + half), fill);
+    return [
+      createSquare(0.45, color),
+      createSquare(0.36, stop === taxi.destination ? GOAL : WHITE),
+      createText([x - 0.2, y + 0.18], STOPS[stop], 0.25, color),
+      ...(stop === taxi.passenger ? [createCircle([x + 0.18, y - 0.15], 0.13, BLACK)] : []),
+    ];
   });
   const walls = tabulate(TAXI_SIZE * (TAXI_SIZE - 1), (i): Drawing[] => {
     const [row, column] = [Math.floor(i / (TAXI_SIZE - 1)), i % (TAXI_SIZE - 1)];
     if (TAXI_MAP[1 + row][2 * column + 2] !== "|") return [];
     const [x, y] = [column + 1, TAXI_SIZE - row];
-    return [{ kind: "polygon", points: createRectangle(x - 0.05, y - 1, x + 0.05, y), color: BLACK }];
+    return [createPolygon(createRectangle(x - 0.05, y - 1, x + 0.05, y), BLACK)];
   });
   const [x, y] = center(taxi.row, taxi.column);
   const taxiDrawings: Drawing[] = [
-    { kind: "polygon", points: createRectangle(x - 0.32, y - 0.2, x + 0.32, y + 0.2), color: [245, 190, 40] },
-    { kind: "circle", center: [x, y], radius: 0.13, color: taxi.passenger === IN_TAXI ? BLACK : WHITE },
+    createPolygon(createRectangle(x - 0.32, y - 0.2, x + 0.32, y + 0.2), [245, 190, 40]),
+    createCircle([x, y], 0.13, taxi.passenger === IN_TAXI ? BLACK : WHITE),
   ];
   return renderScene(mode, {
     left: 0,
@@ -155,8 +139,8 @@ export function drawBlackjack(
     return `Dealer: ${openCard} ${dealer}\nPlayer: ${sum}${usableAce === 1 ? " (usable ace)" : ""}`;
   }
   const drawCard = (left: number, color: Color, text: string): Drawing[] => [
-    { kind: "polygon", points: createRectangle(left, 4.2, left + 2.4, 7.6), color },
-    createText([left + 1.2, 5.9], text, 0.9),
+    createPolygon(createRectangle(left, 4.2, left + 2.4, 7.6), color),
+    createText([left + 1.2, 5.9], text, 0.9, BLACK),
   ];
   return renderScene(mode, {
     left: 0,

@@ -90,9 +90,8 @@ export class FrozenLakeEnv extends TabularEnv {
     this.text = createFrozenLakeText(desc, rules.isSlippery);
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawFrozenLake(mode, this.desc, this.state);
+  protected override draw(mode: RenderMode, state: number): RenderFrame {
+    return drawFrozenLake(mode, this.desc, state);
   }
 }
 

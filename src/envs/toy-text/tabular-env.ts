@@ -1,4 +1,13 @@
-import { Env, type EnvMetadata, type ResetOptions, type ResetResult, type StepResult } from "../env.js";
+import { invalidArgument } from "../../core/errors.js";
+import {
+  Env,
+  type EnvMetadata,
+  type RenderFrame,
+  type RenderMode,
+  type ResetOptions,
+  type ResetResult,
+  type StepResult,
+} from "../env.js";
 import type { Info } from "../info.js";
 import type { JsonValue } from "../../core/json.js";
 import { Discrete } from "../spaces/discrete.js";
@@ -77,6 +86,16 @@ export abstract class TabularEnv extends Env<number, number> {
     this.lastAction = action;
     const { reward, terminated } = outcome;
     return { observation: state, reward, terminated, truncated: false, info: this.info(outcome.probability, state) };
+  }
+
+  /** Draws a state; subclasses that render override it. */
+  protected draw(mode: RenderMode, _state: number): RenderFrame {
+    throw invalidArgument(`${this.constructor.name} cannot render "${mode}": it has no draw().`);
+  }
+
+  override render(mode: RenderMode): RenderFrame {
+    if (this.state === undefined) throw this.notResetError();
+    return this.draw(mode, this.state);
   }
 
   /** Adjusts the new state beyond the table. */

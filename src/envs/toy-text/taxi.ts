@@ -115,9 +115,8 @@ export class TaxiEnv extends TabularEnv {
     return { prob: probability, actionMask: getActionMask(state) };
   }
 
-  override render(mode: RenderMode): RenderFrame {
-    if (this.state === undefined) throw this.notResetError();
-    return drawTaxi(mode, decodeState(this.state), this.lastAction);
+  protected override draw(mode: RenderMode, state: number): RenderFrame {
+    return drawTaxi(mode, decodeState(state), this.lastAction);
   }
 
   protected override saveState(): JsonValue {

@@ -13,7 +13,7 @@ describe("tables of transitions", () => {
     ["FrozenLake", new FrozenLakeEnv({ mapName: "8x8", successRate: 0.6 })],
     ["CliffWalking", new CliffWalkingEnv({ isSlippery: true })],
     ["Taxi", new TaxiEnv({ isRainy: true })],
-  ])("have outcomes whose chances add up to 1: %s", (_, env) => {
+  ])("have outcomes whose probabilities sum to 1: %s", (_, env) => {
     const sums = env.transitions
       .flat()
       .map((outcomes) => outcomes.reduce((sum, { probability }) => sum + probability, 0));
@@ -34,12 +34,12 @@ describe("FrozenLake", () => {
     ["a rate above 1", { successRate: 1.5 }, /successRate must be between 0 and 1, got 1.5/],
     ["a schedule of two", { rewardSchedule: [1, 0] }, /rewardSchedule must be three numbers/],
     ["a text for a flag", { isSlippery: "yes" }, /isSlippery must be a boolean, got "yes"/],
-  ])("refuses a bad map or rule: %s", (_, options, message) => {
+  ])("rejects an invalid map or rule: %s", (_, options, message) => {
     expect(() => new FrozenLakeEnv(options)).toThrow(LlamaGymError);
     expect(() => new FrozenLakeEnv(options)).toThrow(message);
   });
 
-  it("starts at any of several starts, and pays by its schedule", () => {
+  it("starts at one of several starts, and rewards by its schedule", () => {
     const env = new FrozenLakeEnv({ desc: ["SGS", "HFF"], isSlippery: false, rewardSchedule: [10, -5, -1] });
     const starts = new Set(Array.from({ length: 30 }, (_, seed) => env.reset({ seed }).observation));
     expect(starts).toEqual(new Set([0, 2]));
@@ -53,7 +53,7 @@ describe("FrozenLake", () => {
     );
   });
 
-  it("makes a random map when its name is null", () => {
+  it("generates a random map when its name is null", () => {
     expect(new FrozenLakeEnv({ mapName: null }).desc.length).toBe(8);
   });
 });
@@ -62,11 +62,11 @@ describe("generateRandomMap", () => {
   it.each<[string, () => unknown, RegExp]>([
     ["too small", () => generateRandomMap(1), /size must be an integer from 2 to 256/],
     ["no probability", () => generateRandomMap(4, 0), /probability must be above 0/],
-  ])("refuses: %s", (_, call, message) => {
+  ])("rejects: %s", (_, call, message) => {
     expect(call).toThrow(message);
   });
 
-  it("takes a probability above 1 as 1", () => {
+  it("treats a probability above 1 as 1", () => {
     expect(generateRandomMap(3, 2, 1)).toEqual(["SFF", "FFF", "FFG"]);
   });
 });
@@ -107,7 +107,7 @@ describe("Taxi", () => {
     expect(states).toEqual(Array.from({ length: NUM_TAXI_STATES }, (_, state) => state));
   });
 
-  it("masks what changes nothing: exactly the actions that lead back to the state", () => {
+  it("masks exactly the actions that leave the state unchanged", () => {
     const { transitions } = new TaxiEnv();
     for (let state = 0; state < NUM_TAXI_STATES; state++) {
       const changes = transitions[state].map(([outcome]) => (outcome.state === state ? 0 : 1));
@@ -117,7 +117,7 @@ describe("Taxi", () => {
     }
   });
 
-  it("gives a mask of its own every time", async () => {
+  it("returns a new mask every time", async () => {
     const env = make("Taxi-v4");
     const { info } = await env.reset({ seed: 1 });
     (info["actionMask"] as Int8Array).fill(9);
@@ -125,7 +125,7 @@ describe("Taxi", () => {
   });
 
   it.each([{ rainyProbability: 2 }, { fickleProbability: -1 }, { isRainy: 1 }, { rain: true }])(
-    "refuses %j",
+    "rejects %j",
     (options) => {
       expect(() => new TaxiEnv(options as object)).toThrow(LlamaGymError);
     },

@@ -248,7 +248,7 @@ describe("a worker's environment from a module", () => {
     await vector.close();
   });
 
-  it.each(["throw", "exit", "hang"])("is replaced while the others continue after: %s", async (trouble) => {
+  it.each(["throw", "exit", "hang"])("is replaced while the others continue: %s", async (trouble) => {
     const vector = await create({ trouble, at: 2 }, { timeout: 300, onFailure: "continue" });
     await vector.reset({ seed: 0 });
     await vector.step([0, 1]);

@@ -52,7 +52,7 @@ async function runSteps(env: Env, steps: number): Promise<StepResult<unknown>[]>
 }
 
 describe.each(Object.entries(wrapped))("%s", (_, create) => {
-  it("gives observations of its own space", async () => {
+  it("returns observations in its space", async () => {
     const env = create();
     const { observation } = await env.reset({ seed: 1 });
     env.actionSpace.seed(1);
@@ -74,7 +74,7 @@ describe.each(Object.entries(wrapped))("%s", (_, create) => {
     expect(await runSteps(restored, 60)).toEqual(expected);
   });
 
-  it("passes on what it is not about", async () => {
+  it("delegates everything else", async () => {
     const env = create();
     await env.reset({ seed: 5 });
     expect(env.randomSeed).toBe(5);
@@ -110,7 +110,7 @@ class SlowCounter extends Env<number, number> {
 }
 
 describe("around an asynchronous environment", () => {
-  it("all that change results wait for them", async () => {
+  it("wrappers that change results wait for them", async () => {
     const env = new RecordEpisodeStatistics(
       new TransformReward(new TimeLimit(new OrderEnforcing(new SlowCounter()), { maxEpisodeSteps: 3 }), {
         reward: (r) => 10 * r,
@@ -126,7 +126,7 @@ describe("around an asynchronous environment", () => {
     expect(results[2].info["episode"]).toMatchObject({ r: 60, l: 3 });
   });
 
-  it("RepeatAction adds up rewards and stops at the end", async () => {
+  it("RepeatAction sums rewards and stops at the end", async () => {
     const env = new RepeatAction(new SlowCounter(), { numRepeats: 3 });
     await env.reset();
     expect(await env.step(0)).toMatchObject({ observation: 3, reward: 6, terminated: false });
@@ -135,7 +135,7 @@ describe("around an asynchronous environment", () => {
 });
 
 describe("RecordEpisode", () => {
-  it("hands over whole episodes, as JSON, with a picture of every state", async () => {
+  it("passes whole episodes as JSON, with a frame of every state", async () => {
     const episodes: EpisodeRecording[] = [];
     const env = new RecordEpisode(make("Blackjack-v1"), {
       onEpisode: (episode) => episodes.push(episode),
@@ -180,7 +180,7 @@ describe("RecordEpisodeStatistics", () => {
 });
 
 describe("DiscretizeAction", () => {
-  it("gives a language model choices in place of numbers", () => {
+  it("gives language models choices instead of numbers", () => {
     const env = new DiscretizeAction(pendulum(), { bins: 5 });
     expect(env.actionSpace.toString()).toBe("Discrete(5)");
     expect(env.text?.choices).toEqual(["-1.60", "-0.80", "+0.00", "+0.80", "+1.60"]);
@@ -189,8 +189,8 @@ describe("DiscretizeAction", () => {
   });
 });
 
-describe("text forms", () => {
-  it("stay where observations and actions mean the same, and go where they do not", () => {
+describe("text interfaces", () => {
+  it("are kept unless observations or actions change their meaning", () => {
     const has = (env: Env) => env.text !== undefined;
     expect(
       [wrapped["TimeLimit"](), wrapped["ClipReward"](), wrapped["DelayObservation"](), wrapped["StickyAction"]()].map(
@@ -203,7 +203,7 @@ describe("text forms", () => {
   });
 });
 
-describe("bad arguments", () => {
+describe("invalid arguments", () => {
   it.each<[string, () => unknown, RegExp]>([
     ["no steps", () => new TimeLimit(cartPole(), { maxEpisodeSteps: 0 }), /maxEpisodeSteps must be an integer above 0/],
     ["no bounds", () => new ClipReward(cartPole(), {}), /needs minReward, maxReward or both/],
@@ -253,7 +253,7 @@ describe("bad arguments", () => {
     expect(create).toThrow(message);
   });
 
-  it("TransformObservation takes a space of its own", () => {
+  it("TransformObservation takes another space", () => {
     const space = new Box(-100, 100, { shape: [1] });
     const env = new TransformObservation(cartPole(), {
       observation: ([x]) => Float32Array.of(100 * x),

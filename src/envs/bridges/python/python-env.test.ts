@@ -6,9 +6,9 @@ import { openEnv } from "../../registry/open-env.js";
 import "../register-openers.js";
 import { PythonEnv, type PythonEnvOptions } from "./python-env.js";
 
-/** Answers as the Python script does, but is none, so that these tests need no Python. */
+/** A script with the protocol of the Python bridge, so that these tests need no Python. */
 const fake = fileURLToPath(new URL("../../../../test/fixtures/envs/fake-python.sh", import.meta.url));
-/** A Python with gymnasium, where there is one. */
+/** A Python with gymnasium, if available. */
 const real = [process.env.LLAMAGYM_TEST_PYTHON, "bench/peers/.venv/bin/python", "python3"].find(
   (python) => python !== undefined && spawnSync(python, ["-c", "import gymnasium"]).status === 0,
 );
@@ -25,7 +25,7 @@ async function open(id: string, options: PythonEnvOptions = {}): Promise<PythonE
 }
 
 describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
-  it("gives spaces, observations, rewards and endings, with numbers that JSON lacks", async () => {
+  it("returns spaces, observations, rewards and ends, with infinite numbers", async () => {
     const env = await open("counts", { renderMode: "rgb_array" });
     expect(env.actionSpace.toString()).toBe("Discrete(3, start=1)");
     expect(env.metadata).toEqual({ renderModes: ["rgb_array"], renderFps: 5 });
@@ -40,7 +40,7 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
     await expect(env.step(3)).rejects.toMatchObject({ code: "ENV_NOT_RESET" });
   });
 
-  it("takes actions by name, or by number", async () => {
+  it("parses actions by name or by number", async () => {
     const env = await open("counts", { actionNames: ["left", "stay", "right"] });
     expect(env.text?.parseAction("I go right")).toBe(3);
     expect(env.text?.formatAction(1)).toBe("left");
@@ -55,14 +55,14 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
     ["raises", {}, /failed in step: RangeError: the motor is stuck/],
     ["other-shape", {}, /returned an observation that does not match its space: \[1,2,3\] is not of Dict/],
     ["no-reward", {}, /replied to a step without a number for `reward`/],
-  ])("says clearly what is wrong with a child that is %s", async (id, options, message) => {
+  ])("reports the failure of a process: %s", async (id, options, message) => {
     const env = await open(id, options);
     await env.reset();
     await expect(env.step(1)).rejects.toMatchObject({
       code: "ENV_FAILED",
       message: expect.stringMatching(message) as string,
     });
-    // What only raised can be used on; the others stay dead, and say why.
+    // After an exception the environment works again; other failures are final.
     const alive = !["dies", "silent", "garbage"].includes(id);
     const again = await env.reset().then(
       () => "alive",
@@ -75,14 +75,14 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
     ["other-version", {}, /uses protocol 7, but this client uses 1/],
     ["no-gymnasium", {}, /Install it \(.* -m pip install gymnasium\)/],
     ["counts", { python: "./no-such-python" }, /could not be started .* ENOENT\. Install Python/],
-  ])("refuses %s %j at the start", async (id, options, message) => {
+  ])("is refused at the start: %s %j", async (id, options, message) => {
     await expect(open(id, options)).rejects.toMatchObject({
       code: "ENV_FAILED",
       message: expect.stringMatching(message) as string,
     });
   });
 
-  it("refuses timeouts that are none, and actions out of the space", async () => {
+  it("rejects invalid timeouts, and actions outside the space", async () => {
     await expect(open("counts", { timeout: 0 })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     const env = await open("counts");
     await expect(env.step(1)).rejects.toMatchObject({ code: "ENV_NOT_RESET" });
@@ -90,7 +90,7 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
     await expect(env.step(0)).rejects.toMatchObject({ code: "ENV_ACTION_INVALID" });
   });
 
-  it("fails a call that waits when it is closed, and every later one", async () => {
+  it("fails the pending call and every later one when it is closed", async () => {
     const env = await open("silent");
     await env.reset();
     const step = env.step(1).catch((error: unknown) => String(error));
@@ -105,7 +105,7 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
 describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Python that has it)", () => {
   const options = { python: real };
 
-  it("plays CartPole as this library does, and passes checkEnv", async () => {
+  it("equals the built-in CartPole, and passes checkEnv", async () => {
     const theirs = await open("CartPole-v1", options);
     const ours = make("CartPole-v1");
     expect(await theirs.reset({ seed: 5 })).toEqual(await ours.reset({ seed: 5 }));
@@ -114,7 +114,7 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
     expect(warnings.filter((warning) => !/bound|cannot be saved/.test(warning))).toEqual([]);
   });
 
-  it("opens by make's id, with options of the environment and a step limit", async () => {
+  it("is opened by an id, with options of the environment and a step limit", async () => {
     const env = await openEnv("python:FrozenLake-v1", {
       ...options,
       options: { is_slippery: false },
@@ -126,7 +126,7 @@ describe.skipIf(real === undefined)("Python's Gymnasium (skipped without a Pytho
     await env.close();
   });
 
-  it("tells what Gymnasium says of an unknown id", async () => {
+  it("reports Gymnasium's error for an unknown id", async () => {
     await expect(open("Nowhere-v0", options)).rejects.toThrow(/NameNotFound: Environment `Nowhere` doesn't exist/);
   });
 });
