@@ -62,7 +62,7 @@ function mergeSettings(name: string): Setting {
   const [first] = owned;
   const isShared = owners.length === ALGORITHM_NAMES.length;
   const group = isShared ? "Algorithm" : owners.join() === "ppo" ? "PPO only" : "Some algorithms";
-  const shared = { ...first, group, description: `${isShared ? "" : `${owners.join(", ")}: `}${first.description}` };
+  const shared = { ...first, group, description: mergeDescriptions(owners, owned, isShared) };
   const isSameDefault = owned.every((setting) => setting.default === first.default);
   const merged = isSameDefault || first.type === "boolean" ? shared : { ...shared, default: undefined };
   if (merged.type === "choice")
@@ -78,6 +78,15 @@ function mergeSettings(name: string): Setting {
     above: mergeBound("above", Math.min),
     max: mergeBound("max", Math.max),
   };
+}
+
+/** Names the algorithms of each description, unless all have the same one. */
+function mergeDescriptions(owners: readonly string[], owned: readonly Setting[], isShared: boolean): string {
+  const distinct = [...new Set(owned.map(({ description }) => description))];
+  if (distinct.length === 1 && isShared) return distinct[0];
+  return distinct
+    .map((text) => `${owners.filter((_, i) => owned[i].description === text).join(", ")}: ${text}`)
+    .join(" ");
 }
 
 type NumberSetting = Extract<Setting, { readonly type: "number" }>;

@@ -21,7 +21,7 @@ import { agentSettings, invalidActionSettings } from "../../rl/agent/agent-setti
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { ACTION_MODES, checkActionRegex } from "../../rl/agent/text-agent.js";
 import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
-import { trainerSettings } from "../../rl/train/trainer-settings.js";
+import { MAX_EVAL_EPISODES, trainerSettings } from "../../rl/train/trainer-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
@@ -69,6 +69,7 @@ export const runSettings = defineSettings({
       evalEpisodes: integer({
         default: 0,
         min: 0,
+        max: MAX_EVAL_EPISODES,
         description: "Number of greedy evaluation episodes before and after training.",
       }),
     },

@@ -6,6 +6,7 @@ import type { DownloadProgress } from "../../models/files/index.js";
 import type { RunOutcome, Tracker, TrackerSource } from "../../rl/tracking/index.js";
 import { resolveWandbConfig } from "../tracking/index.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "./make-text-agent.js";
+import { checkRunSize } from "./check-run-size.js";
 import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
@@ -71,6 +72,7 @@ export async function startRun(options: TrainOptions, folder: string, runOptions
   const config = resolveTrainConfig(
     algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) },
   );
+  checkRunSize(config, options);
   await checkNewRunFolder(folder);
   return openRun(config, folder, runOptions, false);
 }
@@ -88,8 +90,10 @@ export async function resumeRun(
   const saved = await requireRunConfig<TrainOptions>(folder);
   if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
   checkUnchanged(resolveTrainConfig(saved), changes, folder);
+  const config = resolveTrainConfig({ ...saved, ...changes });
+  checkRunSize(config);
   await checkWritable(folder);
-  return openRun(resolveTrainConfig({ ...saved, ...changes }), folder, runOptions, true);
+  return openRun(config, folder, runOptions, true);
 }
 
 function checkUnchanged(config: TrainConfig, changes: Partial<TrainOptions>, folder: string): void {

@@ -125,6 +125,7 @@ describe("evaluate", () => {
 
   it.each([
     [{ episodes: 0 }, "`episodes` must be an integer >= 1"],
+    [{ episodes: 1e15 }, "`episodes` must be an integer >= 1 and <= 1000000"],
     [{ episodes: 2, numEnvs: 0 }, "`numEnvs` must be an integer >= 1"],
     [{ episodes: 2, seed: -1 }, "`seed` must be an integer >= 0"],
   ])("rejects %j", async (options, message) => {

@@ -3,7 +3,7 @@ import { computeExtractionShares } from "../agent/extraction/extraction-counter.
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { checkSettings } from "../../core/settings.js";
-import { trainerSettings } from "./trainer-settings.js";
+import { MAX_EVAL_EPISODES, trainerSettings } from "./trainer-settings.js";
 import { RolloutCollector, type CollectOptions } from "../rollout/rollout-collector.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
@@ -44,7 +44,8 @@ export async function evaluate(
   makeEnv: () => MaybePromise<Env>,
   { episodes, numEnvs = 64, seed = 0, mode = "eval", onWarning = console.warn, ...options }: EvaluateOptions,
 ): Promise<EvalResult> {
-  checkSettings(trainerSettings, { episodes, numEnvs, seed });
+  const episodeSetting = { ...trainerSettings.episodes, max: MAX_EVAL_EPISODES };
+  checkSettings({ ...trainerSettings, episodes: episodeSetting }, { episodes, numEnvs, seed });
   const episodeStarts = stream(seed, "evaluationStarts");
   const { settings } = agent;
   const envs = await openEnvs(makeEnv, Math.min(numEnvs, episodes), settings.callTimeoutSeconds);

@@ -1,6 +1,9 @@
 import { defineSettings, integer, number } from "../../core/settings.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
 
+/** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
+export const MAX_EVAL_EPISODES = 1_000_000;
+
 /** Options of a `Trainer` that are numbers. */
 export const trainerSettings = defineSettings({
   episodes: integer({ min: 1, description: "Number of training episodes." }),

@@ -2,6 +2,7 @@ import { choice, defineSettings, integer, number, text, type GivenSettings } fro
 import { openEnv, type Env } from "../../../envs/index.js";
 import type { Info } from "../../../envs/info.js";
 import { writeFileAtomic } from "../../../models/files/index.js";
+import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
 import {
   agentPolicy,
   expertPolicy,
@@ -33,7 +34,7 @@ const commandOptions = defineSettings(
       default: "expert",
       description: "What acts: the environment's scripted expert, random actions, or a language model.",
     }),
-    episodes: integer({ min: 1, default: 100, description: "Number of episodes to record." }),
+    episodes: integer({ min: 1, max: MAX_EVAL_EPISODES, default: 100, description: "Number of episodes to record." }),
     output: text({ valueName: "file", defaultText: "demos-ENV.jsonl", description: "JSONL file to write." }),
     minReturn: number({ description: "Leave out episodes with a lower return." }),
     seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same file." }),

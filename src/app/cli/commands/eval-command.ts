@@ -1,6 +1,7 @@
 import { boolean, defineSettings, integer, type GivenSettings } from "../../../core/settings.js";
 import { EXTRACTION_KINDS } from "../../../rl/rollout/extraction.js";
 import { evaluate, type EvalResult } from "../../../rl/train/evaluate.js";
+import { MAX_EVAL_EPISODES } from "../../../rl/train/trainer-settings.js";
 import { requireTextEnv } from "../../runs/make-text-agent.js";
 import type { TrainConfig } from "../../runs/run-settings.js";
 import { reportEpisodes } from "../display/report-episodes.js";
@@ -15,7 +16,13 @@ const DEFAULT_EPISODES = 1000;
 
 const commandOptions = defineSettings(
   {
-    episodes: integer({ min: 1, short: "n", default: DEFAULT_EPISODES, description: "Number of episodes." }),
+    episodes: integer({
+      min: 1,
+      max: MAX_EVAL_EPISODES,
+      short: "n",
+      default: DEFAULT_EPISODES,
+      description: "Number of episodes.",
+    }),
     numEnvs: integer({ min: 1, default: 64, description: "Number of environments stepped in parallel." }),
     seed: integer({ min: 0, default: 0, description: "Seed; the same seed gives the same episodes." }),
     sample: boolean({ description: "Sample completions as in training instead of decoding greedily." }),

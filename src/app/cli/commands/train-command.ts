@@ -83,7 +83,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       ..."evalEpisodes device option config output resume".split(" "),
     ],
     notes: [
-      "Defaults are those of PPO; add --algorithm NAME and --model ID to see others.",
+      `Defaults are those of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
       "The batch size counts turns for PPO and episodes for the other algorithms.",
     ],
     describeDefaults: (table, values) =>
@@ -205,11 +205,11 @@ async function printComparison(run: Run, before: readonly PolicyReturn[], report
 }
 
 function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
-  const { algorithm, model, env, batchSize } = config;
+  const { model, env, batchSize } = config;
+  const { algorithmName, hasCritic: countsTurns } = findAlgorithm(config.algorithm);
   const limits = (["episodes", "turns"] as const).flatMap((name) =>
     config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
   );
-  const countsTurns = findAlgorithm(algorithm).hasCritic;
   const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
   const start =
     resumedAt > 0
@@ -219,7 +219,7 @@ function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
         : `Run folder: ${folder}`;
   return [
     start,
-    `Training ${model} in ${env} with ${algorithm}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
+    `Training ${model} in ${env} with ${algorithmName}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
   ].join("\n");
 }
 

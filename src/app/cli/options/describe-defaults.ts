@@ -2,6 +2,7 @@ import { formatNumber } from "../../../core/format.js";
 import type { SettingTable } from "../../../core/settings.js";
 import { EMBEDDED_MODEL } from "../../../models/embedded-model.js";
 import { ALGORITHM_NAMES, algorithms } from "../../../rl/algorithms/algorithms.js";
+import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { resolveTrainConfig, runSettings, type TrainOptions } from "../../runs/run-settings.js";
 
 /** A model without defaults in the registry. */
@@ -25,12 +26,17 @@ export function describeRunDefaults<Table extends SettingTable>(
     return `${values[0] ?? "off"} (${EMBEDDED_MODEL}), ${values[1] ?? "off"} otherwise`;
   };
   const described = names
-    .filter((name) => name !== "model")
+    .filter((name) => name !== "model" && name !== "algorithm")
     .map((name) => {
       const defaultText = joinDefaults(listOwners(name, algorithm), (owner) => describeFor(name, owner));
       return [name, { ...options[name], defaultText }] as const;
     });
-  return { ...options, ...Object.fromEntries(described) };
+  const algorithmSetting = { ...options.algorithm, defaultText: findAlgorithm(algorithm).algorithmName };
+  return {
+    ...options,
+    ...Object.fromEntries(described),
+    ...(names.includes("algorithm") ? { algorithm: algorithmSetting } : {}),
+  };
 }
 
 /** Returns the algorithms whose defaults are shown for a setting. */

@@ -22,7 +22,7 @@ const OURS = "off, as in TRL 0.7.11";
  * TRL's PPOTrainer with a smaller batch and learning rate.
  */
 export const ppoSettings = defineSettings({
-  batchSize: integer({ default: 16, min: 1, description: "Number of samples (turns) per update.", source: LLAMAGYM }),
+  batchSize: integer({ default: 16, min: 1, description: "Number of turns per update.", source: LLAMAGYM }),
   miniBatchSize: integer({
     default: 16,
     min: 1,
