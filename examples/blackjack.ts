@@ -25,7 +25,7 @@ class BlackjackAgent extends Agent<Observation, number> {
   }
 }
 
-const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 20_000 });
+const { episodes, model: name, device, isEmbedded } = parseOptions({ episodes: 30_000 });
 const model = await AutoModelForCausalLMWithValueHead.fromPretrained(name, { device });
 const shared = { initKlCoef: 0, advantageLevel: "turn", vfCoef: 0.5, maxGradNorm: 0.5 } as const;
 const agent = new BlackjackAgent(model, model.tokenizer, {
