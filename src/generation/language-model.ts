@@ -1,4 +1,4 @@
-import { LlamaGymError } from "../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
@@ -11,13 +11,7 @@ import type { PatternConstraint, PatternConstraintOptions } from "./constraints/
 import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
 import { readPattern, type OutputConstraint, type TextPattern } from "./constraints/output-constraint.js";
 import { resolveOptions, type GenerationOptions } from "./generation-options.js";
-import {
-  fitToContext,
-  encodePrompt,
-  type ContextBudget,
-  type EncodedPrompt,
-  type PromptInput,
-} from "./prompt/encode-prompt.js";
+import { fitToContext, encodePrompt, type EncodedPrompt, type PromptInput } from "./prompt/encode-prompt.js";
 import type {
   BatchOptions,
   ChoiceResult,
@@ -28,6 +22,9 @@ import type {
 } from "./completion.js";
 import { Sampler } from "./sampling/sampler.js";
 import { TextStream } from "./text-stream.js";
+
+/** Maximum number of choices that `choose` scores; the embedded model takes a millisecond for each. */
+const MAX_SCORED_CHOICES = 4_096;
 
 /** Options of a `LanguageModel`. */
 export interface LanguageModelOptions {
@@ -121,10 +118,7 @@ export class LanguageModel {
     { seeds, ...options }: BatchOptions = {},
   ): Promise<readonly Completion[]> {
     if (seeds !== undefined && seeds.length !== inputs.length) {
-      throw new LlamaGymError(
-        "INVALID_ARGUMENT",
-        `\`seeds\` must have one entry per prompt (${inputs.length}), got ${seeds.length}.`,
-      );
+      throw invalidArgument(`\`seeds\` must have one entry per prompt (${inputs.length}), got ${seeds.length}.`);
     }
     const { seed } = options;
     return Promise.all(
@@ -152,7 +146,7 @@ export class LanguageModel {
           ? this.tokenizer.encodeContinuation(continuation, previousToken)
           : continuation;
       if (tokens.length > 0) return tokens;
-      throw new LlamaGymError("INVALID_ARGUMENT", `Continuation ${i} is empty; it must have at least one token.`);
+      throw invalidArgument(`Continuation ${i} is empty; it must have at least one token.`);
     });
     const scores = await this.scoreTokens(prompt, continuationTokens, options);
     return scores.map((tokenLogProbs, i) => ({
@@ -171,6 +165,11 @@ export class LanguageModel {
     resolveOptions({ temperature, seed });
     const prompt = this.encodePrompt(input, scoreOptions);
     const constraint = this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
+    if (choices.length > MAX_SCORED_CHOICES) {
+      throw invalidArgument(
+        `\`choose\` scores at most ${MAX_SCORED_CHOICES} choices, got ${choices.length}. Use generate.`,
+      );
+    }
     const scores = await this.scoreTokens(prompt, constraint.sequences, scoreOptions);
     const logProbs = constraint.logProbs(scores, temperature === 0 ? 1 : temperature);
     const probabilities = logProbs.map(Math.exp);
@@ -254,9 +253,10 @@ export class LanguageModel {
     const prompt = this.encodePrompt(input, options);
     const choiceConstraint =
       choices === undefined ? undefined : this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
+    const { maxPositions } = this.causalLM.config;
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
-    const { tokens, maxNewTokens } = this.fit(prompt, { ...requestedLength, contextOverflow });
+    const { tokens, maxNewTokens } = fitToContext(prompt, { ...requestedLength, contextOverflow, maxPositions });
     const pattern = readPattern(options);
     const { isContinuation } = prompt;
     const start = isContinuation ? "continuation" : "start";
@@ -285,17 +285,14 @@ export class LanguageModel {
     return encodePrompt(input, encoder, options);
   }
 
-  private fit(prompt: EncodedPrompt, budget: Omit<ContextBudget, "maxPositions">) {
-    return fitToContext(prompt, { ...budget, maxPositions: this.causalLM.config.maxPositions });
-  }
-
   private async scoreTokens(
     prompt: EncodedPrompt,
     continuations: readonly (readonly number[])[],
     { adapter, contextOverflow }: ScoreOptions,
   ): Promise<(readonly number[])[]> {
     const maxNewTokens = continuations.reduce((max, { length }) => Math.max(max, length), 1);
-    const { tokens } = this.fit(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true });
+    const { maxPositions } = this.causalLM.config;
+    const { tokens } = fitToContext(prompt, { contextOverflow, maxNewTokens, isLengthExplicit: true, maxPositions });
     return (await this.completer({ adapter })).score(tokens, continuations);
   }
 }

@@ -147,5 +147,8 @@ describe("generation constrained to a pattern", () => {
     const choices = Array.from({ length: 20_000 }, (_, i) => `choice ${i}`);
     const { text } = await model.generate(messages, { choices });
     expect(choices).toContain(text);
+    await expect(model.choose(messages, choices)).rejects.toThrowError(
+      /`choose` scores at most 4096 choices, got 20000/,
+    );
   });
 });
