@@ -21,12 +21,7 @@ function fileOf(tensors: ReadonlyMap<string, readonly number[]>, values: Record<
     path: "m.safetensors",
     entries,
     readFloat32: async (name) => read(name),
-    readRaw: async (name) => ({
-      dtype: "F32",
-      shape: tensors.get(name)!,
-      bytes: new Uint8Array(read(name).buffer),
-      transposed: false,
-    }),
+    readBytes: async (name) => new Uint8Array(read(name).buffer),
     close: async () => undefined,
   };
 }

@@ -1,6 +1,6 @@
 import { compareBytes } from "../../core/bytes.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { RawWeight, WeightEntry, WeightFile } from "../files/weight-file.js";
+import type { WeightEntry, WeightFile } from "../files/weight-file.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { parameterShapes } from "./parameter-shapes.js";
 
@@ -90,8 +90,7 @@ async function isSameTensor(file: WeightFile, one: string, other: string): Promi
   const [a, b] = [file.entries.get(one)!, file.entries.get(other)!];
   if (a.dtype !== b.dtype || !isSameShape(a.shape, b.shape)) return false;
   if (a.file === b.file && a.offset === b.offset) return true;
-  const [left, right] = [await file.readRaw(one), await file.readRaw(other)];
-  return compareBytes(left.bytes, right.bytes) === 0;
+  return compareBytes(await file.readBytes(one), await file.readBytes(other)) === 0;
 }
 
 function isSameShape(one: readonly number[], other: readonly number[]): boolean {
@@ -121,8 +120,8 @@ class RenamedWeights implements WeightFile {
     return this.file.readFloat32(this.names.get(name) ?? name, target);
   }
 
-  async readRaw(name: string): Promise<RawWeight> {
-    return this.file.readRaw(this.names.get(name) ?? name);
+  async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.file.readBytes(this.names.get(name) ?? name);
   }
 
   async close(): Promise<void> {

@@ -78,7 +78,7 @@ async function readGguf(path: string): Promise<void> {
   try {
     for (const { name } of model.weights.entries.values()) {
       await model.weights.readFloat32(name);
-      await model.weights.readRaw(name);
+      await model.weights.readBytes(name);
     }
     await readGgufTokenizer(path);
   } finally {

@@ -38,9 +38,9 @@ describe("16-bit numbers", () => {
     const values = await file.readFloat32("values");
     const ours = new Uint16Array(values.length);
     float32ToFloat16(values, ours);
-    expect(new Uint8Array(ours.buffer)).toEqual((await file.readRaw("F16")).bytes);
+    expect(new Uint8Array(ours.buffer)).toEqual(await file.readBytes("F16"));
     float32ToBfloat16(values, ours);
-    expect(new Uint8Array(ours.buffer)).toEqual((await file.readRaw("BF16")).bytes);
+    expect(new Uint8Array(ours.buffer)).toEqual(await file.readBytes("BF16"));
     await file.close();
   });
 

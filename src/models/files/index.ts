@@ -4,4 +4,4 @@ export * from "./hub/index.js";
 export { readJson, readJsonIfExists, writeJson, type JsonObject, type JsonValue } from "./json-file.js";
 export * from "./peft/index.js";
 export * from "./safetensors/index.js";
-export { type RawWeight, type WeightEntry, type WeightFile } from "./weight-file.js";
+export { type WeightEntry, type WeightFile } from "./weight-file.js";

@@ -17,16 +17,6 @@ export interface WeightEntry {
   readonly mappable: boolean;
 }
 
-/** A tensor's stored bytes. */
-export interface RawWeight {
-  readonly dtype: string;
-  /** Shape of the stored matrix; reversed when `transposed`. */
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Whether the stored matrix is the tensor's transpose (GPT-2 in GGUF). */
-  readonly transposed: boolean;
-}
-
 /** Tensors of a model in one or several files of either format. */
 export interface WeightFile {
   readonly path: string;
@@ -37,8 +27,8 @@ export interface WeightFile {
    * FORMAT_UNSUPPORTED for an unsupported stored type.
    */
   readFloat32(name: string, target?: Float32Array): Promise<Float32Array>;
-  /** Reads a tensor's bytes as stored, quantized blocks included. @throws as `readFloat32`. */
-  readRaw(name: string): Promise<RawWeight>;
+  /** Reads a tensor's bytes as stored. @throws WEIGHTS_MISMATCH for an unknown name. */
+  readBytes(name: string): Promise<Uint8Array<ArrayBuffer>>;
   /** Closes the files. */
   close(): Promise<void>;
 }

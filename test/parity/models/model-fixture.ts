@@ -75,6 +75,6 @@ export class ModelFixture {
 }
 
 async function readIntegers(file: SafetensorsFile, name: string): Promise<Int32Array> {
-  const { bytes } = await file.readRaw(name);
+  const bytes = await file.readBytes(name);
   return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 }

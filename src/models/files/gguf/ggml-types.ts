@@ -46,12 +46,3 @@ export function getGgmlType(code: number): GgmlType | undefined {
   const row = Object.hasOwn(ggmlTypes, code) ? ggmlTypes[code] : undefined;
   return row === undefined ? undefined : { name: row[0], blockSize: row[1], blockBytes: row[2] };
 }
-
-const byName = new Map(
-  Object.values(ggmlTypes).map(([name, blockSize, blockBytes]) => [name, { name, blockSize, blockBytes }]),
-);
-
-/** Returns the storage type of a name (Q4_K, F16), or undefined. */
-export function getGgmlTypeByName(name: string): GgmlType | undefined {
-  return byName.get(name);
-}

@@ -14,13 +14,12 @@ export function toShortestDecimal(value: number): number {
 
 /** Typed access to metadata, by full key or by name within the architecture. */
 export class GgufFields {
-  readonly path: string;
   readonly architecture: string;
-  private readonly metadata: GgufMetadata;
 
-  constructor(path: string, metadata: GgufMetadata) {
-    this.path = path;
-    this.metadata = metadata;
+  constructor(
+    readonly path: string,
+    private readonly metadata: GgufMetadata,
+  ) {
     const architecture = metadata.get("general.architecture");
     if (typeof architecture !== "string") throw corruptFileError(path, 'its metadata lacks "general.architecture"');
     this.architecture = architecture;

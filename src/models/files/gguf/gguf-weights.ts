@@ -1,6 +1,6 @@
 import { corruptFileError } from "../file-errors.js";
 import type { FileSource } from "../file-source.js";
-import { getEntry, prepareFloat32Target, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { getEntry, prepareFloat32Target, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getDequantizeFunction } from "./dequantize/dequantize.js";
 import type { GgufTensorView } from "./map-tensor-names.js";
 import { countElements } from "../../../core/count-elements.js";
@@ -60,19 +60,15 @@ function deinterleaveRow(row: number, rowsPerHead: number): number {
 
 /** Tensors of a GGUF model under their Hugging Face names, shapes and layouts. */
 export class GgufWeights implements WeightFile {
-  readonly path: string;
   readonly entries: ReadonlyMap<string, GgufEntry>;
-  private readonly sources: readonly FileSource[];
 
   /** @param getSource returns the file of a tensor @param sources files closed with the weights */
   constructor(
-    path: string,
+    readonly path: string,
     views: readonly GgufTensorView[],
     getSource: (tensorName: string) => FileSource,
-    sources: readonly FileSource[],
+    private readonly sources: readonly FileSource[],
   ) {
-    this.path = path;
-    this.sources = sources;
     const entries = new Map<string, GgufEntry>();
     for (const view of views) {
       if (entries.has(view.name)) throw corruptFileError(path, `two of its tensors map to "${view.name}"`);
@@ -92,28 +88,9 @@ export class GgufWeights implements WeightFile {
     return result;
   }
 
-  async readRaw(name: string): Promise<RawWeight> {
-    const entry = getEntry(this.entries, name, this.path);
-    const { view, dtype } = entry;
-    if (view.hasNormOffset === true) {
-      const numbers = await this.readFloat32(name);
-      return {
-        dtype: "F32",
-        shape: view.shape,
-        bytes: new Uint8Array(numbers.buffer as ArrayBuffer),
-        transposed: false,
-      };
-    }
-    const transposed = view.transposed === true;
-    const bytes = await entry.source.bytes(entry.offset, entry.byteLength);
-    if (view.interleavedHeads === undefined) return { dtype, shape: view.tensor.shape, bytes, transposed };
-    const rowsPerHead = entry.rowCount / view.interleavedHeads;
-    const reordered = new Uint8Array(bytes.length);
-    for (let row = 0; row < entry.rowCount; row++) {
-      const from = row * entry.rowBytes;
-      reordered.set(bytes.subarray(from, from + entry.rowBytes), deinterleaveRow(row, rowsPerHead) * entry.rowBytes);
-    }
-    return { dtype, shape: view.shape, bytes: reordered, transposed };
+  async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
+    const { source, offset, byteLength } = getEntry(this.entries, name, this.path);
+    return source.bytes(offset, byteLength);
   }
 
   async close(): Promise<void> {

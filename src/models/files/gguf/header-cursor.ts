@@ -38,14 +38,13 @@ export class HeaderCursor {
   position = 0;
   /** Bytes per length or count: 4 in version 1, else 8. */
   sizeBytes = 8;
-  private readonly bytes: Uint8Array<ArrayBuffer>;
   private readonly view: DataView;
-  private readonly fileSize: number;
 
-  constructor(bytes: Uint8Array<ArrayBuffer>, fileSize: number) {
-    this.bytes = bytes;
+  constructor(
+    private readonly bytes: Uint8Array<ArrayBuffer>,
+    private readonly fileSize: number,
+  ) {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.fileSize = fileSize;
   }
 
   /** Advances by `length` bytes and returns their offset. */

@@ -2,7 +2,6 @@ import { ggufArchitectures } from "../../architectures/index.js";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../json-file.js";
-import { dequantize } from "./dequantize/dequantize.js";
 import { openGguf } from "./open-gguf.js";
 
 const folder = new URL("../../../../test/fixtures/files/gguf/", import.meta.url).pathname;
@@ -71,32 +70,23 @@ describe("the weights of a GGUF file", () => {
     const bytes = readFileSync(path);
     const value = model.weights.entries.get("model.layers.0.self_attn.v_proj.weight");
     expect(value).toMatchObject({ dtype: "F16", mappable: true, file: path, byteLength: 16 * 16 * 2 });
-    const raw = await model.weights.readRaw("model.layers.0.self_attn.v_proj.weight");
+    const raw = await model.weights.readBytes("model.layers.0.self_attn.v_proj.weight");
     const start = value?.offset ?? 0;
-    expect(Buffer.compare(raw.bytes, bytes.subarray(start, start + 512))).toBe(0);
+    expect(Buffer.compare(raw, bytes.subarray(start, start + 512))).toBe(0);
     expect(model.weights.entries.get("model.layers.0.self_attn.q_proj.weight")?.mappable).toBe(false);
     await model.close();
   });
 
-  it("return raw blocks with rows in order", async () => {
-    const model = await openGguf(`${folder}llama.gguf`, ggufArchitectures);
-    const name = "model.layers.0.self_attn.q_proj.weight";
-    const { dtype, shape, bytes, transposed } = await model.weights.readRaw(name);
-    expect({ dtype, shape, transposed }).toEqual({ dtype: "F16", shape: [32, 16], transposed: false });
-    expect(dequantize(dtype, bytes, new Float32Array(512))).toEqual(pattern(name, 512));
-    await model.close();
-  });
-
-  it("mark GPT-2's raw matrices as transposed", async () => {
-    const model = await openGguf(`${folder}gpt2.gguf`, ggufArchitectures);
-    const name = "transformer.h.0.attn.c_attn.weight";
-    expect(model.weights.entries.get(name)?.shape).toEqual([16, 48]);
-    const { shape, transposed, bytes, dtype } = await model.weights.readRaw(name);
-    expect({ shape, transposed }).toEqual({ shape: [48, 16], transposed: true });
-    const stored = dequantize(dtype, bytes, new Float32Array(48 * 16));
-    const numbers = pattern(name, 48 * 16);
-    expect(stored[5 * 16 + 3]).toBe(numbers[3 * 48 + 5]);
-    await model.close();
+  it("restore the order of interleaved rows and GPT-2's transposed matrices", async () => {
+    for (const [file, name, shape] of [
+      ["llama", "model.layers.0.self_attn.q_proj.weight", [32, 16]],
+      ["gpt2", "transformer.h.0.attn.c_attn.weight", [16, 48]],
+    ] as const) {
+      const { weights } = await openGguf(`${folder}${file}.gguf`, ggufArchitectures);
+      expect(weights.entries.get(name)).toMatchObject({ shape, mappable: false });
+      expect(await weights.readFloat32(name)).toEqual(pattern(name, shape[0] * shape[1]));
+      await weights.close();
+    }
   });
 
   it("are read into given shared memory", async () => {

@@ -71,7 +71,7 @@ describe("an adapter that PEFT saved", () => {
       [folder, fixture].map((place) => SafetensorsFile.open(join(place, "adapter_model.safetensors"))),
     );
     expect([...ours.entries.keys()].sort()).toEqual([...theirs.entries.keys()].sort());
-    for (const name of theirs.entries.keys()) expect(await ours.readRaw(name)).toEqual(await theirs.readRaw(name));
+    for (const name of theirs.entries.keys()) expect(await ours.readBytes(name)).toEqual(await theirs.readBytes(name));
     await ours.close();
     await theirs.close();
     expect(await isAdapterFolder(folder)).toBe(true);

@@ -2,7 +2,7 @@ import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError, toReadError } from "../file-errors.js";
 import { formatJson, isJsonObject, readJson } from "../json-file.js";
-import { getEntry, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { getEntry, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { SafetensorsFile } from "./safetensors-file.js";
 
 /** Transformers' names of weight files. */
@@ -11,29 +11,23 @@ export const WEIGHTS_INDEX_NAME = "model.safetensors.index.json";
 
 /** Tensors of several safetensors files. */
 class ShardedWeights implements WeightFile {
-  readonly path: string;
-  readonly entries: ReadonlyMap<string, WeightEntry>;
-  private readonly shards: ReadonlyMap<string, SafetensorsFile>;
-
-  constructor(path: string, entries: ReadonlyMap<string, WeightEntry>, shards: ReadonlyMap<string, SafetensorsFile>) {
-    this.path = path;
-    this.entries = entries;
-    this.shards = shards;
-  }
+  constructor(
+    readonly path: string,
+    readonly entries: ReadonlyMap<string, WeightEntry>,
+    private readonly shards: ReadonlyMap<string, SafetensorsFile>,
+  ) {}
 
   private getShard(name: string): SafetensorsFile {
     const { file } = getEntry(this.entries, name, this.path);
-    const shard = this.shards.get(file);
-    if (shard === undefined) throw new LlamaGymError("INVALID_STATE", `No open file holds the tensor "${name}".`);
-    return shard;
+    return this.shards.get(file)!;
   }
 
   async readFloat32(name: string, target?: Float32Array): Promise<Float32Array> {
     return this.getShard(name).readFloat32(name, target);
   }
 
-  async readRaw(name: string): Promise<RawWeight> {
-    return this.getShard(name).readRaw(name);
+  async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.getShard(name).readBytes(name);
   }
 
   async close(): Promise<void> {
@@ -107,12 +101,9 @@ function noWeightsError(folder: string, names: readonly string[]): LlamaGymError
  * the only safetensors file. @throws FILE_NOT_FOUND, FILE_CORRUPT, FORMAT_UNSUPPORTED.
  */
 export async function openWeightFolder(folder: string): Promise<WeightFile> {
-  let names: string[];
-  try {
-    names = await fs.list(folder);
-  } catch (error) {
+  const names = await fs.list(folder).catch((error: unknown) => {
     throw toReadError(folder, error);
-  }
+  });
   if (names.includes(WEIGHTS_INDEX_NAME)) return openShards(folder);
   if (names.includes(WEIGHTS_NAME)) return SafetensorsFile.open(fs.join(folder, WEIGHTS_NAME));
   const others = names.filter((name) => name.endsWith(".safetensors") && !name.startsWith("adapter_"));

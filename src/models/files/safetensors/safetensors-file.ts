@@ -1,25 +1,19 @@
 import { FileSource } from "../file-source.js";
-import { getEntry, prepareFloat32Target, type RawWeight, type WeightEntry, type WeightFile } from "../weight-file.js";
+import { getEntry, prepareFloat32Target, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { getWidenFunction } from "./dtypes.js";
 import { readSafetensorsHeader } from "./safetensors-header.js";
 
 /** An open safetensors file. */
 export class SafetensorsFile implements WeightFile {
   readonly path: string;
-  readonly entries: ReadonlyMap<string, WeightEntry>;
-  /** Metadata of the header, such as `{ format: "pt" }`. */
-  readonly metadata: Readonly<Record<string, string>>;
-  private readonly source: FileSource;
 
   private constructor(
-    source: FileSource,
-    entries: ReadonlyMap<string, WeightEntry>,
-    metadata: Readonly<Record<string, string>>,
+    private readonly source: FileSource,
+    readonly entries: ReadonlyMap<string, WeightEntry>,
+    /** Metadata of the header, such as `{ format: "pt" }`. */
+    readonly metadata: Readonly<Record<string, string>>,
   ) {
     this.path = source.path;
-    this.source = source;
-    this.entries = entries;
-    this.metadata = metadata;
   }
 
   /**
@@ -51,9 +45,9 @@ export class SafetensorsFile implements WeightFile {
     return result;
   }
 
-  async readRaw(name: string): Promise<RawWeight> {
-    const { dtype, shape, offset, byteLength } = getEntry(this.entries, name, this.path);
-    return { dtype, shape, bytes: await this.source.bytes(offset, byteLength), transposed: false };
+  async readBytes(name: string): Promise<Uint8Array<ArrayBuffer>> {
+    const { offset, byteLength } = getEntry(this.entries, name, this.path);
+    return this.source.bytes(offset, byteLength);
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { SafetensorsFile } from "../../safetensors/index.js";
 import { FileSource } from "../../file-source.js";
-import { dequantize, readableGgmlTypes } from "./dequantize.js";
+import { GgufWeights } from "../gguf-weights.js";
+import { getDequantizeFunction } from "./dequantize.js";
 import { readGgufHeader } from "../gguf-header.js";
 
 const folder = new URL("../../../../../test/fixtures/files/", import.meta.url).pathname;
@@ -14,22 +15,15 @@ describe("dequantize", () => {
     const tensor = (await readGgufHeader(source)).tensors.get(type);
     if (tensor === undefined) throw new Error(`${type} is missing from the fixture`);
     const numbers = await expected.readFloat32(type);
-    const ours = dequantize(
-      type,
-      await source.bytes(tensor.offset, tensor.byteLength),
-      new Float32Array(numbers.length),
-    );
+    const view = { name: type, tensor, shape: tensor.shape };
+    const ours = await new GgufWeights(source.path, [view], () => source, []).readFloat32(type);
     expect(new Uint32Array(ours.buffer)).toEqual(new Uint32Array(numbers.buffer));
     expect(new Set(numbers).size).toBeGreaterThan(4);
     await source.close();
     await expected.close();
   });
 
-  it("rejects unsupported types and blocks of the wrong length", () => {
-    expect(() => dequantize("IQ2_XS", new Uint8Array(74), new Float32Array(256))).toThrowError(
-      /IQ2_XS.*Supported: F32/u,
-    );
-    expect(() => dequantize("Q4_0", new Uint8Array(17), new Float32Array(32))).toThrowError(/17 bytes of Q4_0/u);
-    expect(readableGgmlTypes).toContain("Q6_K");
+  it("rejects unsupported types and names the supported ones", () => {
+    expect(() => getDequantizeFunction("IQ2_XS", "a", "b.gguf")).toThrowError(/IQ2_XS.*Supported: F32.*Q6_K/u);
   });
 });

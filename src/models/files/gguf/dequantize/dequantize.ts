@@ -17,7 +17,6 @@ import {
   dequantizeQ5_K,
   dequantizeQ6_K,
 } from "./dequantize-k-blocks.js";
-import { getGgmlTypeByName } from "../ggml-types.js";
 
 const blockFormats: Readonly<Record<string, DequantizeFunction>> = {
   Q4_0: dequantizeQ4_0,
@@ -38,7 +37,7 @@ const blockFormats: Readonly<Record<string, DequantizeFunction>> = {
 const plainTypes = ["F32", "F16", "BF16", "F64", "I8", "I16", "I32", "I64"];
 
 /** GGML types that can be read as float32. */
-export const readableGgmlTypes: readonly string[] = [...plainTypes, ...Object.keys(blockFormats)];
+const readableGgmlTypes: readonly string[] = [...plainTypes, ...Object.keys(blockFormats)];
 
 /**
  * Returns a function that converts whole blocks of a GGML type to float32, or undefined for F32.
@@ -56,19 +55,4 @@ export function getDequantizeFunction(
     `Tensor "${name}" in ${path} is stored as ${type}, which is not supported. Supported: ${readableGgmlTypes.join(", ")}. ` +
       "Download one of these, or requantize the model with llama.cpp's llama-quantize.",
   );
-}
-
-/**
- * Converts raw blocks of a GGML type (from `readRaw`) to float32 in `target`, whose length must
- * match. @throws FORMAT_UNSUPPORTED, SHAPE_MISMATCH.
- */
-export function dequantize(type: string, bytes: Uint8Array<ArrayBuffer>, target: Float32Array): Float32Array {
-  const widen = getDequantizeFunction(type, "given", "memory");
-  const { blockSize, blockBytes } = getGgmlTypeByName(type) ?? { blockSize: 1, blockBytes: 1 };
-  if (bytes.length % blockBytes !== 0 || (bytes.length / blockBytes) * blockSize !== target.length) {
-    throw new LlamaGymError("SHAPE_MISMATCH", `${bytes.length} bytes of ${type} do not hold ${target.length} numbers.`);
-  }
-  if (widen !== undefined) widen(bytes, target);
-  else new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes);
-  return target;
 }
