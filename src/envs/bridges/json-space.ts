@@ -23,7 +23,7 @@ export function resolveReferences(schemaJson: JsonValue | undefined, root: JsonO
 }
 
 /** Resolves the schemas of a document, as often as one value may need them. */
-export class SchemaResolver {
+class SchemaResolver {
   private steps = 0;
 
   constructor(private readonly root: JsonObject) {}
@@ -51,7 +51,7 @@ const TYPE_CHECKS: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
  * Validates a value against a JSON Schema with the keywords type, enum, const, anyOf, oneOf, allOf, properties,
  * required, additionalProperties, items and bounds. Other keywords are ignored.
  */
-export function matchesSchema(value: unknown, schemaJson: JsonValue, resolver: SchemaResolver, depth = 0): boolean {
+function matchesSchema(value: unknown, schemaJson: JsonValue, resolver: SchemaResolver, depth = 0): boolean {
   if (typeof schemaJson === "boolean") return schemaJson;
   if (value === undefined || typeof value === "function") return false;
   const schema = resolver.resolve(schemaJson, depth);

@@ -62,7 +62,7 @@ function checkObservation(observation: unknown, space: Space, method: string, wa
 }
 
 /** Describes why an observation is not in its space; undefined when it is. */
-export function describeObservationProblem(observation: unknown, space: Space): string | undefined {
+function describeObservationProblem(observation: unknown, space: Space): string | undefined {
   if (observation === undefined) return "is undefined.";
   // A copy leaves the random stream of the space unchanged.
   const expected = createZeroValue(cloneSpace(space));

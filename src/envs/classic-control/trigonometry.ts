@@ -44,10 +44,10 @@ const sines = splitDoubles(entries.map(({ sine }) => sine));
 const cosines = splitDoubles(entries.map(({ cosine }) => cosine));
 
 /** sin(k/128) = sineHigh[k] + sineLow[k], likewise for the cosine. */
-export const sineHigh = sines.high;
-export const sineLow = sines.low;
-export const cosineHigh = cosines.high;
-export const cosineLow = cosines.low;
+const sineHigh = sines.high;
+const sineLow = sines.low;
+const cosineHigh = cosines.high;
+const cosineLow = cosines.low;
 
 /**
  * Sine and cosine, bit for bit equal to those of the GNU C library on a processor with fused multiply-add,

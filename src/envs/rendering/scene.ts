@@ -78,7 +78,7 @@ export const createText = (center: Point, text: string, size: number, color: Col
 });
 
 /** Returns the polygon of a line with a width. */
-export function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
+function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Point[] {
   const length = Math.hypot(x1 - x0, y1 - y0) || 1;
   const dx = ((y0 - y1) / length) * (width / 2);
   const dy = ((x1 - x0) / length) * (width / 2);
@@ -91,7 +91,7 @@ export function outlineLine([x0, y0]: Point, [x1, y1]: Point, width: number): Po
 }
 
 /** Returns whether a point is inside a polygon (an odd number of edges to its right). */
-export function isInsidePolygon(points: readonly Point[], x: number, y: number): boolean {
+function isInsidePolygon(points: readonly Point[], x: number, y: number): boolean {
   let isInside = false;
   for (let i = 0, j = points.length - 1; i < points.length; j = i++) {
     const [xi, yi] = points[i];

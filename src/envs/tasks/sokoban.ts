@@ -28,7 +28,7 @@ const MIN_DEPTH_FRACTION = 0.6;
 const MAX_ATTEMPTS = 500;
 
 /** Returns the cell offsets of each direction: up, down, left, right. */
-export function getMoveOffsets(size: number): readonly number[] {
+function getMoveOffsets(size: number): readonly number[] {
   return [-size, size, -1, 1];
 }
 

@@ -42,7 +42,7 @@ export type ShoppingGoal = {
 };
 
 /** Generates products and a goal that at least one of them meets. */
-export function generateShop(random: RandomStream): { products: Product[]; goal: ShoppingGoal } {
+function generateShop(random: RandomStream): { products: Product[]; goal: ShoppingGoal } {
   const products = PRODUCT_KINDS.flatMap((kind) =>
     Array.from({ length: PRODUCTS_PER_KIND }, () => ({
       kind,
@@ -64,7 +64,7 @@ export function generateShop(random: RandomStream): { products: Product[]; goal:
 }
 
 /** Scores the fraction of the goal (kind, material, color, size, price) that a purchase meets; 0 for another kind. */
-export function goalScore(goal: ShoppingGoal, product: Product, color: string | null, size: string | null): number {
+function goalScore(goal: ShoppingGoal, product: Product, color: string | null, size: string | null): number {
   if (product.kind !== goal.kind) return 0;
   const matches = [
     true,

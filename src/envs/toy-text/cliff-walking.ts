@@ -24,7 +24,7 @@ function describeTile(row: number, column: number): string {
 }
 
 /** Describes the position and the adjacent tiles; rows and columns count from 0. */
-export function createCliffWalkingText(isSlippery: boolean): TextInterface<number, number> {
+function createCliffWalkingText(isSlippery: boolean): TextInterface<number, number> {
   const slipperyNote = isSlippery ? " The ground is slippery: a move may go to either side instead." : "";
   return createChoiceText({
     systemPrompt: `Walk to the goal at row ${CLIFF_ROWS - 1}, column ${CLIFF_COLUMNS - 1} in few steps. Stepping into the cliff costs 100 and sends you back to the start.${slipperyNote} Answer up, right, down or left.`,

@@ -29,7 +29,7 @@ const CHOICES = ["south", "north", "east", "west", "pick up", "drop off"];
 const formatPosition = ([row, column]: readonly [number, number]) => `row ${row}, column ${column}`;
 
 /** Places are rows and columns counted from 0, row 0 in the north. */
-export const taxiText = createChoiceText({
+const taxiText = createChoiceText({
   systemPrompt:
     "Drive the taxi to the passenger, pick up, drive to the destination and drop off. Rows count from north to south, columns from west to east. Answer south, north, east, west, pick up or drop off.",
   formatObservation: (state: number) => {
