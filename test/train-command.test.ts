@@ -190,7 +190,7 @@ describe("llamagym train", () => {
     [["blackjack", "--epsilon", "0.1"], 1, /epsilon is a setting of grpo, rloo, reinforce, but the algorithm is ppo/],
     [["blackjack", "--algorithm", "pppo"], 2, /--algorithm must be one of ppo/],
     [["blackjack", "--action-mode", "held"], 2, /--action-mode must be free, choices/],
-    [["blackjack", "--action-mode", "regex"], 1, /there is none: give actionRegex/],
+    [["blackjack", "--action-mode", "regex"], 1, /actionMode "regex" requires actionRegex/],
     [["blackjack", "--action-mode", "regex", "--action-regex", "a\\b"], 1, /word boundaries \(\\b\) are not supported/],
     [["blackjack", "--action-mode", "regex", "--action-regex", "[a-z]{90}"], 1, /needs up to \d+ tokens.*Raise max/],
     [["blackjack", "--wandb-mode", "offline"], 1, /The W&B mode is "offline", but there is no project/],

@@ -16,12 +16,13 @@ export type { TrainProgress, TrainResult } from "../../rl/train/train-loop.js";
 export { SftTrainer, type SftTrainerOptions, type SftTrainOptions } from "../../rl/train/sft-trainer.js";
 export type { TrainerState } from "../../rl/train/train-task.js";
 export type { DatasetPrompt, PromptRow } from "../../rl/data/prompt-dataset.js";
-export type { PromptTrainOptions, PromptTrainResult } from "../../rl/train/prompts/prompt-trainer.js";
 export type { RewardBatch, RewardFunction } from "../../rl/train/prompts/reward-scorer.js";
 export {
   GrpoTrainer,
   RlooTrainer,
   type GrpoTrainerOptions,
+  type PromptTrainOptions,
+  type PromptTrainResult,
   type RlooTrainerOptions,
 } from "../../rl/train/prompts/grpo-trainer.js";
 export * from "../sweeps/index.js";

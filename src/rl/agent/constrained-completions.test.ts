@@ -77,7 +77,7 @@ describe("replies that are held to a pattern", () => {
   });
 
   it.each<[string, TextAgentOptions<number, string>, RegExp]>([
-    ["none", { actionMode: "regex" }, /there is none: give actionRegex/],
+    ["none", { actionMode: "regex" }, /requires actionRegex/],
     ["one without its kind", { actionRegex: "a" }, /requires actionMode "regex"; set both/],
     ["one that can never end", { actionMode: "regex", actionRegex: "a[]" }, /matches no text/],
     ["one that is not supported", { actionMode: "regex", actionRegex: "(?=a)a" }, /lookaheads/],
@@ -90,7 +90,7 @@ describe("replies that are held to a pattern", () => {
     [
       "stop strings beside it",
       { actionMode: "regex", actionRegex: "a", generation: { stop: "." } },
-      /cannot be combined with stop/,
+      /Remove stop and ignoreEos/,
     ],
   ])("are refused at once with %s", (_, options, message) => {
     expect(() => new TextAgent(model, arms, { ...settings, ...options })).toThrow(

@@ -59,9 +59,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
     this.regexExtractor = createActionGroupExtractor(actionRegex);
     const { stop, ignoreEos } = options.generation ?? {};
     if (stop !== undefined || ignoreEos !== undefined)
-      throw invalidArgument(
-        "actionRegex determines where a completion ends and cannot be combined with stop or ignoreEos.",
-      );
+      throw invalidArgument("actionRegex determines where a completion ends. Remove stop and ignoreEos.");
     model.compilePattern(
       { regex: actionRegex },
       { start: "continuation", maxNewTokens: this.settings.completion.maxNewTokens },
@@ -117,9 +115,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
  */
 export function checkActionRegex({ actionMode, actionRegex }: ActionRegexSettings): void {
   if (actionMode === "regex" && actionRegex === undefined)
-    throw invalidArgument(
-      'Replies are held to a pattern, but there is none: give actionRegex, such as "Action: (hit|stay)".',
-    );
+    throw invalidArgument('actionMode "regex" requires actionRegex; set it, for example to "Action: (hit|stay)".');
   if (actionRegex === undefined) return;
   if (actionMode !== "regex") throw invalidArgument('actionRegex requires actionMode "regex"; set both.');
   compileToByteAutomaton({ regex: actionRegex });

@@ -28,6 +28,5 @@ export function checkModel<Config>(model: CausalLM, algorithm: AlgorithmTraits<C
         : usesReference(algorithm, config) && model.adapter === undefined
           ? `${klSetting} weighs the KL to the model without its adapter, but it has no adapter. Set ${klSetting} to 0, or train an adapter`
           : undefined;
-  if (problem !== undefined)
-    throw new LlamaGymError("INVALID_STATE", `The model cannot be trained by ${title}: ${problem}.`);
+  if (problem !== undefined) throw new LlamaGymError("INVALID_STATE", `${title} cannot train the model: ${problem}.`);
 }

@@ -264,7 +264,7 @@ describe("createLearner", () => {
   it("rejects a model with a value head for GRPO", async () => {
     const critic = await models.reopen(folder);
     await expect(createLearner(critic.causalLM, { ...traits, grpo: {} })).rejects.toThrow(
-      "The model cannot be trained by GRPO: it has a value head",
+      "GRPO cannot train the model: it has a value head",
     );
   });
 

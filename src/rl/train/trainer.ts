@@ -4,7 +4,7 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import { openEnv } from "../../envs/registry/open-env.js";
 import type { Agent } from "../agent/agent.js";
-import { toSftMetrics } from "../agent/demonstrations/to-sft-metrics.js";
+import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./checkpoints.js";
 import { RolloutTask } from "./rollout-task.js";

@@ -4,8 +4,7 @@ import type { LanguageModel } from "../../../generation/language-model.js";
 import type { Trajectory } from "../../rollout/trajectory.js";
 import type { RandomState, RandomStream } from "../../../core/random/random-stream.js";
 import type { ReplayBuffer, ReplayBufferState } from "./replay-buffer.js";
-import { toSftExample } from "./to-sft-example.js";
-import { toSftMetrics } from "./to-sft-metrics.js";
+import { toSftExample, toSftMetrics } from "./warm-start.js";
 import type { OnlineSftConfig } from "./online-sft-settings.js";
 import { SuccessFilter, type SuccessFilterState } from "./success-filter.js";
 

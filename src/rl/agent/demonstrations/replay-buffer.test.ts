@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RandomStream } from "../../../core/random/random-stream.js";
-import { ReplayBuffer, type ReplayEpisode } from "./replay-buffer.js";
-import { shuffleStratified } from "./shuffle-stratified.js";
+import { ReplayBuffer, shuffleStratified, type ReplayEpisode } from "./replay-buffer.js";
 
 /** Episode of one turn, identified by its token. */
 function episode(token: number, episodeReturn: number | null, text = String(token)): ReplayEpisode {

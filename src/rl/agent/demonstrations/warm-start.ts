@@ -1,11 +1,11 @@
+import type { Metrics } from "../../algorithms/learner.js";
+import type { TokenExample } from "../../data/sft-example.js";
 import { SftLearner, type SftMetrics } from "../../algorithms/sft/sft-learner.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { RandomStream } from "../../../core/random/random-stream.js";
 import { stream } from "../../../core/random/streams.js";
-import type { ReplayTurn } from "./replay-buffer.js";
-import { toSftExample } from "./to-sft-example.js";
+import { shuffleStratified, type ReplayTurn } from "./replay-buffer.js";
 import type { OnlineSftConfig } from "./online-sft-settings.js";
-import { shuffleStratified } from "./shuffle-stratified.js";
 
 /** Callbacks of the warm start. */
 export interface WarmStartCallbacks {
@@ -60,4 +60,21 @@ export async function warmStart(
 function* cycle(turns: readonly ReplayTurn[], random: RandomStream): Generator<ReplayTurn, never> {
   const kinds = turns.map(({ text }) => text);
   for (;;) for (const i of shuffleStratified(kinds, random)) yield turns[i];
+}
+
+/** Converts a turn to an example whose loss tokens are those of the completion. */
+export function toSftExample({ prompt, tokens }: Pick<ReplayTurn, "prompt" | "tokens">): TokenExample {
+  const mask = new Uint8Array(prompt.length + tokens.length);
+  return { tokens: [...prompt, ...tokens], lossMask: mask.fill(1, prompt.length) };
+}
+
+/** Converts the metrics of an SFT update to the names in a run's log. */
+export function toSftMetrics(stats: SftMetrics): Metrics {
+  return {
+    "sft/loss": stats.loss,
+    "sft/mean_token_accuracy": stats.mean_token_accuracy,
+    "sft/grad_norm": stats.grad_norm,
+    "sft/learning_rate": stats.learning_rate,
+    "sft/num_tokens": stats.num_tokens,
+  };
 }

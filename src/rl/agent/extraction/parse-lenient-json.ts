@@ -6,7 +6,7 @@ export interface LenientValue {
   readonly end: number;
 }
 
-/** Lists and objects within one another; more is no reply. */
+/** Maximum nesting of lists and objects; actions are nested less deeply. */
 const MAX_DEPTH = 32;
 
 const LITERALS: Readonly<Record<string, JsonValue>> = {
@@ -25,7 +25,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b
 /**
  * Reads a JSON value that starts at a place in a text, as language models write it: also with single or curly quotes, names
  * without quotes, commas too many, comments, line breaks in strings, Python's True, False and None, and with the brackets at
- * the reply's end missing. Undefined where there is no value.
+ * the end of the completion missing. Returns undefined where there is no value.
  */
 export function parseLenientJson(text: string, start: number): LenientValue | undefined {
   const parser = new LenientJsonParser(text, start);
@@ -76,7 +76,7 @@ class LenientJsonParser {
     }
   }
 
-  /** The closing bracket, or the end of a reply that was cut off. */
+  /** The closing bracket, or the end of a truncated completion. */
   private consumeClosing(bracket: string): boolean {
     if (this.position >= this.text.length) return true;
     if (this.text[this.position] !== bracket) return false;

@@ -26,7 +26,7 @@ const RELATIVE_VARIANCE_TOLERANCE = 1e-10;
 
 /**
  * A minibatch's metrics as TRL's PPOTrainer names them. val/var_explained is 1 - val/error / returns/var: 1 for a perfect
- * critic, 0 for one that knows the mean, NaN where returns do not vary.
+ * critic, 0 for a constant one at the mean, NaN where returns do not vary.
  */
 export function ppoMetrics(
   statistics: PpoStatistics,

@@ -1,11 +1,133 @@
-import { invalidArgument } from "../../../core/errors.js";
 import { suggestNames } from "../../../core/suggest.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { PeftOptions } from "../../../models/adapters/get-peft-model.js";
 import type { TrackerSource } from "../../tracking/index.js";
-import type { PromptAlgorithm, GrpoTrainerConfig } from "./prompt-train-config.js";
 import type { PromptRow } from "../../data/prompt-dataset.js";
 import type { RewardFunction } from "./reward-scorer.js";
+import { algorithms } from "../../algorithms/algorithms.js";
+import type { GrpoConfig, GrpoOptions } from "../../algorithms/grpo/settings.js";
+import type { RlooConfig, RlooOptions } from "../../algorithms/rloo/settings.js";
+import { invalidArgument } from "../../../core/errors.js";
+import {
+  boolean,
+  defineSettings,
+  integer,
+  number,
+  pick,
+  resolveSettings,
+  type Settings,
+  splitSettings,
+  text,
+} from "../../../core/settings.js";
+import { trainerSettings } from "../trainer-settings.js";
+
+const TRL = "TRL 1.16";
+const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
+
+/** Settings of a trainer on prompts, without the algorithm's. */
+const promptSettings = defineSettings({
+  temperature: number({ default: 1, above: 0, description: "Sampling temperature.", source: TRL }),
+  topK: integer({
+    default: 0,
+    min: 0,
+    description: "Sample from the k most probable tokens. 0 disables it.",
+    source: TRL,
+  }),
+  topP: number({
+    default: 1,
+    above: 0,
+    max: 1,
+    description: "Sample from the most probable tokens up to this cumulative probability.",
+    source: TRL,
+  }),
+  minP: number({
+    default: 0,
+    min: 0,
+    max: 1,
+    description: "Sample from tokens at least this probable relative to the most probable one.",
+    source: TRL,
+  }),
+  repetitionPenalty: number({
+    default: 1,
+    above: 0,
+    description: "Penalty of tokens that occurred before; 1 disables it.",
+    source: TRL,
+  }),
+  ignoreEos: boolean({
+    description: "Continue completions after the end token, to their maximum length.",
+    source: "vLLM's name",
+  }),
+  numTrainEpochs: number({
+    default: 3,
+    above: 0,
+    description: "Number of epochs, unless maxSteps is given.",
+    source: TRANSFORMERS,
+  }),
+  maxSteps: integer({ min: 1, description: "Number of updates.", source: TRANSFORMERS }),
+  shuffleDataset: boolean({ default: true, description: "Shuffle the prompts in each epoch.", source: TRL }),
+  seed: integer({
+    default: 42,
+    min: 0,
+    description: "Random seed; the same seed gives the same run.",
+    source: TRANSFORMERS,
+  }),
+  outputDir: text({
+    description: "Folder for metrics, checkpoints and the trained model. Without it nothing is saved.",
+  }),
+  saveSteps: integer({ default: 50, min: 1, description: "Number of updates between checkpoints." }),
+  ...pick(trainerSettings, ["completionLogSteps", "numLoggedCompletions"]),
+  tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
+  rewardTimeoutSeconds: number({
+    default: 60,
+    above: 0,
+    description: "Timeout of a reward function per batch, in seconds.",
+  }),
+  microBatchTokens: integer({
+    min: 1,
+    description:
+      "Maximum number of tokens per forward and backward pass. Lower it if memory runs out. Default: what fits into about 2 GB.",
+  }),
+});
+
+export type PromptTrainConfig = Settings<typeof promptSettings>;
+
+interface AlgorithmTypes {
+  readonly grpo: { readonly options: GrpoOptions; readonly config: GrpoConfig };
+  readonly rloo: { readonly options: RlooOptions; readonly config: RlooConfig };
+}
+
+/** Algorithms that can train on prompts. */
+export type PromptAlgorithm = keyof AlgorithmTypes;
+
+/** A trainer's arguments: its own and its algorithm's in one object, as TRL has them. */
+export type GrpoTrainerConfig<Algorithm extends PromptAlgorithm> = Partial<PromptTrainConfig> &
+  AlgorithmTypes[Algorithm]["options"];
+
+/**
+ * Resolves a trainer's arguments.
+ * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, and for values out of range.
+ */
+export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
+  trainer: string,
+  algorithm: Algorithm,
+  given: GrpoTrainerConfig<Algorithm>,
+): { readonly config: PromptTrainConfig; readonly algorithmConfig: AlgorithmTypes[Algorithm]["config"] } {
+  const { settings, resolve } = algorithms[algorithm];
+  const [promptOptions, algorithmOptions] = splitSettings(
+    trainer,
+    promptSettings,
+    { ...promptSettings, ...settings },
+    given,
+  );
+  const config = resolveSettings(trainer, promptSettings, promptOptions as Partial<PromptTrainConfig>);
+  const algorithmConfig = resolve(algorithmOptions);
+  if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions) {
+    throw invalidArgument(
+      `With ${trainer}'s ignoreEos every completion is truncated, and maskTruncatedCompletions trains none of those. Remove one of them.`,
+    );
+  }
+  return { config, algorithmConfig };
+}
 
 export interface PromptTrainerOptions<Algorithm extends PromptAlgorithm> {
   /** A model with trainable parameters (`getPeftModel`), or the name of a model, which gets an adapter. */
