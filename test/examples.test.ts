@@ -29,7 +29,7 @@ describe("examples", { timeout: 240_000 }, () => {
   });
 
   it("blackjack trains, evaluates and saves", () => {
-    const printed = run("blackjack", "--episodes", "600");
+    const printed = run("blackjack", "--episodes", "2000");
     expect(printed).toMatch(/^hand \d+: mean return -?0\.\d+, entropy 0\.\d+$/m);
     expect(printed).toMatch(/^greedy mean return -?\d\.\d{3} ± 0\.\d{3}/m);
     expect(existsSync(`${adapter}/adapter_model.safetensors`)).toBe(true);

@@ -149,7 +149,7 @@ describe("an agent that says what its replies are held to", () => {
   it.each<[string, Parameters<typeof agent>[0], string, RegExp]>([
     [
       "a schema with what is not supported",
-      { schema: { type: "string", format: "date" } },
+      { schema: { type: "string", format: "color" } },
       "INVALID_ARGUMENT",
       /"format"/,
     ],
