@@ -1,7 +1,6 @@
 import type { Info } from "../envs/info.js";
 import type { TextInterface } from "../envs/text-interface.js";
 import type { InfoName } from "./text-game.js";
-import { findLastCommand } from "./find-last-command.js";
 
 const SYSTEM_PROMPT = `You are playing a text adventure. Each turn you read what happens and type one command. \
 Commands are short: go north, open door, take key, take key from table, unlock chest with key, put cup on shelf, \
@@ -11,6 +10,7 @@ you can. Answer with the command alone.`;
 /** Characters of commands. */
 export const COMMAND_CHARACTERS =
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '-,.?!àáâäçèéêëíïñóôöúûüß";
+const ARTICLES = /\b(?:the|a|an)\s+/g;
 /** Longer text in a completion is not a command. */
 export const MAX_COMMAND_LENGTH = 100;
 
@@ -78,4 +78,33 @@ function parseCompletion(completion: string, admissible: readonly string[]): str
 function getAdmissibleCommands(info: Info): readonly string[] {
   const commands = info["admissibleCommands"];
   return Array.isArray(commands) ? (commands as readonly string[]) : [];
+}
+
+/**
+ * Finds the last command in a text, ignoring case and articles; of two that end at the same
+ * position, the longer one ("take key from table" does not name "take key").
+ */
+function findLastCommand(text: string, commands: readonly string[]): string | undefined {
+  const normalizedText = normalizeWords(text);
+  let best: { command: string; start: number; end: number } | undefined;
+  for (const command of commands) {
+    const phrase = ` ${normalizeWords(command).trim()} `;
+    const start = normalizedText.lastIndexOf(phrase);
+    if (start < 0) continue;
+    const end = start + phrase.length;
+    // A command within a longer one does not count.
+    const isWithin = best !== undefined && start >= best.start && end <= best.end;
+    const surrounds = best !== undefined && start <= best.start && end >= best.end;
+    if (best === undefined || surrounds || (!isWithin && end > best.end)) best = { command, start, end };
+  }
+  return best?.command;
+}
+
+/** Normalizes to lower-case words with one space around each. */
+function normalizeWords(text: string): string {
+  return ` ${text
+    .toLowerCase()
+    .replace(/[^a-z0-9'-]+/g, " ")
+    .replace(ARTICLES, "")
+    .trim()} `;
 }
