@@ -111,7 +111,9 @@ export class Game {
 
   /** Returns the name of the room that the player is in. */
   getPlayerRoom(facts: Facts): string {
-    const location = [...facts].find(({ name, variables }) => name === "at" && variables[0]?.name === PLAYER);
+    const location = [...facts].find(
+      ({ name, variables }) => name === "at" && variables.length === 2 && variables[0].name === PLAYER,
+    );
     return location === undefined ? "" : this.getName(location.variables[1].name);
   }
 

@@ -124,11 +124,10 @@ function extractTags(output: string, tags: readonly Tag[]): { values: TagValues;
   const values: TagValues = {};
   let rest = output;
   for (const tag of tags) {
-    const block = new RegExp(`<${tag}>\\n([^]*)</${tag}>`);
-    const found = block.exec(rest);
-    if (found === null) continue;
-    values[tag] = extractEvents(found[1]).rest.trim();
-    rest = rest.replace(block, "");
+    rest = rest.replace(new RegExp(`<${tag}>\\n([^]*)</${tag}>`), (_, content: string) => {
+      values[tag] = extractEvents(content).rest.trim();
+      return "";
+    });
   }
   return { values, rest };
 }

@@ -139,9 +139,9 @@ describe("TextWorldEnv with generated games", () => {
   it.each([
     [{ infos: ["facts", "weather"] }, /`infos` has "weather"/],
     [{ reward: "gold" }, /`reward` must be "score" or "intermediate"/],
-    [{ rooms: 0 }, /rooms must be an integer/],
+    [{ rooms: 0 }, /`rooms` must be an integer/],
     [{ room: 4 }, /no option "room"/],
-    [{ goal: "none" }, /goal must be/],
+    [{ goal: "none" }, /`goal` must be/],
   ])("rejects %j", (options, message) => {
     expect(() => new TextWorldEnv(options as TextWorldOptions)).toThrow(message);
   });

@@ -1,9 +1,10 @@
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { createTrigger } from "../parse-game.js";
 import { Game } from "../game.js";
 import type { Action } from "../logic/action.js";
 import { Facts } from "../logic/facts.js";
+import type { GameProgress } from "../progress/game-progress.js";
 import { populateHouse, type HouseContents } from "./populate-house.js";
 import { generateMap } from "./house-map.js";
 import { generateQuestPlan } from "./quest-plan.js";
@@ -25,7 +26,7 @@ export interface HouseOptions {
 /** TextWorld's own example: 5 rooms, 10 objects, a quest of 5 commands. */
 export const HOUSE_DEFAULTS = { rooms: 5, objects: 10, questLength: 5, goal: "detailed" } as const;
 
-const LIMITS = { rooms: 100, objects: 100, questLength: 30 } as const;
+const LIMITS = { rooms: [1, 100], objects: [0, 100], questLength: [1, 30] } as const;
 /** Maximum consecutive draws rejected because of a shorter path to the goal. */
 const MAX_ATTEMPTS = 100;
 
@@ -35,10 +36,13 @@ const MAX_ATTEMPTS = 100;
  */
 export function makeHouse(options: HouseOptions, seed: number | bigint): Game {
   const settings = { ...HOUSE_DEFAULTS, ...options };
-  for (const name of ["rooms", "objects", "questLength"] as const) checkCount(name, settings[name]);
-  if (settings.goal !== "brief" && settings.goal !== "detailed") {
-    throw new LlamaGymError("INVALID_ARGUMENT", `goal must be "brief" or "detailed", got ${String(settings.goal)}.`);
+  for (const [name, [minimum, maximum]] of Object.entries(LIMITS)) {
+    const value = settings[name as keyof typeof LIMITS];
+    if (!Number.isInteger(value) || value < minimum || value > maximum)
+      throw invalidArgument(`\`${name}\` must be an integer from ${minimum} to ${maximum}, got ${value}.`);
   }
+  if (settings.goal !== "brief" && settings.goal !== "detailed")
+    throw invalidArgument(`\`goal\` must be "brief" or "detailed", got ${String(settings.goal)}.`);
   const random = new RandomStream(seed);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const connections = generateMap(settings.rooms, random);
@@ -47,18 +51,9 @@ export function makeHouse(options: HouseOptions, seed: number | bigint): Game {
     const game = createGame(populateHouse({ ...settings, connections, plan }, random), settings.goal);
     if (game !== undefined) return game;
   }
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `No quest of ${settings.questLength} commands was found for ${settings.rooms} rooms. Increase \`rooms\` or decrease \`questLength\`.`,
-  );
-}
-
-function checkCount(name: keyof typeof LIMITS, value: number): void {
-  if (Number.isInteger(value) && value >= (name === "objects" ? 0 : 1) && value <= LIMITS[name]) return;
-  const minimum = name === "objects" ? 0 : 1;
-  throw new LlamaGymError(
-    "INVALID_ARGUMENT",
-    `${name} must be an integer from ${minimum} to ${LIMITS[name]}, got ${value}.`,
+  const { questLength, rooms } = settings;
+  throw invalidArgument(
+    `No quest of ${questLength} commands was found for ${rooms} rooms. Increase \`rooms\` or decrease \`questLength\`.`,
   );
 }
 
@@ -87,27 +82,25 @@ function createGame(house: HouseContents, goal: GoalDetail): Game | undefined {
   return isShortestWalkthrough(game, walkthrough) ? game : undefined;
 }
 
-/** The actions that the commands cause from the start; undefined when one of them is not possible. */
+/** Returns the actions that the commands cause; undefined if one of them is impossible. */
 function runCommands(game: Game, commands: readonly string[]): Action[] | undefined {
   const progress = game.createProgress();
-  const actions: Action[] = [];
-  for (const command of commands) {
-    const action = progress.validActions.find((candidate) => game.formatCommands([candidate])[0] === command);
-    if (action === undefined) return undefined;
-    progress.update(action);
-    actions.push(action);
-  }
-  return actions;
+  const actions = commands.map((command) => runCommand(game, progress, command));
+  return actions.every((action) => action !== undefined) ? actions : undefined;
 }
 
-/** Whether each command of the walkthrough, and nothing less, brings the end one command nearer. */
+function runCommand(game: Game, progress: GameProgress, command: string): Action | undefined {
+  const action = progress.validActions.find((candidate) => game.formatCommands([candidate])[0] === command);
+  if (action !== undefined) progress.update(action);
+  return action;
+}
+
+/** Returns whether each command of the walkthrough, and nothing less, brings the end one command nearer. */
 function isShortestWalkthrough(game: Game, walkthrough: readonly string[]): boolean {
   const progress = game.createProgress();
-  for (const [doneCount, command] of walkthrough.entries()) {
-    if (progress.winningPolicy()?.length !== walkthrough.length - doneCount) return false;
-    const action = progress.validActions.find((candidate) => game.formatCommands([candidate])[0] === command);
-    if (action === undefined) return false;
-    progress.update(action);
-  }
-  return progress.completed;
+  const isShortest = walkthrough.every((command, i) => {
+    const isNearest = progress.winningPolicy()?.length === walkthrough.length - i;
+    return isNearest && runCommand(game, progress, command) !== undefined;
+  });
+  return isShortest && progress.completed;
 }

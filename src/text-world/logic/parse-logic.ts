@@ -29,6 +29,8 @@ const TOKENS = {
   "a quoted text": /"[^"]*"/uy,
   'a text between """': /"""[^]*?"""/uy,
 } as const;
+/** Contents of a block without inner blocks. */
+const SKIPPED = /(?:"[^"]*"|#[^\n]*|[^"#{}])*/uy;
 const SPACE = /(?:\s+|#[^\n]*)+/uy;
 
 /**
@@ -63,20 +65,15 @@ class LogicParser {
       predicates: () => this.parseItems(() => this.parseSignatureOrAlias()),
       rules: () => this.parseItems(() => this.logic.rules.push(this.parseRule())),
       reverse_rules: () => this.parseItems(() => this.logic.reverseRules.push(this.parsePair("a rule name"))),
-      constraints: () => this.parseItems(() => this.parseRule()),
+      constraints: () => this.skipBlock(),
       inform7: () => this.parseInform7(),
     });
   }
 
   private parseInform7(): void {
     this.parseParts({
-      type: () => this.parseItems(() => this.parsePair("a quoted text")),
-      predicates: () =>
-        this.parseItems(() => {
-          this.parsePredicate();
-          this.expect("::");
-          this.read("a quoted text");
-        }),
+      type: () => this.skipBlock(),
+      predicates: () => this.skipBlock(),
       commands: () => this.parseItems(() => this.parseCommand()),
       code: () => {
         this.expect("::");
@@ -156,6 +153,12 @@ class LogicParser {
       parseItem();
       this.expect(";");
     }
+  }
+
+  private skipBlock(): void {
+    this.expect("{");
+    this.match(SKIPPED);
+    this.expect("}");
   }
 
   private parseList<T>(separator: string, parseItem: () => T): T[] {

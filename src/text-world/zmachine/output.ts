@@ -5,8 +5,8 @@ import type { TextCodec } from "./text-codec.js";
 const MAX_OUTPUT_LENGTH = 8191;
 const MAX_TABLES = 16;
 const LATIN_1 = 255;
-const UNPRINTABLE = /[^\n -~\u00a0-\u00ff]/;
-const UNPRINTABLE_GLOBAL = new RegExp(UNPRINTABLE, "g");
+/** Control characters are dropped, those beyond Latin-1 become question marks. */
+const UNPRINTABLE = /[^\n -~\u00a0-\u00ff]/g;
 
 /**
  * Output of a story (Standard, section 7): the screen, with its windows in one stream,
@@ -33,7 +33,7 @@ export class Output {
     if (table !== undefined) {
       for (const character of text) this.write(table.address + 2 + table.length++, this.codec.toZscii(character));
     } else if (this.screenOn && this.screenText.length < MAX_OUTPUT_LENGTH) {
-      this.screenText += UNPRINTABLE.test(text) ? text.replace(UNPRINTABLE_GLOBAL, replaceCharacter) : text;
+      this.screenText += text.replace(UNPRINTABLE, (character) => (character.charCodeAt(0) > LATIN_1 ? "?" : ""));
     }
   }
 
@@ -59,9 +59,4 @@ export class Output {
     this.screenText = "";
     return screenText;
   }
-}
-
-/** Converts to Latin-1: drops control characters, replaces others with a question mark. */
-function replaceCharacter(character: string): string {
-  return character.charCodeAt(0) > LATIN_1 ? "?" : "";
 }
