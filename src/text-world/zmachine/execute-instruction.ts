@@ -72,8 +72,11 @@ const CONDITIONS: Readonly<Record<number, Operation<boolean>>> = {
   255: (machine, a) => a <= machine.stack.frame.argumentCount, // check_arg_count
 };
 
-const call: Operation<void> = (machine, _a, _b, _c, _d, instruction) => machine.call(instruction);
-const ignore = () => {};
+/** The variants of call, with and without a result. */
+const CALLS: readonly number[] = [25, 26, 136, 143, 224, 236, 249, 250];
+
+/** Instructions for screens and sound, such as set_window, and nop. */
+const IGNORED: readonly number[] = [27, 180, 188, 234, 235, 237, 238, 239, 241, 242, 244, 245, 269];
 
 /** All other instructions. */
 const ACTIONS: Readonly<Record<number, Operation<void>>> = {
@@ -81,9 +84,6 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
   12: (machine, a, b) => machine.objects.setAttribute(a, b, false), // clear_attr
   13: (machine, a, b) => machine.storeIndirect(a, b), // store
   14: (machine, a, b) => machine.objects.insert(a, b), // insert_obj
-  25: call, // call_2s
-  26: call, // call_2n
-  27: ignore, // set_color
   28: (machine, a, b) => {
     machine.stack.unwind(b);
     machine.returnValue(a);
@@ -91,13 +91,11 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
   133: (machine, a) => void machine.increment(a, 1), // inc
   134: (machine, a) => void machine.increment(a, -1), // dec
   135: (machine, a) => machine.print(machine.codec.decode(a)), // print_addr
-  136: call, // call_1s
   137: (machine, a) => machine.objects.remove(a), // remove_obj
   138: (machine, a) => machine.print(machine.codec.decode(machine.objects.nameAddress(a))), // print_obj
   139: (machine, a) => machine.returnValue(a), // ret
   140: (machine, a) => void (machine.pc += toSigned(a) - 2), // jump
   141: (machine, a) => machine.print(machine.codec.decode(a * machine.story.unit)), // print_paddr
-  143: call, // call_1n
   176: (machine) => machine.returnValue(1), // rtrue
   177: (machine) => machine.returnValue(0), // rfalse
   178: (machine, _a, _b, _c, _d, { text }) => machine.print(machine.codec.decode(text)), // print
@@ -105,13 +103,10 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
     machine.print(`${machine.codec.decode(text)}\n`);
     machine.returnValue(1);
   }, // print_ret
-  180: ignore, // nop
   183: (machine) => machine.restart(), // restart
   184: (machine) => machine.returnValue(machine.stack.pop()), // ret_popped
   186: (machine) => machine.requestInput("nothing"), // quit
   187: (machine) => machine.print("\n"), // new_line
-  188: ignore, // show_status
-  224: call, // call_vs
   225: (machine, a, b, c) => machine.writeWord((a + 2 * b) & 0xffff, c), // storew
   226: (machine, a, b, c) => machine.writeByte((a + b) & 0xffff, c & 0xff), // storeb
   227: (machine, a, b, c) => machine.objects.setProperty(a, b, c), // put_prop
@@ -120,24 +115,12 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
   230: (machine, a) => machine.print(String(toSigned(a))), // print_num
   232: (machine, a) => machine.stack.push(a), // push
   233: (machine, a) => machine.storeIndirect(a, machine.stack.pop()), // pull
-  234: ignore, // split_window
-  235: ignore, // set_window
-  236: call, // call_vs2
-  237: ignore, // erase_window
-  238: ignore, // erase_line
-  239: ignore, // set_cursor
   240: (machine, a) => {
     machine.writeWord(a, 1);
     machine.writeWord(a + 2, 1);
   }, // get_cursor
-  241: ignore, // set_text_style
-  242: ignore, // buffer_mode
   243: (machine, a, b) => machine.output.select(toSigned(a), b), // output_stream
-  244: ignore, // input_stream
-  245: ignore, // sound_effect
   246: (machine, a, b, _c, _d, { store }) => machine.requestInput("key", [a, b], store), // read_char
-  249: call, // call_vn
-  250: call, // call_vn2
   251: (machine, a, b, c, d) => machine.tokenize(a, b, c, d !== 0), // tokenize
   252: ({ codec, memory, writeByte }, a, b, c, d) => {
     for (const [i, byte] of codec.encodeWord(memory.subarray(a + c, a + c + b)).entries()) writeByte(d + i, byte);
@@ -145,8 +128,9 @@ const ACTIONS: Readonly<Record<number, Operation<void>>> = {
   253: (machine, a, b, c) => copyTable(machine, a, b, toSigned(c)), // copy_table
   254: (machine, a, b, c, d, { count }) => printTable(machine, a, b, count > 2 ? c : 1, d), // print_table
   267: (machine, a) => machine.print(String.fromCharCode(a)), // print_unicode
-  269: ignore, // set_true_color
 };
+
+const callRoutine: Operation<void> = (machine, _a, _b, _c, _d, instruction) => machine.call(instruction);
 
 /** A dense copy, which V8 reads much faster than an object with a few large keys. */
 function toArray<Value>(table: Readonly<Record<number, Value>>): readonly (Value | undefined)[] {
@@ -155,7 +139,11 @@ function toArray<Value>(table: Readonly<Record<number, Value>>): readonly (Value
 
 const results = toArray(RESULTS);
 const conditions = toArray(CONDITIONS);
-const actions = toArray(ACTIONS);
+const actions = toArray<Operation<void>>({
+  ...ACTIONS,
+  ...Object.fromEntries(IGNORED.map((op) => [op, () => {}])),
+  ...Object.fromEntries(CALLS.map((op) => [op, callRoutine])),
+});
 
 /** Executes the instruction at the program counter. */
 export function executeInstruction(machine: Processor): void {
