@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { resolveWandbConfig } from "./wandb-config.js";
 
@@ -35,6 +38,20 @@ describe("resolveWandbConfig", () => {
     const options = { project: "q", mode: "online", entity: "me", name: "n", group: "g", tags: [] } as const;
     expect(resolveWandbConfig(options, env)).toEqual({ ...settings, ...options });
     expect(resolveWandbConfig({ project: "p" }, {})).toMatchObject({ mode: "online", baseUrl: "https://api.wandb.ai" });
+  });
+
+  it("reads the API key of the server from .netrc, unless the environment has one", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "netrc-"));
+    const entries = [
+      "machine other.host login user password no",
+      "machine api.wandb.ai\n  login user\n  password secret",
+    ];
+    await writeFile(join(folder, ".netrc"), entries.join("\n"));
+    const env = { WANDB_PROJECT: "p", HOME: folder };
+    expect(resolveWandbConfig({}, env)).toMatchObject({ apiKey: "secret" });
+    expect(resolveWandbConfig({}, { ...env, WANDB_API_KEY: "key" })).toMatchObject({ apiKey: "key" });
+    expect(resolveWandbConfig({}, { ...env, WANDB_BASE_URL: "http://127.0.0.1" })?.apiKey).toBeUndefined();
+    await rm(folder, { recursive: true });
   });
 
   it("rejects invalid values", () => {

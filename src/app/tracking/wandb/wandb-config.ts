@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { LlamaGymError } from "../../../core/errors.js";
 
 const WANDB_MODES = ["online", "offline", "disabled"] as const;
@@ -28,7 +30,7 @@ export interface WandbConfig {
   readonly name: string;
   readonly group: string;
   readonly tags: readonly string[];
-  /** WANDB_API_KEY; needed in mode "online" only. */
+  /** WANDB_API_KEY, or the key that `wandb login` stored in ~/.netrc; needed in mode "online" only. */
   readonly apiKey: string | undefined;
   /** WANDB_BASE_URL, without a trailing slash. */
   readonly baseUrl: string;
@@ -59,6 +61,7 @@ export function resolveWandbConfig(
       `"${project}" is not a valid W&B project name: use at most 128 characters, none of / \\ # ? % :. Set the entity separately.`,
     );
   }
+  const baseUrl = parseBaseUrl(env.WANDB_BASE_URL);
   return {
     project,
     mode,
@@ -66,9 +69,26 @@ export function resolveWandbConfig(
     name: options.name ?? env.WANDB_NAME ?? "",
     group: options.group ?? env.WANDB_RUN_GROUP ?? "",
     tags: options.tags ?? env.WANDB_TAGS?.split(",").filter((tag) => tag !== "") ?? [],
-    apiKey: env.WANDB_API_KEY === "" ? undefined : env.WANDB_API_KEY,
-    baseUrl: parseBaseUrl(env.WANDB_BASE_URL),
+    apiKey: env.WANDB_API_KEY || readNetrcPassword(new URL(baseUrl).hostname, env),
+    baseUrl,
   };
+}
+
+/** Reads the API key that `wandb login` stored for a host in NETRC or ~/.netrc; undefined if there is none. */
+function readNetrcPassword(host: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const path = env.NETRC ?? (env.HOME === undefined ? undefined : join(env.HOME, ".netrc"));
+  if (path === undefined || !existsSync(path)) return undefined;
+  try {
+    const words = readFileSync(path, "utf8").split(/\s+/);
+    const start = words.findIndex((word, i) => word === "machine" && words[i + 1] === host);
+    if (start === -1) return undefined;
+    const end = words.indexOf("machine", start + 1);
+    const entry = words.slice(start, end === -1 ? undefined : end);
+    return entry.includes("password") ? entry[entry.indexOf("password") + 1] : undefined;
+  } catch {
+    // An unreadable file has no key; a missing key is reported where it is needed.
+    return undefined;
+  }
 }
 
 /** Accepts W&B's older names "dryrun" and "run". */

@@ -82,9 +82,9 @@ describe("openWandbTracker offline", () => {
     const tracker = await openWandbTracker(folder, offline, quiet);
     await tracker.logCompletions(3, [row, { ...row, kind: "json" }]);
     await tracker.close("failed");
-    const [{ samples }] = (await rows()) as { samples: { path: string } }[];
-    expect(samples).toMatchObject({ _type: "table-file", ncols: 4, nrows: 2 });
-    const table = await readFile(join(await runFile(), "..", "files", samples.path), "utf8");
+    const [{ completions }] = (await rows()) as { completions: { path: string } }[];
+    expect(completions).toMatchObject({ _type: "table-file", ncols: 4, nrows: 2 });
+    const table = await readFile(join(await runFile(), "..", "files", completions.path), "utf8");
     const columns = ["prompt", "completion", "reward", "kind"];
     const data = [
       ["Hit?", "stay", 1, null],
@@ -92,7 +92,7 @@ describe("openWandbTracker offline", () => {
     ];
     expect(JSON.parse(table)).toEqual({ columns, data });
     const files = (await records()).find(({ recordType }) => recordType.case === "files");
-    expect(files?.recordType.value).toMatchObject({ files: [{ path: samples.path }] });
+    expect(files?.recordType.value).toMatchObject({ files: [{ path: completions.path }] });
     expect((await records()).at(-1)?.recordType.value).toMatchObject({ exitCode: 1 });
   });
 
@@ -106,7 +106,7 @@ describe("openWandbTracker offline", () => {
     await tracker.close();
     const found = await rows();
     expect(found.map(({ _step }) => _step)).toEqual([1, 2, 3]);
-    expect(found[1]).toMatchObject({ reward: 2, loss: 6, "eval/reward": 3, samples: { nrows: 1 } });
+    expect(found[1]).toMatchObject({ reward: 2, loss: 6, "eval/reward": 3, completions: { nrows: 1 } });
     expect((await records()).map(({ num }) => Number(num))).toEqual((await records()).map((_, index) => index + 1));
   });
 
@@ -190,8 +190,8 @@ describe("openWandbTracker online", () => {
       [4, 4],
     ]);
     expect(server.config()).toEqual({ lr: { value: 0.001 } });
-    expect(server.summary()).toMatchObject({ reward: 4, _step: 4, samples: { nrows: 1 } });
-    expect([...server.uploads.keys()]).toEqual([expect.stringMatching(/^media\/table\/samples_4_/)]);
+    expect(server.summary()).toMatchObject({ reward: 4, _step: 4, completions: { nrows: 1 } });
+    expect([...server.uploads.keys()]).toEqual([expect.stringMatching(/^media\/table\/completions_4_/)]);
     expect([...server.authorizationHeaders]).toEqual([`Basic ${Buffer.from("api:secret").toString("base64")}`]);
     expect(server.exits).toEqual([0]);
     expect(notes).toEqual([expect.stringMatching(`^W&B run "brave-sea-1": ${server.url}/me/cards/runs/`)]);

@@ -82,8 +82,8 @@ class WandbTracker implements Required<Tracker> {
 
   async logCompletions(step: number, rows: readonly CompletionRow[]): Promise<void> {
     if (rows.length === 0) return;
-    const { path, value } = await writeTable(getFilesPath(this.runFolder), "samples", step, rows);
-    this.writeRow(createFileRow(step, "samples", value, path, this.getRowTime()));
+    const { path, value } = await writeTable(getFilesPath(this.runFolder), "completions", step, rows);
+    this.writeRow(createFileRow(step, "completions", value, path, this.getRowTime()));
   }
 
   async close(outcome: RunOutcome = "finished"): Promise<void> {
