@@ -54,7 +54,7 @@ export function prepareSteps(root) {
       "readme",
       { "readme.ts": blocks("README.md") },
       {
-        expect: [/hand \d+: mean score/, above(GREEDY, BLACKJACK_STAY + 0.05)],
+        expect: [/hand \d+: mean score/, above(GREEDY, BLACKJACK_STAY + 0.02)],
         expectFiles: ["adapter/adapter_config.json", "run"],
         isLong: true,
       },
@@ -75,7 +75,7 @@ export function prepareSteps(root) {
       "tutorial",
       { "tutorial.ts": blocks("docs/first-agent.md") },
       {
-        expect: [above(/^(-?[\d.]+) ± /m, BLACKJACK_STAY + 0.05)],
+        expect: [above(/^(-?[\d.]+) ± /m, BLACKJACK_STAY + 0.02)],
         isLong: true,
       },
     ),
@@ -177,7 +177,7 @@ export function prepareSteps(root) {
     },
     {
       title: "docs/installation.md: a bundle without llamagym's external ends with the setting's name",
-      command: `${ESBUILD.replace("--external:llamagym ", "")} && node bundle.mjs`,
+      command: `${ESBUILD.replace("--external:llamagym ", "--external:ws ")} && node bundle.mjs`,
       status: 1,
       expect: [/RUNTIME_FAILED.*external/s],
     },
