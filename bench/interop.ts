@@ -3,7 +3,7 @@
 // Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and opens it here. Prints the
 // largest differences of logits, relative to max(1, |value|); ends with status 1 when one is above 1e-3.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,8 +30,11 @@ const folder = mkdtempSync(join(tmpdir(), "llamagym-interop-"));
 /** Rounding of float32 alone parts PyTorch from its own float64 by 1.4e-4 on SmolLM2-135M. */
 const TOLERANCE = 1e-3;
 
-function python(...args: string[]): string {
-  const program = join(peers, ".venv", "bin", "python");
+/** Installed by bench:setup: current versions, and with --transformers4 Transformers 4.57 with PEFT 0.11. */
+const environments = [".venv", ".venv-transformers4"].filter((name) => existsSync(join(peers, name)));
+
+function python(environment: string, ...args: string[]): string {
+  const program = join(peers, environment, "bin", "python");
   const { status, stdout, stderr } = spawnSync(program, [join(peers, "peft_interop.py"), ...args], {
     encoding: "utf8",
   });
@@ -48,9 +51,10 @@ async function computeOurLogits(form: CausalLM): Promise<Float32Array> {
 }
 
 /** The same in Python. */
-async function computePeftLogits(modelFolder: string, adapter?: string): Promise<Float32Array> {
+async function computePeftLogits(environment: string, modelFolder: string, adapter?: string): Promise<Float32Array> {
   const out = join(folder, "logits.safetensors");
   python(
+    environment,
     "logits",
     modelFolder,
     "--ids",
@@ -96,24 +100,27 @@ for (const { module, kind } of adapted.adapter!.modules.values()) {
 }
 const expected = await computeOurLogits(adapted);
 await saveModel(adapted, join(folder, "adapter"));
-report("an adapter saved here, in PEFT", await computePeftLogits(model, join(folder, "adapter")), expected);
 await saveModel(await mergeAdapter(adapted), join(folder, "merged"));
-report("a merged model saved here, in Transformers", await computePeftLogits(join(folder, "merged")), expected);
-python(
-  "make",
-  model,
-  join(folder, "peft"),
-  "--ids",
-  JSON.stringify([ids]),
-  "--targets",
-  values.targets,
-  ...(values.rslora ? ["--rslora"] : []),
-);
-report(
-  "an adapter saved by PEFT, here",
-  await computeOurLogits(await loadAdapter(base, join(folder, "peft"))),
-  await read(join(folder, "peft", "expected.safetensors"), "logits"),
-);
+for (const environment of environments) {
+  const form = join(folder, environment);
+  const computed = await computePeftLogits(environment, model, join(folder, "adapter"));
+  report(`${environment}: an adapter saved here, in PEFT`, computed, expected);
+  const merged = await computePeftLogits(environment, join(folder, "merged"));
+  report(`${environment}: a merged model saved here, in Transformers`, merged, expected);
+  const settings = [
+    "--ids",
+    JSON.stringify([ids]),
+    "--targets",
+    values.targets,
+    ...(values.rslora ? ["--rslora"] : []),
+  ];
+  python(environment, "make", model, form, ...settings);
+  report(
+    `${environment}: an adapter saved by PEFT, here`,
+    await computeOurLogits(await loadAdapter(base, form)),
+    await read(join(form, "expected.safetensors"), "logits"),
+  );
+}
 await base.close();
 rmSync(folder, { recursive: true });
 process.exit(failed ? 1 : 0);

@@ -1,4 +1,4 @@
-// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym]
+// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym] [--transformers4]
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,11 @@ const environments = {
   pytorch: { folder: ".venv", requirements: ["-r", "requirements.txt"] },
   // LlamaGym 0.1.1 asks for versions that exclude each other; the file lists every package, so dependencies are not followed.
   llamagym: { folder: ".venv-llamagym", requirements: ["--no-deps", "-r", "requirements-llamagym.txt"] },
+  // The previous dialect of config.json and the oldest supported PEFT, for bench:interop.
+  transformers4: {
+    folder: ".venv-transformers4",
+    requirements: ["transformers==4.57.6", "peft==0.11.1", "safetensors==0.8.0"],
+  },
 };
 
 function fail(message) {
@@ -32,9 +37,10 @@ function install({ folder, requirements }) {
 }
 
 try {
-  const { values } = parseArgs({ options: { llamagym: { type: "boolean", default: false } } });
+  const flag = { type: "boolean", default: false };
+  const { values } = parseArgs({ options: { llamagym: flag, transformers4: flag } });
   install(environments.pytorch);
-  if (values.llamagym) install(environments.llamagym);
+  for (const name of ["llamagym", "transformers4"]) if (values[name]) install(environments[name]);
 } catch (error) {
-  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym]`);
+  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym] [--transformers4]`);
 }
