@@ -9,6 +9,8 @@ export interface FakeWandb {
   readonly summary: () => Record<string, unknown>;
   readonly config: () => Record<string, { value: unknown }>;
   readonly uploads: Map<string, string>;
+  /** Sweeps of the runs by the runs' ids; the history is that of one run. */
+  readonly runs: Map<string, { readonly sweep?: unknown }>;
   /** Exit codes of the runs that have ended. */
   readonly exits: number[];
   /** The Authorization headers that came. */
@@ -35,6 +37,7 @@ export async function startFakeWandb(): Promise<FakeWandb> {
     summary: undefined as string | undefined,
     config: "{}",
     uploads: new Map<string, string>(),
+    runs: new Map<string, { readonly sweep?: unknown }>(),
     exits: [] as number[],
     authorizationHeaders: new Set<string | undefined>(),
     failureStatuses: [] as number[],
@@ -72,8 +75,13 @@ export async function startFakeWandb(): Promise<FakeWandb> {
       const files = (variables.files as string[]).map((name) => ({ name, uploadUrl: `${address()}/upload/${name}` }));
       return { data: { createRunFiles: { uploadHeaders: ["x-kind: media"], files } } };
     }
+    if (query.includes("RunResumeStatus")) {
+      const bucket = state.runs.has(variables.name as string) ? { historyLineCount: state.history.length } : null;
+      return { data: { model: { bucket } } };
+    }
     if (!query.includes("upsertBucket")) return { errors: [{ message: "unknown query" }] };
     if (typeof variables.config === "string") state.config = variables.config;
+    state.runs.set(variables.name as string, { sweep: variables.sweep ?? undefined });
     const bucket = {
       displayName: variables.displayName ?? "brave-sea-1",
       historyLineCount: state.history.length,

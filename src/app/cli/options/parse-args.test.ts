@@ -25,6 +25,8 @@ describe("parseCommandArgs", () => {
     ["--learning-rate -0.5", { learningRate: -0.5 }],
     ["--learningRate 1", { learningRate: 1 }],
     ["--learning_rate 1", { learningRate: 1 }],
+    ["--learning_rate=0.001 --top_p=0.9 --json=True", { learningRate: 0.001, topP: 0.9, json: true }],
+    ["--json False --top_p 1", { json: false, topP: 1 }],
     ["--step-size 1 --stepSize 2", { learningRate: 2 }],
     ["--json", { json: true }],
     ["--json false", { json: false }],

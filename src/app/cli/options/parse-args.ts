@@ -93,7 +93,7 @@ function readOption(options: ReadonlyMap<string, NamedOption>, arg: string, queu
   const label = `--${toOptionName(option.name)}`;
   if (hasInlineValue) return { option, label, value: inlineValue };
   const [next] = queue;
-  if (option.setting.type === "boolean" && next !== "true" && next !== "false") return { option, label, value: "true" };
+  if (option.setting.type === "boolean" && parseBoolean(next) === undefined) return { option, label, value: "true" };
   if (next === undefined || isOptionLike(next))
     throw new UsageError(`${label} needs a value: ${option.setting.description}`);
   return { option, label, value: queue.shift()! };
@@ -112,7 +112,11 @@ function parseValue(label: string, text: string, setting: Setting): string | num
 }
 
 const parseNumber = (text: string) => (text.trim() === "" ? NaN : Number(text));
-const parseBoolean = (text: string) => (text === "true" ? true : text === "false" ? false : undefined);
+/** `wandb agent` passes Python's True and False. */
+function parseBoolean(text: string | undefined): boolean | undefined {
+  if (text === "true" || text === "True") return true;
+  return text === "false" || text === "False" ? false : undefined;
+}
 
 /** Advises on devices that have another name here, by what is installed. */
 function adviseDevice(name: string): string {

@@ -5,7 +5,7 @@ import { toReadError } from "../../../models/files/file-errors.js";
 import type { JsonObject } from "../../../models/files/index.js";
 import type { RunOutcome } from "../../../rl/tracking/tracker.js";
 import type { WandbClient } from "./wandb-client.js";
-import { createUpload, upsertRun, type RemoteRun } from "./queries.js";
+import { checkResumable, createUpload, upsertRun, type RemoteRun } from "./queries.js";
 import { mergeRows, serializeObject, type HistoryRow } from "./history-rows.js";
 import type { WandbConfig } from "./wandb-config.js";
 
@@ -13,6 +13,8 @@ export interface OnlineRunOptions {
   readonly client: WandbClient;
   readonly settings: WandbConfig;
   readonly runId: string;
+  /** Whether a run that the server has may be continued; without it, such a run is overwritten. */
+  readonly resume: WandbConfig["resume"];
   /** Folder of the files that rows refer to. */
   readonly filesFolder: string;
   /** Rows that a resumed run logged before; those that the server lacks are sent. */
@@ -117,10 +119,14 @@ export class OnlineRun {
   /** Registers the run once. Resumed runs are deterministic, so steps that the server has are not sent again. */
   private async ensureConnected(): Promise<RemoteRun> {
     if (this.run !== undefined) return this.run;
+    const { client, runId, settings, resume } = this.options;
+    if (resume === "must" || resume === "never") await checkResumable(client, runId, settings, resume);
     const run = await this.upsert();
     this.run = run;
-    this.offset = run.historyLines;
-    this.pendingRows = this.pendingRows.filter(({ step }) => step > run.lastStep);
+    if (resume !== undefined) {
+      this.offset = run.historyLines;
+      this.pendingRows = this.pendingRows.filter(({ step }) => step > run.lastStep);
+    }
     this.options.onConnect(run);
     return run;
   }

@@ -1,11 +1,19 @@
+import { LlamaGymError } from "../../../core/errors.js";
 import type { JsonObject } from "../../../models/files/index.js";
 import type { WandbClient } from "./wandb-client.js";
 import type { WandbConfig } from "./wandb-config.js";
 
 const UPSERT_RUN = `
-mutation UpsertRun($name: String, $project: String, $entity: String, $groupName: String, $displayName: String, $config: JSONString, $host: String, $tags: [String!]) {
-  upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $groupName, displayName: $displayName, config: $config, host: $host, tags: $tags}) {
+mutation UpsertRun($name: String, $project: String, $entity: String, $groupName: String, $displayName: String, $config: JSONString, $host: String, $sweep: String, $tags: [String!]) {
+  upsertBucket(input: {name: $name, modelName: $project, entityName: $entity, groupName: $groupName, displayName: $displayName, config: $config, host: $host, sweep: $sweep, tags: $tags}) {
     bucket { displayName historyLineCount summaryMetrics project { name entity { name } } }
+  }
+}`;
+
+const RESUME_STATUS = `
+query RunResumeStatus($project: String, $entity: String, $name: String!) {
+  model(name: $project, entityName: $entity) {
+    bucket(name: $name, missingOk: true) { historyLineCount }
   }
 }`;
 
@@ -57,6 +65,7 @@ export async function upsertRun(
     displayName: settings.name || null,
     config: config === undefined ? null : serializeConfig(config),
     host,
+    sweep: settings.sweepId ?? null,
     tags: settings.tags.length === 0 ? null : settings.tags,
   });
   const { displayName, historyLineCount, summaryMetrics, project } = upsertBucket.bucket;
@@ -68,6 +77,41 @@ export async function upsertRun(
     historyLines: historyLineCount ?? 0,
     lastStep: parseLastStep(summaryMetrics),
   };
+}
+
+interface ResumeStatusResponse {
+  /** Null for a project that does not exist. */
+  readonly model: { readonly bucket: { readonly historyLineCount: number | null } | null } | null;
+}
+
+/**
+ * Checks that the server has the run ("must"), or has no rows of it ("never"; `wandb agent` reserves empty runs).
+ * @throws TRACKING_FAILED
+ */
+export async function checkResumable(
+  client: WandbClient,
+  runId: string,
+  { project, entity }: WandbConfig,
+  resume: "must" | "never",
+): Promise<void> {
+  const { model } = await client.query<ResumeStatusResponse>(RESUME_STATUS, {
+    name: runId,
+    project,
+    entity: entity || null,
+  });
+  const bucket = model?.bucket ?? undefined;
+  if (resume === "must" && bucket === undefined) {
+    throw new LlamaGymError(
+      "TRACKING_FAILED",
+      `WANDB_RESUME is "must", but W&B has no run "${runId}" in the project "${project}". Correct WANDB_RUN_ID, or use "allow".`,
+    );
+  }
+  if (resume === "never" && (bucket?.historyLineCount ?? 0) > 0) {
+    throw new LlamaGymError(
+      "TRACKING_FAILED",
+      `WANDB_RESUME is "never", but W&B has a run "${runId}" in the project "${project}". Change WANDB_RUN_ID, or use "allow".`,
+    );
+  }
 }
 
 /** Wraps each setting in an object, as the server stores it. */

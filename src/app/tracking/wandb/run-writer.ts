@@ -22,7 +22,7 @@ export class RunWriter {
   }
 
   /** Writes the first records of a file. `startMs` is in milliseconds since 1970. */
-  writeStart(runId: string, { project, entity, name, group, tags }: WandbConfig, startMs: number): void {
+  writeStart(runId: string, { project, entity, name, group, tags, sweepId }: WandbConfig, startMs: number): void {
     // Older W&B clients do not support these records.
     this.file.write({ case: "header", value: { versionInfo: { producer: "llamagym", minConsumer: "0.15.0" } } });
     this.file.write({
@@ -34,6 +34,7 @@ export class RunWriter {
         displayName: name,
         runGroup: group,
         tags: [...tags],
+        sweepId,
         host: hostname(),
         startTime: timestampFromMs(startMs),
       },

@@ -54,11 +54,22 @@ describe("resolveWandbConfig", () => {
     await rm(folder, { recursive: true });
   });
 
+  it("reads the run id, the resume mode and the sweep of wandb agent", () => {
+    const env = { WANDB_PROJECT: "p", WANDB_RUN_ID: "first-run", WANDB_RESUME: "must", WANDB_SWEEP_ID: "s1" };
+    expect(resolveWandbConfig({}, env)).toMatchObject({ runId: "first-run", resume: "must", sweepId: "s1" });
+    expect(resolveWandbConfig({}, { ...env, WANDB_RESUME: "auto" })).toMatchObject({ resume: "allow" });
+    const unset = resolveWandbConfig({ project: "p" }, { WANDB_RUN_ID: "", WANDB_RESUME: "", WANDB_SWEEP_ID: "" });
+    expect(unset).toMatchObject({ runId: undefined, resume: undefined, sweepId: undefined });
+  });
+
   it("rejects invalid values", () => {
     expect(() => resolveWandbConfig({}, { WANDB_PROJECT: "p", WANDB_MODE: "sometimes" })).toThrow(
       "online, offline, disabled",
     );
     expect(() => resolveWandbConfig({ project: "team/p" }, {})).toThrow("is not a valid W&B project name");
     expect(() => resolveWandbConfig({ project: "p" }, { WANDB_BASE_URL: "localhost:8080" })).toThrow("WANDB_BASE_URL");
+    expect(() => resolveWandbConfig({ project: "p" }, { WANDB_RUN_ID: "../p" })).toThrow('WANDB_RUN_ID is "../p"');
+    expect(() => resolveWandbConfig({ project: "p" }, { WANDB_RESUME: "yes" })).toThrow("allow, must, never");
+    expect(() => resolveWandbConfig({ project: "p" }, { WANDB_RESUME: "must" })).toThrow("WANDB_RUN_ID is not set");
   });
 });

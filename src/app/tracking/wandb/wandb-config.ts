@@ -6,6 +6,9 @@ const WANDB_MODES = ["online", "offline", "disabled"] as const;
 /** Where W&B receives the run: at once, from files later, or not at all. */
 export type WandbMode = (typeof WANDB_MODES)[number];
 
+const WANDB_RESUME_MODES = ["allow", "must", "never"] as const;
+type WandbResumeMode = (typeof WANDB_RESUME_MODES)[number];
+
 /** W&B options; their defaults are W&B's environment variables. */
 export interface WandbOptions {
   /** WANDB_PROJECT. Without a project, W&B is disabled. */
@@ -34,13 +37,19 @@ export interface WandbConfig {
   readonly apiKey: string | undefined;
   /** WANDB_BASE_URL, without a trailing slash. */
   readonly baseUrl: string;
+  /** WANDB_RUN_ID: the id of a new run. Default: random. */
+  readonly runId?: string;
+  /** WANDB_RESUME: whether a run that the server has may be continued; without it, such a run is overwritten. */
+  readonly resume?: WandbResumeMode;
+  /** WANDB_SWEEP_ID: the sweep that the run belongs to; set by `wandb agent`. */
+  readonly sweepId?: string;
 }
 
 const DEFAULT_BASE_URL = "https://api.wandb.ai";
 
 /**
  * Resolves W&B options; they take precedence over environment variables. Returns undefined without a project and in mode
- * "disabled". @throws INVALID_ARGUMENT for an invalid mode, project name or address.
+ * "disabled". @throws INVALID_ARGUMENT for an invalid mode, project name, run id, resume mode or address.
  */
 export function resolveWandbConfig(
   options: WandbOptions = {},
@@ -55,7 +64,7 @@ export function resolveWandbConfig(
     );
   }
   if (project === "" || mode === "disabled") return undefined;
-  if (project.length > 128 || /[/\\#?%:]/.test(project)) {
+  if (!isValidName(project)) {
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `"${project}" is not a valid W&B project name: use at most 128 characters, none of / \\ # ? % :. Set the entity separately.`,
@@ -71,7 +80,41 @@ export function resolveWandbConfig(
     tags: options.tags ?? env.WANDB_TAGS?.split(",").filter((tag) => tag !== "") ?? [],
     apiKey: env.WANDB_API_KEY || readNetrcPassword(new URL(baseUrl).hostname, env),
     baseUrl,
+    ...resolveIdentity(env),
   };
+}
+
+/** Whether W&B accepts the name of a project or the id of a run. */
+function isValidName(name: string): boolean {
+  return name.length <= 128 && !/[/\\#?%:]|\p{Cc}/u.test(name);
+}
+
+function resolveIdentity(
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<WandbConfig, "runId" | "resume" | "sweepId"> {
+  const runId = env.WANDB_RUN_ID || undefined;
+  if (runId !== undefined && !isValidName(runId)) {
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      `WANDB_RUN_ID is "${runId}"; it must have at most 128 characters, none of / \\ # ? % :.`,
+    );
+  }
+  const resume = parseResumeMode(env.WANDB_RESUME);
+  if (resume === "must" && runId === undefined) {
+    throw new LlamaGymError("INVALID_ARGUMENT", 'WANDB_RESUME is "must", but WANDB_RUN_ID is not set. Set both.');
+  }
+  return { runId, resume, sweepId: env.WANDB_SWEEP_ID || undefined };
+}
+
+/** Accepts W&B's "auto" as "allow": a resumed llamagym run continues its own W&B run in any mode. */
+function parseResumeMode(value: string | undefined): WandbResumeMode | undefined {
+  if (value === undefined || value === "") return undefined;
+  const mode = WANDB_RESUME_MODES.find((name) => name === (value === "auto" ? "allow" : value));
+  if (mode !== undefined) return mode;
+  throw new LlamaGymError(
+    "INVALID_ARGUMENT",
+    `WANDB_RESUME is "${value}"; it must be one of ${WANDB_RESUME_MODES.join(", ")}.`,
+  );
 }
 
 /** Reads the API key that `wandb login` stored for a host in NETRC or ~/.netrc; undefined if there is none. */

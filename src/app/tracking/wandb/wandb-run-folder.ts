@@ -12,14 +12,21 @@ export interface WandbRunFolder {
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** Names a new folder below `parent`/wandb in the pattern of W&B's client, which `wandb sync` expects. */
-export function nameRunFolder(parent: string, mode: WandbConfig["mode"], date: Date): WandbRunFolder {
-  const runId = Array.from(randomBytes(8), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
+/** Names a new folder below `parent`/wandb in the pattern of W&B's client, which `wandb sync` expects; draws a missing run id. */
+export function nameRunFolder(
+  parent: string,
+  { mode, runId = drawRunId() }: Pick<WandbConfig, "mode" | "runId">,
+  date: Date,
+): WandbRunFolder {
   const pad = (value: number): string => String(value).padStart(2, "0");
   const day = `${date.getFullYear()}${pad(date.getMonth() + 1)}${pad(date.getDate())}`;
   const time = `${pad(date.getHours())}${pad(date.getMinutes())}${pad(date.getSeconds())}`;
   const prefix = mode === "offline" ? "offline-run" : "run";
   return { runId, path: join(parent, "wandb", `${prefix}-${day}_${time}-${runId}`) };
+}
+
+function drawRunId(): string {
+  return Array.from(randomBytes(8), (byte) => ALPHABET[byte % ALPHABET.length]).join("");
 }
 
 /** Finds the newest run below `parent`/wandb. @throws FILE_READ_FAILED */
@@ -30,7 +37,7 @@ export async function findLatestRunFolder(parent: string): Promise<WandbRunFolde
     throw toReadError(folder, error);
   });
   const runs = names
-    .map((name) => /^(?:offline-)?run-(\d{8}_\d{6})-([a-z0-9]+)$/.exec(name))
+    .map((name) => /^(?:offline-)?run-(\d{8}_\d{6})-(.+)$/.exec(name))
     .filter((match) => match !== null)
     .sort(([, a], [, b]) => (a < b ? -1 : 1));
   const last = runs.at(-1);

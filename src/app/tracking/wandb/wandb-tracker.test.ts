@@ -146,6 +146,21 @@ describe("openWandbTracker offline", () => {
     expect((await rows()).map(({ _step }) => _step)).toEqual(Array.from({ length: 300 }, (_, index) => index + 1));
   });
 
+  it("takes the run id and the sweep of wandb agent, and resumes that run", async () => {
+    const settings = settingsFor({ WANDB_RUN_ID: "Trial-1.a", WANDB_SWEEP_ID: "s1" });
+    const first = await openWandbTracker(folder, settings, quiet);
+    for (let step = 1; step <= 3; step++) await first.log(step, { reward: step });
+    await first.close();
+    const second = await openWandbTracker(folder, settings, { ...quiet, resumeFromStep: 2 });
+    await second.close();
+    const [name, ...others] = await readdir(join(folder, "wandb"));
+    expect(others).toEqual([]);
+    const bytes = await readFile(join(folder, "wandb", name, "run-Trial-1.a.wandb"));
+    const found = [...readRecords(bytes)].map(({ data }) => fromBinary(RecordSchema, data).recordType);
+    expect(found[1].value).toMatchObject({ runId: "Trial-1.a", sweepId: "s1" });
+    expect(found.filter((record) => record.case === "history")).toHaveLength(2);
+  });
+
   it("reports a damaged run file", async () => {
     const first = await openWandbTracker(folder, offline, quiet);
     await first.close();
@@ -196,6 +211,53 @@ describe("openWandbTracker online", () => {
     expect(server.exits).toEqual([0]);
     expect(notes).toEqual([expect.stringMatching(`^W&B run "brave-sea-1": ${server.url}/me/cards/runs/`)]);
     expect(await rows()).toHaveLength(4);
+  });
+
+  it("files the run under the sweep of wandb agent", async () => {
+    const environment = { WANDB_RUN_ID: "trial1", WANDB_SWEEP_ID: "s1", WANDB_BASE_URL: server.url };
+    const settings = settingsFor({ ...environment, WANDB_API_KEY: "secret" });
+    server.runs.set("trial1", {});
+    const tracker = await openWandbTracker(folder, { ...settings, resume: "never" }, { ...quiet, ...fast });
+    await tracker.log(1, { reward: 1 });
+    await tracker.close();
+    expect([...server.runs]).toEqual([["trial1", { sweep: "s1" }]]);
+    expect(sent()).toHaveLength(1);
+  });
+
+  it.each([
+    ["allow", [5, 6, 7, 8], "continues"],
+    ["must", [5, 6, 7, 8], "continues"],
+    [undefined, [10, 10, 10, 10, 5, 6, 7, 8], "overwrites"],
+  ] as const)("with WANDB_RESUME %s, a run that the server has gets %j (%s)", async (resume, rewards, verb) => {
+    const settings = { ...online, runId: "mine" };
+    const first = await openWandbTracker(join(folder, "a"), settings, { ...quiet, ...fast });
+    for (let step = 1; step <= 4; step++) await first.log(step, { reward: step });
+    await first.close();
+    const second = await openWandbTracker(join(folder, "b"), { ...settings, resume }, { ...quiet, ...fast });
+    for (let step = 1; step <= 8; step++) await second.log(step, { reward: step < 5 ? 10 : step });
+    await second.close();
+    const kept = verb === "continues" ? [1, 2, 3, 4] : [];
+    expect(sent().map(({ reward }) => reward)).toEqual([...kept, ...rewards]);
+    expect([...server.runs.keys()]).toEqual(["mine"]);
+  });
+
+  it.each([
+    ["must", 'W&B has no run "mine"'],
+    ["never", 'W&B has a run "mine"'],
+  ] as const)("sends nothing when WANDB_RESUME %s does not apply", async (resume, reason) => {
+    const settings = { ...online, runId: "mine" };
+    if (resume === "never") {
+      const first = await openWandbTracker(join(folder, "a"), settings, { ...quiet, ...fast });
+      await first.log(1, { reward: 1 });
+      await first.close();
+    }
+    const warnings: string[] = [];
+    const options = { ...fast, onWarning: (text: string) => warnings.push(text) };
+    const second = await openWandbTracker(join(folder, "b"), { ...settings, resume }, options);
+    await second.log(2, { reward: 2 });
+    await second.close();
+    expect(warnings).toEqual([expect.stringContaining(reason)]);
+    expect(server.history).toHaveLength(resume === "never" ? 1 : 0);
   });
 
   it("retries while the server fails", async () => {

@@ -44,7 +44,7 @@ export async function openWandbTracker(
   const { now = Date.now, resumeFromStep } = options;
   const existing = resumeFromStep === undefined ? undefined : await findLatestRunFolder(folder);
   if (existing === undefined || resumeFromStep === undefined) {
-    const runFolder = nameRunFolder(folder, settings.mode, new Date(now()));
+    const runFolder = nameRunFolder(folder, settings, new Date(now()));
     const writer = new RunWriter(RunFile.create(getRunFilePath(runFolder)));
     writer.writeStart(runFolder.runId, settings, now());
     return new WandbTracker(runFolder, writer, [], settings, options);
@@ -117,6 +117,7 @@ class WandbTracker implements Required<Tracker> {
       client: new WandbClient({ baseUrl, apiKey, retryDelaysMs }),
       settings: this.settings,
       runId: this.runFolder.runId,
+      resume: this.options.resumeFromStep === undefined ? this.settings.resume : "allow",
       filesFolder: getFilesPath(this.runFolder),
       previousRows,
       flushIntervalMs: this.options.flushIntervalMs ?? 10_000,
