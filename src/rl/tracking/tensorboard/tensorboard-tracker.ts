@@ -35,7 +35,7 @@ export function openTensorBoardTracker(
       file.write(step, { summary: createScalarSummary(record) });
     },
     logCompletions: (step, rows) => {
-      if (rows.length > 0) file.write(step, { summary: createCompletionTable("samples", rows) });
+      if (rows.length > 0) file.write(step, { summary: createCompletionTable("completions", rows) });
     },
     logConfig: (settings) => {
       const json = fenceCode(JSON.stringify(settings, null, 2), "json");
