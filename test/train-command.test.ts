@@ -68,6 +68,15 @@ describe("llamagym train", () => {
     expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
   });
 
+  it("draws the curve of the run with the reference policies", async () => {
+    const svg = await readFile(join(path("whole"), "curve.svg"), "utf8");
+    expect(svg).toMatch(/^<svg [^>]*aria-label="Blackjack-v1: mean return during training">/);
+    expect(svg.trimEnd()).toMatch(/<\/svg>$/);
+    const [, points] = /<path class="series"[^>]* d="M([^"]+)"/.exec(svg) ?? [];
+    expect(points.split("L")).toHaveLength(6);
+    for (const label of ["turns", "mean return", "best known", "random actions"]) expect(svg).toContain(`>${label}<`);
+  });
+
   it("compares returns before and after training with known policies, and names the next commands", async () => {
     const { status, out, err } = await train([...trainArgs(), "--output", path("compared"), "--eval-episodes", "40"]);
     expect(status).toBe(0);

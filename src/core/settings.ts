@@ -153,7 +153,10 @@ export function resolveSettings<const Table extends SettingTable>(
   return Object.fromEntries(values) as Settings<Table>;
 }
 
-/** Replaces aliases by the settings' names. @throws INVALID_ARGUMENT when a setting is given under two names. */
+/**
+ * Replaces aliases by the settings' names.
+ * @throws INVALID_ARGUMENT when a setting is given under two names, and for a switch that is not true or false.
+ */
 export function resolveAliases(
   table: SettingTable,
   given: object,
@@ -165,6 +168,10 @@ export function resolveAliases(
       const aliasName = typeof alias === "string" ? alias : alias.name;
       const { [aliasName]: aliasValue } = values;
       delete values[aliasName];
+      if (typeof alias !== "string" && aliasValue !== undefined && typeof aliasValue !== "boolean")
+        throw invalidArgument(
+          `${formatName(aliasName)} must be true or false, got ${describeValue(aliasValue)}. Set ${formatName(name)} to choose the value.`,
+        );
       const value = typeof alias === "string" ? aliasValue : aliasValue === true ? alias.value : undefined;
       if (value === undefined) continue;
       if (values[name] !== undefined && values[name] !== value)

@@ -50,6 +50,15 @@ describe("llamagym train --algorithm FILE", () => {
       const help = await runCommand(["train", "--algorithm", algorithm, "--help-all"]);
       expect(help.out).toContain("--value-coef");
       expect(help.out).not.toContain("--cliprange");
+      const sweep = join(folder, "sweep");
+      const common = ["--turns", "128", "--threads", "1", "--output", sweep];
+      const search = ["-s", "valueCoef=0.2,0.4", "--entropy-coef", "0.2"];
+      const swept = await runCommand(["sweep", "blackjack", "--algorithm", algorithm, ...search, ...common]);
+      expect(swept).toMatchObject({ status: 0 });
+      const best = JSON.parse(await readFile(join(sweep, "best.json"), "utf8")) as Record<string, unknown>;
+      expect(best).toMatchObject({ algorithm: resolve(algorithm), entropyCoef: 0.2 });
+      expect([0.2, 0.4]).toContain(best.valueCoef);
+      expect(await runCommand(["sweep", "--output", sweep])).toMatchObject({ status: 0 });
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -7,7 +7,7 @@ import "../../text-world/index.js";
 import type { Env } from "../../envs/env.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { TextInterface } from "../../envs/text-interface.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
 import type { TrainConfig } from "./run-settings.js";
@@ -62,6 +62,11 @@ export function makeTextAgent(
   } = config;
   const { historyTurns, contextOverflow, maxContextLength, completionPrefix, spreadSparseRewards } = config;
   const { callTimeoutSeconds } = config;
+  const context = Math.min(maxContextLength ?? Infinity, model.causalLM.config.maxPositions);
+  if (maxCompletionLength >= context)
+    throw invalidArgument(
+      `\`maxCompletionLength\` is ${maxCompletionLength}, which leaves no room for a prompt in a context of ${context} tokens. Lower it.`,
+    );
   const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
     generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP },

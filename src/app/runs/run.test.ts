@@ -15,6 +15,19 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
+describe("startRun", () => {
+  it.each([
+    [{ maxCompletionLength: 2048 }, 2048],
+    [{ maxNewTokens: 40, maxContextLength: 40 }, 40],
+  ])("names the setting that leaves no room for a prompt (%j)", async (change, length) => {
+    const run = startRun({ ...options, ...change }, join(folder, "long"));
+    await expect(run).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringContaining(`\`maxCompletionLength\` is ${length}, which leaves no room`) as string,
+    });
+  });
+});
+
 describe("resumeRun", () => {
   it("accepts unchanged settings and more turns", async () => {
     const run = await resumeRun(join(folder, "run"), resolveTrainConfig({ ...options, turns: 32, threads: 1 }));

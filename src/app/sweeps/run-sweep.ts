@@ -8,7 +8,7 @@ import type { TrainProgress } from "../../rl/train/train-loop.js";
 import { planSweep, type SweepPlan, type Trial } from "./sweep-plan.js";
 import { writeCharts } from "./charts.js";
 import { selectPromoted, rankTrials, type RungResult, type TrialResult } from "./trial-result.js";
-import { resolveSweepConfig, type SweepConfig, type SweepOptions } from "./sweep-settings.js";
+import { loadSweepAlgorithms, resolveSweepConfig, type SweepConfig, type SweepOptions } from "./sweep-settings.js";
 import { MissingMetricError, RunOpenError, runRung } from "./run-rung.js";
 import { SweepFolder } from "./sweep-folder.js";
 import type { TrialSettings } from "./trial-settings.js";
@@ -66,7 +66,7 @@ export async function runSweep(
   folder: string,
   callbacks: SweepCallbacks = {},
 ): Promise<SweepResult> {
-  const config = resolveSweepConfig(options);
+  const config = resolveSweepConfig(await loadSweepAlgorithms(options));
   const plan = planSweep(config);
   await checkEnv(plan);
   await checkWritable(folder);

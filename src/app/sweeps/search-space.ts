@@ -8,10 +8,11 @@ import {
   resolveSettings,
   type Setting,
   type Settings,
+  type SettingTable,
   unknownSetting,
 } from "../../core/settings.js";
 import { findAlgorithm } from "../runs/load-algorithm.js";
-import { trainSettings } from "../runs/run-settings.js";
+import { trainSettings, trainSettingsOf } from "../runs/run-settings.js";
 
 /** Value of a setting. */
 export type SettingValue = number | string | boolean;
@@ -52,14 +53,29 @@ const RANGE_PATTERN = /^(?<min>[^:]+?)\.\.(?<max>[^:]+)(?::(?<scale>[a-z]+))?(?:
  * Resolves a search to lists and ranges by setting. A string is the short form: "0,0.01,0.1", "1e-4..1e-2:log",
  * "1e-4..1e-2:log:5". @throws INVALID_ARGUMENT for an unknown setting, suggesting the nearest one, and for invalid values.
  */
-export function resolveSearchSpace(given: Readonly<Record<string, Dimension | string>>): SearchSpace {
+export function resolveSearchSpace(
+  given: Readonly<Record<string, Dimension | string>>,
+  settings: SettingTable = trainSettings,
+): SearchSpace {
   const entries = Object.entries(normalizeKeys("search", given)).map(([name, dimension]) => {
-    const setting = findSearchableSetting(name);
+    const setting = findSearchableSetting(name, settings);
     const parsed = typeof dimension === "string" ? parseShortForm(name, setting, dimension) : dimension;
     return [name, resolveDimension(name, setting, parsed)] as const;
   });
   if (entries.length === 0) throw invalidArgument("A sweep needs settings to search, with the values to try.");
   return Object.fromEntries(entries);
+}
+
+/**
+ * Returns the settings that trials have: those of a loaded algorithm and of runs, or those of all algorithms that are searched.
+ * @throws INVALID_ARGUMENT for an unknown algorithm.
+ */
+export function getTrialSettings(train: object, search: object): SettingTable {
+  const { algorithm } = train as { readonly algorithm?: string };
+  const { algorithm: searched = [] } = search as { readonly algorithm?: unknown };
+  const names = typeof searched === "string" ? searched.split(",") : Array.isArray(searched) ? searched : [];
+  const algorithms = names.length > 0 ? names.map((name) => String(name).trim()) : [algorithm];
+  return Object.assign({}, ...algorithms.map((name) => trainSettingsOf(name))) as SettingTable;
 }
 
 /** Converts an object's keys to camel case: batch-size and batch_size become batchSize. */
@@ -74,11 +90,11 @@ export function normalizeKeys<Value>(where: string, given: Readonly<Record<strin
   return result;
 }
 
-function findSearchableSetting(name: string): Setting {
+function findSearchableSetting(name: string, settings: SettingTable): Setting {
   if (Object.hasOwn(FIXED_SETTINGS, name))
     throw invalidArgument(`${name} cannot be searched: ${FIXED_SETTINGS[name]}.`);
-  if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", Object.keys(trainSettings), name);
-  return trainSettings[name];
+  if (!Object.hasOwn(settings, name)) throw unknownSetting("A run", Object.keys(settings), name);
+  return settings[name];
 }
 
 function resolveDimension(name: string, setting: Setting, given: Dimension): Dimension {
@@ -153,7 +169,6 @@ export function isList(dimension: Dimension): dimension is readonly SettingValue
 }
 
 /** Whether a setting takes integers only. */
-export function isInteger(name: string): boolean {
-  const setting = trainSettings[name];
+export function isInteger(setting: Setting): boolean {
   return setting.type === "number" && setting.integer === true;
 }

@@ -2,6 +2,7 @@ import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "../runs/run-settings.js";
 import { planHalvingRungs, singleRung, type Rung } from "./halving-rungs.js";
 import type { SweepConfig } from "./sweep-settings.js";
+import { getTrialSettings } from "./search-space.js";
 import { enumerateGrid, sampleTrials, type TrialSettings } from "./trial-settings.js";
 
 /** A combination of settings to try. */
@@ -29,7 +30,9 @@ export interface SweepPlan {
  */
 export function planSweep(config: SweepConfig): SweepPlan {
   const { method, search, searchSeed, reduction, rungs } = config;
-  const settings = method === "grid" ? enumerateGrid(search) : sampleTrials(search, config.trials!, searchSeed!);
+  const table = getTrialSettings(config.train, search);
+  const settings =
+    method === "grid" ? enumerateGrid(search, table) : sampleTrials(search, config.trials!, searchSeed!, table);
   const trials = settings.map((trialSettings, i) => makeTrial(config, i + 1, trialSettings));
   if (trials.every(({ failure }) => failure !== undefined))
     throw invalidArgument(`No trial of the sweep is valid: ${trials[0].failure!}`);

@@ -5,12 +5,21 @@ import {
   integer,
   resolveSettings,
   type Settings,
+  type SettingTable,
   text,
   unknownSetting,
 } from "../../core/settings.js";
 import { MEAN_RETURN } from "../tracking/index.js";
+import { loadAlgorithm } from "../runs/load-algorithm.js";
 import { runSettings, trainSettings, type TrainOptions } from "../runs/run-settings.js";
-import { normalizeKeys, isEnumerable, resolveSearchSpace, type Dimension, type SearchSpace } from "./search-space.js";
+import {
+  getTrialSettings,
+  normalizeKeys,
+  isEnumerable,
+  resolveSearchSpace,
+  type Dimension,
+  type SearchSpace,
+} from "./search-space.js";
 import { MAX_TRIALS } from "./trial-settings.js";
 
 /** The metric of an evaluation after training; all other metrics are those of metrics.jsonl. */
@@ -132,13 +141,30 @@ const RUN_ONLY_SETTINGS: Readonly<Record<string, string>> = {
  */
 export function resolveSweepConfig(options: SweepOptions): SweepConfig {
   const { env, envOptions = {}, train = {}, search, seeds = 1, ...given } = normalizeOptions(options);
-  const fixed = resolveFixed(train);
-  const searched = resolveSearchSpace(search);
+  const table = getTrialSettings(train, search);
+  const fixed = resolveFixed(train, table);
+  const searched = resolveSearchSpace(search, table);
   const settings = resolveScalars(given, searched);
   const duplicate = Object.keys(searched).find((name) => Object.hasOwn(fixed, name));
   if (duplicate !== undefined) throw invalidArgument(`${duplicate} is both searched and fixed in train. Remove one.`);
   if (settings.method === "halving") checkLengthNotSearched(searched);
   return { env, envOptions, ...settings, train: fixed, search: searched, seeds: resolveSeeds(seeds) };
+}
+
+/** Loads the algorithms of a sweep that are modules and replaces their names by absolute paths. @throws as `loadAlgorithm` */
+export async function loadSweepAlgorithms(options: SweepOptions): Promise<SweepOptions> {
+  const { train, search } = options;
+  const fixed = train?.algorithm;
+  const searched: unknown = (search as SweepOptions["search"] | undefined)?.algorithm;
+  const names = typeof searched === "string" ? searched.split(",") : searched;
+  const load = async (name: unknown) => (typeof name === "string" ? loadAlgorithm(name.trim()) : name);
+  return {
+    ...options,
+    ...(typeof fixed === "string" ? { train: { ...train, algorithm: await loadAlgorithm(fixed) } } : {}),
+    ...(Array.isArray(names)
+      ? { search: { ...search, algorithm: (await Promise.all(names.map(load))) as Dimension } }
+      : {}),
+  };
 }
 
 function resolveScalars(
@@ -177,14 +203,14 @@ function normalizeOptions(options: SweepOptions): SweepOptions {
 }
 
 /** @throws INVALID_ARGUMENT for unknown names and invalid values; conflicts are found when trials are planned. */
-function resolveFixed(train: object): Readonly<Record<string, unknown>> {
+function resolveFixed(train: object, settings: SettingTable): Readonly<Record<string, unknown>> {
   const given = Object.entries(normalizeKeys("train", train as Readonly<Record<string, unknown>>));
   const fixed = Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null));
   for (const [name, value] of Object.entries(fixed)) {
     if (Object.hasOwn(RUN_ONLY_SETTINGS, name))
       throw invalidArgument(`${name} is not a trial's own: ${RUN_ONLY_SETTINGS[name]}.`);
-    if (!Object.hasOwn(trainSettings, name)) throw unknownSetting("A run", Object.keys(trainSettings), name);
-    resolveSettings("A run", { [name]: trainSettings[name] }, { [name]: value as never });
+    if (!Object.hasOwn(settings, name)) throw unknownSetting("A run", Object.keys(settings), name);
+    resolveSettings("A run", { [name]: settings[name] }, { [name]: value as never });
   }
   return fixed;
 }

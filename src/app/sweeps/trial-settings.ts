@@ -1,6 +1,8 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
+import type { Setting, SettingTable } from "../../core/settings.js";
+import { trainSettings } from "../runs/run-settings.js";
 import {
   isList,
   isInteger,
@@ -23,8 +25,10 @@ const MAX_DRAW_ATTEMPTS = 1000;
  * Enumerates all combinations; the last setting changes fastest.
  * @throws INVALID_ARGUMENT for a range without a number of points, and for too many combinations.
  */
-export function enumerateGrid(search: SearchSpace): TrialSettings[] {
-  const axes = Object.entries(search).map(([name, dimension]) => [name, enumerateValues(name, dimension)] as const);
+export function enumerateGrid(search: SearchSpace, settings: SettingTable = trainSettings): TrialSettings[] {
+  const axes = Object.entries(search).map(
+    ([name, dimension]) => [name, enumerateValues(name, settings[name], dimension)] as const,
+  );
   const count = axes.reduce((product, [, values]) => product * values.length, 1);
   if (count > MAX_TRIALS)
     throw invalidArgument(
@@ -41,11 +45,16 @@ export function enumerateGrid(search: SearchSpace): TrialSettings[] {
  * depends only on the seed and the trial's number, so a larger sweep starts with the trials of a smaller one.
  * @throws INVALID_ARGUMENT if there are not enough combinations.
  */
-export function sampleTrials(search: SearchSpace, count: number, seed: number): TrialSettings[] {
+export function sampleTrials(
+  search: SearchSpace,
+  count: number,
+  seed: number,
+  settings: SettingTable = trainSettings,
+): TrialSettings[] {
   const trials: TrialSettings[] = [];
   const seen = new Set<string>();
   for (let number = 0; number < count; number++) {
-    const trial = sampleNewTrial(search, stream(seed, "sweepDraws", number), seen);
+    const trial = sampleNewTrial(search, settings, stream(seed, "sweepDraws", number), seen);
     if (trial === undefined) {
       throw invalidArgument(
         `The search space has about ${number} combinations, fewer than the ${count} trials. ` +
@@ -57,10 +66,15 @@ export function sampleTrials(search: SearchSpace, count: number, seed: number): 
   return trials;
 }
 
-function sampleNewTrial(search: SearchSpace, random: RandomStream, seen: Set<string>): TrialSettings | undefined {
+function sampleNewTrial(
+  search: SearchSpace,
+  settings: SettingTable,
+  random: RandomStream,
+  seen: Set<string>,
+): TrialSettings | undefined {
   for (let attempt = 0; attempt < MAX_DRAW_ATTEMPTS; attempt++) {
     const trial = Object.fromEntries(
-      Object.entries(search).map(([name, dimension]) => [name, sampleValue(name, dimension, random)]),
+      Object.entries(search).map(([name, dimension]) => [name, sampleValue(settings[name], dimension, random)]),
     );
     const key = JSON.stringify(trial);
     if (seen.has(key)) continue;
@@ -69,10 +83,10 @@ function sampleNewTrial(search: SearchSpace, random: RandomStream, seen: Set<str
   }
 }
 
-function sampleValue(name: string, dimension: Dimension, random: RandomStream): SettingValue {
+function sampleValue(setting: Setting, dimension: Dimension, random: RandomStream): SettingValue {
   if (isList(dimension)) return dimension[random.integers(dimension.length)];
   const { min, max, scale } = dimension;
-  if (isInteger(name)) {
+  if (isInteger(setting)) {
     if (scale !== "log") return random.integers(min, max + 1);
     return Math.min(max, Math.floor(sampleLogUniform(min, max + 1, random)));
   }
@@ -84,7 +98,7 @@ function sampleLogUniform(min: number, max: number, random: RandomStream): numbe
   return Math.min(max, Math.max(min, Math.exp(random.uniform(Math.log(min), Math.log(max)))));
 }
 
-function enumerateValues(name: string, dimension: Dimension): readonly SettingValue[] {
+function enumerateValues(name: string, setting: Setting, dimension: Dimension): readonly SettingValue[] {
   if (isList(dimension)) return dimension;
   const { points } = dimension;
   if (points === undefined) {
@@ -94,7 +108,7 @@ function enumerateValues(name: string, dimension: Dimension): readonly SettingVa
     );
   }
   const values = Array.from({ length: points }, (_, i) => interpolateRange(dimension, i / (points - 1)));
-  return isInteger(name) ? [...new Set(values.map(Math.round))] : values;
+  return isInteger(setting) ? [...new Set(values.map(Math.round))] : values;
 }
 
 /** Returns the number at a fraction of the range, without rounding noise. */

@@ -1,7 +1,7 @@
 import { defineSettings, list, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { resolve } from "node:path";
-import { readJson } from "../../../models/files/index.js";
-import { trainSettings, type TrainOptions } from "../../runs/run-settings.js";
+import { readJson, readJsonIfExists } from "../../../models/files/index.js";
+import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { runSweep } from "../../sweeps/run-sweep.js";
 import { normalizeKeys } from "../../sweeps/search-space.js";
 import { readSweepOptions } from "../../sweeps/sweep-folder.js";
@@ -10,15 +10,12 @@ import { formatCommandLine, quoteArg } from "../command-line.js";
 import { SweepReport, formatSweepReport } from "../display/report-sweep.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { toFileName } from "../options/default-output.js";
-import { defineCommand } from "../options/define-command.js";
+import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
-
-/** Settings that all trials share: those of a run except the ones that the sweep sets. */
-const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = trainSettings;
-const FIXED_SETTINGS = Object.keys(fixedSettings);
 
 const commandOptions = defineSettings(
   {
@@ -48,39 +45,65 @@ const commandOptions = defineSettings(
   "Sweep",
 );
 
-const options: SettingTable = {
-  ...commandOptions,
-  ...defineSettings(sweepSettings, "Sweep"),
-  ...fixedSettings,
-  option: envOptions.option,
-  envModule: envOptions.envModule,
-};
-
 type Args = GivenSettings<typeof commandOptions & Pick<typeof envOptions, "option" | "envModule">> &
   Readonly<Record<string, unknown>>;
 
-export const sweepCommand = defineCommand({
-  name: "sweep",
-  description: "Searches for hyperparameters: trains one run per trial and seed, and compares the trials by a metric.",
-  examples: [
-    {
-      description: "Compare four combinations with two seeds each",
-      args: "sweep blackjack -s learningRate=1e-3,3e-3 -s entropyCoef=0,0.03 --seeds 2",
-    },
-    { description: "Continue an interrupted sweep", args: "sweep --output runs/sweep-blackjack" },
-  ],
-  positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: false }],
-  options,
-  commonOptions: "search seeds method trials metric config output option model algorithm episodes turns device".split(
-    " ",
-  ),
-  notes: ["All options of llamagym train except --seed and --eval-episodes apply to every trial."],
-  describeDefaults: (table, values) => describeRunDefaults(table, FIXED_SETTINGS, values as Partial<TrainOptions>),
-  run: async (args, reporter, [name]) => sweep(args as Args, name, reporter),
-});
+export const sweepCommand: Command = {
+  help: async (args) => (await createCommand(args)).help(args),
+  run: async (args, reporter) => (await createCommand(args)).run(args, reporter),
+};
 
-async function sweep(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
-  const sweepOptions = await explicitOptions(args, name);
+/** Creates the command with the options of the algorithm that the arguments name. */
+async function createCommand(args: readonly string[]): Promise<Command> {
+  const algorithm = await loadArgAlgorithm(args, readSavedAlgorithm);
+  // Settings that all trials share: those of a run except the ones that the sweep sets.
+  const { seed: _seed, evalEpisodes: _evalEpisodes, ...fixedSettings } = trainSettingsOf(algorithm);
+  const fixedNames = Object.keys(fixedSettings);
+  return defineCommand<SettingTable>({
+    name: "sweep",
+    description:
+      "Searches for hyperparameters: trains one run per trial and seed, and compares the trials by a metric.",
+    examples: [
+      {
+        description: "Compare four combinations with two seeds each",
+        args: "sweep blackjack -s learningRate=1e-3,3e-3 -s entropyCoef=0,0.03 --seeds 2",
+      },
+      { description: "Continue an interrupted sweep", args: "sweep --output runs/sweep-blackjack" },
+    ],
+    positionals: [{ name: "ENV", description: "Environment, such as blackjack.", required: false }],
+    options: {
+      ...commandOptions,
+      ...defineSettings(sweepSettings, "Sweep"),
+      ...fixedSettings,
+      option: envOptions.option,
+      envModule: envOptions.envModule,
+    },
+    commonOptions: "search seeds method trials metric config output option model algorithm episodes turns device".split(
+      " ",
+    ),
+    notes: ["All options of llamagym train except --seed and --eval-episodes apply to every trial."],
+    describeDefaults: (table, values) =>
+      describeRunDefaults(table, fixedNames, {
+        ...(values as Partial<TrainOptions>),
+        ...(algorithm === undefined ? {} : { algorithm }),
+      }),
+    run: async (values, reporter, [name]) => sweep(values as Args, name, fixedNames, reporter),
+  });
+}
+
+/** Reads the algorithm that the --config file sets for all trials. */
+async function readSavedAlgorithm({ config }: FileArgs): Promise<unknown> {
+  const train = config === undefined ? undefined : (await readJsonIfExists(config))?.train;
+  return (train as { readonly algorithm?: unknown } | undefined)?.algorithm;
+}
+
+async function sweep(
+  args: Args,
+  name: string | undefined,
+  fixedNames: readonly string[],
+  reporter: Reporter,
+): Promise<number> {
+  const sweepOptions = await explicitOptions(args, name, fixedNames);
   const folder = args.output ?? `runs/sweep-${toFileName(sweepOptions.env)}`;
   const report = new SweepReport(reporter, folder);
   const resumeCommand = formatCommandLine(`sweep --output ${quoteArg(folder)}`);
@@ -101,7 +124,11 @@ async function sweep(args: Args, name: string | undefined, reporter: Reporter): 
   }
 }
 
-async function explicitOptions(args: Args, name: string | undefined): Promise<SweepOptions> {
+async function explicitOptions(
+  args: Args,
+  name: string | undefined,
+  fixedNames: readonly string[],
+): Promise<SweepOptions> {
   const { version: _, ...file } = normalizeKeys("the sweep", await loadBaseConfig(args, name));
   const { env: fileEnv, envOptions: fileEnvOptions, train, search, ...rest } = file;
   const env = name ?? fileEnv;
@@ -116,7 +143,7 @@ async function explicitOptions(args: Args, name: string | undefined): Promise<Sw
     ...(args.seeds === undefined ? {} : { seeds: parseSeeds(args.seeds) }),
     env: await resolveEnvId(env, args),
     envOptions: { ...(fileEnvOptions as object | undefined), ...parseEnvOptions(args.option) },
-    train: { ...normalizeKeysIfObject("train", train), ...pick(args, FIXED_SETTINGS) },
+    train: { ...normalizeKeysIfObject("train", train), ...pick(args, fixedNames) },
     search: { ...normalizeKeysIfObject("search", search), ...parseSearch(args.search) },
   };
 }

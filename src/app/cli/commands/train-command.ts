@@ -1,11 +1,9 @@
 import { defineSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
-import { parseArgs } from "node:util";
 import { formatCount } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
-import { ALGORITHM_NAMES } from "../../../rl/algorithms/algorithms.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
-import { findAlgorithm, isAlgorithmPath, isBuiltInAlgorithm, loadAlgorithm } from "../../runs/load-algorithm.js";
+import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
 import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
@@ -17,6 +15,7 @@ import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
@@ -56,7 +55,7 @@ export const trainCommand: Command = {
 
 /** Creates the command with the options of the algorithm that the arguments name. */
 async function createCommand(args: readonly string[]): Promise<Command> {
-  const algorithm = await loadArgAlgorithm(args);
+  const algorithm = await loadArgAlgorithm(args, readSavedAlgorithm);
   const settings = trainSettingsOf(algorithm);
   return defineCommand<SettingTable>({
     name: "train",
@@ -92,29 +91,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
   });
 }
 
-/** Loads the algorithm given as --algorithm, in the --config file or in the run to --resume; returns its name. */
-async function loadArgAlgorithm(args: readonly string[]): Promise<string | undefined> {
-  const { values } = parseArgs({
-    args: [...args],
-    strict: false,
-    options: { algorithm: { type: "string" }, config: { type: "string", short: "c" }, resume: { type: "string" } },
-  });
-  const [name, config, resume] = [values.algorithm, values.config, values.resume].map((value) =>
-    typeof value === "string" ? value : undefined,
-  );
-  const saved =
-    config !== undefined
-      ? await readJsonIfExists(config)
-      : resume === undefined
-        ? undefined
-        : await readRunConfig(resume);
-  const algorithm = name ?? (typeof saved?.algorithm === "string" ? saved.algorithm : undefined);
-  if (algorithm === undefined) return undefined;
-  if (!isBuiltInAlgorithm(algorithm) && !isAlgorithmPath(algorithm))
-    throw new UsageError(
-      `--algorithm must be one of ${ALGORITHM_NAMES.join(", ")} or a JavaScript file that exports an algorithm, got ${algorithm}.`,
-    );
-  return loadAlgorithm(algorithm);
+/** Reads the algorithm of the --config file or of the run to --resume. */
+async function readSavedAlgorithm({ config, resume }: FileArgs): Promise<unknown> {
+  if (config !== undefined) return (await readJsonIfExists(config))?.algorithm;
+  return resume === undefined ? undefined : (await readRunConfig(resume))?.algorithm;
 }
 
 async function train(args: Args, name: string | undefined, reporter: Reporter): Promise<number> {
