@@ -40,10 +40,7 @@ describe("resolveTrainConfig", () => {
 
   it.each<[Omit<TrainOptions, "env">, string]>([
     [{ maxCompletionLength: 5, maxNewTokens: 8 }, "`maxNewTokens` sets `maxCompletionLength`, which is also given"],
-    [
-      { useTargetKl: 0.02 } as never,
-      "`useTargetKl` must be true or false, got 0.02. Set `targetKl` to choose the value.",
-    ],
+    [{ useTargetKl: 0.02 }, "`useTargetKl` must be true or false, got 0.02. Set `targetKl` to choose the value."],
     [{ algorithm: "grpo", valueHead: "mlp" }, "`valueHead` is for algorithms with a value head, but GRPO has none"],
     [{ algorithm: "rloo", valueHeadDropout: 0.1 }, "`valueHeadDropout` is for algorithms with a value head"],
     [{ tuning: "full", r: 8 }, '`r` is a setting of the adapter, but tuning "full" trains no adapter'],
