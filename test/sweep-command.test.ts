@@ -85,7 +85,7 @@ describe("llamagym sweep", () => {
     const { out } = await sweep(["--output", path("whole")]);
     expect(listRuns(out)).toEqual([]);
     const best = JSON.parse(await readFile(path("whole/best.json"), "utf8")) as object;
-    return { best, command: /^node \S*main\.js (train .*)$/m.exec(out)![1] };
+    return { best, command: /^node \S*bin\.js (train .*)$/m.exec(out)![1] };
   }
 
   it.each([
@@ -105,7 +105,7 @@ describe("llamagym sweep", () => {
       const stopped = await sweep(eightRunArgs(name), { onStderr });
       expect(stopped.status).toBe(status);
       expect(listRuns(stopped.out)).toEqual(ALL_RUNS.slice(0, 4));
-      expect(/^Stopped and saved\. Resume with: node \S*main\.js sweep --output /m.test(stopped.out)).toBe(
+      expect(/^Stopped and saved\. Resume with: node \S*bin\.js sweep --output /m.test(stopped.out)).toBe(
         signal === "SIGINT",
       );
       const resumed = await sweep(eightRunArgs(name));
