@@ -49,7 +49,7 @@ describe("llamagym", () => {
 
   it.each([
     [["genrate"], /^There is no command "genrate". Did you mean "generate"\?\n$/],
-    [["xyz"], /Commands: .*generate, models, doctor/],
+    [["xyz"], /Commands: .*generate, merge, models, doctor/],
     [["--model", "x"], /The command must come before --model/],
     [["generate", "--modle", "x"], /There is no option --modle. Did you mean --model\?/],
     [["generate", "--prompt", "hi"], /--model is missing/],
@@ -146,7 +146,7 @@ describe("llamagym generate", () => {
     expect(json).toMatchObject({ status: 0, out: expect.stringMatching(/^\{"n": -?\d+\}\n$/) as string });
     await writeFile(file, '{"type": "object", "oneOf": []}');
     const refused = await generate("--prompt", "Hello", "--json-schema", file);
-    expect(refused).toMatchObject({ status: 2, err: expect.stringContaining('"oneOf" is not supported') as string });
+    expect(refused).toMatchObject({ status: 2, err: expect.stringContaining('"type" is not supported with "oneOf"') as string });
     await writeFile(file, "[]");
     const broken = await generate("--prompt", "Hello", "--json-schema", file);
     expect(broken).toMatchObject({ status: 1, err: expect.stringContaining("schema.json") as string });

@@ -219,6 +219,6 @@ describe("the command lines of LlamaGymEDU", () => {
     expect((await runCommand(["train", "blackjack", ...off])).status).toBe(0);
     expect(await readConfig("off")).toMatchObject({ onlineSft: false, tensorboard: false });
     const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantize", "4"]);
-    expect([status, err]).toEqual([2, expect.stringContaining("`loadIn8bit` sets `quantize`, which is given too")]);
+    expect([status, err]).toEqual([2, expect.stringContaining("--load-in-8bit sets --quantize, which is also given")]);
   });
 });

@@ -86,7 +86,7 @@ describe("llamagym train", () => {
     expect(out).toMatch(/^best policy +-0\.0431$/m);
     expect(out).toMatch(/^before training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
     expect(out).toMatch(/^after training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
-    expect(out).toMatch(new RegExp(`node \\S*main\\.js eval Blackjack-v1 --adapter ${path("compared")}/adapter$`, "m"));
+    expect(out).toMatch(new RegExp(`node \\S*bin\\.js eval Blackjack-v1 --adapter ${path("compared")}/adapter$`, "m"));
     expect(err).toMatch(/update 1: ".*hit or stay\?.*" > "(hit|stay)" \(reward/);
     expect(err).toMatch(/^100% .*update 6$/m);
     // Evaluation draws no random numbers from training.
@@ -105,7 +105,7 @@ describe("llamagym train", () => {
     expect(stopped.status).toBe(130);
     expect(stopped.err).toContain("Finishing this update, then saving. Press Ctrl-C again to quit now");
     expect(stopped.out).toMatch(
-      /Stopped and saved after update [1-5]\. Resume with: node \S*main\.js train --resume .*stopped$/m,
+      /Stopped and saved after update [1-5]\. Resume with: node \S*bin\.js train --resume .*stopped$/m,
     );
     const resumed = await train(["--resume", output, "--eval-episodes", "40"]);
     expect(resumed.status).toBe(0);
