@@ -146,7 +146,10 @@ describe("llamagym generate", () => {
     expect(json).toMatchObject({ status: 0, out: expect.stringMatching(/^\{"n": -?\d+\}\n$/) as string });
     await writeFile(file, '{"type": "object", "oneOf": []}');
     const refused = await generate("--prompt", "Hello", "--json-schema", file);
-    expect(refused).toMatchObject({ status: 2, err: expect.stringContaining('"type" is not supported with "oneOf"') as string });
+    expect(refused).toMatchObject({
+      status: 2,
+      err: expect.stringContaining('"type" is not supported with "oneOf"') as string,
+    });
     await writeFile(file, "[]");
     const broken = await generate("--prompt", "Hello", "--json-schema", file);
     expect(broken).toMatchObject({ status: 1, err: expect.stringContaining("schema.json") as string });
