@@ -15,7 +15,7 @@ const GREEDY = /greedy mean return (-?[\d.]+)/;
 
 /** Checks the last number that matches against a bound. */
 const above = (pattern, bound) => (printed) => {
-  const numbers = Array.from(printed.matchAll(new RegExp(pattern, "g")), ([, number]) => Number(number));
+  const numbers = Array.from(printed.matchAll(new RegExp(pattern, "gm")), ([, number]) => Number(number));
   return numbers.length > 0 && numbers.at(-1) > bound
     ? undefined
     : `${pattern} above ${bound}, got ${numbers.join(", ")}`;
