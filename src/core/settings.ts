@@ -229,7 +229,7 @@ export function describeExpected(setting: Setting, formatChoice: (value: string)
 }
 
 /** Joins alternatives as "a, b or c". */
-export function joinAlternatives(items: readonly string[]): string {
+function joinAlternatives(items: readonly string[]): string {
   return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} or ${items[items.length - 1]}`;
 }
 

@@ -5,7 +5,7 @@ export type { PlainArray };
 
 type Index = readonly number[];
 
-export function count(shape: readonly number[]): number {
+function count(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }
 

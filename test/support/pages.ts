@@ -8,7 +8,7 @@ const SKIPPED = /node_modules|\/api\//;
 /** A fenced block: "```ts own-env.ts" has the language `ts` and the file `own-env.ts`. */
 export type CodeBlock = { readonly language: string; readonly file: string | undefined; readonly code: string };
 
-export function extractBlocks(markdown: string): CodeBlock[] {
+function extractBlocks(markdown: string): CodeBlock[] {
   const fences = markdown.matchAll(/^(`{3,})([a-z]*)(?: (\S+))?\n([\s\S]*?)^\1$/gm);
   return Array.from(fences, ([, , language, file, code]) => ({ language, file, code }));
 }
@@ -24,7 +24,7 @@ export async function listPages(): Promise<string[]> {
   return pages.toSorted();
 }
 
-export async function readBlocks(page: string): Promise<CodeBlock[]> {
+async function readBlocks(page: string): Promise<CodeBlock[]> {
   return extractBlocks(await readFile(join(root, page), "utf8"));
 }
 

@@ -164,7 +164,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
 }
 
 /** Decodes a prompt without special tokens, which separate its messages, with a line break in their place. */
-export function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string {
+function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string {
   const messages: number[][] = [[]];
   for (const token of prompt) {
     if (tokenizer.isSpecial(token)) messages.push([]);
