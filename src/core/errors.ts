@@ -51,8 +51,8 @@ export class LlamaGymError extends Error {
   }
 }
 
-/** Returns the message of a thrown value. */
-export function describeError(error: unknown): string {
+/** Returns the message of a thrown value, for the end of another message. */
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -1,4 +1,4 @@
-import { LlamaGymError, describeError, invalidArgument, invalidEnv } from "../core/errors.js";
+import { LlamaGymError, errorMessage, invalidArgument, invalidEnv } from "../core/errors.js";
 import type { RandomState, RandomStream } from "../core/random/random-stream.js";
 import type { Info } from "./info.js";
 import type { JsonValue } from "../core/json.js";
@@ -216,7 +216,7 @@ export function saveEnvState(env: Env): EnvState {
   try {
     length = JSON.stringify(state).length;
   } catch (error) {
-    const [reason] = describeError(error).split("\n");
+    const [reason] = errorMessage(error).split("\n");
     const problem = `The state of ${env.unwrapped.toString()} is not JSON, so it cannot be saved: ${reason}`;
     throw invalidEnv(problem, error);
   }
@@ -230,7 +230,7 @@ export async function closeEnv(env: Env): Promise<void> {
   try {
     await env.close();
   } catch (error) {
-    throw new LlamaGymError("ENV_FAILED", `${env.toString()} threw in close: ${describeError(error)}`, {
+    throw new LlamaGymError("ENV_FAILED", `${env.toString()} threw in close: ${errorMessage(error)}`, {
       cause: error,
     });
   }

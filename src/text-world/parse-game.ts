@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LlamaGymError } from "../core/errors.js";
+import { errorMessage, LlamaGymError } from "../core/errors.js";
 import { Game, type EntityInfo } from "./game.js";
 import { Action } from "./logic/action.js";
 import { Facts } from "./logic/facts.js";
@@ -88,7 +88,7 @@ function parseJson(text: string, fileName: string): unknown {
     try {
       return JSON.parse(text.replace(/("(?:[^"\\]|\\.)*")|-?Infinity|NaN/g, (_, string?: string) => string ?? "null"));
     } catch {
-      const reason = first instanceof Error ? first.message : String(first);
+      const reason = errorMessage(first);
       throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not JSON (${reason}). Make the game again with tw-make.`);
     }
   }

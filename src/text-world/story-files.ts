@@ -1,5 +1,5 @@
 import { fs } from "#platform";
-import { LlamaGymError } from "../core/errors.js";
+import { errorMessage, LlamaGymError } from "../core/errors.js";
 import type { Game } from "./game.js";
 import { parseGame } from "./parse-game.js";
 import { Story } from "./zmachine/story.js";
@@ -34,7 +34,7 @@ function readBytes(path: string, description: string): Uint8Array {
   try {
     bytes = fs.readBytesSync(path);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new LlamaGymError("FILE_NOT_FOUND", `Cannot read ${path}, ${description} (${reason}).`, { cause: error });
   }
   if (bytes.length <= MAX_BYTES) return bytes;

@@ -1,3 +1,4 @@
+import { errorMessage } from "../../core/errors.js";
 import { connectToParent } from "#platform";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { dtypes, type DType, type TypedArray } from "../tensor/dtype.js";
@@ -179,7 +180,7 @@ parent.onMessage(({ id, request }) => {
     try {
       response = { id, ok: true, result: await runGuarded(parent.data, () => handle(request)) };
     } catch (error) {
-      response = { id, ok: false, message: error instanceof Error ? error.message : String(error) };
+      response = { id, ok: false, message: errorMessage(error) };
     }
     parent.post(response, response.ok ? listTransferables(response.result) : []);
   });

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describeError, invalidEnv } from "../../core/errors.js";
+import { errorMessage, invalidEnv } from "../../core/errors.js";
 import { Env, type EnvFactory, type EnvOptions, type EnvSpec } from "../env.js";
 import type { Registration } from "../registry/env-registry.js";
 import { register, registry } from "../registry/make.js";
@@ -116,7 +116,7 @@ async function importModule(module: string, url: string): Promise<LoadedModule> 
     const ids = registry.all().flatMap((spec) => (before.has(spec) ? [] : [spec.id]));
     return { exports, ids };
   } catch (error) {
-    const message = describeError(error).replace(/ imported from .*/, "");
+    const message = errorMessage(error).replace(/ imported from .*/, "");
     throw invalidEnv(`${module} failed to import: ${message}`, error);
   }
 }

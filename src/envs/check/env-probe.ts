@@ -1,4 +1,4 @@
-import { LlamaGymError, describeError, invalidEnv } from "../../core/errors.js";
+import { LlamaGymError, errorMessage, invalidEnv } from "../../core/errors.js";
 import type { Env, ResetResult, StepResult, RenderFrame, RenderMode, ResetOptions } from "../env.js";
 import type { Info } from "../info.js";
 import { cloneSpace, createZeroValue, formatValue, type Space } from "../spaces/index.js";
@@ -126,7 +126,7 @@ export class EnvProbe {
       return await Promise.race([Promise.resolve().then(method), limit]);
     } catch (error) {
       if (error instanceof LlamaGymError && error.code === "ENV_INVALID") throw error;
-      throw invalidEnv(`${call} threw an error: ${describeError(error)}`, error);
+      throw invalidEnv(`${call} threw an error: ${errorMessage(error)}`, error);
     } finally {
       clearTimeout(timer);
     }

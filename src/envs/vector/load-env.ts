@@ -1,4 +1,4 @@
-import { describeError, invalidEnv } from "../../core/errors.js";
+import { errorMessage, invalidEnv } from "../../core/errors.js";
 import { Env, type EnvOptions, requireEnv } from "../env.js";
 import { make, type MakeOptions } from "../registry/make.js";
 import type { EnvSource } from "./worker-protocol.js";
@@ -24,7 +24,7 @@ async function importModule(module: string): Promise<Record<string, unknown>> {
   try {
     return (await import(module)) as Record<string, unknown>;
   } catch (error) {
-    const problem = `The module ${module} could not be imported: ${describeError(error)}`;
+    const problem = `The module ${module} could not be imported: ${errorMessage(error)}`;
     throw invalidEnv(problem, error);
   }
 }

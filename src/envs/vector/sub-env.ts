@@ -1,4 +1,4 @@
-import { LlamaGymError, describeError } from "../../core/errors.js";
+import { LlamaGymError, errorMessage } from "../../core/errors.js";
 import {
   closeEnv,
   requireEnv,
@@ -98,7 +98,7 @@ export class SubEnv {
   /** Returns the caller's own mistake unchanged, any other error with the environment's index. */
   private envError(method: string, error: unknown): unknown {
     if (error instanceof LlamaGymError && CALLER_ERRORS.includes(error.code)) return error;
-    const problem = `Environment ${this.index} of the vector failed in ${method}(): ${describeError(error)}`;
+    const problem = `Environment ${this.index} of the vector failed in ${method}(): ${errorMessage(error)}`;
     return new LlamaGymError("ENV_FAILED", problem, { cause: error });
   }
 
@@ -112,5 +112,5 @@ export class SubEnv {
 /** Returns the step that replaces a failure: truncated, with zero reward and the error in its info. */
 export function createFailedStep(env: Pick<Env, "observationSpace">, error: unknown): StepResult<unknown> {
   const observation = createZeroValue(env.observationSpace);
-  return { observation, reward: 0, terminated: false, truncated: true, info: { error: describeError(error) } };
+  return { observation, reward: 0, terminated: false, truncated: true, info: { error: errorMessage(error) } };
 }

@@ -1,5 +1,5 @@
 import { connectToParent } from "#platform";
-import { LlamaGymError, describeError } from "../../core/errors.js";
+import { LlamaGymError, errorMessage } from "../../core/errors.js";
 import { spaceToJson } from "../spaces/space-json.js";
 import { loadEnv } from "./load-env.js";
 import { SubEnv } from "./sub-env.js";
@@ -65,7 +65,7 @@ async function respond({ id, call }: EnvWorkerRequest): Promise<EnvWorkerRespons
     return { id, values: await handleCall(call) };
   } catch (error) {
     const code = error instanceof LlamaGymError ? error.code : undefined;
-    return { id, error: { code, message: describeError(error) } };
+    return { id, error: { code, message: errorMessage(error) } };
   }
 }
 

@@ -1,9 +1,4 @@
-import { LlamaGymError } from "../../core/errors.js";
-
-/** Returns the message of an error, for the end of another message. */
-export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 
 /** Returns the system error code ("ENOENT", "ENOSPC") or undefined. */
 export function getSystemErrorCode(error: unknown): string | undefined {

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
-import { corruptFileError, toReadError, errorMessage } from "./file-errors.js";
+import { corruptFileError, toReadError } from "./file-errors.js";
 
 /** What a JSON text can hold. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;

@@ -1,6 +1,6 @@
 import { fs } from "#platform";
-import { LlamaGymError } from "../../core/errors.js";
-import { errorMessage, toReadError } from "../../models/files/file-errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { toReadError } from "../../models/files/file-errors.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { SftExample } from "./sft-example.js";
 

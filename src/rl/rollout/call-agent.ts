@@ -1,6 +1,5 @@
-import { errorMessage } from "../../models/files/file-errors.js";
 import type { Info } from "../../envs/info.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";

@@ -1,9 +1,8 @@
-import { errorMessage } from "../../models/files/file-errors.js";
 import { saveEnvState, type Env, type EnvState } from "../../envs/env.js";
 import type { Info } from "../../envs/info.js";
 import type { JsonValue } from "../../core/json.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { RandomState, RandomStream } from "../../core/random/random-stream.js";
 import { checkObservation, checkResetResult, checkStepResult } from "./validate-env-output.js";
 import type { PromptBuilderState } from "./prompt-builder.js";

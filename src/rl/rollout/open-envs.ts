@@ -1,5 +1,4 @@
-import { errorMessage } from "../../models/files/file-errors.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import { withTimeout } from "./with-timeout.js";

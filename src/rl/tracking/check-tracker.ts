@@ -1,5 +1,4 @@
-import { errorMessage } from "../../models/files/file-errors.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import type { ResumePoint, Tracker } from "./tracker.js";
 
 /** Opens a tracker of one run; called again with `resumeFromStep` to resume it. */

@@ -1,4 +1,4 @@
-import { errorMessage } from "../../models/files/file-errors.js";
+import { errorMessage } from "../../core/errors.js";
 import type { Tracker } from "./tracker.js";
 
 /** A tracker, or a function that opens one. */

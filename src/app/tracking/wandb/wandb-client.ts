@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LlamaGymError } from "../../../core/errors.js";
-import { errorMessage } from "../../../models/files/file-errors.js";
+import { errorMessage, LlamaGymError } from "../../../core/errors.js";
 
 export interface WandbClientOptions {
   readonly baseUrl: string;

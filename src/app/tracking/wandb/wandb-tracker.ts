@@ -1,3 +1,4 @@
+import { errorMessage } from "../../../core/errors.js";
 import type { JsonObject } from "../../../models/files/index.js";
 import type { MetricRecord, ResumePoint, RunOutcome, CompletionRow, Tracker } from "../../../rl/tracking/tracker.js";
 import { WandbClient } from "./wandb-client.js";
@@ -139,7 +140,7 @@ class WandbTracker implements Required<Tracker> {
 
   private disconnect(error: unknown): void {
     this.online = undefined;
-    this.options.onWarning(`${error instanceof Error ? error.message : String(error)} ${this.describeSync()}`);
+    this.options.onWarning(`${errorMessage(error)} ${this.describeSync()}`);
   }
 
   private describeSync(): string {

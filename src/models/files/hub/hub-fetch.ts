@@ -1,6 +1,5 @@
-import { LlamaGymError } from "../../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../../core/errors.js";
 import { sleep } from "../../../core/sleep.js";
-import { errorMessage } from "../file-errors.js";
 import type { HubConfig } from "./hub-config.js";
 
 /** A hub that is busy for longer is reported at once instead of waited for. */

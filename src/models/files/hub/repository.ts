@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { LlamaGymError } from "../../../core/errors.js";
-import { errorMessage } from "../file-errors.js";
+import { errorMessage, LlamaGymError } from "../../../core/errors.js";
 import {
   getContentType,
   hubFetch,

@@ -1,5 +1,4 @@
-import { errorMessage } from "../../../models/files/file-errors.js";
-import { LlamaGymError } from "../../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../../core/errors.js";
 import { PromptBuilder } from "../../rollout/prompt-builder.js";
 import { toExtraction } from "../../rollout/extraction.js";
 import type { PromptRenderer } from "../../rollout/prompt-renderer.js";

@@ -1,7 +1,6 @@
-import { errorMessage } from "../../../models/files/file-errors.js";
 import { combineRewards } from "../../algorithms/shared/combine-rewards.js";
 import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
-import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
+import { errorMessage, LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
 import type { DatasetPrompt, PromptRow } from "../../data/prompt-dataset.js";
 import { withTimeout } from "../../rollout/with-timeout.js";
