@@ -10,6 +10,7 @@ export {
   MultiBinary,
   MultiDiscrete,
   OneOf,
+  SchemaSpace,
   Sequence,
   Space,
   spaceFromJson,
@@ -25,6 +26,7 @@ export {
   type SampleOptions,
   type SpaceDescription,
   type SpaceSeed,
+  type ValueSchema,
 } from "./spaces/index.js";
 export {
   Env,
@@ -64,7 +66,7 @@ export { FrozenLakeEnv, type FrozenLakeOptions } from "./toy-text/frozen-lake.js
 export { FROZEN_LAKE_MAPS, generateRandomMap } from "./toy-text/frozen-lake-map.js";
 export { TabularEnv, type Transition, type TransitionTable } from "./toy-text/tabular-env.js";
 export { TaxiEnv, type TaxiOptions } from "./toy-text/taxi.js";
-export { findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
+export { createSchemaText, findLastNamedAction, parseLastNumber, formatSigned } from "./text-parsing.js";
 export { checkEnv, type CheckEnvOptions } from "./check/check-env.js";
 export type { Policy } from "./policy.js";
 export {

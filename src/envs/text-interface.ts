@@ -20,6 +20,8 @@ export interface TextInterface<Observation, Action> {
   formatAction(action: Action): string;
   /** Possible completions, where they can be listed; `parseAction` accepts each. */
   readonly choices?: Choices<Observation>;
+  /** JSON schema of possible completions; `parseAction` accepts each. */
+  readonly jsonSchema?: Readonly<Record<string, unknown>>;
 }
 
 /** Returns the possible completions in a state; undefined when they are not listed. */

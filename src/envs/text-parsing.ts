@@ -1,3 +1,4 @@
+import type { SchemaSpace } from "./spaces/index.js";
 import type { TextInterface } from "./text-interface.js";
 
 /** Creates the text interface of numbered actions, whose names are the choices. */
@@ -14,6 +15,22 @@ export function createChoiceText<Observation>({
     parseAction: (completion) => findLastNamedAction(completion, names, synonyms),
     formatAction: (action) => names[action],
     choices: names,
+  };
+}
+
+/** Creates the text interface of an action space that is a schema: completions are its choices, or JSON. */
+export function createSchemaText<Observation, Action>({
+  actionSpace,
+  ...text
+}: Pick<TextInterface<Observation, Action>, "systemPrompt" | "formatObservation"> & {
+  readonly actionSpace: SchemaSpace<Action>;
+}): TextInterface<Observation, Action> {
+  const { choices, jsonSchema } = actionSpace;
+  return {
+    ...text,
+    parseAction: (completion) => actionSpace.parse(completion),
+    formatAction: (action) => actionSpace.format(action),
+    ...(choices === undefined ? { jsonSchema } : { choices }),
   };
 }
 

@@ -37,7 +37,7 @@ export const completionSettings = defineSettings(
       default: "free",
       choices: ACTION_MODES,
       description:
-        "How actions are generated: free text, text constrained to the environment's choices, choices sampled by their score, or text constrained to actionRegex.",
+        "How actions are generated: free text, text constrained to the environment's choices, choices sampled by their score, or text constrained to actionRegex or to the JSON schema of the environment's actions.",
     }),
     actionRegex: text({
       valueName: "expression",

@@ -9,6 +9,7 @@ export { Graph, type GraphInstance } from "./graph.js";
 export { MultiBinary } from "./multi-binary.js";
 export { MultiDiscrete } from "./multi-discrete.js";
 export { OneOf } from "./one-of.js";
+export { SchemaSpace, type ValueSchema } from "./schema-space.js";
 export { Sequence } from "./sequence.js";
 export { formatValue, Space, type SampleMask, type SampleOptions, type SpaceSeed } from "./space.js";
 export { spaceFromJson, spaceToJson, type SpaceDescription } from "./space-json.js";

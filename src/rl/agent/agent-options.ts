@@ -1,4 +1,5 @@
 import type { Info } from "../../envs/info.js";
+import type { ValueSchema } from "../../envs/spaces/index.js";
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
 import type { ContextOverflow, GenerationOptions } from "../../generation/generation-options.js";
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
@@ -13,6 +14,11 @@ export type AgentGenerationOptions = Pick<
 export interface AgentOptions<Observation = unknown, Action = unknown>
   extends AlgorithmOptions, AgentDemonstrationOptions {
   readonly generation?: AgentGenerationOptions;
+  /**
+   * Actions as a zod schema or a JSON schema. Constrains completions to it (to its choices, for a `z.enum` of strings; otherwise to
+   * its JSON) and reads the typed action from them, in place of `getChoices`, `getSchema` and `extractAction`.
+   */
+  readonly actionSchema?: ValueSchema<Action>;
   /** Temperature after `eval()`. Default 0 (greedy). */
   readonly evalTemperature?: number;
   /** Number of earlier turns in a prompt. Default Infinity: as many as the context allows. */

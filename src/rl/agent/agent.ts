@@ -2,6 +2,7 @@ import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { createLearner, isTruncatedSampling } from "../algorithms/create-learner.js";
 import type { Info } from "../../envs/info.js";
+import { SchemaSpace } from "../../envs/spaces/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
@@ -42,6 +43,7 @@ interface CurrentEpisode<Observation, Action> {
 export abstract class Agent<Observation = unknown, Action = unknown> implements AgentInterface<Observation, Action> {
   readonly model: LanguageModel;
   readonly settings: RolloutSettings<Observation, Action>;
+  private readonly actionSpace: SchemaSpace<Action> | undefined;
   private readonly renderer: PromptRenderer;
   private readonly samplers: { readonly train: CompletionSampler; readonly eval: CompletionSampler };
   private readonly random: RandomStream;
@@ -60,6 +62,8 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   ) {
     this.model = tokenizer === undefined ? model : model.withTokenizer(tokenizer);
     this.settings = resolveRolloutSettings(this.model, options);
+    const { actionSchema } = options;
+    this.actionSpace = actionSchema === undefined ? undefined : new SchemaSpace(actionSchema);
     this.renderer = new PromptRenderer(this.model.tokenizer, this.settings.prompt.completionPrefix);
     const { completion } = this.settings;
     const sampling = { ...completion.sampling, temperature: options.evalTemperature ?? 0 };
@@ -89,19 +93,27 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /**
    * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`). May return a
-   * result of `extractAction` from `llamagym`, so that metrics count how actions were found.
+   * result of `extractAction` from `llamagym`, so that metrics count how actions were found. By default reads it by `actionSchema`.
    */
-  abstract extractAction(
+  extractAction(
     response: string,
-    observation: Observation,
-    info: Info,
-  ): MaybePromise<Action | Extraction<Action> | undefined>;
+    _observation: Observation,
+    _info: Info,
+  ): MaybePromise<Action | Extraction<Action> | undefined> {
+    if (this.actionSpace !== undefined) return this.actionSpace.parse(response);
+    throw new LlamaGymError(
+      "AGENT_FAILED",
+      `${this.constructor.name} must implement extractAction, or have the option actionSchema.`,
+    );
+  }
 
   /** Returns the prompt of a turn as one message, without system prompt and earlier turns. */
   formatPrompt?(observation: Observation, info: Info): string;
 
-  /** Returns the allowed completions; the completion is then one of them. */
-  getChoices?(observation: Observation, info: Info): readonly string[] | undefined;
+  /** Returns the allowed completions; the completion is then one of them. By default those of `actionSchema`. */
+  getChoices(_observation: Observation, _info: Info): readonly string[] | undefined {
+    return this.actionSpace?.choices;
+  }
 
   /**
    * Returns a regular expression that the whole completion must match; it is trained with its probabilities under that
@@ -109,8 +121,10 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
    */
   getPattern?(observation: Observation, info: Info): string | RegExp | undefined;
 
-  /** Returns a JSON schema that the completion must conform to. See getPattern. */
-  getSchema?(observation: Observation, info: Info): JsonSchema | undefined;
+  /** Returns a JSON schema that the completion must conform to. See getPattern. By default `actionSchema`. */
+  getSchema(_observation: Observation, _info: Info): JsonSchema | undefined {
+    return this.actionSpace?.choices === undefined ? this.actionSpace?.jsonSchema : undefined;
+  }
 
   /** Records and trains episodes from the next one on. */
   train(): this {

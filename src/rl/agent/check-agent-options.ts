@@ -9,6 +9,7 @@ import { ReplayBuffer } from "./demonstrations/replay-buffer.js";
 /** Options that are no plain values. */
 const OTHER_OPTIONS = [
   "generation",
+  "actionSchema",
   "invalidAction",
   "algorithm",
   ...ALGORITHM_NAMES,

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ScriptedAgent } from "../../../test/support/player.js";
 import { TrainableModels } from "../../../test/support/trainable.js";
@@ -5,7 +6,9 @@ import type { TextInterface } from "../../envs/text-interface.js";
 import type { JsonSchema, LanguageModel } from "../../generation/index.js";
 import type { Turn } from "../rollout/trajectory.js";
 import { RandomStream } from "../../core/random/random-stream.js";
-import type { Agent } from "./agent.js";
+import { createSchemaText, SchemaSpace } from "../../envs/index.js";
+import { Agent } from "./agent.js";
+import type { AgentOptions } from "./agent-options.js";
 import type { Demonstration } from "../data/read-demonstrations.js";
 import { TextAgent, type TextAgentOptions } from "./text-agent.js";
 
@@ -168,6 +171,44 @@ describe("an agent that says what its replies are held to", () => {
       code,
       message: expect.stringMatching(message) as string,
     });
+  });
+});
+
+describe("an agent with an action schema", () => {
+  const action = z.object({ arm: z.enum(["a", "b"]), force: z.int().min(1).max(3) });
+
+  class Schemed<Action> extends Agent<number, Action> {
+    override formatObservation(observation: number) {
+      return `Round ${observation}.`;
+    }
+  }
+
+  it("acts by typed values of a zod object or enumeration", async () => {
+    const agent = new Schemed(model, undefined, { ...settings, actionSchema: action } as AgentOptions<
+      number,
+      z.infer<typeof action>
+    >);
+    const chosen: z.infer<typeof action> = await agent.act(1);
+    expect(action.safeParse(chosen).success).toBe(true);
+    const options: AgentOptions<number, "a" | "b"> = { ...(settings as object), actionSchema: z.enum(["a", "b"]) };
+    expect(["a", "b"]).toContain(await new Schemed(model, undefined, options).act(1));
+  });
+
+  it("plays an environment whose action space is a schema", async () => {
+    const actionSpace = new SchemaSpace(action);
+    const text = createSchemaText<number, z.infer<typeof action>>({
+      systemPrompt: "Pull.",
+      formatObservation: (observation) => `Round ${observation}.`,
+      actionSpace,
+    });
+    const agent = new TextAgent(model, text, { ...(settings as object), actionMode: "schema" });
+    expect(actionSpace.contains(await agent.act(1))).toBe(true);
+    const listed = new TextAgent(model, arms, { ...settings, actionMode: "schema" });
+    await expect(listed.act(1)).rejects.toThrow(/no JSON schema of its actions/);
+  });
+
+  it("without one, reports the missing extractAction", async () => {
+    await expect(new Schemed(model, undefined, settings as object).act(1)).rejects.toThrow(/implement extractAction/);
   });
 });
 

@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { getChoices, type TextInterface } from "../../envs/text-interface.js";
 import type { Info } from "../../envs/info.js";
+import type { JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
 import { compileToByteAutomaton } from "../../generation/constraints/output-constraint.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { extractionFailure, fromWholeCompletion, type Extraction } from "../rollout/extraction.js";
@@ -11,7 +12,7 @@ import { regexMatch } from "./extraction/regex-match.js";
 import { actionExtractors } from "./extraction/action-extractors.js";
 import type { AgentOptions } from "./agent-options.js";
 
-export const ACTION_MODES = ["free", "choices", "scored", "regex"] as const;
+export const ACTION_MODES = ["free", "choices", "scored", "regex", "schema"] as const;
 export type ActionMode = (typeof ACTION_MODES)[number];
 
 /** Constraint of completions by a regular expression. */
@@ -24,7 +25,7 @@ export interface TextAgentOptions<Observation, Action> extends AgentOptions<Obse
   /**
    * "choices" constrains completions to those that the environment lists, if it does; "scored" samples
    * one of these by its score (by default its mean log-probability per token); "regex" constrains them
-   * to `actionRegex`. Default "free".
+   * to `actionRegex`; "schema" to the JSON schema of its actions. Default "free".
    */
   readonly actionMode?: ActionMode;
   /**
@@ -98,7 +99,7 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
   }
 
   override getChoices(observation: Observation, info: Info): readonly string[] | undefined {
-    if (this.actionMode === "free" || this.actionMode === "regex") return undefined;
+    if (this.actionMode !== "choices" && this.actionMode !== "scored") return undefined;
     const choices = getChoices(this.text, observation, info);
     if (choices !== undefined && choices.length > 0) return [...new Set(choices)];
     throw invalidArgument('This environment lists no choices; use actionMode "free".');
@@ -106,6 +107,12 @@ export class TextAgent<Observation = unknown, Action = unknown> extends Agent<Ob
 
   override getPattern(): string | RegExp | undefined {
     return this.actionRegex;
+  }
+
+  override getSchema(): JsonSchema | undefined {
+    if (this.actionMode !== "schema") return undefined;
+    if (this.text.jsonSchema !== undefined) return this.text.jsonSchema;
+    throw invalidArgument('This environment has no JSON schema of its actions; use actionMode "free" or "choices".');
   }
 }
 
