@@ -36,6 +36,10 @@ export const COMMANDS = {
     summary: "Draw the learning curves of runs",
     load: async () => (await import("./commands/plot-command.js")).plotCommand,
   },
+  dashboard: {
+    summary: "Show runs in the browser while they train",
+    load: async () => (await import("./commands/dashboard-command.js")).dashboardCommand,
+  },
   envs: {
     summary: "List, describe or serve environments",
     load: async () => (await import("./commands/envs-command.js")).envsCommand,

@@ -1,0 +1,81 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { isIP } from "node:net";
+import { getCookie, setCookie } from "hono/cookie";
+import type { Context, MiddlewareHandler } from "hono";
+import type { ApiError } from "./api.js";
+
+/** The page loads scripts, styles and data from its own server only; nothing inline. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const HEADERS = {
+  "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cache-Control": "no-store",
+};
+
+/** Returns a token of 192 random bits. */
+export function createToken(): string {
+  return randomBytes(24).toString("base64url");
+}
+
+/**
+ * Lets only the page's own requests pass: the Host names this server (which a page of another site with a rebound name does not),
+ * the Origin of a request that changes something is the page's, and the token is in the cookie or in an Authorization header. The
+ * token in the link's query becomes the cookie.
+ */
+export function controlAccess(token: string, hosts: readonly string[]): MiddlewareHandler {
+  return async (c, next) => {
+    for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
+    const host = c.req.header("host") ?? "";
+    if (!isOwnHost(host, hosts))
+      return refuse(c, 421, "HOST_REFUSED", "This server does not answer for this host name.");
+    const origin = c.req.header("origin");
+    if (origin !== undefined && origin !== `http://${host}`)
+      return refuse(c, 403, "ORIGIN_REFUSED", "Requests of other sites are refused.");
+    const cookie = cookieName(host);
+    const given = c.req.query("token");
+    if (given !== undefined && equal(given, token)) {
+      setCookie(c, cookie, token, { httpOnly: true, sameSite: "Strict", path: "/" });
+      return c.redirect("/");
+    }
+    const bearer = c.req.header("authorization")?.replace(/^Bearer /i, "");
+    if (!equal(getCookie(c, cookie) ?? bearer ?? "", token))
+      return refuse(c, 401, "TOKEN_MISSING", "Open the link that llamagym dashboard printed: it contains the token.");
+    return next();
+  };
+}
+
+/** Cookies do not distinguish ports: two dashboards on one host need two names. */
+function cookieName(host: string): string {
+  return `llamagym-${/:(\d+)$/.exec(host)?.[1] ?? "80"}`;
+}
+
+/** Whether a Host header names this machine by address, as localhost, or by a name that the user gave. */
+function isOwnHost(header: string, hosts: readonly string[]): boolean {
+  const name = header.replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
+  return name === "localhost" || hosts.includes(name) || isIP(name) > 0;
+}
+
+function equal(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
+/** Answers a refused request: an error in JSON for the API, otherwise a sentence. */
+export function refuse(c: Context, status: 401 | 403 | 421, code: string, message: string): Response {
+  if (c.req.path.startsWith("/api/")) return c.json({ code, message } satisfies ApiError, status);
+  return c.text(message, status);
+}
