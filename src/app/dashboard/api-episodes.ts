@@ -1,7 +1,7 @@
 /** Recorded and played episodes, as JSON between the dashboard's server and page. */
 
 /** How a part of an episode ends; "partial" parts continue in the next update. */
-export type EpisodeEnd = "terminated" | "truncated" | "partial";
+export type RecordedEnd = "terminated" | "truncated" | "partial";
 
 /** A recorded episode, or the part of one that an update trained. */
 export interface EpisodeRow {
@@ -15,7 +15,7 @@ export interface EpisodeRow {
   readonly return: number | null;
   readonly turns: number;
   readonly tokens: number;
-  readonly end: EpisodeEnd;
+  readonly end: RecordedEnd;
   /** Whether it begins with the first turn of an episode. */
   readonly startsEpisode: boolean;
   /** Seed of the environment, where the episode was started with one. */

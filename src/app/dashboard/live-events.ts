@@ -33,9 +33,9 @@ export class LiveEvents {
     const saved = parseEventId(lastId);
     const cursors: Record<string, RunCursors> = {};
     for (const id of ids.slice(0, MAX_WATCHED)) {
-      const atEnd = async (name: string) => (await readLastLines(runs, id, name))?.cursor ?? { file: 0, offset: 0 };
+      const endCursor = async (name: string) => (await readLastLines(runs, id, name))?.cursor ?? { file: 0, offset: 0 };
       cursors[id] =
-        saved[id] ?? Object.fromEntries(await Promise.all(FILES.map(async (name) => [name, await atEnd(name)])));
+        saved[id] ?? Object.fromEntries(await Promise.all(FILES.map(async (name) => [name, await endCursor(name)])));
     }
     return new LiveEvents(runs, runRows, cursors);
   }
