@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tokensThatFit } from "../weights/micro-batch-memory.js";
-import { estimatePaddingCost, packedSize } from "./prefix-layout.js";
+import { estimatePaddingCost, layOutSequences, packedSize } from "./prefix-layout.js";
 import { packSharedPrefixes, type MicroBatch } from "./prefix-packing.js";
 
 const sequence = fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 10 });
@@ -22,7 +22,7 @@ const rows = (lengths: readonly number[]) =>
 const sizes = (microBatches: readonly MicroBatch[]) => microBatches.map(({ indices }) => indices.length);
 
 describe("packSharedPrefixes", () => {
-  it("packs every item into one micro-batch within the token budget, unless it is alone", () => {
+  it("packs every item into one micro-batch within the token budget or what the largest item needs alone", () => {
     fc.assert(
       fc.property(
         items,
@@ -31,13 +31,14 @@ describe("packSharedPrefixes", () => {
         fc.boolean(),
         (given, microBatchTokens, config, sharePrefixes) => {
           const microBatches = packSharedPrefixes(given, { microBatchTokens, config, sharePrefixes });
+          const alone = given.map((one) => layOutSequences(one, { hiddenSize: config.hiddenSize, sharePrefixes }));
+          const largest = Math.max(...alone.map(({ groups }) => tokensThatFit(packedSize(groups), config)));
           expect(microBatches.flatMap(({ indices }) => indices).sort((a, b) => a - b)).toEqual(given.map((_, i) => i));
           for (const { indices, groups, positions } of microBatches) {
             const found = positions.map(({ group, row }) => [...groups[group].prefix, ...groups[group].rows[row]]);
             const expected = indices.flatMap((i) => given[i]);
             expect(found.map((tokens, i) => tokens.slice(0, expected[i].length))).toEqual(expected);
-            const size = tokensThatFit(packedSize(groups), config);
-            expect(indices.length === 1 || size <= microBatchTokens).toBe(true);
+            expect(tokensThatFit(packedSize(groups), config)).toBeLessThanOrEqual(Math.max(microBatchTokens, largest));
           }
         },
       ),
@@ -49,6 +50,13 @@ describe("packSharedPrefixes", () => {
     const turns = [1, 2, 3, 4].map((token) => [[...prompt, token]]);
     expect(packSharedPrefixes(turns, { microBatchTokens: 105, config: wide })).toHaveLength(1);
     expect(packSharedPrefixes(turns, { microBatchTokens: 103, config: wide })).toHaveLength(2);
+  });
+
+  it("packs the turns of a conversation that exceeds the token budget into one row", () => {
+    const conversation = Array.from({ length: 100 }, (_, i) => i);
+    const turns = Array.from({ length: 10 }, (_, i) => [conversation.slice(0, 10 * (i + 1))]);
+    const other = rows([50])[0].map((row) => row.map((token) => token + 1000));
+    expect(sizes(packSharedPrefixes([...turns, other], { microBatchTokens: 60, config: wide }))).toEqual([10, 1]);
   });
 
   it("packs fewer long rows than short ones, because attention pairs take memory", () => {

@@ -18,7 +18,7 @@ export interface MicroBatch extends PrefixLayout {
 }
 
 export interface PackingOptions {
-  /** Memory of a micro-batch, in tokens of short rows. An item that needs more gets a micro-batch of its own. */
+  /** Memory of a micro-batch, in tokens of short rows. An item that needs more shares its micro-batch only with those it contains. */
   readonly microBatchTokens: number;
   readonly config: Pick<DecoderConfig, "hiddenSize" | "heads">;
   /** Whether tokens that sequences begin with are computed once; default true. */
@@ -51,29 +51,33 @@ export function packSharedPrefixes(
   return totalCost(second, hiddenSize) < totalCost(first, hiddenSize) ? second : first;
 }
 
-/** Packs items in an order; each micro-batch takes as many as fit. */
+/**
+ * Packs items in an order; each micro-batch takes as many as fit, or as need no more memory together than the largest of
+ * them alone, such as the turns of a long conversation.
+ */
 function packInOrder(
   items: readonly (readonly TokenSequence[])[],
   order: readonly number[],
   options: PackingOptions,
 ): MicroBatch[] {
   const { config, microBatchTokens } = options;
-  const fits = ({ groups }: MicroBatch) => tokensThatFit(packedSize(groups), config) <= microBatchTokens;
+  const memory = ({ groups }: MicroBatch) => tokensThatFit(packedSize(groups), config);
+  const ownMemory = items.map((_, i) => memory(packItems(items, [i], options)));
   const pack = (start: number, count: number) => packItems(items, order.slice(start, start + count), options);
+  const fits = (microBatch: MicroBatch) =>
+    memory(microBatch) <= Math.max(microBatchTokens, ...microBatch.indices.map((i) => ownMemory[i]));
   const microBatches: MicroBatch[] = [];
   for (let start = 0; start < order.length; start += microBatches.at(-1)!.indices.length) {
-    // Micro-batches are of similar size, so a limit close to the last one's bounds the layouts that are discarded.
-    const maxCount = Math.min(order.length - start, 2 * (microBatches.at(-1)?.indices.length ?? Infinity));
-    let microBatch = pack(start, maxCount);
-    if (maxCount > 1 && !fits(microBatch)) {
-      microBatch = pack(start, 1);
-      // The largest number of items that fits is in [low, high).
-      for (let [low, high] = [1, maxCount]; high - low > 1;) {
-        const middle = Math.floor((low + high) / 2);
-        const candidate = pack(start, middle);
-        if (fits(candidate)) [low, microBatch] = [middle, candidate];
-        else high = middle;
-      }
+    const count = order.length - start;
+    let microBatch = pack(start, 1);
+    // The largest number of items that fits is in [low, high). Micro-batches are of similar size, so a first limit close
+    // to the last one's bounds the layouts that are discarded.
+    let [low, high] = [1, count + 1];
+    for (let next = Math.min(count, 2 * (microBatches.at(-1)?.indices.length ?? Infinity)); high - low > 1;) {
+      const candidate = pack(start, next);
+      if (fits(candidate)) [low, microBatch] = [next, candidate];
+      else high = next;
+      next = high > count ? Math.min(count, 2 * next) : Math.floor((low + high) / 2);
     }
     microBatches.push(microBatch);
   }
