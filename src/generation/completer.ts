@@ -2,18 +2,18 @@ import type { RandomStream } from "../core/random/random-stream.js";
 import type { Tokenizer } from "../models/text/index.js";
 import type { DistributionCache } from "./cache/distribution-cache.js";
 import type { Completion } from "./completion.js";
-import type { CompiledConstraint } from "./constraints/compiled-constraint.js";
+import type { CompiledConstraint, TokenConstraint } from "./constraints/compiled-constraint.js";
 import { IncrementalDetokenizer } from "./incremental-detokenizer.js";
 import type { SampleRequest } from "./sampling/sample-request.js";
 import type { Sampler } from "./sampling/sampler.js";
 
 export interface CompletionRequest extends Pick<
   SampleRequest,
-  "prompt" | "sampling" | "maxNewTokens" | "skipForcedTokens" | "signal"
+  "prompt" | "sampling" | "maxNewTokens" | "skipForcedTokens" | "topLogProbs" | "signal"
 > {
   readonly random: RandomStream;
   readonly stop: StopConditions;
-  readonly constraint?: CompiledConstraint;
+  readonly constraint?: TokenConstraint & Pick<CompiledConstraint, "findChoice">;
   /** Whether the completion continues the prompt's text, instead of starting a text. */
   readonly isContinuation: boolean;
   /** Distributions of earlier completions with the same parameters and sampling; only for a temperature above 0. */

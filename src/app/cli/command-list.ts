@@ -48,6 +48,10 @@ export const COMMANDS = {
     summary: "Generate text with a model, or chat with it",
     load: async () => (await import("./commands/generate-command.js")).generateCommand,
   },
+  serve: {
+    summary: "Serve a model over the HTTP APIs of OpenAI and Anthropic",
+    load: async () => (await import("./commands/serve-command.js")).serveCommand,
+  },
   merge: {
     summary: "Merge an adapter into its base model",
     load: async () => (await import("./commands/merge-command.js")).mergeCommand,

@@ -148,6 +148,7 @@ export class KvCacheRows {
     row.sequence = sequence;
     row.lastUsed = this.clock++;
     sequence.unprocessedTokens = tokensAfterPrefix.slice(cachedLength);
+    sequence.cachedTokens = sequence.tokensToPrefill.length - sequence.unprocessedTokens.length;
   }
 
   private get capacity(): number {

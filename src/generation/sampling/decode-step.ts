@@ -177,11 +177,12 @@ export class DecodeStep {
 
   private appendSampled(
     samples: readonly { sequence: RunningSequence }[],
-    { tokens, logProbs, rawLogProbs, values, distributions }: SampleResult,
+    { tokens, logProbs, rawLogProbs, values, distributions, topLogProbs }: SampleResult,
   ): void {
     samples.forEach(({ sequence }, i) => {
       const [token, logProb, rawLogProb, distribution] = [tokens[i], logProbs[i], rawLogProbs[i], distributions[i]];
-      sequence.appendToken({ token, logProb, rawLogProb, value: values?.[i] ?? NaN, distribution });
+      const state = { value: values?.[i] ?? NaN, distribution, topLogProbs: topLogProbs[i] };
+      sequence.appendToken({ token, logProb, rawLogProb, ...state });
       sequence.appendForcedTokens();
     });
   }
@@ -196,5 +197,6 @@ function samplingRow({ request, prompt, tokens, allowedTokens }: RunningSequence
     seenTokens: isPenalized ? Int32Array.from([...prompt, ...tokens]) : new Int32Array(0),
     allowedTokens,
     returnsDistribution: request!.onDistribution !== undefined,
+    topLogProbs: request!.topLogProbs ?? 0,
   };
 }

@@ -1,6 +1,6 @@
 import type { SampledToken, TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import type { ConstraintCursor } from "../constraints/compiled-constraint.js";
-import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
+import type { FinishReason, SampleOutput, SampleRequest, TokenLogProb } from "./sample-request.js";
 
 /** A sampled token with the state it was sampled in. */
 export interface SampledTokenWithState extends SampledToken {
@@ -9,6 +9,8 @@ export interface SampledTokenWithState extends SampledToken {
   readonly value: number;
   /** Only if the request has `onDistribution`. */
   readonly distribution: TokenDistribution | undefined;
+  /** Only if the request has `topLogProbs`. */
+  readonly topLogProbs?: readonly TokenLogProb[];
 }
 
 /** A sequence in the continuous batch: a completion to sample, or a continuation to score. */
@@ -17,6 +19,9 @@ export class RunningSequence {
   readonly logProbs: number[] = [];
   readonly rawLogProbs: number[] = [];
   readonly values: number[] = [];
+  readonly topLogProbs: (readonly TokenLogProb[])[] = [];
+  /** Number of tokens whose keys and values were in the cache when the sequence was admitted. */
+  cachedTokens = 0;
   /** The tokens whose keys and values are not in the cache yet. */
   unprocessedTokens: number[] = [];
   private readonly cursor: ConstraintCursor | undefined;
@@ -92,7 +97,7 @@ export class RunningSequence {
     this.appendForcedTokens();
   }
 
-  appendToken({ token, logProb, rawLogProb, value, distribution }: SampledTokenWithState): void {
+  appendToken({ token, logProb, rawLogProb, value, distribution, topLogProbs }: SampledTokenWithState): void {
     const { request, cursor } = this;
     if (distribution !== undefined) request!.onDistribution!(distribution, value);
     if (cursor !== undefined) {
@@ -103,6 +108,7 @@ export class RunningSequence {
     this.logProbs.push(logProb);
     this.rawLogProbs.push(rawLogProb);
     this.values.push(value);
+    if (request?.topLogProbs !== undefined) this.topLogProbs.push(topLogProbs ?? []);
     this.unprocessedTokens.push(token);
     request!.onToken?.(token);
   }
@@ -140,8 +146,9 @@ export class RunningSequence {
   }
 
   toOutput(finishReason: FinishReason): SampleOutput {
-    const { tokens, logProbs, rawLogProbs, values, cursor, allowedTokenLists } = this;
+    const { tokens, logProbs, rawLogProbs, values, cursor, allowedTokenLists, request, cachedTokens } = this;
     const allowedTokens = cursor === undefined ? undefined : allowedTokenLists;
-    return { tokens, logProbs, rawLogProbs, values, allowedTokens, finishReason };
+    const topLogProbs = request?.topLogProbs === undefined ? undefined : this.topLogProbs;
+    return { tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs, cachedTokens, finishReason };
   }
 }

@@ -19,6 +19,8 @@ export interface SampleRequest {
    * NaN.
    */
   readonly skipForcedTokens?: boolean;
+  /** Number of most probable tokens to return for each token, under the model at temperature 1. Default 0. */
+  readonly topLogProbs?: number;
   /**
    * Called before each token with the distribution that it is sampled from and the value of its state; not called at temperature
    * 0.
@@ -33,6 +35,12 @@ export interface SampleRequest {
 /** Why a completion ended. */
 export type FinishReason = "stop" | "stop_string" | "length" | "aborted";
 
+/** A token and its log-probability. */
+export interface TokenLogProb {
+  readonly token: number;
+  readonly logProb: number;
+}
+
 /** Sampled tokens with their log-probabilities. */
 export interface SampleOutput {
   readonly tokens: readonly number[];
@@ -44,5 +52,9 @@ export interface SampleOutput {
   readonly values: readonly number[];
   /** The tokens among which each token was sampled; undefined for an unconstrained completion. */
   readonly allowedTokens: readonly Int32Array[] | undefined;
+  /** The most probable tokens at each token, empty where the model was not run; undefined if none were requested. */
+  readonly topLogProbs: readonly (readonly TokenLogProb[])[] | undefined;
+  /** Number of the prompt's tokens whose keys and values were reused. */
+  readonly cachedTokens: number;
   readonly finishReason: FinishReason;
 }

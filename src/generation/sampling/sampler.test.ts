@@ -300,6 +300,7 @@ describe("Sampler", () => {
     const constraint = constraintOf(({ length }) => (length < 3 ? [5 + length] : []));
     const output = await sampler.sample(request(prompt(2, 5), 1, { constraint, skipForcedTokens: true }));
     expect(output).toEqual({
+      cachedTokens: 0,
       tokens: [5, 6, 7],
       logProbs: [0, 0, 0],
       rawLogProbs: [NaN, NaN, NaN],

@@ -1,5 +1,13 @@
 import { addScaled, adamw, sgd, sumSquares, type AdamwStep, type SgdStep } from "./optimizers.js";
-import { rawLogProb, sampleToken, tokenDistribution, type SamplingParams, type TokenDistribution } from "./sampling.js";
+import {
+  mostProbable,
+  rawLogProb,
+  sampleToken,
+  tokenDistribution,
+  type SampledToken,
+  type SamplingParams,
+  type TokenDistribution,
+} from "./sampling.js";
 import { countElements } from "../../../core/count-elements.js";
 import type { BufferView } from "../buffer-view.js";
 
@@ -14,6 +22,8 @@ export interface SamplingRow {
   readonly allowedTokens: Int32Array | undefined;
   /** Whether to return the distribution as well. */
   readonly returnsDistribution: boolean;
+  /** Number of most probable tokens to return. */
+  readonly topLogProbs: number;
 }
 
 /** Operations on buffers that are cheaper outside a graph; they run in the worker, which owns the buffers. */
@@ -82,6 +92,8 @@ export interface SampleResult {
   readonly values: Float32Array | undefined;
   /** Distributions of the rows that requested them. */
   readonly distributions: (TokenDistribution | undefined)[];
+  /** Most probable tokens of the rows that requested them, at temperature 1. */
+  readonly topLogProbs: SampledToken[][];
 }
 
 export type KernelResult = number | SampleResult | Float64Array | undefined;
@@ -164,8 +176,9 @@ function sample(
     rawLogProbs: new Float64Array(rows.length),
     values: values && floats(values).slice(),
     distributions: [],
+    topLogProbs: [],
   };
-  rows.forEach(({ sampling, uniform, seenTokens, allowedTokens, returnsDistribution }, i) => {
+  rows.forEach(({ sampling, uniform, seenTokens, allowedTokens, returnsDistribution, topLogProbs }, i) => {
     const rowLogits = { logits: row(logits, i), probabilities: row(probabilities, i) };
     const { token, logProb } = sampleToken(rowLogits, sampling, seenTokens, uniform, allowedTokens);
     if (returnsDistribution && sampling.temperature > 0) {
@@ -174,7 +187,9 @@ function sample(
     }
     result.tokens[i] = token;
     result.logProbs[i] = logProb;
-    result.rawLogProbs[i] = rawLogProb(rowLogits.logits, row(rawProbabilities, i), token);
+    const raw = row(rawProbabilities, i);
+    result.rawLogProbs[i] = rawLogProb(rowLogits.logits, raw, token);
+    if (topLogProbs > 0) result.topLogProbs[i] = mostProbable(rowLogits.logits, raw, topLogProbs);
   });
   return result;
 }

@@ -104,6 +104,14 @@ export function rawLogProb(logits: Float32Array, rawProbabilities: Float32Array,
   return logits[token] - logits[best] + Math.log(rawProbabilities[best]);
 }
 
+/** Returns the `count` most probable tokens with their log-probabilities, most probable first. */
+export function mostProbable(logits: Float32Array, rawProbabilities: Float32Array, count: number): SampledToken[] {
+  const { ids } = filterThreshold(rawProbabilities, kthLargest(rawProbabilities, Math.min(count, logits.length)));
+  return Array.from(ids, (token) => ({ token, logProb: rawLogProb(logits, rawProbabilities, token) }))
+    .sort((a, b) => b.logProb - a.logProb || a.token - b.token)
+    .slice(0, count);
+}
+
 function notFiniteError(): LlamaGymError {
   return new LlamaGymError(
     "RUNTIME_FAILED",

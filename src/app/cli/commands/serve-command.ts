@@ -1,0 +1,91 @@
+import { basename } from "node:path";
+import { integer, list, text, defineSettings, type GivenSettings } from "../../../core/settings.js";
+import { PeftModel } from "../../../generation/auto-model.js";
+import { openModel } from "../open-model.js";
+import { defineCommand } from "../options/define-command.js";
+import { generateOptions, modelOptions } from "../options/generation-options.js";
+import { UsageError } from "../options/usage-error.js";
+import type { Reporter } from "../reporter.js";
+
+const serveOptions = {
+  model: generateOptions.model,
+  ...defineSettings(
+    {
+      modelName: text({ valueName: "name", description: "Name of the model in requests. Default: its id or folder." }),
+      adapter: list({
+        valueName: "name=path",
+        description: "LoRA adapter of the model, served under its own name. May be repeated.",
+      }),
+    },
+    "Model",
+  ),
+  revision: modelOptions.revision,
+  device: modelOptions.device,
+  threads: modelOptions.threads,
+  ...defineSettings(
+    {
+      host: text({
+        default: "127.0.0.1",
+        valueName: "address",
+        description: "Address to listen on; any but this machine's needs an API key.",
+      }),
+      port: integer({ default: 8080, min: 0, max: 65_535, description: "Port; 0 takes a free one." }),
+      apiKey: text({
+        valueName: "key",
+        defaultText: "LLAMAGYM_API_KEY",
+        description: "Key that clients must send. An environment variable hides it from other users of the machine.",
+      }),
+      maxRequests: integer({
+        default: 1024,
+        min: 1,
+        description: "Requests that run or wait; more are refused with status 429.",
+      }),
+      timeout: integer({ default: 600, min: 1, valueName: "seconds", description: "Maximum time of a request." }),
+    },
+    "Server",
+  ),
+};
+
+export const serveCommand = defineCommand({
+  name: "serve",
+  description: "Serves a model over the HTTP APIs of OpenAI and Anthropic.",
+  examples: [
+    { description: "Serve a model on this machine", args: "serve -m HuggingFaceTB/SmolLM2-135M-Instruct" },
+    { description: "Serve what a run has trained", args: "serve -m embedded --adapter blackjack=runs/first/adapter" },
+  ],
+  options: serveOptions,
+  run: serve,
+});
+
+async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporter): Promise<number> {
+  const adapters = (args.adapter ?? []).map(parseAdapter);
+  const { signal } = reporter.handleInterrupts("Stopping after the requests that run; Ctrl-C again stops at once.");
+  const base = await openModel(args.model, { ...args, adapter: undefined }, reporter);
+  try {
+    const { ModelChatEngine } = await import("../../server/model-chat-engine.js");
+    const { startHttpServer } = await import("../../server/http-server.js");
+    const { serveModels } = await import("../../server/serve-models.js");
+    const name = args.modelName ?? (/^[\w.-]+\/[\w.-]+$/.test(args.model) ? args.model : basename(args.model));
+    const engines = [new ModelChatEngine(base, name)];
+    for (const adapter of adapters)
+      engines.push(new ModelChatEngine(await PeftModel.fromPretrained(base, adapter.path), adapter.name));
+    const { host, port, apiKey = process.env.LLAMAGYM_API_KEY, maxRequests, timeout } = args;
+    const onError = (error: unknown) => reporter.warn(String(error));
+    const server = await startHttpServer({ host, port, apiKey, maxRequests }, (app, metrics) =>
+      serveModels(app, engines, { metrics, onError, timeoutMs: timeout && timeout * 1000 }),
+    );
+    reporter.print(`Serving ${engines.map(({ modelName }) => modelName).join(", ")} at ${server.url}/v1`);
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    await server.close();
+    return 0;
+  } finally {
+    await base.close();
+  }
+}
+
+function parseAdapter(argument: string): { name: string; path: string } {
+  const split = argument.indexOf("=");
+  if (split > 0 && split < argument.length - 1)
+    return { name: argument.slice(0, split), path: argument.slice(split + 1) };
+  throw new UsageError(`--adapter must be name=path, got "${argument}".`);
+}

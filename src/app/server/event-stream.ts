@@ -1,0 +1,67 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
+import type { ServerEvent } from "./wire-format.js";
+
+/** Milliseconds that a client may take to read the end of a stream; its socket holds some 100 KB until then. */
+const MAX_STALL_MS = 60_000;
+
+/** Variable of a context with a promise of the end of its stream. */
+export const STREAM_END = "streamEnd";
+
+type WriteEvents = (events: readonly ServerEvent[]) => void;
+
+/**
+ * Responds with the events that `run` writes. Resolves at the first event, and rejects if `run` fails before it, so
+ * that the error has its own status; later errors become the event that `formatError` returns. `left` is aborted when
+ * the client leaves. A client that stops reading is disconnected; until then its events, which the length of a
+ * completion bounds, wait in memory.
+ */
+export async function eventStream(
+  context: Context,
+  left: AbortController,
+  run: (write: WriteEvents) => Promise<void>,
+  formatError: (error: unknown) => ServerEvent,
+): Promise<Response> {
+  const encoder = new TextEncoder();
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const outgoing = (context.env as Partial<HttpBindings> | undefined)?.outgoing;
+  const body = new ReadableStream<Uint8Array>({
+    start: (created) => {
+      controller = created;
+    },
+    cancel: () => left.abort(),
+  });
+  const write: WriteEvents = (events) => {
+    if (left.signal.aborted || context.req.raw.signal.aborted) return;
+    for (const { event, data } of events) {
+      const name = event === undefined ? "" : `event: ${event}\n`;
+      controller!.enqueue(encoder.encode(`${name}data: ${data}\n\n`));
+    }
+  };
+  let begin: () => void = () => {};
+  const began = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  let hasBegun = false;
+  const running = run((events) => {
+    write(events);
+    if (events.length === 0) return;
+    hasBegun = true;
+    begin();
+  });
+  const ended = running
+    .catch((error: unknown) => {
+      if (hasBegun) write([formatError(error)]);
+    })
+    .finally(() => {
+      if (!left.signal.aborted) controller!.close();
+    });
+  await Promise.race([began, running]);
+  context.set(STREAM_END, ended);
+  void ended.then(() =>
+    setTimeout(() => outgoing?.writableFinished === false && outgoing.destroy(), MAX_STALL_MS).unref(),
+  );
+  context.header("content-type", "text/event-stream; charset=utf-8");
+  context.header("cache-control", "no-cache");
+  return context.body(body);
+}

@@ -1,0 +1,149 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { Hono, type MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { STREAM_END } from "./event-stream.js";
+import { DEFAULT_TIMEOUT_MS } from "./mount-chat-routes.js";
+import { formatOpenAiError } from "./openai-error.js";
+import { RequestError, toRequestError } from "./request-error.js";
+import { ServerMetrics } from "./server-metrics.js";
+
+/** Options of an HTTP server. */
+export interface HttpServerOptions {
+  /** Address to listen on. Default 127.0.0.1; any other needs an `apiKey`. */
+  readonly host?: string;
+  /** Default 8080; 0 takes a free one. */
+  readonly port?: number;
+  /** Key that clients must send as a bearer token or as x-api-key. */
+  readonly apiKey?: string;
+  /** Maximum number of requests that run or wait; more are answered with status 429. Default 1024. */
+  readonly maxRequests?: number;
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  /** Such as http://127.0.0.1:8080. */
+  readonly url: string;
+  readonly metrics: ServerMetrics;
+  /** Stops accepting requests, waits for those that run, and closes their connections after `graceMs`. Default 30 seconds. */
+  close(graceMs?: number): Promise<void>;
+}
+
+const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1", "[::1]"];
+
+/** Maximum number of requests that run or wait. A waiting request takes some 100 KB. */
+const MAX_REQUESTS = 1024;
+
+/** Seconds after which a client that was refused may try again. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** Idle connections are closed after the longest request and this. */
+const IDLE_MARGIN_MS = 60_000;
+
+/**
+ * Starts an HTTP server with the routes that `addRoutes` adds, with /health and /metrics, a limit on requests and, with
+ * an API key, authentication.
+ * @throws INVALID_ARGUMENT for a host other than this machine's without an API key, INVALID_STATE if the port is taken.
+ */
+export async function startHttpServer(
+  options: HttpServerOptions,
+  addRoutes: (app: Hono, metrics: ServerMetrics) => void,
+): Promise<RunningServer> {
+  const { host = "127.0.0.1", port = 8080, apiKey, maxRequests = MAX_REQUESTS } = options;
+  const isLocal = LOOPBACK_HOSTS.includes(host);
+  if (!isLocal && apiKey === undefined)
+    throw invalidArgument(`Listening on ${host} needs an API key, because other machines reach it. Set \`apiKey\`.`);
+  const metrics = new ServerMetrics();
+  const app = new Hono();
+  app.get("/health", (context) => context.json({ status: "ok" }));
+  if (apiKey === undefined) app.use(checkHost);
+  else app.use(checkApiKey(apiKey));
+  app.get("/metrics", (context) => context.text(metrics.format()));
+  app.use(limitRequests(maxRequests, metrics));
+  addRoutes(app, metrics);
+  app.notFound((context) => {
+    const error = new RequestError(404, `There is no ${context.req.method} ${context.req.path}.`);
+    return context.json(formatOpenAiError(error), 404);
+  });
+  app.onError((error, context) => {
+    const requestError = toRequestError(error);
+    if (requestError.retryAfter !== undefined) context.header("retry-after", String(requestError.retryAfter));
+    return context.json(formatOpenAiError(requestError), requestError.status as 400);
+  });
+  const server = await listen(app, host, port);
+  server.setTimeout(DEFAULT_TIMEOUT_MS + IDLE_MARGIN_MS);
+  const { port: actualPort } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${actualPort}`,
+    metrics,
+    close: (graceMs = 30_000) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+        server.close(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+async function listen(app: Hono, host: string, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = serve(
+      { fetch: app.fetch, hostname: host.replace(/^\[|\]$/g, ""), port, overrideGlobalObjects: false },
+      () => resolve(server),
+    ) as Server;
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        new LlamaGymError(
+          "INVALID_STATE",
+          error.code === "EADDRINUSE"
+            ? `Port ${port} of ${host} is in use. Choose another one; 0 takes a free one.`
+            : `Listening on ${host}:${port} failed: ${error.message}.`,
+          { cause: error },
+        ),
+      ),
+    );
+  });
+}
+
+/** Refuses requests to other names: a web page may let its own name point to this machine. */
+const checkHost: MiddlewareHandler = async (context, next) => {
+  const { hostname } = new URL(context.req.url);
+  if (!LOOPBACK_HOSTS.includes(hostname))
+    throw new RequestError(403, `Requests must be addressed to this machine, not to ${hostname}. Set an API key.`);
+  await next();
+};
+
+function checkApiKey(apiKey: string): MiddlewareHandler {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const expected = digest(apiKey);
+  return async (context, next) => {
+    const bearer = /^Bearer (.+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
+    const given = bearer ?? context.req.header("x-api-key") ?? "";
+    if (!timingSafeEqual(digest(given), expected))
+      throw new RequestError(401, "The API key is missing or wrong.", { code: "invalid_api_key" });
+    await next();
+  };
+}
+
+function limitRequests(maxRequests: number, metrics: ServerMetrics): MiddlewareHandler {
+  return async (context, next) => {
+    if (metrics.running >= maxRequests) {
+      throw new RequestError(429, `The server has ${maxRequests} requests already. Try again later.`, {
+        code: "too_many_requests",
+        retryAfter: RETRY_AFTER_SECONDS,
+      });
+    }
+    metrics.running++;
+    const startTime = performance.now();
+    await next();
+    metrics.countRequest(routePath(context, -1), context.res.status, (performance.now() - startTime) / 1000);
+    const streamEnd = (context.get(STREAM_END) as Promise<void> | undefined) ?? Promise.resolve();
+    void streamEnd.then(() => metrics.running--);
+  };
+}

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import type { ChatDelta, FunctionTool } from "./chat-engine.js";
+import { ModelChatEngine } from "./model-chat-engine.js";
+
+const HIT: FunctionTool = { name: "hit", parameters: { type: "object", properties: {} } };
+const BET: FunctionTool = {
+  name: "bet",
+  parameters: { type: "object", properties: { amount: { enum: [1, 5] } }, required: ["amount"] },
+};
+const QUESTION = [{ role: "user", content: "Your current total is 14. hit or stay?" }];
+
+let model: LanguageModel;
+let engine: ModelChatEngine;
+
+beforeAll(async () => {
+  model = await AutoModelForCausalLM.fromPretrained("embedded");
+  engine = new ModelChatEngine(model, "embedded");
+});
+
+afterAll(async () => {
+  await model.close();
+});
+
+describe("ModelChatEngine", () => {
+  it("generates what the model generates", async () => {
+    const { choices, promptTokens } = await engine.generate({ input: QUESTION, seed: 3, maxNewTokens: 8 });
+    const completion = await model.generate(QUESTION, { seed: 3, temperature: 1, topK: 0, maxNewTokens: 8 });
+    expect(choices[0]).toMatchObject({
+      text: completion.text,
+      tokens: completion.tokens,
+      finishReason: "stop",
+    });
+    expect(promptTokens).toEqual(completion.promptTokens);
+  });
+
+  it("samples choice i with seed + i", async () => {
+    const { choices } = await engine.generate({ input: QUESTION, seed: 3, n: 3, maxNewTokens: 8 });
+    const { choices: single } = await engine.generate({ input: QUESTION, seed: 5, maxNewTokens: 8 });
+    expect(choices[2].tokens).toEqual(single[0].tokens);
+  });
+
+  it("constrains a required tool call to the tools' schemas", async () => {
+    const deltas: ChatDelta[] = [];
+    const request = { input: QUESTION, tools: [HIT, BET], toolChoice: { name: "bet" }, seed: 1 };
+    const { choices } = await engine.generate(request, (delta) => deltas.push(delta));
+    const [{ toolCalls, tokens, logProbs, allowedTokens, finishReason }] = choices;
+    expect(toolCalls).toMatchObject([
+      { name: "bet", arguments: expect.stringMatching(/^\{"amount":[15]\}$/) as string },
+    ]);
+    expect(deltas).toEqual([{ index: 0, toolCall: toolCalls[0] }]);
+    expect(finishReason).toBe("tool_calls");
+    expect(model.tokenizer.decode(tokens)).toMatch(
+      /^<tool_call>\n\{"name": "bet", "arguments": \{"amount": [15]\}\}\n<\/tool_call><\|end\|>$/,
+    );
+    tokens.forEach((token, i) => expect(allowedTokens[i]).toContain(token));
+    expect(logProbs.filter((value) => value !== 0).length).toBeGreaterThan(0);
+  });
+
+  it("continues given tokens exactly", async () => {
+    const promptTokens = [...engine.renderPrompt({ input: QUESTION }), 7, 8, 9];
+    const result = await engine.generate({ input: QUESTION, promptTokens, maxNewTokens: 2, seed: 1 });
+    expect(result.promptTokens).toEqual(promptTokens);
+  });
+
+  it("reuses the keys and values of an earlier request", async () => {
+    const input = [{ role: "user", content: "A prompt that no other test of this file has, with some words more." }];
+    await engine.generate({ input, maxNewTokens: 1 });
+    const { cachedPromptTokens, promptTokens } = await engine.generate({ input, maxNewTokens: 1 });
+    expect(cachedPromptTokens).toBe(promptTokens.length - 1);
+  });
+
+  it("returns the most probable tokens", async () => {
+    const request = { input: QUESTION, sampling: { temperature: 0 }, topLogProbs: 3, maxNewTokens: 3 };
+    const [{ topLogProbs, tokens, rawLogProbs }] = (await engine.generate(request)).choices;
+    tokens.forEach((token, i) => {
+      expect(topLogProbs[i]).toHaveLength(3);
+      expect(topLogProbs[i][0]).toEqual({ token, logProb: rawLogProbs[i] });
+    });
+  });
+
+  it("rejects schemas that are not supported before sampling", async () => {
+    const tool = { name: "search", parameters: { type: "object", properties: { query: { not: {} } } } };
+    await expect(engine.generate({ input: QUESTION, tools: [tool] })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
+  });
+
+  it("ends an aborted request", async () => {
+    const signal = AbortSignal.abort();
+    const { choices } = await engine.generate({ input: QUESTION, signal });
+    expect(choices[0].finishReason).toBe("aborted");
+  });
+});

@@ -1,0 +1,127 @@
+import { LlamaGymError } from "../../core/errors.js";
+import { resolveOptions } from "../../generation/generation-options.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
+import type { ChatMessage } from "../../models/text/index.js";
+import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
+import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
+import {
+  describeTools,
+  readToolCallFormat,
+  toolCallSchema,
+  toToolDefinition,
+  type ToolCallFormat,
+} from "./tool-calls.js";
+
+/** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
+export class ModelChatEngine implements ChatEngine {
+  private readonly format: ToolCallFormat;
+  private readonly chatTemplate: string | undefined;
+
+  constructor(
+    readonly model: LanguageModel,
+    readonly modelName: string,
+  ) {
+    const templates = model.tokenizer.chatTemplates;
+    this.format = readToolCallFormat(templates.get("tool_use") ?? templates.get("default"));
+    this.chatTemplate = templates.size > 0 ? undefined : FALLBACK_CHAT_TEMPLATE;
+  }
+
+  tokenBytes(token: number): Uint8Array {
+    return this.model.tokenizer.tokenBytes(token);
+  }
+
+  /** Returns the tokens of a request's prompt, as `generate` renders them. Throws as `generate` does. */
+  renderPrompt(request: ChatRequest): readonly number[] {
+    return this.encode(request).tokens;
+  }
+
+  async generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult> {
+    const failure = new AbortController();
+    const signal = request.signal === undefined ? failure.signal : AbortSignal.any([request.signal, failure.signal]);
+    const plan = await this.plan({ ...request, signal });
+    const samplers = Array.from({ length: request.n ?? 1 }, (_, index) => new ChoiceSampler(plan, index, onDelta));
+    try {
+      const choices = await Promise.all(samplers.map((sampler) => sampler.run()));
+      return { promptTokens: plan.promptTokens, cachedPromptTokens: samplers[0].cachedTokens, choices };
+    } finally {
+      // If one choice fails, the others end too.
+      failure.abort();
+    }
+  }
+
+  private async plan(request: ChatRequest): Promise<ChoicePlan> {
+    const { model, format } = this;
+    const { toolChoice = "auto", sampling: given = {}, parallelToolCalls = true } = request;
+    const { generationConfig } = model.causalLM.source;
+    const options = {
+      ...given,
+      temperature: given.temperature ?? (generationConfig.temperature as number | undefined) ?? 1,
+      topK: given.topK ?? (generationConfig.top_k as number | undefined) ?? 0,
+      seed: request.seed,
+    };
+    const { sampling } = resolveOptions(options, generationConfig);
+    const constrainedSampling = { ...sampling, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1, ...given };
+    const { maxPositions } = model.causalLM.config;
+    const maxNewTokens = request.maxNewTokens ?? maxPositions;
+    const prompt = this.encode(request);
+    const budget = { maxNewTokens, isLengthExplicit: false, maxPositions, contextOverflow: undefined };
+    const { tokens: promptTokens, maxNewTokens: allowedNewTokens } = fitToContext(prompt, budget);
+    const tools = this.selectTools(request);
+    const callSchema = tools.length === 0 ? undefined : toolCallSchema(tools, format, parallelToolCalls);
+    // Rejects unsupported schemas before anything is sampled.
+    for (const jsonSchema of [callSchema, request.jsonSchema])
+      if (jsonSchema !== undefined) model.compilePattern({ jsonSchema });
+    return {
+      model,
+      completer: await model.completer(),
+      promptTokens,
+      isContinuation: prompt.isContinuation,
+      maxNewTokens: allowedNewTokens,
+      sampling,
+      constrainedSampling,
+      stop: request.stop ?? [],
+      seed: request.seed,
+      topLogProbs: request.topLogProbs ?? 0,
+      jsonSchema: request.jsonSchema,
+      tools,
+      callSchema,
+      mustCall: toolChoice !== "auto" && toolChoice !== "none",
+      parallelToolCalls,
+      format,
+      signal: request.signal,
+    };
+  }
+
+  /** Returns the tools that the completion may call. */
+  private selectTools({ tools = [], toolChoice = "auto" }: ChatRequest): readonly FunctionTool[] {
+    if (toolChoice === "none") return [];
+    const selected = typeof toolChoice === "string" ? tools : tools.filter(({ name }) => name === toolChoice.name);
+    if (toolChoice === "auto" || selected.length > 0) return selected;
+    throw new LlamaGymError(
+      "INVALID_ARGUMENT",
+      typeof toolChoice === "string"
+        ? "A tool call is required, but the request has no tools."
+        : `The tool choice ${JSON.stringify(toolChoice.name)} is not one of the request's tools.`,
+    );
+  }
+
+  private encode({ input, promptTokens, tools = [] }: ChatRequest): EncodedPrompt {
+    const { model, format, chatTemplate } = this;
+    const { tokenizer, causalLM } = model;
+    const isChat = Array.isArray(input) && typeof input[0] === "object";
+    if (promptTokens !== undefined)
+      return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: () => promptTokens };
+    const encoder = {
+      vocabSize: causalLM.config.vocabSize,
+      tokenizer: () => tokenizer,
+      bosTokenId: tokenizer.bosTokenId,
+    };
+    if (!isChat) return encodePrompt(input, encoder, {});
+    const messages = input as readonly ChatMessage[];
+    if (!format.isInTemplate) return encodePrompt(describeTools(messages, tools), encoder, { chatTemplate });
+    const definitions = tools.length === 0 ? undefined : tools.map(toToolDefinition);
+    return encodePrompt(messages, encoder, { tools: definitions, chatTemplate });
+  }
+}

@@ -1,0 +1,286 @@
+import * as z from "zod";
+import { decodeUtf8 } from "../../core/bytes.js";
+import type { JsonSchema } from "../../generation/index.js";
+import type { ChatMessage } from "../../models/text/index.js";
+import type { ChatChoice, ChatEngine, ChatRequest, ChatResult, ToolCall, ToolChoice } from "./chat-engine.js";
+import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
+import { formatOpenAiError, openAiErrorEvent } from "./openai-error.js";
+import {
+  checkToolNames,
+  countTokens,
+  createId,
+  ignored,
+  invalidField,
+  MAX_CHOICES_PER_REQUEST,
+  MAX_TOOLS,
+  MAX_TOP_LOG_PROBS,
+  nameToolResults,
+  parseArguments,
+  parseBody,
+  readSampling,
+  samplingFields,
+  seedField,
+  textContent,
+  toolName,
+  toolParameters,
+  toTemplateCall,
+  unixTime,
+  type ServerEvent,
+  type StreamEncoder,
+  type WireFormat,
+} from "./wire-format.js";
+
+const toolCall = z.object({
+  id: z.string(),
+  type: z.literal("function").optional(),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+
+const message = z.object({
+  role: z.enum(["system", "developer", "user", "assistant", "tool"]),
+  content: textContent.nullish(),
+  name: z.string().optional(),
+  tool_calls: z.array(toolCall).nullish(),
+  tool_call_id: z.string().optional(),
+  reasoning_content: z.string().nullish(),
+});
+
+const functionTool = z.object({
+  type: z.literal("function", "only function tools are supported"),
+  function: z.object({
+    name: toolName,
+    description: z.string().nullish(),
+    parameters: toolParameters,
+  }),
+});
+
+const jsonSchema = z.record(z.string(), z.unknown());
+
+const responseFormat = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text") }),
+  z.object({ type: z.literal("json_object") }),
+  z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonSchema }) }),
+]);
+
+/** A penalty that is not computed here; only its neutral value is accepted. */
+const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();
+
+const chatBody = z.strictObject({
+  model: z.string().optional(),
+  messages: z.array(message).min(1),
+  tools: z.array(functionTool).max(MAX_TOOLS).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(["auto", "none", "required"]),
+      z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: responseFormat.nullish(),
+  ...samplingFields,
+  frequency_penalty: noPenalty,
+  presence_penalty: noPenalty,
+  logit_bias: z.record(z.string(), z.never("is not supported")).nullish(),
+  max_tokens: z.number().int().min(1).nullish(),
+  max_completion_tokens: z.number().int().min(1).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
+  seed: seedField,
+  n: z.number().int().min(1).max(MAX_CHOICES_PER_REQUEST).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.number().int().min(0).max(MAX_TOP_LOG_PROBS).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  modalities: z.array(z.literal("text", "only text is supported")).nullish(),
+  user: ignored,
+  store: ignored,
+  metadata: ignored,
+  service_tier: ignored,
+  safety_identifier: ignored,
+  prompt_cache_key: ignored,
+  prompt_cache_retention: ignored,
+  reasoning_effort: ignored,
+  verbosity: ignored,
+});
+
+type ChatBody = z.infer<typeof chatBody>;
+
+/** POST /v1/chat/completions of OpenAI. */
+export const openAiChat: WireFormat = {
+  path: "/chat/completions",
+  parse(body) {
+    const parsed = parseBody(chatBody, body);
+    const hasLogProbs = parsed.logprobs === true;
+    const base = { id: createId("chatcmpl-"), created: unixTime() };
+    return {
+      model: parsed.model,
+      isStream: parsed.stream === true,
+      requests: [toChatRequest(parsed)],
+      respond: (results, engine) => ({
+        ...base,
+        object: "chat.completion",
+        model: engine.modelName,
+        choices: results[0].choices.map((choice) => formatChoice(choice, engine, hasLogProbs)),
+        usage: formatUsage(results),
+      }),
+      stream: (engine) => new ChatStream(base, engine, hasLogProbs, parsed.stream_options?.include_usage === true),
+    };
+  },
+  formatError: formatOpenAiError,
+  errorEvent: openAiErrorEvent,
+};
+
+function toChatRequest(body: ChatBody): ChatRequest {
+  if (typeof body.top_logprobs === "number" && body.logprobs !== true)
+    throw invalidField("top_logprobs", "needs logprobs: true");
+  const tools = (body.tools ?? []).map(({ function: tool }) => ({
+    ...tool,
+    description: tool.description ?? undefined,
+  }));
+  checkToolNames(tools);
+  const { stop } = body;
+  return {
+    input: nameToolResults(body.messages.map(toTemplateMessage)),
+    tools,
+    toolChoice: readToolChoice(body.tool_choice),
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+    jsonSchema: readResponseFormat(body.response_format),
+    sampling: readSampling(body),
+    maxNewTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    stop: typeof stop === "string" ? [stop] : (stop ?? []),
+    seed: body.seed ?? undefined,
+    n: body.n ?? 1,
+    topLogProbs: body.top_logprobs ?? 0,
+  };
+}
+
+function toTemplateMessage(
+  {
+    role,
+    content,
+    tool_calls: calls,
+    tool_call_id: callId,
+    name,
+    reasoning_content: reasoning,
+  }: ChatBody["messages"][number],
+  index: number,
+): ChatMessage {
+  if (role === "tool" && callId === undefined) throw invalidField(`messages[${index}].tool_call_id`, "is missing");
+  return {
+    role: role === "developer" ? "system" : role,
+    content: content ?? "",
+    ...(name !== undefined && { name }),
+    ...(callId !== undefined && { tool_call_id: callId }),
+    ...(typeof reasoning === "string" && { reasoning_content: reasoning }),
+    ...(calls &&
+      calls.length > 0 && {
+        tool_calls: calls.map(({ id, function: { name, arguments: args } }, i) =>
+          toTemplateCall(id, name, parseArguments(args, `messages[${index}].tool_calls[${i}].function.arguments`)),
+        ),
+      }),
+  };
+}
+
+function readToolChoice(choice: ChatBody["tool_choice"]): ToolChoice {
+  return typeof choice === "object" && choice !== null ? { name: choice.function.name } : (choice ?? "auto");
+}
+
+function readResponseFormat(format: ChatBody["response_format"]): JsonSchema | undefined {
+  if (format?.type === "json_object") return JSON_OBJECT_SCHEMA;
+  return format?.type === "json_schema" ? format.json_schema.schema : undefined;
+}
+
+function formatChoice(choice: ChatChoice, engine: ChatEngine, hasLogProbs: boolean): object {
+  const { index, text, toolCalls } = choice;
+  return {
+    index,
+    message: {
+      role: "assistant",
+      content: text === "" && toolCalls.length > 0 ? null : text,
+      refusal: null,
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls.map(formatToolCall) }),
+    },
+    logprobs: hasLogProbs ? formatLogProbs(choice, engine) : null,
+    finish_reason: finishReason(choice),
+  };
+}
+
+function formatToolCall({ id, name, arguments: args }: ToolCall): object {
+  return { id, type: "function", function: { name, arguments: args } };
+}
+
+const finishReason = ({ finishReason }: ChatChoice) => (finishReason === "aborted" ? "stop" : finishReason);
+
+/** Log-probabilities under the model at temperature 1; 0 for tokens that the format of a tool call forces. */
+function formatLogProbs({ tokens, rawLogProbs, topLogProbs }: ChatChoice, engine: ChatEngine): object {
+  const format = (token: number, logProb: number) => {
+    const bytes = engine.tokenBytes(token);
+    return { token: decodeUtf8(bytes), logprob: Number.isNaN(logProb) ? 0 : logProb, bytes: [...bytes] };
+  };
+  return {
+    content: tokens.map((token, i) => ({
+      ...format(token, rawLogProbs[i]),
+      top_logprobs: topLogProbs[i].map((top) => format(top.token, top.logProb)),
+    })),
+    refusal: null,
+  };
+}
+
+/** Usage in OpenAI's form. */
+export function formatUsage(results: readonly ChatResult[]): object {
+  const { prompt, cached, completion } = countTokens(results);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: cached },
+  };
+}
+
+class ChatStream implements StreamEncoder {
+  private readonly started = new Set<number>();
+  private readonly callCounts = new Map<number, number>();
+
+  constructor(
+    private readonly base: object,
+    private readonly engine: ChatEngine,
+    private readonly hasLogProbs: boolean,
+    private readonly includesUsage: boolean,
+  ) {}
+
+  start(): readonly ServerEvent[] {
+    return [];
+  }
+
+  delta({ index, text, toolCall }: { index: number; text?: string; toolCall?: ToolCall }): readonly ServerEvent[] {
+    const events = this.open(index);
+    if (text !== undefined) return [...events, this.chunk([{ index, delta: { content: text }, finish_reason: null }])];
+    const position = this.callCounts.get(index) ?? 0;
+    this.callCounts.set(index, position + 1);
+    const delta = { tool_calls: [{ index: position, ...formatToolCall(toolCall!) }] };
+    return [...events, this.chunk([{ index, delta, finish_reason: null }])];
+  }
+
+  end(results: readonly ChatResult[]): readonly ServerEvent[] {
+    const events = results[0].choices.flatMap((choice) => {
+      const { index } = choice;
+      // The tokens of pieces that were kept back for stop strings are known only now.
+      const logprobs = this.hasLogProbs ? formatLogProbs(choice, this.engine) : null;
+      const last = { index, delta: {}, logprobs, finish_reason: finishReason(choice) };
+      return [...this.open(index), this.chunk([last])];
+    });
+    const usage = this.includesUsage ? [this.chunk([], { usage: formatUsage(results) })] : [];
+    return [...events, ...usage, { data: "[DONE]" }];
+  }
+
+  private open(index: number): ServerEvent[] {
+    if (this.started.has(index)) return [];
+    this.started.add(index);
+    return [this.chunk([{ index, delta: { role: "assistant", content: "" }, finish_reason: null }])];
+  }
+
+  private chunk(choices: readonly object[], others: object = {}): ServerEvent {
+    const { base, engine } = this;
+    const chunk = { ...base, object: "chat.completion.chunk", model: engine.modelName, choices, ...others };
+    return { data: JSON.stringify(chunk) };
+  }
+}

@@ -1,0 +1,37 @@
+import type { Context } from "hono";
+import { isNestedDeeper } from "../../core/json.js";
+import { RequestError } from "./request-error.js";
+
+/** Maximum bytes of a request: a conversation that fills a context of 128,000 tokens has less than 1 MB. */
+const MAX_BODY_BYTES = 8 * 2 ** 20;
+
+/** Maximum nesting of a request's JSON; schemas, the deepest part, have at most 100 levels. */
+const MAX_BODY_DEPTH = 500;
+
+/** Reads the JSON of a request. @throws RequestError for another type, too many bytes, and text that is not JSON. */
+export async function readJsonBody(context: Context): Promise<unknown> {
+  const { req } = context;
+  // Browsers send other types to any address without asking, so that web pages could use a local server.
+  if (!/^application\/json\b/i.test(req.header("content-type") ?? ""))
+    throw new RequestError(415, "The Content-Type must be application/json.", { code: "unsupported_media_type" });
+  const tooLarge = new RequestError(413, `The body has more than ${MAX_BODY_BYTES} bytes. Send less.`);
+  if (Number(req.header("content-length")) > MAX_BODY_BYTES) throw tooLarge;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of req.raw.body ?? []) {
+    length += chunk.length;
+    if (length > MAX_BODY_BYTES) throw tooLarge;
+    chunks.push(chunk);
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch (error) {
+    throw new RequestError(400, `The body must be JSON: ${(error as Error).message}.`, { code: "invalid_json" });
+  }
+  if (isNestedDeeper(body, MAX_BODY_DEPTH))
+    throw new RequestError(400, `The body is nested more than ${MAX_BODY_DEPTH} levels deep.`, {
+      code: "invalid_json",
+    });
+  return body;
+}

@@ -1,0 +1,183 @@
+import * as z from "zod";
+import { suggestNames } from "../../core/suggest.js";
+import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
+import type { ChatMessage } from "../../models/text/index.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
+import { RequestError } from "./request-error.js";
+
+/** An event of a stream (SSE). */
+export interface ServerEvent {
+  readonly event?: string;
+  readonly data: string;
+}
+
+/** Writes a streamed response as events. */
+export interface StreamEncoder {
+  start(): readonly ServerEvent[];
+  /** `request` is the index of the prompt. */
+  delta(delta: ChatDelta, request: number): readonly ServerEvent[];
+  end(results: readonly ChatResult[]): readonly ServerEvent[];
+}
+
+/** A request as read from its body, and the way its response is written. */
+export interface WireRequest {
+  readonly model: string | undefined;
+  readonly isStream: boolean;
+  /** One for each prompt. */
+  readonly requests: readonly ChatRequest[];
+  /** Returns the body of a response that is not streamed. */
+  respond(results: readonly ChatResult[], engine: ChatEngine): object;
+  stream(engine: ChatEngine): StreamEncoder;
+}
+
+/** A vendor's API for completions. */
+export interface WireFormat {
+  readonly path: string;
+  /** @throws RequestError for a body that is not valid. */
+  parse(body: unknown): WireRequest;
+  formatError(error: RequestError): object;
+  /** The event that reports an error after a stream has begun. */
+  errorEvent(error: RequestError): ServerEvent;
+}
+
+/** Checks a request's body. @throws RequestError with the first field that is wrong, or unknown. */
+export function parseBody<Schema extends z.ZodObject>(schema: Schema, body: unknown): z.infer<Schema> {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  if (issue.code === "unrecognized_keys" && issue.path.length === 0) {
+    const [name] = issue.keys;
+    const advice = suggestNames(name, Object.keys(schema.shape));
+    throw new RequestError(400, `Unknown field "${name}". ${advice}`, { code: "unknown_parameter", param: name });
+  }
+  const param = issue.path.reduce<string>(
+    (path, part) =>
+      typeof part === "number" ? `${path}[${part}]` : path === "" ? String(part) : `${path}.${String(part)}`,
+    "",
+  );
+  throw invalidField(param === "" ? "body" : param, issue.message);
+}
+
+/** An error about a field of the request. */
+export function invalidField(param: string, problem: string): RequestError {
+  return new RequestError(400, `Invalid \`${param}\`: ${problem.replace(/\.$/, "")}.`, {
+    code: "invalid_value",
+    param,
+  });
+}
+
+/** A field that changes nothing here and is accepted because clients send it. */
+export const ignored = z.unknown().optional();
+
+/** Sampling parameters under the names that most APIs share; the last three are vLLM's additions. */
+export const samplingFields = {
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().gt(0).max(1).nullish(),
+  top_k: z.number().int().min(-1).nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  repetition_penalty: z.number().gt(0).nullish(),
+};
+
+/** Returns sampling parameters by their names here. */
+export function readSampling(body: {
+  readonly [name in keyof typeof samplingFields]?: number | null;
+}): ChatRequest["sampling"] {
+  const { temperature, top_p: topP, top_k: topK, min_p: minP, repetition_penalty: repetitionPenalty } = body;
+  const given = { temperature, topP, topK: topK === -1 ? 0 : topK, minP, repetitionPenalty };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => typeof value === "number"));
+}
+
+/** Maximum number of choices of one request; each takes a sequence of the batch. */
+export const MAX_CHOICES_PER_REQUEST = 128;
+
+/** Maximum number of alternatives per token, as in OpenAI's API. */
+export const MAX_TOP_LOG_PROBS = 20;
+
+/** Maximum number of tools of a request, as in OpenAI's API. */
+export const MAX_TOOLS = 128;
+
+/** Seeds are integers that add up exactly with the number of a choice. */
+export const seedField = z
+  .number()
+  .int()
+  .min(0)
+  .max(2 ** 48)
+  .nullish();
+
+/** A text or a list of text parts, joined. */
+export const textContent = z
+  .union([
+    z.string(),
+    z.array(
+      z.looseObject({
+        type: z.enum(["text", "input_text", "output_text"], "only text parts are supported"),
+        text: z.string(),
+      }),
+    ),
+  ])
+  .transform((content) => (typeof content === "string" ? content : content.map(({ text }) => text).join("")));
+
+const NO_PARAMETERS = { type: "object", properties: {} };
+
+/** Reads the schema of a tool's arguments: anything without one has none. */
+export const toolParameters = z
+  .record(z.string(), z.unknown())
+  .nullish()
+  .transform((schema) => {
+    if (schema === null || schema === undefined) return NO_PARAMETERS;
+    const isPlain = ["properties", "$ref", "anyOf", "oneOf"].every((name) => schema[name] === undefined);
+    return isPlain && !isSchema(schema.additionalProperties) ? { ...schema, ...NO_PARAMETERS } : schema;
+  });
+
+export const toolName = z.string().regex(/^[\w.-]{1,128}$/, "must be 1 to 128 letters, digits, _, - or .");
+
+/** A tool call of an earlier message, in the form that chat templates read. */
+export function toTemplateCall(id: string, name: string, args: unknown): Record<string, unknown> {
+  return { id, type: "function", function: { name, arguments: args } };
+}
+
+/** Parses the arguments of an earlier tool call. @throws RequestError if they are not a JSON object. */
+export function parseArguments(text: string, param: string): unknown {
+  try {
+    const value: unknown = text === "" ? {} : JSON.parse(text);
+    if (isSchema(value)) return value;
+  } catch {
+    // The error below says the same.
+  }
+  throw invalidField(param, "must be a JSON object as text");
+}
+
+/** Adds the names of the called tools to their results, which some templates need. */
+export function nameToolResults(messages: readonly ChatMessage[]): ChatMessage[] {
+  const names = new Map<unknown, string>();
+  return messages.map((message) => {
+    for (const call of (message.tool_calls ?? []) as readonly { id: string; function: { name: string } }[])
+      names.set(call.id, call.function.name);
+    const name = message.role === "tool" ? names.get(message.tool_call_id) : undefined;
+    return name === undefined ? message : { ...message, name };
+  });
+}
+
+/** @throws RequestError if two tools have one name. */
+export function checkToolNames(tools: readonly FunctionTool[]): void {
+  const repeated = tools.find(({ name }, i) => tools.findIndex((tool) => tool.name === name) < i);
+  if (repeated !== undefined) throw invalidField("tools", `two tools have the name "${repeated.name}"`);
+}
+
+/** Token counts of a response. */
+export function countTokens(results: readonly ChatResult[]): { prompt: number; cached: number; completion: number } {
+  const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0);
+  return {
+    prompt: sum(results.map(({ promptTokens }) => promptTokens.length)),
+    cached: sum(results.map(({ cachedPromptTokens }) => cachedPromptTokens)),
+    completion: sum(results.flatMap(({ choices }) => choices.map(({ tokens }) => tokens.length))),
+  };
+}
+
+/** Creates an id such as "chatcmpl-0f1e...". */
+export function createId(prefix: string): string {
+  return `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
+}
+
+/** Seconds since 1970, as responses have them. */
+export const unixTime = () => Math.floor(Date.now() / 1000);
