@@ -79,7 +79,7 @@ export class ChoiceSampler {
     const { mustCall, parallelToolCalls } = this.plan;
     let finishReason: ChatFinishReason | undefined;
     if (mustCall) {
-      this.appendForced(this.openTokens);
+      this.appendForcedTokens(this.openTokens);
       finishReason = await this.sampleCall(false);
     }
     while (finishReason === undefined) {
@@ -119,7 +119,7 @@ export class ChoiceSampler {
     if (finishReason === "length") return "length";
     if (marker === "") return "stop";
     if (tokens.at(-1) === markerToken || (constraint instanceof SchemaOrMarker && constraint.isMarker(tokens))) {
-      this.appendForced(this.openTokens.slice(1));
+      this.appendForcedTokens(this.openTokens.slice(1));
       return undefined;
     }
     const written = finishReason === "stop_string" ? model.tokenizer.decodeContinuation(tokens) : "";
@@ -127,7 +127,7 @@ export class ChoiceSampler {
     if (end < marker.length) return "stop";
     // The token that completes the marker may also begin the call.
     this.callStart = written.slice(end).trimStart();
-    if (end === written.length) this.appendForced(this.encode(format.open.slice(marker.length), this.lastToken));
+    if (end === written.length) this.appendForcedTokens(this.encode(format.open.slice(marker.length), this.lastToken));
     return undefined;
   }
 
@@ -148,7 +148,7 @@ export class ChoiceSampler {
     });
     if (finishReason === "aborted" || (finishReason === "length" && constraint === undefined)) return finishReason;
     if (!this.emitCalls(callStart + text)) this.emitText(format.open + callStart + text);
-    if (constraint !== undefined) this.appendForced([...close, ...end]);
+    if (constraint !== undefined) this.appendForcedTokens([...close, ...end]);
     if (!mayContinue) return "stop";
     return finishReason === "stop" && constraint === undefined ? "stop" : undefined;
   }
@@ -203,7 +203,7 @@ export class ChoiceSampler {
   }
 
   /** Appends tokens that the format of tool calls leaves no choice about. */
-  private appendForced(tokens: readonly number[]): void {
+  private appendForcedTokens(tokens: readonly number[]): void {
     for (const token of tokens) {
       this.tokens.push(token);
       this.logProbs.push(0);
