@@ -1,5 +1,5 @@
 // Adapters and merged models between this project and Python PEFT, both ways:
-// npm run bench:interop -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj]
+// npm run bench:interop -- MODEL [--rslora] [--targets lm_head,embed_tokens,q_proj] [--layers 1,2] [--exclude v_proj]
 // Saves an adapter and a merged model here and opens both in Python; makes an adapter in PEFT and opens it here. Prints the
 // largest differences of logits, relative to max(1, |value|); ends with status 1 when one is above 1e-3.
 import { spawnSync } from "node:child_process";
@@ -21,7 +21,12 @@ import { RandomStream } from "../src/core/random/random-stream.js";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const peers = join(root, "bench", "peers");
 const { values, positionals } = parseArgs({
-  options: { rslora: { type: "boolean", default: false }, targets: { type: "string", default: "all-linear" } },
+  options: {
+    rslora: { type: "boolean", default: false },
+    targets: { type: "string", default: "all-linear" },
+    layers: { type: "string" },
+    exclude: { type: "string" },
+  },
   allowPositionals: true,
 });
 const [model] = positionals;
@@ -87,6 +92,8 @@ const adapted = await getPeftModel(base, {
   loraAlpha: 32,
   useRslora: values.rslora,
   targetModules: values.targets === "all-linear" ? values.targets : values.targets.split(","),
+  layersToTransform: values.layers?.split(",").map(Number) ?? [],
+  excludeModules: values.exclude?.split(",") ?? [],
 });
 const random = new RandomStream(7);
 for (const { module, kind } of adapted.adapter!.modules.values()) {
@@ -113,6 +120,8 @@ for (const environment of environments) {
     "--targets",
     values.targets,
     ...(values.rslora ? ["--rslora"] : []),
+    ...(values.layers === undefined ? [] : ["--layers", values.layers]),
+    ...(values.exclude === undefined ? [] : ["--exclude", values.exclude]),
   ];
   python(environment, "make", model, form, ...settings);
   report(

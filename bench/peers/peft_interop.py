@@ -4,6 +4,7 @@ usage: peft_interop.py logits MODEL --ids IDS [--adapter DIR] [--out FILE]
            logits of a model folder, with an adapter folder or without (a merged model)
        peft_interop.py make MODEL DIR --ids IDS [--r 8] [--alpha 16] [--rslora] [--targets all-linear | q_proj,v_proj]
                        [--rank-pattern JSON] [--alpha-pattern JSON] [--seed 0]
+                       [--layers 1,2] [--exclude v_proj]
            an adapter with random lora_A and lora_B in DIR, its logits in DIR/expected.safetensors ("input_ids", "base_logits",
            "logits", "merged_logits")
        peft_interop.py check MODEL FILE [--adapter DIR]
@@ -80,7 +81,12 @@ def make(arguments):
     targets = arguments.targets if arguments.targets == "all-linear" else arguments.targets.split(",")
     base, problems = load(arguments.model)
     expected = {"input_ids": ids.int(), "base_logits": logits_of(base, ids)}
+    if arguments.layers is not None and targets == "all-linear":  # PEFT takes layers with a list of names only
+        linear = (name for name, module in base.named_modules() if "Linear" in type(module).__name__ or "Conv1D" in type(module).__name__)
+        targets = sorted({name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"})
     config = LoraConfig(
+        layers_to_transform=arguments.layers and [int(layer) for layer in arguments.layers.split(",")],
+        exclude_modules=arguments.exclude and arguments.exclude.split(","),
         r=arguments.r, lora_alpha=arguments.alpha, use_rslora=arguments.rslora, target_modules=targets, task_type="CAUSAL_LM",
         rank_pattern=arguments.rank_pattern, alpha_pattern=arguments.alpha_pattern)
     model = get_peft_model(base, config).eval()
@@ -126,6 +132,8 @@ def parse():
     two.add_argument("--alpha", type=float, default=16)
     two.add_argument("--rslora", action="store_true")
     two.add_argument("--targets", default="all-linear")
+    two.add_argument("--layers")
+    two.add_argument("--exclude")
     two.add_argument("--rank-pattern", type=json.loads, default={})
     two.add_argument("--alpha-pattern", type=json.loads, default={})
     two.add_argument("--seed", type=int, default=0)

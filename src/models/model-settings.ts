@@ -1,5 +1,6 @@
 import { invalidArgument } from "../core/errors.js";
 import { choice, defineSettings, integer, number, text, type Settings } from "../core/settings.js";
+import type { LoraConfig } from "./adapters/lora-config.js";
 import { checkBackwardPrecision } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
 
@@ -58,6 +59,19 @@ export const tuningSettings = defineSettings(
       description:
         "Comma-separated names of the modules with an adapter. all-linear selects the linear modules of all layers.",
     }),
+    layersToTransform: text({
+      valueName: "layers",
+      description:
+        "Comma-separated layers with an adapter, counted from 0; 22-29 is a range. Layers below the first one are frozen and computed once. Default: all.",
+    }),
+    layersPattern: text({
+      valueName: "names",
+      description: "Comma-separated names of the list of layers in module paths, for layersToTransform. Default: any.",
+    }),
+    excludeModules: text({
+      valueName: "names",
+      description: "Comma-separated names of modules without an adapter, among those of targetModules.",
+    }),
   },
   "Trained parameters",
 );
@@ -74,8 +88,9 @@ type TuningConfig = Settings<typeof modelSettings & typeof tuningSettings>;
 /** @throws INVALID_ARGUMENT for settings that contradict each other or would have no effect. */
 export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "threads">): void {
   const { device, tuning, quantize, backwardPrecision } = config;
-  const adapterSetting = (["r", "loraAlpha", "loraDropout", "targetModules"] as const).find(
-    (name) => config[name] !== tuningSettings[name].default,
+  const { tuning: _, ...adapterSettings } = tuningSettings;
+  const adapterSetting = (Object.keys(adapterSettings) as (keyof typeof adapterSettings)[]).find(
+    (name) => config[name] !== adapterSettings[name].default,
   );
   if (adapterSetting !== undefined && tuning === "full")
     throw invalidArgument(
@@ -86,6 +101,35 @@ export function checkTuning(config: Omit<TuningConfig, "model" | "adapter" | "th
     throw invalidArgument(
       '`backwardPrecision` "int8" is for frozen weights, but `tuning` "full" freezes none. Remove one of them.',
     );
+}
+
+/** Returns the options of the adapter that the settings describe. @throws INVALID_ARGUMENT for layers that are not numbers. */
+export function parseLoraOptions(config: Settings<typeof tuningSettings>): Partial<LoraConfig> {
+  const { r, loraAlpha, loraDropout, targetModules, layersToTransform, layersPattern, excludeModules } = config;
+  return {
+    r,
+    loraAlpha,
+    loraDropout,
+    targetModules: targetModules === "all-linear" ? targetModules : splitNames(targetModules),
+    layersToTransform: splitNames(layersToTransform).flatMap(parseLayerRange),
+    layersPattern: splitNames(layersPattern),
+    excludeModules: splitNames(excludeModules),
+  };
+}
+
+function splitNames(names = ""): string[] {
+  return names.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
+}
+
+/** More layers than any model has. */
+const MAX_LAYERS = 10_000;
+
+function parseLayerRange(range: string): number[] {
+  const match = /^(?<first>\d+)(?:-(?<last>\d+))?$/u.exec(range);
+  const first = Number(match?.groups?.first);
+  const last = Number(match?.groups?.last ?? first);
+  if (first <= last && last < MAX_LAYERS) return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  throw invalidArgument(`\`layersToTransform\` must be layers such as 22-29 or 0,1,5, got "${range}".`);
 }
 
 /** Parses the setting `quantize`. */

@@ -19,7 +19,7 @@ import { buildLegacyRope } from "./architectures/index.js";
 import { formatAdapterReadme } from "./adapter-readme.js";
 import type { CausalLM } from "./causal-lm.js";
 import { EMBEDDED_MODEL } from "./embedded-model.js";
-import { loraAName, loraBName, type LoraConfig } from "./adapters/lora-config.js";
+import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig } from "./adapters/lora-config.js";
 import { openModelSource } from "./weights/model-source.js";
 
 /** Options of `savePretrained`. */
@@ -133,8 +133,9 @@ export async function loadAdapter(model: CausalLM, folder: string): Promise<Caus
       `modules_to_save ${JSON.stringify(config.modulesToSave)} in ${folder} is not supported: only low-rank adapters are.`,
     );
   }
-  const { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern } = config;
-  const lora: LoraConfig = { r, loraAlpha, loraDropout, targetModules, useRslora, rankPattern, alphaPattern };
+  const lora = Object.fromEntries(
+    Object.keys(LORA_DEFAULTS).map((name) => [name, config[name as keyof LoraConfig]]),
+  ) as unknown as LoraConfig;
   const head = await loadValueHead(folder);
   return withAdapterValues(model, lora, new Map([...tensors, ...(head?.values ?? [])]), head?.config);
 }

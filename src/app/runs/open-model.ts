@@ -1,25 +1,17 @@
 import { openTrainable } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { DownloadProgress } from "../../models/files/index.js";
-import { parseQuantizeBits } from "../../models/model-settings.js";
+import {
+  parseLoraOptions,
+  parseQuantizeBits,
+  type modelSettings,
+  type tuningSettings,
+} from "../../models/model-settings.js";
+import type { Settings } from "../../core/settings.js";
 import type { TrainConfig } from "./run-settings.js";
 
 /** Settings of a run that concern its model. */
-type ModelConfig = Pick<
-  TrainConfig,
-  | "model"
-  | "adapter"
-  | "device"
-  | "threads"
-  | "quantize"
-  | "backwardPrecision"
-  | "tuning"
-  | "r"
-  | "loraAlpha"
-  | "loraDropout"
-  | "targetModules"
-  | "seed"
->;
+type ModelConfig = Settings<typeof modelSettings & typeof tuningSettings> & Pick<TrainConfig, "seed">;
 
 /** Opens the model of a run with its trainable parameters. @throws as `openTrainable`. */
 export async function openRunModel(
@@ -33,15 +25,13 @@ export async function openRunModel(
   },
 ): Promise<LanguageModel> {
   const { model, adapter, device, threads, quantize, backwardPrecision, tuning, seed } = config;
-  const { r, loraAlpha, loraDropout, targetModules: names } = config;
-  const targetModules = names === "all-linear" ? names : names.split(",").map((name) => name.trim());
   return openTrainable(model, {
     adapter,
     device,
     threads,
     quantize: parseQuantizeBits(quantize),
     backwardPrecision,
-    peftConfig: tuning === "full" ? null : { r, loraAlpha, loraDropout, targetModules, seed },
+    peftConfig: tuning === "full" ? null : { ...parseLoraOptions(config), seed },
     valueHead,
     onProgress: onDownload,
   });

@@ -1,87 +1,11 @@
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { LlamaGymError } from "../../core/errors.js";
 import { getValueHeadLayers, isValueHeadParameter, type ValueHeadConfig } from "../../engine/nn/value-head.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
-import { targetModules, type TargetModule } from "../architectures/index.js";
-import { formatJson, type JsonValue } from "../files/json-file.js";
 import type { CausalLM } from "../causal-lm.js";
 import { loraAName, loraBName, LORA_DEFAULTS, type LoraConfig, type LoraModule } from "./lora-config.js";
+import { selectLoraModules } from "./select-lora-modules.js";
 import { ParameterBuffer } from "../weights/parameter-buffer.js";
-
-/**
- * Selects the modules to adapt as PEFT does. @throws INVALID_ARGUMENT for invalid values and for
- * targets that match nothing.
- */
-function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<string, LoraModule> {
-  checkLoraConfig(lora);
-  const all = targetModules(config);
-  const selected = all.filter(createTargetTest(lora.targetModules));
-  if (selected.length === 0) {
-    const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
-    const targets = formatJson(lora.targetModules as JsonValue);
-    throw invalidArgument(
-      `\`targetModules\` ${targets} matches no module of this model. Modules: ${names.join(", ")}.`,
-    );
-  }
-  return new Map(
-    selected.map(({ name, kind, inFeatures, outFeatures }) => {
-      const rank = findPatternValue("rankPattern", lora, name) ?? lora.r;
-      const alpha = findPatternValue("alphaPattern", lora, name) ?? lora.loraAlpha;
-      const scaling = alpha / (lora.useRslora ? Math.sqrt(rank) : rank);
-      return [name, { module: name, kind, rank, scaling, inFeatures, outFeatures }];
-    }),
-  );
-}
-
-/** Larger than any useful rank, as a matrix of a model has at most so many rows or columns. */
-const MAX_RANK = 2 ** 16;
-
-function checkLoraConfig({ r, loraAlpha, loraDropout, rankPattern, alphaPattern }: LoraConfig): void {
-  for (const rank of [r, ...Object.values(rankPattern)]) {
-    if (!Number.isInteger(rank) || rank < 1 || rank > MAX_RANK)
-      throw invalidArgument(`A LoRA rank must be an integer from 1 to ${MAX_RANK}, got ${rank}.`);
-  }
-  for (const alpha of [loraAlpha, ...Object.values(alphaPattern)]) {
-    if (!Number.isFinite(Math.fround(alpha)))
-      throw invalidArgument(`\`loraAlpha\` must be a finite number, got ${alpha}.`);
-  }
-  if (!(loraDropout >= 0 && loraDropout < 1))
-    throw invalidArgument(`\`loraDropout\` must be in [0, 1), got ${loraDropout}.`);
-}
-
-/** Returns a test of whether a module is adapted: by its path or the end of it, by a pattern, or as one of all linear modules. */
-function createTargetTest(targets: LoraConfig["targetModules"]): (module: TargetModule) => boolean {
-  if (targets === "all-linear") return ({ kind }) => kind === "linear";
-  if (typeof targets === "string") {
-    const pattern = compilePattern("targetModules", `^(?:${targets})$`);
-    return ({ name }) => pattern.test(name);
-  }
-  const names = new Set(targets);
-  return ({ name }) => {
-    const parts = name.split(".");
-    return parts.some((_, i) => names.has(parts.slice(i).join(".")));
-  };
-}
-
-/** Returns the value of the first pattern that matches the end of a module's path. */
-function findPatternValue(
-  option: "rankPattern" | "alphaPattern",
-  { [option]: patterns }: LoraConfig,
-  module: string,
-): number | undefined {
-  return Object.entries(patterns).find(([pattern]) =>
-    compilePattern(option, `^(.*\\.)?(${pattern})$`).test(module),
-  )?.[1];
-}
-
-function compilePattern(option: string, pattern: string): RegExp {
-  try {
-    return new RegExp(pattern);
-  } catch (error) {
-    throw invalidArgument(`\`${option}\` contains an invalid regular expression: ${(error as Error).message}.`);
-  }
-}
 
 /** Returns the shapes of an adapter's parameters: A [r, in] and B [out, r] of each module. */
 function getLoraShapes(modules: ReadonlyMap<string, LoraModule>): Map<string, readonly number[]> {

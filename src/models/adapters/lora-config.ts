@@ -14,6 +14,12 @@ export interface LoraConfig {
   /** Ranks by regular expression for the end of a module's path; `alphaPattern` likewise. */
   readonly rankPattern: Readonly<Record<string, number>>;
   readonly alphaPattern: Readonly<Record<string, number>>;
+  /** Layers whose target modules are adapted, counted from 0; empty for all. */
+  readonly layersToTransform: number | readonly number[];
+  /** Name of the list of layers in module paths, for `layersToTransform`; empty for any, as in `model.layers.0`. */
+  readonly layersPattern: string | readonly string[];
+  /** Modules that are not adapted: names (full paths or suffixes), or a regular expression for full paths. */
+  readonly excludeModules: string | readonly string[];
 }
 
 export const LORA_DEFAULTS: LoraConfig = {
@@ -24,6 +30,9 @@ export const LORA_DEFAULTS: LoraConfig = {
   useRslora: false,
   rankPattern: {},
   alphaPattern: {},
+  layersToTransform: [],
+  layersPattern: [],
+  excludeModules: [],
 };
 
 /** One adapted module: W x + scaling * B (A x). */

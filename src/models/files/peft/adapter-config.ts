@@ -15,6 +15,12 @@ export interface AdapterConfig {
   readonly rankPattern: Readonly<Record<string, number>>;
   /** Alphas by the same rule. */
   readonly alphaPattern: Readonly<Record<string, number>>;
+  /** Layers whose target modules are adapted, counted from 0; empty for all. */
+  readonly layersToTransform: number | readonly number[];
+  /** Name of the list of layers in module paths; empty for any. */
+  readonly layersPattern: string | readonly string[];
+  /** Modules that are not adapted: names (full paths or suffixes), or a regular expression for full paths. */
+  readonly excludeModules: string | readonly string[];
   /** Whether the adapted weights are stored [in, out] (GPT-2). */
   readonly fanInFanOut: boolean;
   /** Modules that are fully trained and saved. */
@@ -35,6 +41,9 @@ export const ADAPTER_DEFAULTS: AdapterConfig = {
   useRslora: false,
   rankPattern: {},
   alphaPattern: {},
+  layersToTransform: [],
+  layersPattern: [],
+  excludeModules: [],
   fanInFanOut: false,
   modulesToSave: [],
   baseModelNameOrPath: null,
@@ -92,6 +101,9 @@ export function parseAdapterConfig(path: string, json: JsonObject): AdapterConfi
     useRslora: fields.flag("use_rslora", false),
     rankPattern: readPatterns(fields, "rank_pattern"),
     alphaPattern: readPatterns(fields, "alpha_pattern"),
+    layersToTransform: readLayers(fields),
+    layersPattern: readNames(fields, "layers_pattern"),
+    excludeModules: readNames(fields, "exclude_modules"),
     fanInFanOut: fields.flag("fan_in_fan_out", false),
     modulesToSave: fields.texts("modules_to_save") ?? [],
     baseModelNameOrPath: fields.text("base_model_name_or_path") ?? null,
@@ -105,6 +117,18 @@ function readTargetModules(fields: JsonFields): string | readonly string[] {
   const targets = typeof value === "string" ? value : (fields.texts("target_modules") ?? []);
   if (targets.length > 0) return targets;
   throw fields.invalidFieldError("target_modules", "a list of names or a pattern");
+}
+
+/** Reads a name, a pattern or a list of names. */
+function readNames(fields: JsonFields, field: string): string | readonly string[] {
+  return typeof fields.json[field] === "string" ? fields.text(field)! : (fields.texts(field) ?? []);
+}
+
+function readLayers(fields: JsonFields): number | readonly number[] {
+  const isLayer = (layer: unknown) => Number.isInteger(layer) && (layer as number) >= 0;
+  const value = fields.json.layers_to_transform ?? [];
+  if (isLayer(value) || (Array.isArray(value) && value.every(isLayer))) return value as number | readonly number[];
+  throw fields.invalidFieldError("layers_to_transform", "an integer >= 0 or a list of them");
 }
 
 /** Limits of patterns, which come with adapters: more, or a repeated group, could take exponential time to match. */
@@ -125,25 +149,38 @@ function readPatterns(fields: JsonFields, field: string): Readonly<Record<string
   throw fields.unsupportedFieldError(field, `Supported: ${limits}, none of them after a group.`);
 }
 
-/** Whether the adapted modules depend on more than names: on a pattern, or on fields other than `target_modules`. */
-export function limitsTargetModules(json: JsonObject): boolean {
-  const hasPattern = typeof json.target_modules === "string" && json.target_modules !== "all-linear";
-  return hasPattern || ["exclude_modules", "layers_to_transform"].some((field) => !isUnset(json[field] ?? null));
+/**
+ * Whether the adapted modules depend on a regular expression, which a file must not make this process match: on one for targets or
+ * exclusions, or on a name of the list of layers that is not plain.
+ */
+export function hasModulePattern({ targetModules, excludeModules, layersPattern }: AdapterConfig): boolean {
+  const lists = [layersPattern].flat();
+  const isPattern = (names: string | readonly string[]) => typeof names === "string" && names !== "";
+  return (
+    (isPattern(targetModules) && targetModules !== "all-linear") ||
+    isPattern(excludeModules) ||
+    lists.some((name) => !/^\w*$/u.test(name))
+  );
 }
 
 /**
  * Formats an adapter_config.json with sorted keys. Only fields that PEFT 0.11 has are written, since older versions reject
- * unknown ones; the others have PEFT's defaults.
+ * unknown ones, and `exclude_modules` (0.14) if it is set; the others have PEFT's defaults.
  */
 export function formatAdapterConfig(config: AdapterConfig): JsonObject {
-  const { targetModules, modulesToSave } = config;
+  const { targetModules, modulesToSave, layersToTransform, layersPattern, excludeModules } = config;
+  const copy = <Value>(value: Value | readonly Value[]) => (Array.isArray(value) ? [...value] : value) as JsonValue;
+  const isEmpty = (value: number | string | readonly unknown[]) => typeof value !== "number" && value.length === 0;
   return {
     alpha_pattern: { ...config.alphaPattern },
     base_model_name_or_path: config.baseModelNameOrPath,
     bias: "none",
+    ...(isEmpty(excludeModules) ? {} : { exclude_modules: copy(excludeModules) }),
     fan_in_fan_out: config.fanInFanOut,
     inference_mode: true,
     init_lora_weights: true,
+    ...(isEmpty(layersPattern) ? {} : { layers_pattern: copy(layersPattern) }),
+    ...(isEmpty(layersToTransform) ? {} : { layers_to_transform: copy(layersToTransform) }),
     lora_alpha: config.loraAlpha,
     lora_dropout: config.loraDropout,
     modules_to_save: modulesToSave.length === 0 ? null : [...modulesToSave],
@@ -151,7 +188,7 @@ export function formatAdapterConfig(config: AdapterConfig): JsonObject {
     r: config.r,
     rank_pattern: { ...config.rankPattern },
     revision: config.revision,
-    target_modules: typeof targetModules === "string" ? targetModules : [...targetModules],
+    target_modules: copy(targetModules),
     task_type: config.taskType,
     use_rslora: config.useRslora,
   };

@@ -40,6 +40,9 @@ describe("an adapter that PEFT saved", () => {
       useRslora: true,
       rankPattern: { o_proj: 4 },
       alphaPattern: { "layers.0.self_attn.o_proj": 3 },
+      layersToTransform: [],
+      layersPattern: [],
+      excludeModules: [],
       fanInFanOut: false,
       modulesToSave: ["lm_head"],
       baseModelNameOrPath: null,
@@ -128,6 +131,8 @@ describe("readAdapter", () => {
     ["target_modules", []],
     ["rank_pattern", { a: "b" }],
     ["modules_to_save", "lm_head"],
+    ["layers_to_transform", [-1]],
+    ["exclude_modules", 3],
   ])("names a field of the wrong type: %s = %j", async (field, value) => {
     await cp(fixture, folder, { recursive: true });
     const path = join(folder, "adapter_config.json");
@@ -138,11 +143,28 @@ describe("readAdapter", () => {
     });
   });
 
-  it("takes the modules from the weights where the config excludes some", async () => {
+  it("keeps the fields that limit the adapted modules, and writes them again", async () => {
+    const limits = { layers_to_transform: [0], layers_pattern: "layers", exclude_modules: ["k_proj"] };
     await writeAdapter(folder, { r: 2, targetModules: ["q_proj"] }, pair);
     const path = join(folder, "adapter_config.json");
-    await writeFile(path, JSON.stringify({ ...(await json(path)), layers_to_transform: [0] }));
-    expect((await readAdapter(folder)).config.targetModules).toEqual([queries]);
+    await writeFile(path, JSON.stringify({ ...(await json(path)), ...limits }));
+    const { config, tensors } = await readAdapter(folder);
+    expect(config).toMatchObject({ layersToTransform: [0], layersPattern: "layers", excludeModules: ["k_proj"] });
+    await writeAdapter(folder, config, tensors);
+    expect(await json(path)).toMatchObject({ ...limits, target_modules: ["q_proj"] });
+  });
+
+  it.each([
+    ["target_modules", ".*q_proj"],
+    ["exclude_modules", ".*k_proj"],
+    ["layers_pattern", ["l.*s"]],
+  ])("takes the modules from the weights where the config has a pattern: %s", async (field, value) => {
+    await writeAdapter(folder, { r: 2, targetModules: ["q_proj"] }, pair);
+    const path = join(folder, "adapter_config.json");
+    await writeFile(path, JSON.stringify({ ...(await json(path)), layers_to_transform: 0, [field]: value }));
+    const { config } = await readAdapter(folder);
+    expect(config).toMatchObject({ targetModules: [queries], layersToTransform: [], layersPattern: [] });
+    expect(config.excludeModules).toEqual([]);
   });
 
   it("rejects other tensors, pickles and a folder without an adapter", async () => {

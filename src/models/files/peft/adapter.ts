@@ -6,7 +6,7 @@ import { SafetensorsFile, writeSafetensors } from "../safetensors/index.js";
 import {
   ADAPTER_DEFAULTS,
   formatAdapterConfig,
-  limitsTargetModules,
+  hasModulePattern,
   parseAdapterConfig,
   type AdapterConfig,
 } from "./adapter-config.js";
@@ -50,7 +50,8 @@ export async function readAdapter(folder: string): Promise<Adapter> {
   const config = parseAdapterConfig(configPath, json);
   const tensors = await readTensors(folder);
   const modules = findAdaptedModules(fs.join(folder, ADAPTER_WEIGHTS_NAME), tensors);
-  return { config: limitsTargetModules(json) ? { ...config, targetModules: modules } : config, tensors };
+  const listed = { targetModules: modules, layersToTransform: [], layersPattern: [], excludeModules: [] };
+  return { config: hasModulePattern(config) ? { ...config, ...listed } : config, tensors };
 }
 
 async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> {
