@@ -6,7 +6,7 @@ import { resolveProviders, type Device } from "../engine/runtime/device.js";
 import { Runtime, type SessionOptions } from "../engine/runtime/runtime.js";
 import type { Session } from "../engine/runtime/session.js";
 import type { BufferView } from "../engine/runtime/buffer-view.js";
-import { HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
+import { findLayer, HEAD_MODULE, linearModules, matchWeights, parseModelConfig } from "./architectures/index.js";
 import { loraBName, type LoraConfig, type LoraModule } from "./adapters/lora-config.js";
 import type { ParameterBuffer } from "./weights/parameter-buffer.js";
 import {
@@ -123,6 +123,14 @@ export class CausalLM {
     if (this.adapter?.modules.has(HEAD_MODULE) === true) return true;
     const { head, headBias } = this.config.names;
     return [head, headBias].some((name) => name !== undefined && this.trainable?.parameters.has(name) === true);
+  }
+
+  /** Number of layers below the lowest one with a trained parameter: their outputs do not change. */
+  get frozenLayers(): number {
+    const { config, adapter } = this;
+    if (this.trainable === undefined) return config.layers.length;
+    const trained = adapter === undefined ? this.trainable.parameters.names : adapter.modules.keys();
+    return Math.min(...[...trained].map((name) => findLayer(config, name)));
   }
 
   /** End-of-sequence tokens from the model's configuration files. */

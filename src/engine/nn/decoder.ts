@@ -46,29 +46,47 @@ export interface TokenSelection {
 
 const activations = { silu, gelu, geluTanh, relu: (x: Node) => maximum(x, 0) };
 
+/** What a decoder computes; default all of it. */
+export interface DecoderOptions {
+  /** The last layer computes keys and values of all tokens but queries and everything after them for these tokens only. */
+  readonly selection?: TokenSelection;
+  /** First layer to compute; above 0, the input is the hidden states before it instead of tokens. */
+  readonly first?: number;
+  /** Layer before which to stop, without the final norm. */
+  readonly end?: number;
+}
+
 /**
- * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width] after the last norm.
- * With `selection` it returns [selected, width]: the last layer computes keys and values of all tokens but queries and
- * everything after them for the selected tokens only.
+ * Builds a decoder over flat tokens [tokens] and returns the final hidden states [tokens, width] after the last norm, or those of
+ * the selected tokens [selected, width].
  */
 export function decoder(
   config: DecoderConfig,
   scope: ParameterScope,
-  tokens: Node,
+  tokensOrStates: Node,
   positions: PositionInputs,
   attention: AttentionFunction,
-  selection?: TokenSelection,
+  { selection, first = 0, end }: DecoderOptions = {},
 ): Node {
+  const { layers, names } = config;
+  let hidden = first === 0 ? embedTokens(config, scope, tokensOrStates, positions) : tokensOrStates;
+  layers.slice(first, end).forEach((layer, i) => {
+    const index = first + i;
+    const attend = (q: Node, k: Node, v: Node) => attention(q, k, v, layer, index);
+    const selected = index === layers.length - 1 ? selection : undefined;
+    hidden = transformerBlock(config, scope, layer, hidden, positions, attend, selected);
+  });
+  if (end !== undefined) return hidden;
+  if (first === layers.length && selection !== undefined) hidden = selection.select(hidden);
+  return applyNorm(config, scope, names.finalNorm, hidden);
+}
+
+function embedTokens(config: DecoderConfig, scope: ParameterScope, tokens: Node, positions: PositionInputs): Node {
   let hidden = embed(config, scope, tokens);
   if (config.embeddingScale !== 1) hidden = mul(hidden, config.embeddingScale);
   if (config.names.positions !== undefined)
     hidden = add(hidden, gatherRows(scope.tensor(config.names.positions), positions.ids!));
-  config.layers.forEach((layer, index) => {
-    const isLast = index === config.layers.length - 1;
-    const attend = (q: Node, k: Node, v: Node) => attention(q, k, v, layer, index);
-    hidden = transformerBlock(config, scope, layer, hidden, positions, attend, isLast ? selection : undefined);
-  });
-  return applyNorm(config, scope, config.names.finalNorm, hidden);
+  return hidden;
 }
 
 function embed({ names, paddingToken }: DecoderConfig, scope: ParameterScope, tokens: Node): Node {

@@ -1,7 +1,8 @@
-import { compile } from "../../engine/graph/index.js";
+import { compile, type Node } from "../../engine/graph/index.js";
 import { headIndices, padIndexFeeds, positionFeeds } from "../../models/graphs/attention-feeds.js";
 import { PADDING_POSITION } from "../../models/graphs/sequence-batch.js";
 import { decodeGraph } from "../../models/graphs/decode-graph.js";
+import { FROZEN_STATES } from "../../models/graphs/sequence-graph.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
 import type { Session } from "../../engine/runtime/session.js";
@@ -42,6 +43,8 @@ export interface DecodeOutputs {
   readonly probabilities: BufferView;
   /** [selected]; undefined for a model without a value head. */
   readonly values: BufferView | undefined;
+  /** States of the new tokens after the frozen layers [tokens, width]; undefined for a model without frozen layers. */
+  readonly frozenStates: BufferView | undefined;
 }
 
 /** An inference session of a model's decode graph, for prompts and single tokens. */
@@ -58,6 +61,7 @@ export class DecodeSession {
   private constructor(
     private readonly model: CausalLM,
     private readonly session: Session,
+    private readonly hasFrozenStates: boolean,
   ) {
     this.shape = cacheShape(model.config);
     this.emptyCache = model.runtime.allocate("float32", [0]);
@@ -65,8 +69,10 @@ export class DecodeSession {
 
   static async create(model: CausalLM): Promise<DecodeSession> {
     const scope = model.scope("unmerged");
-    const graph = compile(decodeGraph(model.config, scope, (hidden) => model.computeValues(scope, hidden)));
-    return new DecodeSession(model, await model.createSession(graph));
+    const frozenLayers = model.isTrainable ? model.frozenLayers : 0;
+    const computeValues = (hidden: Node) => model.computeValues(scope, hidden);
+    const graph = compile(decodeGraph(model.config, scope, { computeValues, frozenLayers }));
+    return new DecodeSession(model, await model.createSession(graph), frozenLayers > 0);
   }
 
   /** Prepares the request of a step; send it before requests that use its outputs. */
@@ -139,9 +145,11 @@ export class DecodeSession {
     const { runtime, config } = this.model;
     const { layers, keyValueHeads, headDim } = this.shape;
     const width = keyValueHeads * headDim;
+    const stateWidth = this.hasFrozenStates ? config.hiddenSize : 0;
     if (this.newKeyValues === undefined || this.newKeyValues.tokens < tokenCount) {
       if (this.newKeyValues !== undefined) runtime.free(this.newKeyValues.view);
-      this.newKeyValues = { view: runtime.allocate("float32", [layers * 2 * tokenCount * width]), tokens: tokenCount };
+      const view = runtime.allocate("float32", [tokenCount * (layers * 2 * width + stateWidth)]);
+      this.newKeyValues = { view, tokens: tokenCount };
       this.unbindOutputs();
     }
     if (this.scores === undefined || this.scores.rows < selectedCount) {
@@ -163,11 +171,16 @@ export class DecodeSession {
     );
     const values =
       this.model.valueHead && subview(this.scores.view, 3 * this.scores.rows * config.vocabSize, [selectedCount]);
+    const { view: newValues, tokens: capacity } = this.newKeyValues;
+    const frozenStates = this.hasFrozenStates
+      ? subview(newValues, layers * 2 * capacity * width, [tokenCount, stateWidth])
+      : undefined;
     const fetches: Record<string, BufferView> = {
       logits,
       rawProbabilities,
       probabilities,
       ...(values && { values }),
+      ...(frozenStates && { [FROZEN_STATES]: frozenStates }),
     };
     keyValueViews.forEach((view, i) => {
       fetches[`${i % 2 === 0 ? "key" : "value"}_${i >> 1}`] = view;
@@ -181,6 +194,7 @@ export class DecodeSession {
         rawProbabilities,
         probabilities,
         values,
+        frozenStates,
       },
     };
     return this.outputs;

@@ -1,4 +1,5 @@
 import { sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { DecodeSession } from "./decode-session.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache } from "./kv-cache.js";
@@ -81,7 +82,9 @@ export class PrefixCache {
       cache,
       tokens.map((_, i) => ({ flatIndex: i, row: 0, position: i })),
     );
-    await this.model.runtime.sequence([request, write]);
+    const decoded = [{ cached: [], tokens, sequenceLength: tokens.length, flatIndex: 0 }];
+    const kept = FrozenStates.find(this.model)?.keep(decoded, outputs.frozenStates!) ?? [];
+    await this.model.runtime.sequence([request, write, ...kept]);
     this.tokens = tokens;
     this.cache = cache;
   }

@@ -1,3 +1,4 @@
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { SampleResult } from "../../engine/runtime/kernels/run-kernel.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
@@ -72,6 +73,16 @@ export class DecodeStep {
       requests.push(copyCacheRows(shape, this.cache, temporaryCache, copies));
     }
     requests.push(request, writeCache(shape, outputs.newKeyValues, this.cache, this.cacheWrites(chunks, starts)));
+    const frozenStates = FrozenStates.find(this.model);
+    if (frozenStates !== undefined) {
+      const decoded = this.activeRows.map(({ row, sequence }, i) => ({
+        cached: [...this.prefixCache.tokens, ...row.tokens],
+        tokens: chunks[i],
+        sequenceLength: sequence.length,
+        flatIndex: starts[i],
+      }));
+      requests.push(...frozenStates.keep(decoded, outputs.frozenStates!));
+    }
     const rowRange = (view: typeof outputs.rawProbabilities, start: number, count: number) => ({
       ...view,
       offset: view.offset + start * config.vocabSize,

@@ -7,6 +7,7 @@ import { getPeftModel } from "../../models/adapters/get-peft-model.js";
 import { supportedModelTypes } from "../../models/architectures/index.js";
 import { CausalLM } from "../../models/causal-lm.js";
 import { loadAdapter } from "../../models/save-model.js";
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import { ScoringGraph } from "../../models/graphs/training-graph.js";
 import { ModelFixture } from "../../../test/parity/models/model-fixture.js";
 import { RandomStream } from "../../core/random/random-stream.js";
@@ -349,6 +350,32 @@ describe("Sampler", () => {
     expect(await sampler.score(base, [])).toEqual([]);
     await sampler.release();
     await scoring.release();
+  });
+
+  it("keeps the states of frozen layers, from which the trainer computes the same log-probabilities", async () => {
+    const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
+    const states = (await FrozenStates.create(adapted))!;
+    const scoring = await ScoringGraph.create(adapted, { keepsFrozenStates: true });
+    const sampler = await Sampler.create(adapted);
+    const base = prompt(8, 25);
+    // The first two share a prefix and the third continues the first.
+    const outputs = await Promise.all([1, 2].map((seed) => sampler.sample(request([...base, seed], seed))));
+    const longer = whole([...base, 1], outputs[0]);
+    const last = await sampler.sample(request([...longer, 7], 3));
+    const sequence = vi.spyOn(adapted.runtime, "sequence");
+    for (const [tokens, output] of [
+      [longer, outputs[0]],
+      [whole([...base, 2], outputs[1]), outputs[1]],
+      [[...longer, 7, ...last.tokens], last],
+    ] as const) {
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, tokens, tokens.length - output.tokens.length));
+    }
+    // Only the last tokens, which the sampler does not process, are missing.
+    const runs = sequence.mock.calls.map(([requests]) => requests.filter(({ kind }) => kind === "run").length);
+    expect(runs).toEqual([1, 2, 2]);
+    expect(states.size).toBeGreaterThan(25 + 2 * 8 + 8);
+    sequence.mockRestore();
+    for (const each of [sampler, scoring, states]) await each.release();
   });
 
   it("invalidates its caches when the parameters change, also while a completion runs", async () => {

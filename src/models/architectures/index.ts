@@ -14,7 +14,14 @@ import { qwen2 } from "./qwen2.js";
 import { qwen3 } from "./qwen3.js";
 import { smollm3 } from "./smollm3.js";
 
-export { targetModules, HEAD_MODULE, linearModules, parameterShapes, type TargetModule } from "./parameter-shapes.js";
+export {
+  findLayer,
+  targetModules,
+  HEAD_MODULE,
+  linearModules,
+  parameterShapes,
+  type TargetModule,
+} from "./parameter-shapes.js";
 export { buildLegacyRope } from "./legacy-rope.js";
 export { matchWeights } from "./match-weights.js";
 

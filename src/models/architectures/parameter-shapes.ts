@@ -30,6 +30,14 @@ export function targetModules(config: DecoderConfig): TargetModule[] {
   ];
 }
 
+/** Returns the layer of a parameter or module; 0 for embeddings and the number of layers for what follows the last one. */
+export function findLayer({ layers, names }: DecoderConfig, name: string): number {
+  const module = name.replace(/\.(?:weight|bias)$/u, "");
+  const isEmbedding = [names.embedding, names.positions].some((each) => each?.replace(/\.weight$/u, "") === module);
+  const layer = layers.findIndex((each) => Object.values(each.names).includes(module));
+  return isEmbedding ? 0 : layer === -1 ? layers.length : layer;
+}
+
 /** Path of the output matrix's module in every architecture, tied or not. */
 export const HEAD_MODULE = "lm_head";
 

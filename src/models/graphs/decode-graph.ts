@@ -12,10 +12,10 @@ import {
 } from "../../engine/graph/index.js";
 import { attend, attentionBias, getAttentionShape, padHeads, unpadHeads } from "../../engine/nn/attention.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
-import { decoder } from "../../engine/nn/decoder.js";
+import { decoder, type AttentionFunction } from "../../engine/nn/decoder.js";
 import type { ParameterScope } from "../../engine/nn/parameter-scope.js";
 import { vocabularyLogits } from "./policy-nodes.js";
-import { positionInputs } from "./sequence-graph.js";
+import { FROZEN_STATES, positionInputs } from "./sequence-graph.js";
 
 /**
  * Builds the graph of a decoding step or a prefill: new tokens attend to a prefix shared by all rows, to the row's
@@ -28,7 +28,14 @@ import { positionInputs } from "./sequence-graph.js";
 export function decodeGraph(
   config: DecoderConfig,
   scope: ParameterScope,
-  computeValues: (hidden: Node) => Node | undefined = () => undefined,
+  {
+    computeValues = () => undefined,
+    frozenLayers = 0,
+  }: {
+    readonly computeValues?: (hidden: Node) => Node | undefined;
+    /** Number of layers whose states are the output "frozen_states" [tokens, width]; 0 for no such output. */
+    readonly frozenLayers?: number;
+  } = {},
 ): Record<string, Node> {
   const { heads, keyValueHeads, headDim } = config;
   const [tokens, rows, rowTokens, prefix, capacity] = ["tokens", "rows", "row_tokens", "prefix", "capacity"].map(
@@ -46,38 +53,37 @@ export function decodeGraph(
   const cachePositions = input("cache_positions", "int32", [1, rows, capacity]);
   const outputs: Record<string, Node> = {};
 
-  const hidden = decoder(
-    config,
-    scope,
-    input("tokens", "int32", [tokens]),
-    positionInputs(config, tokens),
-    (q, k, v, layer, index) => {
-      outputs[`key_${index}`] = k;
-      outputs[`value_${index}`] = v;
-      const padNewTokens = (x: Node) =>
-        reshape(padHeads(x, keyValueHeads, headDim, keyPadIndex), [1, keyValueHeads, rows, rowTokens, headDim]);
-      const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
-      const cached = (kind: string) =>
-        input(`cache_${kind}_${index}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
-      const blocks = [
-        { keys: shared("key"), values: shared("value"), isShared: true },
-        { keys: cached("key"), values: cached("value"), isShared: false },
-        { keys: padNewTokens(k), values: padNewTokens(v), isShared: false },
-      ];
-      const bias = concat(
-        [prefixPositions, cachePositions, rowPositions].map((keys) => attentionBias(rowPositions, keys, layer.window)),
-        -1,
-      );
-      const attended = attend(
-        padHeads(q, heads, headDim, queryPadIndex),
-        blocks,
-        bias,
-        { groups: 1, rows, tokens: rowTokens },
-        getAttentionShape(config, layer),
-      );
-      return unpadHeads(attended, heads, headDim, tokens, queryPadIndex);
-    },
-  );
+  const positions = positionInputs(config, tokens);
+  const attention: AttentionFunction = (q, k, v, layer, index) => {
+    outputs[`key_${index}`] = k;
+    outputs[`value_${index}`] = v;
+    const padNewTokens = (x: Node) =>
+      reshape(padHeads(x, keyValueHeads, headDim, keyPadIndex), [1, keyValueHeads, rows, rowTokens, headDim]);
+    const shared = (kind: string) => input(`prefix_${kind}_${index}`, "float32", [1, keyValueHeads, prefix, headDim]);
+    const cached = (kind: string) =>
+      input(`cache_${kind}_${index}`, "float32", [1, keyValueHeads, rows, capacity, headDim]);
+    const blocks = [
+      { keys: shared("key"), values: shared("value"), isShared: true },
+      { keys: cached("key"), values: cached("value"), isShared: false },
+      { keys: padNewTokens(k), values: padNewTokens(v), isShared: false },
+    ];
+    const bias = concat(
+      [prefixPositions, cachePositions, rowPositions].map((keys) => attentionBias(rowPositions, keys, layer.window)),
+      -1,
+    );
+    const attended = attend(
+      padHeads(q, heads, headDim, queryPadIndex),
+      blocks,
+      bias,
+      { groups: 1, rows, tokens: rowTokens },
+      getAttentionShape(config, layer),
+    );
+    return unpadHeads(attended, heads, headDim, tokens, queryPadIndex);
+  };
+  const tokenIds = input("tokens", "int32", [tokens]);
+  const frozenStates =
+    frozenLayers === 0 ? undefined : decoder(config, scope, tokenIds, positions, attention, { end: frozenLayers });
+  const hidden = decoder(config, scope, frozenStates ?? tokenIds, positions, attention, { first: frozenLayers });
 
   const selectedHidden = gatherRows(hidden, input("select", "int32", [selected]));
   const logits = vocabularyLogits(config, scope, selectedHidden);
@@ -85,6 +91,7 @@ export function decodeGraph(
   return {
     ...outputs,
     ...(values === undefined ? {} : { values }),
+    ...(frozenStates === undefined ? {} : { [FROZEN_STATES]: frozenStates }),
     logits,
     rawProbabilities: softmax(logits),
     probabilities: softmax(mul(logits, input("inverse_temperature", "float32", [selected, 1]))),

@@ -28,9 +28,19 @@ export interface SelectedStates {
 export interface PackedBatch {
   /** Inputs of the graphs that sequence-graph.ts builds. */
   readonly feeds: Record<string, Tensor>;
+  /** The token before each packed token in its sequence: its index, FIRST_TOKEN or PADDING_TOKEN. */
+  readonly predecessors: readonly number[];
+  /** Length of each packed token's sequence, which rotary frequencies may depend on. */
+  readonly lengths: readonly number[];
   /** Selects the states that predict the tokens at these positions; undefined if one is the first of its sequence. */
   selectPredictingStates(positions: readonly TokenPosition[]): SelectedStates | undefined;
 }
+
+/** Predecessor of the first token of a sequence. */
+export const FIRST_TOKEN = -1;
+
+/** Predecessor of the dummy token that fills padding slots. */
+export const PADDING_TOKEN = -2;
 
 /** Position of padding keys, beyond every real position, so that causal attention masks them. */
 export const PADDING_POSITION = 2 ** 30;
@@ -104,10 +114,12 @@ function packTokens(
   const tokens: number[] = [];
   const positions: number[] = [];
   const lengths: number[] = [];
-  /** Appends tokens from `position` on, of a sequence of `length` tokens; returns the index of the first. */
-  const appendTokens = (added: readonly number[], position: number, length: number): number => {
+  const predecessors: number[] = [];
+  /** Appends tokens from `position` on after `predecessor`, of a sequence of `length` tokens; returns the index of the first. */
+  const appendTokens = (added: readonly number[], position: number, length: number, predecessor: number): number => {
     const start = tokens.length;
     added.forEach((token, i) => {
+      predecessors.push(i === 0 ? predecessor : tokens.length - 1);
       tokens.push(token);
       positions.push(position + i);
       lengths.push(length);
@@ -115,12 +127,16 @@ function packTokens(
     return start;
   };
   const getMaxLength = ({ prefix, rows }: PrefixGroup) => prefix.length + Math.max(0, ...rows.map((row) => row.length));
-  appendTokens(groups[0]?.prefix.slice(0, sharedLength) ?? [], 0, Math.max(0, ...groups.map(getMaxLength)));
+  const commonLength = Math.max(0, ...groups.map(getMaxLength));
+  appendTokens(groups[0]?.prefix.slice(0, sharedLength) ?? [], 0, commonLength, FIRST_TOKEN);
+  const lastShared = sharedLength === 0 ? FIRST_TOKEN : sharedLength - 1;
   const starts = groups.map((group) => {
     const { prefix, rows } = group;
+    const start = appendTokens(prefix.slice(sharedLength), sharedLength, getMaxLength(group), lastShared);
+    const lastOfPrefix = prefix.length > sharedLength ? tokens.length - 1 : lastShared;
     return {
-      prefix: appendTokens(prefix.slice(sharedLength), sharedLength, getMaxLength(group)),
-      rows: rows.map((row) => appendTokens(row, prefix.length, prefix.length + row.length)),
+      prefix: start,
+      rows: rows.map((row) => appendTokens(row, prefix.length, prefix.length + row.length, lastOfPrefix)),
     };
   });
   const hasNoPadding =
@@ -137,6 +153,7 @@ function packTokens(
     tokens.push(0);
     positions.push(0);
     lengths.push(1);
+    predecessors.push(PADDING_TOKEN);
   }
 
   const sharedIndexAt = (i: number) => (i < sharedLength ? i : paddingIndex);
@@ -194,7 +211,7 @@ function packTokens(
     if (flatIndices.includes(-1)) return undefined;
     return selectStates(config, { flatIndices, tokenPositions, positions, groups: groups.length, rows: rowCount });
   };
-  return { feeds, selectPredictingStates };
+  return { feeds, predecessors, lengths, selectPredictingStates };
 }
 
 /**

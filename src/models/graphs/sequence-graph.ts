@@ -37,11 +37,18 @@ export function positionInputs(config: DecoderConfig, tokens: Dim): PositionInpu
   };
 }
 
+/** Graph input: the hidden states of all tokens before the first layer that is computed. */
+export const FROZEN_STATES = "frozen_states";
+
 interface SequenceGraphOptions {
   /** Whether batches have prefixes; without, the graph is shorter. */
   readonly withPrefix: boolean;
   /** The final states to return: all [tokens, width], or those selected by the batch [selected, width]. */
   readonly states: "all" | "selected";
+  /** First layer to compute; above 0, the states before it are the input "frozen_states". */
+  readonly first?: number;
+  /** Layer before which to stop. */
+  readonly end?: number;
 }
 
 /** Query tokens and their positions [groups, rows, tokens]. */
@@ -62,7 +69,7 @@ interface KeyBlock extends KeyValueBlock {
 export function sequenceGraph(
   config: DecoderConfig,
   scope: ParameterScope,
-  { withPrefix, states }: SequenceGraphOptions,
+  { withPrefix, states, first = 0, end }: SequenceGraphOptions,
 ): Node {
   const { heads, keyValueHeads, headDim } = config;
   const [tokens, groups, rows] = ["tokens", "groups", "rows"].map(positiveDim);
@@ -106,7 +113,7 @@ export function sequenceGraph(
   return decoder(
     config,
     scope,
-    input("tokens", "int32", [tokens]),
+    first === 0 ? input("tokens", "int32", [tokens]) : input(FROZEN_STATES, "float32", [tokens, config.hiddenSize]),
     positions,
     (q, k, v, layer, index) => {
       const attendBlock = (queries: Node, queryBlock: QueryBlock, keyBlocks: readonly KeyBlock[]): Node => {
@@ -149,7 +156,7 @@ export function sequenceGraph(
       );
       return unpadHeads(concat(attended, 0), heads, headDim, tokens, queryPadIndex);
     },
-    selection,
+    { selection, first, end },
   );
 }
 

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { compile, gradient, type Node } from "../../engine/graph/index.js";
 import type { BufferView } from "../../engine/runtime/buffer-view.js";
-import type { Session } from "../../engine/runtime/session.js";
+import type { Feeds, Session } from "../../engine/runtime/session.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
 import { checkTokens, packSequences, type PrefixGroup } from "./sequence-batch.js";
@@ -15,7 +15,8 @@ import {
   type BackwardPrecision,
   type ModelParameterScope,
 } from "../model-parameter-scope.js";
-import { sequenceGraph } from "./sequence-graph.js";
+import { FrozenStates } from "./frozen-states.js";
+import { FROZEN_STATES, sequenceGraph } from "./sequence-graph.js";
 
 /** A token whose log-probability is computed; `index` counts from the end of the prefix and is negative within it. */
 export interface SelectedToken {
@@ -57,6 +58,8 @@ export interface GraphOptions {
   readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
   readonly backwardPrecision?: BackwardPrecision;
+  /** Whether states of layers below the lowest trained one are kept and reused; default false. See FrozenStates. */
+  readonly keepsFrozenStates?: boolean;
 }
 
 const GRADIENT_PREFIX = "gradient of ";
@@ -65,14 +68,20 @@ const GRADIENT_PREFIX = "gradient of ";
 interface BatchFeatures {
   readonly withPrefix: boolean;
   readonly withAllowedTokens: boolean;
+  readonly frozenStates: FrozenStates | undefined;
 }
 
-/** Returns the graph inputs of a batch. @throws INVALID_ARGUMENT for a selected token that is the first of its sequence. */
-function batchFeeds(
+/**
+ * Runs a graph on a batch. @throws INVALID_ARGUMENT for a selected token that is the first of its sequence.
+ */
+async function runBatch(
   model: CausalLM,
+  session: Session,
   { groups, selected, temperature = 1 }: TokenBatch,
-  { withPrefix, withAllowedTokens }: BatchFeatures,
-): Record<string, Tensor> {
+  { withPrefix, withAllowedTokens, frozenStates }: BatchFeatures,
+  inputs: Feeds,
+  fetches: Readonly<Record<string, BufferView>> = {},
+): Promise<Record<string, Tensor<"float32">>> {
   const packed = packSequences(model.config, groups, { withPrefix });
   const targets = selected.flatMap(({ target }) => (target === undefined ? [] : [target]));
   checkTokens(model.config, targets);
@@ -81,14 +90,25 @@ function batchFeeds(
     const problem = "The first token of a sequence has no log-probability. Do not select it.";
     throw invalidArgument(problem);
   }
-  return {
+  const feeds = {
     ...packed.feeds,
     ...selection.feeds,
     select: int32(selection.select),
     targets: int32(selected.map((token) => token.target ?? getTokenAt(groups, token))),
     inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
     ...(withAllowedTokens ? allowedTokenFeeds(selected, model.config.vocabSize) : {}),
+    ...inputs,
   };
+  if (frozenStates === undefined) return session.run(feeds, { fetches });
+  const { requests, states } = frozenStates.prepare(groups, packed);
+  const run = session.request({ ...feeds, [FROZEN_STATES]: states }, { fetches });
+  try {
+    return (await model.runtime.sequence([...requests, run])) as Record<string, Tensor<"float32">>;
+  } catch (error) {
+    // Some of the states may not have been computed.
+    frozenStates.clear();
+    throw error;
+  }
 }
 
 /** Returns the distinct sets of allowed tokens, of which the first is the whole vocabulary, and each token's set. */
@@ -119,12 +139,13 @@ function buildPolicy(
   scope: ModelParameterScope,
   options: BatchFeatures & { readonly entropy: EntropyMode; readonly dropout: boolean },
 ): PolicyNodes {
-  const { withPrefix, withAllowedTokens, entropy, dropout } = options;
-  return policyNodes(model.config, scope, sequenceGraph(model.config, scope, { withPrefix, states: "selected" }), {
+  const { withPrefix, withAllowedTokens, frozenStates, entropy, dropout } = options;
+  const states = sequenceGraph(model.config, scope, { withPrefix, states: "selected", first: frozenStates?.layers });
+  return policyNodes(model.config, scope, states, {
     entropy,
     isHeadTrained: model.isHeadTrained,
     withAllowedTokens,
-    valueHead: (states) => model.computeValues(scope, states, { dropout }),
+    valueHead: (hidden) => model.computeValues(scope, hidden, { dropout }),
   });
 }
 
@@ -155,10 +176,12 @@ export class ScoringGraph {
       withPrefix = true,
       withAllowedTokens = false,
       adapterMode,
+      keepsFrozenStates = false,
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
-    const features = { withPrefix, withAllowedTokens };
+    const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
+    const features = { withPrefix, withAllowedTokens, frozenStates };
     const policy = buildPolicy(model, scope, { ...features, entropy, dropout: false });
     const graph = compile({
       logProbs: policy.logProbs,
@@ -171,16 +194,15 @@ export class ScoringGraph {
 
   /** Scores the selected tokens of a batch; `adapter: false` scores under the reference policy. */
   async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<TokenScores> {
-    const { graph } = this.session;
-    const { logProbs, maxLogProbs, entropy, values } = await this.session.run({
-      ...batchFeeds(this.model, batch, this.features),
-      ...this.model.getParameterViews(graph, { adapter }),
-    });
+    const { model, session, features } = this;
+    const parameters = model.getParameterViews(session.graph, { adapter });
+    const { logProbs, maxLogProbs, entropy, values } = await runBatch(model, session, batch, features, parameters);
     return { logProbs: logProbs.data, maxLogProbs: maxLogProbs?.data, entropy: entropy?.data, values: values?.data };
   }
 
   async release(): Promise<void> {
     await this.session.release();
+    await this.features.frozenStates?.release();
   }
 }
 
@@ -211,6 +233,7 @@ export class TrainingGraph {
       withAllowedTokens = false,
       adapterMode,
       backwardPrecision = model.backwardPrecision,
+      keepsFrozenStates = false,
     }: GraphOptions = {},
   ): Promise<TrainingGraph> {
     // Dropout applies to the adapter's path alone, and only constant weights are rounded to 8 bits.
@@ -218,7 +241,8 @@ export class TrainingGraph {
     const mustBeUnmerged = hasAdapterDropout || backwardPrecision === "int8";
     const resolvedMode = mustBeUnmerged ? "unmerged" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
-    const features = { withPrefix, withAllowedTokens };
+    const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
+    const features = { withPrefix, withAllowedTokens, frozenStates };
     const { loss, statistics = {} } = lossFn(buildPolicy(model, scope, { ...features, entropy, dropout: true }));
     const trainableInputs = scope.trainableInputs;
     const gradients = gradient(loss, [...trainableInputs.values()]);
@@ -249,15 +273,8 @@ export class TrainingGraph {
     for (const { name } of session.graph.outputs) {
       if (name.startsWith(GRADIENT_PREFIX)) fetches[name] = parameters.view(name.slice(GRADIENT_PREFIX.length), target);
     }
-    const outputs = await session.run(
-      {
-        ...batchFeeds(model, batch, this.features),
-        ...model.getParameterViews(session.graph),
-        ...drawDropoutNoise(session, random),
-        ...inputs,
-      },
-      { fetches },
-    );
+    const parametersAndNoise = { ...model.getParameterViews(session.graph), ...drawDropoutNoise(session, random) };
+    const outputs = await runBatch(model, session, batch, this.features, { ...parametersAndNoise, ...inputs }, fetches);
     if (accumulate) await runtime.kernel({ name: "addScaled", target: parameters.gradients, source: target, scale: 1 });
     return outputs;
   }
@@ -265,6 +282,7 @@ export class TrainingGraph {
   async release(): Promise<void> {
     if (this.accumulationBuffer !== undefined) this.model.runtime.free(this.accumulationBuffer);
     await this.session.release();
+    await this.features.frozenStates?.release();
   }
 }
 

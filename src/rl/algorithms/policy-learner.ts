@@ -3,6 +3,7 @@ import type { SettingTable } from "../../core/settings.js";
 import { scheduleFactor } from "../../engine/optim/schedule.js";
 import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { Trajectory } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,
@@ -63,6 +64,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly context: LearnerContext,
     private readonly updater: PolicyUpdater,
     private readonly scorer: LogProbScorer | undefined,
+    private readonly frozenStates: FrozenStates | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
   }
@@ -87,7 +89,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const needsScorer =
       algorithm.critic === true || usesReference(algorithm, config) || entropies || isTruncatedSampling;
     const scorer = needsScorer ? await LogProbScorer.create(model, { microBatchTokens, entropies }) : undefined;
-    return new PolicyLearner(algorithm, config, context, updater, scorer);
+    return new PolicyLearner(algorithm, config, context, updater, scorer, await FrozenStates.create(model));
   }
 
   get rolloutSpec(): RolloutSpec {
@@ -116,6 +118,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
+    // A resumed run starts without states, and rounding depends on how they were batched.
+    this.frozenStates?.clear();
     const samples = turns.filter((turn) => turn !== undefined);
     const metrics = {
       ...result.metrics,
@@ -151,6 +155,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   async release(): Promise<void> {
     await this.updater.release();
     await this.scorer?.release();
+    await this.frozenStates?.release();
   }
 
   /** Whether the members of a group differ in their returns. */

@@ -36,7 +36,7 @@ export class LogProbScorer {
     model: CausalLM,
     { microBatchTokens, entropies = false }: { readonly microBatchTokens: number; readonly entropies?: boolean },
   ): Promise<LogProbScorer> {
-    const options = { entropy: entropies ? "value" : "none" } as const;
+    const options = { entropy: entropies ? "value" : "none", keepsFrozenStates: true } as const;
     return new LogProbScorer(model, await ScoringGraph.create(model, options), options, microBatchTokens);
   }
 

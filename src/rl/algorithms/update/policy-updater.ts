@@ -140,7 +140,7 @@ export class PolicyUpdater {
       const { loss, entropy } = this.options;
       const lossFn = (policy: PolicyNodes) => loss(kind === "free" ? policy : constrainedPolicyNodes(policy));
       const withAllowedTokens = kind === "masked";
-      graph = await TrainingGraph.create(this.model, lossFn, { entropy, withAllowedTokens });
+      graph = await TrainingGraph.create(this.model, lossFn, { entropy, withAllowedTokens, keepsFrozenStates: true });
       this.graphs.set(kind, graph);
     }
     return graph;

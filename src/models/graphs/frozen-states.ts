@@ -1,0 +1,245 @@
+import { compile } from "../../engine/graph/index.js";
+import { getRopeRegime } from "../../engine/nn/rope.js";
+import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
+import type { Session } from "../../engine/runtime/session.js";
+import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
+import type { CausalLM } from "../causal-lm.js";
+import { chooseAdapterMode } from "../weights/micro-batch-memory.js";
+import { FIRST_TOKEN, packSequences, PADDING_TOKEN, type PackedBatch, type PrefixGroup } from "./sequence-batch.js";
+import { sequenceGraph } from "./sequence-graph.js";
+
+/** Maximum number of values in the states that are kept (512 MB); those of a batch beyond it are kept for that batch. */
+const MAX_VALUES = 2 ** 27;
+/** States are kept in buffers of this many, which are allocated as they fill. */
+const STATES_PER_BUFFER = 4096;
+/** The state of padding, which is zero. */
+const PADDING_SLOT = 0;
+
+/** Tokens that a decoding step processed after cached ones, with their states in its output. */
+export interface DecodedTokens {
+  readonly cached: readonly number[];
+  readonly tokens: readonly number[];
+  /** Length of the sequence, which rotary frequencies may depend on. */
+  readonly sequenceLength: number;
+  /** Index of the first token's state. */
+  readonly flatIndex: number;
+}
+
+const caches = new WeakMap<CausalLM, FrozenStates>();
+
+/**
+ * Hidden states after the layers that an update does not change, of the tokens seen since the last `clear`: computed once, by the
+ * sampler or for the first batch, and read by the scores of policy and reference and by all epochs of an update. A state depends on
+ * a token and those before it, so states form a tree of tokens.
+ */
+export class FrozenStates {
+  private readonly buffers: BufferView[] = [];
+  private batchStates: BufferView | undefined;
+  private computedStates: BufferView | undefined;
+  /** Slot of each token by the slot before it. */
+  private readonly slots = new Map<number, number>();
+  /** Slots of the roots by the regime of rotary frequencies. */
+  private readonly roots = new Map<number, number>();
+  private slotCount = PADDING_SLOT + 1;
+  private users = 0;
+  private readonly pendingSession: Promise<Session>;
+  private session!: Session;
+
+  private constructor(
+    private readonly model: CausalLM,
+    readonly layers: number,
+    private readonly maxSlots: number,
+  ) {
+    const scope = model.scope(chooseAdapterMode(model.config));
+    const states = sequenceGraph(model.config, scope, { withPrefix: true, states: "all", end: layers });
+    this.pendingSession = model.createSession(compile({ states }), { packWeights: false });
+  }
+
+  /** Starts keeping the states of a model's frozen layers, until every user has called `release`; undefined if it has none. */
+  static async create(
+    model: CausalLM,
+    { maxStates = Math.floor(MAX_VALUES / model.config.hiddenSize) }: { readonly maxStates?: number } = {},
+  ): Promise<FrozenStates | undefined> {
+    const layers = model.frozenLayers;
+    if (layers === 0) return undefined;
+    const cache = caches.get(model) ?? new FrozenStates(model, layers, maxStates);
+    caches.set(model, cache);
+    cache.users++;
+    cache.session = await cache.pendingSession;
+    return cache;
+  }
+
+  /** Returns the cache of a model, if one was created. */
+  static find(model: CausalLM): FrozenStates | undefined {
+    return caches.get(model);
+  }
+
+  /** Number of states that are kept. */
+  get size(): number {
+    return this.slots.size;
+  }
+
+  /** Discards all states; memory is kept for the next ones. */
+  clear(): void {
+    this.slots.clear();
+    this.roots.clear();
+    this.slotCount = PADDING_SLOT + 1;
+  }
+
+  async release(): Promise<void> {
+    if (--this.users > 0) return;
+    caches.delete(this.model);
+    for (const view of [...this.buffers, this.batchStates, this.computedStates])
+      if (view !== undefined) this.model.runtime.free(view);
+    await this.session.release();
+  }
+
+  /**
+   * Returns the states of a packed batch as input of a graph, and the requests that compute missing ones and collect them; send them
+   * together with the run that reads them.
+   */
+  prepare(groups: readonly PrefixGroup[], packed: PackedBatch): { requests: WorkerRequest[]; states: BufferView } {
+    const requests = this.computeMissing(groups);
+    const slots = this.findSlots(packed);
+    this.batchStates = this.reserve(this.batchStates, slots.length);
+    const states = subview(this.batchStates, 0, [slots.length, this.model.config.hiddenSize]);
+    requests.push(...this.copy("fromSlots", slots, states));
+    if (this.slotCount > this.maxSlots) this.truncate(this.maxSlots);
+    return { requests, states };
+  }
+
+  /** Returns requests that keep the states of a decoding step, as far as there is room. */
+  keep(rows: readonly DecodedTokens[], states: BufferView): WorkerRequest[] {
+    const flatIndices: number[] = [];
+    const slots: number[] = [];
+    for (const { cached, tokens, sequenceLength, flatIndex } of rows) {
+      let slot: number | undefined = this.root(sequenceLength);
+      for (const token of cached) slot = slot === undefined ? undefined : this.slots.get(this.key(slot, token));
+      if (slot === undefined) continue;
+      for (const [i, token] of tokens.entries()) {
+        const key = this.key(slot, token);
+        const known = this.slots.get(key);
+        if (known === undefined && this.slotCount >= this.maxSlots) break;
+        slot = known ?? this.add(key);
+        if (known !== undefined) continue;
+        slots.push(slot);
+        flatIndices.push(flatIndex + i);
+      }
+    }
+    return this.copy("toSlots", slots, states, flatIndices);
+  }
+
+  /** Returns requests that compute the states of the rows with missing ones. */
+  private computeMissing(groups: readonly PrefixGroup[]): WorkerRequest[] {
+    const incomplete = groups.flatMap(({ prefix, rows }) => {
+      const missing = rows.filter((row) => !this.hasSequence(prefix, row));
+      return missing.length === 0 ? [] : [{ prefix, rows: missing }];
+    });
+    if (incomplete.length === 0) return [];
+    const { config } = this.model;
+    const packed = packSequences(config, incomplete);
+    const known = this.slotCount;
+    const slots = this.findSlots(packed);
+    this.computedStates = this.reserve(this.computedStates, slots.length);
+    const states = subview(this.computedStates, 0, [slots.length, config.hiddenSize]);
+    const added = slots.flatMap((slot, i) => (slot >= known ? [i] : []));
+    return [
+      this.session.request(packed.feeds, { fetches: { states } }),
+      ...this.copy(
+        "toSlots",
+        added.map((i) => slots[i]),
+        states,
+        added,
+      ),
+    ];
+  }
+
+  private hasSequence(prefix: readonly number[], row: readonly number[]): boolean {
+    let slot: number | undefined = this.root(prefix.length + row.length);
+    for (const tokens of [prefix, row]) {
+      for (const token of tokens) {
+        slot = this.slots.get(this.key(slot, token));
+        if (slot === undefined) return false;
+      }
+    }
+    return true;
+  }
+
+  /** Returns the slot of each packed token; new ones for tokens that have none. */
+  private findSlots({ feeds, predecessors, lengths }: PackedBatch): number[] {
+    const slots: number[] = [];
+    predecessors.forEach((predecessor, i) => {
+      if (predecessor === PADDING_TOKEN) return slots.push(PADDING_SLOT);
+      const before = predecessor === FIRST_TOKEN ? this.root(lengths[i]) : slots[predecessor];
+      const key = this.key(before, Number(feeds.tokens.data[i]));
+      return slots.push(this.slots.get(key) ?? this.add(key));
+    });
+    return slots;
+  }
+
+  private key(slot: number, token: number): number {
+    return slot * this.model.config.vocabSize + token;
+  }
+
+  private add(key: number): number {
+    this.slots.set(key, this.slotCount);
+    return this.slotCount++;
+  }
+
+  /** Returns the slot that stands before the first token of sequences of a length. */
+  private root(length: number): number {
+    const regime = getRopeRegime(this.model.config.ropes, length);
+    const root = this.roots.get(regime) ?? this.slotCount++;
+    this.roots.set(regime, root);
+    return root;
+  }
+
+  /** Forgets the slots from `count` on. */
+  private truncate(count: number): void {
+    for (const [key, slot] of this.slots) if (slot >= count) this.slots.delete(key);
+    for (const [regime, slot] of this.roots) if (slot >= count) this.roots.delete(regime);
+    this.slotCount = count;
+  }
+
+  /** Returns a buffer of at least `count` states. */
+  private reserve(view: BufferView | undefined, count: number): BufferView {
+    const { runtime, config } = this.model;
+    if (view !== undefined && view.shape[0] >= count) return view;
+    if (view !== undefined) runtime.free(view);
+    return runtime.allocate("float32", [count, config.hiddenSize]);
+  }
+
+  /** Returns requests that copy between slots and the states at indices of a view, one for each buffer of slots. */
+  private copy(
+    direction: "fromSlots" | "toSlots",
+    slots: readonly number[],
+    view: BufferView,
+    indices: readonly number[] = slots.map((_, i) => i),
+  ): WorkerRequest[] {
+    const { runtime, config } = this.model;
+    const plans = new Map<number, number[]>();
+    slots.forEach((slot, i) => {
+      const buffer = Math.floor(slot / STATES_PER_BUFFER);
+      const plan = plans.get(buffer) ?? [];
+      plans.set(buffer, plan);
+      const inSlots = (slot % STATES_PER_BUFFER) * config.hiddenSize;
+      const inView = indices[i] * config.hiddenSize;
+      const [from, to] = direction === "fromSlots" ? [inSlots, inView] : [inView, inSlots];
+      const [lastFrom, lastTo, length] = plan.slice(-3);
+      // Neighbors are copied as one block.
+      if (lastFrom + length === from && lastTo + length === to) plan[plan.length - 1] = length + config.hiddenSize;
+      else plan.push(from, to, config.hiddenSize);
+    });
+    return [...plans].map(([index, plan]) => {
+      while (this.buffers.length <= index)
+        this.buffers.push(runtime.allocate("float32", [STATES_PER_BUFFER, config.hiddenSize]));
+      const buffer = this.buffers[index];
+      const [source, target] = direction === "fromSlots" ? [buffer, view] : [view, buffer];
+      const sections = { sections: 1, sourceStride: 0, targetStride: 0 };
+      return {
+        kind: "kernel",
+        call: { name: "copyBlocks", source, target, ...sections, plan: Int32Array.from(plan) },
+      };
+    });
+  }
+}
