@@ -1,4 +1,4 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 /** Tests that train, sample at length or start processes. `npm run test:quick` leaves them out, and those in test/. */
 const SLOW_TESTS = [
@@ -22,12 +22,14 @@ const SLOW_TESTS = [
   "src/text-world/house/make-house.test.ts",
 ];
 
-export default defineConfig(({ mode }) => ({
-  test: {
-    include: mode === "quick" ? ["src/**/*.test.ts"] : ["src/**/*.test.ts", "test/**/*.test.ts"],
-    exclude: mode === "quick" ? SLOW_TESTS : [],
-    testTimeout: 60_000,
-    pool: "forks",
-    maxWorkers: 2,
-  },
-}));
+/** A test that replaces a module, which other tests in its process would get, too. */
+const ISOLATED_TESTS = ["src/rl/algorithms/ppo/ppo.test.ts"];
+
+/** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
+export default defineConfig(({ mode }) => {
+  const common = { testTimeout: 60_000, pool: "forks" as const };
+  const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
+  const unit = { ...common, name: "unit", include: ["src/**/*.test.ts"], exclude: excluded, isolate: false };
+  const whole = { ...common, name: "whole", include: ["test/**/*.test.ts", ...ISOLATED_TESTS] };
+  return { test: { maxWorkers: 2, projects: [{ test: unit }, ...(mode === "quick" ? [] : [{ test: whole }])] } };
+});

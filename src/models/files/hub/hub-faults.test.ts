@@ -139,7 +139,7 @@ describe("a hub with a fault", () => {
       sendForever(`[${" ".repeat(2 ** 20)}`, { "Content-Type": "application/json" }),
       "HUB_UNREACHABLE",
       /longer than 67108864 bytes|no complete response/u,
-      1,
+      6,
     ],
     [
       "a listing of numbers as paths",
