@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM } from "../src/generation/index.js";
-import { runCommand, type CommandOptions } from "./support/command.js";
+import { runCommand, runInHost, type CommandOptions } from "./support/command.js";
 import { FakeHub } from "./support/fake-hub.js";
 import { writeRandomModel } from "./support/random-model.js";
 
@@ -49,7 +49,7 @@ describe("llamagym", () => {
 
   it.each([
     [["genrate"], /^There is no command "genrate". Did you mean "generate"\?\n$/],
-    [["xyz"], /Commands: .*generate, merge, models, doctor/],
+    [["xyz"], /Commands: train, .*generate, .*models, doctor/],
     [["--model", "x"], /The command must come before --model/],
     [["generate", "--modle", "x"], /There is no option --modle. Did you mean --model\?/],
     [["generate", "--prompt", "hi"], /--model is missing/],
@@ -72,7 +72,7 @@ describe("llamagym", () => {
     [["models", "--json=1"], /--json must be true or false, got 1/],
     [["models", "--no-json=1"], /--no-json takes no value/],
   ])("rejects %j with status 2 and one line", async (args, message) => {
-    const { status, out, err } = await run(args);
+    const { status, out, err } = await runInHost(args);
     expect({ status, out }).toEqual({ status: 2, out: "" });
     expect(err).toMatch(message);
     expect(err.trim()).not.toContain("\n");

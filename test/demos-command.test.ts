@@ -2,7 +2,7 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "./support/command.js";
+import { runCommand, runInHost } from "./support/command.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -108,7 +108,7 @@ describe("llamagym demos", () => {
       [["blackjack", "--min-return", "2", "--output", path("none.jsonl")], /No file written/],
     ];
     for (const [args, message] of cases) {
-      const { status, err } = await runCommand(["demos", ...args]);
+      const { status, err } = await runInHost(["demos", ...args]);
       expect(status).not.toBe(0);
       expect(err).toMatch(message);
     }

@@ -2,7 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { OpenEnvClient, registry } from "../src/envs/index.js";
 import "../src/text-world/index.js";
-import { runCommand, startCommand } from "./support/command.js";
+import { runCommand, runInHost, startCommand } from "./support/command.js";
 
 let server: ChildProcessWithoutNullStreams | undefined;
 afterEach(() => {
@@ -66,7 +66,7 @@ describe("llamagym envs", () => {
     [["play", "taxi", "--sed", "1"], 2, /Did you mean --seed\?/],
     [["play", "openenv:http://127.0.0.1:9"], 1, /ENV_FAILED.*cannot be reached/],
   ])("rejects %j with status %i and one line", async (args, status, message) => {
-    const result = await run(args);
+    const result = await runInHost(args);
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
     expect(result.err).toMatch(message);
     expect(result.err.trim()).not.toContain("\n");

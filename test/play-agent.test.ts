@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "./support/command.js";
+import { runCommand, runInHost } from "./support/command.js";
 import { writeRandomModel } from "./support/random-model.js";
 
 let folder: string;
@@ -30,7 +30,7 @@ describe("llamagym play --agent", () => {
   it("takes a random action for an invalid completion, and drops the oldest turns of a long episode", async () => {
     const length = ["--max-episode-steps", "8", "--history-turns", "100"];
     const args = ["cliff-walking", "--max-new-tokens", "3", ...length, ...agentArgs()];
-    const { status, out, err } = await play(args);
+    const { status, out, err } = await runInHost(["play", ...args]);
     expect(status).toBe(0);
     const steps = Number(/after (\d+) steps?: return/.exec(out)?.[1]);
     const drawn = out.match(/^Not a valid action; random action: (up|right|down|left)$/gm)?.length ?? 0;

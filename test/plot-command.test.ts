@@ -2,7 +2,7 @@ import { mkdtemp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "./support/command.js";
+import { runCommand, runInHost } from "./support/command.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -53,7 +53,7 @@ describe("llamagym plot", () => {
     [["first", "--metric", "los"], 1, /The run first records no "los"\. Did you mean loss\?/],
     [[], 2, /RUN is missing/],
   ])("rejects %j", async (args, status, message) => {
-    const result = await plot(...args);
+    const result = await runInHost(["plot", ...args], { cwd: folder });
     expect(result.err).toMatch(message);
     expect(result.status).toBe(status);
   });

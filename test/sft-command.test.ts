@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "./support/command.js";
+import { runCommand, runInHost } from "./support/command.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -46,7 +46,7 @@ describe("llamagym sft", () => {
       /Example 1 has \d+ tokens, more than `maxLength` \(3\)/,
     ],
   ])("rejects %j in one line", async (args, status, message) => {
-    const result = await sft(...args);
+    const result = await runInHost(["sft", ...args], { cwd: folder });
     expect(result.err.trim().split("\n")).toHaveLength(1);
     expect(result.err).toMatch(message);
     expect(result.status).toBe(status);

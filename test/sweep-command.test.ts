@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand, type CommandOptions, type CommandResult } from "./support/command.js";
+import { runCommand, runInHost, type CommandOptions, type CommandResult } from "./support/command.js";
 import { writeRandomModel } from "./support/random-model.js";
 
 let model: string;
@@ -163,7 +163,7 @@ describe("llamagym sweep", () => {
     [["blackjack", ...search, "--config", "nowhere.json"], 1, /FILE_NOT_FOUND.*nowhere\.json/],
   ])("rejects %j with status %i, in one line, and writes nothing", async (args, status, message) => {
     const cwd = await mkdtemp(join(folder, "refused-"));
-    const result = await sweep(args, { cwd });
+    const result = await runInHost(["sweep", ...args], { cwd });
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
     expect(result.err).toMatch(message);
     expect(result.err.trim()).not.toContain("\n");

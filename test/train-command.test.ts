@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand, type CommandOptions } from "./support/command.js";
+import { runCommand, runInHost, type CommandOptions } from "./support/command.js";
 import { writeRandomModel } from "./support/random-model.js";
 
 let model: string;
@@ -213,7 +213,7 @@ describe("llamagym train", () => {
     [[], 2, /ENV is missing/],
   ])("rejects %j with status %i, in one line, and writes nothing", async (args, status, message) => {
     const cwd = await mkdtemp(join(folder, "refused-"));
-    const result = await train(args, { cwd, env: { HF_HUB_OFFLINE: "1" } });
+    const result = await runInHost(["train", ...args], { cwd, env: { HF_HUB_OFFLINE: "1" } });
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
     expect(result.err).toMatch(message);
     expect(result.err.trim()).not.toContain("\n");
@@ -296,7 +296,7 @@ describe("llamagym eval", () => {
     [["eval", "blackjack", "--episodes", "0"], 2, /--episodes must be/],
     [["eval", "blackjack", "--adapter", "nowhere"], 1, /nowhere/],
   ])("rejects %j", async (args, status, message) => {
-    const result = await runCommand(args);
+    const result = await runInHost(args);
     expect({ status: result.status, out: result.out }).toEqual({ status, out: "" });
     expect(result.err).toMatch(message);
   });

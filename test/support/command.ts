@@ -1,4 +1,5 @@
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { fork, spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 /** The built command, as a user runs it. */
@@ -63,4 +64,26 @@ export async function runCommand(args: readonly string[], options: CommandOption
   return new Promise((resolve) =>
     child.on("close", (status, signal) => resolve({ status, signal, out, err, chunkCount })),
   );
+}
+
+let host: ChildProcess | undefined;
+
+/**
+ * Runs `llamagym` in a process that this test file keeps: for commands that end at once, such as those that are rejected.
+ * Calls must not overlap.
+ */
+export async function runInHost(
+  args: readonly string[],
+  { cwd, env }: Pick<CommandOptions, "env" | "cwd"> = {},
+): Promise<CommandResult> {
+  if (host === undefined) {
+    const path = fileURLToPath(new URL("command-host.mjs", import.meta.url));
+    host = fork(path, { env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1" } });
+    host.unref();
+    host.channel?.unref();
+  }
+  const answer = once(host, "message");
+  host.send({ args, cwd, env });
+  const [result] = (await answer) as [CommandResult];
+  return result;
 }
