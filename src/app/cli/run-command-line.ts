@@ -3,7 +3,7 @@ import { findNearestName } from "../../core/suggest.js";
 import { COMMANDS, type CommandName } from "./command-list.js";
 import { renderEntries, renderHelp } from "./options/render-help.js";
 import { UsageError } from "./options/usage-error.js";
-import { Reporter } from "./reporter.js";
+import type { Reporter } from "./reporter.js";
 
 const { version, description } = createRequire(import.meta.url)("../../../package.json") as {
   version: string;
