@@ -9,7 +9,7 @@ import type { Sampler } from "./sampling/sampler.js";
 
 export interface CompletionRequest extends Pick<
   SampleRequest,
-  "prompt" | "sampling" | "maxNewTokens" | "skipForcedTokens" | "topLogProbs" | "signal"
+  "prompt" | "sampling" | "maxNewTokens" | "skipForcedTokens" | "onDistribution" | "topLogProbs" | "signal"
 > {
   readonly random: RandomStream;
   readonly stop: StopConditions;

@@ -5,8 +5,8 @@ import { system } from "#platform";
 import { z } from "zod";
 import { errorMessage } from "../../core/errors.js";
 import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
-import type { RunLogLine } from "../runs/run-log.js";
-import { LOG_FILE } from "../runs/run-log.js";
+import { LOG_FILE, type RunLogLine } from "../runs/run-log.js";
+import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
 import { METRICS_FILE } from "./metric-store.js";
 import { readNotes } from "./notes.js";
@@ -131,7 +131,7 @@ export class RunRows {
       tags,
       note: text,
       sweep,
-      hasRollouts: await this.runs.openFile(id, "rollouts.jsonl").then(
+      hasRollouts: await this.runs.openFile(id, ROLLOUTS_FILE).then(
         async (file) => file.close().then(() => true),
         () => false,
       ),
@@ -161,7 +161,7 @@ function brokenRow(id: string, sweep: string | null, problem: string, { root }: 
 
 /** Changes when one of the files that a row is read from does. */
 async function fileStamp(folder: string): Promise<string> {
-  const names = [METRICS_FILE, LOG_FILE, "config.json", "notes.json", "rollouts.jsonl"];
+  const names = [METRICS_FILE, LOG_FILE, "config.json", "notes.json", ROLLOUTS_FILE];
   const stamps = await Promise.all(
     names.map(async (name) =>
       stat(join(folder, name)).then(

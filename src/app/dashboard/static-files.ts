@@ -49,3 +49,9 @@ export async function openPage(folder = pageFolder()): Promise<Handler> {
     return c.body(file.compressed);
   };
 }
+
+/** Serves a page of docs/ as text, for links of explanations. */
+export const openDocs: Handler = async (c) => {
+  const text = await readFile(join(assets.path("docs"), c.req.param("page") ?? ""), "utf8").catch(() => undefined);
+  return text === undefined ? c.text("There is no such page.", 404) : c.text(text);
+};

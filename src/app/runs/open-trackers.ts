@@ -14,13 +14,21 @@ interface OpenTrackersOptions extends ResumePoint {
 /** Opens the trackers of a run: its files, its curve, W&B, the module of the setting `tracker`, and additional ones. @throws as `loadTracker` */
 export async function openTrackers(
   folder: string,
-  config: Pick<TrainConfig, "saveSteps"> & Partial<Pick<TrainConfig, "tensorboard" | "tracker" | "env" | "envOptions">>,
+  config: Pick<TrainConfig, "saveSteps"> &
+    Partial<Pick<TrainConfig, "tensorboard" | "tracker" | "env" | "envOptions" | "rollouts" | "maxRolloutMegabytes">>,
   { wandb, trackers = [], onWarning, onInfo, resumeFromStep }: OpenTrackersOptions,
 ): Promise<Required<Tracker>> {
-  const { tensorboard, tracker } = config;
+  const { tensorboard, tracker, rollouts = "none", maxRolloutMegabytes = 0 } = config;
+  const maxRolloutBytes = rollouts === "none" ? undefined : maxRolloutMegabytes * 1e6;
   const sources: TrackerSource[] = [async () => openCurveTracker(folder, config, { resumeFromStep })];
   if (wandb !== undefined)
     sources.push(async () => openWandbTracker(folder, wandb, { onWarning, onInfo, resumeFromStep }));
   if (tracker !== undefined) sources.push(await loadTracker(tracker, folder, { resumeFromStep }));
-  return openRunTrackers(folder, { tensorboard, trackers: [...sources, ...trackers], onWarning, resumeFromStep });
+  return openRunTrackers(folder, {
+    tensorboard,
+    maxRolloutBytes,
+    trackers: [...sources, ...trackers],
+    onWarning,
+    resumeFromStep,
+  });
 }

@@ -11,10 +11,12 @@ import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { openTrackers } from "./open-trackers.js";
+import { clearControl, takeControlRequests } from "./run-control.js";
+import { RunLog } from "./run-log.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
-import type { TrainResult } from "../../rl/train/train-loop.js";
+import type { TrainRequests, TrainResult } from "../../rl/train/train-loop.js";
 import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
 
 const ADAPTER_FOLDER = "adapter";
@@ -29,6 +31,8 @@ export const CHANGEABLE_ON_RESUME = [
   "saveSteps",
   "completionLogSteps",
   "numLoggedCompletions",
+  "rollouts",
+  "maxRolloutMegabytes",
   "callTimeoutSeconds",
   "evalEpisodes",
   "tracker",
@@ -112,10 +116,10 @@ function checkUnchanged(config: TrainConfig, changes: Partial<TrainOptions>, fol
 async function openRun(
   config: TrainConfig,
   folder: string,
-  { trackers, onDownload, onWarning = () => {}, onInfo }: RunOptions,
+  { trackers = [], onDownload, onWarning = () => {}, onInfo }: RunOptions,
   isResumed: boolean,
 ): Promise<Run> {
-  const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor } = config;
+  const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts } = config;
   const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
   const makeEnv = createEnvFactory(config);
   const textEnv = await requireTextEnv(makeEnv, config.env);
@@ -132,15 +136,29 @@ async function openRun(
     if (!isResumed) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
     await agent.getLearner();
     const checkpointDir = getCheckpointDir(folder);
-    const limits = { episodes, turns, numEnvs, seed, saveSteps, entropyFloor };
-    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, onWarning });
+    const limits = { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts };
+    let log: RunLog | undefined;
+    const onTrainerWarning = (message: string) => {
+      log?.warning(message, "metrics");
+      onWarning(message);
+    };
+    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, onWarning: onTrainerWarning });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const settings = await writeRunConfig(folder, config);
     // Without a checkpoint, the warm start (step 0) is repeated as well.
     const resumeFromStep = isResumed ? (resumedAt === 0 ? -1 : resumedAt) : undefined;
-    const tracker = await openTrackers(folder, config, { wandb, trackers, onWarning, onInfo, resumeFromStep });
+    await clearControl(folder);
+    log = await RunLog.open(folder, { resumedAt: isResumed ? resumedAt : undefined, onWarning });
+    const allTrackers = [log.tracker, ...trackers];
+    const tracker = await openTrackers(folder, config, {
+      wandb,
+      trackers: allTrackers,
+      onWarning,
+      onInfo,
+      resumeFromStep,
+    });
     await tracker.logConfig(settings);
-    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, tracker);
+    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, tracker, log);
   } catch (error) {
     await trainer?.close();
     await model.close();
@@ -149,10 +167,10 @@ async function openRun(
 }
 
 class OpenRun implements Run {
-  private outcome: RunOutcome = "finished";
+  private outcome: RunOutcome | "stopped" = "stopped";
 
   constructor(
-    readonly config: TrainConfig,
+    private currentConfig: TrainConfig,
     readonly folder: string,
     readonly agent: TextAgent,
     readonly isResumed: boolean,
@@ -160,7 +178,12 @@ class OpenRun implements Run {
     readonly makeEnv: () => Promise<Env>,
     private readonly trainer: Trainer,
     private readonly tracker: Required<Tracker>,
+    private readonly log: RunLog,
   ) {}
+
+  get config(): TrainConfig {
+    return this.currentConfig;
+  }
 
   get onlineSft(): boolean {
     return this.trainer.onlineSft;
@@ -173,12 +196,15 @@ class OpenRun implements Run {
   async train(callbacks: Omit<TrainCallbacks, "tracker"> = {}): Promise<TrainResult> {
     try {
       const { completionLogSteps, numLoggedCompletions } = this.config;
-      return await this.trainer.train({
+      const result = await this.trainer.train({
         completionLogSteps,
         numLoggedCompletions,
         ...callbacks,
+        onUpdate: async (event) => ({ ...(await callbacks.onUpdate?.(event)), ...(await this.takeRequests()) }),
         tracker: this.tracker,
       });
+      this.outcome = result.isInterrupted ? "stopped" : "finished";
+      return result;
     } catch (error) {
       this.outcome = "failed";
       throw error;
@@ -193,7 +219,21 @@ class OpenRun implements Run {
 
   async close(): Promise<void> {
     await this.trainer.close();
-    await this.tracker.close(this.outcome);
+    await this.tracker.close(this.outcome === "failed" ? "failed" : "finished");
+    this.log.end(this.outcome);
     await this.agent.model.close();
+  }
+
+  /** Carries out what was requested in the run folder. */
+  private async takeRequests(): Promise<TrainRequests> {
+    return takeControlRequests(this.folder, this.log, async (name, value) => {
+      const config = resolveTrainConfig({ ...this.currentConfig, [name]: value });
+      checkRunSize(config);
+      this.trainer.setLength({ episodes: config.episodes, turns: config.turns });
+      await writeRunConfig(this.folder, config);
+      this.currentConfig = config;
+      const { saveSteps, completionLogSteps, numLoggedCompletions } = config;
+      return { options: { saveSteps, completionLogSteps, numLoggedCompletions } };
+    });
   }
 }

@@ -9,6 +9,7 @@ import { SftTrainer } from "../../rl/train/sft-trainer.js";
 import { join } from "node:path";
 import { openRunModel } from "./open-model.js";
 import { openTrackers } from "./open-trackers.js";
+import { RunLog } from "./run-log.js";
 import { checkNewRunFolder, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveSftRunConfig, getSftConfig, type SftRunConfig, type SftRunOptions } from "./sft-run-settings.js";
 
@@ -67,7 +68,7 @@ export async function resumeSftRun(folder: string, hooks: SftRunHooks = {}): Pro
 async function openRun(
   config: SftRunConfig,
   folder: string,
-  { trackers, onDownload, onWarning = () => {} }: SftRunHooks,
+  { trackers = [], onDownload, onWarning = () => {} }: SftRunHooks,
   isResumed: boolean,
 ): Promise<SftRun> {
   const model = await openRunModel(config, { valueHead: "saved", onDownload });
@@ -82,9 +83,11 @@ async function openRun(
     const resumedAt = isResumed ? await trainer.resume(checkpointDir) : 0;
     const resumeFromStep = isResumed ? resumedAt : undefined;
     const settings = await writeRunConfig(folder, config);
-    const tracker = await openTrackers(folder, config, { trackers, onWarning, resumeFromStep });
+    const log = await RunLog.open(folder, { resumedAt: resumeFromStep, onWarning });
+    const allTrackers = [log.tracker, ...trackers];
+    const tracker = await openTrackers(folder, config, { trackers: allTrackers, onWarning, resumeFromStep });
     await tracker.logConfig(settings);
-    let outcome: RunOutcome = "finished";
+    let outcome: RunOutcome | "stopped" = "stopped";
     return {
       config,
       folder,
@@ -95,7 +98,9 @@ async function openRun(
         const { saveSteps, evalSteps } = config;
         try {
           const options = { tracker, checkpointDir, saveSteps, evalSteps, ...callbacks };
-          return (await trainer.train(options)).isInterrupted;
+          const { isInterrupted } = await trainer.train(options);
+          outcome = isInterrupted ? "stopped" : "finished";
+          return isInterrupted;
         } catch (error) {
           outcome = "failed";
           throw error;
@@ -107,7 +112,8 @@ async function openRun(
         return path;
       },
       close: async () => {
-        await tracker.close(outcome);
+        await tracker.close(outcome === "failed" ? "failed" : "finished");
+        log.end(outcome);
         await model.close();
       },
     };

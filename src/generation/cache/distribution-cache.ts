@@ -35,8 +35,10 @@ export class DistributionCache {
     const promptKey = `${this.constraintId(request.constraint)};${request.prompt.join()}`;
     const sequence = RunningSequence.forSampling({
       ...request,
-      onDistribution: (distribution, value) =>
-        this.distributions.set(distributionKey(promptKey, sequence.tokens), { distribution, value }),
+      onDistribution: (distribution, value, index) => {
+        this.distributions.set(distributionKey(promptKey, sequence.tokens), { distribution, value });
+        request.onDistribution?.(distribution, value, index);
+      },
     });
     for (;;) {
       const { finishReason } = sequence;
@@ -45,6 +47,7 @@ export class DistributionCache {
       const cached = this.distributions.get(key);
       const pending = this.pending.get(key);
       if (cached !== undefined) {
+        request.onDistribution?.(cached.distribution, cached.value, sequence.tokens.length);
         const sampled = sampleFromDistribution(cached.distribution, request.random());
         sequence.appendToken({ ...sampled, rawLogProb: NaN, value: cached.value, distribution: undefined });
       } else if (pending !== undefined) {

@@ -99,7 +99,7 @@ export class RunningSequence {
 
   appendToken({ token, logProb, rawLogProb, value, distribution, topLogProbs }: SampledTokenWithState): void {
     const { request, cursor } = this;
-    if (distribution !== undefined) request!.onDistribution!(distribution, value);
+    if (distribution !== undefined) request!.onDistribution!(distribution, value, this.tokens.length);
     if (cursor !== undefined) {
       this.allowedTokenLists.push(cursor.allowedTokens);
       cursor.advance(token);

@@ -22,10 +22,10 @@ export interface SampleRequest {
   /** Number of most probable tokens to return for each token, under the model at temperature 1. Default 0. */
   readonly topLogProbs?: number;
   /**
-   * Called before each token with the distribution that it is sampled from and the value of its state; not called at temperature
-   * 0.
+   * Called before each token with the distribution that it is sampled from, the value of its state and its index; not called at
+   * temperature 0.
    */
-  readonly onDistribution?: (distribution: TokenDistribution, value: number) => void;
+  readonly onDistribution?: (distribution: TokenDistribution, value: number, index: number) => void;
   /** Called with each token as it is sampled. */
   readonly onToken?: (token: number) => void;
   /** Ends the completion with "aborted". */

@@ -1,5 +1,5 @@
 import type { OptimizerState } from "../../engine/optim/index.js";
-import type { Trajectory } from "../rollout/trajectory.js";
+import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 
 /** Metrics of one update by name; see docs/metrics.md. */
@@ -50,6 +50,27 @@ export interface UpdateOptions {
   readonly progress?: number;
 }
 
+/** What an update computed about a turn; arrays have one entry per decision. */
+export interface TurnInsight {
+  /** Indices of the tokens that are decisions. */
+  readonly decisions: readonly number[];
+  readonly refLogProbs: ArrayLike<number> | undefined;
+  readonly values: ArrayLike<number> | undefined;
+  readonly entropies: ArrayLike<number> | undefined;
+  readonly advantages: ArrayLike<number> | undefined;
+  /** Targets of the value loss. */
+  readonly returns: ArrayLike<number> | undefined;
+  /** 1 for trained decisions; undefined for all. */
+  readonly policyMask: ArrayLike<number> | undefined;
+  /** Probability at the last optimizer step divided by that when sampled; one entry for the turn, or per decision. */
+  readonly ratios: ArrayLike<number> | undefined;
+  /** Range outside of which ratios are clipped. */
+  readonly clipRange: readonly [number, number] | undefined;
+  readonly isTrained: boolean;
+  /** Whether the turn's group has advantages other than 0. */
+  readonly hasSignal: boolean;
+}
+
 /** Updates the trained parameters of a model from trajectories; `Batch` is what an update needs of them. */
 export interface Learner<Batch = unknown> {
   readonly rolloutSpec: RolloutSpec;
@@ -57,6 +78,8 @@ export interface Learner<Batch = unknown> {
   prepare(trajectories: readonly Trajectory[]): Promise<Batch>;
   /** Takes the optimizer steps of an update. @throws TRAINING_DIVERGED. */
   update(batch: Batch, options?: UpdateOptions): Promise<Metrics>;
+  /** Returns what is known about the turns of a batch after its update, for recordings. */
+  inspect?(batch: Batch): ReadonlyMap<Turn, TurnInsight>;
   getState(): Promise<LearnerState>;
   setState(state: LearnerState): Promise<void>;
   release(): Promise<void>;

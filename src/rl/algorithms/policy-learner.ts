@@ -4,7 +4,7 @@ import { scheduleFactor } from "../../engine/optim/schedule.js";
 import type { Tensor } from "../../engine/tensor/tensor.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { FrozenStates } from "../../models/graphs/frozen-states.js";
-import type { Trajectory } from "../rollout/trajectory.js";
+import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type {
   AdvantageResult,
   AlgorithmDefinition,
@@ -14,7 +14,16 @@ import type {
   UpdateConfig,
 } from "./algorithm-definition.js";
 import { checkModel, usesReference } from "./check-model.js";
-import type { Learner, LearnerContext, LearnerState, Metrics, RolloutSpec, UpdateOptions } from "./learner.js";
+import type {
+  Learner,
+  LearnerContext,
+  LearnerState,
+  Metrics,
+  RolloutSpec,
+  TurnInsight,
+  UpdateOptions,
+} from "./learner.js";
+import { inspectUpdate } from "./inspect-update.js";
 import { lossMetrics, rewardMetrics, type StepOutcome } from "./policy-metrics.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
@@ -41,6 +50,8 @@ interface PreparedUpdate<State> {
   readonly trajectories: readonly Trajectory[];
   /** Turns of the trained trajectories; undefined for masked ones. */
   readonly turns: readonly (TurnSample | undefined)[];
+  /** Optimizer steps of the update. */
+  readonly outcomes: StepOutcome[];
 }
 
 /** The part of a learner's state that is not the optimizer's; JSON. */
@@ -107,7 +118,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
       algorithm.policyMasks?.(samples, config),
     );
-    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]) };
+    return { scored, result, hasSignal, turns, trajectories: trainedIndices.map((i) => trajectories[i]), outcomes: [] };
   }
 
   async update(prepared: PreparedUpdate<State>, { progress = 0 }: UpdateOptions = {}): Promise<Metrics> {
@@ -118,6 +129,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       learningRate: scheduleFactor(config.lrSchedulerType ?? "constant", progress),
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
+    prepared.outcomes.push(...outcomes);
     // A resumed run starts without states, and rounding depends on how they were batched.
     this.frozenStates?.clear();
     const samples = turns.filter((turn) => turn !== undefined);
@@ -128,6 +140,10 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     };
     this.state = algorithm.state?.update?.(this.state, metrics, turns.length, config) ?? this.state;
     return metrics;
+  }
+
+  inspect(prepared: PreparedUpdate<State>): ReadonlyMap<Turn, TurnInsight> {
+    return inspectUpdate(prepared, this.config);
   }
 
   /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */

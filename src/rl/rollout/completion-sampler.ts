@@ -6,6 +6,7 @@ import type { Completion } from "../../generation/completion.js";
 import type { CompiledConstraint } from "../../generation/constraints/compiled-constraint.js";
 import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { LanguageModel } from "../../generation/language-model.js";
+import type { SampleRequest } from "../../generation/sampling/sample-request.js";
 import type { CompletionSettings } from "./rollout-settings.js";
 import type { ActionCandidates } from "./trajectory.js";
 
@@ -20,7 +21,7 @@ export interface TurnCompletion extends Pick<
   readonly actionCandidates?: ActionCandidates;
 }
 
-export interface TurnRequest {
+export interface TurnRequest extends Pick<SampleRequest, "onDistribution"> {
   readonly prompt: readonly number[];
   readonly constraint?: OutputConstraint;
   readonly random: RandomStream;
@@ -122,10 +123,17 @@ export class CompletionSampler {
     this.parametersVersion = this.model.causalLM.parametersVersion;
   }
 
-  private async sampleTokens({ prompt, constraint, random, signal }: TurnRequest): Promise<TurnCompletion> {
+  private async sampleTokens({
+    prompt,
+    constraint,
+    random,
+    onDistribution,
+    signal,
+  }: TurnRequest): Promise<TurnCompletion> {
     const { sampling, maxNewTokens, stop } = this.settings;
     const compiled = constraint === undefined ? undefined : this.compile(constraint, prompt);
     const isPattern = constraint !== undefined && !("choices" in constraint);
+    const isCacheable = this.isCacheable(constraint);
     const completer = await this.model.completer();
     return completer.complete({
       prompt,
@@ -136,7 +144,9 @@ export class CompletionSampler {
       constraint: compiled,
       isContinuation: true,
       skipForcedTokens: true,
-      cache: this.isCacheable(constraint) ? this.distributions : undefined,
+      cache: isCacheable ? this.distributions : undefined,
+      // Large distributions that are not cached would only be copied for it.
+      onDistribution: isCacheable ? onDistribution : undefined,
       signal,
     });
   }
@@ -161,7 +171,7 @@ export class CompletionSampler {
       finishReason: "stop",
       text: choices[chosen],
       allowedTokens: undefined,
-      actionCandidates: { sequences, weights, chosen },
+      actionCandidates: { sequences, weights, chosen, probabilities: expScores.map((score) => score / total) },
     };
   }
 

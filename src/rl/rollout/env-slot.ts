@@ -22,6 +22,8 @@ export interface EnvSlotOptions<Observation = unknown, Action = unknown> {
   readonly index: number;
   /** Seed of the environment for the first episode that is started without one. */
   readonly firstSeed?: number;
+  /** Whether turns are recorded, unless `start` has another value. Default false. */
+  readonly record?: boolean;
 }
 
 /** State of an EnvSlot as JSON, except for the model's. */
@@ -50,12 +52,18 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   private turns: Turn[] = [];
   private hasStarted = false;
   private firstSeed: number | undefined;
+  /** Of the running episode. */
+  private seed: number | undefined;
+  private record: boolean;
+  /** The rendered current state of a recorded episode. */
+  private frame: string | undefined;
 
   constructor(
     readonly env: Env<Observation, Action>,
     private readonly options: EnvSlotOptions<Observation, Action>,
   ) {
     this.firstSeed = options.firstSeed;
+    this.record = options.record ?? false;
   }
 
   get isRunning(): boolean {
@@ -67,8 +75,10 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     return this.turns.length;
   }
 
-  /** Starts an episode. @throws AGENT_FAILED or ENV_FAILED */
-  async start(seed = this.firstSeed): Promise<void> {
+  /** Starts an episode, which is recorded if `record`. @throws AGENT_FAILED or ENV_FAILED */
+  async start(seed = this.firstSeed, record = this.options.record ?? false): Promise<void> {
+    this.seed = seed;
+    this.record = record;
     this.firstSeed = undefined;
     this.hasStarted = true;
     const result = await this.callEnv("reset", () => this.env.reset(seed === undefined ? {} : { seed }));
@@ -78,12 +88,19 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.episodeTurns = 0;
     this.currentEpisode = this.options.newEpisode();
     this.observe(observation, info);
+    if (record) await this.renderFrame();
   }
 
   /** Takes one turn; returns the trajectory and summary of an episode that ends with it. */
   async step(signal?: AbortSignal): Promise<{ trajectory: Trajectory; summary: EpisodeSummary } | undefined> {
     const currentEpisode = this.currentEpisode!;
-    const { action, turn } = await currentEpisode.act(signal, this.location);
+    const { location, record, frame: render } = this;
+    const { action, turn: actedTurn } = await currentEpisode.act({ signal, location, record });
+    const { recording } = actedTurn;
+    const turn: Turn =
+      recording === undefined
+        ? actedTurn
+        : { ...actedTurn, recording: { ...recording, render, action: formatAction(this.env, action) } };
     const result = await this.callEnv("step", () => this.env.step(action));
     checkStepResult(result, this.env.toString());
     const { observation, reward, terminated, truncated, info } = result;
@@ -92,10 +109,14 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.episodeTurns++;
     this.turns.push(turn);
     if (!terminated) this.observe(observation, info);
+    if (record) await this.renderFrame();
     if (!terminated && !truncated) return undefined;
     const end: TrajectoryEnd = terminated ? "terminated" : "truncated";
     if (this.options.settings.spreadSparseRewards) spreadSparseReward(this.turns);
-    const trajectory = this.takeTrajectory(end);
+    const ended = this.takeTrajectory(end);
+    // The text of a terminal observation is in no prompt.
+    const text = terminated ? formatObservation(this.env, observation, info) : currentEpisode.observationText;
+    const trajectory = record ? { ...ended, final: { render: this.frame, observation: text } } : ended;
     this.currentEpisode = undefined;
     return { trajectory, summary: { return: this.episodeReturn, turns: this.episodeTurns, end } };
   }
@@ -111,7 +132,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
         : end === "truncated"
           ? currentEpisode.bootstrapPrompt()
           : currentEpisode.buildPrompt();
-    return { turns, end, bootstrapPrompt, startsEpisode: this.episodeTurns === turns.length };
+    const seed = this.seed === undefined ? {} : { seed: this.seed };
+    return { turns, end, bootstrapPrompt, startsEpisode: this.episodeTurns === turns.length, ...seed };
   }
 
   /** With `dropEpisode`, a new episode follows; the environment, which may have failed, is not called. */
@@ -134,6 +156,8 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
   /** Restores a saved state; if the environment does not support saving, a new episode follows. */
   setState({ env, hasStarted, random, episode }: EnvSlotState): void {
     this.options.random.setState(random);
+    this.seed = undefined;
+    this.frame = undefined;
     this.turns = [];
     this.currentEpisode = undefined;
     this.hasStarted = hasStarted;
@@ -153,13 +177,24 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.currentEpisode.setState(episode.promptBuilder, this.observation, episode.info);
   }
 
+  /** Renders the state as text where the environment can. An environment that fails to render still trains. */
+  private async renderFrame(): Promise<void> {
+    this.frame = undefined;
+    if (!this.env.metadata.renderModes.includes("ansi")) return;
+    const frame = await this.callEnv("render", () => this.env.render("ansi")).catch(() => undefined);
+    if (typeof frame === "string") this.frame = frame;
+  }
+
   /** Names the environment and the slot in messages. */
   private get location(): string {
     return `${this.env.toString()} (environment ${this.options.index})`;
   }
 
   /** Calls the environment and wraps errors of its code in ENV_FAILED. */
-  private async callEnv<Result>(method: "reset" | "step", call: () => MaybePromise<Result>): Promise<Result> {
+  private async callEnv<Result>(
+    method: "reset" | "step" | "render",
+    call: () => MaybePromise<Result>,
+  ): Promise<Result> {
     const { callTimeoutSeconds: seconds } = this.options.settings;
     try {
       return await withTimeout(call, seconds, () => envTimeoutError(`\`${method}\` of ${this.location}`, seconds));
@@ -176,6 +211,24 @@ export class EnvSlot<Observation = unknown, Action = unknown> {
     this.observation = observation;
     this.info = info;
     this.currentEpisode!.observe(observation, info);
+  }
+}
+
+/** Formats an action for a recording; undefined where the environment cannot. */
+function formatAction(env: Env, action: unknown): string | undefined {
+  try {
+    return env.text?.formatAction(action) ?? JSON.stringify(action);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Formats a final observation for a recording; undefined where the environment cannot. */
+function formatObservation(env: Env, observation: unknown, info: Info): string | undefined {
+  try {
+    return env.text?.formatObservation(observation, info);
+  } catch {
+    return undefined;
   }
 }
 

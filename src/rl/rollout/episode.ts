@@ -4,7 +4,8 @@ import type { RandomStream } from "../../core/random/random-stream.js";
 import { PromptBuilder, type PromptBuilderState } from "./prompt-builder.js";
 import { toExtraction, type Extraction } from "./extraction.js";
 import type { PromptRenderer } from "./prompt-renderer.js";
-import type { CompletionSampler, TurnCompletion } from "./completion-sampler.js";
+import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { CompletionSampler, TurnCompletion, TurnRequest } from "./completion-sampler.js";
 import type { OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { AgentInterface } from "./agent-interface.js";
 import { awaitAgent, constraintFor, callAgent } from "./call-agent.js";
@@ -16,12 +17,23 @@ interface PendingObservation<Observation> {
   readonly observation: Observation;
   readonly info: Info;
   readonly constraint: OutputConstraint | undefined;
+  /** As the prompt contains it. */
+  readonly text: string;
 }
 
 /** A completion and the action extracted from it. */
 export interface EpisodeStep<Action> {
   readonly action: Action;
   readonly turn: Turn;
+}
+
+/** Options of `Episode.act`. */
+export interface ActOptions {
+  readonly signal?: AbortSignal;
+  /** Names the environment in messages. */
+  readonly location?: string;
+  /** Adds a recording to the turn. */
+  readonly record?: boolean;
 }
 
 /** An agent in one episode: builds prompts from observations, samples completions and extracts actions. */
@@ -48,6 +60,11 @@ export class Episode<Observation = unknown, Action = unknown> {
     );
   }
 
+  /** The last observation as the prompt contains it. */
+  get observationText(): string | undefined {
+    return this.pending?.text;
+  }
+
   /** Adds an observation to the prompt. */
   observe(observation: Observation, info: Info): void {
     const { agent } = this;
@@ -55,7 +72,7 @@ export class Episode<Observation = unknown, Action = unknown> {
       agent.formatPrompt === undefined
         ? callAgent("formatObservation", () => agent.formatObservation(observation, info), "text")
         : callAgent("formatPrompt", () => agent.formatPrompt!(observation, info), "text");
-    this.pending = { observation, info, constraint: constraintFor(agent, observation, info) };
+    this.pending = { observation, info, constraint: constraintFor(agent, observation, info), text: observationText };
     this.promptBuilder.addObservation(observationText);
   }
 
@@ -76,11 +93,10 @@ export class Episode<Observation = unknown, Action = unknown> {
 
   /**
    * Samples a completion for the last observation and extracts the action.
-   * @param location names the environment in messages.
    * @throws AGENT_NO_ACTION for a completion without an action, unless there is a fallback; AGENT_FAILED if the agent's code throws
    * or does not return in time; the signal's reason if it is aborted.
    */
-  async act(signal?: AbortSignal, location = ""): Promise<EpisodeStep<Action>> {
+  async act({ signal, location = "", record = false }: ActOptions = {}): Promise<EpisodeStep<Action>> {
     const { pending, settings } = this;
     if (pending === undefined)
       throw new LlamaGymError("INVALID_STATE", "The agent has no observation to act on; call `observe` first.");
@@ -89,8 +105,13 @@ export class Episode<Observation = unknown, Action = unknown> {
     let attempts = 0;
     let completion: TurnCompletion;
     let extraction: Extraction<Action>;
+    let distributions: (TokenDistribution | undefined)[];
     do {
-      completion = await this.sampler.sample({ prompt, constraint, random: this.random, signal });
+      const current: (TokenDistribution | undefined)[] = (distributions = []);
+      const onDistribution: TurnRequest["onDistribution"] = record
+        ? (distribution, _value, index) => (current[index] = distribution)
+        : undefined;
+      completion = await this.sampler.sample({ prompt, constraint, random: this.random, onDistribution, signal });
       signal?.throwIfAborted();
       attempts++;
       extraction = await this.parseAction(completion.text, pending, location);
@@ -117,6 +138,9 @@ export class Episode<Observation = unknown, Action = unknown> {
       extraction: extraction.kind,
       attempts,
       penalty,
+      ...(record
+        ? { recording: { observation: pending.text, render: undefined, action: undefined, distributions } }
+        : {}),
       reward: 0 - penalty,
     };
     return { action, turn };

@@ -14,6 +14,8 @@ export interface EpisodeSpec {
   readonly seed?: number;
   /** Group whose episodes are compared with each other. */
   readonly group?: number;
+  /** Whether the episode is recorded; as its slot by default. */
+  readonly record?: boolean;
 }
 
 export interface CollectOptions {
@@ -58,7 +60,12 @@ export class RolloutCollector {
         .filter((envSlot) => !specIndexBySlot.has(envSlot))
         .slice(0, specs.length - nextSpec);
       for (const envSlot of idleSlots) specIndexBySlot.set(envSlot, nextSpec++);
-      await settleAll(idleSlots.map((envSlot) => envSlot.start(specs[specIndexBySlot.get(envSlot)!].seed)));
+      await settleAll(
+        idleSlots.map((envSlot) => {
+          const { seed, record } = specs[specIndexBySlot.get(envSlot)!];
+          return envSlot.start(seed, record);
+        }),
+      );
       if (specIndexBySlot.size === 0) break;
       const activeSlots = [...specIndexBySlot.keys()];
       const results = await settleAll(activeSlots.map((envSlot) => envSlot.step(signal))).catch((error: unknown) => {

@@ -1,3 +1,4 @@
+import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import type { FinishReason } from "../../generation/sampling/sample-request.js";
 import type { Extraction } from "./extraction.js";
 
@@ -8,6 +9,20 @@ export interface ActionCandidates {
   /** Factor of each sum: 1 / (normalizing length * temperature). */
   readonly weights: readonly number[];
   readonly chosen: number;
+  /** Probabilities when the action was sampled, for recordings. */
+  readonly probabilities?: readonly number[];
+}
+
+/** What a recorded turn has in addition to what training needs. */
+export interface TurnRecording {
+  /** The observation as the prompt contains it. */
+  readonly observation: string;
+  /** The environment's "ansi" rendering before the turn; undefined without one. */
+  readonly render: string | undefined;
+  /** The action as text. */
+  readonly action: string | undefined;
+  /** Distributions that the tokens were sampled from, where they are known. */
+  readonly distributions: readonly (TokenDistribution | undefined)[];
 }
 
 /** One prompt and completion of the policy with its reward. Training uses exactly these tokens. */
@@ -34,6 +49,8 @@ export interface Turn {
   readonly attempts: number;
   /** Amount subtracted from the reward because the completion had no action. */
   readonly penalty: number;
+  /** Only in recorded episodes. */
+  readonly recording?: TurnRecording;
   /** The environment's reward minus the penalty, plus rewards assigned by the agent. */
   reward: number;
 }
@@ -53,6 +70,10 @@ export interface Trajectory {
   readonly envSlot?: number;
   /** Whether the trajectory starts an episode. Default true. */
   readonly startsEpisode?: boolean;
+  /** Seed of the environment, if the episode was started with one. */
+  readonly seed?: number;
+  /** The state after the last turn, of a recorded episode that ended. */
+  readonly final?: Pick<TurnRecording, "render"> & { readonly observation: string | undefined };
   /** Rewards of several reward functions for a single completion; NaN where one returned none. */
   readonly rewardsPerFunction?: readonly number[];
 }

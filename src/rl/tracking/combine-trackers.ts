@@ -49,6 +49,7 @@ export function combineTrackers(
   return {
     log: (step, record) => enqueue((tracker) => tracker.log(step, record)),
     logCompletions: (step, rows) => enqueue((tracker) => tracker.logCompletions?.(step, rows)),
+    logRollout: (step, record) => enqueue((tracker) => tracker.logRollout?.(step, record)),
     logConfig: (settings) => enqueue((tracker) => tracker.logConfig?.(settings)),
     close: async (outcome) => {
       await enqueue((tracker) => tracker.close?.(outcome));

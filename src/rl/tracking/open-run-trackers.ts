@@ -2,12 +2,15 @@ import { fs } from "#platform";
 import { combineTrackers, type TrackerSource } from "./combine-trackers.js";
 import { openJsonlTracker } from "./jsonl/jsonl-tracker.js";
 import { openTensorBoardTracker } from "./tensorboard/tensorboard-tracker.js";
+import { openRolloutTracker } from "./rollouts/rollout-file.js";
 import type { ResumePoint, Tracker } from "./tracker.js";
 
 /** Options of `openRunTrackers`. */
 export interface RunTrackersOptions extends ResumePoint {
   /** Also write TensorBoard event files to FOLDER/tensorboard. Default true. */
   readonly tensorboard?: boolean;
+  /** Write recorded episodes to rollouts.jsonl, thinned beyond this many bytes. Default off. */
+  readonly maxRolloutBytes?: number;
   /** Additional trackers. */
   readonly trackers?: readonly TrackerSource[];
   /** Receives one warning for each tracker that fails. */
@@ -19,8 +22,10 @@ export interface RunTrackersOptions extends ResumePoint {
  * additional ones. Never throws; a tracker that fails is reported once and dropped.
  */
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {
-  const { tensorboard = true, trackers = [], onWarning, resumeFromStep } = options;
+  const { tensorboard = true, trackers = [], maxRolloutBytes, onWarning, resumeFromStep } = options;
   const sources: TrackerSource[] = [async () => openJsonlTracker(folder, { resumeFromStep })];
   if (tensorboard) sources.push(() => openTensorBoardTracker(fs.join(folder, "tensorboard"), { resumeFromStep }));
+  if (maxRolloutBytes !== undefined)
+    sources.push(async () => openRolloutTracker(folder, { maxBytes: maxRolloutBytes, resumeFromStep }));
   return combineTrackers([...sources, ...trackers], { onWarning });
 }

@@ -1,3 +1,4 @@
+import type { RolloutRecord } from "./rollouts/chunk.js";
 import type { JsonObject } from "../../models/files/index.js";
 
 /** Metrics by name (docs/metrics.md), such as "reward", "objective/kl", "time/rollout". */
@@ -23,6 +24,8 @@ export interface Tracker {
   log(step: number, record: MetricRecord): void | Promise<void>;
   /** Records some of the completions of a step. */
   logCompletions?(step: number, rows: readonly CompletionRow[]): void | Promise<void>;
+  /** Records episodes of a step with their tokens. */
+  logRollout?(step: number, record: RolloutRecord): void | Promise<void>;
   /** Records the run's resolved settings, before the first step. */
   logConfig?(settings: JsonObject): void | Promise<void>;
   /** Flushes pending records and releases files and connections. Can be called more than once. */

@@ -7,6 +7,8 @@ export interface CollectGroupsOptions {
   readonly nextSeed: () => number;
   /** Episodes after which no further group is started. Default Infinity. */
   readonly maxEpisodes?: number;
+  /** Number of groups that are recorded, the first ones. Default 0. */
+  readonly recordedGroups?: number;
   /** Called after each round with the number of turns so far and the episodes that ended in it. */
   readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void;
 }
@@ -18,10 +20,14 @@ export interface CollectGroupsOptions {
 export async function collectGroups(
   collector: Pick<RolloutCollector, "collectEpisodes">,
   spec: GroupSpec,
-  { nextSeed, maxEpisodes = Infinity, onProgress = () => {} }: CollectGroupsOptions,
+  { nextSeed, maxEpisodes = Infinity, recordedGroups = 0, onProgress = () => {} }: CollectGroupsOptions,
 ): Promise<Rollout> {
   const maxGroups = Math.ceil(maxEpisodes / spec.groupSize);
-  const groupCollector = new GroupCollector(collector, spec.groupSize, maxGroups, { nextSeed, onProgress });
+  const groupCollector = new GroupCollector(collector, spec.groupSize, maxGroups, {
+    nextSeed,
+    onProgress,
+    recordedGroups,
+  });
   let informative = 0;
   let target = 0;
   do {
@@ -43,7 +49,7 @@ class GroupCollector implements Rollout {
     private readonly collector: Pick<RolloutCollector, "collectEpisodes">,
     private readonly groupSize: number,
     private readonly maxGroups: number,
-    private readonly options: Pick<Required<CollectGroupsOptions>, "nextSeed" | "onProgress">,
+    private readonly options: Pick<Required<CollectGroupsOptions>, "nextSeed" | "onProgress" | "recordedGroups">,
   ) {}
 
   get isFull(): boolean {
@@ -52,9 +58,12 @@ class GroupCollector implements Rollout {
 
   /** Collects further groups, at most the remaining ones, and returns their trajectories. */
   async collect(count: number): Promise<readonly Trajectory[]> {
-    const { nextSeed, onProgress } = this.options;
+    const { nextSeed, onProgress, recordedGroups } = this.options;
     const length = Math.min(count, this.maxGroups - this.groups);
-    const specs = Array.from({ length }, (): EpisodeSpec => ({ group: this.groups++, seed: nextSeed() }));
+    const specs = Array.from({ length }, (): EpisodeSpec => {
+      const group = this.groups++;
+      return { group, seed: nextSeed(), record: group < recordedGroups };
+    });
     const turnsBefore = this.turns;
     const { trajectories, finishedEpisodes } = await this.collector.collectEpisodes(
       specs.flatMap((spec) => Array.from({ length: this.groupSize }, () => spec)),

@@ -5,23 +5,27 @@ import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
-import type { LearnerState, Metrics } from "../algorithms/learner.js";
+import type { LearnerState, Metrics, TurnInsight } from "../algorithms/learner.js";
 import { EnvSlot, type EnvSlotState } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { RolloutCollector, type Rollout } from "../rollout/rollout-collector.js";
 import type { Turn } from "../rollout/trajectory.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import type { CompletionRow } from "../tracking/index.js";
+import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
 import { collectGroups } from "./collect-groups.js";
+import { recordRollout, SAMPLED_ENV_SLOTS, SAMPLED_GROUPS, type RolloutMode } from "./record-rollout.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
 
 export interface RolloutTaskOptions {
   readonly agent: Agent;
   readonly createEnv: () => MaybePromise<Env>;
   readonly numEnvs: number;
-  /** Episodes of the run; without it, turns limit it. */
-  readonly episodes: number | undefined;
+  /** Returns the episodes of the run; if undefined, turns limit it. */
+  readonly episodes: () => number | undefined;
   readonly seed: number;
+  /** Which episodes are recorded. */
+  readonly rollouts: RolloutMode;
   readonly progress: (state: TrainerState) => number;
   readonly onWarning: (message: string) => void;
 }
@@ -44,14 +48,22 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
 
   /** Opens the environments. */
   static async open(options: RolloutTaskOptions): Promise<RolloutTask> {
-    const { agent, createEnv, numEnvs, seed } = options;
+    const { agent, createEnv, numEnvs, seed, rollouts } = options;
+    const recordedSlots = { none: 0, samples: SAMPLED_ENV_SLOTS, all: Infinity }[rollouts];
     const { settings } = agent;
     const envs = await openEnvs(createEnv, numEnvs, settings.callTimeoutSeconds);
     const episodeStarts = stream(seed, "episodeStarts");
     const envSlots = envs.map((env, index) => {
       const random = stream(seed, "rollout", index);
       const firstSeed = episodeStarts.integers(0, 2 ** 31);
-      return new EnvSlot(env, { newEpisode: () => agent.newEpisode(random), random, settings, index, firstSeed });
+      return new EnvSlot(env, {
+        newEpisode: () => agent.newEpisode(random),
+        random,
+        settings,
+        index,
+        firstSeed,
+        record: index < recordedSlots,
+      });
     });
     return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts);
   }
@@ -69,11 +81,20 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     };
     if (rolloutSpec.kind === "turns")
       return this.collector.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
+    const totalEpisodes = this.options.episodes();
     return collectGroups(this.collector, rolloutSpec, {
       nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
-      maxEpisodes: this.options.episodes === undefined ? undefined : this.options.episodes - state.episodes,
+      maxEpisodes: totalEpisodes === undefined ? undefined : totalEpisodes - state.episodes,
+      recordedGroups: { none: 0, samples: SAMPLED_GROUPS, all: Infinity }[this.options.rollouts],
       onProgress: reportProgress,
     });
+  }
+
+  async recordRollout({ trajectories }: Rollout, batch: unknown, step: number): Promise<RolloutRecord | undefined> {
+    const { agent, rollouts: mode } = this.options;
+    if (mode === "none") return undefined;
+    const insights = (await agent.getLearner()).inspect?.(batch) ?? new Map<Turn, TurnInsight>();
+    return recordRollout(trajectories, { step, mode, tokenizer: agent.model.tokenizer, insights });
   }
 
   async prepare({ trajectories }: Rollout): Promise<unknown> {

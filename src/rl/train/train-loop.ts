@@ -13,6 +13,16 @@ export interface TrainProgress {
   readonly metrics: Metrics;
 }
 
+/** Requests of `onUpdate` to the loop. */
+export interface TrainRequests {
+  /** Save a checkpoint now. */
+  readonly checkpoint?: boolean;
+  /** End the run with a checkpoint, as `signal` does. */
+  readonly stop?: boolean;
+  /** Options that replace the earlier ones. */
+  readonly options?: Partial<Pick<TrainLoopOptions, "saveSteps" | "completionLogSteps" | "numLoggedCompletions">>;
+}
+
 export interface TrainLoopOptions {
   /** The checkpoint that the task was restored from. */
   readonly resumed?: ResumedRun;
@@ -31,7 +41,7 @@ export interface TrainLoopOptions {
   /** Called during rollouts and after each update. */
   readonly onProgress?: (event: TrainProgress) => void;
   /** Called after each update, and awaited. */
-  readonly onUpdate?: (event: TrainProgress) => void | Promise<void>;
+  readonly onUpdate?: (event: TrainProgress) => void | Promise<TrainRequests | void>;
   readonly onEvaluation?: (metrics: Metrics, state: TrainerState) => void;
   /** Ends the run after the current update, with a checkpoint. */
   readonly signal?: AbortSignal;
@@ -71,10 +81,12 @@ class TrainLoop<Rollout, Batch> {
   private metrics: Metrics = {};
   private latestCheckpoint: string | undefined;
   private savedUpdates: number;
+  private isStopped = false;
+  private isSaveRequested = false;
 
   constructor(
     private readonly task: TrainTask<Rollout, Batch>,
-    private readonly options: TrainLoopOptions,
+    private options: TrainLoopOptions,
   ) {
     const { resumed } = options;
     this.state = resumed?.state ?? INITIAL_STATE;
@@ -83,12 +95,12 @@ class TrainLoop<Rollout, Batch> {
   }
 
   async run(): Promise<TrainResult> {
-    const { signal, saveSteps = 10 } = this.options;
-    const isAborted = () => signal?.aborted === true;
+    const { signal } = this.options;
+    const isAborted = () => signal?.aborted === true || this.isStopped;
     while (this.progress < 1 && !isAborted()) {
       await this.update();
       await this.evaluateIfDue();
-      if (this.state.updates % saveSteps === 0) await this.save();
+      if (this.state.updates % (this.options.saveSteps ?? 10) === 0 || this.isSaveRequested) await this.save();
     }
     await this.save();
     const { state, metrics, latestCheckpoint } = this;
@@ -105,7 +117,8 @@ class TrainLoop<Rollout, Batch> {
     const onProgress = (current: TrainerState) => options.onProgress?.(this.createEvent(current));
     const rollout = await this.saveOnFailure(() => task.collect(state, onProgress));
     const collectEnd = performance.now();
-    const updateMetrics = await task.update(await task.prepare(rollout), progress);
+    const batch = await task.prepare(rollout);
+    const updateMetrics = await task.update(batch, progress);
     const end = performance.now();
     const seconds = (end - start) / 1000;
     this.state = addCounts(state, task.count(rollout), seconds);
@@ -116,10 +129,10 @@ class TrainLoop<Rollout, Batch> {
       "time/update": (end - collectEnd) / 1000,
       step_time: seconds,
     };
-    await this.log(rollout);
+    await this.log(rollout, batch);
   }
 
-  private async log(rollout: Rollout): Promise<void> {
+  private async log(rollout: Rollout, batch: Batch): Promise<void> {
     const { monitor, tracker, completionLogSteps = 10, numLoggedCompletions = 3, onProgress, onUpdate } = this.options;
     const { updates } = this.state;
     monitor?.check(this.metrics);
@@ -128,9 +141,17 @@ class TrainLoop<Rollout, Batch> {
       const completions = this.task.sampleCompletions?.(rollout, numLoggedCompletions);
       if (completions !== undefined) await tracker?.logCompletions?.(updates, completions);
     }
+    const record = await this.task.recordRollout?.(rollout, batch, updates);
+    if (record !== undefined) await tracker?.logRollout?.(updates, record);
     const event = this.createEvent(this.state);
     onProgress?.(event);
-    await onUpdate?.(event);
+    this.takeRequests((await onUpdate?.(event)) ?? {});
+  }
+
+  private takeRequests({ checkpoint = false, stop = false, options = {} }: TrainRequests): void {
+    this.isSaveRequested = checkpoint;
+    this.isStopped ||= stop;
+    this.options = { ...this.options, ...options };
   }
 
   private async evaluateIfDue(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import type { CompletionRow } from "../tracking/index.js";
+import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
 
 /** Totals of a run over all its sessions. */
 export interface TrainerState {
@@ -46,6 +47,8 @@ export interface TrainTask<Rollout, Batch> {
   describe(rollout: Rollout, state: TrainerState, seconds: number): Metrics;
   /** Selects at most `count` completions to log. */
   sampleCompletions?(rollout: Rollout, count: number): readonly CompletionRow[];
+  /** Records episodes of a rollout, after the update on its batch; undefined where nothing is recorded. */
+  recordRollout?(rollout: Rollout, batch: Batch, step: number): Promise<RolloutRecord | undefined>;
   /** Computes evaluation metrics; undefined without evaluation data. */
   evaluate?(): Promise<Metrics | undefined>;
   /** Whether the last update completed an epoch. */

@@ -7,6 +7,7 @@ import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./checkpoints.js";
+import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
 import { runTrainLoop, type TrainLoopOptions, type TrainResult } from "./train-loop.js";
 import type { ResumedRun, TrainerState } from "./train-task.js";
@@ -33,6 +34,8 @@ export interface TrainerOptions {
   readonly checkpointDir?: string;
   /** Updates between checkpoints. Default 10. */
   readonly saveSteps?: number;
+  /** Which episodes a tracker with `logRollout` receives. Default "none". */
+  readonly rollouts?: RolloutMode;
   /** Receives warnings that do not stop the run. */
   readonly onWarning?: (message: string) => void;
   /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
@@ -42,15 +45,18 @@ export interface TrainerOptions {
 /** Callbacks and tracker of a training run. */
 export interface TrainCallbacks extends Pick<
   TrainLoopOptions,
-  "tracker" | "completionLogSteps" | "numLoggedCompletions" | "onProgress" | "signal"
+  "tracker" | "completionLogSteps" | "numLoggedCompletions" | "onProgress" | "onUpdate" | "signal"
 > {
   /** Called after each update of the warm start. */
   readonly onWarmStart?: (metrics: SftMetrics) => void;
 }
 
+/** Where training ends. */
+export type TrainLength = Pick<TrainerOptions, "episodes" | "turns">;
+
 /** Returns how much of a run of this many episodes or turns is complete: 0 to 1. */
 export function progressFraction(
-  { episodes = Infinity, turns = Infinity }: Pick<TrainerOptions, "episodes" | "turns">,
+  { episodes = Infinity, turns = Infinity }: TrainLength,
   state: Pick<TrainerState, "episodes" | "turns">,
 ): number {
   if (turns === 0) return 1;
@@ -68,7 +74,7 @@ export class Trainer {
   private readonly monitor: TrainingMonitor;
 
   /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
-  constructor(private readonly options: TrainerOptions) {
+  constructor(private options: TrainerOptions) {
     checkSettings(trainerSettings, options);
     if (options.episodes === undefined && options.turns === undefined)
       throw new LlamaGymError(
@@ -126,6 +132,12 @@ export class Trainer {
     else this.options.agent.disableOnlineSft();
   }
 
+  /** Changes where training ends; also while it runs. @throws INVALID_ARGUMENT for values out of range. */
+  setLength({ episodes = this.options.episodes, turns = this.options.turns }: TrainLength): void {
+    checkSettings(trainerSettings, { episodes, turns });
+    this.options = { ...this.options, episodes, turns };
+  }
+
   /** Closes the environments; `train` does so at its end. */
   async close(): Promise<void> {
     this.isClosed = true;
@@ -149,16 +161,17 @@ export class Trainer {
       agent,
       env,
       numEnvs = trainerSettings.numEnvs.default,
-      episodes,
       seed = 0,
+      rollouts = "none",
       onWarning = () => {},
     } = this.options;
     return (this.task ??= await RolloutTask.open({
       agent,
       createEnv: typeof env === "string" ? async () => openEnv(env) : env,
       numEnvs,
-      episodes,
+      episodes: () => this.options.episodes,
       seed,
+      rollouts,
       progress: (state) => progressFraction(this.options, state),
       onWarning,
     }));

@@ -41,7 +41,7 @@ export async function openWandbTracker(
   folder: string,
   settings: WandbConfig,
   options: WandbTrackerOptions,
-): Promise<Required<Tracker>> {
+): Promise<Required<Omit<Tracker, "logRollout">>> {
   const { now = Date.now, resumeFromStep } = options;
   const existing = resumeFromStep === undefined ? undefined : await findLatestRunFolder(folder);
   if (existing === undefined || resumeFromStep === undefined) {
@@ -55,7 +55,7 @@ export async function openWandbTracker(
   return new WandbTracker(existing, writer, stored.rows, settings, options);
 }
 
-class WandbTracker implements Required<Tracker> {
+class WandbTracker implements Required<Omit<Tracker, "logRollout">> {
   private online: OnlineRun | undefined;
   private readonly now: () => number;
   private readonly startSeconds: number;

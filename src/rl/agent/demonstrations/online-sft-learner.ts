@@ -1,7 +1,14 @@
-import type { RolloutSpec, Learner, LearnerState, Metrics, UpdateOptions } from "../../algorithms/learner.js";
+import type {
+  RolloutSpec,
+  Learner,
+  LearnerState,
+  Metrics,
+  TurnInsight,
+  UpdateOptions,
+} from "../../algorithms/learner.js";
 import { SftLearner, type SftState } from "../../algorithms/sft/sft-learner.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
-import type { Trajectory } from "../../rollout/trajectory.js";
+import type { Trajectory, Turn } from "../../rollout/trajectory.js";
 import type { RandomState, RandomStream } from "../../../core/random/random-stream.js";
 import type { ReplayBuffer, ReplayBufferState } from "./replay-buffer.js";
 import { toSftExample, toSftMetrics } from "./warm-start.js";
@@ -87,6 +94,10 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
     const { replay } = this.options;
     for (const episode of this.successFilter.filter(trajectories)) replay.add(episode);
     return { ...metrics, ...(this.isEnabled ? await this.trainOnReplay() : {}), ...replay.getMetrics() };
+  }
+
+  inspect({ batch }: OnlineSftBatch): ReadonlyMap<Turn, TurnInsight> {
+    return this.algorithm.inspect?.(batch) ?? new Map();
   }
 
   async getState(): Promise<LearnerState> {

@@ -60,6 +60,7 @@ export function ppoLoss(
       policyKl: mean(sub(oldLogProbs, logProbs)),
       clipFraction: fraction(less(surrogate.unclipped, surrogate.clipped)),
       ratio: mean(ratio),
+      tokenRatio: ratio,
       valuePrediction: mean(values),
       valueError: mean(error),
       valueClipFraction: fraction(less(error, clippedError)),

@@ -29,6 +29,7 @@ export function reinforceLoss(
       approxKl: mul(mean(square(sub(logProbs, oldLogProbs))), 0.5),
       clipFraction: mean(cast(less(unclipped, clipped), "float32")),
       ratio: mean(ratio),
+      tokenRatio: ratio,
     },
   };
 }

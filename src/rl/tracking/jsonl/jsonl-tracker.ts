@@ -1,9 +1,7 @@
 import { fs } from "#platform";
-import { writeFileAtomic } from "../../../models/files/index.js";
-import { getSystemErrorCode, toReadError } from "../../../models/files/file-errors.js";
 import { AppendFile } from "../append-file.js";
 import type { ResumePoint, Tracker } from "../tracker.js";
-import { parseRecord } from "./read-metrics.js";
+import { truncateAfterStep } from "./truncate-after-step.js";
 
 /**
  * Writes a run as lines of JSON: one flat record per line of `metrics.jsonl`, one completion per line of `completions.jsonl`, each
@@ -14,7 +12,7 @@ import { parseRecord } from "./read-metrics.js";
 export async function openJsonlTracker(
   folder: string,
   { resumeFromStep }: ResumePoint = {},
-): Promise<Required<Tracker>> {
+): Promise<Required<Omit<Tracker, "logRollout">>> {
   const open = async (name: string): Promise<AppendFile> => {
     const path = fs.join(folder, name);
     if (resumeFromStep === undefined) return AppendFile.create(path);
@@ -41,19 +39,4 @@ export async function openJsonlTracker(
 function formatLine(step: number, values: Readonly<Record<string, unknown>>): string {
   // "step" precedes the values, and replaces one of that name.
   return `${JSON.stringify(Object.assign({ step }, values, { step }))}\n`;
-}
-
-/** Removes the lines after a step and incomplete lines, which a killed process may leave; replaces the file atomically. */
-async function truncateAfterStep(path: string, lastStep: number): Promise<void> {
-  let text: string;
-  try {
-    text = await fs.readText(path);
-  } catch (error) {
-    if (getSystemErrorCode(error) === "ENOENT") return;
-    throw toReadError(path, error);
-  }
-  const kept = text
-    .split(/(?<=\n)/)
-    .filter((line) => line.endsWith("\n") && (parseRecord(line)?.step ?? NaN) <= lastStep);
-  if (kept.join("") !== text) await writeFileAtomic(path, kept.join(""));
 }

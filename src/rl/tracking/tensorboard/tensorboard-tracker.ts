@@ -24,7 +24,7 @@ export interface TensorBoardOptions extends ResumePoint {
 export function openTensorBoardTracker(
   folder: string,
   { resumeFromStep, now = Date.now }: TensorBoardOptions = {},
-): Required<Tracker> {
+): Required<Omit<Tracker, "logRollout">> {
   const file = EventFile.create(folder, now);
   let lastStep = resumeFromStep ?? 0;
   if (resumeFromStep !== undefined)

@@ -1,0 +1,83 @@
+import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { errorMessage } from "../../core/errors.js";
+import { writeJson } from "../../models/files/index.js";
+import type { TrainRequests } from "../../rl/train/train-loop.js";
+import type { RunLog } from "./run-log.js";
+
+const CONTROL_FOLDER = "control";
+/** Bytes of a request, which has some ten. */
+const MAX_REQUEST_BYTES = 4_096;
+/** Requests that are carried out between two updates; more wait. */
+const MAX_REQUESTS = 100;
+
+/** Settings that a run takes over between two updates; the others of CHANGEABLE_ON_RESUME need a restart. */
+export const LIVE_SETTINGS = [
+  "episodes",
+  "turns",
+  "saveSteps",
+  "completionLogSteps",
+  "numLoggedCompletions",
+  "evalEpisodes",
+] as const;
+export type LiveSetting = (typeof LIVE_SETTINGS)[number];
+
+/** What can be asked of a running run. */
+export const controlSchema = z.discriminatedUnion("action", [
+  z.object({ action: z.literal("checkpoint") }),
+  z.object({ action: z.literal("stop") }),
+  z.object({ action: z.literal("set"), name: z.enum(LIVE_SETTINGS), value: z.int() }),
+]);
+export type ControlAction = z.infer<typeof controlSchema>;
+
+/** Leaves a request in a run's folder, which the run takes up after its current update, and returns its id. */
+export async function requestControl(folder: string, action: ControlAction): Promise<string> {
+  // Ids in the order of their time, so that requests are carried out in that order.
+  const id = `${Date.now()}-${crypto.randomUUID().slice(0, 8)}`;
+  await writeJson(join(folder, CONTROL_FOLDER, `${id}.json`), action);
+  return id;
+}
+
+/** Removes requests that an earlier process left. */
+export async function clearControl(folder: string): Promise<void> {
+  await rm(join(folder, CONTROL_FOLDER), { recursive: true, force: true });
+}
+
+/** Carries out the requests in a run's folder and logs each; `change` changes a setting or throws. */
+export async function takeControlRequests(
+  folder: string,
+  log: RunLog,
+  change: (name: LiveSetting, value: number) => Promise<TrainRequests>,
+): Promise<TrainRequests> {
+  const names = await readdir(join(folder, CONTROL_FOLDER)).catch(() => []);
+  const requests: TrainRequests = {};
+  for (const name of names
+    .filter((name) => /^[\w-]{1,60}\.json$/.test(name))
+    .sort()
+    .slice(0, MAX_REQUESTS)) {
+    const path = join(folder, CONTROL_FOLDER, name);
+    const id = name.slice(0, -".json".length);
+    try {
+      const action = await readRequest(path);
+      if (action.action === "set") Object.assign(requests, await change(action.name, action.value));
+      else Object.assign(requests, action.action === "stop" ? { stop: true } : { checkpoint: true });
+      log.control(describe(action), id, true);
+    } catch (error) {
+      log.control(`A request was refused: ${errorMessage(error)}`, id, false);
+    }
+    await rm(path, { force: true });
+  }
+  return requests;
+}
+
+async function readRequest(path: string): Promise<ControlAction> {
+  if ((await stat(path)).size > MAX_REQUEST_BYTES) throw new Error("it is too long.");
+  return controlSchema.parse(JSON.parse(await readFile(path, "utf8")));
+}
+
+function describe(action: ControlAction): string {
+  if (action.action === "checkpoint") return "Saved a checkpoint on request.";
+  if (action.action === "stop") return "Stopped on request after this update.";
+  return `Set ${action.name} to ${action.value} on request.`;
+}

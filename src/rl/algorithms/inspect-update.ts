@@ -1,0 +1,66 @@
+import type { Turn } from "../rollout/trajectory.js";
+import type { AdvantageResult, ScoredTrajectory, TurnSample, UpdateConfig } from "./algorithm-definition.js";
+import type { TurnInsight } from "./learner.js";
+import type { StepOutcome } from "./policy-metrics.js";
+import { decisionIndices } from "./update/turn-batch.js";
+
+/** An update whose optimizer steps have been taken. */
+interface InspectedUpdate {
+  readonly scored: readonly ScoredTrajectory[];
+  readonly result: Pick<AdvantageResult, "advantages" | "returns">;
+  readonly hasSignal: readonly boolean[];
+  readonly turns: readonly (TurnSample | undefined)[];
+  readonly outcomes: readonly StepOutcome[];
+}
+
+/** Settings that bound the ratio, under the names of PPO and of the GRPO family. */
+interface ClippingConfig {
+  readonly cliprange?: unknown;
+  readonly epsilon?: unknown;
+  readonly epsilonHigh?: unknown;
+}
+
+/** Collects what an update computed about its turns. */
+export function inspectUpdate(
+  { scored, result, hasSignal, turns, outcomes }: InspectedUpdate,
+  config: UpdateConfig & ClippingConfig,
+): ReadonlyMap<Turn, TurnInsight> {
+  const samples = new Map(turns.flatMap((sample) => (sample === undefined ? [] : [[sample.turn, sample] as const])));
+  const ratios = collectRatios(outcomes);
+  const clipRange = clippingRange(config);
+  return new Map(
+    scored.flatMap((trajectory, i) =>
+      trajectory.turns.map(({ turn, oldValues, refLogProbs, entropies }, t): [Turn, TurnInsight] => [
+        turn,
+        {
+          decisions: decisionIndices(turn),
+          refLogProbs,
+          values: oldValues,
+          entropies,
+          advantages: result.advantages[i][t],
+          returns: result.returns?.[i][t],
+          policyMask: samples.get(turn)?.policyMask,
+          ratios: ratios.get(turn),
+          clipRange,
+          isTrained: samples.has(turn),
+          hasSignal: hasSignal[i],
+        },
+      ]),
+    ),
+  );
+}
+
+/** Returns the ratios of the last step of each turn. */
+function collectRatios(outcomes: readonly StepOutcome[]): ReadonlyMap<Turn, Float32Array> {
+  const ratios = new Map<Turn, Float32Array>();
+  for (const { turns, result } of outcomes) {
+    const perTurn = result.perTurn.tokenRatio ?? result.perTurn.ratio;
+    turns.forEach(({ turn }, i) => perTurn !== undefined && ratios.set(turn, perTurn[i]));
+  }
+  return ratios;
+}
+
+function clippingRange({ cliprange, epsilon = cliprange, epsilonHigh = epsilon }: ClippingConfig) {
+  if (typeof epsilon !== "number" || typeof epsilonHigh !== "number") return undefined;
+  return [1 - epsilon, 1 + epsilonHigh] as const;
+}

@@ -1,0 +1,236 @@
+import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { Tokenizer } from "../../models/text/index.js";
+import type { TurnInsight } from "../algorithms/learner.js";
+import type { Trajectory, Turn } from "../rollout/trajectory.js";
+import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
+import type { Alternative, TurnDetail, EpisodeRow } from "../tracking/rollouts/rollout-record.js";
+
+/** Which episodes are recorded: none, some of each update, or all. */
+export const ROLLOUT_MODES = ["none", "samples", "all"] as const;
+export type RolloutMode = (typeof ROLLOUT_MODES)[number];
+
+/** Environments whose turns are recorded by "samples". */
+export const SAMPLED_ENV_SLOTS = 2;
+/** Groups of each update that are recorded by "samples". */
+export const SAMPLED_GROUPS = 1;
+/** Tokens of prompts and completions after which "samples" records no further episode of an update. */
+const MAX_SAMPLED_TOKENS = 20_000;
+/** Allowed tokens of which the most probable are recorded. */
+const MAX_ALTERNATIVES = 10;
+
+export interface RecordRolloutOptions {
+  readonly step: number;
+  readonly mode: RolloutMode;
+  readonly tokenizer: Tokenizer;
+  readonly insights: ReadonlyMap<Turn, TurnInsight>;
+}
+
+/** Builds the recording of an update from its recorded trajectories; undefined where none is recorded. */
+export function recordRollout(
+  trajectories: readonly Trajectory[],
+  { step, mode, tokenizer, insights }: RecordRolloutOptions,
+): RolloutRecord | undefined {
+  const episodes: RolloutRecord["episodes"][number][] = [];
+  const ids = new Set<number>();
+  let remaining = mode === "all" ? Infinity : MAX_SAMPLED_TOKENS;
+  for (const trajectory of trajectories) {
+    const { turns, final } = trajectory;
+    if (turns.length === 0 || turns[0].recording === undefined || remaining <= 0) continue;
+    remaining -= turns.reduce((sum, { prompt, tokens }) => sum + prompt.length + tokens.length, 0);
+    const details = turns.map((turn) => toTurnDetail(turn, insights.get(turn), step, tokenizer));
+    addReturnsToGo(details);
+    for (const { prompt, tokens, alternatives } of details)
+      for (const id of [...prompt, ...tokens, ...(alternatives ?? []).flat().map(({ token }) => token)]) ids.add(id);
+    episodes.push({
+      row: toRow(trajectory, `${step}.${episodes.length}`, step, insights),
+      turns: details,
+      final: { observation: final?.observation ?? null, render: final?.render ?? null },
+    });
+  }
+  if (episodes.length === 0) return undefined;
+  return { episodes, vocabulary: describeTokens(ids, tokenizer) };
+}
+
+/** Returns the texts of tokens. */
+export function describeTokens(ids: Iterable<number>, tokenizer: Tokenizer): RolloutRecord["vocabulary"] {
+  const texts: Record<number, string> = {};
+  const special: number[] = [];
+  for (const id of ids) {
+    const isSpecial = tokenizer.isSpecial(id);
+    texts[id] = isSpecial ? tokenizer.decode([id]) : tokenizer.decodeContinuation([id]);
+    if (isSpecial) special.push(id);
+  }
+  return { texts, special };
+}
+
+function toRow(
+  { turns, end, group, envSlot, startsEpisode = true, seed }: Trajectory,
+  id: string,
+  step: number,
+  insights: ReadonlyMap<Turn, TurnInsight>,
+): EpisodeRow {
+  const advantages = turns.flatMap((turn) => Array.from(insights.get(turn)?.advantages ?? []));
+  return {
+    id,
+    step,
+    envSlot: envSlot ?? null,
+    group: group ?? null,
+    return: round(turns.reduce((sum, { reward }) => sum + reward, 0)),
+    turns: turns.length,
+    tokens: turns.reduce((sum, { tokens }) => sum + tokens.length, 0),
+    end,
+    startsEpisode,
+    seed: seed ?? null,
+    advantage: round(mean(advantages)),
+    hasSignal: insights.get(turns[0])?.hasSignal ?? true,
+  };
+}
+
+/** Describes a turn, with what an update computed about it where there was one. */
+export function toTurnDetail(
+  turn: Turn,
+  insight: TurnInsight | undefined,
+  step: number,
+  tokenizer: Tokenizer,
+): TurnDetail {
+  const { prompt, tokens, text, finishReason, isValid, extraction, reward, allowedTokens, recording } = turn;
+  const { actionCandidates } = turn;
+  const decisions = insight?.decisions;
+  const spread = (values: ArrayLike<number> | undefined) => spreadOverTokens(values, decisions, tokens.length);
+  // Candidates are one decision; its log-probability belongs to the first token.
+  const logProbs = tokens.map((_, i) => round(turn.logProbs[i] ?? NaN));
+  const distributions = recording?.distributions ?? [];
+  const hasDistribution = distributions.some((distribution) => distribution !== undefined);
+  const ratios = insight?.ratios?.length === 1 ? decisions?.map(() => insight.ratios![0]) : insight?.ratios;
+  const entropies = tokens.map((_, i) => entropyOf(distributions[i]));
+  return {
+    step,
+    observation: recording?.observation ?? null,
+    render: recording?.render ?? null,
+    prompt,
+    tokens,
+    text,
+    finishReason,
+    isValid,
+    extraction: extraction ?? null,
+    action: recording?.action ?? null,
+    reward: round(reward),
+    returnToGo: null,
+    value: firstFinite(insight?.values ?? turn.values),
+    advantage: round(mean(Array.from(insight?.advantages ?? []))),
+    logProbs,
+    refLogProbs: spread(insight?.refLogProbs),
+    entropies: spread(insight?.entropies) ?? (hasDistribution ? entropies : null),
+    values: spread(insight?.values) ?? turn.values?.map(round) ?? null,
+    advantages: spread(insight?.advantages),
+    returns: spread(insight?.returns),
+    ratios: spread(ratios),
+    clipped: markClipped(spread(ratios), spread(insight?.advantages), insight?.clipRange),
+    marks: markTokens(turn, insight),
+    allowedCounts: allowedTokens?.map(({ length }) => length) ?? null,
+    alternatives:
+      allowedTokens !== undefined || hasDistribution
+        ? tokens.map((_, i) => listAlternatives(distributions[i], allowedTokens?.[i]))
+        : null,
+    candidates:
+      actionCandidates?.sequences.map((sequence, i) => ({
+        text: tokenizer.decodeContinuation(sequence),
+        probability: round(actionCandidates.probabilities?.[i] ?? NaN),
+      })) ?? null,
+  };
+}
+
+/** Sets the sums of the rewards from each turn on. */
+export function addReturnsToGo(turns: TurnDetail[]): void {
+  let sum = 0;
+  for (let i = turns.length - 1; i >= 0; i--) {
+    sum += turns[i].reward ?? 0;
+    turns[i] = { ...turns[i], returnToGo: round(sum) };
+  }
+}
+
+/** "f" forced, "m" masked, "t" trained; without an update every token that was a choice is "t". */
+function markTokens({ tokens, allowedTokens, actionCandidates }: Turn, insight: TurnInsight | undefined): string {
+  if (actionCandidates !== undefined) return (insight?.isTrained === false ? "m" : "t").repeat(tokens.length);
+  const masked = new Set(insight?.decisions.filter((_, i) => insight.policyMask?.[i] === 0));
+  return tokens
+    .map((_, i) => {
+      if (allowedTokens?.[i].length === 1) return "f";
+      return insight?.isTrained === false || masked.has(i) ? "m" : "t";
+    })
+    .join("");
+}
+
+function markClipped(
+  ratios: readonly (number | null)[] | null,
+  advantages: readonly (number | null)[] | null,
+  range: TurnInsight["clipRange"],
+): (0 | 1)[] | null {
+  if (ratios === null || advantages === null || range === undefined) return null;
+  return ratios.map((ratio, i) => {
+    const advantage = advantages[i] ?? 0;
+    if (ratio === null) return 0;
+    return (advantage > 0 && ratio > range[1]) || (advantage < 0 && ratio < range[0]) ? 1 : 0;
+  });
+}
+
+/** Puts one value per decision at the tokens of the decisions. */
+function spreadOverTokens(
+  values: ArrayLike<number> | undefined,
+  decisions: readonly number[] | undefined,
+  length: number,
+): (number | null)[] | null {
+  if (values === undefined || decisions === undefined) return null;
+  const spread = Array.from({ length }, (): number | null => null);
+  decisions.forEach((token, i) => (spread[token] = round(values[i])));
+  return spread;
+}
+
+/** Returns the most probable tokens of a distribution; without one, the first allowed tokens. */
+function listAlternatives(
+  distribution: TokenDistribution | undefined,
+  allowedTokens: Int32Array | undefined,
+): readonly Alternative[] {
+  if (distribution === undefined)
+    return Array.from(allowedTokens?.subarray(0, MAX_ALTERNATIVES) ?? [], (token) => ({ token, probability: null }));
+  const best: Alternative[] = [];
+  for (const [token, probability] of probabilitiesOf(distribution)) {
+    if (best.length === MAX_ALTERNATIVES && probability <= best.at(-1)!.probability!) continue;
+    best.push({ token, probability: round(probability) });
+    best.sort((a, b) => b.probability! - a.probability!);
+    best.splice(MAX_ALTERNATIVES);
+  }
+  return best;
+}
+
+function entropyOf(distribution: TokenDistribution | undefined): number | null {
+  if (distribution === undefined) return null;
+  let entropy = 0;
+  for (const [, p] of probabilitiesOf(distribution)) if (p > 0) entropy -= p * Math.log(p);
+  return round(entropy);
+}
+
+/** Yields the tokens of a distribution with their probabilities, which add up to 1. */
+function* probabilitiesOf(distribution: TokenDistribution): Generator<readonly [number, number]> {
+  if (distribution instanceof Float32Array) {
+    for (let token = 0; token < distribution.length; token++) yield [token, distribution[token]];
+    return;
+  }
+  const { ids, probabilities, count } = distribution;
+  let mass = 0;
+  for (let i = 0; i < count; i++) mass += probabilities[i];
+  for (let i = 0; i < count; i++) yield [ids[i], probabilities[i] / mass];
+}
+
+function firstFinite(values: ArrayLike<number> | undefined): number | null {
+  return round(Array.from(values ?? []).find(Number.isFinite) ?? NaN);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Rounds to five significant digits, which a third of the bytes hold; null for what is not finite. */
+function round(value: number): number | null {
+  return Number.isFinite(value) ? Number(value.toPrecision(5)) : null;
+}
