@@ -2,16 +2,18 @@ import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";
-import type { z } from "zod";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { runSettings } from "../runs/run-settings.js";
 import { controlSchema, LIVE_SETTINGS, requestControl } from "../runs/run-control.js";
 import { listReferences } from "../runs/run-curve.js";
-import type { ApiError, ChangeableSetting, Checkpoint, ControlResponse, RunDetail, RunList, XAxis } from "./api.js";
+import type { ApiError, ChangeableSetting, ControlResponse, RunDetail, RunList, XAxis } from "./api.js";
 import { LiveEvents } from "./live-events.js";
 import { readMetricCatalog } from "./metric-catalog.js";
 import { MetricStore } from "./metric-store.js";
 import { notesSchema, writeNotes } from "./notes.js";
+import { parseBody } from "./parse-body.js";
+import { addPlayRoutes } from "./play-routes.js";
+import { listCheckpoints } from "./play-models.js";
 import { readLog, toLogEntry } from "./read-log.js";
 import { readSweep } from "./read-sweep.js";
 import { RolloutStore } from "./rollout-store.js";
@@ -90,7 +92,7 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
     );
   });
   api.put("/runs/:run/notes", async (c) => {
-    await writeNotes(runs, c.req.param("run"), parse(notesSchema, await c.req.json().catch(() => undefined)));
+    await writeNotes(runs, c.req.param("run"), await parseBody(c, notesSchema));
     return c.json(await rows.read(c.req.param("run")));
   });
   api.get("/runs/:run/episodes", async (c) => {
@@ -106,7 +108,7 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
   );
   api.post("/runs/:run/control", async (c) => {
     const id = c.req.param("run");
-    const action = parse(controlSchema, await c.req.json().catch(() => undefined));
+    const action = await parseBody(c, controlSchema);
     const { state } = await rows.read(id);
     if (state !== "running")
       throw new LlamaGymError("INVALID_STATE", `The run is ${state}: only a running one can be controlled.`);
@@ -127,6 +129,8 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
       }
     });
   });
+  const closePlay = addPlayRoutes(api, runs);
+  closed.addEventListener("abort", () => void closePlay());
   api.all("*", (c) => c.json({ code: "NOT_FOUND", message: "There is no such route." } satisfies ApiError, 404));
   return api;
 }
@@ -134,22 +138,6 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
 function describe(name: (typeof LIVE_SETTINGS)[number], config: Readonly<Record<string, unknown>>): ChangeableSetting {
   const value = config[name];
   return { name, description: runSettings[name].description, value: typeof value === "number" ? value : null };
-}
-
-async function listCheckpoints(runs: RunsFolder, id: string): Promise<readonly Checkpoint[]> {
-  const names = (await runs.list(id, "checkpoints")).filter((name) => /^\d{1,12}$/.test(name)).sort();
-  const adapter = await runs.list(id, "adapter");
-  return [
-    ...names.map((name): Checkpoint => ({ name, updates: Number(name) })),
-    ...(adapter.length > 0 ? [{ name: "adapter", updates: null }] : []),
-  ];
-}
-
-function parse<Value>(schema: z.ZodType<Value>, given: unknown): Value {
-  const { data, error } = schema.safeParse(given);
-  if (error === undefined) return data;
-  const [{ path, message }] = error.issues;
-  throw invalidArgument(`The request is not valid at ${path.join(".") || "its top"}: ${message}.`);
 }
 
 function optionalNumber(text: string | undefined): number | undefined {

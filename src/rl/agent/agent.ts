@@ -283,9 +283,13 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return this.learner;
   }
 
-  /** Creates an episode with its own random stream, for parallel environments. */
-  newEpisode(random: RandomStream, mode: "train" | "eval" = "train"): Episode<Observation, Action> {
-    return new Episode(this, this.samplers[mode], this.renderer, this.settings, random);
+  /** Creates an episode with its own random stream, for parallel environments; `sampler` replaces that of the mode. */
+  newEpisode(
+    random: RandomStream,
+    mode: "train" | "eval" = "train",
+    sampler: CompletionSampler = this.samplers[mode],
+  ): Episode<Observation, Action> {
+    return new Episode(this, sampler, this.renderer, this.settings, random);
   }
 
   private async isBatchFull(): Promise<boolean> {

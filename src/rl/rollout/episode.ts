@@ -65,13 +65,21 @@ export class Episode<Observation = unknown, Action = unknown> {
     return this.pending?.text;
   }
 
-  /** Adds an observation to the prompt. */
-  observe(observation: Observation, info: Info): void {
+  /** Returns the text of an observation in the prompt. */
+  formatObservation(observation: Observation, info: Info): string {
     const { agent } = this;
-    const observationText =
-      agent.formatPrompt === undefined
-        ? callAgent("formatObservation", () => agent.formatObservation(observation, info), "text")
-        : callAgent("formatPrompt", () => agent.formatPrompt!(observation, info), "text");
+    return agent.formatPrompt === undefined
+      ? callAgent("formatObservation", () => agent.formatObservation(observation, info), "text")
+      : callAgent("formatPrompt", () => agent.formatPrompt!(observation, info), "text");
+  }
+
+  /** Adds an observation to the prompt, as its own text by default. */
+  observe(
+    observation: Observation,
+    info: Info,
+    observationText: string = this.formatObservation(observation, info),
+  ): void {
+    const { agent } = this;
     this.pending = { observation, info, constraint: constraintFor(agent, observation, info), text: observationText };
     this.promptBuilder.addObservation(observationText);
   }

@@ -62,7 +62,7 @@ class GroupCollector implements Rollout {
     const length = Math.min(count, this.maxGroups - this.groups);
     const specs = Array.from({ length }, (): EpisodeSpec => {
       const group = this.groups++;
-      return { group, seed: nextSeed(), record: group < recordedGroups };
+      return { group, seed: nextSeed(), ...(group < recordedGroups ? { record: true } : {}) };
     });
     const turnsBefore = this.turns;
     const { trajectories, finishedEpisodes } = await this.collector.collectEpisodes(

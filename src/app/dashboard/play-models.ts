@@ -1,0 +1,132 @@
+import { constants, setPriority } from "node:os";
+import { join } from "node:path";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { findSpec, type Env } from "../../envs/index.js";
+import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import type { TextAgent } from "../../rl/agent/text-agent.js";
+import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
+import { completionSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
+import type { Checkpoint, PlayModel } from "./api.js";
+import type { RunsFolder } from "./run-files.js";
+
+/** Agents that stay open while nothing uses them. */
+const MAX_IDLE = 2;
+
+/** The agent of a checkpoint, and the environment of its run. */
+export interface PlayAgent {
+  readonly agent: TextAgent;
+  readonly env: string;
+  readonly checkpoint: string;
+  readonly makeEnv: () => Promise<Env>;
+}
+
+interface OpenAgent {
+  readonly opened: Promise<PlayAgent>;
+  users: number;
+}
+
+/**
+ * Agents of checkpoints, opened when they are first needed, on one CPU thread and at low priority, so that training beside them
+ * keeps its speed. Environments are those of the package only: a copied run folder cannot have code loaded.
+ */
+export class PlayModels {
+  private readonly agents = new Map<string, OpenAgent>();
+
+  constructor(private readonly runs: RunsFolder) {}
+
+  /** Opens the agent of a checkpoint, or returns the open one; `release` it once. @throws as opening a run's model. */
+  async acquire({
+    run,
+    checkpoint = "latest",
+  }: PlayModel): Promise<{ readonly agent: PlayAgent; readonly release: () => void }> {
+    const name = await this.resolveCheckpoint(run, checkpoint);
+    const key = JSON.stringify([run, name]);
+    const entry = this.agents.get(key) ?? { opened: this.openAgent(run, name), users: 0 };
+    this.agents.set(key, entry);
+    entry.users++;
+    try {
+      const agent = await entry.opened;
+      return { agent, release: () => this.release(entry) };
+    } catch (error) {
+      this.agents.delete(key);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const entries = [...this.agents.values()];
+    this.agents.clear();
+    for (const { opened } of entries) await closeAgent(opened);
+  }
+
+  private release(entry: OpenAgent): void {
+    entry.users--;
+    const idle = [...this.agents].filter(([, { users }]) => users === 0);
+    for (const [key, { opened }] of idle.slice(0, -MAX_IDLE)) {
+      this.agents.delete(key);
+      void closeAgent(opened);
+    }
+  }
+
+  private async resolveCheckpoint(run: string, checkpoint: string): Promise<string> {
+    const names = (await listCheckpoints(this.runs, run)).map(({ name }) => name);
+    const name =
+      checkpoint === "latest" ? (names.findLast((candidate) => candidate !== "adapter") ?? names.at(-1)) : checkpoint;
+    if (name !== undefined && names.includes(name)) return name;
+    throw new LlamaGymError(
+      "FILE_NOT_FOUND",
+      `The run ${JSON.stringify(run)} has no checkpoint ${JSON.stringify(checkpoint)}.`,
+    );
+  }
+
+  private async openAgent(run: string, checkpoint: string): Promise<PlayAgent> {
+    const saved = ((await this.runs.readJson(run, "config.json")) ?? {}) as Partial<TrainOptions>;
+    const env = saved.env ?? "";
+    if (findSpec(env) === undefined)
+      throw invalidArgument(
+        `The dashboard plays environments of the package, not ${JSON.stringify(env)}. Use llamagym play.`,
+      );
+    const names = [...Object.keys(completionSettings), "envOptions", "maxEpisodeSteps", "model", "temperature", "seed"];
+    const config = resolveTrainConfig({ env, ...pickGiven(saved, names) });
+    const folder = await this.checkedFolder(
+      run,
+      checkpoint === "adapter" ? checkpoint : join("checkpoints", checkpoint),
+    );
+    const makeEnv = createEnvFactory(config);
+    const textEnv = await requireTextEnv(makeEnv, env);
+    // The threads that the model starts inherit the priority.
+    setPriority(constants.priority.PRIORITY_LOW);
+    const isFull = saved.tuning === "full";
+    const model = await AutoModelForCausalLM.fromPretrained(isFull ? folder : config.model, {
+      adapter: isFull ? undefined : folder,
+      device: "cpu",
+      threads: 1,
+    });
+    return { agent: makeTextAgent(model, textEnv, config), env, checkpoint, makeEnv };
+  }
+
+  /** Returns a subfolder of a run, none of whose files is a link. */
+  private async checkedFolder(run: string, subfolder: string): Promise<string> {
+    for (const name of await this.runs.list(run, subfolder))
+      await (await this.runs.openFile(run, join(subfolder, name))).close();
+    return join(await this.runs.folder(run), subfolder);
+  }
+}
+
+/** Lists what can be played of a run: its checkpoints in their order, then its adapter. */
+export async function listCheckpoints(runs: RunsFolder, id: string): Promise<readonly Checkpoint[]> {
+  const names = (await runs.list(id, "checkpoints")).filter((name) => /^\d{1,12}$/.test(name)).sort();
+  const adapter = await runs.list(id, "adapter");
+  return [
+    ...names.map((name): Checkpoint => ({ name, updates: Number(name) })),
+    ...(adapter.length > 0 ? [{ name: "adapter", updates: null }] : []),
+  ];
+}
+
+function pickGiven(options: Partial<TrainOptions>, names: readonly string[]): Partial<TrainOptions> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
+}
+
+async function closeAgent(opened: Promise<PlayAgent>): Promise<void> {
+  await opened.then(async ({ agent }) => agent.model.close()).catch(() => {});
+}
