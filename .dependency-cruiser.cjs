@@ -13,7 +13,7 @@ const areas = {
 /** Folders of an area in order: each may import those on its left only. */
 const innerOrder = {
   engine: [["tensor"], ["graph"], ["runtime", "nn"], ["optim"]],
-  models: [["files"], ["text"], ["architectures"], ["weights"], ["adapters"], ["graphs"], ["registry"]],
+  models: [["files"], ["text"], ["architectures"], ["weights"], ["adapters"], ["graphs"], ["export"], ["registry"]],
   rl: [["rollout"], ["tracking", "algorithms", "data"], ["agent"], ["train"]],
 };
 

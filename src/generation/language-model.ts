@@ -1,5 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../core/errors.js";
 import type { CausalLM } from "../models/causal-lm.js";
+import type { ExportOptions } from "../models/export/export-model.js";
 import { mergeAdapter } from "../models/adapters/merge-adapter.js";
 import { loadTrainedValues, saveModel, type SaveOptions } from "../models/save-model.js";
 import { RandomStream } from "../core/random/random-stream.js";
@@ -202,6 +203,17 @@ export class LanguageModel {
   async savePretrained(folder: string, options: SaveOptions = {}): Promise<void> {
     await saveModel(this.causalLM, folder, { baseModelName: this.options.name, ...options });
     await this.textTokenizer?.save(folder);
+  }
+
+  /**
+   * Exports the model with its adapter merged for Transformers, transformers.js, or llama.cpp and Ollama, or the adapter for PEFT.
+   * @throws INVALID_ARGUMENT, INVALID_STATE for a folder that is not empty, MODEL_UNSUPPORTED and TOKENIZER_UNSUPPORTED for what a
+   * format cannot represent, FILE_WRITE_FAILED.
+   */
+  async export(folder: string, options: ExportOptions): Promise<void> {
+    const { exportModel } = await import("../models/export/export-model.js");
+    const { causalLM, tokenizer } = this;
+    await exportModel({ causalLM, tokenizer, name: this.options.name ?? causalLM.source.path }, folder, options);
   }
 
   /** Loads the trained values that `savePretrained` wrote for a model of the same form. */

@@ -2,6 +2,7 @@ import { LlamaGymError } from "../core/errors.js";
 import {
   add,
   addMatmul,
+  cast,
   dequantize,
   dropout,
   input,
@@ -25,7 +26,7 @@ import { BLOCK_SIZE } from "./weights/quantize.js";
 
 /** A parameter's form in graphs. */
 export type StoredParameter =
-  | { readonly kind: "frozen"; readonly shape: readonly number[] }
+  | { readonly kind: "frozen"; readonly shape: readonly number[]; readonly dtype?: "float32" | "float16" }
   | { readonly kind: "trainable"; readonly shape: readonly number[] }
   | {
       readonly kind: "quantized";
@@ -88,7 +89,7 @@ export class ModelParameterScope implements ParameterScope {
     }
     switch (parameter.kind) {
       case "frozen":
-        return weight(name, "float32", parameter.shape);
+        return cast(weight(name, parameter.dtype ?? "float32", parameter.shape), "float32");
       case "trainable":
         return this.getTrainableInput(name, parameter.shape);
       case "quantized":

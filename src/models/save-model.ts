@@ -59,12 +59,8 @@ async function saveWeights(
   folder: string,
   { dtype = "F32", maxShardBytes }: SaveOptions,
 ): Promise<void> {
-  const { config, generationConfig } = model.source;
-  const { torch_dtype: _, ...rest } = config;
-  await writeFileAtomic(
-    fs.join(folder, "config.json"),
-    formatConfig({ ...rest, ...buildLegacyRope(config, model.config), dtype: TORCH_DTYPES[dtype] }),
-  );
+  const { generationConfig } = model.source;
+  await writeFileAtomic(fs.join(folder, "config.json"), formatConfig(buildSavedConfig(model, dtype)));
   if (Object.keys(generationConfig).length > 0)
     await writeJson(fs.join(folder, "generation_config.json"), generationConfig);
   const tensors: TensorToSave[] = [...model.weights.parameters].map(([name, { shape }]) => ({
@@ -74,6 +70,12 @@ async function saveWeights(
     data: () => model.readWeight(name),
   }));
   await saveWeightFolder(folder, tensors, { maxShardBytes });
+}
+
+/** Builds the config.json of a saved model, in the fields of Transformers 4 and 5. */
+export function buildSavedConfig({ source, config }: CausalLM, dtype: "F32" | "F16" | "BF16" = "F32"): JsonObject {
+  const { torch_dtype: _, ...rest } = source.config;
+  return { ...rest, ...buildLegacyRope(source.config, config), dtype: TORCH_DTYPES[dtype] };
 }
 
 /** Fields that Transformers accepts only as floats: 8.0, not 8. */

@@ -15,6 +15,11 @@ export class SymbolicDim {
     this.key = sorted.map(([name, c]) => (name === "" ? `${c}` : c === 1 ? name : `${c}*${name}`)).join("+");
   }
 
+  /** Name in ONNX files. */
+  get label(): string {
+    return this.key.replaceAll(POSITIVE_SUFFIX, "");
+  }
+
   toString(): string {
     return this.key;
   }

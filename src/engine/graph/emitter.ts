@@ -27,6 +27,7 @@ export const MS_DOMAIN = "com.microsoft";
 const MS_OPERATORS: ReadonlySet<string> = new Set([
   "DynamicQuantizeMatMul",
   "FusedMatMul",
+  "GroupQueryAttention",
   "MatMulNBits",
   "QuickGelu",
   "RotaryEmbedding",
@@ -50,7 +51,7 @@ export function createValueInfo(name: string, dtype: DType, shape: Shape): Value
     value:
       typeof d === "number"
         ? { case: "dimValue" as const, value: BigInt(d) }
-        : { case: "dimParam" as const, value: d.key },
+        : { case: "dimParam" as const, value: d.label },
   }));
   return create(ValueInfoProtoSchema, {
     name,

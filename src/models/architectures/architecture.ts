@@ -10,8 +10,10 @@ export interface Architecture {
    * a missing or invalid field, MODEL_UNSUPPORTED for an unsupported feature.
    */
   readonly decoder: (config: JsonFields) => DecoderConfig;
-  /** Mapping from GGUF files; undefined if llama.cpp converts the architecture to another one. */
+  /** Mapping from and to GGUF files; undefined if llama.cpp converts the architecture to another one. */
   readonly gguf?: GgufArchitecture;
+  /** general.architecture that llama.cpp converts the architecture to, where `gguf` is undefined. */
+  readonly ggufName?: string;
 }
 
 /** Defines an architecture, to be listed in `architectures/index.ts`. */

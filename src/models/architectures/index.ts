@@ -40,6 +40,12 @@ export const ggufArchitectures: ReadonlyMap<string, GgufArchitecture> = new Map(
   architectures.flatMap(({ gguf }) => (gguf === undefined ? [] : [[gguf.name, gguf]])),
 );
 
+/** Returns the mapping to GGUF files of a model type. */
+export function findGgufArchitecture(modelType: string): GgufArchitecture | undefined {
+  const architecture = byModelType.get(modelType);
+  return architecture?.gguf ?? ggufArchitectures.get(architecture?.ggufName ?? "");
+}
+
 /**
  * Parses a config.json of Transformers 5 or older into a network; `path` is the file's, for messages. Parameters and
  * modules keep Transformers' names. @throws MODEL_UNSUPPORTED for an unknown model_type, a quantized checkpoint or an

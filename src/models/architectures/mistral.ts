@@ -22,4 +22,5 @@ export const mistral = defineArchitecture({
       layers: () => () => ({ window }),
     });
   },
+  ggufName: "llama",
 });

@@ -158,7 +158,7 @@ function getPartNames(name: string, { kind }: StoredParameter): string[] {
 }
 
 /** Quantizes a matrix; see quantizedMatmul. */
-function quantizeParts(
+export function quantizeParts(
   name: string,
   values: Float32Array,
   { shape: [rows, columns], bits }: QuantizedParameter,
@@ -176,7 +176,7 @@ function quantizeParts(
 }
 
 /** Transposes [rows, columns] to [columns, rows]. */
-function transposeMatrix(values: Float32Array, rows: number, columns: number): Float32Array {
+export function transposeMatrix(values: Float32Array, rows: number, columns: number): Float32Array {
   const result = new Float32Array(values.length);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) result[column * rows + row] = values[row * columns + column];

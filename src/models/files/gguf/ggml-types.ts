@@ -41,6 +41,11 @@ const ggmlTypes: Readonly<Record<number, readonly [string, number, number]>> = {
   39: ["MXFP4", 32, 17],
 };
 
+/** Returns the code of a storage type. */
+export function getGgmlTypeCode(type: string): number {
+  return Number(Object.keys(ggmlTypes).find((code) => ggmlTypes[Number(code)][0] === type));
+}
+
 /** Returns the storage type of a code, or undefined if unknown. */
 export function getGgmlType(code: number): GgmlType | undefined {
   const row = Object.hasOwn(ggmlTypes, code) ? ggmlTypes[code] : undefined;

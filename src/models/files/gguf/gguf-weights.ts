@@ -52,7 +52,7 @@ function createEntry(view: GgufTensorView, source: FileSource): GgufEntry {
 }
 
 /** Returns the destination of an interleaved row: even rows are a head's first half, odd rows its second. */
-function deinterleaveRow(row: number, rowsPerHead: number): number {
+export function deinterleaveRow(row: number, rowsPerHead: number): number {
   const head = Math.floor(row / rowsPerHead);
   const rowInHead = row % rowsPerHead;
   return head * rowsPerHead + (rowInHead % 2) * (rowsPerHead / 2) + Math.floor(rowInHead / 2);

@@ -82,6 +82,9 @@ const byName = new Map(preTokenizerGroups.flatMap(([names, pre]) => names.map((n
 /** Supported values of tokenizer.ggml.pre. */
 export const preTokenizerNames: readonly string[] = [...byName.keys()].filter((name) => name !== "");
 
+/** A name for each pre-tokenizer. */
+export const distinctPreTokenizers: readonly string[] = preTokenizerGroups.map(([[name]]) => name);
+
 /** Returns the pre-tokenizer of a tokenizer.ggml.pre value, or undefined. */
 export function findPreTokenizer(name: string): PreTokenizer | undefined {
   return byName.get(name);

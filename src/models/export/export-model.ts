@@ -1,0 +1,118 @@
+import { fs } from "#platform";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import type { CausalLM } from "../causal-lm.js";
+import { mergeAdapter } from "../adapters/merge-adapter.js";
+import { toWriteError } from "../files/file-errors.js";
+import { writeFileAtomic } from "../files/write-file-atomic.js";
+import { saveModel } from "../save-model.js";
+import type { Tokenizer } from "../text/tokenizer.js";
+import { exportGguf } from "./gguf/export-gguf.js";
+import { exportOnnx } from "./onnx/export-onnx.js";
+
+/** Formats with their types of weights, the default first. */
+export const EXPORT_DTYPES = {
+  peft: ["F32", "F16", "BF16"],
+  merged: ["F32", "F16", "BF16"],
+  onnx: ["F32", "F16", "Q8", "Q4"],
+  gguf: ["F16", "F32", "Q8", "Q4"],
+} as const;
+
+/** A format of an exported model. */
+export type ExportFormat = keyof typeof EXPORT_DTYPES;
+
+/** Type of exported weights. */
+export type ExportDtype = (typeof EXPORT_DTYPES)[ExportFormat][number];
+
+/** Options of `LanguageModel.export`. */
+export interface ExportOptions {
+  /**
+   * "peft": the adapter alone; "merged": a folder that Transformers opens; "onnx": a folder that transformers.js opens;
+   * "gguf": a file that llama.cpp opens, with Ollama's Modelfile. All but "peft" contain the merged adapter.
+   */
+  readonly format: ExportFormat;
+  /** Type of the weights; default F16 for GGUF, F32 for others. Q8 and Q4 have a scale per 32 weights (GGUF's Q8_0 and Q4_0). */
+  readonly dtype?: ExportDtype;
+  /** Whether to replace a folder that is not empty. Default false. */
+  readonly overwrite?: boolean;
+  /** Text of README.md. */
+  readonly readme?: string;
+}
+
+/** A model to export. */
+interface ExportSource {
+  readonly causalLM: CausalLM;
+  readonly tokenizer: Tokenizer;
+  /** The base model's name, for an adapter's configuration and a GGUF file's metadata. */
+  readonly name: string;
+}
+
+/**
+ * Exports a model to a folder, which appears once everything in it is written. @throws INVALID_ARGUMENT, INVALID_STATE
+ * for a folder that is not empty, MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
+ */
+export async function exportModel(source: ExportSource, folder: string, options: ExportOptions): Promise<void> {
+  const { format, overwrite = false, readme } = options;
+  const dtype = resolveExportDtype(options);
+  await checkExportFolder(folder, overwrite);
+  const staging = `${fs.resolve(folder)}.${crypto.randomUUID().slice(0, 8)}.partial`;
+  try {
+    await fs.makeFolder(staging);
+    if (readme !== undefined) await writeFileAtomic(fs.join(staging, "README.md"), readme);
+    await writeFormat(source, staging, format, dtype);
+    await fs.remove(folder);
+    await fs.rename(staging, fs.resolve(folder));
+  } catch (error) {
+    await fs.remove(staging);
+    throw toWriteError(folder, error);
+  }
+}
+
+/** Returns the type of the weights. @throws INVALID_ARGUMENT for one that the format lacks. */
+export function resolveExportDtype({ format, dtype }: Pick<ExportOptions, "format" | "dtype">): ExportDtype {
+  const dtypes: readonly ExportDtype[] = EXPORT_DTYPES[format];
+  const resolved = dtype ?? dtypes[0];
+  if (!dtypes.includes(resolved))
+    throw invalidArgument(`\`dtype\` of format ${format} must be one of ${dtypes.join(", ")}, got ${resolved}.`);
+  return resolved;
+}
+
+/** Checks that nothing is replaced unasked. @throws INVALID_STATE for a folder that is not empty. */
+export async function checkExportFolder(folder: string, overwrite: boolean): Promise<void> {
+  const info = await fs.stat(folder).catch(() => undefined);
+  if (info === undefined) return;
+  if (!info.isFolder)
+    throw new LlamaGymError("INVALID_STATE", `${folder} is a file. Choose another output folder.`);
+  if (overwrite || (await fs.list(folder)).length === 0) return;
+  throw new LlamaGymError(
+    "INVALID_STATE",
+    `${folder} is not empty. Choose another output folder, or allow it to be replaced (--overwrite).`,
+  );
+}
+
+async function writeFormat(
+  { causalLM, tokenizer, name }: ExportSource,
+  folder: string,
+  format: ExportFormat,
+  dtype: ExportDtype,
+): Promise<void> {
+  if (format === "peft") {
+    if (causalLM.adapter === undefined) {
+      const problem = `${name} has no adapter, which is what format peft contains`;
+      throw invalidArgument(`${problem}. Export the whole model with format merged, onnx or gguf.`);
+    }
+    await saveModel(causalLM, folder, { dtype: dtype as "F32", baseModelName: name });
+    return tokenizer.save(folder);
+  }
+  const model = await mergeAdapter(causalLM);
+  switch (format) {
+    case "merged":
+      await saveModel(model, folder, { dtype: dtype as "F32" });
+      return tokenizer.save(folder);
+    case "onnx":
+      return exportOnnx(model, tokenizer, folder, { type: dtype as "F32" });
+    case "gguf":
+      return exportGguf(model, tokenizer, folder, { type: GGUF_TYPES[dtype as keyof typeof GGUF_TYPES], name });
+  }
+}
+
+const GGUF_TYPES = { F32: "F32", F16: "F16", Q8: "Q8_0", Q4: "Q4_0" } as const;

@@ -1,0 +1,93 @@
+import { LlamaGymError } from "../../../core/errors.js";
+import type { DecoderConfig } from "../../../engine/nn/decoder-config.js";
+import type { CausalLM } from "../../causal-lm.js";
+import type { GgufArchitecture } from "../../files/gguf/gguf-config.js";
+import { deinterleaveRow } from "../../files/gguf/gguf-weights.js";
+import { BLOCK_SIZE } from "../../weights/quantize.js";
+import { transposeMatrix } from "../../weights/model-weights.js";
+import type { GgufTensorToSave, GgufTensorType } from "./write-gguf.js";
+
+/** Name of a parameter in GGUF, with the part that decides its layout: "attn_q" of "blk.0.attn_q.weight". */
+interface GgufName {
+  readonly name: string;
+  readonly part: string;
+}
+
+/** Lists a model's parameters under llama.cpp's names and in its layout. @throws MODEL_UNSUPPORTED. */
+export function listGgufTensors(
+  model: CausalLM,
+  architecture: GgufArchitecture,
+  type: GgufTensorType,
+): GgufTensorToSave[] {
+  const { config } = model;
+  const tensors = [...model.weights.parameters].map(([parameter, { shape }]) => {
+    const found = findGgufName(architecture, parameter);
+    if (found === undefined)
+      throw new LlamaGymError(
+        "MODEL_UNSUPPORTED",
+        `llama.cpp's architecture "${architecture.name}" has no tensor for ${parameter}, so this model cannot be exported to GGUF. Use --format onnx or merged.`,
+      );
+    const { name, part } = found;
+    const isTransposed = shape.length === 2 && architecture.transposed?.includes(part) === true;
+    const storedShape = isTransposed ? [shape[1], shape[0]] : shape;
+    return {
+      name,
+      shape: storedShape,
+      type: chooseType(storedShape, part, type, config),
+      data: async () => {
+        const values = await model.readWeight(parameter);
+        if (isTransposed) return transposeMatrix(values, shape[0], shape[1]);
+        if (architecture.hasNormOffset === true && part.endsWith("norm")) return values.map((value) => value + 1);
+        const heads = part === "attn_q" ? config.heads : part === "attn_k" ? config.keyValueHeads : undefined;
+        if (architecture.interleavedRotary !== true || heads === undefined) return values;
+        return interleaveRows(values, shape[0], shape[0] / heads);
+      },
+    };
+  });
+  // llama.cpp's Phi 2 does not tie the output matrix.
+  const embedding = tensors.find(({ name }) => name === "token_embd.weight");
+  const isTied = config.names.head === config.names.embedding;
+  return architecture.name === "phi2" && isTied && embedding !== undefined
+    ? [...tensors, { ...embedding, name: "output.weight" }]
+    : tensors;
+}
+
+function findGgufName(
+  { globalTensors, layerPrefix, layerTensors }: GgufArchitecture,
+  parameter: string,
+): GgufName | undefined {
+  const [, module, suffix] = /^(.*)\.(weight|bias)$/u.exec(parameter) ?? [];
+  if (module === undefined) return undefined;
+  const findPart = (names: Readonly<Record<string, string>>, name: string) =>
+    Object.keys(names).find((part) => names[part] === name);
+  const global = findPart(globalTensors, module);
+  if (global !== undefined) return { name: `${global}.${suffix}`, part: global };
+  if (!module.startsWith(layerPrefix)) return undefined;
+  const [, layer, inLayer] = /^(\d+)\.(.*)$/u.exec(module.slice(layerPrefix.length)) ?? [];
+  const part = findPart(layerTensors, inLayer);
+  return part === undefined ? undefined : { name: `blk.${layer}.${part}.${suffix}`, part };
+}
+
+/** Vectors and positions stay in float32, as llama.cpp requires; of 4-bit files the output matrix has 8 bits. */
+function chooseType(
+  shape: readonly number[],
+  part: string,
+  type: GgufTensorType,
+  { names }: DecoderConfig,
+): GgufTensorType {
+  if (shape.length < 2 || part === "position_embd" || type === "F32") return "F32";
+  if (type === "F16" || shape[1] % BLOCK_SIZE !== 0) return "F16";
+  const isOutput = part === (names.head === names.embedding ? "token_embd" : "output");
+  return isOutput ? "Q8_0" : type;
+}
+
+/** Interleaves the halves of each head's rows, which rotates adjacent pairs instead of halves. */
+function interleaveRows(values: Float32Array, rows: number, rowsPerHead: number): Float32Array {
+  const width = values.length / rows;
+  const result = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    const from = deinterleaveRow(row, rowsPerHead) * width;
+    result.set(values.subarray(from, from + width), row * width);
+  }
+  return result;
+}

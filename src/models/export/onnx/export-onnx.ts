@@ -1,0 +1,122 @@
+import { fs } from "#platform";
+import { countElements } from "../../../core/count-elements.js";
+import { compile, type WeightLocation } from "../../../engine/graph/index.js";
+import { byteLength } from "../../../engine/tensor/dtype.js";
+import { linearModules } from "../../architectures/index.js";
+import type { CausalLM } from "../../causal-lm.js";
+import { writeJson } from "../../files/json-file.js";
+import { float32ToFloat16 } from "../../files/float16.js";
+import { replaceFileAtomic, writeFileAtomic } from "../../files/write-file-atomic.js";
+import { ModelParameterScope, type StoredParameter } from "../../model-parameter-scope.js";
+import { buildSavedConfig } from "../../save-model.js";
+import type { Tokenizer } from "../../text/tokenizer.js";
+import { BLOCK_SIZE } from "../../weights/quantize.js";
+import { quantizeParts } from "../../weights/model-weights.js";
+import { onnxDecoder } from "./onnx-decoder.js";
+
+/** Stored type of the weights in an ONNX file. */
+export type OnnxType = "F32" | "F16" | "Q8" | "Q4";
+
+/** File names by transformers.js's convention for its dtypes fp32, fp16, q8 and q4. */
+const FILE_NAMES: Readonly<Record<OnnxType, string>> = {
+  F32: "model.onnx",
+  F16: "model_fp16.onnx",
+  Q8: "model_quantized.onnx",
+  Q4: "model_q4.onnx",
+};
+
+/** transformers.js's names of the types. */
+const DTYPES: Readonly<Record<OnnxType, string>> = { F32: "fp32", F16: "fp16", Q8: "q8", Q4: "q4" };
+
+/** Data begin at multiples of this, so that any element type is aligned. */
+const ALIGNMENT = 64;
+
+/**
+ * Writes a folder that transformers.js opens: onnx/model*.onnx with its weights in a file beside it, config.json,
+ * generation_config.json and the tokenizer's files. Activations and cache are float32 in all types. @throws
+ * FILE_WRITE_FAILED.
+ */
+export async function exportOnnx(
+  model: CausalLM,
+  tokenizer: Tokenizer,
+  folder: string,
+  { type }: { readonly type: OnnxType },
+): Promise<void> {
+  const file = FILE_NAMES[type];
+  const parameters = chooseStorage(model, type);
+  const { transposedWeights } = model.config;
+  const scope = new ModelParameterScope({
+    parameters,
+    transposedWeights,
+    adapter: new Map(),
+    adapterMode: "unmerged",
+  });
+  const tables = new Map<string, Float32Array>();
+  const graph = compile(onnxDecoder(model.config, scope, tables));
+  const locations = new Map<string, WeightLocation>();
+  let end = 0;
+  for (const { name, dtype, shape } of graph.weights) {
+    const offset = Math.ceil(end / ALIGNMENT) * ALIGNMENT;
+    const bytes = byteLength(dtype, countElements(shape as readonly number[]));
+    locations.set(name, { file: `${file}_data`, offset, byteLength: bytes });
+    end = offset + bytes;
+  }
+  const read = async (name: string): Promise<Uint8Array> => {
+    const part = /^(.*)\.(bytes|scales)$/u.exec(name);
+    const parameter = parameters.get(part?.[1] ?? name);
+    if (part !== null && parameter?.kind === "quantized")
+      return quantizeParts(part[1], await model.readWeight(part[1]), parameter, transposedWeights).get(name)!;
+    const values = tables.get(name) ?? (await model.readWeight(name));
+    return parameter?.kind === "frozen" && parameter.dtype === "float16" ? toFloat16(values) : viewBytes(values);
+  };
+  const path = fs.join(folder, "onnx", file);
+  await replaceFileAtomic(`${path}_data`, async (data) => {
+    for (const [name, { offset }] of locations) await data.write(await read(name), offset);
+  });
+  // Of the forms of the graph, only the one for WebGPU consists of operators that browsers have, too.
+  await writeFileAtomic(path, graph.serialize(({ name }) => locations.get(name)!, "webgpu"));
+  await writeJson(fs.join(folder, "config.json"), {
+    ...buildSavedConfig(model),
+    "transformers.js_config": { dtype: DTYPES[type], use_external_data_format: { [file]: 1 } },
+  });
+  await writeJson(fs.join(folder, "generation_config.json"), {
+    ...model.source.generationConfig,
+    eos_token_id: model.eosTokenIds.length === 1 ? model.eosTokenIds[0] : [...model.eosTokenIds],
+  });
+  await saveTokenizer(tokenizer, folder);
+}
+
+/** transformers.js reads chat templates from tokenizer_config.json only. */
+async function saveTokenizer(tokenizer: Tokenizer, folder: string): Promise<void> {
+  await tokenizer.save(folder);
+  const templates = [...tokenizer.chatTemplates].map(([name, template]) => ({ name, template }));
+  if (templates.length === 0) return;
+  const isSingle = templates.length === 1 && templates[0].name === "default";
+  await writeJson(fs.join(folder, "tokenizer_config.json"), {
+    ...(tokenizer.files.tokenizerConfig as object | undefined),
+    chat_template: isSingle ? templates[0].template : templates,
+  });
+}
+
+/** The embedding and norms stay in float32 beside quantized matrices. */
+function chooseStorage({ config, weights }: CausalLM, type: OnnxType): ReadonlyMap<string, StoredParameter> {
+  const matrices = new Set(linearModules(config).map(({ name }) => `${name}.weight`));
+  const stored = new Map<string, StoredParameter>();
+  for (const [name, { shape }] of weights.parameters) {
+    const transposedShape = config.transposedWeights ? [...shape].reverse() : shape;
+    if (type.startsWith("Q") && matrices.has(name) && transposedShape[1] % BLOCK_SIZE === 0)
+      stored.set(name, { kind: "quantized", shape: transposedShape, bits: type === "Q8" ? 8 : 4 });
+    else stored.set(name, { kind: "frozen", shape, dtype: type === "F16" && shape.length > 1 ? "float16" : "float32" });
+  }
+  return stored;
+}
+
+function viewBytes({ buffer, byteOffset, byteLength: length }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, length);
+}
+
+function toFloat16(values: Float32Array): Uint8Array {
+  const halves = new Uint16Array(values.length);
+  float32ToFloat16(values, halves);
+  return viewBytes(halves);
+}
