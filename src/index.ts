@@ -21,6 +21,7 @@ export type { SamplingParams } from "./engine/runtime/kernels/sampling.js";
 export type { PeftOptions } from "./models/adapters/get-peft-model.js";
 export type { LoraConfig } from "./models/adapters/lora-config.js";
 export * from "./models/registry/index.js";
+export type { ExportDtype, ExportFormat, ExportOptions } from "./models/export/export-model.js";
 export type { SaveOptions } from "./models/save-model.js";
 export type { ValueHeadConfig } from "./engine/nn/value-head.js";
 export type { Device } from "./engine/runtime/device.js";

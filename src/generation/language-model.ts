@@ -67,6 +67,11 @@ export class LanguageModel {
     );
   }
 
+  /** Path or hub id of the base model. */
+  get name(): string {
+    return this.options.name ?? this.causalLM.source.path;
+  }
+
   get hasTokenizer(): boolean {
     return this.textTokenizer !== undefined;
   }
@@ -212,8 +217,7 @@ export class LanguageModel {
    */
   async export(folder: string, options: ExportOptions): Promise<void> {
     const { exportModel } = await import("../models/export/export-model.js");
-    const { causalLM, tokenizer } = this;
-    await exportModel({ causalLM, tokenizer, name: this.options.name ?? causalLM.source.path }, folder, options);
+    await exportModel(this, folder, options);
   }
 
   /** Loads the trained values that `savePretrained` wrote for a model of the same form. */

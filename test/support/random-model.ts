@@ -18,6 +18,8 @@ export interface RandomModelOptions {
   /** Larger ones make the model's distributions more peaked. */
   readonly scale?: number;
   readonly withTokenizer?: boolean;
+  /** Replaces or adds fields of config.json, such as model_type. */
+  readonly config?: Readonly<Record<string, unknown>>;
 }
 
 /** A small llama with random weights and a tokenizer of 320 tokens (ChatML), in a temporary folder. */
@@ -26,6 +28,7 @@ export async function writeRandomModel({
   generationConfig = {},
   scale = 0.4,
   withTokenizer = true,
+  config: configFields = {},
 }: RandomModelOptions = {}): Promise<{ folder: string; remove: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "model-"));
   const config = {
@@ -40,6 +43,7 @@ export async function writeRandomModel({
     max_position_embeddings: maxPositions,
     tie_word_embeddings: true,
     eos_token_id: END_TOKEN,
+    ...configFields,
   };
   const random = new RandomStream(7);
   const shapes = parameterShapes(parseModelConfig(config, "config.json"));

@@ -46,9 +46,16 @@ export async function checkNewRunFolder(folder: string): Promise<void> {
 /** Finds the settings of the run, of training or fine-tuning, that saved an adapter or a checkpoint. */
 export async function findRunOfAdapter(adapter: string): Promise<Partial<TrainOptions> | undefined> {
   const folder = dirname(resolve(adapter));
-  for (const parent of [folder, dirname(folder)]) {
-    const run = await readRunConfig(parent).catch(() => undefined);
-    if (run?.model !== undefined) return run;
+  return (await findRun([folder, dirname(folder)]))?.config;
+}
+
+/** Finds the first of some folders that holds a run. */
+export async function findRun(
+  folders: readonly string[],
+): Promise<{ readonly folder: string; readonly config: Partial<TrainOptions> } | undefined> {
+  for (const folder of folders) {
+    const config = await readRunConfig(folder).catch(() => undefined);
+    if (config?.model !== undefined) return { folder, config };
   }
   return undefined;
 }

@@ -4,14 +4,14 @@ import type { CausalLM } from "../causal-lm.js";
 import { mergeAdapter } from "../adapters/merge-adapter.js";
 import { toWriteError } from "../files/file-errors.js";
 import { writeFileAtomic } from "../files/write-file-atomic.js";
-import { saveModel } from "../save-model.js";
+import { saveModel, type SaveOptions } from "../save-model.js";
 import type { Tokenizer } from "../text/tokenizer.js";
 import { exportGguf } from "./gguf/export-gguf.js";
-import { exportOnnx } from "./onnx/export-onnx.js";
+import { exportOnnx, type OnnxType } from "./onnx/export-onnx.js";
 
 /** Formats with their types of weights, the default first. */
 export const EXPORT_DTYPES = {
-  peft: ["F32", "F16", "BF16"],
+  peft: ["F32"],
   merged: ["F32", "F16", "BF16"],
   onnx: ["F32", "F16", "Q8", "Q4"],
   gguf: ["F16", "F32", "Q8", "Q4"],
@@ -36,11 +36,15 @@ export interface ExportOptions {
   readonly overwrite?: boolean;
   /** Text of README.md. */
   readonly readme?: string;
+  /** Receives what the format does not represent exactly. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /** A model to export. */
 interface ExportSource {
   readonly causalLM: CausalLM;
+  readonly hasTokenizer: boolean;
+  /** Required for ONNX and GGUF. @throws INVALID_STATE if there is none. */
   readonly tokenizer: Tokenizer;
   /** The base model's name, for an adapter's configuration and a GGUF file's metadata. */
   readonly name: string;
@@ -51,14 +55,14 @@ interface ExportSource {
  * for a folder that is not empty, MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportModel(source: ExportSource, folder: string, options: ExportOptions): Promise<void> {
-  const { format, overwrite = false, readme } = options;
+  const { overwrite = false, readme } = options;
   const dtype = resolveExportDtype(options);
   await checkExportFolder(folder, overwrite);
   const staging = `${fs.resolve(folder)}.${crypto.randomUUID().slice(0, 8)}.partial`;
   try {
     await fs.makeFolder(staging);
     if (readme !== undefined) await writeFileAtomic(fs.join(staging, "README.md"), readme);
-    await writeFormat(source, staging, format, dtype);
+    await writeFormat(source, staging, dtype, options);
     await fs.remove(folder);
     await fs.rename(staging, fs.resolve(folder));
   } catch (error) {
@@ -80,8 +84,7 @@ export function resolveExportDtype({ format, dtype }: Pick<ExportOptions, "forma
 export async function checkExportFolder(folder: string, overwrite: boolean): Promise<void> {
   const info = await fs.stat(folder).catch(() => undefined);
   if (info === undefined) return;
-  if (!info.isFolder)
-    throw new LlamaGymError("INVALID_STATE", `${folder} is a file. Choose another output folder.`);
+  if (!info.isFolder) throw new LlamaGymError("INVALID_STATE", `${folder} is a file. Choose another output folder.`);
   if (overwrite || (await fs.list(folder)).length === 0) return;
   throw new LlamaGymError(
     "INVALID_STATE",
@@ -90,28 +93,31 @@ export async function checkExportFolder(folder: string, overwrite: boolean): Pro
 }
 
 async function writeFormat(
-  { causalLM, tokenizer, name }: ExportSource,
+  source: ExportSource,
   folder: string,
-  format: ExportFormat,
   dtype: ExportDtype,
+  { format, onWarning }: ExportOptions,
 ): Promise<void> {
-  if (format === "peft") {
-    if (causalLM.adapter === undefined) {
-      const problem = `${name} has no adapter, which is what format peft contains`;
-      throw invalidArgument(`${problem}. Export the whole model with format merged, onnx or gguf.`);
-    }
-    await saveModel(causalLM, folder, { dtype: dtype as "F32", baseModelName: name });
-    return tokenizer.save(folder);
+  const { causalLM, name } = source;
+  if (format === "peft" && causalLM.adapter === undefined) {
+    const problem = `${name} has no adapter, which is what format peft contains`;
+    throw invalidArgument(`${problem}. Export the whole model with format merged, onnx or gguf.`);
   }
-  const model = await mergeAdapter(causalLM);
+  const model = format === "peft" ? causalLM : await mergeAdapter(causalLM);
   switch (format) {
+    case "peft":
     case "merged":
-      await saveModel(model, folder, { dtype: dtype as "F32" });
-      return tokenizer.save(folder);
+      await saveModel(model, folder, { dtype: dtype as SaveOptions["dtype"], baseModelName: name });
+      if (source.hasTokenizer) await source.tokenizer.save(folder);
+      return;
     case "onnx":
-      return exportOnnx(model, tokenizer, folder, { type: dtype as "F32" });
+      return exportOnnx(model, source.tokenizer, folder, { type: dtype as OnnxType });
     case "gguf":
-      return exportGguf(model, tokenizer, folder, { type: GGUF_TYPES[dtype as keyof typeof GGUF_TYPES], name });
+      return exportGguf(model, source.tokenizer, folder, {
+        type: GGUF_TYPES[dtype as keyof typeof GGUF_TYPES],
+        name,
+        onWarning,
+      });
   }
 }
 

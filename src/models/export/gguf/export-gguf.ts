@@ -15,6 +15,13 @@ const FILE_TYPES: Readonly<Record<GgufTensorType, number>> = { F32: 0, F16: 1, Q
 
 const QUANTIZATION_VERSION = 2;
 
+interface GgufExportOptions {
+  readonly type: GgufTensorType;
+  /** general.name. */
+  readonly name: string;
+  readonly onWarning?: (message: string) => void;
+}
+
 /**
  * Writes model.gguf with the tokenizer and the chat template inside, and Ollama's Modelfile beside it. @throws
  * MODEL_UNSUPPORTED, TOKENIZER_UNSUPPORTED, FILE_WRITE_FAILED.
@@ -23,7 +30,7 @@ export async function exportGguf(
   model: CausalLM,
   tokenizer: Tokenizer,
   folder: string,
-  { type, name }: { readonly type: GgufTensorType; readonly name: string },
+  { type, name, onWarning }: GgufExportOptions,
 ): Promise<void> {
   const { config, source, eosTokenIds } = model;
   const architecture = findGgufArchitecture(config.modelType);
@@ -33,6 +40,7 @@ export async function exportGguf(
       `llama.cpp has no architecture for model_type "${config.modelType}". Use --format onnx or merged.`,
     );
   const description = describeGgufModel(config, architecture.name);
+  const tensors = [...listGgufTensors(model, architecture, type), ...description.tensors];
   const isQuantized = type === "Q8_0" || type === "Q4_0";
   const fields: Record<string, GgufFieldValue> = {
     "general.architecture": architecture.name,
@@ -46,9 +54,9 @@ export async function exportGguf(
       vocabSize: config.vocabSize,
       eosTokenIds,
       architecture: architecture.name,
+      onWarning,
     }),
   };
-  const tensors = [...listGgufTensors(model, architecture, type), ...description.tensors];
   await writeGguf(fs.join(folder, "model.gguf"), fields, tensors);
   await writeFileAtomic(
     fs.join(folder, "Modelfile"),

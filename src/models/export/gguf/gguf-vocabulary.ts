@@ -23,6 +23,9 @@ const PROBE = [
 /** Encoding 2,000 tokens' texts takes milliseconds. */
 const MAX_SAMPLED_TOKENS = 2000;
 
+/** A byte-level token of a space and one punctuation mark. */
+const SPACED_MARK = /^\u0120[\p{P}\p{S}]$/u;
+
 /** What the vocabulary of a GGUF file is made from. */
 export interface GgufVocabularySource {
   readonly tokenizer: Tokenizer;
@@ -32,6 +35,8 @@ export interface GgufVocabularySource {
   readonly eosTokenIds: readonly number[];
   /** general.architecture. */
   readonly architecture: string;
+  /** Receives what the exported tokenizer does differently. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /**
@@ -39,7 +44,7 @@ export interface GgufVocabularySource {
  * @throws TOKENIZER_UNSUPPORTED.
  */
 export function describeGgufVocabulary(source: GgufVocabularySource): Fields {
-  const { tokenizer, architecture } = source;
+  const { tokenizer } = source;
   const json = tokenizer.files.tokenizerJson as JsonObject;
   const model = json.model as JsonObject;
   if (model.type !== "BPE")
@@ -65,14 +70,15 @@ export function describeGgufVocabulary(source: GgufVocabularySource): Fields {
         "tokenizer.ggml.add_space_prefix": addSpacePrefix,
       }));
   const probe = `${PROBE} ${sampleVocabulary(tokenizer)}`;
-  const encodeProbe = (by: Tokenizer) => by.encode(probe, { addSpecialTokens: false }).join();
-  const expected = encodeProbe(tokenizer);
-  const found = candidates.find((fields) => {
-    const metadata = new Map<string, GgufValue>([["general.architecture", architecture]]);
-    for (const [key, value] of Object.entries(fields)) metadata.set(key, value as GgufValue);
-    return encodeProbe(new Tokenizer(buildGgufTokenizer("", metadata))) === expected;
-  });
-  if (found !== undefined) return found;
+  const exact = findCandidate(source, candidates, probe);
+  if (exact !== undefined) return exact;
+  const close = findCandidate(source, candidates, probe.replace(/\s+/gu, " "));
+  if (close !== undefined) {
+    source.onWarning?.(
+      "llama.cpp has no pre-tokenizer that splits runs of white space as this model's tokenizer does: it encodes other text equally, but several spaces or line ends in a row differently.",
+    );
+    return close;
+  }
   throw unsupportedError(
     tokenizer,
     isByteLevel
@@ -86,6 +92,21 @@ function unsupportedError({ name }: Tokenizer, problem: string): LlamaGymError {
     "TOKENIZER_UNSUPPORTED",
     `The tokenizer of ${name} cannot be exported to GGUF: ${problem}. Use --format onnx or merged.`,
   );
+}
+
+/** Finds the description from which a tokenizer with the same encoding of a text is built. */
+function findCandidate(
+  { tokenizer, architecture }: GgufVocabularySource,
+  candidates: readonly Fields[],
+  text: string,
+): Fields | undefined {
+  const encode = (by: Tokenizer) => by.encode(text, { addSpecialTokens: false }).join();
+  const expected = encode(tokenizer);
+  return candidates.find((fields) => {
+    const metadata = new Map<string, GgufValue>([["general.architecture", architecture]]);
+    for (const [key, value] of Object.entries(fields)) metadata.set(key, value as GgufValue);
+    return encode(new Tokenizer(buildGgufTokenizer("", metadata))) === expected;
+  });
 }
 
 /** Returns the texts of tokens throughout the vocabulary, so that most merges are compared, too. */
@@ -106,19 +127,13 @@ function readMerges(model: JsonObject): [string, string][] {
 }
 
 /**
- * Appends a merge for each token without one, which a tokenizer that ignores merges finds as a whole word only and
- * llama.cpp within longer ones.
+ * Appends a merge for each token of a space and a punctuation mark that has none. A tokenizer that ignores merges finds
+ * it as a whole; llama.cpp's pre-tokenizers leave further marks behind it.
  */
 function completeMerges(model: JsonObject, merges: readonly [string, string][]): [string, string][] {
-  const vocabulary = model.vocab as Readonly<Record<string, number>>;
-  const merged = new Set(merges.map(([left, right]) => left + right));
-  const added = Object.keys(vocabulary).flatMap((token): [string, string][] => {
-    if (merged.has(token)) return [];
-    const splits = Array.from({ length: token.length - 1 }, (_, i) => [token.slice(0, i + 1), token.slice(i + 1)] as const);
-    const split = splits.find((parts) => parts.every((part) => Object.hasOwn(vocabulary, part)));
-    return split === undefined ? [] : [[...split]];
-  });
-  return [...merges, ...added];
+  const known = new Set(merges.map((pair) => pair.join("")));
+  const tokens = Object.keys(model.vocab as object).filter((token) => SPACED_MARK.test(token) && !known.has(token));
+  return [...merges, ...tokens.map((token): [string, string] => [token[0], token[1]])];
 }
 
 /** Lists tokens and their kinds; rows of the embedding without a token get a name that text cannot contain. */
@@ -140,7 +155,11 @@ function listTokens({ tokenizer, vocabSize }: GgufVocabularySource, isByteLevel:
   }
   for (const added of Array.isArray(json.added_tokens) ? json.added_tokens.filter(isObject) : []) {
     if (types[added.id as number] === TokenType.unknown) continue;
-    setToken(added.id as number, added.content as string, added.special === true ? TokenType.control : TokenType.userDefined);
+    setToken(
+      added.id as number,
+      added.content as string,
+      added.special === true ? TokenType.control : TokenType.userDefined,
+    );
   }
   return { "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types };
 }

@@ -47,12 +47,14 @@ function describeTemplate(tokenizer: Tokenizer): string[] {
       assistant: userToAssistant.slice(after.length),
     };
     const wrap = (role: Role, content: string) => `${before[role]}${content}${after}`;
-    const isConstant = (["system", "user", "assistant", "user"] as const).map((role) => wrap(role, MARKS[role])).join("") === whole;
+    const isConstant =
+      (["system", "user", "assistant", "user"] as const).map((role) => wrap(role, MARKS[role])).join("") === whole;
     const single = render(["user"]);
     const [system, user] = [wrap("system", MARKS.system), wrap("user", MARKS.user)];
     const defaultSystem = single.slice(before.system.length, -(after + user).length);
     const hasDefault = single !== user;
-    if (!isConstant || (hasDefault && single !== wrap("system", defaultSystem) + user) || system.includes('"""')) return [];
+    if (!isConstant || (hasDefault && single !== wrap("system", defaultSystem) + user) || system.includes('"""'))
+      return [];
     const branches = Object.keys(MARKS).map(
       (role, i) => `{{ ${i === 0 ? "if" : "else if"} eq .Role "${role}" }}${wrap(role as Role, "{{ .Content }}")}`,
     );

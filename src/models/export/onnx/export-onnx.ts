@@ -1,5 +1,6 @@
 import { fs } from "#platform";
 import { countElements } from "../../../core/count-elements.js";
+import { LlamaGymError } from "../../../core/errors.js";
 import { compile, type WeightLocation } from "../../../engine/graph/index.js";
 import { byteLength } from "../../../engine/tensor/dtype.js";
 import { linearModules } from "../../architectures/index.js";
@@ -28,13 +29,16 @@ const FILE_NAMES: Readonly<Record<OnnxType, string>> = {
 /** transformers.js's names of the types. */
 const DTYPES: Readonly<Record<OnnxType, string>> = { F32: "fp32", F16: "fp16", Q8: "q8", Q4: "q4" };
 
+/** Requirement of GroupQueryAttention. */
+const HEAD_DIM_MULTIPLE = 8;
+
 /** Data begin at multiples of this, so that any element type is aligned. */
 const ALIGNMENT = 64;
 
 /**
  * Writes a folder that transformers.js opens: onnx/model*.onnx with its weights in a file beside it, config.json,
  * generation_config.json and the tokenizer's files. Activations and cache are float32 in all types. @throws
- * FILE_WRITE_FAILED.
+ * MODEL_UNSUPPORTED, FILE_WRITE_FAILED.
  */
 export async function exportOnnx(
   model: CausalLM,
@@ -42,6 +46,12 @@ export async function exportOnnx(
   folder: string,
   { type }: { readonly type: OnnxType },
 ): Promise<void> {
+  const { headDim } = model.config;
+  if (headDim % HEAD_DIM_MULTIPLE !== 0)
+    throw new LlamaGymError(
+      "MODEL_UNSUPPORTED",
+      `ONNX Runtime's GroupQueryAttention needs heads of a multiple of ${HEAD_DIM_MULTIPLE} dimensions, got ${headDim}. Use --format merged.`,
+    );
   const file = FILE_NAMES[type];
   const parameters = chooseStorage(model, type);
   const { transposedWeights } = model.config;
@@ -74,7 +84,10 @@ export async function exportOnnx(
     for (const [name, { offset }] of locations) await data.write(await read(name), offset);
   });
   // Of the forms of the graph, only the one for WebGPU consists of operators that browsers have, too.
-  await writeFileAtomic(path, graph.serialize(({ name }) => locations.get(name)!, "webgpu"));
+  await writeFileAtomic(
+    path,
+    graph.serialize(({ name }) => locations.get(name)!, "webgpu"),
+  );
   await writeJson(fs.join(folder, "config.json"), {
     ...buildSavedConfig(model),
     "transformers.js_config": { dtype: DTYPES[type], use_external_data_format: { [file]: 1 } },

@@ -59,10 +59,6 @@ export function groupQueryAttention(
   { query, key, value, pastKey, pastValue, attentionMask }: GroupQueryAttentionInputs,
   attributes: GroupQueryAttentionAttributes,
 ): { readonly attended: Node; readonly presentKey: Node; readonly presentValue: Node } {
-  const node = apply(
-    groupQueryAttentionOperation,
-    [query, key, value, pastKey, pastValue, attentionMask],
-    attributes,
-  );
+  const node = apply(groupQueryAttentionOperation, [query, key, value, pastKey, pastValue, attentionMask], attributes);
   return { attended: node, presentKey: output(node, 1), presentValue: output(node, 2) };
 }

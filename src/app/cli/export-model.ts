@@ -1,0 +1,66 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { LlamaGymError } from "../../core/errors.js";
+import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import {
+  checkExportFolder,
+  resolveExportDtype,
+  type ExportDtype,
+  type ExportFormat,
+} from "../../models/export/export-model.js";
+import { formatModelCard } from "../runs/format-model-card.js";
+import { checkWritable, readRunConfig } from "../runs/run-folder.js";
+import { reportDownloads } from "./display/report-downloads.js";
+import type { Reporter } from "./reporter.js";
+import { withModelAdvice } from "./with-model-advice.js";
+
+/** Folders in which runs of train and sft save their adapters. */
+const RESULT_FOLDERS = ["adapter", "model"];
+
+interface ExportCommandOptions {
+  readonly output: string;
+  readonly format: ExportFormat;
+  readonly model?: string;
+  readonly dtype?: ExportDtype;
+  readonly overwrite?: boolean;
+  /** Whether a model without an adapter is an error. */
+  readonly requiresAdapter?: boolean;
+}
+
+/** Exports a run's result, an adapter or a model to a new folder, with a model card. */
+export async function exportToFolder(given: string, options: ExportCommandOptions, reporter: Reporter): Promise<void> {
+  const { output, format, model, overwrite = false, requiresAdapter = false } = options;
+  const dtype = resolveExportDtype(options);
+  await checkWritable(output);
+  await checkExportFolder(output, overwrite);
+  const path = await findResult(given);
+  const downloads = reportDownloads(reporter);
+  const openOptions = { device: "cpu", onProgress: downloads.update } as const;
+  const opened = await withModelAdvice(model ?? path, () =>
+    model === undefined
+      ? AutoModelForCausalLM.fromPretrained(path, openOptions)
+      : AutoModelForCausalLM.fromPretrained(model, { ...openOptions, adapter: path }),
+  ).finally(() => downloads.end());
+  try {
+    if (requiresAdapter && opened.causalLM.adapter === undefined)
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `${path} is a whole model, so there is no adapter to merge. Open it as it is.`,
+      );
+    const readme = await formatModelCard({ path: given, base: opened.name, format, dtype, output });
+    await opened.export(output, { format, dtype, overwrite, readme, onWarning: (text) => reporter.warn(text) });
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Returns the folder of a run's result, or the given name of an adapter or model. */
+async function findResult(name: string): Promise<string> {
+  if ((await readRunConfig(name).catch(() => undefined)) === undefined) return name;
+  const folders = RESULT_FOLDERS.map((folder) => join(name, folder));
+  for (const folder of folders) if (await stat(folder).catch(() => undefined)) return folder;
+  throw new LlamaGymError(
+    "FILE_NOT_FOUND",
+    `The run in ${name} has no ${RESULT_FOLDERS.join("/ or ")}/ yet. Finish it first, or give the adapter of a checkpoint.`,
+  );
+}
