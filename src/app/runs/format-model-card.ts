@@ -87,7 +87,7 @@ function formatBase(base: string): string {
 function describeRun(config: Partial<TrainOptions>): string {
   const { data } = config as { readonly data?: unknown };
   if (config.env === undefined) return `, fine-tuned on ${typeof data === "string" ? basename(data) : "examples"}`;
-  return `, trained in ${String(config.env)} with ${String(config.algorithm ?? "ppo")}`;
+  return `, trained in ${config.env} with ${config.algorithm ?? "ppo"}`;
 }
 
 function formatResults(config: Partial<TrainOptions>, records: readonly MetricRecord[]): string {
@@ -104,7 +104,8 @@ function formatResults(config: Partial<TrainOptions>, records: readonly MetricRe
 function formatSettings(config: Partial<TrainOptions>): string {
   const rows = Object.entries(config).flatMap(([name, value]) => {
     const isShown = !OMITTED.test(name) && ["string", "number", "boolean"].includes(typeof value);
-    const text = typeof value === "string" && isAbsolute(value) ? basename(value) : String(value);
+    const text =
+      typeof value === "string" && isAbsolute(value) ? basename(value) : JSON.stringify(value).replaceAll('"', "");
     return isShown ? [`| ${name} | ${text} |`] : [];
   });
   return ["## Settings\n", "| setting | value |", "| --- | --- |", ...rows, ""].join("\n");

@@ -10,7 +10,7 @@ import { exportGguf } from "./gguf/export-gguf.js";
 import { exportOnnx, type OnnxType } from "./onnx/export-onnx.js";
 
 /** Formats with their types of weights, the default first. */
-export const EXPORT_DTYPES = {
+const EXPORT_DTYPES = {
   peft: ["F32"],
   merged: ["F32", "F16", "BF16"],
   onnx: ["F32", "F16", "Q8", "Q4"],

@@ -25,8 +25,8 @@ export const mergeCommand = defineCommand({
     dtype: choice({ choices: ["F32", "F16", "BF16"], default: "F32", description: "Type of the saved weights." }),
   }),
   run: async (options, reporter, [adapter]) => {
-    const output = options.output!;
-    await exportToFolder(adapter, { ...options, output, format: "merged", requiresAdapter: true }, reporter);
+    const { output } = options;
+    await exportToFolder(adapter, { ...options, format: "merged", requiresAdapter: true }, reporter);
     reporter.print(`Saved ${output}.\nTry it: ${formatCommandLine(`generate --model ${quoteArg(output)}`)}`);
     return 0;
   },

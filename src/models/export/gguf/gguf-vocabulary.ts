@@ -187,7 +187,7 @@ function describeSpecialTokens({ tokenizer, eosTokenIds }: GgufVocabularySource)
 }
 
 /** Replaces Transformers' tag around what the assistant generates, which Jinja lacks; whitespace control is kept. */
-export function removeGenerationMarks(template: string): string {
+function removeGenerationMarks(template: string): string {
   return template
     .replace(/\{%([-+]?)\s*generation\s*([-+]?)%\}/gu, "{%$1 if true $2%}")
     .replace(/\{%([-+]?)\s*endgeneration\s*([-+]?)%\}/gu, "{%$1 endif $2%}");

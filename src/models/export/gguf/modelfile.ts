@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../files/json-file.js";
 import type { Tokenizer } from "../../text/tokenizer.js";
 
-/** Texts that no template contains. */
-const MARKS = { system: "\u0001", user: "\u0002", assistant: "\u0003" } as const;
+/** Private-use characters, which no template contains. */
+const MARKS = { system: "\ue001", user: "\ue002", assistant: "\ue003" } as const;
 
 type Role = keyof typeof MARKS;
 
@@ -40,7 +40,7 @@ function describeTemplate(tokenizer: Tokenizer): string[] {
     );
   try {
     const whole = render(["system", "user", "assistant", "user"]);
-    const [beforeSystem, systemToUser, userToAssistant, , after] = whole.split(/[\u0001-\u0003]/u);
+    const [beforeSystem, systemToUser, userToAssistant, , after] = whole.split(/[\ue001-\ue003]/u);
     const before = {
       system: beforeSystem,
       user: systemToUser.slice(after.length),
