@@ -51,6 +51,7 @@ export const COMMANDS = {
   serve: {
     summary: "Serve a model over the HTTP APIs of OpenAI and Anthropic",
     load: async () => (await import("./commands/serve-command.js")).serveCommand,
+  },
   export: {
     summary: "Export a model for Transformers, PEFT, transformers.js, llama.cpp or Ollama",
     load: async () => (await import("./commands/export-command.js")).exportCommand,
