@@ -9,15 +9,13 @@ export function applyDefaults<T extends object>(owner: string, options: object, 
   const result = { ...defaults };
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    if (!Object.hasOwn(defaults, name)) {
+    if (!Object.hasOwn(defaults, name))
       throw invalidArgument(
         `${owner} has no option "${name}". Its options: ${Object.keys(defaults).join(", ") || "none"}.`,
       );
-    }
     const expected = typeof defaults[name as keyof T];
-    if (typeof value !== expected || Number.isNaN(value)) {
+    if (typeof value !== expected || Number.isNaN(value))
       throw invalidArgument(`${owner}: option ${name} must be a ${expected}, got ${formatValue(value)}.`);
-    }
     result[name as keyof T] = value as T[keyof T];
   }
   return result;

@@ -9,12 +9,8 @@ export function createSeededStream(seed?: number | bigint): { stream: RandomStre
 
 function checkSeed(seed: unknown): number | bigint {
   const isInteger = typeof seed === "bigint" || Number.isSafeInteger(seed);
-  if (!isInteger) {
-    throw invalidArgument(`Seed must be an integer (a bigint above 2^53), actual value: ${String(seed)}`);
-  }
+  if (!isInteger) throw invalidArgument(`Seed must be an integer (a bigint above 2^53), actual value: ${String(seed)}`);
   const value = seed as number | bigint;
-  if (value < 0) {
-    throw invalidArgument(`Seed must be greater or equal to zero, actual value: ${value}`);
-  }
+  if (value < 0) throw invalidArgument(`Seed must be greater or equal to zero, actual value: ${value}`);
   return value;
 }

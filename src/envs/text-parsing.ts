@@ -70,9 +70,8 @@ export function findLastNamed(
     // Of two names that end at the same position ("up" in "pick up"), the longer one wins.
     const end = position + word.length;
     const bestEnd = best === undefined ? -1 : best.position + best.length;
-    if (position >= 0 && (end > bestEnd || (end === bestEnd && word.length > (best?.length ?? 0)))) {
+    if (position >= 0 && (end > bestEnd || (end === bestEnd && word.length > (best?.length ?? 0))))
       best = { position, length: word.length, action };
-    }
   }
   return best?.action;
 }

@@ -70,12 +70,11 @@ export function parseGame(text: string, fileName: string): Game {
     throw new LlamaGymError("FILE_CORRUPT", `${fileName} is not a TextWorld game (${where}${message}). Make it again.`);
   }
   const { version, world, KB, objective, ...parts } = checked.data;
-  if (version !== FORMAT_VERSION) {
+  if (version !== FORMAT_VERSION)
     throw new LlamaGymError(
       "FORMAT_UNSUPPORTED",
       `${fileName} has format version ${version}, expected ${FORMAT_VERSION}.`,
     );
-  }
   const knowledge = new KnowledgeBase(KB.logic, fileName);
   return new Game({ ...parts, knowledge, facts: new Facts(world), objective: objective ?? undefined });
 }

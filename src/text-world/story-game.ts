@@ -54,12 +54,11 @@ export class StoryGame implements TextGame {
     if (this.infos.has("description")) this.requestTag("description");
     this.requestTag("moves");
     this.requestTag("score");
-    if (this.tagValues.score === undefined) {
+    if (this.tagValues.score === undefined)
       throw new LlamaGymError(
         "FORMAT_UNSUPPORTED",
         `${this.story.name} does not support tw-extra-infos, so it is not a TextWorld story.`,
       );
-    }
     this.tracker = undefined;
     if (needsTracking(this.infos)) {
       this.machine.send("tw-trace-actions");

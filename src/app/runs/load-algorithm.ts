@@ -45,11 +45,10 @@ export async function loadAlgorithm(name: string): Promise<string> {
   });
   const exports = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
   const candidates = isAlgorithm(exports.default) ? [exports.default] : Object.values(exports).filter(isAlgorithm);
-  if (candidates.length !== 1) {
+  if (candidates.length !== 1)
     throw invalidArgument(
       `${path} must export one algorithm as default, but exports ${candidates.length}. Create it with defineAlgorithm.`,
     );
-  }
   loaded.set(path, candidates[0]);
   return path;
 }

@@ -34,12 +34,11 @@ export async function requireRunConfig<Options>(folder: string): Promise<Options
 
 /** Checks that a new run can be stored in a folder. @throws INVALID_STATE if it contains a run, FILE_WRITE_FAILED. */
 export async function checkNewRunFolder(folder: string): Promise<void> {
-  if ((await readRunConfig(folder)) !== undefined) {
+  if ((await readRunConfig(folder)) !== undefined)
     throw new LlamaGymError(
       "INVALID_STATE",
       `${folder} already contains a run. Resume it with --resume ${folder}, or choose another --output.`,
     );
-  }
   await checkWritable(folder);
 }
 

@@ -28,12 +28,11 @@ export function planHalvingRungs(
       `Successive halving with a reduction of ${reduction} needs at least ${reduction} trials, got ${trials}.`,
     );
   const count = rungs ?? maxRungs;
-  if (count > maxRungs) {
+  if (count > maxRungs)
     throw invalidArgument(
       `${trials} trials allow at most ${maxRungs} rungs with a reduction of ${reduction}, got ${count}. ` +
         "Use fewer rungs or more trials.",
     );
-  }
   return Array.from({ length: count }, (_, i) => ({
     trials: Math.floor(trials / reduction ** i),
     share: 1 / reduction ** (count - 1 - i),

@@ -136,11 +136,10 @@ function parseShortForm(name: string, setting: Setting, text: string): Dimension
   const range = setting.type === "number" ? RANGE_PATTERN.exec(text)?.groups : undefined;
   if (range === undefined) return text.split(",").map((part) => parseValue(name, setting, part.trim()));
   const parseNumber = (part: string) => parseValue(name, setting, part.trim()) as number;
-  if (range.scale !== undefined && !["linear", "log"].includes(range.scale)) {
+  if (range.scale !== undefined && !["linear", "log"].includes(range.scale))
     throw invalidArgument(
       `search.${name} has the unknown scale "${range.scale}". ${suggestNames(range.scale, ["linear", "log"])}`,
     );
-  }
   return {
     min: parseNumber(range.min),
     max: parseNumber(range.max),

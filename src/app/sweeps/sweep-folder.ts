@@ -44,13 +44,12 @@ export class SweepFolder {
     const difference =
       saved === undefined ? undefined : findDifference(saved as unknown as JsonObject, requested, runs.size > 0);
     const isEmpty = (await readdir(join(path, RUNS_FOLDER)).catch(() => [])).length === 0;
-    if (!isEmpty && (saved === undefined || difference !== undefined)) {
+    if (!isEmpty && (saved === undefined || difference !== undefined))
       throw new LlamaGymError(
         "INVALID_STATE",
         `${path} contains ${saved === undefined ? "other runs" : `another sweep: ${difference!}`}. ` +
           "Choose another folder, or resume the sweep there with its settings.",
       );
-    }
     await writeJson(join(path, CONFIG_FILE), { version: SWEEP_VERSION, ...requested });
     return new SweepFolder(path, config, plan, runs);
   }

@@ -55,12 +55,11 @@ export function sampleTrials(
   const seen = new Set<string>();
   for (let number = 0; number < count; number++) {
     const trial = sampleNewTrial(search, settings, stream(seed, "sweepDraws", number), seen);
-    if (trial === undefined) {
+    if (trial === undefined)
       throw invalidArgument(
         `The search space has about ${number} combinations, fewer than the ${count} trials. ` +
           `Reduce \`trials\`, or use the method grid.`,
       );
-    }
     trials.push(trial);
   }
   return trials;
@@ -101,12 +100,11 @@ function sampleLogUniform(min: number, max: number, random: RandomStream): numbe
 function enumerateValues(name: string, setting: Setting, dimension: Dimension): readonly SettingValue[] {
   if (isList(dimension)) return dimension;
   const { points } = dimension;
-  if (points === undefined) {
+  if (points === undefined)
     throw invalidArgument(
       `A grid needs the values of ${name}: list them, or set the range's number of points, as in ` +
         `{"min": ${dimension.min}, "max": ${dimension.max}, "points": 3}.`,
     );
-  }
   const values = Array.from({ length: points }, (_, i) => interpolateRange(dimension, i / (points - 1)));
   return isInteger(setting) ? [...new Set(values.map(Math.round))] : values;
 }

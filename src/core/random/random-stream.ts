@@ -98,9 +98,8 @@ export class RandomStream {
 
   /** The number of trials up to the first success, at least 1. */
   geometric(probability: number): number {
-    if (!(probability > 0 && probability <= 1)) {
+    if (!(probability > 0 && probability <= 1))
       throw new RangeError(`geometric: the probability must be in (0, 1], got ${probability}.`);
-    }
     if (probability < 1 / 3) return Math.ceil(-standardExponential(this.bitGenerator) / Math.log1p(-probability));
     const draw = this.bitGenerator.nextDouble();
     let trials = 1;
@@ -172,9 +171,8 @@ export class RandomStream {
   /** Draws all that are missing at once, keeps the new ones, and repeats without their weight. */
   private sampleWeighted(weights: Float64Array, count: number, size: number): number[] {
     const found: number[] = [];
-    if (weights.filter((weight) => weight > 0).length < size) {
+    if (weights.filter((weight) => weight > 0).length < size)
       throw new RangeError(`sampleIndices: fewer than ${size} probabilities are above 0.`);
-    }
     while (found.length < size) {
       const draws = Array.from({ length: size - found.length }, () => this.bitGenerator.nextDouble());
       for (const index of found) weights[index] = 0;
@@ -187,9 +185,7 @@ export class RandomStream {
 
 /** Running sums divided by the last. */
 function computeCdf(weights: ArrayLike<number>, count: number, mustSumToOne = true): Float64Array {
-  if (weights.length !== count) {
-    throw new RangeError(`Expected ${count} probabilities, got ${weights.length}.`);
-  }
+  if (weights.length !== count) throw new RangeError(`Expected ${count} probabilities, got ${weights.length}.`);
   const sums = new Float64Array(count);
   let sum = 0;
   for (let i = 0; i < count; i++) {
@@ -197,9 +193,8 @@ function computeCdf(weights: ArrayLike<number>, count: number, mustSumToOne = tr
     sum += weights[i];
     sums[i] = sum;
   }
-  if (mustSumToOne && !(Math.abs(sum - 1) < 1e-8)) {
+  if (mustSumToOne && !(Math.abs(sum - 1) < 1e-8))
     throw new RangeError(`Probabilities must add up to 1, these add up to ${sum}.`);
-  }
   for (let i = 0; i < count; i++) sums[i] /= sum;
   return sums;
 }

@@ -36,9 +36,8 @@ export class SeedSequence {
 
 /** 32-bit words of a non-negative integer, low word first; at least one. */
 function toWords(value: number | bigint): number[] {
-  if (typeof value === "number" && !Number.isSafeInteger(value)) {
+  if (typeof value === "number" && !Number.isSafeInteger(value))
     throw new RangeError(`A seed must be an integer, got ${value}. Use a bigint above 2^53.`);
-  }
   let rest = BigInt(value);
   if (rest < 0n) throw new RangeError(`A seed must be at least 0, got ${value}.`);
   const parts: number[] = [];

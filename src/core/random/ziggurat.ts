@@ -27,9 +27,8 @@ export function standardNormal(bits: Pcg64): number {
         const beyond = -NORMAL_TAIL_INVERSE * Math.log1p(-bits.nextDouble());
         const height = -Math.log1p(-bits.nextDouble());
         // The tail's side is the ninth bit of the magnitude.
-        if (height + height > beyond * beyond) {
+        if (height + height > beyond * beyond)
           return Math.floor(magnitude / 256) % 2 === 1 ? -(NORMAL_TAIL + beyond) : NORMAL_TAIL + beyond;
-        }
       }
     }
     const below = normalDensity[layer];

@@ -57,11 +57,10 @@ function formatObservationAsJson(space: Space, observation: unknown): string {
 }
 
 function createActionFormat(space: Space, actionNames: readonly string[] | undefined): ActionFormat | undefined {
-  if (actionNames !== undefined && (!(space instanceof Discrete) || actionNames.length !== space.n)) {
+  if (actionNames !== undefined && (!(space instanceof Discrete) || actionNames.length !== space.n))
     throw invalidArgument(
       `actionNames has ${actionNames.length} names, but the action space is ${space.toString()}: pass one per action.`,
     );
-  }
   if (space instanceof Discrete) return createDiscreteFormat(space, actionNames);
   if (space instanceof Text) {
     return {

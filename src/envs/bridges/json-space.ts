@@ -153,9 +153,8 @@ function sampleFromSchema(
     const high = Math.max(low, Math.min(readBound("maxLength", DEFAULT_SAMPLE_LENGTH), low + DEFAULT_SAMPLE_LENGTH));
     return Array.from({ length: random.integers(low, high + 1) }, () => random.choice(LETTERS)).join("");
   }
-  if (type === "array") {
+  if (type === "array")
     return Array.from({ length: checkSampleLength(readBound("minItems", 0)) }, () => samplePart(schema.items));
-  }
   if (type === "null") return null;
   const properties = asJsonObject(schema.properties) ?? {};
   const required = (Array.isArray(schema.required) ? schema.required : []) as readonly string[];

@@ -75,11 +75,10 @@ function findEnvExport(module: string, exports: LoadedModule["exports"], ids: re
 
 function toSpec(reference: string, name: string, value: unknown): EnvSpec {
   if (isRegistration(value)) return registry.has(value.id) ? registry.spec(value.id) : register(value);
-  if (typeof value !== "function") {
+  if (typeof value !== "function")
     throw invalidEnv(
       `${reference}: the export "${name}" is not an environment. Export an Env class, a function that returns an Env, or a registration.`,
     );
-  }
   const entryPoint: EnvFactory = isEnvClass(value) ? (options) => new value(options) : (value as EnvFactory);
   return {
     id: reference,

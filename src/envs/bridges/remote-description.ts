@@ -55,9 +55,8 @@ export function readDescription(
   };
   const spaces = { observationSpace: readSpace("observationSpace"), actionSpace: readSpace("actionSpace") };
   const { actionSpace } = spaces;
-  if (actionNames && !(actionSpace instanceof Discrete && actionSpace.n === actionNames.length)) {
+  if (actionNames && !(actionSpace instanceof Discrete && actionSpace.n === actionNames.length))
     throw invalidError(`it has ${actionNames.length} actionNames for the action space ${actionSpace.toString()}.`);
-  }
   return {
     ...spaces,
     renderModes: renderModes ?? [],

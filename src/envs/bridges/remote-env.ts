@@ -53,21 +53,18 @@ export class RemoteEnv extends Env {
   override async step(action: unknown): Promise<StepResult<unknown>> {
     this.checkAction(action);
     if (this.phase === "new") throw this.notResetError();
-    if (this.phase === "over") {
+    if (this.phase === "over")
       throw new LlamaGymError("ENV_NOT_RESET", `${this.channel.name}: the episode has ended. Call reset().`);
-    }
     const result = this.readObject(
       "step",
       await this.channel.call("step", { action: this.actionSpace.encode(action) }),
     );
     const { terminated, truncated = false, reward } = result;
-    if (typeof terminated !== "boolean" || typeof truncated !== "boolean") {
+    if (typeof terminated !== "boolean" || typeof truncated !== "boolean")
       throw bridgeError(this.channel.name, "replied to a step without a boolean for `terminated` and `truncated`.");
-    }
     const rewardNumber = reward === "Infinity" || reward === "-Infinity" ? Number(reward) : reward;
-    if (typeof rewardNumber !== "number" || Number.isNaN(rewardNumber)) {
+    if (typeof rewardNumber !== "number" || Number.isNaN(rewardNumber))
       throw bridgeError(this.channel.name, "replied to a step without a number for `reward`.");
-    }
     const observation = this.observation(result);
     this.phase = terminated || truncated ? "over" : "running";
     return { observation, reward: rewardNumber, terminated, truncated, info: { ...asJsonObject(result.info) } };

@@ -37,17 +37,15 @@ export async function checkSeeding(probe: EnvProbe): Promise<void> {
     secondUnseeded.observation,
     "most likely state leaks from episode to episode, or reset() seeds the random stream without a seed.",
   );
-  if (firstState !== secondState) {
+  if (firstState !== secondState)
     throw invalidEnv(
       "After two reset({ seed: 123 }) the random stream is in different states: most likely reset() draws a different number of random numbers.",
     );
-  }
   await probe.reset({ seed: 456 });
-  if (getRandomState(env) === firstState) {
+  if (getRandomState(env) === firstState)
     throw invalidEnv(
       `The random stream is in the same state after reset({ seed: 123 }) and reset({ seed: 456 }): ${reseedHint}`,
     );
-  }
 }
 
 /** Checks that a seed and an action determine the result of a step. */

@@ -85,9 +85,8 @@ function checkSpaces(env: Env, warn: Warn): void {
 }
 
 function checkDeprecatedNames(env: Env, warn: Warn): void {
-  if (typeof (env as Env & { seed?: unknown }).seed === "function") {
+  if (typeof (env as Env & { seed?: unknown }).seed === "function")
     warn("The seed() method is never called. Pass the seed of reset({ seed }) to `this.reseed(seed)` instead.");
-  }
 }
 
 async function checkDataReuse(probe: EnvProbe): Promise<void> {

@@ -43,11 +43,10 @@ function checkObservationText(text: AnyText, observation: unknown, info: Info): 
 
 function checkChoice(env: Env, text: AnyText, choice: string, observation: unknown, info: Info): void {
   const action = text.parseAction(choice, observation, info);
-  if (action === undefined || !env.actionSpace.contains(action)) {
+  if (action === undefined || !env.actionSpace.contains(action))
     throw invalidEnv(
       `text.parseAction() does not parse the choice ${formatValue(choice)}: it returned ${formatValue(action)}.`,
     );
-  }
   checkParsed(text, action, text.formatAction(action), observation, info);
 }
 

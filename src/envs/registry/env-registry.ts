@@ -14,11 +14,10 @@ const ID_PATTERN = /^(?:(?<namespace>[\w:-]+)\/)?(?<name>[\w:.-]+?)(?:-v(?<versi
 /** Parses `[namespace/]name[-v<version>]`. */
 export function parseEnvId(id: string): EnvId {
   const parts = typeof id === "string" ? ID_PATTERN.exec(id)?.groups : undefined;
-  if (parts === undefined) {
+  if (parts === undefined)
     throw invalidArgument(
       `Malformed environment ID: ${id}. Ids have the form [namespace/]name-v<version>, such as CartPole-v1; namespace and version are optional.`,
     );
-  }
   const { namespace, name, version } = parts;
   return { namespace, name, version: version === undefined ? undefined : Number(version) };
 }
@@ -46,9 +45,8 @@ export class EnvRegistry {
   register(registration: Registration): EnvSpec {
     const { id } = registration;
     this.checkVersioning(parseEnvId(id));
-    if (typeof registration.entryPoint !== "function") {
+    if (typeof registration.entryPoint !== "function")
       throw invalidArgument(`register("${id}"): entryPoint must be a function that returns an environment.`);
-    }
     const spec: EnvSpec = {
       ...registration,
       options: registration.options ?? {},
@@ -115,9 +113,8 @@ export class EnvRegistry {
     }
     const full = formatEnvId({ ...requested, version: undefined });
     const latest = versions[versions.length - 1];
-    if (version !== undefined && latest.id.version !== undefined && version < latest.id.version) {
+    if (version !== undefined && latest.id.version !== undefined && version < latest.id.version)
       return `Environment version v${version} for \`${full}\` is deprecated. Please use \`${latest.spec.id}\` instead.`;
-    }
     const message = `Environment version \`v${version}\` for environment \`${full}\` doesn't exist.`;
     if (latest.id.version === undefined) return `${message} It provides the default version \`${latest.spec.id}\`.`;
     return `${message} It provides versioned environments: [ ${versions.map(({ id }) => `\`v${id.version}\``).join(", ")} ].`;

@@ -24,9 +24,8 @@ export function encodePng({ width, height, data }: RgbImage): Uint8Array {
   const stride = 3 * width;
   // Every row starts with its filter type, 0 for none.
   const rows = Buffer.alloc((stride + 1) * height);
-  for (let row = 0; row < height; row++) {
+  for (let row = 0; row < height; row++)
     rows.set(data.subarray(row * stride, (row + 1) * stride), row * (stride + 1) + 1);
-  }
   return Buffer.concat([
     Buffer.from(SIGNATURE),
     createChunk("IHDR", header),

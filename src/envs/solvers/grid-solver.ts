@@ -53,9 +53,8 @@ export class GridPolicy<Observation, Action> {
     for (let sweep = 0; sweep < sweeps; sweep++) {
       for (let node = 0; node < count; node++) {
         let best = -Infinity;
-        for (let i = node * actions.length; i < (node + 1) * actions.length; i++) {
+        for (let i = node * actions.length; i < (node + 1) * actions.length; i++)
           best = Math.max(best, rewards[i] + discount * this.interpolateValue(successors[i]));
-        }
         this.values[node] = best;
       }
     }

@@ -28,9 +28,8 @@ function formatScalar(value: number, kind: ArrayKind): string {
   const name = formatNonFinite(value);
   if (name !== undefined) return name;
   const magnitude = Math.abs(value);
-  if (magnitude !== 0 && (magnitude < 1e-4 || magnitude >= 1e16)) {
+  if (magnitude !== 0 && (magnitude < 1e-4 || magnitude >= 1e16))
     return formatExponent(Number(formatShortest(value, kind)).toExponential());
-  }
   const text = formatShortest(value, kind);
   return text.includes(".") ? text : `${text}.0`;
 }

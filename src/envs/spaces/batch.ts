@@ -67,9 +67,8 @@ export function unbatch(space: Space, batched: unknown, count: number): unknown[
   };
   if (space instanceof Discrete) return slice(1).map(([value]) => value);
   if (space instanceof MultiDiscrete) return slice(space.nvec.length).map((values) => Int32Array.from(values));
-  if (space instanceof Box || space instanceof MultiBinary) {
+  if (space instanceof Box || space instanceof MultiBinary)
     return slice(space.flatSize).map((values) => space.unflatten(values));
-  }
   return Array.from(batched as readonly unknown[]);
 }
 

@@ -111,9 +111,8 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
   }
 
   override unflatten(flat: ArrayLike<number>): BoxArray<D> {
-    if (flat.length !== this.low.length) {
+    if (flat.length !== this.low.length)
       throw invalidArgument(`${this.toString()} takes ${this.low.length} numbers, got ${flat.length}.`);
-    }
     return this.array(flat);
   }
 
@@ -142,9 +141,8 @@ export class Box<D extends BoxDtype = "float32"> extends Space<BoxArray<D>> {
         if (kind === "signed") return value > 0 ? max : min;
         throw invalidArgument(`Box of unsigned integers cannot have an infinite bound, ${name}=${value}`);
       }
-      if (value < min || value > max) {
+      if (value < min || value > max)
         throw invalidArgument(`Box ${name} is out of bounds of ${this.dtype}, ${name}=${value}`);
-      }
       return value;
     });
     return this.array(cast);
@@ -157,15 +155,13 @@ function broadcastBound(
   shape: readonly number[],
   name: "low" | "high",
 ): number[] {
-  if (shape.some((extent) => !Number.isInteger(extent) || extent < 0)) {
+  if (shape.some((extent) => !Number.isInteger(extent) || extent < 0))
     throw invalidArgument(`Box shape must be a list of integers, got ${JSON.stringify(shape)}.`);
-  }
   if (array === undefined) return Array.from({ length: countElements(shape) }, () => bound as number);
   const isFlat = array.shape.length === 1 && array.values.length === countElements(shape);
-  if (!isFlat && array.shape.join() !== shape.join()) {
+  if (!isFlat && array.shape.join() !== shape.join())
     throw invalidArgument(
       `Box ${name}.shape doesn't match provided shape, ${name}.shape=${formatShape(array.shape)}, shape=${formatShape(shape)}`,
     );
-  }
   return array.values;
 }

@@ -53,9 +53,8 @@ export abstract class CompositeSpace<T> extends Space<T> {
     const { mask, probability } = options;
     const weights = mask ?? probability;
     const isKnown = (name: string) => this.names.includes(name);
-    if (Array.isArray(weights) ? !this.hasStructure(weights) : !Object.keys(weights ?? {}).every(isKnown)) {
+    if (Array.isArray(weights) ? !this.hasStructure(weights) : !Object.keys(weights ?? {}).every(isKnown))
       throw this.structureError("masks");
-    }
     return this.join(
       this.parts.map((space, i) => {
         const part = ((weights as Fields | undefined)?.[this.names[i]] ?? undefined) as SampleMask | undefined;
@@ -92,9 +91,8 @@ export abstract class CompositeSpace<T> extends Space<T> {
 
   override unflatten(flat: ArrayLike<number>): T {
     const { flatSize } = this;
-    if (flatSize !== flat.length) {
+    if (flatSize !== flat.length)
       throw invalidArgument(`Expected ${flatSize ?? "no"} numbers for ${this.toString()}, got ${flat.length}.`);
-    }
     const all = Array.from(flat);
     let offset = 0;
     return this.join(

@@ -11,12 +11,9 @@ export class Discrete extends Space<number> {
 
   constructor(n: number, { start = 0 }: { start?: number } = {}) {
     super([]);
-    if (!Number.isSafeInteger(n) || !Number.isSafeInteger(start)) {
+    if (!Number.isSafeInteger(n) || !Number.isSafeInteger(start))
       throw invalidArgument(`Discrete takes integers, actual values: n=${n}, start=${start}`);
-    }
-    if (n <= 0) {
-      throw invalidArgument(`n (counts) have to be positive, actual value: ${n}`);
-    }
+    if (n <= 0) throw invalidArgument(`n (counts) have to be positive, actual value: ${n}`);
     this.n = n;
     this.start = start;
   }
@@ -64,9 +61,8 @@ export class Discrete extends Space<number> {
 /** Draws an index that the mask allows; 0 when it allows none. */
 export function sampleMasked(random: RandomStream, count: number, mask: SampleMask | number): number {
   const flags = checkWeights(mask, count, "mask");
-  if (flags.some((flag) => flag !== 0 && flag !== 1)) {
+  if (flags.some((flag) => flag !== 0 && flag !== 1))
     throw invalidArgument(`All values of the mask must be 0 or 1, actual values: ${flags.join(", ")}`);
-  }
   const valid = flags.flatMap((flag, i) => (flag === 1 ? [i] : []));
   return valid.length === 0 ? 0 : random.choice(valid);
 }
@@ -75,11 +71,10 @@ export function sampleMasked(random: RandomStream, count: number, mask: SampleMa
 export function sampleWeighted(random: RandomStream, count: number, probability: SampleMask | number): number {
   const probabilities = checkWeights(probability, count, "probability");
   const sum = probabilities.reduce((total, value) => total + value, 0);
-  if (probabilities.some((value) => !(value >= 0 && value <= 1)) || Math.abs(sum - 1) > 1e-8) {
+  if (probabilities.some((value) => !(value >= 0 && value <= 1)) || Math.abs(sum - 1) > 1e-8)
     throw invalidArgument(
       `Probabilities must be in [0, 1] and add up to 1, actual values: ${probabilities.join(", ")} (sum ${sum})`,
     );
-  }
   return random.choiceIndex(count, { probabilities });
 }
 
@@ -87,8 +82,7 @@ export function sampleWeighted(random: RandomStream, count: number, probability:
 export function checkWeights(weights: unknown, count: number, name: string): number[] {
   const isList = Array.isArray(weights) || ArrayBuffer.isView(weights);
   const values = isList ? Array.from(weights as ArrayLike<unknown>) : [];
-  if (!isList || values.length !== count || values.some((value) => typeof value !== "number")) {
+  if (!isList || values.length !== count || values.some((value) => typeof value !== "number"))
     throw invalidArgument(`The ${name} must be ${count} numbers, got ${JSON.stringify(weights)}.`);
-  }
   return values as number[];
 }

@@ -39,9 +39,8 @@ export function flattenSpace(space: Space): FlatBox {
     return new Box(bounds("low"), bounds("high"), { dtype: dtype as "float64" });
   }
   if (space instanceof OneOf) return flattenOneOf(space);
-  if (space.flatSize === undefined) {
+  if (space.flatSize === undefined)
     throw invalidArgument(`${space.toString()} has no fixed size and cannot be flattened to a Box.`);
-  }
   return createFlatBox(0, 1, space.flatSize, space.constructor.name === "MultiBinary" ? "int8" : "int64");
 }
 

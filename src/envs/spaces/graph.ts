@@ -37,9 +37,8 @@ export class Graph<N = unknown, E = unknown> extends Space<GraphInstance<N, E>> 
   override sample(options: GraphSampleOptions = {}): GraphInstance<N, E> {
     this.rejectMaskWithProbability(options);
     const { numNodes = 10, mask, probability } = options;
-    if (!(Number.isInteger(numNodes) && numNodes > 0)) {
+    if (!(Number.isInteger(numNodes) && numNodes > 0))
       throw invalidArgument(`The number of nodes is expected to be greater than 0, actual value: ${numNodes}`);
-    }
     const [nodeMask, edgeMask] = ((mask ?? probability) as readonly (SampleMask | null)[] | undefined) ?? [];
     const restrict = (part: SampleMask | null | undefined) =>
       mask === undefined ? { probability: part ?? undefined } : { mask: part ?? undefined };

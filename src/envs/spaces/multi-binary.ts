@@ -14,9 +14,8 @@ export class MultiBinary extends Space<Int8Array> {
   constructor(readonly n: number | readonly number[]) {
     const shape = typeof n === "number" ? [n] : [...n];
     super(shape);
-    if (shape.length === 0 || shape.some((extent) => !Number.isInteger(extent) || extent <= 0)) {
+    if (shape.length === 0 || shape.some((extent) => !Number.isInteger(extent) || extent <= 0))
       throw invalidArgument(`n (counts) have to be positive, actual value: ${JSON.stringify(n)}`);
-    }
     this.shape = shape;
     this.size = countElements(shape);
   }
@@ -31,9 +30,8 @@ export class MultiBinary extends Space<Int8Array> {
     const tossCoins = () => Int8Array.from(this.random.integersArray(0, 2, this.size, "int8"));
     if (options.mask === undefined) return tossCoins();
     const mask = checkWeights(options.mask, this.size, "mask");
-    if (mask.some((value) => value !== 0 && value !== 1 && value !== 2)) {
+    if (mask.some((value) => value !== 0 && value !== 1 && value !== 2))
       throw invalidArgument(`All values of the mask must be 0, 1 or 2, actual values: ${mask.join(", ")}`);
-    }
     return tossCoins().map((toss, i) => (mask[i] === 2 ? toss : mask[i]));
   }
 

@@ -24,17 +24,14 @@ export class MultiDiscrete extends Space<Int32Array> {
     const starts =
       start === undefined ? { values: counts.values.map(() => 0), shape: counts.shape } : flattenNested(start, "start");
     super(counts.shape);
-    if (starts.shape.join() !== counts.shape.join()) {
+    if (starts.shape.join() !== counts.shape.join())
       throw invalidArgument(
         `start and nvec (counts) should have the same shape, got [${starts.shape.join()}] and [${counts.shape.join()}]`,
       );
-    }
-    if (counts.values.length === 0 || counts.values.some((count) => !(Number.isInteger(count) && count > 0))) {
+    if (counts.values.length === 0 || counts.values.some((count) => !(Number.isInteger(count) && count > 0)))
       throw invalidArgument(`nvec (counts) have to be positive, actual value: ${JSON.stringify(counts.values)}`);
-    }
-    if (starts.values.some((value, i) => !Number.isInteger(value) || Math.abs(value) + counts.values[i] > 2147483647)) {
+    if (starts.values.some((value, i) => !Number.isInteger(value) || Math.abs(value) + counts.values[i] > 2147483647))
       throw invalidArgument("MultiDiscrete holds 32-bit integers; nvec or start is too large or not an integer.");
-    }
     this.shape = counts.shape;
     this.nvec = Int32Array.from(counts.values);
     this.start = Int32Array.from(starts.values);
@@ -63,9 +60,8 @@ export class MultiDiscrete extends Space<Int32Array> {
     let parts = [weights];
     for (const extent of this.shape) {
       parts = parts.flatMap((part) => {
-        if (!Array.isArray(part) || part.length !== extent) {
+        if (!Array.isArray(part) || part.length !== extent)
           throw invalidArgument(`The ${name} must be a list with an entry for each of ${extent} elements.`);
-        }
         return part as SampleMask[];
       });
     }

@@ -25,9 +25,8 @@ export class OneOf<T = unknown> extends Space<readonly [index: number, value: T]
     this.rejectMaskWithProbability(options);
     const { spaces } = this;
     const weights = options.mask ?? options.probability;
-    if (weights !== undefined && !(Array.isArray(weights) && weights.length === spaces.length)) {
+    if (weights !== undefined && !(Array.isArray(weights) && weights.length === spaces.length))
       throw invalidArgument(`OneOf takes a list of ${spaces.length} masks, one for each space.`);
-    }
     const index = this.random.integers(0, spaces.length);
     const part = (weights as readonly (SampleMask | null)[] | undefined)?.[index] ?? undefined;
     return [index, spaces[index].sample(options.mask === undefined ? { probability: part } : { mask: part })];

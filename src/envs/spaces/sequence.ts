@@ -23,9 +23,8 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
   override sample(options: SampleOptions = {}): readonly T[] {
     this.rejectMaskWithProbability(options);
     const restriction = options.mask ?? options.probability;
-    if (restriction !== undefined && (!Array.isArray(restriction) || restriction.length !== 2)) {
+    if (restriction !== undefined && (!Array.isArray(restriction) || restriction.length !== 2))
       throw invalidArgument("Sequence takes a mask of two parts: [length or null, mask of the elements].");
-    }
     const [lengths, inner] = (restriction ?? []) as [
       number | ArrayLike<number> | null | undefined,
       SampleMask | undefined,
@@ -38,9 +37,8 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
   private sampleLength(lengths: number | ArrayLike<number> | null | undefined): number {
     if (lengths === null || lengths === undefined) return this.random.geometric(STOP_PROBABILITY);
     const possible = typeof lengths === "number" ? [lengths] : Array.from(lengths);
-    if (possible.some((length) => !Number.isInteger(length) || length < 0)) {
+    if (possible.some((length) => !Number.isInteger(length) || length < 0))
       throw invalidArgument(`Lengths must be integers of at least 0, actual values: ${possible.join(", ")}`);
-    }
     return typeof lengths === "number" ? lengths : this.random.choice(possible);
   }
 
@@ -63,9 +61,8 @@ export class Sequence<T = unknown> extends Space<readonly T[]> {
 
   override unflatten(flat: ArrayLike<number>): readonly T[] {
     const size = this.featureSpace.flatSize;
-    if (size === undefined || flat.length % size !== 0) {
+    if (size === undefined || flat.length % size !== 0)
       throw invalidArgument(`${flat.length} numbers cannot be cut into elements of ${this.toString()}.`);
-    }
     const all = Array.from(flat);
     return Array.from({ length: flat.length / size }, (_, i) =>
       this.featureSpace.unflatten(all.slice(i * size, (i + 1) * size)),

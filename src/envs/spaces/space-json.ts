@@ -153,9 +153,8 @@ export function spaceFromJson(
   const plan = parsePlan(json);
   if (plan.count > MAX_SPACES)
     throw descriptionError(json, `it has ${plan.count} spaces, at most ${MAX_SPACES} are allowed`);
-  if (plan.elements > maxElements) {
+  if (plan.elements > maxElements)
     throw descriptionError(json, `its members have ${plan.elements} elements, at most ${maxElements} are allowed`);
-  }
   try {
     return plan.build();
   } catch (error) {
@@ -165,9 +164,8 @@ export function spaceFromJson(
 }
 
 function parsePlan(json: JsonValue): SpacePlan {
-  if (isNestedDeeper(json, MAX_DEPTH)) {
+  if (isNestedDeeper(json, MAX_DEPTH))
     throw new LlamaGymError("FORMAT_UNSUPPORTED", `A space's description is nested in more than ${MAX_DEPTH} levels.`);
-  }
   const parsed = anySpace.safeParse(json);
   if (parsed.success) return parsed.data;
   const { path, code, message } = parsed.error.issues[0];

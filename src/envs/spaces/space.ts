@@ -83,9 +83,8 @@ export abstract class Space<T = unknown> {
   }
 
   protected startStream(seed?: SpaceSeed): number | bigint {
-    if (typeof seed === "object") {
+    if (typeof seed === "object")
       throw invalidArgument(`${this.toString()} takes one seed, got ${JSON.stringify(seed)}.`);
-    }
     const seeded = createSeededStream(seed);
     this.stream = seeded.stream;
     return seeded.seed;
@@ -103,23 +102,20 @@ export abstract class Space<T = unknown> {
     if (seed === undefined) return [this.startStream(), ...parts.map((space) => space.seed())];
     const isList = Array.isArray(seed);
     const seeds: readonly SpaceSeed[] = isList ? seed : [seed, ...this.drawPartSeeds(seed, parts.length)];
-    if (seeds.length !== parts.length + 1) {
+    if (seeds.length !== parts.length + 1)
       throw invalidArgument(`${this.constructor.name} takes ${parts.length + 1} seeds, got ${seeds.length}.`);
-    }
     return [this.startStream(seeds[0]), ...parts.map((space, i) => space.seed(seeds[i + 1]))];
   }
 
   /** @throws INVALID_ARGUMENT for a mask or probability, which the space does not support. */
   protected rejectMask(options: SampleOptions | undefined): void {
-    if (options?.mask !== undefined || options?.probability !== undefined) {
+    if (options?.mask !== undefined || options?.probability !== undefined)
       throw invalidArgument(`${this.constructor.name}.sample supports neither a mask nor a probability.`);
-    }
   }
 
   protected rejectMaskWithProbability({ mask, probability }: SampleOptions): void {
-    if (mask !== undefined && probability !== undefined) {
+    if (mask !== undefined && probability !== undefined)
       throw invalidArgument("Only one of `mask` or `probability` can be given to sample.");
-    }
   }
 
   /** Returns `value` if it is in the space. @throws INVALID_ARGUMENT otherwise. */

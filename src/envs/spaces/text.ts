@@ -21,26 +21,21 @@ export class Text extends Space<string> {
 
   constructor(maxLength: number, { minLength = 1, charset = ALPHANUMERIC }: TextOptions = {}) {
     super();
-    if (!Number.isInteger(minLength) || !Number.isInteger(maxLength)) {
+    if (!Number.isInteger(minLength) || !Number.isInteger(maxLength))
       throw invalidArgument(`Text lengths must be integers, actual values: ${minLength}, ${maxLength}`);
-    }
-    if (minLength < 0) {
-      throw invalidArgument(`Minimum text length must be non-negative, actual value: ${minLength}`);
-    }
-    if (minLength > maxLength) {
+    if (minLength < 0) throw invalidArgument(`Minimum text length must be non-negative, actual value: ${minLength}`);
+    if (minLength > maxLength)
       throw invalidArgument(
         `The min_length must be less than or equal to the max_length, min_length: ${minLength}, max_length: ${maxLength}`,
       );
-    }
     this.maxLength = maxLength;
     this.minLength = minLength;
     this.characters = typeof charset === "string" ? Array.from(new Set(charset)) : [...charset].sort();
     const invalidCharacters = this.characters.filter((character) => Array.from(character).length !== 1);
-    if (invalidCharacters.length > 0) {
+    if (invalidCharacters.length > 0)
       throw invalidArgument(
         `Each element of a charset must be one character, got ${JSON.stringify(invalidCharacters)}.`,
       );
-    }
     this.indices = new Map(this.characters.map((character, i) => [character, i]));
   }
 
@@ -69,15 +64,13 @@ export class Text extends Space<string> {
   }
 
   private readRestriction(given: unknown): [length: number | null | undefined, weights: unknown] {
-    if (!Array.isArray(given) || given.length !== 2) {
+    if (!Array.isArray(given) || given.length !== 2)
       throw invalidArgument("Text takes a mask of two parts: [length or null, character weights or null].");
-    }
     const [length, weights] = given as [number | null | undefined, unknown];
-    if (typeof length === "number" && !(length >= this.minLength && length <= this.maxLength)) {
+    if (typeof length === "number" && !(length >= this.minLength && length <= this.maxLength))
       throw invalidArgument(
         `The length must be between ${this.minLength} and ${this.maxLength}, actual length: ${length}`,
       );
-    }
     return [length, weights];
   }
 

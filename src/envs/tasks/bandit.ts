@@ -57,12 +57,11 @@ export class BanditEnv extends TaskEnv<Int32Array, number, BanditState> {
     const defaults: Required<BanditOptions> = { arms: 2, pulls: 10, names: "misleading" };
     const { arms, pulls, names } = applyDefaults("Bandit", options, defaults);
     const isValid = Number.isInteger(arms) && arms >= 2 && arms <= NAMES.length;
-    if (!isValid || !Number.isInteger(pulls) || pulls < 1 || !["misleading", "honest", "random"].includes(names)) {
+    if (!isValid || !Number.isInteger(pulls) || pulls < 1 || !["misleading", "honest", "random"].includes(names))
       throw invalidArgument(
         `Bandit takes 2 to ${NAMES.length} arms, at least 1 pull and names "misleading", "honest" or "random"; ` +
           `got arms ${arms}, pulls ${pulls}, names "${names}".`,
       );
-    }
     this.arms = arms;
     this.pulls = pulls;
     this.names = names;

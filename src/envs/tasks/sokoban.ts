@@ -137,9 +137,8 @@ export class SokobanEnv extends TaskEnv<Uint8Array, number, Level> {
   constructor(options: SokobanOptions = {}) {
     super();
     const { size, boxes } = readCounts("Sokoban", options, { size: [6, 5, 16], boxes: [1, 1, 39] });
-    if (boxes > (size - 2) ** 2 / 5) {
+    if (boxes > (size - 2) ** 2 / 5)
       throw invalidArgument(`Sokoban takes at most one box for five inner cells; got size ${size}, boxes ${boxes}.`);
-    }
     this.size = size;
     this.boxes = boxes;
     this.observationSpace = new Box(0, CELL_SYMBOLS.length - 1, { shape: [size, size], dtype: "uint8" });

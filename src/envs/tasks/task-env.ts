@@ -51,9 +51,8 @@ export abstract class TaskEnv<Observation, Action, State extends JsonValue> exte
   override step(action: Action): StepResult<Observation> {
     this.checkAction(action);
     if (this.state === undefined) throw this.notResetError();
-    if (this.isOver) {
+    if (this.isOver)
       throw new LlamaGymError("ENV_NOT_RESET", `${this.constructor.name}: the episode has ended. Call reset().`);
-    }
     const { state, reward, terminated } = this.advance(this.state, action);
     this.state = state;
     this.isOver = terminated;

@@ -148,9 +148,8 @@ export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
     const [, verb, rest = ""] = /^\s*(search|click)\b\s*(.*?)\s*$/i.exec(command) ?? [];
     const link = rest.toLowerCase();
     const product = findProduct(state);
-    if (verb?.toLowerCase() === "click" && link === "buy now" && product !== undefined) {
+    if (verb?.toLowerCase() === "click" && link === "buy now" && product !== undefined)
       return { state, reward: goalScore(state.goal, product, state.color, state.size), terminated: true };
-    }
     const next =
       verb?.toLowerCase() === SEARCH_VERB ? search(state, link) : verb === undefined ? undefined : click(state, link);
     const nextState = next ?? { ...state, notice: `"${truncateCommand(command)}" does nothing here.` };

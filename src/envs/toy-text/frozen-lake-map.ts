@@ -66,12 +66,10 @@ function hasPath(board: readonly (readonly string[])[]): boolean {
  * @throws INVALID_ARGUMENT when such a map is too improbable
  */
 export function generateRandomMap(size = 8, frozenProbability = 0.8, seed?: number | bigint): string[] {
-  if (!(Number.isInteger(size) && size >= 2 && size <= 256)) {
+  if (!(Number.isInteger(size) && size >= 2 && size <= 256))
     throw invalidArgument(`generateRandomMap: size must be an integer from 2 to 256, got ${size}.`);
-  }
-  if (!(frozenProbability > 0)) {
+  if (!(frozenProbability > 0))
     throw invalidArgument(`generateRandomMap: the probability must be above 0, got ${frozenProbability}.`);
-  }
   const { stream } = createSeededStream(seed);
   const frozen = Math.min(1, frozenProbability);
   const attempts = Math.ceil(MAX_TILES / size ** 2);

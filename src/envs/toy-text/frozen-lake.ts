@@ -73,11 +73,10 @@ export class FrozenLakeEnv extends TabularEnv {
     checkProbability("FrozenLake", "successRate", rules.successRate);
     const isSchedule =
       Array.isArray(rewardSchedule) && rewardSchedule.length === 3 && rewardSchedule.every(Number.isFinite);
-    if (!isSchedule) {
+    if (!isSchedule)
       throw invalidArgument(
         `FrozenLake: rewardSchedule must be three numbers (goal, hole, other), got ${formatValue(rewardSchedule)}.`,
       );
-    }
     const desc = customMap ?? getNamedMap(mapName);
     checkMap(desc);
     const starts = Array.from(desc.join(""), (letter) => (letter === "S" ? 1 : 0));

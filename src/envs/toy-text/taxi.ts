@@ -164,9 +164,8 @@ function pickUp(taxi: TaxiState): Transition {
 
 function dropOff(taxi: TaxiState): Transition {
   const stop = findStop(taxi.row, taxi.column);
-  if (taxi.passenger !== IN_TAXI || stop < 0) {
+  if (taxi.passenger !== IN_TAXI || stop < 0)
     return { probability: 1, state: encodeState(taxi), reward: -10, terminated: false };
-  }
   const isRight = stop === taxi.destination;
   return {
     probability: 1,

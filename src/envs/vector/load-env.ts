@@ -11,11 +11,10 @@ export async function loadEnv(source: EnvSource): Promise<Env> {
   if (source.id !== undefined) return make(source.id, source.options as MakeOptions & EnvOptions);
   const name = source.export ?? "default";
   const entryPoint = module?.[name];
-  if (typeof entryPoint !== "function") {
+  if (typeof entryPoint !== "function")
     throw invalidEnv(
       `${source.module} exports no function "${name}". Export an Env class or a function that returns an Env.`,
     );
-  }
   const env = await constructEnv(entryPoint as EnvExport, source.options ?? {});
   return requireEnv(env as Env, `${name} of ${source.module}`);
 }

@@ -50,12 +50,11 @@ export class SubEnv {
 
   async step(action: unknown): Promise<StepResult<unknown>> {
     const mode: AutoresetMode = this.options.autoresetMode;
-    if (this.hasEnded && mode === "disabled") {
+    if (this.hasEnded && mode === "disabled")
       throw new LlamaGymError(
         "ENV_NOT_RESET",
         `Environment ${this.index} of the vector has ended its episode. Call reset({ resetMask }) for it before the next step.`,
       );
-    }
     if (this.hasEnded) {
       const { observation, info } = await this.reset({});
       return { observation, reward: 0, terminated: false, truncated: false, info };

@@ -75,9 +75,8 @@ export class RepeatAction<Observation, Action> extends PassThroughWrapper<Observ
 
   constructor(env: Env<Observation, Action>, { numRepeats }: { readonly numRepeats: number }) {
     super(env);
-    if (!(Number.isInteger(numRepeats) && numRepeats >= 1)) {
+    if (!(Number.isInteger(numRepeats) && numRepeats >= 1))
       throw invalidArgument(`numRepeats must be an integer above 0, got ${numRepeats}.`);
-    }
     this.repeats = numRepeats;
   }
 
@@ -115,11 +114,10 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
     const { repeatActionProbability, repeatActionDuration: duration = 1 } = options;
     checkProbability("StickyAction", "repeatActionProbability", repeatActionProbability);
     const [min, max] = typeof duration === "number" ? [duration, duration] : duration;
-    if (!Number.isInteger(min) || !Number.isInteger(max) || min < 1 || max < min) {
+    if (!Number.isInteger(min) || !Number.isInteger(max) || min < 1 || max < min)
       throw invalidArgument(
         `repeatActionDuration must be an integer above 0 or a pair of them in order, got ${String(duration)}.`,
       );
-    }
     this.probability = repeatActionProbability;
     this.duration = [min, max];
     this.text = env.text;
@@ -133,9 +131,8 @@ export class StickyAction<Observation, Action> extends ActionWrapper<Observation
 
   override action(action: Action): Action {
     const { lastAction } = this;
-    if (this.repeatsLeft === 0 && lastAction !== undefined && this.random.uniform() < this.probability) {
+    if (this.repeatsLeft === 0 && lastAction !== undefined && this.random.uniform() < this.probability)
       this.repeatsLeft = this.random.integers(this.duration[0], this.duration[1] + 1);
-    }
     const isSticky = this.repeatsLeft > 0;
     if (isSticky) this.repeatsLeft--;
     this.lastAction = isSticky ? (lastAction as Action) : action;
@@ -169,9 +166,8 @@ export class DiscretizeAction<Observation> extends ActionWrapper<Observation, nu
     const inner = requireBox(env.actionSpace, "DiscretizeAction", "action");
     if (!inner.isBounded()) throw invalidArgument(`DiscretizeAction needs finite bounds, got ${inner.toString()}.`);
     const counts = typeof bins === "number" ? Array.from(inner.low, () => bins) : bins;
-    if (counts.length !== inner.flatSize || !counts.every((count) => Number.isInteger(count) && count > 0)) {
+    if (counts.length !== inner.flatSize || !counts.every((count) => Number.isInteger(count) && count > 0))
       throw invalidArgument(`bins must be a number above 0, or ${inner.flatSize} of them, got ${counts.join(", ")}.`);
-    }
     super(env, new Discrete(counts.reduce((total, count) => total * count, 1)));
     this.inner = inner;
     this.binCenters = counts.map((count, i) => computeBinCenters(inner.low[i], inner.high[i], count));

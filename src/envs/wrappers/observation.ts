@@ -85,9 +85,8 @@ export class DelayObservation<Observation, Action> extends FrameWrapper<Observat
 
   constructor(env: Env<Observation, Action>, { delay }: { readonly delay: number }) {
     super(env, env.observationSpace);
-    if (!(Number.isInteger(delay) && delay >= 0)) {
+    if (!(Number.isInteger(delay) && delay >= 0))
       throw invalidArgument(`delay must be an integer of at least 0, got ${delay}.`);
-    }
     this.delay = delay;
     this.text = env.text;
   }
@@ -118,9 +117,8 @@ export class FrameStackObservation<Action> extends FrameWrapper<unknown, Action,
   private readonly padding: "reset" | "zero";
 
   constructor(env: Env<unknown, Action>, { stackSize, padding = "reset" }: FrameStackOptions) {
-    if (!(Number.isInteger(stackSize) && stackSize > 0)) {
+    if (!(Number.isInteger(stackSize) && stackSize > 0))
       throw invalidArgument(`stackSize must be an integer above 0, got ${stackSize}.`);
-    }
     super(env, batchSpace(env.observationSpace, stackSize));
     this.stackSize = stackSize;
     this.padding = padding;

@@ -56,12 +56,11 @@ export class RecordEpisodeStatistics<Observation, Action> extends PassThroughWra
 
   private finish(result: StepResult<Observation>): StepResult<Observation> {
     const { statsKey } = this;
-    if (Object.hasOwn(result.info, statsKey)) {
+    if (Object.hasOwn(result.info, statsKey))
       throw new LlamaGymError(
         "INVALID_STATE",
         `The info already has "${statsKey}". Give RecordEpisodeStatistics another statsKey.`,
       );
-    }
     const now = performance.now();
     const seconds = Math.round((now - this.startTime) * 1000) / 1e6;
     const { episodeReturn, episodeLength } = this.wrapperState;

@@ -12,12 +12,8 @@ export interface Rescaling {
 
 /** @throws INVALID_ARGUMENT when the new minimum is not below the new maximum, or the old box has infinite bounds. */
 export function rescaleBox(box: Box<"float32">, min: number, max: number): Rescaling {
-  if (!box.isBounded()) {
-    throw invalidArgument(`Only a box with finite bounds can be rescaled, got ${box.toString()}.`);
-  }
-  if (!(min < max)) {
-    throw invalidArgument(`The new minimum (${min}) must be smaller than the new maximum (${max}).`);
-  }
+  if (!box.isBounded()) throw invalidArgument(`Only a box with finite bounds can be rescaled, got ${box.toString()}.`);
+  if (!(min < max)) throw invalidArgument(`The new minimum (${min}) must be smaller than the new maximum (${max}).`);
   const round = box.dtype === "float32" ? Math.fround : (value: number) => value;
   const gradient = Array.from(box.low, (low, i) => round(round(max - min) / (box.high[i] - low)));
   const intercept = gradient.map((slope, i) => round(round(slope * -box.low[i]) + min));

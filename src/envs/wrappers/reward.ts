@@ -28,14 +28,12 @@ export class ClipReward<Observation, Action> extends RewardWrapper<Observation, 
 
   constructor(env: Env<Observation, Action>, { minReward, maxReward }: ClipRewardOptions) {
     super(env);
-    if (minReward === undefined && maxReward === undefined) {
+    if (minReward === undefined && maxReward === undefined)
       throw invalidArgument("ClipReward needs minReward, maxReward or both.");
-    }
     this.minReward = minReward ?? -Infinity;
     this.maxReward = maxReward ?? Infinity;
-    if (this.minReward > this.maxReward) {
+    if (this.minReward > this.maxReward)
       throw invalidArgument(`Min reward (${minReward}) must be smaller than max reward (${maxReward})`);
-    }
   }
 
   override reward(reward: number): number {
@@ -63,9 +61,7 @@ export class NormalizeReward<Observation, Action> extends PassThroughWrapper<Obs
 
   constructor(env: Env<Observation, Action>, { gamma = 0.99, epsilon = 1e-8 }: NormalizeRewardOptions = {}) {
     super(env);
-    if (!(gamma >= 0 && gamma <= 1)) {
-      throw invalidArgument(`gamma must be between 0 and 1, got ${gamma}.`);
-    }
+    if (!(gamma >= 0 && gamma <= 1)) throw invalidArgument(`gamma must be between 0 and 1, got ${gamma}.`);
     checkEpsilon(epsilon);
     this.gamma = gamma;
     this.epsilon = epsilon;

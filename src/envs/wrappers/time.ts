@@ -12,9 +12,8 @@ export class TimeLimit<Observation, Action> extends PassThroughWrapper<Observati
 
   constructor(env: Env<Observation, Action>, { maxEpisodeSteps }: { maxEpisodeSteps: number }) {
     super(env);
-    if (!(Number.isInteger(maxEpisodeSteps) && maxEpisodeSteps > 0)) {
+    if (!(Number.isInteger(maxEpisodeSteps) && maxEpisodeSteps > 0))
       throw invalidArgument(`maxEpisodeSteps must be an integer above 0, actual value: ${maxEpisodeSteps}`);
-    }
     this.maxEpisodeSteps = maxEpisodeSteps;
   }
 
@@ -46,9 +45,8 @@ export class OrderEnforcing<Observation, Action> extends PassThroughWrapper<Obse
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
     this.requireReset("step");
-    if (this.wrapperState.hasEnded) {
+    if (this.wrapperState.hasEnded)
       throw new LlamaGymError("ENV_NOT_RESET", "The episode has ended. Call env.reset() before the next env.step()");
-    }
     return andThen(this.env.step(action), (result) => {
       this.wrapperState.hasEnded = result.terminated || result.truncated;
       return result;
@@ -77,9 +75,8 @@ export class Autoreset<Observation, Action> extends PassThroughWrapper<Observati
   }
 
   override step(action: Action): MaybePromise<StepResult<Observation>> {
-    if (this.wrapperState) {
+    if (this.wrapperState)
       return andThen(this.reset(), (result) => ({ ...result, reward: 0, terminated: false, truncated: false }));
-    }
     return andThen(this.env.step(action), (result) => {
       this.wrapperState = result.terminated || result.truncated;
       return result;

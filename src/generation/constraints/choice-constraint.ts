@@ -44,9 +44,8 @@ export class ChoiceConstraint implements CompiledConstraint {
     this.sequences = choices.map((tokens, index) => {
       const node = this.findNode(tokens)!;
       if (node.children.size === 0) return tokens;
-      if (endToken === undefined) {
+      if (endToken === undefined)
         throw invalidArgument(`The choice ${name(index)} is a prefix of another, and this model has no end token.`);
-      }
       const withEndToken = [...tokens, endToken];
       const other = this.findNode(withEndToken)?.choice;
       if (other !== undefined)

@@ -25,22 +25,20 @@ function choicesKey(choices: readonly string[]): string {
     const invalid: unknown = Array.isArray(choices) ? choices.find((choice) => typeof choice !== "string") : choices;
     throw invalidArgument(`\`choices\` must be a list of strings, got ${invalid === null ? "null" : typeof invalid}.`);
   }
-  if (choices.length > MAX_CHOICES) {
+  if (choices.length > MAX_CHOICES)
     throw invalidArgument(
       `\`choices\` has ${choices.length} texts, more than ${MAX_CHOICES}. Use \`regex\`, or fewer.`,
     );
-  }
   const long = choices.find((choice) => choice.length > MAX_CHOICE_LENGTH);
   if (long !== undefined) {
     const text = excerpt(JSON.stringify(long), 60);
     throw invalidArgument(`The choice ${text} has ${long.length} characters, more than ${MAX_CHOICE_LENGTH}.`);
   }
   const length = choices.reduce((sum, choice) => sum + choice.length, 0);
-  if (length > MAX_CHOICES_LENGTH) {
+  if (length > MAX_CHOICES_LENGTH)
     throw invalidArgument(
       `\`choices\` has ${length} characters in all, more than ${MAX_CHOICES_LENGTH}. Shorten them.`,
     );
-  }
   return choices.join("\u0000");
 }
 

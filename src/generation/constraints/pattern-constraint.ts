@@ -41,12 +41,11 @@ export class PatternConstraint implements CompiledConstraint {
     { start, previousToken, maxNewTokens = Infinity }: PatternConstraintOptions = {},
   ) {
     const { state, cost } = automaton.start(start ?? automaton.textStartAfter(previousToken));
-    if (cost > maxNewTokens) {
+    if (cost > maxNewTokens)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `${automaton.name} needs up to ${cost} tokens, but the completion is limited to ${maxNewTokens}. Raise maxNewTokens.`,
       );
-    }
     this.startState = state;
     this.previousToken = previousToken;
     this.maxLength = maxNewTokens;

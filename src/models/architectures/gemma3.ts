@@ -28,9 +28,8 @@ function isSliding(fields: GgufFields, layer: number): boolean {
 export const gemma3 = defineArchitecture({
   modelTypes: ["gemma3_text"],
   decoder: (config) => {
-    if (config.flag("use_bidirectional_attention", false)) {
+    if (config.flag("use_bidirectional_attention", false))
       throw config.unsupportedFieldError("use_bidirectional_attention", "Only causal attention is supported.");
-    }
     const network = llamaNetwork(config, {
       modelType: "gemma3_text",
       defaults: {

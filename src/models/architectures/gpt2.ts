@@ -11,9 +11,8 @@ const EMBEDDING = "transformer.wte.weight";
 export const gpt2 = defineArchitecture({
   modelTypes: ["gpt2"],
   decoder: (config) => {
-    if (config.flag("add_cross_attention", false)) {
+    if (config.flag("add_cross_attention", false))
       throw config.unsupportedFieldError("add_cross_attention", "Only decoder-only models are supported.");
-    }
     const hiddenSize = config.size("n_embd", 768);
     const heads = config.size("n_head", 12);
     const headDim = hiddenSize / heads;

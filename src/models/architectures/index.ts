@@ -56,13 +56,12 @@ export function parseModelConfig(json: JsonObject, path: string): DecoderConfig 
   const modelType = config.text("model_type");
   if (modelType === undefined) throw config.invalidFieldError("model_type", `one of ${supportedModelTypes.join(", ")}`);
   const architecture = byModelType.get(modelType);
-  if (architecture === undefined) {
+  if (architecture === undefined)
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `model_type "${modelType}" in ${path} is not supported. Supported: ${supportedModelTypes.join(", ")}. ` +
         "See docs/models.md for adding an architecture.",
     );
-  }
   const quantization = config.object("quantization_config");
   if (quantization !== undefined) {
     const method = quantization.text("quant_method") ?? "an unnamed method";

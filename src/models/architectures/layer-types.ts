@@ -17,9 +17,8 @@ export function readLayerTypes(
 ): readonly LayerType[] {
   const names = config.texts("layer_types");
   if (names === undefined) return Array.from({ length: layerCount }, (_, layer) => fallback(layer));
-  if (names.length !== layerCount) {
+  if (names.length !== layerCount)
     throw config.invalidFieldError("layer_types", `as many names as num_hidden_layers (${layerCount})`);
-  }
   return names.map((name) => {
     if (Object.hasOwn(layerTypesByName, name)) return layerTypesByName[name];
     throw config.unsupportedFieldError("layer_types", `Supported: ${Object.keys(layerTypesByName).join(", ")}.`);

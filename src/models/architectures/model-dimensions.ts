@@ -28,9 +28,8 @@ export interface DimensionDefaults extends Omit<ModelDimensions, "keyValueHeads"
 export function readDimensions(config: JsonFields, defaults: DimensionDefaults): ModelDimensions {
   const heads = config.size("num_attention_heads", defaults.heads);
   const keyValueHeads = config.optionalSize("num_key_value_heads", defaults.keyValueHeads) ?? heads;
-  if (heads % keyValueHeads !== 0) {
+  if (heads % keyValueHeads !== 0)
     throw config.invalidFieldError("num_key_value_heads", `a divisor of num_attention_heads (${heads})`);
-  }
   const hiddenSize = config.size("hidden_size", defaults.hiddenSize);
   return {
     vocabSize: config.size("vocab_size", defaults.vocabSize),

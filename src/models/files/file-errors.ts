@@ -15,9 +15,8 @@ export function corruptFileError(path: string, fault: string, cause?: unknown): 
 export function toReadError(path: string, error: unknown): LlamaGymError {
   if (error instanceof LlamaGymError) return error;
   const code = getSystemErrorCode(error);
-  if (code === "ENOENT" || code === "ENOTDIR") {
+  if (code === "ENOENT" || code === "ENOTDIR")
     return new LlamaGymError("FILE_NOT_FOUND", `${path} does not exist. Check the path.`, { cause: error });
-  }
   const advice = code === "EACCES" || code === "EPERM" ? "Check its permissions." : "Check the path and the disk.";
   return new LlamaGymError("FILE_READ_FAILED", `${path} could not be read: ${errorMessage(error)}. ${advice}`, {
     cause: error,

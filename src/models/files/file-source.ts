@@ -32,9 +32,8 @@ export class FileSource {
    * FILE_CORRUPT at the end of the file.
    */
   async read(target: Uint8Array, offset: number): Promise<void> {
-    if (this.closed) {
+    if (this.closed)
       throw new LlamaGymError("INVALID_STATE", `${this.path} is closed. Read its tensors before closing it.`);
-    }
     const bytesRead = await this.file.read(target, offset).catch((error: unknown) => {
       throw toReadError(this.path, error);
     });

@@ -65,12 +65,11 @@ export async function readJson(path: string): Promise<JsonObject> {
   let bytes: Uint8Array;
   try {
     const { size } = await fs.stat(path);
-    if (size > MAX_JSON_BYTES) {
+    if (size > MAX_JSON_BYTES)
       throw new LlamaGymError(
         "FORMAT_UNSUPPORTED",
         `${path} has ${size} bytes; a JSON file of a model has at most ${MAX_JSON_BYTES}.`,
       );
-    }
     bytes = await fs.readBytes(path);
   } catch (error) {
     throw toReadError(path, error);

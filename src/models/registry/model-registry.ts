@@ -50,9 +50,8 @@ export function registeredModels(): readonly RegisteredModel[] {
  * or parameters, MODEL_UNSUPPORTED or FILE_CORRUPT for an invalid config.
  */
 export function registerModel(entry: ModelEntry): RegisteredModel {
-  if (typeof entry.id !== "string" || entry.id === "" || !(entry.parameters > 0)) {
+  if (typeof entry.id !== "string" || entry.id === "" || !(entry.parameters > 0))
     throw new LlamaGymError("INVALID_ARGUMENT", "A model entry requires a hub `id` and a number of `parameters` > 0.");
-  }
   const model = toRegisteredModel(entry);
   customModels.set(entry.id, model);
   return model;

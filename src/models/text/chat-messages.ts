@@ -26,19 +26,17 @@ const reasoningFields = ["reasoning_content", "thinking", "reasoning"];
  * its common names. @throws INVALID_ARGUMENT for anything but a list of messages.
  */
 export function toTemplateMessages(messages: readonly ChatMessage[]): Record<string, unknown>[] {
-  if (!Array.isArray(messages)) {
+  if (!Array.isArray(messages))
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `Messages must be a list of { role, content }, got ${typeof messages}.`,
     );
-  }
   return messages.map((message: ChatMessage, index) => {
-    if (typeof message !== "object" || message === null || typeof message.role !== "string") {
+    if (typeof message !== "object" || message === null || typeof message.role !== "string")
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         `Message ${index} is ${JSON.stringify(message)}. A message is an object with a role, such as { role: "user", content: "Hello" }.`,
       );
-    }
     const fields = Object.fromEntries(
       Object.entries(message).filter(([, value]) => value !== null && value !== undefined),
     );

@@ -58,12 +58,11 @@ export class ChatRenderer {
 
   private buildInput(messages: readonly ChatMessage[], options: RenderOptions): TemplateInput {
     const plainMessages = toTemplateMessages(messages);
-    if (plainMessages.length === 0) {
+    if (plainMessages.length === 0)
       throw new LlamaGymError(
         "TEMPLATE_FAILED",
         "The conversation is empty; a chat template requires at least one message.",
       );
-    }
     return {
       variables: {
         ...Object.fromEntries(this.specialTokens),

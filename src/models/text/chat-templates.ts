@@ -21,9 +21,8 @@ function readConfiguredTemplates(value: unknown): Map<string, string> {
   if (typeof value === "string") templates.set("default", value);
   const named: unknown[] = Array.isArray(value) ? value : [];
   for (const entry of named) {
-    if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string") {
+    if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string")
       templates.set(entry.name, entry.template);
-    }
   }
   return templates;
 }

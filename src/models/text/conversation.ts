@@ -84,9 +84,8 @@ export class Conversation {
   /** Appends a sampled completion, with its end token unless truncated, and returns the new message. */
   appendCompletion(ids: readonly number[]): ChatMessage {
     const invalid = ids.find((id) => !Number.isSafeInteger(id) || id < 0);
-    if (invalid !== undefined) {
+    if (invalid !== undefined)
       throw new LlamaGymError("INVALID_ARGUMENT", `Token ids must be integers >= 0, got ${invalid}.`);
-    }
     const { ids: promptIds, text, prefixIds } = this.preparePrompt();
     this.draft = { ids: [...promptIds, ...ids], text: text + this.tokenizer.decodeContinuation(ids) };
     this.pending = null;

@@ -58,12 +58,11 @@ const MAX_EOS_TOKENS = 1000;
 /** Returns generation_config.json's eos_token_id, a number or a list, as a list. @throws FILE_CORRUPT for more than 1,000. */
 export function readEosTokenIds({ eos_token_id: ids }: JsonObject): number[] {
   const list: unknown[] = Array.isArray(ids) ? ids : [ids];
-  if (list.length > MAX_EOS_TOKENS) {
+  if (list.length > MAX_EOS_TOKENS)
     throw new LlamaGymError(
       "FILE_CORRUPT",
       `eos_token_id in generation_config.json has ${list.length} tokens, expected at most ${MAX_EOS_TOKENS}. Correct the file.`,
     );
-  }
   return list.filter((id): id is number => typeof id === "number" && Number.isSafeInteger(id) && id >= 0);
 }
 

@@ -164,9 +164,8 @@ export class Tokenizer {
         continue;
       }
       const pieces = section.ids.map((id) => this.tokenBytes(id));
-      for (const [start, end] of alignTokens(section.text, pieces, this.encodePart)) {
+      for (const [start, end] of alignTokens(section.text, pieces, this.encodePart))
         offsets.push([section.start + start, section.start + end]);
-      }
     }
     return { ids, offsets };
   }
@@ -255,9 +254,8 @@ export class Tokenizer {
   }
 
   private shouldDecode(id: number, { skipSpecialTokens = false }: DecodeOptions): boolean {
-    if (!Number.isSafeInteger(id) || id < 0) {
+    if (!Number.isSafeInteger(id) || id < 0)
       throw new LlamaGymError("INVALID_ARGUMENT", `Token ids must be integers >= 0, got ${id}.`);
-    }
     return !(skipSpecialTokens && this.specialIds.has(id));
   }
 

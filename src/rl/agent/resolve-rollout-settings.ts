@@ -22,11 +22,10 @@ export function resolveRolloutSettings<Observation, Action>(
   const { maxPositions } = model.causalLM.config;
   // Without a chat template, only the end of the line ends a completion.
   const maxContextLength = Math.min(options.maxContextLength ?? maxPositions, maxPositions);
-  if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContextLength) {
+  if (options.generation?.maxNewTokens !== undefined && maxNewTokens >= maxContextLength)
     throw invalidArgument(
       `maxNewTokens is ${maxNewTokens}, which leaves no room for a prompt in a context of ${maxContextLength} tokens. Lower it.`,
     );
-  }
   const stopStrings = model.tokenizer.chatTemplates.size > 0 || stop.length > 0 ? stop : ["\n"];
   return {
     completion: {

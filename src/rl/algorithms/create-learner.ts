@@ -18,11 +18,10 @@ export interface LearnerOptions extends AlgorithmOptions, Omit<LearnerContext, "
 export async function createLearner(model: CausalLM, options: LearnerOptions): Promise<Learner> {
   const { temperature, isTruncatedSampling, maxCompletionLength, random } = options;
   const { microBatchTokens = defaultMicroBatchTokens(model.config) } = options;
-  if (!(temperature > 0)) {
+  if (!(temperature > 0))
     throw invalidArgument(
       `Training needs completions sampled at a temperature above 0, got ${temperature}: greedy completions do not explore.`,
     );
-  }
   const algorithm = selectAlgorithm(options);
   return algorithm.create(model, { temperature, isTruncatedSampling, microBatchTokens, maxCompletionLength, random });
 }

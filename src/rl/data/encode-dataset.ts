@@ -36,24 +36,22 @@ export function encodeDataset(
     const encoded = withLossMask(encodeWithIndex(example, i, getTokenizer), assistantOnlyLoss);
     const { length } = encoded.tokens;
     if (length > maxLength) {
-      if (overlong === "error") {
+      if (overlong === "error")
         throw invalidArgument(
           `Example ${i + 1} has ${length} tokens, more than \`maxLength\` (${maxLength}). Shorten it, or set \`overlong\` to "truncate" or "skip".`,
         );
-      }
       if (overlong === "skip") return;
       truncated++;
     }
     const fitted = length > maxLength ? truncate(encoded, maxLength) : encoded;
     if (countLossTokens(fitted) > 0) kept.push(fitted);
   });
-  if (kept.length === 0) {
+  if (kept.length === 0)
     throw invalidArgument(
       examples.length === 0
         ? "There are no examples."
         : `None of the ${examples.length} examples has a loss token within \`maxLength\` (${maxLength}). Check that they contain assistant messages.`,
     );
-  }
   return { examples: kept, truncated, skipped: examples.length - kept.length };
 }
 

@@ -133,9 +133,7 @@ function parseCompletionExample(
 ): SftExample {
   const { system } = fields;
   const isText = typeof prompt === "string" && typeof completion === "string";
-  if (isText && prompts === "text" && system === undefined) {
-    return { prompt: appendInput(fields, prompt), completion };
-  }
+  if (isText && prompts === "text" && system === undefined) return { prompt: appendInput(fields, prompt), completion };
   const promptMessages =
     typeof prompt === "string" ? [{ role: "user", content: appendInput(fields, prompt) }] : parseMessages(prompt);
   const withSystem =

@@ -20,11 +20,10 @@ export function checkResetResult(result: ResetResult<unknown>, source: string): 
 /** @throws ENV_FAILED for an invalid result of a step; `source` is the environment's name. */
 export function checkStepResult(result: StepResult<unknown>, source: string): void {
   const envError = (problem: string) => new LlamaGymError("ENV_FAILED", `${source} ${problem}`);
-  if (typeof result !== "object" || result === null) {
+  if (typeof result !== "object" || result === null)
     throw envError(
       `returned ${String(result)} from step; it must return { observation, reward, terminated, truncated, info }.`,
     );
-  }
   const { reward, terminated, truncated }: Readonly<Partial<Record<keyof StepResult<unknown>, unknown>>> = result;
   if (typeof reward !== "number" || !Number.isFinite(reward))
     throw envError(`returned the reward ${String(reward)} (${typeof reward}) from step; it must be a finite number.`);

@@ -156,12 +156,11 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     const { agent, numEnvs, onWarning } = this.options;
     const { envSlots, episodeStarts, learner } = state as RolloutTaskState;
     await agent.load(folder);
-    if (envSlots.length !== numEnvs) {
+    if (envSlots.length !== numEnvs)
       throw new LlamaGymError(
         "RUN_INCOMPATIBLE",
         `The checkpoint ${folder} has ${envSlots.length} environments, this run has ${numEnvs}. Set numEnvs to ${envSlots.length}.`,
       );
-    }
     await (await agent.getLearner()).setState({ optimizer, state: learner });
     this.episodeStarts.setState(episodeStarts);
     this.collector.setState(envSlots);

@@ -151,12 +151,11 @@ export class Trainer {
   }
 
   private async openTask(): Promise<RolloutTask> {
-    if (this.isClosed) {
+    if (this.isClosed)
       throw new LlamaGymError(
         "INVALID_STATE",
         "This Trainer has already trained. Create a new one; its resume() continues from the last checkpoint.",
       );
-    }
     const {
       agent,
       env,

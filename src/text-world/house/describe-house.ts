@@ -16,9 +16,8 @@ function listNames(scene: PlayerView, things: readonly Variable[]): string {
 export function describeRoom(scene: PlayerView): string {
   const name = scene.getName(scene.room);
   const lines = [`== ${name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase())} ==`, `You are in the ${name}.`];
-  for (const thing of scene.listInRoom((type) => type === "c" || type === "s")) {
+  for (const thing of scene.listInRoom((type) => type === "c" || type === "s"))
     lines.push(`There is ${addArticle(scene.getName(thing))} here${describeState(scene, thing)}.`);
-  }
   const floor = scene.listInRoom((type) => type === "o" || type === "k" || type === "f");
   if (floor.length > 0) lines.push(`On the floor there is ${listNames(scene, floor)}.`);
   const exits = scene.exits();

@@ -110,9 +110,8 @@ export class ActionTree {
     }
     let added = false;
     for (const root of this.roots) added = root.push(node) || added;
-    if (added && this.nodes().length > MAX_NODES) {
+    if (added && this.nodes().length > MAX_NODES)
       throw new LlamaGymError("FILE_CORRUPT", `A quest's actions make a tree of more than ${MAX_NODES} nodes.`);
-    }
     return added;
   }
 

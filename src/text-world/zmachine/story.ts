@@ -28,18 +28,16 @@ export class Story {
   /** @throws FILE_CORRUPT for a truncated or modified file, FORMAT_UNSUPPORTED for another version. */
   constructor(file: Uint8Array, name: string) {
     this.name = name;
-    if (file.length < HEADER_LENGTH) {
+    if (file.length < HEADER_LENGTH)
       throw corruptStoryError(name, `it has ${file.length} bytes, less than the ${HEADER_LENGTH} of a header`);
-    }
     this.version = file[0];
     const unit = UNIT_BY_VERSION.get(this.version);
-    if (unit === undefined) {
+    if (unit === undefined)
       throw new LlamaGymError(
         "FORMAT_UNSUPPORTED",
         `${name} is not a Z-machine story of version 5 or 8 (its first byte is ${this.version}). ` +
           "TextWorld makes .z8 files.",
       );
-    }
     this.unit = unit;
     const length = readWord(file, 0x1a) * unit;
     if (length > file.length)
@@ -52,9 +50,8 @@ export class Story {
     // Filled at once so that V8 keeps a dense array.
     this.instructions = Array.from(this.bytes, () => undefined);
     this.staticBase = readWord(file, 0x0e);
-    if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length) {
+    if (this.staticBase < HEADER_LENGTH || this.staticBase > this.bytes.length)
       throw corruptStoryError(name, `its writable memory ends at ${this.staticBase}`);
-    }
   }
 }
 

@@ -111,9 +111,8 @@ export class TextCodec {
   /** Encodes a word as the six bytes of its dictionary entry. */
   encodeWord(zscii: ArrayLike<number>): number[] {
     const characters: number[] = [];
-    for (let i = 0; i < zscii.length && characters.length < ENCODED_LENGTH; i++) {
+    for (let i = 0; i < zscii.length && characters.length < ENCODED_LENGTH; i++)
       characters.push(...this.encodeCharacter(zscii[i]));
-    }
     while (characters.length < ENCODED_LENGTH) characters.push(5);
     const bytes: number[] = [];
     for (let i = 0; i < ENCODED_LENGTH; i += 3) {
@@ -127,9 +126,8 @@ export class TextCodec {
     if (zscii === 32) return [0];
     for (const [alphabet, letters] of this.alphabets.entries()) {
       const index = letters.indexOf(zscii);
-      if (index >= 0 && !(alphabet === 2 && index === 0)) {
+      if (index >= 0 && !(alphabet === 2 && index === 0))
         return alphabet === 0 ? [index + 6] : [alphabet + 3, index + 6];
-      }
     }
     return [5, 6, zscii >> 5, zscii & 31];
   }

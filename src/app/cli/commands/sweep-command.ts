@@ -132,11 +132,10 @@ async function explicitOptions(
   const { version: _, ...file } = normalizeKeys("the sweep", await loadBaseConfig(args, name));
   const { env: fileEnv, envOptions: fileEnvOptions, train, search, ...rest } = file;
   const env = name ?? fileEnv;
-  if (typeof env !== "string") {
+  if (typeof env !== "string")
     throw new UsageError(
       "ENV is missing: name an environment, such as blackjack, a --config FILE that has one, or the --output FOLDER of a sweep to resume.",
     );
-  }
   return {
     ...rest,
     ...pick(args, Object.keys(sweepSettings)),

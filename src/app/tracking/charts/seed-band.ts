@@ -11,12 +11,11 @@ export type SeedCurve = Pick<CurveSeries, "x" | "y">;
 export function computeSeedBand(name: string, curves: readonly SeedCurve[], points = 100): CurveSeries {
   const start = Math.max(...curves.map(({ x }) => x[0] ?? Infinity));
   const end = Math.min(...curves.map(({ x }) => x[x.length - 1] ?? -Infinity));
-  if (curves.length === 0 || !(start < end)) {
+  if (curves.length === 0 || !(start < end))
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `The x ranges of the ${curves.length} curves of "${name}" do not overlap; each curve needs at least two points.`,
     );
-  }
   const x = Array.from({ length: points }, (_, index) => start + ((end - start) * index) / (points - 1));
   const valuesPerPoint = x.map((position) => curves.map((curve) => interpolateAt(curve, position)));
   return {

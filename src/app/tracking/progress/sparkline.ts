@@ -8,9 +8,8 @@ const BLOCKS = "▁▂▃▄▅▆▇█";
  * @throws INVALID_ARGUMENT when `width` is no positive integer.
  */
 export function renderSparkline(values: readonly number[], width: number): string {
-  if (!Number.isInteger(width) || width < 1) {
+  if (!Number.isInteger(width) || width < 1)
     throw invalidArgument(`\`width\` of a sparkline must be an integer >= 1, got ${width}.`);
-  }
   const means = computeBucketMeans(values, Math.min(width, values.length));
   const finite = means.filter(Number.isFinite);
   const low = Math.min(...finite);

@@ -100,18 +100,16 @@ export async function checkResumable(
     entity: entity || null,
   });
   const bucket = model?.bucket ?? undefined;
-  if (resume === "must" && bucket === undefined) {
+  if (resume === "must" && bucket === undefined)
     throw new LlamaGymError(
       "TRACKING_FAILED",
       `WANDB_RESUME is "must", but W&B has no run "${runId}" in the project "${project}". Correct WANDB_RUN_ID, or use "allow".`,
     );
-  }
-  if (resume === "never" && (bucket?.historyLineCount ?? 0) > 0) {
+  if (resume === "never" && (bucket?.historyLineCount ?? 0) > 0)
     throw new LlamaGymError(
       "TRACKING_FAILED",
       `WANDB_RESUME is "never", but W&B has a run "${runId}" in the project "${project}". Change WANDB_RUN_ID, or use "allow".`,
     );
-  }
 }
 
 /** Wraps each setting in an object, as the server stores it. */

@@ -81,9 +81,8 @@ export async function truncateAfterStep(path: string, lastStep: number): Promise
     throw toReadError(path, error);
   });
   const stored = readStoredRun(bytes, lastStep);
-  if (stored === undefined) {
+  if (stored === undefined)
     throw new LlamaGymError("FILE_CORRUPT", `${path} is damaged: it contains no run id. Delete its folder.`);
-  }
   if (stored.end.size < bytes.length) {
     await truncate(path, stored.end.size).catch((error: unknown) => {
       throw toWriteError(path, error);

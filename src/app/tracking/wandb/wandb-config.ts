@@ -57,19 +57,17 @@ export function resolveWandbConfig(
 ): WandbConfig | undefined {
   const mode = parseMode(options.mode ?? env.WANDB_MODE ?? "online");
   const project = options.project ?? env.WANDB_PROJECT ?? "";
-  if (project === "" && options.mode !== undefined && mode !== "disabled") {
+  if (project === "" && options.mode !== undefined && mode !== "disabled")
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `The W&B mode is "${mode}", but there is no project. Set the option or WANDB_PROJECT.`,
     );
-  }
   if (project === "" || mode === "disabled") return undefined;
-  if (!isValidName(project)) {
+  if (!isValidName(project))
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `"${project}" is not a valid W&B project name: use at most 128 characters, none of / \\ # ? % :. Set the entity separately.`,
     );
-  }
   const baseUrl = parseBaseUrl(env.WANDB_BASE_URL);
   return {
     project,
@@ -93,16 +91,14 @@ function resolveIdentity(
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<WandbConfig, "runId" | "resume" | "sweepId"> {
   const runId = env.WANDB_RUN_ID || undefined;
-  if (runId !== undefined && !isValidName(runId)) {
+  if (runId !== undefined && !isValidName(runId))
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `WANDB_RUN_ID is "${runId}"; it must have at most 128 characters, none of / \\ # ? % :.`,
     );
-  }
   const resume = parseResumeMode(env.WANDB_RESUME);
-  if (resume === "must" && runId === undefined) {
+  if (resume === "must" && runId === undefined)
     throw new LlamaGymError("INVALID_ARGUMENT", 'WANDB_RESUME is "must", but WANDB_RUN_ID is not set. Set both.');
-  }
   return { runId, resume, sweepId: env.WANDB_SWEEP_ID || undefined };
 }
 

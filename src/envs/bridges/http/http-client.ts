@@ -83,8 +83,7 @@ export async function requestJson(server: HttpServer, path: string, body?: JsonV
   }
   const { detail, error } = asJsonObject(response.json) ?? {};
   const message = formatJson(detail ?? error ?? response.text, 500);
-  if (response.status === 422) {
+  if (response.status === 422)
     throw new LlamaGymError("ENV_ACTION_INVALID", `${server.name} refused ${path}: ${message}`);
-  }
   throw bridgeError(server.name, `answered ${path} with status ${response.status}: ${message}`);
 }

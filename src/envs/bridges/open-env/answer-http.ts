@@ -59,9 +59,8 @@ function findRoute({ method, url = "/" }: IncomingMessage): Route {
   const route = ROUTES.get(`${method} ${pathname}`);
   if (route !== undefined) return route;
   const routes = [...ROUTES.keys()];
-  if (routes.some((known) => known.endsWith(` ${pathname}`))) {
+  if (routes.some((known) => known.endsWith(` ${pathname}`)))
     throw new HttpError(405, `${pathname} does not support ${method}.`);
-  }
   if (pathname === "/ws") throw new HttpError(426, "/ws takes WebSocket connections.");
   throw new HttpError(404, `There is no ${pathname}. There are: ${routes.join(", ")}, WebSocket /ws.`);
 }
@@ -89,9 +88,8 @@ function readAction({ action }: JsonObject): JsonObject {
 /** Answers a JSON-RPC request of the Model Context Protocol: environments of llamagym have no tools. */
 function answerMcp({ jsonrpc, id = null, method }: JsonObject): JsonObject {
   const reply = { jsonrpc: "2.0", id };
-  if (jsonrpc !== "2.0" || typeof method !== "string") {
+  if (jsonrpc !== "2.0" || typeof method !== "string")
     return { ...reply, error: { code: -32600, message: 'A request needs "jsonrpc": "2.0" and a method.' } };
-  }
   if (method === "tools/list") return { ...reply, result: { tools: [] } };
   return { ...reply, error: { code: -32601, message: `${method} is not supported: the environment has no tools.` } };
 }

@@ -67,15 +67,13 @@ export class WebSocketChannel extends SerialChannel {
   protected override readResult(type: string, reply: JsonObject): JsonValue {
     const data = asJsonObject(reply.data) ?? {};
     if (reply.type === "observation") return data;
-    if (reply.type !== "error") {
+    if (reply.type !== "error")
       throw bridgeError(this.name, `answered ${type} with a message of type ${formatJson(reply.type ?? null)}.`);
-    }
     const { message = "no reason given", code = "no code", errors } = data;
     const details = errors === undefined ? "" : ` ${formatJson(errors, 500)}`;
     const text = `${formatJson(message, 1000)} (${formatJson(code)})${details}`;
-    if (code === "VALIDATION_ERROR" && type === "step") {
+    if (code === "VALIDATION_ERROR" && type === "step")
       throw new LlamaGymError("ENV_ACTION_INVALID", `${this.name} refused the action: ${text}`);
-    }
     throw bridgeError(this.name, `failed in ${type}: ${text}`);
   }
 

@@ -100,12 +100,11 @@ class OpenEnvMessages implements Channel {
       return this.readResult(method, await this.channel.call("reset", data));
     }
     const data = this.isLlamaGymServer ? { action } : asJsonObject(action);
-    if (data === undefined) {
+    if (data === undefined)
       throw new LlamaGymError(
         "ENV_ACTION_INVALID",
         `${this.name} takes objects as actions, got ${formatJson(action)}.`,
       );
-    }
     return this.readResult(method, await this.channel.call("step", data));
   }
 
@@ -116,9 +115,8 @@ class OpenEnvMessages implements Channel {
   private readResult(method: string, json: JsonValue): JsonValue {
     const { observation, reward, done } = asJsonObject(json) ?? {};
     const fields = asJsonObject(observation);
-    if (fields === undefined || (done !== undefined && typeof done !== "boolean")) {
+    if (fields === undefined || (done !== undefined && typeof done !== "boolean"))
       throw bridgeError(this.name, `answered ${method} without an object as observation or a boolean as done.`);
-    }
     const common = { reward: reward ?? 0, terminated: done ?? false, truncated: false };
     if (!this.isLlamaGymServer) return { ...common, observation: fields, info: {} };
     const { info, text, choices, terminated, truncated } = fields;

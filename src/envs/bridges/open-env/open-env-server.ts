@@ -38,9 +38,8 @@ export interface EnvServer {
  */
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
   const { port = 8000, host = "127.0.0.1", maxSessions = 64 } = options;
-  if (!Number.isInteger(port) || port < 0 || port > 65535) {
+  if (!Number.isInteger(port) || port < 0 || port > 65535)
     throw invalidArgument(`\`port\` must be an integer from 0 to 65535, got ${port}.`);
-  }
   const createEnv = async () => requireEnv(await makeEnv(), "The function given to serveEnv()");
   const firstEnv = await createEnv();
   const description = describeEnv(firstEnv);

@@ -57,9 +57,8 @@ export class ProcessChannel extends SerialChannel {
   }
 
   override async close(): Promise<void> {
-    if (this.failure === undefined && this.pending === undefined) {
+    if (this.failure === undefined && this.pending === undefined)
       await this.call("close", {}, CLOSE_TIMEOUT_MS).catch(() => {});
-    }
     this.markClosed();
     this.terminate();
     this.child.ref();

@@ -42,9 +42,8 @@ export class PythonEnv extends RemoteEnv {
     const timeout = checkTimeoutMs("timeout", options.timeout);
     const startTimeout = checkTimeoutMs("startTimeout", options.startTimeout);
     const python = options.python ?? (process.platform === "win32" ? "python" : "python3");
-    if (typeof id !== "string" || id === "") {
+    if (typeof id !== "string" || id === "")
       throw invalidArgument(`PythonEnv.open takes a Gymnasium id such as CarRacing-v3, got ${id}.`);
-    }
     const channel = new ProcessChannel({
       name: `The Python environment ${id}`,
       command: python,

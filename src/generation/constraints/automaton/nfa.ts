@@ -34,11 +34,10 @@ export class Nfa {
   }
 
   private addState(): number {
-    if (this.edges.length >= MAX_STATES) {
+    if (this.edges.length >= MAX_STATES)
       throw invalidArgument(
         `${this.name} is too large: it needs more than ${MAX_STATES} states. Reduce its repetitions or lengths.`,
       );
-    }
     this.epsilonEdges.push([]);
     return this.edges.push([]) - 1;
   }

@@ -58,11 +58,10 @@ export function stringifySchema(schema: JsonSchema): string {
     throw new LlamaGymError("INVALID_ARGUMENT", `The JSON schema must be plain JSON: ${problem}.`, { cause });
   }
   if (text === undefined) throw invalidArgument("The JSON schema must be a JSON object.");
-  if (text.length > MAX_SCHEMA_LENGTH) {
+  if (text.length > MAX_SCHEMA_LENGTH)
     throw invalidArgument(
       `The JSON schema has ${text.length} characters as JSON, more than ${MAX_SCHEMA_LENGTH}. Use fewer properties or values.`,
     );
-  }
   if (jsonDepth(text) > MAX_JSON_DEPTH)
     throw invalidArgument(`The JSON schema is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   return text;

@@ -43,11 +43,10 @@ const UNSUPPORTED_FLAGS: Readonly<Record<string, string>> = {
  */
 export function parseRegex(regex: string | RegExp, { dotAll = false, search = false }: RegexOptions = {}): Expression {
   const { source, flags } = typeof regex === "string" ? { source: regex, flags: "" } : regex;
-  if (source.length > MAX_REGEX_LENGTH) {
+  if (source.length > MAX_REGEX_LENGTH)
     throw invalidArgument(
       `The regular expression ${excerpt(source, 60)} has ${source.length} characters, more than ${MAX_REGEX_LENGTH}.`,
     );
-  }
   for (const flag of flags) {
     if (!(flag in UNSUPPORTED_FLAGS)) continue;
     throw invalidArgument(`Invalid regular expression ${excerpt(String(regex))}: ${UNSUPPORTED_FLAGS[flag]}.`);

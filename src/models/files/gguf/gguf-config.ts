@@ -49,19 +49,17 @@ export interface GgufDimensions {
 
 /** Reads a model's sizes. @throws FILE_CORRUPT, MODEL_UNSUPPORTED for mixtures of experts. */
 export function readGgufSizes(fields: GgufFields, tensors: ReadonlyMap<string, GgufTensor>): GgufDimensions {
-  if ((fields.optionalNumber("expert_count") ?? 0) > 0) {
+  if ((fields.optionalNumber("expert_count") ?? 0) > 0)
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `${fields.path} is a mixture of experts (${fields.architecture}.expert_count), which is not supported. Use a dense model.`,
     );
-  }
   const hidden = fields.size("embedding_length");
   const heads = fields.size("attention.head_count");
   const queryRows = tensors.get("blk.0.attn_q.weight")?.shape[0] ?? hidden;
   const layers = fields.size("block_count");
-  if (layers > tensors.size) {
+  if (layers > tensors.size)
     throw corruptFileError(fields.path, `its metadata claims ${layers} layers, but it holds ${tensors.size} tensors`);
-  }
   return {
     hidden,
     heads,

@@ -76,11 +76,10 @@ function parseHeader(path: string, cursor: HeaderCursor, fileSize: number): Gguf
     if (tensors.has(name)) throw new FormatError(`its tensor "${name}" is duplicated`);
     if (offset % alignment !== 0) throw new FormatError(`its tensor "${name}" is not aligned to ${alignment} bytes`);
     const byteLength = (countElements(shape) / type.blockSize) * type.blockBytes;
-    if (dataStart + offset + byteLength > fileSize) {
+    if (dataStart + offset + byteLength > fileSize)
       throw new FormatError(
         `its tensor "${name}" needs ${byteLength} bytes at ${dataStart + offset}, but the file has ${fileSize}`,
       );
-    }
     tensors.set(name, { name, type, shape, offset: dataStart + offset, byteLength });
   }
   checkNoOverlap(tensors);
@@ -116,20 +115,17 @@ function readTensorInfo(
   if (!Number.isSafeInteger(countElements(shape))) throw new FormatError(`its tensor "${name}" is too large`);
   const code = cursor.readUint32();
   const type = getGgmlType(code);
-  if (type === undefined) {
+  if (type === undefined)
     throw new LlamaGymError("FORMAT_UNSUPPORTED", `Tensor "${name}" in ${path} has the unknown GGML type ${code}.`);
-  }
-  if ((shape.at(-1) ?? 1) % type.blockSize !== 0) {
+  if ((shape.at(-1) ?? 1) % type.blockSize !== 0)
     throw new FormatError(`its tensor "${name}" [${shape.join(", ")}] is not made of ${type.name} blocks`);
-  }
   return { name, shape, type, offset: cursor.readUint64(`the offset of the tensor "${name}"`) };
 }
 
 function readAlignment(metadata: GgufMetadata): number {
   const alignment = metadata.get("general.alignment") ?? DEFAULT_ALIGNMENT;
-  if (typeof alignment === "number" && Number.isInteger(alignment) && alignment >= 1 && alignment <= 65_536) {
+  if (typeof alignment === "number" && Number.isInteger(alignment) && alignment >= 1 && alignment <= 65_536)
     return alignment;
-  }
   throw new FormatError(`its general.alignment is ${String(alignment)}`);
 }
 
@@ -137,8 +133,7 @@ function checkNoOverlap(tensors: ReadonlyMap<string, GgufTensor>): void {
   const sortedTensors = [...tensors.values()].sort((a, b) => a.offset - b.offset || a.byteLength - b.byteLength);
   for (let i = 1; i < sortedTensors.length; i++) {
     const previous = sortedTensors[i - 1];
-    if (sortedTensors[i].offset < previous.offset + previous.byteLength) {
+    if (sortedTensors[i].offset < previous.offset + previous.byteLength)
       throw new FormatError(`its tensors "${previous.name}" and "${sortedTensors[i].name}" overlap`);
-    }
   }
 }

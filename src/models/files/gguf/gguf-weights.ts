@@ -21,20 +21,18 @@ function createEntry(view: GgufTensorView, source: FileSource): GgufEntry {
   const { blockSize, blockBytes } = tensor.type;
   // Rows of a vector are single values, which only unblocked types can slice.
   const isWhole = rows === undefined && view.interleavedHeads === undefined;
-  if (!isWhole && rowElements % blockSize !== 0) {
+  if (!isWhole && rowElements % blockSize !== 0)
     throw corruptFileError(
       source.path,
       `the rows of its tensor "${tensor.name}" are not made of whole ${tensor.type.name} blocks`,
     );
-  }
   const rowBytes = (rowElements / blockSize) * blockBytes;
   const rowCount = rows?.count ?? storedRows;
-  if (view.interleavedHeads !== undefined && rowCount % (2 * view.interleavedHeads) !== 0) {
+  if (view.interleavedHeads !== undefined && rowCount % (2 * view.interleavedHeads) !== 0)
     throw corruptFileError(
       source.path,
       `the ${rowCount} rows of its tensor "${tensor.name}" do not fit ${view.interleavedHeads} heads`,
     );
-  }
   return {
     name: view.name,
     dtype: tensor.type.name,
@@ -132,9 +130,8 @@ async function readDeinterleaved(entry: GgufEntry, heads: number, result: Float3
   const { rowElements, rowCount } = entry;
   const rowsPerHead = rowCount / heads;
   await streamRows(entry, (rows, firstRow) => {
-    for (let start = 0, row = firstRow; start < rows.length; start += rowElements, row++) {
+    for (let start = 0, row = firstRow; start < rows.length; start += rowElements, row++)
       result.set(rows.subarray(start, start + rowElements), deinterleaveRow(row, rowsPerHead) * rowElements);
-    }
   });
 }
 

@@ -50,9 +50,7 @@ export class HeaderCursor {
   /** Advances by `length` bytes and returns their offset. */
   private advance(length: number): number {
     const start = this.position;
-    if (start + length > this.fileSize) {
-      throw new FormatError(`its header reaches beyond its ${this.fileSize} bytes`);
-    }
+    if (start + length > this.fileSize) throw new FormatError(`its header reaches beyond its ${this.fileSize} bytes`);
     if (start + length > this.view.byteLength) throw new TruncatedFileError();
     this.position = start + length;
     return start;
@@ -78,9 +76,8 @@ export class HeaderCursor {
   /** Reads a count of items of at least `bytesPerItem`, which must fit the rest of the file. */
   count(label: string, bytesPerItem: number): number {
     const count = this.readSize(`the number of ${label}`);
-    if (count * bytesPerItem > this.fileSize - this.position) {
+    if (count * bytesPerItem > this.fileSize - this.position)
       throw new FormatError(`it claims ${count} ${label}, more than its ${this.fileSize} bytes can hold`);
-    }
     return count;
   }
 

@@ -54,13 +54,11 @@ function mapTensor(architecture: GgufArchitecture, sizes: GgufDimensions, tensor
     return [{ name, tensor, shape }];
   }
   const view: GgufTensorView = { name: `${prefix}${renamed}.${suffix}`, tensor, shape };
-  if (architecture.interleavedRotary === true && (part === "attn_q" || part === "attn_k")) {
+  if (architecture.interleavedRotary === true && (part === "attn_q" || part === "attn_k"))
     return [{ ...view, interleavedHeads: part === "attn_q" ? sizes.heads : sizes.keyValueHeads }];
-  }
   if (architecture.hasNormOffset === true && part.endsWith("norm")) return [{ ...view, hasNormOffset: true }];
-  if (suffix === "weight" && architecture.transposed?.includes(part) === true && shape.length === 2) {
+  if (suffix === "weight" && architecture.transposed?.includes(part) === true && shape.length === 2)
     return [{ ...view, shape: [shape[1], shape[0]], transposed: true }];
-  }
   return [view];
 }
 

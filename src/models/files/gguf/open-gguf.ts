@@ -68,13 +68,12 @@ async function createModel(
 ): Promise<GgufModel> {
   const fields = new GgufFields(path, metadata);
   const architecture = architectures.get(fields.architecture);
-  if (architecture === undefined) {
+  if (architecture === undefined)
     throw new LlamaGymError(
       "MODEL_UNSUPPORTED",
       `The architecture "${fields.architecture}" of ${path} is not supported. ` +
         `Supported in GGUF files: ${[...architectures.keys()].join(", ")}.`,
     );
-  }
   const readRopeFactors = async (name: string): Promise<Float32Array | undefined> => {
     const tensor = tensors.get(`${name}.weight`);
     if (tensor === undefined) return undefined;
@@ -138,13 +137,12 @@ async function openParts(path: string): Promise<GgufParts> {
 /** The paths of all parts of a split file, of which the first must be given. */
 function listPartPaths(path: string, count: number): string[] {
   const parts = /^(.*)-00001-of-(\d{5})\.gguf$/u.exec(fs.basename(path));
-  if (parts === null || Number(parts[2]) !== count) {
+  if (parts === null || Number(parts[2]) !== count)
     throw new LlamaGymError(
       "FORMAT_UNSUPPORTED",
       `${path} is one of ${count} parts of a split GGUF file. Give the first part, whose name ends in ` +
         `-00001-of-${String(count).padStart(5, "0")}.gguf.`,
     );
-  }
   return Array.from({ length: count }, (_, part) =>
     fs.join(fs.dirname(path), `${parts[1]}-${String(part + 1).padStart(5, "0")}-of-${parts[2]}.gguf`),
   );

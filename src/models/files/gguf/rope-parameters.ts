@@ -17,9 +17,8 @@ export interface RopeSource {
 export function buildRopeParameters(source: RopeSource, defaultTheta = 10_000): JsonObject {
   const { fields } = source;
   const theta = fields.optionalNumber("rope.freq_base") ?? defaultTheta;
-  if (source.longFactors !== undefined && source.shortFactors !== undefined) {
+  if (source.longFactors !== undefined && source.shortFactors !== undefined)
     return buildLongRopeParameters(source, theta, source.longFactors, source.shortFactors);
-  }
   if (source.frequencyFactors !== undefined) return buildScaledParameters(source, theta, source.frequencyFactors);
   const factor = fields.optionalNumber("rope.scaling.factor") ?? fields.optionalNumber("rope.scale_linear");
   const type = fields.string(`${fields.architecture}.rope.scaling.type`);

@@ -20,12 +20,11 @@ export async function findLocalModel(path: string, file: string | undefined): Pr
 }
 
 async function locateFile(path: string, file: string | undefined): Promise<ModelLocation> {
-  if (file !== undefined) {
+  if (file !== undefined)
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `${path} is a file; the option \`file\` ("${file}") applies to folders only.`,
     );
-  }
   if (path.endsWith(".gguf") || (await hasGgufMagic(path))) return { kind: "gguf", path };
   throw new LlamaGymError(
     "INVALID_ARGUMENT",
@@ -53,9 +52,8 @@ async function locateInFolder(folder: string, file: string | undefined): Promise
     throw toReadError(folder, error);
   });
   const hasConfig = names.includes("config.json") || names.includes("adapter_config.json");
-  if (file === undefined && (hasConfig || !names.some((name) => name.endsWith(".gguf")))) {
+  if (file === undefined && (hasConfig || !names.some((name) => name.endsWith(".gguf"))))
     return { kind: "folder", path: folder };
-  }
   try {
     const [first] = selectFiles(folder, names, file).files;
     return { kind: "gguf", path: fs.join(folder, first) };

@@ -15,9 +15,8 @@ export function parseModelReference(text: string): ModelReference | undefined {
   const separator = text.search(/[:#]/u);
   const id = separator < 0 ? text : text.slice(0, separator);
   const file = separator < 0 ? undefined : text.slice(separator + 1);
-  if (!idPattern.test(id) || id.includes("--") || id.includes("..") || id.length > 96 || /\.(?:gguf|git)$/iu.test(id)) {
+  if (!idPattern.test(id) || id.includes("--") || id.includes("..") || id.length > 96 || /\.(?:gguf|git)$/iu.test(id))
     return undefined;
-  }
   if (file === undefined) return { id };
   return file === "" || file.startsWith("/") ? undefined : { id, file };
 }

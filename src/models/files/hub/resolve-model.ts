@@ -39,12 +39,11 @@ export async function resolveFromHub(
   config: HubConfig,
 ): Promise<ModelLocation> {
   const reference = parseModelReference(idOrPath);
-  if (reference === undefined) {
+  if (reference === undefined)
     throw new LlamaGymError(
       "FILE_NOT_FOUND",
       `${idOrPath} neither exists nor is a hub id (owner/name). Check the path.`,
     );
-  }
   const { id } = reference;
   const { revision = "main", file = reference.file, onProgress } = options;
   const cache = new ModelCache(config.cacheDir, id);
@@ -52,13 +51,12 @@ export async function resolveFromHub(
   if (config.offline || isCommitHash(revision)) {
     const cached = await findInCache(request);
     if (cached !== undefined) return cached;
-    if (config.offline) {
+    if (config.offline)
       throw new LlamaGymError(
         "HUB_OFFLINE",
         `${idOrPath} is neither a path nor completely cached (${cache.folder}), and HF_HUB_OFFLINE disables downloads. ` +
           "Unset HF_HUB_OFFLINE, or use the path of a local folder.",
       );
-    }
   }
   try {
     return await downloadFromHub(request);

@@ -22,23 +22,20 @@ export function selectFiles(id: string, paths: readonly string[], file: string |
   if (file !== undefined) return { kind: "gguf", files: selectGguf(id, paths, file) };
   const configFiles = paths.filter((path) => configFilePattern.test(path));
   const weights = paths.filter((path) => path.endsWith(".safetensors") && !path.includes("/"));
-  if (configFiles.includes("adapter_config.json") && !configFiles.includes("config.json")) {
+  if (configFiles.includes("adapter_config.json") && !configFiles.includes("config.json"))
     return { kind: "folder", files: [...configFiles, ...weights] };
-  }
-  if (paths.includes(WEIGHTS_INDEX_NAME)) {
+  if (paths.includes(WEIGHTS_INDEX_NAME))
     return { kind: "folder", files: [...configFiles, WEIGHTS_INDEX_NAME], index: WEIGHTS_INDEX_NAME };
-  }
   if (weights.includes(WEIGHTS_NAME)) return { kind: "folder", files: [...configFiles, WEIGHTS_NAME] };
   if (weights.length === 1 && configFiles.includes("config.json"))
     return { kind: "folder", files: [...configFiles, ...weights] };
   const groups = groupGgufFiles(paths);
   if (groups.length === 1) return { kind: "gguf", files: groups[0] };
-  if (groups.length > 1) {
+  if (groups.length > 1)
     throw new LlamaGymError(
       "INVALID_ARGUMENT",
       `${id} contains ${groups.length} GGUF files. Select one with ${id}:FILE or ${id}#QUANTIZATION: ${formatGroups(groups)}.`,
     );
-  }
   throw noWeightsError(id, paths);
 }
 

@@ -61,12 +61,11 @@ async function readTensors(folder: string): Promise<Map<string, AdapterTensor>> 
     for (const { name, shape } of file.entries.values()) {
       if (!name.startsWith(TENSOR_PREFIX))
         throw corruptFileError(file.path, `its tensor "${name}" does not begin with "${TENSOR_PREFIX}"`);
-      if (/\.lora_(?:magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name)) {
+      if (/\.lora_(?:magnitude|bias|variance)|\.lora_[AB]\.bias$/u.test(name))
         throw new LlamaGymError(
           "MODEL_UNSUPPORTED",
           `${file.path} contains "${name}"; only plain LoRA (A and B) is supported.`,
         );
-      }
       if (name.includes(".base_layer.")) continue;
       tensors.set(name.slice(TENSOR_PREFIX.length), { shape, data: await file.readFloat32(name) });
     }
@@ -101,9 +100,8 @@ function findAdaptedModules(path: string, tensors: ReadonlyMap<string, AdapterTe
     if (counterpart === undefined) throw corruptFileError(path, `it contains "${name}" without its counterpart`);
     if (shape.length !== 2 || counterpart.shape.length !== 2) throw corruptFileError(path, `"${name}" is not a matrix`);
     if (letter === "B") continue;
-    if (shape[0] !== counterpart.shape[1]) {
+    if (shape[0] !== counterpart.shape[1])
       throw corruptFileError(path, `the ranks of A and B of "${module}" are ${shape[0]} and ${counterpart.shape[1]}`);
-    }
     modules.push(module);
   }
   if (modules.length === 0) throw corruptFileError(path, "it contains no lora_A and lora_B");

@@ -44,12 +44,11 @@ export async function readWeightMap(indexPath: string): Promise<Map<string, stri
   if (!isJsonObject(weightMap)) throw corruptFileError(indexPath, "it has no weight_map object");
   const files = new Map<string, string>();
   for (const [tensor, file] of Object.entries(weightMap)) {
-    if (typeof file !== "string" || !/^[^/\\]+\.safetensors$/u.test(file)) {
+    if (typeof file !== "string" || !/^[^/\\]+\.safetensors$/u.test(file))
       throw corruptFileError(
         indexPath,
         `it places the tensor "${tensor}" in ${formatJson(file)}, not in a .safetensors file`,
       );
-    }
     files.set(tensor, file);
   }
   return files;
@@ -66,12 +65,11 @@ async function openShards(folder: string): Promise<WeightFile> {
     const entries = new Map<string, WeightEntry>();
     for (const [tensor, name] of weightMap) {
       const entry = shards.get(fs.join(folder, name))?.entries.get(tensor);
-      if (entry === undefined) {
+      if (entry === undefined)
         throw corruptFileError(
           fs.join(folder, WEIGHTS_INDEX_NAME),
           `it places the tensor "${tensor}" in ${name}, which lacks it`,
         );
-      }
       entries.set(tensor, entry);
     }
     return new ShardedWeights(folder, entries, shards);

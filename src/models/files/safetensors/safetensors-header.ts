@@ -24,9 +24,8 @@ export async function readSafetensorsHeader(source: FileSource): Promise<Safeten
   if (size < 8) throw corruptFileError(path, `it has ${size} bytes, fewer than the 8 of a safetensors header`);
   const prefix = await source.bytes(0, 8);
   const length = new DataView(prefix.buffer).getBigUint64(0, true);
-  if (length > BigInt(Math.min(MAX_HEADER_BYTES, size - 8))) {
+  if (length > BigInt(Math.min(MAX_HEADER_BYTES, size - 8)))
     throw corruptFileError(path, `its header claims ${length} bytes, but the file has ${size}`);
-  }
   const headerBytes = Number(length);
   const text = await source.bytes(8, headerBytes);
   return parseHeader(path, text, 8 + headerBytes, size);
@@ -63,14 +62,12 @@ function readEntry(path: string, name: string, value: JsonValue, dataStart: numb
   const { dtype } = value;
   if (typeof dtype !== "string") throw corruptFileError(path, `tensor "${name}" has no dtype`);
   const bits = Object.hasOwn(dtypeBits, dtype) ? dtypeBits[dtype] : undefined;
-  if (bits === undefined) {
+  if (bits === undefined)
     throw new LlamaGymError("FORMAT_UNSUPPORTED", `Tensor "${name}" in ${path} has the unknown dtype "${dtype}".`);
-  }
   const shape = readShape(path, name, value);
   const [begin, end] = readOffsets(path, name, value);
-  if (begin > end || dataStart + end > fileSize) {
+  if (begin > end || dataStart + end > fileSize)
     throw corruptFileError(path, `tensor "${name}" lies at bytes ${begin} to ${end}, outside the file's data`);
-  }
   const byteLength = end - begin;
   if (byteLength * 8 !== countElements(shape) * bits) {
     const expected = (countElements(shape) * bits) / 8;
@@ -87,18 +84,16 @@ function isNonNegativeInteger(value: JsonValue): value is number {
 }
 
 function readShape(path: string, name: string, { shape }: JsonObject): number[] {
-  if (!Array.isArray(shape) || shape.length > 16 || !shape.every(isNonNegativeInteger)) {
+  if (!Array.isArray(shape) || shape.length > 16 || !shape.every(isNonNegativeInteger))
     throw corruptFileError(path, `tensor "${name}" has no valid shape`);
-  }
   if (!Number.isSafeInteger(countElements(shape)))
     throw corruptFileError(path, `the shape of tensor "${name}" is too large`);
   return shape;
 }
 
 function readOffsets(path: string, name: string, { data_offsets: offsets }: JsonObject): [number, number] {
-  if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isNonNegativeInteger)) {
+  if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isNonNegativeInteger))
     throw corruptFileError(path, `tensor "${name}" has no valid data_offsets`);
-  }
   return [offsets[0], offsets[1]];
 }
 
@@ -114,9 +109,8 @@ function checkLayout(path: string, entries: Map<string, WeightEntry>, dataStart:
     position = offset + byteLength;
     previous = name;
   }
-  if (position !== fileSize) {
+  if (position !== fileSize)
     throw corruptFileError(path, `its tensors end at byte ${position}, but the file has ${fileSize} bytes`);
-  }
 }
 
 /** Returns the first duplicate key of a valid JSON object, which JSON.parse would ignore. */

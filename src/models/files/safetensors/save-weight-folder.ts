@@ -35,9 +35,8 @@ export async function saveWeightFolder(
   tensors: readonly TensorToSave[],
   { maxShardBytes = MAX_SHARD_BYTES }: { maxShardBytes?: number } = {},
 ): Promise<void> {
-  if (!(maxShardBytes > 0)) {
+  if (!(maxShardBytes > 0))
     throw new LlamaGymError("INVALID_ARGUMENT", `\`maxShardBytes\` must be > 0, got ${maxShardBytes}.`);
-  }
   let staging: string | undefined;
   try {
     await fs.makeFolder(folder);

@@ -40,9 +40,8 @@ interface TensorLayout {
 function layOutTensors(tensors: readonly TensorToSave[]): TensorLayout[] {
   const names = new Set<string>();
   for (const { name } of tensors) {
-    if (names.has(name) || name === "__metadata__") {
+    if (names.has(name) || name === "__metadata__")
       throw new LlamaGymError("INVALID_ARGUMENT", `Two tensors to save are named "${name}", or the name is reserved.`);
-    }
     names.add(name);
   }
   const width = (tensor: TensorToSave): number => savedDtypeBytes[tensor.dtype ?? "F32"];
@@ -58,9 +57,8 @@ function layOutTensors(tensors: readonly TensorToSave[]): TensorLayout[] {
 /** Encodes the length and the JSON header, padded to a multiple of 8 bytes. */
 function encodeHeader(layouts: readonly TensorLayout[], metadata: Readonly<Record<string, string>>): Uint8Array {
   const fields: [string, unknown][] = [["__metadata__", metadata]];
-  for (const { tensor, dtype, begin, end } of layouts) {
+  for (const { tensor, dtype, begin, end } of layouts)
     fields.push([tensor.name, { dtype, shape: tensor.shape, data_offsets: [begin, end] }]);
-  }
   const json = new TextEncoder().encode(JSON.stringify(Object.fromEntries(fields)));
   const length = Math.ceil(json.length / 8) * 8;
   const bytes = new Uint8Array(8 + length).fill(0x20);
@@ -72,12 +70,11 @@ function encodeHeader(layouts: readonly TensorLayout[], metadata: Readonly<Recor
 async function writeTensor(file: OpenFile, { tensor, dtype }: TensorLayout): Promise<void> {
   const data = typeof tensor.data === "function" ? await tensor.data() : tensor.data;
   const elements = countElements(tensor.shape);
-  if (data.length !== elements) {
+  if (data.length !== elements)
     throw new LlamaGymError(
       "SHAPE_MISMATCH",
       `Tensor "${tensor.name}" [${tensor.shape.join(", ")}] requires ${elements} values, got ${data.length}.`,
     );
-  }
   if ((dtype === "I32") !== data instanceof Int32Array) {
     const given = data instanceof Int32Array ? "Int32Array" : "Float32Array";
     throw new LlamaGymError(

@@ -90,9 +90,8 @@ export function slice(value: Value, bounds: readonly (Value | undefined)[]): Val
   const clamp = (index: number) => Math.min(Math.max(index < 0 ? index + items.length : index, low), high);
   const end = stop === undefined ? (step > 0 ? high : low) : clamp(stop);
   const selected: Value[] = [];
-  for (let i = start === undefined ? (step > 0 ? low : high) : clamp(start); step > 0 ? i < end : i > end; i += step) {
+  for (let i = start === undefined ? (step > 0 ? low : high) : clamp(start); step > 0 ? i < end : i > end; i += step)
     selected.push(items[i]);
-  }
   if (typeof value === "string") return joinTexts(selected.map(toPythonString), "");
   return value instanceof Tuple ? new Tuple(selected) : selected;
 }
@@ -141,9 +140,8 @@ function applyArithmetic(operator: string, left: Value, right: Value): Value {
   requireDefined(right);
   const x = asNumber(left);
   const y = asNumber(right);
-  if (x !== undefined && y !== undefined) {
+  if (x !== undefined && y !== undefined)
     return calculate(operator, x, y, left instanceof Float || right instanceof Float);
-  }
   if (operator === "+") {
     if (typeof left === "string" && typeof right === "string") return concatenate(left, right);
     if (isList(left) && isList(right)) {

@@ -64,9 +64,8 @@ export function toPythonJson(value: Value, style: JsonFormat = {}, depth = 0): s
   const items = listItems(value);
   if (items) return bracket("[", items.map(format), "]");
   const entries = dictEntries(value);
-  if (!entries || value instanceof Namespace) {
+  if (!entries || value instanceof Namespace)
     throw new Error(`Object of type ${getPythonType(value)} is not JSON serializable`);
-  }
   const keys = Array.from(entries);
   if (style.sortKeys) keys.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   const parts = keys.map(([key, item]) => formatJsonString(key, style) + keySeparator + format(item));
@@ -88,9 +87,7 @@ function formatNumber(value: number | Float): string {
   if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
   const [digits, exponent] = number.toExponential().split("e");
   const power = Number(exponent);
-  if (power < -4 || power >= 16) {
-    return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
-  }
+  if (power < -4 || power >= 16) return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   if (Object.is(number, -0)) return "-0.0";
   return Number.isInteger(number) ? `${number}.0` : String(number);
 }

@@ -86,9 +86,8 @@ function getFlag(args: CallArguments, index: number, name: string): boolean {
 
 function getLength(value: Value): Value {
   const size = dictEntries(value)?.size;
-  if (size === undefined && asNumber(value) !== undefined) {
+  if (size === undefined && asNumber(value) !== undefined)
     throw new Error(`object of type '${getPythonType(value)}' has no len()`);
-  }
   return size ?? iterate(value).length;
 }
 

@@ -117,9 +117,8 @@ export class TemplateInterpreter {
       scope.set(target.value, value);
     } else if (target.type === "TupleLiteral") {
       const parts = iterate(value);
-      if (parts.length !== target.value.length) {
+      if (parts.length !== target.value.length)
         throw new Error(`${parts.length} values cannot be unpacked into ${target.value.length} names`);
-      }
       target.value.forEach((name, i) => this.assign(name, parts[i], scope));
     } else if (target.type === "MemberExpression" && target.property.type === "Identifier") {
       const object = this.evaluate(target.object, scope);

@@ -157,9 +157,8 @@ export function isEqual(a: Value, b: Value): boolean {
   }
   const items = listItems(a);
   const others = listItems(b);
-  if (items && others) {
+  if (items && others)
     return isList(a) === isList(b) && items.length === others.length && items.every((x, i) => isEqual(x, others[i]));
-  }
   const entries = dictEntries(a);
   const otherEntries = dictEntries(b);
   if (!entries || !otherEntries) return a === b || (a instanceof Undefined && b instanceof Undefined);

@@ -31,9 +31,8 @@ const whitespace = /\p{White_Space}/u;
 
 /** Parses an added token of tokenizer.json, added_tokens_decoder or tokenizer_config.json. */
 export function readAddedToken(entry: unknown, id: unknown): AddedToken {
-  if (!isObject(entry) || typeof entry.content !== "string" || !Number.isSafeInteger(id) || Number(id) < 0) {
+  if (!isObject(entry) || typeof entry.content !== "string" || !Number.isSafeInteger(id) || Number(id) < 0)
     throw corruptFileError(`tokenizer.json: the added token ${JSON.stringify(entry)} needs an id and a content.`);
-  }
   const special = entry.special === true;
   return {
     id: Number(id),

@@ -71,9 +71,8 @@ function findPiece(bytes: Uint8Array, position: number, piece: Uint8Array, hasGa
   if (piece.length === 0) return { start: position, end: position };
   if (!hasGap) {
     if (startsWithAt(bytes, position, piece)) return { start: position, end: position + piece.length };
-    if (piece[0] === space && startsWithAt(bytes, position, piece.subarray(1))) {
+    if (piece[0] === space && startsWithAt(bytes, position, piece.subarray(1)))
       return { start: position, end: position + piece.length - 1 };
-    }
   }
   let start = bytes.indexOf(piece[0], hasGap ? position + 1 : position);
   while (start >= 0 && !startsWithAt(bytes, start, piece)) start = bytes.indexOf(piece[0], start + 1);

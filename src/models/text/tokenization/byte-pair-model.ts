@@ -145,11 +145,10 @@ class MergeTable {
     this.rights = new Int32Array(pairs.length);
     const getId = (token: string, rank: number) => {
       const found = vocabulary.get(token);
-      if (found === undefined) {
+      if (found === undefined)
         throw corruptFileError(
           `tokenizer.json: merge ${rank} uses ${JSON.stringify(token)}, which is not in the vocabulary.`,
         );
-      }
       return found;
     };
     pairs.forEach(([left, right], rank) => {

@@ -48,16 +48,14 @@ export function compilePattern(pattern: unknown): RegExp {
 export function createReplacer(config: JsonObject): (text: string) => string {
   const pattern = compilePattern(config.pattern);
   const content = readString(config, "content");
-  if (content.length > MAX_REPLACEMENT_LENGTH) {
+  if (content.length > MAX_REPLACEMENT_LENGTH)
     throw corruptFileError(`tokenizer.json: a Replace inserts more than ${MAX_REPLACEMENT_LENGTH} characters.`);
-  }
   return (text) => {
     let length = text.length;
     return text.replace(pattern, () => {
       length += content.length;
-      if (length > MAX_REPLACED_LENGTH) {
+      if (length > MAX_REPLACED_LENGTH)
         throw corruptFileError(`tokenizer.json: a Replace makes a text longer than ${MAX_REPLACED_LENGTH} characters.`);
-      }
       return content;
     });
   };

@@ -169,9 +169,8 @@ function createMarkReplacer(config: JsonObject): (token: string) => string {
 
 function readStripConfig(config: JsonObject): { content: string; start: number; stop: number } {
   const { start, stop } = config;
-  if (typeof start !== "number" || typeof stop !== "number") {
+  if (typeof start !== "number" || typeof stop !== "number")
     throw corruptFileError("tokenizer.json: the Strip decoder needs the numbers start and stop.");
-  }
   const content = readString(config, "content");
   if (content === "") throw corruptFileError("tokenizer.json: the Strip decoder needs a character as content.");
   return { content, start, stop };

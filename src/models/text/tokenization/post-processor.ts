@@ -50,11 +50,10 @@ function createTemplateProcessor(config: JsonObject): PostProcessor | null {
     } else if (isObject(item.SpecialToken)) {
       const entry = specialTokens[String(item.SpecialToken.id)];
       const ids: unknown = isObject(entry) ? entry.ids : undefined;
-      if (!Array.isArray(ids) || !ids.every((id) => typeof id === "number")) {
+      if (!Array.isArray(ids) || !ids.every((id) => typeof id === "number"))
         throw corruptFileError(
           `tokenizer.json: the template's token ${JSON.stringify(item.SpecialToken.id)} has no ids.`,
         );
-      }
       if (ids.length > MAX_TEMPLATE_IDS)
         throw corruptFileError(`tokenizer.json: a template's token has ${ids.length} ids.`);
       (isAfterText ? after : before).push(...ids);

@@ -105,9 +105,8 @@ function readSplitBehavior(config: JsonObject): SplitBehavior {
 
 function createFixedLength(config: JsonObject): PreTokenizer {
   const { length } = config;
-  if (typeof length !== "number" || !(length >= 1)) {
+  if (typeof length !== "number" || !(length >= 1))
     throw corruptFileError(`tokenizer.json: FixedLength needs a length of at least 1, not ${JSON.stringify(length)}.`);
-  }
   return (text) => {
     const characters = Array.from(text);
     const pieces: string[] = [];

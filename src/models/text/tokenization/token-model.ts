@@ -15,11 +15,10 @@ export function readVocabulary(model: JsonObject): Map<string, number> {
   if (!isObject(model.vocab)) throw corruptFileError('tokenizer.json: the model has no "vocab".');
   const vocabulary = new Map<string, number>();
   for (const [token, id] of Object.entries(model.vocab)) {
-    if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0 || id > 0x7fffffff) {
+    if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0 || id > 0x7fffffff)
       throw corruptFileError(
         `tokenizer.json: the id of token ${JSON.stringify(token)} is ${JSON.stringify(id)}, not an index.`,
       );
-    }
     vocabulary.set(token, id);
   }
   return vocabulary;

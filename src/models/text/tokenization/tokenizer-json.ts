@@ -24,18 +24,16 @@ export function unsupportedTypeError(part: string, type: unknown, supported: rea
 /** Reads a member that must be a list of objects. */
 export function readObjectList(config: JsonObject, key: string): readonly JsonObject[] {
   const list = config[key];
-  if (!Array.isArray(list) || !list.every(isObject)) {
+  if (!Array.isArray(list) || !list.every(isObject))
     throw corruptFileError(`tokenizer.json: "${key}" of ${JSON.stringify(config.type)} must be a list of objects.`);
-  }
   return list;
 }
 
 /** Reads a member that must be a string. */
 export function readString(config: JsonObject, key: string): string {
   const value = config[key];
-  if (typeof value !== "string") {
+  if (typeof value !== "string")
     throw corruptFileError(`tokenizer.json: "${key}" of ${JSON.stringify(config.type)} must be a string.`);
-  }
   return value;
 }
 
@@ -46,8 +44,7 @@ export function readPart<Options, Part>(
   types: Readonly<Record<string, (config: JsonObject, options: Options) => Part>>,
 ): (options: Options) => Part {
   const type = isObject(config) ? config.type : config;
-  if (!isObject(config) || typeof type !== "string" || !Object.hasOwn(types, type)) {
+  if (!isObject(config) || typeof type !== "string" || !Object.hasOwn(types, type))
     throw unsupportedTypeError(name, type, Object.keys(types));
-  }
   return (options) => types[type](config, options);
 }

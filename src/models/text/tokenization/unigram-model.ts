@@ -26,11 +26,10 @@ export class UnigramModel {
   ) {
     const vocab = readScoredTokens(config);
     this.unknownId = typeof config.unk_id === "number" ? config.unk_id : undefined;
-    if (this.unknownId !== undefined && !vocab[this.unknownId]) {
+    if (this.unknownId !== undefined && !vocab[this.unknownId])
       throw corruptFileError(
         `tokenizer.json: unk_id ${this.unknownId} is outside the vocabulary of ${vocab.length} tokens.`,
       );
-    }
     // The lattice requires an unknown token, which is dropped below if the model has none.
     this.lattice = new Unigram({ type: "Unigram", vocab, unk_id: this.unknownId ?? 0 }, "");
     this.byteFallbackIds = config.byte_fallback === true ? byteTokenIds(vocabulary) : null;

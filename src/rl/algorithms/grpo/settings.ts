@@ -174,11 +174,10 @@ export function resolveGrpoConfig({ rewardWeights, ...options }: GrpoOptions = {
   for (const [name, lossTypes] of Object.entries(LOSS_TYPES_BY_SETTING)) {
     const given = options[name as keyof typeof options];
     const isDefault = given === undefined || given === grpoSettings[name as keyof typeof grpoSettings].default;
-    if (!isDefault && !lossTypes.includes(config.lossType)) {
+    if (!isDefault && !lossTypes.includes(config.lossType))
       throw invalidArgument(
         `GRPO's ${name} is read by lossType ${lossTypes.join(", ")} only, and lossType is "${config.lossType}".`,
       );
-    }
   }
   const baselineSettings = resolveBaseline(config, options);
   const groupSize = config.grouping === "batch" ? 1 : config.numGenerations;
@@ -214,10 +213,9 @@ function resolveBaseline(
     throw invalidArgument('GRPO\'s grouping "observation" and baseline "batch" conflict; omit one of them.');
   const resolved = ignoresStep && given.baseline === undefined ? "group" : baseline;
   if (resolved !== "none" && resolved !== "batch") return { baseline: resolved, scaleRewards };
-  if (given.scaleRewards === "group") {
+  if (given.scaleRewards === "group")
     throw invalidArgument(
       `GRPO's baseline "${resolved}" does not look at the group, but scaleRewards is "group"; use "batch" or "none".`,
     );
-  }
   return { baseline: resolved, scaleRewards: given.scaleRewards ?? (resolved === "batch" ? "batch" : "none") };
 }

@@ -128,10 +128,9 @@ export function resolvePpoConfig(options: PpoOptions = {}): PpoConfig {
       options.miniBatchSize ??
       (batchSize === undefined ? undefined : Math.min(batchSize, ppoSettings.miniBatchSize.default)),
   });
-  if (config.miniBatchSize > config.batchSize) {
+  if (config.miniBatchSize > config.batchSize)
     throw invalidArgument(
       `PPO's miniBatchSize is ${config.miniBatchSize}, but a batch has only ${config.batchSize} samples (batchSize).`,
     );
-  }
   return config;
 }

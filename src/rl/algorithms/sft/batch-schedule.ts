@@ -26,9 +26,8 @@ export class BatchSchedule {
     for (let epoch = 0; ; epoch++) {
       const batches = this.epoch(epoch);
       const index = step - stepsBefore;
-      if (index < batches.length) {
+      if (index < batches.length)
         return { examples: batches[index].map((i) => this.examples[i]), epoch: epoch + (index + 1) / batches.length };
-      }
       stepsBefore += batches.length;
     }
   }

@@ -9,11 +9,10 @@ import { withoutNaN, type NumberArray } from "./statistics.js";
  */
 export function combineRewards(perFunction: readonly NumberArray[], weights?: NumberArray): Float64Array {
   return Float64Array.from(perFunction, (rewards, sample) => {
-    if (weights !== undefined && weights.length !== rewards.length) {
+    if (weights !== undefined && weights.length !== rewards.length)
       throw invalidArgument(
         `There are ${weights.length} reward weights, but sample ${sample} has rewards of ${rewards.length} functions.`,
       );
-    }
     const weighted = withoutNaN(Array.from(rewards, (reward, i) => reward * (weights?.[i] ?? 1)));
     return weighted.length === 0 ? Number.NaN : sum(weighted);
   });

@@ -90,12 +90,11 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   async train(options: PromptTrainOptions = {}): Promise<PromptTrainResult> {
     const { outputDir } = this.config;
     if (this.isRunning) throw new LlamaGymError("INVALID_STATE", "This trainer is already training; await it.");
-    if (options.resumeFromCheckpoint === true && outputDir === undefined) {
+    if (options.resumeFromCheckpoint === true && outputDir === undefined)
       throw new LlamaGymError(
         "INVALID_ARGUMENT",
         "resumeFromCheckpoint needs args.outputDir, the folder that contains the checkpoints.",
       );
-    }
     this.isRunning = true;
     try {
       const model = await this.openModel();

@@ -121,11 +121,10 @@ export function resolveTrainerConfig<Algorithm extends PromptAlgorithm>(
   );
   const config = resolveSettings(trainer, promptSettings, promptOptions as Partial<PromptTrainConfig>);
   const algorithmConfig = resolve(algorithmOptions);
-  if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions) {
+  if (config.ignoreEos && algorithmConfig.maskTruncatedCompletions)
     throw invalidArgument(
       `With ${trainer}'s ignoreEos every completion is truncated, and maskTruncatedCompletions trains none of those. Remove one of them.`,
     );
-  }
   return { config, algorithmConfig };
 }
 

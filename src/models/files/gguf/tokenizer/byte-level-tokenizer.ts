@@ -82,9 +82,8 @@ export function buildByteLevelTokenizer(
 /** Converts a token to byte-level characters; some converters wrote plain text. */
 function toByteLevel(token: string, alphabetSet: ReadonlySet<string>, alphabet: readonly string[]): string {
   for (const character of token) {
-    if (!alphabetSet.has(character)) {
+    if (!alphabetSet.has(character))
       return Array.from(new TextEncoder().encode(token), (byte) => alphabet[byte]).join("");
-    }
   }
   return token;
 }

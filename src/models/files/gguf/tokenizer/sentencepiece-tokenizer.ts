@@ -110,9 +110,8 @@ function deriveMerges(fields: GgufFields, { tokens, types, scores, merges }: Voc
   const derived: string[][] = [];
   for (let start = 0, end = 0; start < sortedPieces.length; start = end) {
     const tied: TokenSplit[] = [];
-    for (; end < sortedPieces.length && sortedPieces[end].score === sortedPieces[start].score; end++) {
+    for (; end < sortedPieces.length && sortedPieces[end].score === sortedPieces[start].score; end++)
       tied.push(...listSplits(sortedPieces[end].piece[0], pieces));
-    }
     tied.sort((a, b) => b.leftLength - a.leftLength || b.rightLength - a.rightLength || a.leftId - b.leftId);
     for (const { left, right } of tied) derived.push([left, right]);
   }

@@ -24,28 +24,24 @@ function isStringList(value: unknown): value is readonly string[] {
 function readNumberList(fields: GgufFields, key: string, length: number): ArrayLike<number> | undefined {
   const value = fields.raw(key);
   if (value === undefined) return undefined;
-  if (typeof value !== "object" || value.length !== length || value.some((item) => typeof item !== "number")) {
+  if (typeof value !== "object" || value.length !== length || value.some((item) => typeof item !== "number"))
     throw corruptFileError(fields.path, `its metadata field "${key}" is not a list of ${length} numbers`);
-  }
   return value as ArrayLike<number>;
 }
 
 /** Reads tokens and merges. @throws FILE_CORRUPT, TOKENIZER_UNSUPPORTED when the file has none. */
 export function readVocabulary(fields: GgufFields): Vocabulary {
   const tokens = fields.raw("tokenizer.ggml.tokens");
-  if (tokens === undefined) {
+  if (tokens === undefined)
     throw new LlamaGymError(
       "TOKENIZER_UNSUPPORTED",
       `${fields.path} contains no tokenizer. Use a folder with the model's tokenizer.json instead.`,
     );
-  }
-  if (!isStringList(tokens) || tokens.length === 0) {
+  if (!isStringList(tokens) || tokens.length === 0)
     throw corruptFileError(fields.path, 'its metadata field "tokenizer.ggml.tokens" is not a list of strings');
-  }
   const merges = fields.raw("tokenizer.ggml.merges");
-  if (merges !== undefined && !isStringList(merges)) {
+  if (merges !== undefined && !isStringList(merges))
     throw corruptFileError(fields.path, 'its metadata field "tokenizer.ggml.merges" is not a list of strings');
-  }
   const types = readNumberList(fields, "tokenizer.ggml.token_type", tokens.length);
   const scores = readNumberList(fields, "tokenizer.ggml.scores", tokens.length);
   return { tokens, types: types ?? new Uint8Array(tokens.length).fill(TokenType.normal), scores, merges };
