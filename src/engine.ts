@@ -21,9 +21,8 @@ export {
   type GraphOptions,
   type LossResult,
   type TokenScores,
-  type SelectedToken,
-  type TokenBatch,
 } from "./models/graphs/training-graph.js";
+export type { SelectedToken, TokenBatch } from "./models/graphs/token-batch.js";
 export * from "./engine/optim/index.js";
 export { Runtime, type RuntimeOptions } from "./engine/runtime/runtime.js";
 export { float32, int32, tensor, zeros, type Tensor } from "./engine/tensor/tensor.js";

@@ -6,7 +6,8 @@ import { CausalLM } from "../models/causal-lm.js";
 import { vocabularyLogits } from "../models/graphs/policy-nodes.js";
 import { packSequences } from "../models/graphs/sequence-batch.js";
 import { sequenceGraph } from "../models/graphs/sequence-graph.js";
-import { ScoringGraph, TrainingGraph, type SelectedToken } from "../models/graphs/training-graph.js";
+import { ScoringGraph, TrainingGraph } from "../models/graphs/training-graph.js";
+import type { SelectedToken } from "../models/graphs/token-batch.js";
 import { Sampler } from "./sampling/sampler.js";
 
 /** A small checkpoint of an architecture and its logits in Transformers. */

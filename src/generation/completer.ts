@@ -9,7 +9,14 @@ import type { Sampler } from "./sampling/sampler.js";
 
 export interface CompletionRequest extends Pick<
   SampleRequest,
-  "prompt" | "sampling" | "maxNewTokens" | "skipForcedTokens" | "onDistribution" | "topLogProbs" | "signal"
+  | "prompt"
+  | "sampling"
+  | "maxNewTokens"
+  | "skipForcedTokens"
+  | "skipRawLogProbs"
+  | "onDistribution"
+  | "topLogProbs"
+  | "signal"
 > {
   readonly random: RandomStream;
   readonly stop: StopConditions;

@@ -5,6 +5,7 @@ import {
   cast,
   dequantize,
   dropout,
+  gatherRows,
   input,
   int8GradientMatmul,
   less,
@@ -134,9 +135,9 @@ export class ModelParameterScope implements ParameterScope {
     };
   }
 
-  applyHeadAdapter(x: Node): Node | undefined {
+  applyHeadAdapter(x: Node, tokens?: Node): Node | undefined {
     const lora = this.findAdapter("head");
-    return lora === undefined ? undefined : this.multiplyLowRank(lora, this.applyAdapterDropout(x));
+    return lora === undefined ? undefined : this.multiplyLowRank(lora, this.applyAdapterDropout(x), tokens);
   }
 
   applyEmbeddingAdapter(gather: (table: Node) => Node): Node | undefined {
@@ -157,10 +158,11 @@ export class ModelParameterScope implements ParameterScope {
     };
   }
 
-  /** scaling * B (A x). */
-  private multiplyLowRank(lora: LoraModule, x: Node): Node {
+  /** Computes scaling * B (A x), or some of its columns. */
+  private multiplyLowRank(lora: LoraModule, x: Node, columns?: Node): Node {
     const { a, b } = this.getLoraFactors(lora);
-    return matmul(matmul(x, a, { transposeB: true }), b, { transposeB: true, alpha: lora.scaling });
+    const rows = columns === undefined ? b : gatherRows(b, columns);
+    return matmul(matmul(x, a, { transposeB: true }), rows, { transposeB: true, alpha: lora.scaling });
   }
 
   private multiplyAdapted(lora: LoraModule, x: Node): Node {

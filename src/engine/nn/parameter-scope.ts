@@ -10,8 +10,11 @@ export interface ParameterScope {
   tensor(name: string): Node;
   /** Applies a linear module with its bias and adapter, if any: [rows, in] to [rows, out]. */
   linear(module: string, x: Node): Node;
-  /** Returns the adapter's contribution to the logits [rows, vocabulary] for x [rows, width]; undefined without one. */
-  applyHeadAdapter(x: Node): Node | undefined;
+  /**
+   * Returns the adapter's contribution to the logits [rows, vocabulary] for x [rows, width], or to those of some `tokens`;
+   * undefined without one.
+   */
+  applyHeadAdapter(x: Node, tokens?: Node): Node | undefined;
   /**
    * Returns the adapter's contribution to the embeddings [rows, width]; undefined without one. `gather` takes rows of a
    * table with one row per token of the vocabulary.

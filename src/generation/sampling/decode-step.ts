@@ -2,7 +2,8 @@ import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { SampleResult } from "../../engine/runtime/kernels/run-kernel.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
-import type { DecodeSession, RowInput } from "../cache/decode-session.js";
+import type { RowInput } from "../cache/decode-feeds.js";
+import type { DecodeSession } from "../cache/decode-session.js";
 import type { RunningSequence } from "./running-sequence.js";
 import { cacheShape, KvCache, copyCacheRows, writeCache, type CacheWrite } from "../cache/kv-cache.js";
 import type { PrefixCache } from "../cache/prefix-cache.js";
@@ -51,16 +52,17 @@ export class DecodeStep {
       sequenceLength: sequence.length,
     }));
 
-    const outputPlan = this.planOutputs(chunks, starts);
+    const { samples, scores } = this.planOutputs(chunks, starts);
+    const headTokens = scores.length > 0 ? undefined : findHeadTokens(samples, config.vocabSize);
+    const selected = headTokens === undefined ? [...samples, ...scores] : [];
     const { request, outputs } = this.session.prepare({
       rows,
       prefixCache: this.prefixCache.cache,
       prefixLength: this.prefixCache.tokens.length,
       cache: usesTemporaryCache ? temporaryCache : this.cache,
-      selectedTokens: [...outputPlan.samples, ...outputPlan.scores].map(({ flatIndex }) => flatIndex),
-      inverseTemperatures: [...outputPlan.samples, ...outputPlan.scores].map(
-        ({ sequence }) => 1 / (sequence.request?.sampling.temperature || 1),
-      ),
+      selectedTokens: selected.map(({ flatIndex }) => flatIndex),
+      inverseTemperatures: selected.map(({ sequence }) => 1 / (sequence.request?.sampling.temperature || 1)),
+      ...(headTokens && { headTokens, constrainedTokens: samples.map(({ flatIndex }) => flatIndex) }),
       adapter: this.adapter,
     });
     const requests: WorkerRequest[] = [];
@@ -88,7 +90,6 @@ export class DecodeStep {
       offset: view.offset + start * config.vocabSize,
       shape: [count, config.vocabSize],
     });
-    const { samples, scores } = outputPlan;
     if (scores.length > 0) {
       const tokens = Int32Array.from(scores, ({ target }) => target);
       requests.push({
@@ -108,9 +109,13 @@ export class DecodeStep {
         kind: "kernel",
         call: {
           name: "sample",
-          logits: rowRange(outputs.logits, 0, samples.length),
-          rawProbabilities: rowRange(outputs.rawProbabilities, 0, samples.length),
-          probabilities: rowRange(outputs.probabilities, 0, samples.length),
+          ...(headTokens === undefined
+            ? {
+                logits: rowRange(outputs.logits, 0, samples.length),
+                rawProbabilities: rowRange(outputs.rawProbabilities, 0, samples.length),
+                probabilities: rowRange(outputs.probabilities, 0, samples.length),
+              }
+            : { logits: outputs.constrainedLogits, columns: headTokens }),
           values: outputs.values && { ...outputs.values, shape: [samples.length] },
           rows: samples.map(({ sequence }) => samplingRow(sequence)),
         },
@@ -197,6 +202,25 @@ export class DecodeStep {
       sequence.appendForcedTokens();
     });
   }
+}
+
+/** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */
+const MAX_HEAD_TOKENS = 1 / 4;
+
+/** Returns the tokens that the constraints of all sequences allow, where no other logits are needed and these are few. */
+function findHeadTokens(samples: readonly { sequence: RunningSequence }[], vocabSize: number): number[] | undefined {
+  const headTokens = new Set<number>();
+  const seen = new Set<Int32Array>();
+  for (const { sequence } of samples) {
+    const { allowedTokens, request } = sequence;
+    if (allowedTokens === undefined || request?.skipRawLogProbs !== true || (request.topLogProbs ?? 0) > 0)
+      return undefined;
+    if (seen.has(allowedTokens)) continue;
+    seen.add(allowedTokens);
+    for (const token of allowedTokens) headTokens.add(token);
+    if (headTokens.size > MAX_HEAD_TOKENS * vocabSize) return undefined;
+  }
+  return headTokens.size === 0 ? undefined : [...headTokens].sort((a, b) => a - b);
 }
 
 function samplingRow({ request, prompt, tokens, allowedTokens }: RunningSequence) {

@@ -19,6 +19,11 @@ export interface SampleRequest {
    * NaN.
    */
   readonly skipForcedTokens?: boolean;
+  /**
+   * Computes only the logits of the tokens that a constraint allows, which is faster. `rawLogProbs` of these tokens are NaN, as they
+   * depend on all logits.
+   */
+  readonly skipRawLogProbs?: boolean;
   /** Number of most probable tokens to return for each token, under the model at temperature 1. Default 0. */
   readonly topLogProbs?: number;
   /**

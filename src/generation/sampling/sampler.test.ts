@@ -296,6 +296,57 @@ describe("Sampler", () => {
     await sampler.release();
   });
 
+  it.each([
+    ["at temperature 0.7", { temperature: 0.7 }],
+    ["of the most probable token", { temperature: 0 }],
+    ["with top-k", { topK: 2 }],
+    ["with top-p", { topP: 0.6 }],
+    ["with min-p", { minP: 0.3 }],
+    ["with a repetition penalty", { repetitionPenalty: 1.7 }],
+  ])("samples the same from the logits of the allowed tokens alone, %s", async (_, params) => {
+    const adapted = await getPeftModel(model, {
+      targetModules: ["q_proj", "lm_head"],
+      valueHead: { kind: "linear", dropout: 0 },
+    });
+    const sampler = await Sampler.create(adapted);
+    const prepare = vi.spyOn(DecodeSession.prototype, "prepare");
+    const sets = [
+      [3, 7, 9, 200],
+      [8, 250, 251],
+      [4, 5, 6],
+    ];
+    const constraint = constraintOf(({ length }) => sets[length] ?? []);
+    const draw = async (options: Partial<SampleRequest>) => {
+      const sampling = { ...PLAIN, ...params };
+      return Promise.all(
+        [5, 6, 7].map((seed) => sampler.sample(request([1, 2, seed, 7], seed, { sampling, ...options }))),
+      );
+    };
+    const all = await draw({ constraint });
+    prepare.mockClear();
+    const some = await draw({ constraint, skipRawLogProbs: true });
+    expect(prepare.mock.calls.map(([{ selectedTokens, headTokens }]) => [selectedTokens, headTokens])).toEqual(
+      sets.map((tokens) => [[], tokens]),
+    );
+    some.forEach(({ tokens, logProbs, values, rawLogProbs, allowedTokens }, i) => {
+      expect([tokens, allowedTokens]).toEqual([all[i].tokens, all[i].allowedTokens]);
+      expectClose(logProbs, all[i].logProbs);
+      expectClose(values, all[i].values);
+      expect(rawLogProbs).toEqual([NaN, NaN, NaN]);
+    });
+    // Completions that need all logits have them, whatever else is in the batch.
+    const [free, held] = await Promise.all([
+      sampler.sample(request([1, 2, 5, 7], 5)),
+      sampler.sample(
+        request([1, 2, 5, 7], 5, { constraint, skipRawLogProbs: true, sampling: { ...PLAIN, ...params } }),
+      ),
+    ]);
+    expect(free.rawLogProbs.some(Number.isNaN)).toBe(false);
+    expect(held.tokens).toEqual(some[0].tokens);
+    prepare.mockRestore();
+    await sampler.release();
+  });
+
   it("returns at once if all tokens are forced", async () => {
     const sampler = await Sampler.create(model);
     const constraint = constraintOf(({ length }) => (length < 3 ? [5 + length] : []));

@@ -21,9 +21,9 @@ import { FROZEN_STATES, positionInputs } from "./sequence-graph.js";
  * Builds the graph of a decoding step or a prefill: new tokens attend to a prefix shared by all rows, to the row's
  * cache, and to one another. Inputs beside the tokens: prefix_key_i and prefix_value_i [1, heads, prefix, width],
  * cache_key_i and cache_value_i [1, heads, rows, capacity, width], the positions of each, and "select", the indices of
- * the tokens to score. Outputs: key_i and value_i [tokens, heads * width] of the new tokens; of the selected tokens
- * logits, raw probabilities and probabilities at a temperature [selected, vocabulary], and values [selected] if
- * `computeValues` returns them.
+ * the tokens to score; "select_constrained" are those of which only the logits of "head_tokens" are needed. Outputs: key_i and value_i [tokens, heads * width] of the new tokens; of the selected tokens
+ * logits, raw probabilities and probabilities at a temperature [selected, vocabulary], constrainedLogits [constrained, head_tokens],
+ * and values [selected + constrained] if `computeValues` returns them.
  */
 export function decodeGraph(
   config: DecoderConfig,
@@ -86,11 +86,14 @@ export function decodeGraph(
   const hidden = decoder(config, scope, frozenStates ?? tokenIds, positions, attention, { first: frozenLayers });
 
   const selectedHidden = gatherRows(hidden, input("select", "int32", [selected]));
+  const constrainedHidden = gatherRows(hidden, input("select_constrained", "int32", [dim("constrained")]));
+  const headTokens = input("head_tokens", "int32", [positiveDim("head_tokens")]);
   const logits = vocabularyLogits(config, scope, selectedHidden);
-  const values = computeValues(selectedHidden);
+  const values = computeValues(concat([selectedHidden, constrainedHidden], 0));
   return {
     ...outputs,
     ...(values === undefined ? {} : { values }),
+    constrainedLogits: vocabularyLogits(config, scope, constrainedHidden, headTokens),
     ...(frozenStates === undefined ? {} : { [FROZEN_STATES]: frozenStates }),
     logits,
     rawProbabilities: softmax(logits),

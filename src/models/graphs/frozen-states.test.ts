@@ -8,7 +8,8 @@ import { float32 } from "../../engine/tensor/tensor.js";
 import { getPeftModel, type PeftOptions } from "../adapters/get-peft-model.js";
 import { CausalLM } from "../causal-lm.js";
 import { FrozenStates } from "./frozen-states.js";
-import { ScoringGraph, TrainingGraph, type TokenBatch } from "./training-graph.js";
+import { ScoringGraph, TrainingGraph } from "./training-graph.js";
+import type { TokenBatch } from "./token-batch.js";
 
 const fixture = (name: string): string =>
   fileURLToPath(new URL(`../../../test/fixtures/models/${name}`, import.meta.url));

@@ -9,6 +9,7 @@ import {
   mul,
   neg,
   pick,
+  positiveDim,
   reduceMax,
   reduceSum,
   dim,
@@ -48,20 +49,34 @@ export interface PolicyOptions {
   readonly isHeadTrained: boolean;
   /** Whether some tokens come with the set that they were chosen from, the inputs "token_sets" and "set_indices"; default false. */
   readonly withAllowedTokens?: boolean;
+  /**
+   * Whether only the logits of the tokens in the input "head_tokens" are computed, of which "targets" and "token_sets" are then
+   * indices. Log-probabilities are among these tokens; default false.
+   */
+  readonly withHeadTokens?: boolean;
   /** The value head, where the model has one. */
   readonly valueHead?: (hidden: Node) => Node | undefined;
 }
 
-/** Computes the logits [rows, vocabulary] of final hidden states [rows, width]. */
-export function vocabularyLogits({ names, logitSoftcap }: DecoderConfig, scope: ParameterScope, hidden: Node): Node {
-  const adapterLogits = scope.applyHeadAdapter(hidden);
-  const bias = names.headBias === undefined ? undefined : scope.tensor(names.headBias);
-  const baseLogits = matmul(hidden, scope.tensor(names.head), { transposeB: true });
+/** Computes the logits [rows, vocabulary] of final hidden states [rows, width], or those of some `tokens` [rows, tokens]. */
+export function vocabularyLogits(
+  { names, logitSoftcap }: DecoderConfig,
+  scope: ParameterScope,
+  hidden: Node,
+  tokens?: Node,
+): Node {
+  const adapterLogits = scope.applyHeadAdapter(hidden, tokens);
+  const bias = names.headBias === undefined ? undefined : selectTokens(scope.tensor(names.headBias), tokens);
+  const baseLogits = matmul(hidden, selectTokens(scope.tensor(names.head), tokens), { transposeB: true });
   const logits = [adapterLogits, bias].reduce<Node>(
     (sum, term) => (term === undefined ? sum : add(sum, term)),
     baseLogits,
   );
   return logitSoftcap === undefined ? logits : mul(tanh(mul(logits, 1 / logitSoftcap)), logitSoftcap);
+}
+
+function selectTokens(table: Node, tokens: Node | undefined): Node {
+  return tokens === undefined ? table : gatherRows(table, tokens);
 }
 
 /**
@@ -72,25 +87,32 @@ export function policyNodes(
   config: DecoderConfig,
   scope: ParameterScope,
   allHidden: Node,
-  { entropy, isHeadTrained, withAllowedTokens = false, valueHead: computeValues = () => undefined }: PolicyOptions,
+  {
+    entropy,
+    isHeadTrained,
+    withAllowedTokens = false,
+    withHeadTokens = false,
+    valueHead: computeValues = () => undefined,
+  }: PolicyOptions,
 ): PolicyNodes {
   const selected = dim("selected");
   const hidden = gatherRows(allHidden, input("select", "int32", [selected]));
   const targets = input("targets", "int32", [selected]);
   const inverseTemperature = input("inverse_temperature", "float32", []);
   const values = computeValues(hidden);
+  const headTokens = withHeadTokens ? input("head_tokens", "int32", [positiveDim("head_tokens")]) : undefined;
   const allowedTokens: AllowedTokenSets | undefined = withAllowedTokens
     ? {
-        sets: input("token_sets", "bool", [dim("token_sets"), config.vocabSize]),
+        sets: input("token_sets", "bool", [dim("token_sets"), headTokens?.shape[0] ?? config.vocabSize]),
         setIndices: input("set_indices", "int32", [selected]),
       }
     : undefined;
   const { head, headBias } = config.names;
   if (!isHeadTrained) {
-    const bias = headBias === undefined ? undefined : scope.tensor(headBias);
+    const bias = headBias === undefined ? undefined : selectTokens(scope.tensor(headBias), headTokens);
     const result = tokenLogProbs({
       hidden,
-      head: scope.tensor(head),
+      head: selectTokens(scope.tensor(head), headTokens),
       bias,
       targets,
       inverseTemperature,
@@ -100,7 +122,7 @@ export function policyNodes(
     });
     return { selected, hidden, values, ...result };
   }
-  const logits = mul(vocabularyLogits(config, scope, hidden), inverseTemperature);
+  const logits = mul(vocabularyLogits(config, scope, hidden, headTokens), inverseTemperature);
   const allLogProbs = logSoftmax(
     allowedTokens === undefined
       ? logits

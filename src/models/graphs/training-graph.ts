@@ -4,7 +4,7 @@ import type { BufferView } from "../../engine/runtime/buffer-view.js";
 import type { Feeds, Session } from "../../engine/runtime/session.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
-import { checkTokens, packSequences, type PrefixGroup } from "./sequence-batch.js";
+import { checkTokens, packSequences } from "./sequence-batch.js";
 import type { CausalLM } from "../causal-lm.js";
 import { usesPackedWeights } from "../weights/estimate-model-memory.js";
 import { chooseAdapterMode } from "../weights/micro-batch-memory.js";
@@ -17,25 +17,7 @@ import {
 } from "../model-parameter-scope.js";
 import { FrozenStates } from "./frozen-states.js";
 import { FROZEN_STATES, sequenceGraph } from "./sequence-graph.js";
-
-/** A token whose log-probability is computed; `index` counts from the end of the prefix and is negative within it. */
-export interface SelectedToken {
-  readonly group: number;
-  readonly row: number;
-  readonly index: number;
-  /** Token id, if it is not the row's token at `index`: an alternative to it, or the token after the row. */
-  readonly target?: number;
-  /** Token ids among which the log-probability is computed; undefined for the whole vocabulary. */
-  readonly allowedTokens?: Int32Array;
-}
-
-/** Packed sequences and the tokens whose log-probabilities are computed. */
-export interface TokenBatch {
-  readonly groups: readonly PrefixGroup[];
-  readonly selected: readonly SelectedToken[];
-  /** Temperature of the policy; default 1. */
-  readonly temperature?: number;
-}
+import { allowedTokenFeeds, getTokenAt, type TokenBatch } from "./token-batch.js";
 
 /** Loss and statistics that a loss function returns. */
 export interface LossResult {
@@ -54,6 +36,8 @@ export interface GraphOptions {
   readonly withPrefix?: boolean;
   /** Whether selected tokens have `allowedTokens`; without (default), the graph is shorter. */
   readonly withAllowedTokens?: boolean;
+  /** Whether batches have `headTokens`, among which log-probabilities are computed; default false. */
+  readonly withHeadTokens?: boolean;
   /** How the adapter is applied; default: the faster mode at the default micro-batch size. */
   readonly adapterMode?: "merged" | "unmerged";
   /** Precision of gradients through frozen weights; default: that of the model. */
@@ -68,6 +52,7 @@ const GRADIENT_PREFIX = "gradient of ";
 interface BatchFeatures {
   readonly withPrefix: boolean;
   readonly withAllowedTokens: boolean;
+  readonly withHeadTokens: boolean;
   readonly frozenStates: FrozenStates | undefined;
 }
 
@@ -77,8 +62,8 @@ interface BatchFeatures {
 async function runBatch(
   model: CausalLM,
   session: Session,
-  { groups, selected, temperature = 1 }: TokenBatch,
-  { withPrefix, withAllowedTokens, frozenStates }: BatchFeatures,
+  { groups, selected, headTokens, temperature = 1 }: TokenBatch,
+  { withPrefix, withAllowedTokens, withHeadTokens, frozenStates }: BatchFeatures,
   inputs: Feeds,
   fetches: Readonly<Record<string, BufferView>> = {},
 ): Promise<Record<string, Tensor<"float32">>> {
@@ -90,13 +75,16 @@ async function runBatch(
     const problem = "The first token of a sequence has no log-probability. Do not select it.";
     throw invalidArgument(problem);
   }
+  const columns = withHeadTokens ? new Map(headTokens!.map((token, i) => [token, i])) : undefined;
+  const toColumn = (token: number) => columns?.get(token) ?? token;
   const feeds = {
     ...packed.feeds,
     ...selection.feeds,
     select: int32(selection.select),
-    targets: int32(selected.map((token) => token.target ?? getTokenAt(groups, token))),
+    targets: int32(selected.map((token) => toColumn(token.target ?? getTokenAt(groups, token)))),
     inverse_temperature: tensor("float32", [], Float32Array.of(1 / temperature)),
-    ...(withAllowedTokens ? allowedTokenFeeds(selected, model.config.vocabSize) : {}),
+    ...(withAllowedTokens ? allowedTokenFeeds(selected, columns?.size ?? model.config.vocabSize, toColumn) : {}),
+    ...(withHeadTokens ? { head_tokens: int32(headTokens!) } : {}),
     ...inputs,
   };
   if (frozenStates === undefined) return session.run(feeds, { fetches });
@@ -111,40 +99,18 @@ async function runBatch(
   }
 }
 
-/** Returns the distinct sets of allowed tokens, of which the first is the whole vocabulary, and each token's set. */
-function allowedTokenFeeds(selected: readonly SelectedToken[], vocabSize: number): Record<string, Tensor> {
-  const setIndices = new Map<Int32Array | undefined, number>([[undefined, 0]]);
-  for (const { allowedTokens } of selected)
-    if (!setIndices.has(allowedTokens)) setIndices.set(allowedTokens, setIndices.size);
-  const mask = new Uint8Array(setIndices.size * vocabSize);
-  for (const [ids, index] of setIndices) {
-    const maskRow = mask.subarray(index * vocabSize, (index + 1) * vocabSize);
-    if (ids === undefined) maskRow.fill(1);
-    else for (const id of ids) maskRow[id] = 1;
-  }
-  return {
-    token_sets: tensor("bool", [setIndices.size, vocabSize], mask),
-    set_indices: int32(selected.map(({ allowedTokens }) => setIndices.get(allowedTokens)!)),
-  };
-}
-
-/** Returns the token at a position of a row or of its prefix. */
-function getTokenAt(groups: readonly PrefixGroup[], { group, row, index }: SelectedToken): number {
-  const { prefix, rows } = groups[group];
-  return index < 0 ? prefix[prefix.length + index] : rows[row][index];
-}
-
 function buildPolicy(
   model: CausalLM,
   scope: ModelParameterScope,
   options: BatchFeatures & { readonly entropy: EntropyMode; readonly dropout: boolean },
 ): PolicyNodes {
-  const { withPrefix, withAllowedTokens, frozenStates, entropy, dropout } = options;
+  const { withPrefix, withAllowedTokens, withHeadTokens, frozenStates, entropy, dropout } = options;
   const states = sequenceGraph(model.config, scope, { withPrefix, states: "selected", first: frozenStates?.layers });
   return policyNodes(model.config, scope, states, {
     entropy,
     isHeadTrained: model.isHeadTrained,
     withAllowedTokens,
+    withHeadTokens,
     valueHead: (hidden) => model.computeValues(scope, hidden, { dropout }),
   });
 }
@@ -175,13 +141,14 @@ export class ScoringGraph {
       withMaxLogProbs = false,
       withPrefix = true,
       withAllowedTokens = false,
+      withHeadTokens = false,
       adapterMode,
       keepsFrozenStates = false,
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
     const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
-    const features = { withPrefix, withAllowedTokens, frozenStates };
+    const features = { withPrefix, withAllowedTokens, withHeadTokens, frozenStates };
     const policy = buildPolicy(model, scope, { ...features, entropy, dropout: false });
     const graph = compile({
       logProbs: policy.logProbs,
@@ -231,6 +198,7 @@ export class TrainingGraph {
       entropy = "none",
       withPrefix = true,
       withAllowedTokens = false,
+      withHeadTokens = false,
       adapterMode,
       backwardPrecision = model.backwardPrecision,
       keepsFrozenStates = false,
@@ -242,7 +210,7 @@ export class TrainingGraph {
     const resolvedMode = mustBeUnmerged ? "unmerged" : (adapterMode ?? chooseAdapterMode(model.config));
     const scope = model.scope(resolvedMode, { dropout: true, backwardPrecision });
     const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
-    const features = { withPrefix, withAllowedTokens, frozenStates };
+    const features = { withPrefix, withAllowedTokens, withHeadTokens, frozenStates };
     const { loss, statistics = {} } = lossFn(buildPolicy(model, scope, { ...features, entropy, dropout: true }));
     const trainableInputs = scope.trainableInputs;
     const gradients = gradient(loss, [...trainableInputs.values()]);

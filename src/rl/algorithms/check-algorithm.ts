@@ -133,7 +133,7 @@ class Subject {
       };
     });
     const turns = drafts.flatMap((draft) => draft.turns.map((turn) => ({ ...turn, allowedTokens: undefined })));
-    const scorer = await LogProbScorer.create(causalLM, { microBatchTokens: WHOLE_BATCH });
+    const scorer = new LogProbScorer(causalLM, { microBatchTokens: WHOLE_BATCH });
     const { logProbs } = await scorer.score(turns);
     await scorer.release();
     const sampled = turns.map((turn, i): Turn => ({

@@ -99,7 +99,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
     const needsScorer =
       algorithm.critic === true || usesReference(algorithm, config) || entropies || isTruncatedSampling;
-    const scorer = needsScorer ? await LogProbScorer.create(model, { microBatchTokens, entropies }) : undefined;
+    const scorer = needsScorer ? new LogProbScorer(model, { microBatchTokens, entropies }) : undefined;
     return new PolicyLearner(algorithm, config, context, updater, scorer, await FrozenStates.create(model));
   }
 

@@ -144,6 +144,7 @@ export class CompletionSampler {
       constraint: compiled,
       isContinuation: true,
       skipForcedTokens: true,
+      skipRawLogProbs: true,
       cache: isCacheable ? this.distributions : undefined,
       // Large distributions that are not cached would only be copied for it.
       onDistribution: isCacheable ? onDistribution : undefined,

@@ -62,13 +62,15 @@ export type KernelCall =
     } & SgdStep)
   /**
    * Samples a token per row from logits, raw and tempered probabilities, each [rows, vocabulary]; passes values [rows]
-   * through.
+   * through. With `columns`, logits are those of some tokens [rows, columns], in which all rows' `allowedTokens` are; raw
+   * log-probabilities are then NaN.
    */
   | {
       readonly name: "sample";
       readonly logits: BufferView;
-      readonly rawProbabilities: BufferView;
-      readonly probabilities: BufferView;
+      readonly rawProbabilities?: BufferView;
+      readonly probabilities?: BufferView;
+      readonly columns?: readonly number[];
       readonly values?: BufferView;
       readonly rows: readonly SamplingRow[];
     }
@@ -166,10 +168,12 @@ function rowView(view: BufferView, row: number, floats: (view: BufferView) => Fl
 }
 
 function sample(
-  { logits, rawProbabilities, probabilities, values, rows }: Extract<KernelCall, { name: "sample" }>,
+  { logits, rawProbabilities, probabilities, columns, values, rows }: Extract<KernelCall, { name: "sample" }>,
   floats: (view: BufferView) => Float32Array,
 ): SampleResult {
   const row = (view: BufferView, i: number) => rowView(view, i, floats);
+  // Tokens outside of the columns are not read.
+  const scattered = new Float32Array(Math.max(0, ...(columns ?? [])) + 1);
   const result: SampleResult = {
     tokens: new Int32Array(rows.length),
     logProbs: new Float64Array(rows.length),
@@ -179,7 +183,10 @@ function sample(
     topLogProbs: [],
   };
   rows.forEach(({ sampling, uniform, seenTokens, allowedTokens, returnsDistribution, topLogProbs }, i) => {
-    const rowLogits = { logits: row(logits, i), probabilities: row(probabilities, i) };
+    const given = row(logits, i);
+    columns?.forEach((token, column) => (scattered[token] = given[column]));
+    const logitsByToken = columns === undefined ? given : scattered;
+    const rowLogits = { logits: logitsByToken, probabilities: probabilities ? row(probabilities, i) : logitsByToken };
     const { token, logProb } = sampleToken(rowLogits, sampling, seenTokens, uniform, allowedTokens);
     if (returnsDistribution && sampling.temperature > 0) {
       const distribution = tokenDistribution(rowLogits, sampling, seenTokens, allowedTokens);
@@ -187,9 +194,9 @@ function sample(
     }
     result.tokens[i] = token;
     result.logProbs[i] = logProb;
-    const raw = row(rawProbabilities, i);
-    result.rawLogProbs[i] = rawLogProb(rowLogits.logits, raw, token);
-    if (topLogProbs > 0) result.topLogProbs[i] = mostProbable(rowLogits.logits, raw, topLogProbs);
+    const raw = rawProbabilities && row(rawProbabilities, i);
+    result.rawLogProbs[i] = raw === undefined ? NaN : rawLogProb(rowLogits.logits, raw, token);
+    if (raw !== undefined && topLogProbs > 0) result.topLogProbs[i] = mostProbable(rowLogits.logits, raw, topLogProbs);
   });
   return result;
 }

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { TokenBatch } from "../../../models/graphs/training-graph.js";
+import type { TokenBatch } from "../../../models/graphs/token-batch.js";
 import { countLossTokens, type TokenExample } from "../../data/sft-example.js";
 import { packExamples } from "./micro-batches.js";
 

@@ -1,5 +1,5 @@
 import { packSharedPrefixes, type PackingOptions } from "../../../models/graphs/prefix-packing.js";
-import type { SelectedToken, TokenBatch } from "../../../models/graphs/training-graph.js";
+import type { SelectedToken, TokenBatch } from "../../../models/graphs/token-batch.js";
 import type { TokenExample } from "../../data/sft-example.js";
 
 /** Packs examples into batches of one forward and backward pass, in which the loss tokens are selected. */

@@ -1,7 +1,8 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { defaultMicroBatchTokens } from "../../../models/weights/micro-batch-memory.js";
-import { ScoringGraph, TrainingGraph, type TokenBatch } from "../../../models/graphs/training-graph.js";
+import { ScoringGraph, TrainingGraph } from "../../../models/graphs/training-graph.js";
+import type { TokenBatch } from "../../../models/graphs/token-batch.js";
 import { Optimizer, warmupScheduleFactor, type OptimizerState } from "../../../engine/optim/index.js";
 import { stream } from "../../../core/random/streams.js";
 import { float32 } from "../../../engine/tensor/tensor.js";

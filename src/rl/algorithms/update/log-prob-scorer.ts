@@ -1,10 +1,11 @@
 import type { CausalLM } from "../../../models/causal-lm.js";
 import { packSharedPrefixes } from "../../../models/graphs/prefix-packing.js";
-import { ScoringGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
+import { ScoringGraph } from "../../../models/graphs/training-graph.js";
 import {
   buildTurnBatch,
   decisionsByTurn,
   decisionSequences,
+  usesHeadTokens,
   type Alternative,
   type TurnBatch,
   type TurnTokens,
@@ -21,24 +22,14 @@ export interface TurnScores {
 
 /** Scores turns without gradients under the policy or the reference policy, which is the model without its adapter. */
 export class LogProbScorer {
-  /** Graph for batches with allowed tokens. */
-  private withAllowedTokens: ScoringGraph | undefined;
-
-  private constructor(
-    private readonly model: CausalLM,
-    private readonly graph: ScoringGraph,
-    private readonly options: GraphOptions,
-    private readonly microBatchTokens: number,
-  ) {}
+  /** By whether batches have allowed tokens, and whether logits are computed of some tokens only. */
+  private readonly graphs = new Map<`${boolean} ${boolean}`, ScoringGraph>();
 
   /** Creates a scorer that computes entropies if requested. */
-  static async create(
-    model: CausalLM,
-    { microBatchTokens, entropies = false }: { readonly microBatchTokens: number; readonly entropies?: boolean },
-  ): Promise<LogProbScorer> {
-    const options = { entropy: entropies ? "value" : "none", keepsFrozenStates: true } as const;
-    return new LogProbScorer(model, await ScoringGraph.create(model, options), options, microBatchTokens);
-  }
+  constructor(
+    private readonly model: CausalLM,
+    private readonly options: { readonly microBatchTokens: number; readonly entropies?: boolean },
+  ) {}
 
   async score(
     turns: readonly TurnTokens[],
@@ -48,12 +39,12 @@ export class LogProbScorer {
     const logProbs: Float64Array[] = [];
     const values: Float64Array[] = [];
     const entropies: Float64Array[] = [];
-    const packingOptions = { microBatchTokens: this.microBatchTokens, config };
+    const packingOptions = { microBatchTokens: this.options.microBatchTokens, config };
     for (const microBatch of packSharedPrefixes(turns.map(decisionSequences), packingOptions)) {
       const { indices: turnIndices } = microBatch;
       const batchTurns = turnIndices.map((i) => turns[i]);
       const batch = buildTurnBatch(batchTurns, microBatch, temperature);
-      const graph = batch.hasAllowedTokens ? await this.maskedGraph() : this.graph;
+      const graph = await this.graph(batch);
       const scores = await graph.run(batch.tokens, { adapter });
       const chosenLogProbs = decisionLogProbs(batch, scores.logProbs);
       const chosenEntropies = scores.entropy && decisionEntropies(batch, scores.logProbs, scores.entropy);
@@ -76,15 +67,17 @@ export class LogProbScorer {
   }
 
   async release(): Promise<void> {
-    await this.graph.release();
-    await this.withAllowedTokens?.release();
+    for (const graph of this.graphs.values()) await graph.release();
   }
 
-  private async maskedGraph(): Promise<ScoringGraph> {
-    return (this.withAllowedTokens ??= await ScoringGraph.create(this.model, {
-      ...this.options,
-      withAllowedTokens: true,
-    }));
+  private async graph(batch: TurnBatch): Promise<ScoringGraph> {
+    const withHeadTokens = usesHeadTokens(batch, this.model.config.vocabSize);
+    const key = `${batch.hasAllowedTokens} ${withHeadTokens}` as const;
+    const options = { withAllowedTokens: batch.hasAllowedTokens, withHeadTokens, keepsFrozenStates: true };
+    const entropy = this.options.entropies === true ? "value" : "none";
+    const graph = this.graphs.get(key) ?? (await ScoringGraph.create(this.model, { ...options, entropy }));
+    this.graphs.set(key, graph);
+    return graph;
   }
 }
 

@@ -12,6 +12,7 @@ import {
   constraintFeeds,
   decisionsByTurn,
   decisionSequences,
+  usesHeadTokens,
   type TurnBatch,
   type TurnTokens,
 } from "./turn-batch.js";
@@ -42,10 +43,13 @@ interface GradientOptions {
   readonly random: RandomStream;
 }
 
+/** Graphs for unconstrained turns, for decisions among alternatives, and for masked vocabularies. */
+type GraphKind = "free" | "alternatives" | "masked";
+
 /** Makes optimizer steps on turns: packs them, computes the loss and its gradient, and updates the trainable parameters. */
 export class PolicyUpdater {
-  /** One graph for unconstrained turns, one for decisions among alternatives, one for masked vocabularies. */
-  private readonly graphs = new Map<"free" | "alternatives" | "masked", TrainingGraph>();
+  /** By kind, and whether logits are computed of some tokens only. */
+  private readonly graphs = new Map<`${GraphKind} ${boolean}`, TrainingGraph>();
   private readonly optimizer: Optimizer;
   private readonly skippedSteps = new SkippedSteps();
 
@@ -106,7 +110,10 @@ export class PolicyUpdater {
       const isConstrained = batchTurns.some(
         ({ allowedTokens, actionCandidates }) => allowedTokens !== undefined || actionCandidates !== undefined,
       );
-      const graph = await this.graph(batch.hasAllowedTokens ? "masked" : isConstrained ? "alternatives" : "free");
+      const graph = await this.graph(
+        batch.hasAllowedTokens ? "masked" : isConstrained ? "alternatives" : "free",
+        usesHeadTokens(batch, this.model.config.vocabSize),
+      );
       const outputs = await graph.run(
         batch.tokens,
         { ...inputs(turnIndices), ...(isConstrained ? constraintFeeds(batch) : {}) },
@@ -134,14 +141,15 @@ export class PolicyUpdater {
     this.optimizer.release();
   }
 
-  private async graph(kind: "free" | "alternatives" | "masked"): Promise<TrainingGraph> {
-    let graph = this.graphs.get(kind);
+  private async graph(kind: GraphKind, withHeadTokens: boolean): Promise<TrainingGraph> {
+    const key = `${kind} ${withHeadTokens}` as const;
+    let graph = this.graphs.get(key);
     if (graph === undefined) {
       const { loss, entropy } = this.options;
       const lossFn = (policy: PolicyNodes) => loss(kind === "free" ? policy : constrainedPolicyNodes(policy));
-      const withAllowedTokens = kind === "masked";
-      graph = await TrainingGraph.create(this.model, lossFn, { entropy, withAllowedTokens, keepsFrozenStates: true });
-      this.graphs.set(kind, graph);
+      const options = { entropy, withAllowedTokens: kind === "masked", withHeadTokens, keepsFrozenStates: true };
+      graph = await TrainingGraph.create(this.model, lossFn, options);
+      this.graphs.set(key, graph);
     }
     return graph;
   }

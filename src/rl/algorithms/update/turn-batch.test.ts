@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { input, mul, reduceSum } from "../../../engine/graph/index.js";
-import { getPeftModel } from "../../../models/adapters/get-peft-model.js";
+import { getPeftModel, makeTrainable } from "../../../models/adapters/get-peft-model.js";
 import { commonPrefixLength } from "../../../models/graphs/sequence-batch.js";
+import type { PolicyNodes } from "../../../models/graphs/policy-nodes.js";
 import { CausalLM } from "../../../models/causal-lm.js";
-import { TrainingGraph, type TokenBatch } from "../../../models/graphs/training-graph.js";
+import { TrainingGraph, type GraphOptions } from "../../../models/graphs/training-graph.js";
+import type { TokenBatch } from "../../../models/graphs/token-batch.js";
 import { tensor } from "../../../engine/tensor/tensor.js";
 import { constrainedPolicyNodes } from "./constrained-policy-nodes.js";
 import { layOutSequences, packedSize } from "../../../models/graphs/prefix-layout.js";
@@ -85,12 +87,16 @@ interface Decided {
 }
 
 /** Log-probabilities, values and the gradient of a weighted sum of both, of a batch as it was laid out. */
-async function decide(batches: readonly { tokens: TokenBatch; feeds: Record<string, ReturnType<typeof tensor>> }[]) {
-  const graph = await TrainingGraph.create(model, (policy) => {
+async function decide(
+  batches: readonly { tokens: TokenBatch; feeds: Record<string, ReturnType<typeof tensor>> }[],
+  { trained = model, ...options }: { trained?: CausalLM } & GraphOptions = {},
+) {
+  const lossFn = (policy: PolicyNodes) => {
     const { logProbs, values } = constrainedPolicyNodes(policy);
     const weights = input("weights", "float32", [constrainedPolicyNodes(policy).selected]);
     return { loss: reduceSum(mul(weights, mul(logProbs, values!))), statistics: { logProbs, values: values! } };
-  });
+  };
+  const graph = await TrainingGraph.create(trained, lossFn, options);
   const logProbs: number[] = [];
   const values: number[] = [];
   for (const [i, { tokens, feeds }] of batches.entries()) {
@@ -105,7 +111,7 @@ async function decide(batches: readonly { tokens: TokenBatch; feeds: Record<stri
     logProbs.push(...outputs.logProbs.data);
     values.push(...outputs.values.data);
   }
-  const { data } = await model.runtime.read(model.parameters.gradients);
+  const { data } = await trained.runtime.read(trained.parameters.gradients);
   await graph.release();
   return { logProbs, values, gradients: (data as Float32Array).slice() };
 }
@@ -157,6 +163,39 @@ describe("buildTurnBatch", () => {
     expect(packedSize(groups).tokens).toBe(30 + 22 + 2 * (20 + 3 * 2));
   });
 
+  it.each([
+    ["an adapter of the layers", "all-linear"],
+    ["an adapter of the output matrix", ["q_proj", "lm_head"]],
+    ["trained weights", undefined],
+  ])("computes the same from the logits of the tokens in use, with %s", async (_, targetModules) => {
+    const base = model.withoutTrainable();
+    const valueHead = { kind: "linear", dropout: 0 } as const;
+    const trained =
+      targetModules === undefined
+        ? await makeTrainable(base, "all", { valueHead })
+        : await getPeftModel(base, { r: 2, targetModules, valueHead });
+    if (targetModules !== undefined) {
+      const values = Float32Array.from({ length: trained.parameters.count }, (__, i) => 0.1 * Math.sin(7 * i));
+      await trained.runtime.write(trained.parameters.values, values);
+    }
+    const many = Int32Array.from({ length: 20 }, (__, i) => 20 + 2 * i);
+    const constrained = [...held.slice(0, 3), { prompt, tokens: [22, 40], allowedTokens: [many, many] }];
+    const batch = laid(constrained);
+    expect(batch.tokens.headTokens).toEqual([4, 6, 7, 8, ...many, 21, 23].sort((a, b) => a - b));
+    const [all, some] = [false, true].map((withHeadTokens) => ({ trained, withAllowedTokens: true, withHeadTokens }));
+    expectSame(await decide([batch], some), await decide([batch], all));
+    trained.parameters.free();
+  });
+
+  it("has the logits of all tokens where a turn is not constrained, or scored by the whole of its text", () => {
+    const scored = { sequences: [[1], [2, 3]], weights: [1, 1], chosen: 0 };
+    for (const turns of [held, free, [{ prompt, tokens: [1], allowedTokens: undefined, actionCandidates: scored }]])
+      expect(laid(turns).tokens.headTokens).toBeUndefined();
+    expect(laid([...held.slice(0, 1), { prompt, tokens: [], allowedTokens: undefined }]).tokens.headTokens).toEqual([
+      0, 20, 21, 22, 23, 30,
+    ]);
+  });
+
   it("has the same gradient in several micro-batches as in one", async () => {
     const turns = [...free, ...held];
     const packingOptions = { microBatchTokens: 45, config: model.config };
@@ -187,7 +226,7 @@ describe("LogProbScorer", () => {
     const turns = [...free, ...held];
     const { logProbs, values } = await decide([laid(turns)]);
     for (const microBatchTokens of [36, 1000]) {
-      const scorer = await LogProbScorer.create(model, { microBatchTokens });
+      const scorer = new LogProbScorer(model, { microBatchTokens });
       const scores = await scorer.score(turns, { temperature });
       expect(scores.logProbs.map(({ length }) => length)).toEqual([3, 3, 3, 1, 2, 3, 3, 2, 1, 2, 1]);
       scores.logProbs.flatMap((row) => [...row]).forEach((value, i) => expect(value).toBeCloseTo(logProbs[i], 4));
@@ -197,7 +236,7 @@ describe("LogProbScorer", () => {
   });
 
   it("returns the value of a prompt without a completion", async () => {
-    const scorer = await LogProbScorer.create(model, { microBatchTokens: 1000 });
+    const scorer = new LogProbScorer(model, { microBatchTokens: 1000 });
     const state = { prompt, tokens: [], allowedTokens: undefined };
     const { values } = await scorer.score([state, free[0], free[4]]);
     expect(values![0]).toHaveLength(1);
@@ -206,7 +245,7 @@ describe("LogProbScorer", () => {
   });
 
   it("scores the reference policy without the adapter", async () => {
-    const scorer = await LogProbScorer.create(model, { microBatchTokens: 1000 });
+    const scorer = new LogProbScorer(model, { microBatchTokens: 1000 });
     const reference = await scorer.score(free, { adapter: false });
     const adapted = await scorer.score(free);
     const kept = ((await model.runtime.read(model.parameters.values)).data as Float32Array).slice();

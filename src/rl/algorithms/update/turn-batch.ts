@@ -1,5 +1,5 @@
 import { MASKED_LOGIT } from "../../../engine/graph/index.js";
-import type { SelectedToken, TokenBatch } from "../../../models/graphs/training-graph.js";
+import type { SelectedToken, TokenBatch } from "../../../models/graphs/token-batch.js";
 import type { Turn } from "../../rollout/trajectory.js";
 import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
 import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
@@ -64,6 +64,31 @@ export function decisionSequences(turn: TurnTokens): number[][] {
   return [[...prompt, ...tokens.slice(0, decisionIndices(turn).at(-1) ?? 0)]];
 }
 
+/** Computing the logits of some tokens pays off for at most this fraction of the vocabulary. */
+const MAX_HEAD_TOKENS = 1 / 4;
+
+/** Whether a batch's log-probabilities need the logits of few tokens only. */
+export function usesHeadTokens({ tokens: { headTokens } }: TurnBatch, vocabSize: number): boolean {
+  return headTokens !== undefined && headTokens.length <= MAX_HEAD_TOKENS * vocabSize;
+}
+
+/**
+ * Returns the tokens whose logits suffice for a batch, in ascending order: decisions among alternatives and allowed tokens depend on
+ * no others. Undefined if some turn was not constrained.
+ */
+function findHeadTokens(turns: readonly TurnTokens[], selected: readonly SelectedToken[]): number[] | undefined {
+  const isConstrained = turns.every(
+    // The log-probability of a prompt without a completion is ignored.
+    ({ tokens, allowedTokens, actionCandidates }) =>
+      actionCandidates === undefined && (allowedTokens !== undefined || tokens.length === 0),
+  );
+  if (!isConstrained) return undefined;
+  const headTokens = new Set(selected.map(({ target }) => target!));
+  for (const ids of new Set(selected.map(({ allowedTokens }) => allowedTokens)))
+    for (const id of ids ?? []) headTokens.add(id);
+  return [...headTokens].sort((a, b) => a - b);
+}
+
 /** Builds the batch of turns whose decision sequences have been laid out. */
 export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayout, temperature = 1): TurnBatch {
   const sequences = turns.map(decisionSequences);
@@ -118,7 +143,12 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
     ...batch,
     isUnconstrained,
     hasAllowedTokens: tokens.list.some(({ allowedTokens }) => allowedTokens !== undefined),
-    tokens: { groups: layout.groups, selected: tokens.list, temperature: batchTemperature },
+    tokens: {
+      groups: layout.groups,
+      selected: tokens.list,
+      headTokens: findHeadTokens(turns, tokens.list),
+      temperature: batchTemperature,
+    },
   };
 }
 

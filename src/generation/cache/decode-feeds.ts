@@ -1,0 +1,123 @@
+import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
+import { int32, tensor, type Tensor } from "../../engine/tensor/tensor.js";
+import { headIndices, padIndexFeeds, positionFeeds } from "../../models/graphs/attention-feeds.js";
+import { PADDING_POSITION } from "../../models/graphs/sequence-batch.js";
+import type { KvCache } from "./kv-cache.js";
+
+/** New tokens of one row, after its cached ones. */
+export interface RowInput {
+  readonly tokens: readonly number[];
+  /** Row of the cache with the tokens before; the index of the row if there is no cache. */
+  readonly cacheRow: number;
+  /** Number of valid tokens in that row. */
+  readonly cachedLength: number;
+  /** Number of known tokens of the whole sequence; some rotary embeddings depend on it. */
+  readonly sequenceLength: number;
+}
+
+export interface DecodeInputs {
+  readonly rows: readonly RowInput[];
+  /** Tokens before all rows. */
+  readonly prefixCache: KvCache | undefined;
+  readonly prefixLength: number;
+  readonly cache: KvCache | undefined;
+  /** Flat indices (row after row) of the tokens whose logits are computed. */
+  readonly selectedTokens: readonly number[];
+  /** One per selected token. */
+  readonly inverseTemperatures: readonly number[];
+  /** Flat indices of tokens of which only the logits of `headTokens` are computed. */
+  readonly constrainedTokens?: readonly number[];
+  readonly headTokens?: readonly number[];
+  readonly adapter: boolean;
+}
+
+/** Returns the inputs of the decode graph that change from step to step. */
+export function rowFeeds(
+  config: DecoderConfig,
+  {
+    rows,
+    prefixLength,
+    cache,
+    selectedTokens,
+    inverseTemperatures,
+    constrainedTokens = [],
+    headTokens = [0],
+  }: DecodeInputs,
+  rowCount: number,
+): Record<string, Tensor> {
+  const tokens: number[] = [];
+  const positions: number[] = [];
+  const sequenceLengths: number[] = [];
+  const starts = new Map<number, { first: number; row: RowInput }>();
+  for (const row of rows) {
+    starts.set(row.cacheRow, { first: tokens.length, row });
+    row.tokens.forEach((token, i) => {
+      tokens.push(token);
+      positions.push(prefixLength + row.cachedLength + i);
+      sequenceLengths.push(row.sequenceLength);
+    });
+  }
+  const rowTokens = Math.max(1, ...rows.map((row) => row.tokens.length));
+  const rowPositions = new Int32Array(rowCount * rowTokens).fill(PADDING_POSITION);
+  const cacheLengths = new Int32Array(rowCount);
+  const flatIndices = new Int32Array(rowCount * rowTokens).fill(-1);
+  for (const [cacheRow, { first, row }] of starts) {
+    cacheLengths[cacheRow] = row.cachedLength;
+    row.tokens.forEach((_, i) => {
+      rowPositions[cacheRow * rowTokens + i] = positions[first + i];
+      flatIndices[cacheRow * rowTokens + i] = first + i;
+    });
+  }
+  // A masked padding token fills the rows that are shorter or not active.
+  if (flatIndices.includes(-1)) {
+    flatIndices.forEach((value, i) => {
+      if (value === -1) flatIndices[i] = tokens.length;
+    });
+    tokens.push(0);
+    positions.push(0);
+    sequenceLengths.push(1);
+  }
+  const headPadIndex = (name: string, heads: number) => {
+    const paddedShape = { groups: 1, rows: rowCount, tokens: rowTokens };
+    return padIndexFeeds(
+      name,
+      headIndices(config, heads, paddedShape, (_, row, i) => flatIndices[row * rowTokens + i]),
+      tokens.length * heads,
+    );
+  };
+  return {
+    tokens: int32(tokens),
+    ...positionFeeds(config, positions, sequenceLengths),
+    row_positions: tensor("int32", [1, rowCount, rowTokens], rowPositions),
+    prefix_positions: int32(
+      Array.from({ length: paddedPrefixLength(prefixLength) }, (_, i) => (i < prefixLength ? i : PADDING_POSITION)),
+      [1, 1, paddedPrefixLength(prefixLength)],
+    ),
+    cache_positions: cachePositions(cache, cacheLengths, prefixLength, rowCount),
+    ...headPadIndex("query", config.heads),
+    ...headPadIndex("key", config.keyValueHeads),
+    select: int32(selectedTokens),
+    select_constrained: int32(constrainedTokens),
+    head_tokens: int32(headTokens),
+    inverse_temperature: tensor("float32", [selectedTokens.length, 1], Float32Array.from(inverseTemperatures)),
+  };
+}
+
+function cachePositions(
+  cache: KvCache | undefined,
+  lengths: Int32Array,
+  prefixLength: number,
+  rowCount: number,
+): Tensor {
+  const capacity = cache?.capacity ?? 1;
+  const positions = new Int32Array(rowCount * capacity).fill(PADDING_POSITION);
+  lengths.forEach((length, cacheRow) => {
+    for (let i = 0; i < length; i++) positions[cacheRow * capacity + i] = prefixLength + i;
+  });
+  return tensor("int32", [1, rowCount, capacity], positions);
+}
+
+/** The decode graph needs a prefix of at least one token; a missing one is a masked token. */
+export function paddedPrefixLength(prefixLength: number): number {
+  return Math.max(1, prefixLength);
+}
