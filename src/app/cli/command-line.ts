@@ -1,7 +1,8 @@
 import { basename, delimiter, dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const BIN_PATH = fileURLToPath(new URL("./bin.js", import.meta.url));
+/** Path of the command. */
+export const BIN_PATH = fileURLToPath(new URL("./bin.js", import.meta.url));
 
 /** How package managers run the command of an installed package; npm by default. */
 const RUNNERS: Readonly<Record<string, string>> = {

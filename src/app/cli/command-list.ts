@@ -40,6 +40,10 @@ export const COMMANDS = {
     summary: "Show runs in the browser while they train",
     load: async () => (await import("./commands/dashboard-command.js")).dashboardCommand,
   },
+  report: {
+    summary: "Write the dashboard's views of runs into one HTML file",
+    load: async () => (await import("./commands/report-command.js")).reportCommand,
+  },
   envs: {
     summary: "List, describe or serve environments",
     load: async () => (await import("./commands/envs-command.js")).envsCommand,

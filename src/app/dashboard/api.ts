@@ -13,7 +13,7 @@ export type RunState = "running" | "finished" | "stopped" | "failed" | "unknown"
 
 /** A run as a row of the list. */
 export interface RunRow {
-  /** Path of the run folder relative to the folder of runs, with "/"; "." for that folder itself. */
+  /** Path of the run folder relative to the folder of runs, with "/". */
   readonly id: string;
   readonly name: string;
   readonly kind: "train" | "sft" | "unknown";

@@ -1,9 +1,8 @@
 import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
 import type { MetricSeries, Phases, SeriesResponse, XAxis } from "./api.js";
-import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
+import { METRICS_FILE, readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
 import { yieldToEventLoop } from "#platform";
 
-export const METRICS_FILE = "metrics.jsonl";
 /** Numbers that are kept in memory over all runs: 30 million take 240 MB; the run that was read longest ago goes first. */
 const MAX_STORED_NUMBERS = 30_000_000;
 /** Names of metrics in one run: a foreign file could have a new name in every line. */

@@ -6,7 +6,8 @@ import { AutoModelForCausalLM } from "../../generation/auto-model.js";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
 import { completionSettings, resolveTrainConfig, type TrainOptions } from "../runs/run-settings.js";
-import type { Checkpoint, PlayModel } from "./api.js";
+import type { PlayModel } from "./api.js";
+import { listCheckpoints } from "./list-checkpoints.js";
 import type { RunsFolder } from "./run-files.js";
 
 /** Agents that stay open while nothing uses them. */
@@ -111,16 +112,6 @@ export class PlayModels {
       await (await this.runs.openFile(run, join(subfolder, name))).close();
     return join(await this.runs.folder(run), subfolder);
   }
-}
-
-/** Lists what can be played of a run: its checkpoints in their order, then its adapter. */
-export async function listCheckpoints(runs: RunsFolder, id: string): Promise<readonly Checkpoint[]> {
-  const names = (await runs.list(id, "checkpoints")).filter((name) => /^\d{1,12}$/.test(name)).sort();
-  const adapter = await runs.list(id, "adapter");
-  return [
-    ...names.map((name): Checkpoint => ({ name, updates: Number(name) })),
-    ...(adapter.length > 0 ? [{ name: "adapter", updates: null }] : []),
-  ];
 }
 
 function pickGiven(options: Partial<TrainOptions>, names: readonly string[]): Partial<TrainOptions> {

@@ -43,7 +43,6 @@ export async function readSweep(runs: RunsFolder, id: string): Promise<SweepRow>
     const saved = await runs.readJson(id, "results.json");
     if (saved === undefined) return { ...row, settings: Object.keys(config.search ?? {}) };
     const { env, method, metric, goal, finished, trials } = resultsSchema.parse(saved);
-    const runId = (folder: string) => (id === "." ? folder : `${id}/${folder}`);
     return {
       ...row,
       env: env ?? null,
@@ -57,7 +56,7 @@ export async function readSweep(runs: RunsFolder, id: string): Promise<SweepRow>
         value,
         standardError,
         failure,
-        runs: trial.runs.map(({ folder }) => runId(folder)).filter(isRunId),
+        runs: trial.runs.map(({ folder }) => `${id}/${folder}`).filter(isRunId),
       })),
     };
   } catch (error) {

@@ -1,72 +1,21 @@
-import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { runSettings } from "../runs/run-settings.js";
-import { controlSchema, LIVE_SETTINGS, requestControl } from "../runs/run-control.js";
-import { listReferences } from "../runs/run-curve.js";
-import type { ApiError, ChangeableSetting, ControlResponse, RunDetail, RunList, XAxis } from "./api.js";
+import { controlSchema, requestControl } from "../runs/run-control.js";
+import type { ApiError, ControlResponse, XAxis } from "./api.js";
+import type { DashboardData } from "./dashboard-data.js";
 import { LiveEvents } from "./live-events.js";
 import { readMetricCatalog } from "./metric-catalog.js";
-import { MetricStore } from "./metric-store.js";
 import { notesSchema, writeNotes } from "./notes.js";
 import { parseBody } from "./parse-body.js";
 import { addPlayRoutes } from "./play-routes.js";
-import { listCheckpoints } from "./play-models.js";
-import { readLog, toLogEntry } from "./read-log.js";
-import { readSweep } from "./read-sweep.js";
-import { RolloutStore } from "./rollout-store.js";
-import type { RunsFolder } from "./run-files.js";
-import { RunRows } from "./run-rows.js";
 
 /** Between two looks at the files of watched runs: well below the second within which a line is on the page. */
 const POLL_MS = 400;
 /** Looks at the watched runs between two looks at all runs. */
 const POLLS_PER_LIST = 5;
 const X_AXES: readonly XAxis[] = ["turns", "updates", "seconds", "episodes"];
-
-/** Everything that answers about the runs of a folder. */
-export class DashboardData {
-  readonly rows: RunRows;
-  readonly metrics: MetricStore;
-  readonly rollouts: RolloutStore;
-
-  constructor(readonly runs: RunsFolder) {
-    this.rows = new RunRows(runs);
-    this.metrics = new MetricStore(runs);
-    this.rollouts = new RolloutStore(runs);
-  }
-
-  async list(): Promise<RunList> {
-    const { rows, index } = await this.rows.list();
-    const sweeps = await Promise.all(index.sweeps.map(async (id) => readSweep(this.runs, id)));
-    return { root: basename(this.runs.root), runs: rows, sweeps, isReport: false };
-  }
-
-  async detail(id: string): Promise<RunDetail> {
-    const { runs, metrics } = this;
-    const row = await this.rows.read(id);
-    const config = (await runs.readJson(id, "config.json").catch(() => undefined)) ?? {};
-    const log = await readLog(runs, id);
-    const memoryBytes = log.findLast((line) => line.memoryBytes !== undefined)?.memoryBytes ?? null;
-    return {
-      row,
-      config,
-      metrics: await metrics.names(id),
-      references: listReferences({
-        env: row.env ?? undefined,
-        envOptions: config.envOptions as Record<string, never> | undefined,
-      }),
-      last: await metrics.last(id),
-      phases: { ...(await metrics.phases(id)), memoryBytes },
-      log: log.map(toLogEntry),
-      checkpoints: await listCheckpoints(runs, id),
-      changeable:
-        row.state === "running" && row.kind === "train" ? LIVE_SETTINGS.map((name) => describe(name, config)) : [],
-    };
-  }
-}
 
 /** Creates the routes below /api. Event streams end when `closed` is aborted. */
 export function createApi(data: DashboardData, closed: AbortSignal): Hono {
@@ -123,8 +72,10 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
       await stream.writeSSE({ event: "open", data: "{}", id: events.id });
       for (let polls = 0; !stream.aborted && !closed.aborted; polls++) {
         const list = polls % POLLS_PER_LIST === 0 ? await events.pollRows() : [];
-        for (const event of [...list, ...(await events.poll())])
-          await stream.writeSSE({ data: JSON.stringify(event), id: events.id });
+        const added = [...list, ...(await events.poll())];
+        // Only the last event has the position after all of them: a page that loses the connection before gets them again.
+        for (const [i, event] of added.entries())
+          await stream.writeSSE({ data: JSON.stringify(event), ...(i === added.length - 1 ? { id: events.id } : {}) });
         await sleep(POLL_MS, undefined, { signal: closed }).catch(() => {});
       }
     });
@@ -133,11 +84,6 @@ export function createApi(data: DashboardData, closed: AbortSignal): Hono {
   closed.addEventListener("abort", () => void closePlay());
   api.all("*", (c) => c.json({ code: "NOT_FOUND", message: "There is no such route." } satisfies ApiError, 404));
   return api;
-}
-
-function describe(name: (typeof LIVE_SETTINGS)[number], config: Readonly<Record<string, unknown>>): ChangeableSetting {
-  const value = config[name];
-  return { name, description: runSettings[name].description, value: typeof value === "number" ? value : null };
 }
 
 function optionalNumber(text: string | undefined): number | undefined {

@@ -1,13 +1,14 @@
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { open, readdir, realpath, type FileHandle } from "node:fs/promises";
-import { join, relative, isAbsolute } from "node:path";
+import { basename, dirname, join, relative, isAbsolute } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { isJsonObject } from "../../models/files/json-file.js";
 
+export const METRICS_FILE = "metrics.jsonl";
 /** Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of a large sweep a few MB. */
 const MAX_JSON_BYTES = 16 * 2 ** 20;
 /** Bytes of one line: a chunk of recorded rollouts is the largest, at most some MB. */
-export const MAX_LINE_BYTES = 64 * 2 ** 20;
+const MAX_LINE_BYTES = 64 * 2 ** 20;
 /** Bytes read at a time, so that other requests run between the parts of a large file. */
 const READ_BYTES = 4 * 2 ** 20;
 /** Levels of folders between the folder of runs and a run: sweeps and groups of runs. */
@@ -19,27 +20,32 @@ function notFound(id: string): LlamaGymError {
   return new LlamaGymError("FILE_NOT_FOUND", `There is no run ${JSON.stringify(id)} in this folder.`);
 }
 
-/** Whether an id is a relative path without "..", "." (except ".") and backslashes. */
+/** Whether an id is a relative path without "..", "." and backslashes. */
 export function isRunId(id: string): boolean {
   const parts = id.split("/");
-  return id === "." || (parts.length <= MAX_DEPTH && parts.every((part) => ID_PART.test(part)));
+  return parts.length <= MAX_DEPTH && parts.every((part) => ID_PART.test(part));
 }
 
 /** The folder of runs. Only files inside it can be opened through it. */
 export class RunsFolder {
-  private constructor(readonly root: string) {}
+  private constructor(
+    readonly root: string,
+    /** The one run or sweep that is visible; undefined for all. */
+    readonly only: string | undefined,
+  ) {}
 
-  /** @throws FILE_NOT_FOUND */
+  /** Opens a folder of runs, or that of one run or sweep. @throws FILE_NOT_FOUND */
   static async open(path: string): Promise<RunsFolder> {
     const root = await realpath(path).catch(() => undefined);
     if (root === undefined)
       throw new LlamaGymError("FILE_NOT_FOUND", `There is no folder ${path}. Name the folder that contains the runs.`);
-    return new RunsFolder(root);
+    const isRun = [METRICS_FILE, "config.json", "sweep.json"].some((name) => existsSync(join(root, name)));
+    return isRun ? new RunsFolder(dirname(root), basename(root)) : new RunsFolder(root, undefined);
   }
 
   /** Returns the folder of a run. @throws FILE_NOT_FOUND for ids that are no folder below the root, and for links. */
   async folder(id: string): Promise<string> {
-    if (!isRunId(id)) throw notFound(id);
+    if (!isRunId(id) || (this.only !== undefined && `${id}/`.indexOf(`${this.only}/`) !== 0)) throw notFound(id);
     const path = join(this.root, id);
     if ((await realpath(path).catch(() => undefined)) !== path) throw notFound(id);
     return path;

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { hostname } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { system } from "#platform";
 import { z } from "zod";
 import { errorMessage } from "../../core/errors.js";
@@ -8,10 +8,9 @@ import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
 import { LOG_FILE, type RunLogLine } from "../runs/run-log.js";
 import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
-import { METRICS_FILE } from "./metric-store.js";
 import { readNotes } from "./notes.js";
 import { parseLogLine } from "./read-log.js";
-import { readLastLines, type RunsFolder } from "./run-files.js";
+import { METRICS_FILE, readLastLines, type RunsFolder } from "./run-files.js";
 
 /** Runs that are listed; more than a page can show. */
 const MAX_RUNS = 5_000;
@@ -36,7 +35,7 @@ export interface FolderIndex {
 }
 
 /** Searches the root for runs and sweeps; links are not followed. */
-export async function findRuns({ root }: RunsFolder): Promise<FolderIndex> {
+export async function findRuns({ root, only }: RunsFolder): Promise<FolderIndex> {
   const runs: { id: string; sweep: string | null }[] = [];
   const sweeps: string[] = [];
   async function visit(id: string, depth: number, sweep: string | null): Promise<void> {
@@ -46,9 +45,9 @@ export async function findRuns({ root }: RunsFolder): Promise<FolderIndex> {
     else if ((has("config.json") || has(METRICS_FILE)) && runs.length < MAX_RUNS) return void runs.push({ id, sweep });
     if (depth > MAX_DEPTH) return;
     const folders = entries.filter((entry) => entry.isDirectory() && !SKIPPED.has(entry.name));
-    for (const { name } of folders) await visit(id === "." ? name : `${id}/${name}`, depth + 1, sweep);
+    for (const { name } of folders) await visit(id === "" ? name : `${id}/${name}`, depth + 1, sweep);
   }
-  await visit(".", 0, null);
+  await visit(only ?? "", only === undefined ? 0 : 1, null);
   return { runs: runs.sort((a, b) => (a.id < b.id ? -1 : 1)), sweeps: sweeps.sort() };
 }
 
@@ -81,9 +80,7 @@ export class RunRows {
     const cached = this.cache.get(id);
     // The process of a running run can end without writing a line.
     if (cached?.stamp === stamp && cached.row.state !== "running") return cached.row;
-    const row = await this.readRow(id, sweep).catch((error: unknown) =>
-      brokenRow(id, sweep, errorMessage(error), this.runs),
-    );
+    const row = await this.readRow(id, sweep).catch((error: unknown) => brokenRow(id, sweep, errorMessage(error)));
     this.cache.set(id, { stamp, row });
     return row;
   }
@@ -111,7 +108,7 @@ export class RunRows {
     if (problem !== undefined) problems.push(problem);
     return {
       id,
-      name: id === "." ? basename(this.runs.root) : id,
+      name: id,
       kind: parsed.data === undefined || saved === undefined ? "unknown" : config.env === undefined ? "sft" : "train",
       env: config.env ?? null,
       model: config.model ?? null,
@@ -139,13 +136,12 @@ export class RunRows {
   }
 }
 
-function brokenRow(id: string, sweep: string | null, problem: string, { root }: RunsFolder): RunRow {
+function brokenRow(id: string, sweep: string | null, problem: string): RunRow {
   const nothing = { env: null, model: null, algorithm: null, seed: null, result: null, progress: null, turns: null };
   const unknown = { episodes: null, seconds: null, commit: null, startedMs: null, changedMs: null };
-  const name = id === "." ? basename(root) : id;
   return {
     id,
-    name,
+    name: id,
     kind: "unknown",
     ...nothing,
     ...unknown,

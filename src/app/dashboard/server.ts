@@ -4,7 +4,8 @@ import { bodyLimit } from "hono/body-limit";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { controlAccess, createToken } from "./access.js";
 import type { ApiError } from "./api.js";
-import { createApi, DashboardData } from "./routes.js";
+import { DashboardData } from "./dashboard-data.js";
+import { createApi } from "./routes.js";
 import { RunsFolder } from "./run-files.js";
 import { openDocs, openPage } from "./static-files.js";
 

@@ -22,10 +22,13 @@ export const dashboardCommand = defineCommand({
     open: boolean({ description: "Open the page in the browser." }),
   }),
   run: async ({ port = 6007, host, open = false }, reporter, [runs = "runs"]) => {
-    const { signal } = reporter.handleInterrupts();
+    const interrupts = reporter.handleInterrupts();
+    const { signal } = interrupts;
+    // The training process that started this one has ended.
+    process.on("disconnect", interrupts.interrupt);
     const dashboard = await startDashboard({ runs, port, host });
     reporter.print(`Dashboard of ${runs}: ${dashboard.url}`);
-    reporter.info("The link contains the token of this dashboard. Ctrl-C stops it.");
+    if (!process.connected) reporter.info("The link contains the token of this dashboard. Ctrl-C stops it.");
     if (open) openBrowser(dashboard.url);
     if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     await dashboard.close();

@@ -1,4 +1,4 @@
-import { defineSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { boolean, defineSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { formatCount } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
@@ -7,6 +7,7 @@ import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
 import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
+import { dashboardRoot, startDashboardProcess } from "../dashboard-process.js";
 import { reportDownloads } from "../display/report-downloads.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { TrainingReport } from "../display/report-training.js";
@@ -42,6 +43,10 @@ const commandOptions = {
     },
     "Run",
   ),
+  dashboard: boolean({
+    description: "Show the run in the browser while it trains (llamagym dashboard).",
+    group: "Run",
+  }),
   option: envOptions.option,
   envModule: envOptions.envModule,
 };
@@ -79,7 +84,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
     options: { ...commandOptions, ...settings },
     commonOptions: [
       ..."model algorithm episodes turns batchSize learningRate actionMode maxCompletionLength numEnvs seed".split(" "),
-      ..."evalEpisodes device option config output resume".split(" "),
+      ..."evalEpisodes device option config output resume dashboard".split(" "),
     ],
     notes: [
       `Defaults are those of ${findAlgorithm(algorithm ?? "ppo").title}; add --algorithm NAME and --model ID to see others.`,
@@ -111,6 +116,9 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
       ? await startNewRun(args, name, runOptions)
       : await resumeExistingRun(args, name, args.resume, runOptions);
   downloads.end();
+  const dashboard = args.dashboard === true ? startDashboardProcess(run.folder, reporter) : undefined;
+  if (dashboard === undefined)
+    reporter.info(`Watch it in the browser: ${formatCommandLine(`dashboard ${quoteArg(dashboardRoot(run.folder))}`)}`);
   const resumeCommand = formatCommandLine(`train --resume ${quoteArg(run.folder)}`);
   reporter.handleInterrupts(
     `Finishing this update, then saving. Press Ctrl-C again to quit now and lose it; resume with: ${resumeCommand}`,
@@ -124,6 +132,7 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
   } finally {
     report.end();
     await run.close();
+    dashboard?.stop();
   }
   return reporter.signal.aborted ? SIGINT_EXIT_CODE : 0;
 }
@@ -140,7 +149,7 @@ async function resumeExistingRun(
   folder: string,
   runOptions: RunOptions,
 ): Promise<Run> {
-  const { resume: _, ...changes } = args;
+  const { resume: _, dashboard: _dashboard, ...changes } = args;
   const changeable: readonly string[] = CHANGEABLE_ON_RESUME;
   const disallowed = Object.keys(changes).find((option) => !changeable.includes(option));
   if (name !== undefined || disallowed !== undefined)
@@ -243,7 +252,7 @@ async function evaluateAgent(
 }
 
 async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
-  const { config, output: _output, resume: _resume, option, envModule, ...settings } = args;
+  const { config, output: _output, resume: _resume, dashboard: _dashboard, option, envModule, ...settings } = args;
   const { version: _, ...fromFile } = config === undefined ? {} : await readJson(config);
   const env = name ?? fromFile.env;
   if (typeof env !== "string")
