@@ -72,6 +72,8 @@ export interface ChatChoice {
   readonly text: string;
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: ChatFinishReason;
+  /** The stop string that ended the completion. */
+  readonly stopString: string | undefined;
   /** All tokens of the completion, including those that open and close tool calls and a sampled end token. */
   readonly tokens: readonly number[];
   /** Log-probability of each token under the distribution it was sampled from; 0 where the format forces a token. */

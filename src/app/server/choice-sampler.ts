@@ -62,6 +62,7 @@ export class ChoiceSampler {
   /** Tokens that open a tool call; none in a format without a marker. */
   private readonly openTokens: readonly number[];
   private text = "";
+  private stopString: string | undefined;
   /** Beginning of a call's JSON that was sampled with the marker before it. */
   private callStart = "";
 
@@ -87,8 +88,10 @@ export class ChoiceSampler {
       finishReason ??= await this.sampleCall(parallelToolCalls);
     }
     if (finishReason === "stop" && this.toolCalls.length > 0) finishReason = "tool_calls";
-    const { index, text, toolCalls, tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs } = this;
-    return { index, text, toolCalls, finishReason, tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs };
+    const { index, text, toolCalls, stopString, tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs } =
+      this;
+    const recorded = { tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs };
+    return { index, text, toolCalls, finishReason, stopString, ...recorded };
   }
 
   private get remaining(): number {
@@ -117,12 +120,13 @@ export class ChoiceSampler {
     if (finishReason === "aborted") return "aborted";
     if (isCallCandidate && !this.emitCalls(text)) this.emitText(text);
     if (finishReason === "length") return "length";
-    if (marker === "") return "stop";
+    const written = finishReason === "stop_string" ? model.tokenizer.decodeContinuation(tokens) : "";
+    this.stopString = stop.find((string) => written.includes(string));
+    if (marker === "" || this.stopString !== undefined) return "stop";
     if (tokens.at(-1) === markerToken || (constraint instanceof SchemaOrMarker && constraint.isMarker(tokens))) {
       this.appendForcedTokens(this.openTokens.slice(1));
       return undefined;
     }
-    const written = finishReason === "stop_string" ? model.tokenizer.decodeContinuation(tokens) : "";
     const end = written.lastIndexOf(marker) + marker.length;
     if (end < marker.length) return "stop";
     // The token that completes the marker may also begin the call.

@@ -1,14 +1,17 @@
 import type { Context, Hono } from "hono";
 import type { ChatEngine, ChatResult } from "./chat-engine.js";
 import { eventStream } from "./event-stream.js";
+import { anthropicMessages } from "./anthropic-messages.js";
 import { openAiChat } from "./openai-chat.js";
+import { openAiCompletions } from "./openai-completions.js";
+import { openAiResponses } from "./openai-responses.js";
 import { readJsonBody } from "./read-json-body.js";
 import { RequestError, toRequestError } from "./request-error.js";
 import type { ServerMetrics } from "./server-metrics.js";
 import { countTokens, type WireFormat, type WireRequest } from "./wire-format.js";
 
 /** All APIs that `mountChatRoutes` adds. */
-const WIRE_FORMATS: readonly WireFormat[] = [openAiChat];
+const WIRE_FORMATS: readonly WireFormat[] = [openAiChat, openAiCompletions, openAiResponses, anthropicMessages];
 
 /** Options of `mountChatRoutes`. */
 export interface ChatRouteOptions {

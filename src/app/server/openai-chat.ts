@@ -14,12 +14,15 @@ import {
   MAX_CHOICES_PER_REQUEST,
   MAX_TOOLS,
   MAX_TOP_LOG_PROBS,
+  noPenalty,
   nameToolResults,
   parseArguments,
   parseBody,
   readSampling,
   samplingFields,
   seedField,
+  stopField,
+  toStopStrings,
   textContent,
   toolName,
   toolParameters,
@@ -62,9 +65,6 @@ const responseFormat = z.discriminatedUnion("type", [
   z.object({ type: z.literal("json_schema"), json_schema: z.object({ name: z.string(), schema: jsonSchema }) }),
 ]);
 
-/** A penalty that is not computed here; only its neutral value is accepted. */
-const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();
-
 const chatBody = z.strictObject({
   model: z.string().optional(),
   messages: z.array(message).min(1),
@@ -83,7 +83,7 @@ const chatBody = z.strictObject({
   logit_bias: z.record(z.string(), z.never("is not supported")).nullish(),
   max_tokens: z.number().int().min(1).nullish(),
   max_completion_tokens: z.number().int().min(1).nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
+  stop: stopField,
   seed: seedField,
   n: z.number().int().min(1).max(MAX_CHOICES_PER_REQUEST).nullish(),
   logprobs: z.boolean().nullish(),
@@ -137,7 +137,6 @@ function toChatRequest(body: ChatBody): ChatRequest {
     description: tool.description ?? undefined,
   }));
   checkToolNames(tools);
-  const { stop } = body;
   return {
     input: nameToolResults(body.messages.map(toTemplateMessage)),
     tools,
@@ -146,7 +145,7 @@ function toChatRequest(body: ChatBody): ChatRequest {
     jsonSchema: readResponseFormat(body.response_format),
     sampling: readSampling(body),
     maxNewTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
-    stop: typeof stop === "string" ? [stop] : (stop ?? []),
+    stop: toStopStrings(body.stop),
     seed: body.seed ?? undefined,
     n: body.n ?? 1,
     topLogProbs: body.top_logprobs ?? 0,

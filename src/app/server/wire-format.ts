@@ -104,6 +104,16 @@ export const seedField = z
   .max(2 ** 48)
   .nullish();
 
+/** A penalty that is not computed here; only its neutral value is accepted. */
+export const noPenalty = z.literal(0, "is not supported; use repetition_penalty").nullish();
+
+/** Stop strings; more than a few slow down every token. */
+export const stopField = z.union([z.string().min(1), z.array(z.string().min(1)).max(16)]).nullish();
+
+export function toStopStrings(stop: z.infer<typeof stopField>): readonly string[] {
+  return typeof stop === "string" ? [stop] : (stop ?? []);
+}
+
 /** A text or a list of text parts, joined. */
 export const textContent = z
   .union([

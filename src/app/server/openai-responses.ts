@@ -1,0 +1,198 @@
+import * as z from "zod";
+import type { ChatMessage } from "../../models/text/index.js";
+import type { ChatRequest, ToolChoice } from "./chat-engine.js";
+import { JSON_OBJECT_SCHEMA } from "./json-object-schema.js";
+import { formatOpenAiError } from "./openai-error.js";
+import { formatEnd, formatOutput, ResponseStream } from "./openai-response-stream.js";
+import {
+  checkToolNames,
+  createId,
+  ignored,
+  MAX_TOOLS,
+  nameToolResults,
+  parseArguments,
+  parseBody,
+  readSampling,
+  samplingFields,
+  seedField,
+  textContent,
+  toolName,
+  toolParameters,
+  toTemplateCall,
+  unixTime,
+  type WireFormat,
+} from "./wire-format.js";
+
+const message = z.object({
+  type: z.literal("message").optional(),
+  role: z.enum(["system", "developer", "user", "assistant"]),
+  content: textContent,
+});
+const functionCall = z.object({
+  type: z.literal("function_call"),
+  call_id: z.string(),
+  name: z.string(),
+  arguments: z.string(),
+});
+const functionCallOutput = z.object({
+  type: z.literal("function_call_output"),
+  call_id: z.string(),
+  output: textContent,
+});
+const reasoning = z.object({ type: z.literal("reasoning") });
+const inputItem = z.union([functionCall, functionCallOutput, reasoning, message], {
+  error: "must be a message, function_call, function_call_output or reasoning",
+});
+
+const functionTool = z.object({
+  type: z.literal("function", "only function tools are supported"),
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: toolParameters,
+});
+
+const format = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text") }),
+  z.object({ type: z.literal("json_object") }),
+  z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }),
+]);
+
+const responseBody = z.strictObject({
+  model: z.string().optional(),
+  input: z.union([z.string(), z.array(inputItem).min(1)]),
+  instructions: z.string().nullish(),
+  tools: z.array(functionTool).max(MAX_TOOLS).nullish(),
+  tool_choice: z
+    .union([z.enum(["auto", "none", "required"]), z.object({ type: z.literal("function"), name: z.string() })])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  text: z.looseObject({ format: format.nullish() }).nullish(),
+  ...samplingFields,
+  seed: seedField,
+  max_output_tokens: z.number().int().min(1).nullish(),
+  stream: z.boolean().nullish(),
+  previous_response_id: z.null("is not supported: send the conversation as input").optional(),
+  conversation: z.null("is not supported: send the conversation as input").optional(),
+  background: z.literal(false, "is not supported").nullish(),
+  truncation: z.literal("disabled", "is not supported").nullish(),
+  prompt: z.null("is not supported").optional(),
+  include: ignored,
+  metadata: ignored,
+  reasoning: ignored,
+  safety_identifier: ignored,
+  prompt_cache_key: ignored,
+  prompt_cache_retention: ignored,
+  service_tier: ignored,
+  store: ignored,
+  stream_options: ignored,
+  top_logprobs: z.literal(0, "is not supported; use /v1/chat/completions").nullish(),
+  user: ignored,
+  max_tool_calls: ignored,
+});
+
+type ResponseBody = z.infer<typeof responseBody>;
+
+/** POST /v1/responses of OpenAI, without stored responses: each request has the whole conversation. */
+export const openAiResponses: WireFormat = {
+  path: "/responses",
+  parse(body) {
+    const parsed = parseBody(responseBody, body);
+    const base = describeRequest(parsed);
+    return {
+      model: parsed.model,
+      isStream: parsed.stream === true,
+      requests: [toChatRequest(parsed)],
+      respond: (results, engine) => ({
+        ...base,
+        ...formatEnd(results, engine, formatOutput(results[0].choices[0])),
+      }),
+      stream: (engine) => new ResponseStream(base, engine),
+    };
+  },
+  formatError: formatOpenAiError,
+  errorEvent: ({ message, code, param }) => {
+    const fields = { type: "error", message, code: code ?? null, param: param ?? null, sequence_number: 0 };
+    return { event: "error", data: JSON.stringify(fields) };
+  },
+};
+
+function toChatRequest(body: ResponseBody): ChatRequest {
+  const tools = (body.tools ?? []).map(({ name, description, parameters }) => ({
+    name,
+    description: description ?? undefined,
+    parameters,
+  }));
+  checkToolNames(tools);
+  const { instructions, tool_choice: choice } = body;
+  const messages = toTemplateMessages(body.input);
+  return {
+    input: nameToolResults(
+      typeof instructions === "string" ? [{ role: "system", content: instructions }, ...messages] : messages,
+    ),
+    tools,
+    toolChoice: readToolChoice(choice),
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+    jsonSchema: readFormat(body.text?.format),
+    sampling: readSampling(body),
+    maxNewTokens: body.max_output_tokens ?? undefined,
+    seed: body.seed ?? undefined,
+  };
+}
+
+function readFormat(textFormat: z.infer<typeof format> | null | undefined): ChatRequest["jsonSchema"] {
+  if (textFormat?.type === "json_object") return JSON_OBJECT_SCHEMA;
+  return textFormat?.type === "json_schema" ? textFormat.schema : undefined;
+}
+
+function readToolChoice(choice: ResponseBody["tool_choice"]): ToolChoice {
+  return typeof choice === "object" && choice !== null ? { name: choice.name } : (choice ?? "auto");
+}
+
+/** Converts items to messages; consecutive calls, and the text before them, are one message of the assistant. */
+function toTemplateMessages(input: ResponseBody["input"]): ChatMessage[] {
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  const messages: ChatMessage[] = [];
+  input.forEach((item, i) => {
+    if (item.type === "reasoning") return;
+    if (item.type === "function_call_output") {
+      messages.push({ role: "tool", tool_call_id: item.call_id, content: item.output });
+    } else if (item.type === "function_call") {
+      const call = toTemplateCall(item.call_id, item.name, parseArguments(item.arguments, `input[${i}].arguments`));
+      const last = messages.at(-1);
+      const isAssistant = last?.role === "assistant";
+      const calls = isAssistant ? ((last.tool_calls ?? []) as readonly unknown[]) : [];
+      const content = isAssistant ? last.content : "";
+      messages.splice(messages.length - (isAssistant ? 1 : 0), 1, {
+        role: "assistant",
+        content,
+        tool_calls: [...calls, call],
+      });
+    } else {
+      messages.push({ role: item.role === "developer" ? "system" : item.role, content: item.content });
+    }
+  });
+  return messages;
+}
+
+/** Returns the fields of a response that repeat its request. */
+function describeRequest(body: ResponseBody) {
+  return {
+    id: createId("resp_"),
+    object: "response",
+    created_at: unixTime(),
+    error: null,
+    incomplete_details: null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    metadata: body.metadata ?? {},
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    store: false,
+    temperature: body.temperature ?? null,
+    top_p: body.top_p ?? null,
+    text: body.text ?? { format: { type: "text" } },
+    tool_choice: body.tool_choice ?? "auto",
+    tools: body.tools ?? [],
+    truncation: "disabled",
+  };
+}
