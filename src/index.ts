@@ -26,6 +26,8 @@ export type { SaveOptions } from "./models/save-model.js";
 export type { ValueHeadConfig } from "./engine/nn/value-head.js";
 export type { Device } from "./engine/runtime/device.js";
 export * from "./app/runs/index.js";
+export { Caller, type CallerCompletion, type CallerGenerateOptions, type CallerOptions } from "./app/server/caller.js";
+export type { OutputFunction, OutputFunctions } from "./app/server/score-engine.js";
 export { RandomStream, type RandomState } from "./core/random/random-stream.js";
 export * from "./models/text/index.js";
 export * from "./app/tracking/index.js";

@@ -44,7 +44,9 @@ afterAll(async () => {
 
 describe("a server of models", () => {
   it("answers 1,000 requests at once, each as if it were alone", async () => {
-    const requests = Array.from({ length: 1000 }, (_, seed) => post("/chat/completions", { ...CHAT, max_tokens: 1, seed: seed % 10 }));
+    const requests = Array.from({ length: 1000 }, (_, seed) =>
+      post("/chat/completions", { ...CHAT, max_tokens: 1, seed: seed % 10 }),
+    );
     const responses = await Promise.all(requests);
     expect(responses.every(({ status }) => status === 200)).toBe(true);
     const texts = responses.map(({ body }) => JSON.stringify(body.choices));

@@ -2,12 +2,12 @@ import type { ChatChoice, ChatDelta, ChatEngine, ChatResult, ToolCall } from "./
 import { countTokens, createId, type ServerEvent, type StreamEncoder } from "./wire-format.js";
 
 /** Returns the item of a text. */
-export function formatMessage(id: string, text: string, status = "completed"): object {
+function formatMessage(id: string, text: string, status = "completed"): object {
   return { type: "message", id, status, role: "assistant", content: status === "completed" ? [formatText(text)] : [] };
 }
 
 /** Returns the item of a tool call. */
-export function formatCall({ id, name, arguments: args }: ToolCall, itemId: string, status = "completed"): object {
+function formatCall({ id, name, arguments: args }: ToolCall, itemId: string, status = "completed"): object {
   return { type: "function_call", id: itemId, call_id: id, name, arguments: args, status };
 }
 

@@ -8,7 +8,7 @@ import { checkTokens, packSequences } from "./sequence-batch.js";
 import type { CausalLM } from "../causal-lm.js";
 import { usesPackedWeights } from "../weights/estimate-model-memory.js";
 import { chooseAdapterMode } from "../weights/micro-batch-memory.js";
-import { policyNodes, type EntropyMode, type PolicyNodes } from "./policy-nodes.js";
+import { policyNodes, vocabularyLogits, type EntropyMode, type PolicyNodes } from "./policy-nodes.js";
 import {
   DROPOUT_NOISE,
   DROPOUT_NOISE_LENGTH,
@@ -27,11 +27,19 @@ export interface LossResult {
   readonly statistics?: Readonly<Record<string, Node>>;
 }
 
+/** Nodes from which further outputs of a scoring graph are computed. */
+export interface ScoringNodes extends PolicyNodes {
+  /** Logits that predict each token: [selected, vocabulary]. */
+  readonly logits: Node;
+}
+
 /** Options of training and scoring graphs. */
 export interface GraphOptions {
   readonly entropy?: EntropyMode;
   /** Whether a scoring graph also returns the largest log-probability of each distribution. */
   readonly withMaxLogProbs?: boolean;
+  /** Further outputs of a scoring graph by name, with one row for each selected token. */
+  readonly outputs?: (nodes: ScoringNodes) => Readonly<Record<string, Node>>;
   /** Whether batches have shared prefixes (default); without, the graph is shorter. */
   readonly withPrefix?: boolean;
   /** Whether selected tokens have `allowedTokens`; without (default), the graph is shorter. */
@@ -124,7 +132,11 @@ export interface TokenScores {
   readonly entropy: Float32Array | undefined;
   /** Value of the state before each token; undefined for a model without a value head. */
   readonly values: Float32Array | undefined;
+  /** Further outputs by name. */
+  readonly outputs: Readonly<Record<string, Float32Array>>;
 }
+
+const OUTPUT_PREFIX = "output ";
 
 /** Compiled graph of the log-probabilities, entropies and values of selected tokens, without gradients. */
 export class ScoringGraph {
@@ -144,13 +156,16 @@ export class ScoringGraph {
       withHeadTokens = false,
       adapterMode,
       keepsFrozenStates = false,
+      outputs,
     }: GraphOptions = {},
   ): Promise<ScoringGraph> {
     const scope = model.scope(adapterMode ?? chooseAdapterMode(model.config));
     const frozenStates = keepsFrozenStates ? await FrozenStates.create(model) : undefined;
     const features = { withPrefix, withAllowedTokens, withHeadTokens, frozenStates };
     const policy = buildPolicy(model, scope, { ...features, entropy, dropout: false });
+    const others = outputs?.({ ...policy, logits: vocabularyLogits(model.config, scope, policy.hidden) }) ?? {};
     const graph = compile({
+      ...Object.fromEntries(Object.entries(others).map(([name, node]) => [OUTPUT_PREFIX + name, node])),
       logProbs: policy.logProbs,
       ...(withMaxLogProbs ? { maxLogProbs: policy.maxLogProbs } : {}),
       ...(policy.entropy === undefined ? {} : { entropy: policy.entropy }),
@@ -163,8 +178,13 @@ export class ScoringGraph {
   async run(batch: TokenBatch, { adapter = true }: { adapter?: boolean } = {}): Promise<TokenScores> {
     const { model, session, features } = this;
     const parameters = model.getParameterViews(session.graph, { adapter });
-    const { logProbs, maxLogProbs, entropy, values } = await runBatch(model, session, batch, features, parameters);
-    return { logProbs: logProbs.data, maxLogProbs: maxLogProbs?.data, entropy: entropy?.data, values: values?.data };
+    const results = await runBatch(model, session, batch, features, parameters);
+    const { logProbs, maxLogProbs, entropy, values } = results;
+    const outputs = Object.entries(results)
+      .filter(([name]) => name.startsWith(OUTPUT_PREFIX))
+      .map(([name, { data }]) => [name.slice(OUTPUT_PREFIX.length), data]);
+    const scores = { maxLogProbs: maxLogProbs?.data, entropy: entropy?.data, values: values?.data };
+    return { logProbs: logProbs.data, ...scores, outputs: Object.fromEntries(outputs) as TokenScores["outputs"] };
   }
 
   async release(): Promise<void> {

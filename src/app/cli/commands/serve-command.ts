@@ -1,6 +1,9 @@
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { invalidArgument } from "../../../core/errors.js";
 import { integer, list, text, defineSettings, type GivenSettings } from "../../../core/settings.js";
 import { PeftModel } from "../../../generation/auto-model.js";
+import type { OutputFunctions } from "../../server/score-engine.js";
 import { openModel } from "../open-model.js";
 import { defineCommand } from "../options/define-command.js";
 import { generateOptions, modelOptions } from "../options/generation-options.js";
@@ -15,6 +18,15 @@ const serveOptions = {
       adapter: list({
         valueName: "name=path",
         description: "LoRA adapter of the model, served under its own name. May be repeated.",
+      }),
+    },
+    "Model",
+  ),
+  ...defineSettings(
+    {
+      outputs: text({
+        valueName: "file",
+        description: "JavaScript module whose exported functions are the custom outputs of /v1/score.",
       }),
     },
     "Model",
@@ -70,9 +82,10 @@ async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporte
     for (const adapter of adapters)
       engines.push(new ModelChatEngine(await PeftModel.fromPretrained(base, adapter.path), adapter.name));
     const { host, port, apiKey = process.env.LLAMAGYM_API_KEY, maxRequests, timeout } = args;
+    const outputs = args.outputs === undefined ? {} : await loadOutputs(args.outputs);
     const onError = (error: unknown) => reporter.warn(String(error));
     const server = await startHttpServer({ host, port, apiKey, maxRequests }, (app, metrics) =>
-      serveModels(app, engines, { metrics, onError, timeoutMs: timeout && timeout * 1000 }),
+      serveModels(app, engines, { metrics, onError, outputs, timeoutMs: timeout && timeout * 1000 }),
     );
     reporter.print(`Serving ${engines.map(({ modelName }) => modelName).join(", ")} at ${server.url}/v1`);
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
@@ -81,6 +94,14 @@ async function serve(args: GivenSettings<typeof serveOptions>, reporter: Reporte
   } finally {
     await base.close();
   }
+}
+
+/** Loads custom outputs. @throws INVALID_ARGUMENT for a module that exports no functions. */
+async function loadOutputs(file: string): Promise<OutputFunctions> {
+  const exports = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>;
+  const functions = Object.entries(exports).filter(([, value]) => typeof value === "function");
+  if (functions.length > 0) return Object.fromEntries(functions) as OutputFunctions;
+  throw invalidArgument(`${file} must export at least one function of a model's nodes, but exports none.`);
 }
 
 function parseAdapter(argument: string): { name: string; path: string } {

@@ -1,0 +1,65 @@
+import type { Hono } from "hono";
+import * as z from "zod";
+import { invalidArgument } from "../../core/errors.js";
+import type { ModelChatEngine } from "./model-chat-engine.js";
+import { readJsonBody } from "./read-json-body.js";
+import type { ScoreEngine } from "./score-engine.js";
+import { parseBody, textContent } from "./wire-format.js";
+
+/** Maximum number of candidates of a request, over all of its prompts. */
+const MAX_CANDIDATES = 4096;
+
+const message = z.object({ role: z.string(), content: textContent });
+const scoreBody = z.strictObject({
+  model: z.string().optional(),
+  items: z
+    .array(
+      z.strictObject({
+        /** Text or messages. */
+        prompt: z.union([z.string().min(1), z.array(message).min(1)]),
+        candidates: z.array(z.string().min(1)).min(1),
+      }),
+    )
+    .min(1)
+    .refine(
+      (items) => items.reduce((sum, { candidates }) => sum + candidates.length, 0) <= MAX_CANDIDATES,
+      `must have at most ${MAX_CANDIDATES} candidates in all`,
+    ),
+  outputs: z.array(z.string()).optional(),
+});
+
+/** A model that scores. */
+export interface Scorer {
+  readonly chat: ModelChatEngine;
+  readonly scores: ScoreEngine;
+}
+
+/** Adds POST /score: log-probabilities of candidates that continue prompts, and custom outputs. */
+export function mountScoreRoute(app: Hono, scorerFor: (model: string | undefined) => Scorer): void {
+  app.post("/score", async (context) => {
+    const { model, items, outputs } = parseBody(scoreBody, await readJsonBody(context));
+    const { chat, scores } = scorerFor(model);
+    const { tokenizer, causalLM } = chat.model;
+    const encoded = items.map(({ prompt, candidates }) => {
+      const tokens = chat.renderPrompt({ input: prompt });
+      const rows = candidates.map((candidate) => tokenizer.encodeContinuation(candidate, tokens.at(-1)));
+      const longest = Math.max(...rows.map(({ length }) => length));
+      if (tokens.length + longest > causalLM.config.maxPositions)
+        throw invalidArgument(`A prompt has ${tokens.length} tokens and a candidate ${longest}; the context has less.`);
+      return { tokens, rows };
+    });
+    const data = await Promise.all(encoded.map(({ tokens, rows }) => scores.score(tokens, rows, outputs)));
+    return context.json({
+      object: "list",
+      model: chat.modelName,
+      data: data.map((candidates) =>
+        candidates.map(({ tokens, logProbs, outputs: values }) => ({
+          logprob: logProbs.reduce((sum, value) => sum + value, 0),
+          tokens,
+          token_logprobs: logProbs,
+          ...(outputs !== undefined && { outputs: values }),
+        })),
+      ),
+    });
+  });
+}

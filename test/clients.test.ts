@@ -1,0 +1,31 @@
+import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const folder = new URL("clients/", import.meta.url);
+const command = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
+const isInstalled = existsSync(new URL("node_modules/.package-lock.json", folder)) || process.env.CI !== undefined;
+const note = isInstalled ? "" : ": not tried, run `node test/clients/run.mjs --install` first";
+
+it.skipIf(!isInstalled)(`serves real clients from npm${note}`, { timeout: 180_000 }, async () => {
+  const server = spawn(process.execPath, [command, "serve", "--model", "embedded", "--port", "0"]);
+  try {
+    const [line] = (await once(createInterface({ input: server.stdout }), "line")) as [string];
+    expect(line).toMatch(/^Serving embedded at http:\/\/127\.0\.0\.1:\d+\/v1$/);
+    const url = line.replace(/.* at (.*)\/v1$/, "$1");
+    const env = { ...process.env, LLAMAGYM_TEST_URL: url };
+    const running = promisify(execFile)(process.execPath, [fileURLToPath(new URL("run.mjs", folder))], { env });
+    const { stdout } = await running.catch((error: { stdout: string }) => error);
+    expect(stdout).toMatch(/\bfail 0\b/);
+    // Cancelled requests do not run on.
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    expect(metrics).toMatch(/^llamagym_requests_running 0$/m);
+  } finally {
+    server.kill("SIGINT");
+    await once(server, "exit");
+  }
+});
