@@ -1,9 +1,17 @@
-/** A map of at most `maxSize` values; adding one more drops the least recently used. */
+/**
+ * A map whose values have at most the size `maxSize` in all; adding one drops the least recently used. By default each value
+ * has the size 1. The value added last is kept whatever its size.
+ */
 export class LruCache<Value> {
   // A Map iterates in insertion order, so the first key is the least recently used.
   private readonly values = new Map<string, Value>();
 
-  constructor(private readonly maxSize: number) {}
+  private size = 0;
+
+  constructor(
+    private readonly maxSize: number,
+    private readonly sizeOf: (key: string) => number = () => 1,
+  ) {}
 
   get(key: string): Value | undefined {
     const value = this.values.get(key);
@@ -14,11 +22,13 @@ export class LruCache<Value> {
   }
 
   set(key: string, value: Value): void {
-    this.values.delete(key);
+    this.delete(key);
     this.values.set(key, value);
-    if (this.values.size <= this.maxSize) return;
-    const [oldest] = this.values.keys();
-    this.values.delete(oldest);
+    this.size += this.sizeOf(key);
+    for (const oldest of this.values.keys()) {
+      if (this.size <= this.maxSize || oldest === key) return;
+      this.delete(oldest);
+    }
   }
 
   getOrCreate(key: string, create: () => Value): Value {
@@ -30,10 +40,11 @@ export class LruCache<Value> {
   }
 
   delete(key: string): void {
-    this.values.delete(key);
+    if (this.values.delete(key)) this.size -= this.sizeOf(key);
   }
 
   clear(): void {
     this.values.clear();
+    this.size = 0;
   }
 }

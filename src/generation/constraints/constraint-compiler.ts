@@ -7,8 +7,8 @@ import { PatternConstraint, type PatternConstraintOptions } from "./pattern-cons
 import { TokenAutomaton } from "./token-automaton.js";
 import { Vocabulary } from "./vocabulary.js";
 
-/** Maximum number of cached lists of choices. */
-const MAX_CACHED_CHOICES = 8192;
+/** Maximum length of all cached lists of choices, in characters; one takes some 50 bytes. */
+const MAX_CACHED_CHOICES_LENGTH = 2_000_000;
 
 /** Maximum number of cached patterns; their automata can be large. */
 const MAX_CACHED_PATTERNS = 16;
@@ -29,7 +29,7 @@ export interface CompileOptions extends PatternConstraintOptions {
 
 /** Compiles and caches the constraints on a model's completions. */
 export class ConstraintCompiler {
-  private readonly choiceConstraints = new LruCache<ChoiceConstraint>(MAX_CACHED_CHOICES);
+  private readonly choiceConstraints = new LruCache<ChoiceConstraint>(MAX_CACHED_CHOICES_LENGTH, (key) => key.length);
   private readonly patternConstraints = new LruCache<PatternConstraint>(MAX_CACHED_PATTERNS);
   private readonly automata = new LruCache<TokenAutomaton>(MAX_CACHED_PATTERNS);
   private vocabulary: Vocabulary | undefined;
