@@ -1,3 +1,4 @@
+import { ignoreMissingFile } from "../models/files/file-errors.js";
 import {
   getPeftModel as adapt,
   makeTrainable,
@@ -5,7 +6,6 @@ import {
   type PeftOptions,
 } from "../models/adapters/get-peft-model.js";
 import { openAdapter, openPretrained, type OpenOptions, type ResolveOptions } from "../models/auto.js";
-import { LlamaGymError } from "../core/errors.js";
 import { VALUE_HEAD_DEFAULTS, type ValueHeadConfig } from "../engine/nn/value-head.js";
 import { AutoTokenizer, type Tokenizer } from "../models/text/index.js";
 import { LanguageModel, type LanguageModelOptions } from "./language-model.js";
@@ -122,11 +122,5 @@ export async function getPeftModel(model: LanguageModel, options: PeftOptions = 
 
 /** Loads the tokenizer at a path; undefined if there is none. */
 async function loadTokenizerIfPresent(path: string | undefined): Promise<Tokenizer | undefined> {
-  if (path === undefined) return undefined;
-  try {
-    return await AutoTokenizer.fromPretrained(path);
-  } catch (error) {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  }
+  return path === undefined ? undefined : AutoTokenizer.fromPretrained(path).catch(ignoreMissingFile);
 }

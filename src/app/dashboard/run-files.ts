@@ -2,7 +2,7 @@ import { constants, existsSync } from "node:fs";
 import { open, readdir, realpath, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join, relative, isAbsolute } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
-import { isJsonObject } from "../../models/files/json-file.js";
+import { isJsonObject } from "../../core/json.js";
 
 export const METRICS_FILE = "metrics.jsonl";
 /** Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of a large sweep a few MB. */

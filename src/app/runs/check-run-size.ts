@@ -12,11 +12,8 @@ const TURN_BYTES = 1e3;
 /** Memory per token of a micro-batch of the smallest model; a lower bound. */
 const TOKEN_BYTES = 1e3;
 
-type RunSize = Pick<
-  TrainConfig,
-  "algorithm" | "numEnvs" | "microBatchTokens" | "episodes" | "turns" | "replayCapacity"
-> &
-  Partial<Pick<TrainConfig, "batchSize" | "numGenerations" | "minTurns" | "onlineSft">>;
+type RunSize = Pick<TrainConfig, "algorithm" | "numEnvs" | "microBatchTokens" | "episodes" | "turns"> &
+  Partial<Pick<TrainConfig, "batchSize" | "numGenerations" | "minTurns">>;
 
 /**
  * Checks the sizes of a run before it starts, by lower bounds of their memory and by what the run can collect.

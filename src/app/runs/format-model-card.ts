@@ -1,3 +1,4 @@
+import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { formatNumber } from "../../core/format.js";
 import { formatAdapterReadme } from "../../models/adapter-readme.js";
@@ -56,7 +57,7 @@ export async function formatModelCard({ path, base, format, dtype, output }: Mod
   const folder = resolve(path);
   const run = await findRun([folder, dirname(folder), dirname(dirname(folder))]);
   const name = basename(resolve(output));
-  const records = run === undefined ? [] : await readMetrics(join(run.folder, "metrics.jsonl")).catch(() => []);
+  const records = run === undefined ? [] : await readMetrics(join(run.folder, METRICS_FILE)).catch(() => []);
   const isHubId = /^[\w.-]+\/[\w.-]+$/u.test(base);
   const tags = ["llamagym", ...(run?.config.env === undefined ? [] : ["reinforcement-learning"])];
   const header = [

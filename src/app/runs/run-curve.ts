@@ -1,5 +1,7 @@
+import { ignoreMissingFile } from "../../models/files/file-errors.js";
+import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import { basename, join, resolve } from "node:path";
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, type LlamaGymError } from "../../core/errors.js";
 import { suggestNames } from "../../core/suggest.js";
 import { findSpec } from "../../envs/index.js";
 import { writeFileAtomic } from "../../models/files/index.js";
@@ -14,7 +16,6 @@ import {
 import { requireRunConfig } from "./run-folder.js";
 import type { TrainConfig } from "./run-settings.js";
 
-const METRICS_FILE = "metrics.jsonl";
 const CURVE_FILE = "curve.svg";
 const SFT_LOSS = "sft/loss";
 /** Updates are averaged to at most this many points, so that a curve stays readable. */
@@ -44,7 +45,7 @@ export async function readRunCurves(folders: readonly string[], metric?: string)
     folders.map(async (folder) => ({
       name: basename(resolve(folder)),
       config: await requireRunConfig<CurveConfig>(folder),
-      records: await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissing),
+      records: (await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissingFile)) ?? [],
     })),
   );
   const [{ config }] = runs;
@@ -63,7 +64,10 @@ export async function openCurveTracker(
   { resumeFromStep }: ResumePoint,
 ): Promise<Tracker> {
   const metric = defaultMetric(config);
-  const saved = resumeFromStep === undefined ? [] : await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissing);
+  const saved =
+    resumeFromStep === undefined
+      ? []
+      : ((await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissingFile)) ?? []);
   const records = saved.filter(({ step }) => step <= resumeFromStep!);
   const write = async (): Promise<void> => {
     const series = createSeries("mean over updates", records, metric);
@@ -112,11 +116,6 @@ function createSeries(name: string, records: readonly MetricRecord[], metric: st
     x: buckets.map((bucket) => bucket[bucket.length - 1].num_turns ?? bucket[bucket.length - 1].step),
     y: buckets.map((bucket) => bucket.reduce((sum, record) => sum + record[metric], 0) / bucket.length),
   };
-}
-
-function ignoreMissing(error: unknown): MetricRecord[] {
-  if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return [];
-  throw error;
 }
 
 function missingMetricError(name: string, metric: string, records: readonly MetricRecord[]): LlamaGymError {

@@ -1,3 +1,5 @@
+import { ignoreMissingFile } from "../../models/files/file-errors.js";
+import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import { join } from "node:path";
 import { suggestNames } from "../../core/suggest.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
@@ -59,7 +61,7 @@ export async function runRung(
       await trainUntil(run, share, config, { signal, onProgress });
     if (isStopped()) return undefined;
     await run.saveAdapter();
-    const records = await readMetrics(join(folder, "metrics.jsonl"));
+    const records = await readMetrics(join(folder, METRICS_FILE));
     const value =
       config.metric === EVAL_MEAN_RETURN
         ? await evaluateGreedily(run, config, { signal, onEvaluation })
@@ -121,11 +123,8 @@ function computeProgress(config: TrainConfig, record: MetricRecord | undefined):
 
 /** Returns the record of the last update. Opening a run removes records after its checkpoint. */
 async function readLastRecord(folder: string): Promise<MetricRecord | undefined> {
-  const records = await readMetrics(join(folder, "metrics.jsonl")).catch((error: unknown) => {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return [];
-    throw error;
-  });
-  return records.at(-1);
+  const records = await readMetrics(join(folder, METRICS_FILE)).catch(ignoreMissingFile);
+  return records?.at(-1);
 }
 
 /** Averages a metric over the last updates in which it is a number. */

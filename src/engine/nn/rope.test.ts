@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../models/files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 import { parseModelConfig } from "../../models/architectures/index.js";
 import { maxRelativeError } from "../../../test/parity/parity-report.js";
 import type { RopeConfig } from "./decoder-config.js";

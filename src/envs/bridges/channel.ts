@@ -1,8 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
-import { isNestedDeeper, type JsonValue } from "../../core/json.js";
+import { excerpt } from "../../core/format.js";
+import { isNestedDeeper, type JsonObject, type JsonValue } from "../../core/json.js";
 import { MAX_MESSAGE_DEPTH } from "./limits.js";
-
-export type JsonObject = { readonly [name: string]: JsonValue };
 
 /** A connection to a remote environment, one call at a time. */
 export interface Channel {
@@ -99,17 +98,7 @@ export function parseMessage(text: string): JsonValue | undefined {
   }
 }
 
-/** Returns a value that is a JSON object; undefined for anything else. */
-export function asJsonObject(json: unknown): JsonObject | undefined {
-  return typeof json === "object" && json !== null && !Array.isArray(json) ? (json as JsonObject) : undefined;
-}
-
-/** Truncates text for an error message. */
-export function truncateText(text: string, length = 200): string {
-  return text.length > length ? `${text.slice(0, length)}...` : text;
-}
-
 /** Formats a JSON value for an error message, truncated; strings unquoted. */
 export function formatJson(json: JsonValue | undefined, length?: number): string {
-  return truncateText(typeof json === "string" ? json : (JSON.stringify(json) ?? "nothing"), length);
+  return excerpt(typeof json === "string" ? json : (JSON.stringify(json) ?? "nothing"), length);
 }

@@ -1,6 +1,5 @@
 import { invalidEnv } from "../../core/errors.js";
-import type { JsonValue } from "../../core/json.js";
-import { asJsonObject, type JsonObject } from "./channel.js";
+import { type JsonObject, type JsonValue, asJsonObject } from "../../core/json.js";
 import { MAX_MESSAGE_DEPTH, MAX_SCHEMA_STEPS, MAX_SAMPLE_LENGTH } from "./limits.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { Space, type SampleOptions } from "../spaces/space.js";

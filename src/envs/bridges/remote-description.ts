@@ -1,9 +1,9 @@
+import { type JsonValue, asJsonObject } from "../../core/json.js";
 import { z } from "zod";
 import { invalidEnv } from "../../core/errors.js";
-import type { JsonValue } from "../../core/json.js";
 import type { RenderMode } from "../env.js";
 import { Discrete, spaceFromJson, type Space } from "../spaces/index.js";
-import { asJsonObject, bridgeError, formatJson } from "./channel.js";
+import { bridgeError, formatJson } from "./channel.js";
 import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH, MAX_SPACE_ELEMENTS, MAX_TEXT_LENGTH } from "./limits.js";
 
 const descriptionSchema = z.object({

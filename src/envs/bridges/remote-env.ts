@@ -1,10 +1,10 @@
+import { type JsonObject, type JsonValue, asJsonObject } from "../../core/json.js";
 import { LlamaGymError, invalidArgument } from "../../core/errors.js";
 import { Env, type EnvMetadata, type RenderFrame, type RenderMode, type ResetOptions } from "../env.js";
 import type { ResetResult, StepResult } from "../env.js";
-import type { JsonValue } from "../../core/json.js";
 import type { Space } from "../spaces/space.js";
 import type { TextInterface } from "../text-interface.js";
-import { asJsonObject, bridgeError, type Channel, type JsonObject } from "./channel.js";
+import { bridgeError, type Channel } from "./channel.js";
 import { decodeObservation } from "./decode-observation.js";
 
 /** Description of a remote environment. */

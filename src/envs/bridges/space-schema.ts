@@ -1,6 +1,5 @@
-import type { JsonValue } from "../../core/json.js";
 import { Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple, type Space } from "../spaces/index.js";
-import type { JsonObject } from "./channel.js";
+import type { JsonObject, JsonValue } from "../../core/json.js";
 import { countElements } from "../../core/count-elements.js";
 
 /** Returns a JSON Schema of the values that a space's `encode` returns. */

@@ -1,3 +1,4 @@
+import { excerpt } from "../../core/format.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import type { JsonValue } from "../../core/json.js";
@@ -139,6 +140,5 @@ export abstract class Space<T = unknown> {
 /** Formats a value for an error message, truncated. */
 export function formatValue(value: unknown): string {
   const plain = ArrayBuffer.isView(value) ? Array.from(value as Int8Array) : value;
-  const text = JSON.stringify(plain) ?? typeof value;
-  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
+  return excerpt(JSON.stringify(plain) ?? typeof value, 120);
 }

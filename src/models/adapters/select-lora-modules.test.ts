@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fileURLToPath } from "node:url";
 import { readFileSync } from "node:fs";
 import { parseModelConfig } from "../architectures/index.js";
-import type { JsonObject } from "../files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 import { LORA_DEFAULTS, type LoraConfig } from "./lora-config.js";
 import { selectLoraModules } from "./select-lora-modules.js";
 

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import { targetModules, type TargetModule } from "../architectures/index.js";
-import { formatJson, type JsonValue } from "../files/json-file.js";
+import { formatJson } from "../files/json-file.js";
 import type { LoraConfig, LoraModule } from "./lora-config.js";
 
 /**
@@ -16,7 +16,7 @@ export function selectLoraModules(config: DecoderConfig, lora: LoraConfig): Map<
   const selected = targets.filter((module) => isInLayer(module) && !isExcluded(module));
   if (selected.length === 0) {
     const names = [...new Set(all.map(({ name }) => name.slice(name.lastIndexOf(".") + 1)))];
-    const given = `\`targetModules\` ${formatJson(lora.targetModules as JsonValue)}`;
+    const given = `\`targetModules\` ${formatJson(lora.targetModules)}`;
     throw invalidArgument(
       targets.length === 0
         ? `${given} matches no module of this model. Modules: ${names.join(", ")}.`

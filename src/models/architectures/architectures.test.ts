@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
-import type { JsonObject } from "../files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 import { buildLegacyRope, linearModules, parameterShapes, parseModelConfig, supportedModelTypes } from "./index.js";
 
 interface ArchitectureCase {

@@ -1,6 +1,6 @@
 import type { GgufArchitecture } from "../files/gguf/gguf-config.js";
 import { LlamaGymError } from "../../core/errors.js";
-import type { JsonObject } from "../files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 import type { DecoderConfig } from "../../engine/nn/decoder-config.js";
 import type { Architecture } from "./architecture.js";
 import { gemma3 } from "./gemma3.js";

@@ -1,5 +1,5 @@
 import type { DecoderConfig, RopeConfig } from "../../engine/nn/decoder-config.js";
-import { isJsonObject, type JsonObject } from "../files/json-file.js";
+import { type JsonObject, isJsonObject } from "../../core/json.js";
 import { inferLongRopeAttentionFactor } from "./rope-config.js";
 
 /**

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { LlamaGymError } from "../../core/errors.js";
-import type { JsonObject, JsonValue } from "../files/json-file.js";
+import type { JsonObject, JsonValue } from "../../core/json.js";
 import { parameterShapes, parseModelConfig } from "./index.js";
 
 const fixture = new URL("../../../test/fixtures/models/architectures.json", import.meta.url);
@@ -17,8 +17,8 @@ const mutated = fc
     value: fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined }),
   })
   .map(({ config, field, inside, value }) => {
-    const copy = structuredClone(config);
-    const rope = copy.rope_parameters as JsonObject | undefined;
+    const copy: Record<string, JsonValue> = structuredClone(config);
+    const rope = copy.rope_parameters as Record<string, JsonValue> | undefined;
     const target = inside && rope !== undefined ? rope : copy;
     const fields = Object.keys(target);
     const chosen = fields[field % fields.length];

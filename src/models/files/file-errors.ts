@@ -11,6 +11,12 @@ export function corruptFileError(path: string, fault: string, cause?: unknown): 
   return new LlamaGymError("FILE_CORRUPT", `${path} is damaged: ${fault}. Copy or download the file again.`, { cause });
 }
 
+/** Returns undefined for FILE_NOT_FOUND; rethrows other errors. For `catch`. */
+export function ignoreMissingFile(error: unknown): undefined {
+  if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
+  throw error;
+}
+
 /** Converts a failed read to FILE_NOT_FOUND or FILE_READ_FAILED. */
 export function toReadError(path: string, error: unknown): LlamaGymError {
   if (error instanceof LlamaGymError) return error;

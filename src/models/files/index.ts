@@ -1,7 +1,8 @@
 export { writeFileAtomic } from "./write-file-atomic.js";
 export * from "./gguf/index.js";
 export * from "./hub/index.js";
-export { readJson, readJsonIfExists, writeJson, type JsonObject, type JsonValue } from "./json-file.js";
+export type { JsonObject, JsonValue } from "../../core/json.js";
+export { readJson, readJsonIfExists, writeJson } from "./json-file.js";
 export * from "./peft/index.js";
 export * from "./safetensors/index.js";
 export { type WeightEntry, type WeightFile } from "./weight-file.js";

@@ -1,5 +1,6 @@
+import { type JsonObject, type JsonValue, isJsonObject } from "../../core/json.js";
 import { LlamaGymError } from "../../core/errors.js";
-import { formatJson, isJsonObject, type JsonObject, type JsonValue } from "./json-file.js";
+import { formatJson } from "./json-file.js";
 
 /** Larger than any model dimension; prevents corrupt files from requesting absurd amounts of memory. */
 const MAX_SIZE = 2 ** 31 - 1;

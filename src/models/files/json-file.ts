@@ -1,15 +1,8 @@
 import { fs } from "#platform";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.js";
 import { writeFileAtomic } from "./write-file-atomic.js";
-import { corruptFileError, toReadError } from "./file-errors.js";
-
-/** What a JSON text can hold. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
-
-/** A JSON object: `config.json` and its like. */
-export interface JsonObject {
-  [key: string]: JsonValue;
-}
+import { corruptFileError, ignoreMissingFile, toReadError } from "./file-errors.js";
 
 /** Maximum size of a JSON file; tokenizer.json of a 262,144-token vocabulary has 35 MB. */
 const MAX_JSON_BYTES = 512 * 2 ** 20;
@@ -18,11 +11,6 @@ const MAX_JSON_BYTES = 512 * 2 ** 20;
 const MAX_JSON_DEPTH = 100;
 
 const MAX_EXCERPT_LENGTH = 60;
-
-/** Whether a JSON value is an object (and not null or a list). */
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** Formats a value for a message, shortened to 60 characters. */
 export function formatJson(value: JsonValue): string {
@@ -43,6 +31,7 @@ export function parseJson(path: string, bytes: Uint8Array, part = "it"): JsonVal
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
+/** Whether a JSON text is nested too deep. Unlike `isNestedDeeper` it reads bytes, since parsing millions of levels takes gigabytes. */
 function isTooDeep(bytes: Uint8Array): boolean {
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {
@@ -81,12 +70,7 @@ export async function readJson(path: string): Promise<JsonObject> {
 
 /** Reads a JSON object, or returns undefined when the file does not exist. */
 export async function readJsonIfExists(path: string): Promise<JsonObject | undefined> {
-  try {
-    return await readJson(path);
-  } catch (error) {
-    if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-    throw error;
-  }
+  return readJson(path).catch(ignoreMissingFile);
 }
 
 /** Writes a value as indented JSON atomically. @throws FILE_WRITE_FAILED. */

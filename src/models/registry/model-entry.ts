@@ -1,4 +1,4 @@
-import type { JsonObject } from "../files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 
 /** Recommended settings of a training run. */
 export interface ModelDefaults {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../files/json-file.js";
+import type { JsonObject } from "../../core/json.js";
 import type { ModelEntry } from "./model-entry.js";
 
 /**

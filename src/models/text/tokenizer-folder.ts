@@ -2,7 +2,7 @@ import { fs } from "#platform";
 
 import { LlamaGymError } from "../../core/errors.js";
 import { writeFileAtomic } from "../files/write-file-atomic.js";
-import { toReadError } from "../files/file-errors.js";
+import { ignoreMissingFile, toReadError } from "../files/file-errors.js";
 import { readJson } from "../files/json-file.js";
 import { isObject } from "./tokenization/tokenizer-json.js";
 import type { TokenizerFiles } from "./tokenizer-files.js";
@@ -90,12 +90,6 @@ async function readTextFile(path: string): Promise<string | undefined> {
   } catch (error) {
     return ignoreMissingFile(toReadError(path, error));
   }
-}
-
-/** Ignores a missing file and rethrows other errors. */
-function ignoreMissingFile(error: unknown): undefined {
-  if (error instanceof LlamaGymError && error.code === "FILE_NOT_FOUND") return undefined;
-  throw error;
 }
 
 function missingTokenizerError(folder: string): LlamaGymError {

@@ -1,3 +1,4 @@
+import { excerpt } from "../../core/format.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { ResetResult, StepResult } from "../../envs/env.js";
 
@@ -45,5 +46,5 @@ function formatExcerpt(value: unknown): string {
     if (typeof part === "number" && Number.isNaN(part)) return "NaN";
     return ArrayBuffer.isView(part) ? [...(part as Float64Array)] : part;
   });
-  return text.length > 200 ? `${text.slice(0, 200)}...` : text;
+  return excerpt(text);
 }

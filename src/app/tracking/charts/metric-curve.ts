@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { SeedCurve } from "./seed-band.js";
-import { readMetrics } from "../../../rl/tracking/jsonl/read-metrics.js";
+import { METRICS_FILE, readMetrics } from "../../../rl/tracking/jsonl/read-metrics.js";
 
 /** The metric of the mean return during training. */
 export const MEAN_RETURN = "rollout/ep_rew_mean";
@@ -11,7 +11,7 @@ export async function readMetricCurve(
   metric: string = MEAN_RETURN,
   xAxis: "num_turns" | "num_episodes" | "step" = "num_turns",
 ): Promise<SeedCurve> {
-  const records = await readMetrics(join(runFolder, "metrics.jsonl"));
+  const records = await readMetrics(join(runFolder, METRICS_FILE));
   const points = records.filter((record) => Number.isFinite(record[metric]));
   return { x: points.map((record) => record[xAxis]), y: points.map((record) => record[metric]) };
 }

@@ -1,6 +1,7 @@
+import { type JsonValue, asJsonObject } from "../../../core/json.js";
+import { excerpt } from "../../../core/format.js";
 import { invalidArgument, LlamaGymError } from "../../../core/errors.js";
-import type { JsonValue } from "../../../core/json.js";
-import { asJsonObject, bridgeError, formatJson, parseMessage, truncateText } from "../channel.js";
+import { bridgeError, formatJson, parseMessage } from "../channel.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
 
 /** A JSON-over-HTTP server. */
@@ -79,7 +80,7 @@ export async function requestJson(server: HttpServer, path: string, body?: JsonV
   const response = await sendRequest(server, path, body);
   if (response.status >= 200 && response.status < 300) {
     if (response.json !== undefined) return response.json;
-    throw bridgeError(server.name, `did not answer ${path} with JSON: ${truncateText(response.text)}`);
+    throw bridgeError(server.name, `did not answer ${path} with JSON: ${excerpt(response.text)}`);
   }
   const { detail, error } = asJsonObject(response.json) ?? {};
   const message = formatJson(detail ?? error ?? response.text, 500);

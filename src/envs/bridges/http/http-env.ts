@@ -1,7 +1,7 @@
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import { randomUUID } from "node:crypto";
-import type { JsonValue } from "../../../core/json.js";
 import type { TextInterface } from "../../text-interface.js";
-import { bridgeError, type Channel, checkTimeoutMs, type JsonObject } from "../channel.js";
+import { bridgeError, type Channel, checkTimeoutMs } from "../channel.js";
 import { createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
 import { readDescription } from "../remote-description.js";
 import { RemoteEnv } from "../remote-env.js";

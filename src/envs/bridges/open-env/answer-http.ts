@@ -1,5 +1,6 @@
+import { type JsonObject, asJsonObject } from "../../../core/json.js";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { asJsonObject, parseMessage, type JsonObject } from "../channel.js";
+import { parseMessage } from "../channel.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
 import { describeApi, type ServerDescription } from "./describe-env.js";
 import { isClientError } from "./open-env-protocol.js";

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { Env } from "../../env.js";
 import { Discrete, spaceToJson } from "../../spaces/index.js";
-import type { JsonObject } from "../channel.js";
+import type { JsonObject } from "../../../core/json.js";
 import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
 import { spaceToSchema } from "../space-schema.js";
 

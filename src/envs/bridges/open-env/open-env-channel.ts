@@ -1,8 +1,9 @@
+import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
+import { excerpt } from "../../../core/format.js";
 import { WebSocket, type RawData } from "ws";
 import { LlamaGymError } from "../../../core/errors.js";
-import type { JsonValue } from "../../../core/json.js";
-import { asJsonObject, bridgeError, formatJson, parseMessage, SerialChannel, truncateText } from "../channel.js";
-import type { Channel, JsonObject } from "../channel.js";
+import { bridgeError, formatJson, parseMessage, SerialChannel } from "../channel.js";
+import type { Channel } from "../channel.js";
 import { requestJson, type HttpServer } from "../http/http-client.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
 import { decodeMessage } from "./open-env-protocol.js";
@@ -80,7 +81,7 @@ export class WebSocketChannel extends SerialChannel {
   private receive(data: RawData): void {
     const text = decodeMessage(data);
     const reply = asJsonObject(parseMessage(text));
-    if (reply === undefined) this.fail(`sent an invalid message: ${truncateText(text)}`);
+    if (reply === undefined) this.fail(`sent an invalid message: ${excerpt(text)}`);
     else if (this.pending !== undefined) this.pending.resolve(reply);
     else this.fail(`sent an unexpected message: ${formatJson(asJsonObject(reply.data)?.message ?? text)}`);
   }

@@ -1,7 +1,7 @@
+import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
 import { LlamaGymError, invalidEnv } from "../../../core/errors.js";
-import type { JsonValue } from "../../../core/json.js";
 import type { TextInterface } from "../../text-interface.js";
-import { asJsonObject, bridgeError, type Channel, checkTimeoutMs, formatJson, type JsonObject } from "../channel.js";
+import { bridgeError, type Channel, checkTimeoutMs, formatJson } from "../channel.js";
 import type { TextInterfaceOptions } from "../create-text-interface.js";
 import { sendRequest, parseServerUrl, type HttpServer } from "../http/http-client.js";
 import { JsonSpace } from "../json-space.js";

@@ -1,6 +1,6 @@
 import type { RawData } from "ws";
 import { LlamaGymError } from "../../../core/errors.js";
-import type { JsonObject } from "../channel.js";
+import type { JsonObject } from "../../../core/json.js";
 
 /**
  * Key of llamagym's extension in the action schema:

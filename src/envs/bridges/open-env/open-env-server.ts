@@ -1,10 +1,11 @@
+import { type JsonObject, asJsonObject } from "../../../core/json.js";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type RawData, WebSocketServer, type WebSocket } from "ws";
 import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 import { closeEnv, requireEnv, type Env } from "../../env.js";
 import type { MaybePromise } from "../../../core/maybe-promise.js";
-import { asJsonObject, formatJson, parseMessage, type JsonObject } from "../channel.js";
+import { formatJson, parseMessage } from "../channel.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
 import { describeEnv } from "./describe-env.js";
 import { answerHttp } from "./answer-http.js";

@@ -2,9 +2,8 @@ import { randomUUID } from "node:crypto";
 import { LlamaGymError } from "../../../core/errors.js";
 import { closeEnv, type Env, type ResetOptions, type StepResult } from "../../env.js";
 import type { Info } from "../../info.js";
-import type { JsonValue } from "../../../core/json.js";
 import { getChoices } from "../../text-interface.js";
-import { asJsonObject, type JsonObject } from "../channel.js";
+import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
 import { toJson } from "../space-schema.js";
 
 /** One client's environment on a server; calls are serialized. */

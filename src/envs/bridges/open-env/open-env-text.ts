@@ -1,7 +1,6 @@
-import type { JsonValue } from "../../../core/json.js";
 import type { Space } from "../../spaces/space.js";
 import type { TextInterface } from "../../text-interface.js";
-import { asJsonObject, type JsonObject } from "../channel.js";
+import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
 import { checkText, createTextInterface, type TextInterfaceOptions } from "../create-text-interface.js";
 import { resolveReferences, type JsonSpace } from "../json-space.js";
 import { MAX_ACTION_NAMES, MAX_ACTION_NAME_LENGTH } from "../limits.js";

@@ -1,9 +1,9 @@
+import { excerpt } from "../../../core/format.js";
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import type { JsonValue } from "../../../core/json.js";
-import { asJsonObject, bridgeError, formatJson, parseMessage, SerialChannel, truncateText } from "../channel.js";
-import type { JsonObject } from "../channel.js";
+import { bridgeError, formatJson, parseMessage, SerialChannel } from "../channel.js";
+import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
 
 /** Maximum length of a line in bytes: a large image as JSON. The process is the user's own. */
 const MAX_LINE_BYTES = 2 ** 28;
@@ -113,8 +113,8 @@ export class ProcessChannel extends SerialChannel {
   private receive(line: string): void {
     const reply = asJsonObject(parseMessage(line));
     const isReply = reply !== undefined && ("result" in reply || asJsonObject(reply.error) !== undefined);
-    if (!isReply) this.fail(`sent an invalid reply: ${truncateText(line)}`);
-    else if (reply.id !== this.pending?.id) this.fail(`sent an unexpected reply: ${truncateText(line)}`);
+    if (!isReply) this.fail(`sent an invalid reply: ${excerpt(line)}`);
+    else if (reply.id !== this.pending?.id) this.fail(`sent an unexpected reply: ${excerpt(line)}`);
     else this.pending?.resolve(reply);
   }
 

@@ -1,4 +1,5 @@
 import { excerpt } from "../../../core/format.js";
+import { isNestedDeeper } from "../../../core/json.js";
 import { LlamaGymError, invalidArgument } from "../../../core/errors.js";
 
 /** A JSON schema (draft 2020-12), as parsed JSON. */
@@ -62,19 +63,9 @@ export function stringifySchema(schema: JsonSchema): string {
     throw invalidArgument(
       `The JSON schema has ${text.length} characters as JSON, more than ${MAX_SCHEMA_LENGTH}. Use fewer properties or values.`,
     );
-  if (jsonDepth(text) > MAX_JSON_DEPTH)
+  if (isNestedDeeper(JSON.parse(text), MAX_JSON_DEPTH))
     throw invalidArgument(`The JSON schema is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   return text;
-}
-
-function jsonDepth(text: string): number {
-  let depth = 0;
-  let max = 0;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g)) {
-    if (token === "[" || token === "{") max = Math.max(max, ++depth);
-    else if (token === "]" || token === "}") depth--;
-  }
-  return max;
 }
 
 /** @throws INVALID_ARGUMENT if a schema has a keyword that is neither known nor an annotation. */

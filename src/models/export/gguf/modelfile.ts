@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../files/json-file.js";
+import type { JsonObject } from "../../../core/json.js";
 import type { Tokenizer } from "../../text/tokenizer.js";
 
 /** Private-use characters, which no template contains. */

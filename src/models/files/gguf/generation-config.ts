@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json-file.js";
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import type { GgufFields } from "./gguf-fields.js";
 
 /** End-of-turn tokens of published chat templates. */
@@ -25,7 +25,7 @@ const samplingKeys: readonly (readonly [string, string])[] = [
  * end-of-text and end-of-turn tokens and at end-of-turn tokens that its chat template contains.
  */
 export function buildGenerationConfig(fields: GgufFields): JsonObject {
-  const config: JsonObject = {};
+  const config: Record<string, JsonValue> = {};
   const bos = fields.index("tokenizer.ggml.bos_token_id");
   const padding = fields.index("tokenizer.ggml.padding_token_id");
   if (bos !== undefined) config.bos_token_id = bos;

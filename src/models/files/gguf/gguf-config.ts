@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError } from "../file-errors.js";
-import type { JsonObject, JsonValue } from "../json-file.js";
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import type { GgufFields } from "./gguf-fields.js";
 import type { GgufTensor } from "./gguf-header.js";
 import { buildRopeParameters, type RopeSource } from "./rope-parameters.js";

@@ -1,7 +1,7 @@
 import { ggufArchitectures } from "../../architectures/index.js";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../json-file.js";
+import type { JsonObject } from "../../../core/json.js";
 import { openGguf } from "./open-gguf.js";
 
 const folder = new URL("../../../../test/fixtures/files/gguf/", import.meta.url).pathname;

@@ -1,7 +1,7 @@
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError } from "../file-errors.js";
-import type { JsonObject } from "../json-file.js";
+import type { JsonObject } from "../../../core/json.js";
 import { FileSource } from "../file-source.js";
 import type { WeightFile } from "../weight-file.js";
 import { buildGgufConfig, readGgufSizes, type GgufArchitecture } from "./gguf-config.js";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json-file.js";
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import { toShortestDecimal, type GgufFields } from "./gguf-fields.js";
 
 /** Inputs of a GGUF file's rotary parameters. */
@@ -30,7 +30,7 @@ export function buildRopeParameters(source: RopeSource, defaultTheta = 10_000): 
 }
 
 function buildYarnParameters({ fields, maxPositions }: RopeSource, theta: number, factor: number): JsonObject {
-  const parameters: JsonObject = {
+  const parameters: Record<string, JsonValue> = {
     rope_type: "yarn",
     rope_theta: theta,
     factor,

@@ -1,6 +1,7 @@
+import type { JsonObject, JsonValue } from "../../../core/json.js";
 import { LlamaGymError } from "../../../core/errors.js";
 import { JsonFields } from "../json-fields.js";
-import { formatJson, type JsonObject, type JsonValue } from "../json-file.js";
+import { formatJson } from "../json-file.js";
 
 /** PEFT's adapter_config.json of a LoRA adapter with camelCase names. */
 export interface AdapterConfig {

@@ -1,7 +1,8 @@
+import { isJsonObject } from "../../../core/json.js";
 import { fs } from "#platform";
 import { LlamaGymError } from "../../../core/errors.js";
 import { corruptFileError, toReadError } from "../file-errors.js";
-import { formatJson, isJsonObject, readJson } from "../json-file.js";
+import { formatJson, readJson } from "../json-file.js";
 import { getEntry, type WeightEntry, type WeightFile } from "../weight-file.js";
 import { SafetensorsFile } from "./safetensors-file.js";
 

@@ -1,3 +1,4 @@
+import { excerpt } from "../../../core/format.js";
 import { parse, tokenize } from "@huggingface/jinja";
 
 import { LlamaGymError } from "../../../core/errors.js";
@@ -99,8 +100,6 @@ function toTemplateError(cause: unknown, outcome: string): LlamaGymError {
   // The parser reads past the last token of an incomplete template.
   const reason =
     cause instanceof TypeError ? "a tag is incomplete" : String(cause instanceof Error ? cause.message : cause);
-  const excerpt = reason.length > MAX_REASON_LENGTH ? `${reason.slice(0, MAX_REASON_LENGTH)}...` : reason;
-  return new LlamaGymError("TEMPLATE_FAILED", `The chat template ${outcome}: ${excerpt.replace(/\.$/, "")}.`, {
-    cause,
-  });
+  const fault = excerpt(reason, MAX_REASON_LENGTH).replace(/\.$/, "");
+  return new LlamaGymError("TEMPLATE_FAILED", `The chat template ${outcome}: ${fault}.`, { cause });
 }

@@ -1,3 +1,4 @@
+import { METRICS_FILE } from "./read-metrics.js";
 import { fs } from "#platform";
 import { AppendFile } from "../append-file.js";
 import type { ResumePoint, Tracker } from "../tracker.js";
@@ -19,7 +20,7 @@ export async function openJsonlTracker(
     await truncateAfterStep(path, resumeFromStep);
     return AppendFile.open(path);
   };
-  const metrics = await open("metrics.jsonl");
+  const metrics = await open(METRICS_FILE);
   const completions = await open("completions.jsonl").catch((error: unknown) => {
     metrics.close();
     throw error;

@@ -1,7 +1,10 @@
 import { fs } from "#platform";
 import { toReadError } from "../../../models/files/file-errors.js";
-import { isJsonObject } from "../../../models/files/json-file.js";
+import { isJsonObject } from "../../../core/json.js";
 import type { MetricRecord } from "../tracker.js";
+
+/** Metrics of a run folder, one record per update. */
+export const METRICS_FILE = "metrics.jsonl";
 
 /**
  * Reads the records of a metrics.jsonl, including "step"; null becomes NaN. Skips incomplete lines, such as the last one of a

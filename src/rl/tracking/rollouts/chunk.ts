@@ -1,5 +1,5 @@
 import { LlamaGymError } from "../../../core/errors.js";
-import { isJsonObject } from "../../../models/files/json-file.js";
+import { isJsonObject } from "../../../core/json.js";
 import type { EpisodeDetail, EpisodeRow, Vocabulary } from "./rollout-record.js";
 
 export const ROLLOUTS_FILE = "rollouts.jsonl";

@@ -67,7 +67,7 @@ describe("RewardScorer", () => {
       "gives a text",
       ({ completions }) => completions.map(() => "1" as never),
       [Number.NaN, Number.NaN, Number.NaN],
-      'returned the reward string "1"',
+      'returned the reward "1"',
     ],
   ])("leaves samples unscored for a function that %s, with one warning", async (_, failing, expected, message) => {
     const { rewards, metrics, warnings } = await score(failing);

@@ -1,3 +1,4 @@
+import { describeValue } from "../../../core/format.js";
 import { combineRewards } from "../../algorithms/shared/combine-rewards.js";
 import { withoutNaN, nanMean, nanStd } from "../../algorithms/shared/statistics.js";
 import { errorMessage, LlamaGymError, invalidArgument } from "../../../core/errors.js";
@@ -210,8 +211,4 @@ function buildRewardBatch(samples: readonly RewardSample[]): RewardBatch {
 
 function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
-}
-
-function describeValue(value: unknown): string {
-  return typeof value === "number" ? String(value) : `${typeof value} ${JSON.stringify(value) ?? ""}`.trim();
 }

@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../../core/errors.js";
 import { corruptFileError } from "../../file-errors.js";
-import type { JsonObject } from "../../json-file.js";
+import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
 import { findPreTokenizer, preTokenizerNames, type PreTokenizer } from "./pre-tokenizers.js";
 import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";

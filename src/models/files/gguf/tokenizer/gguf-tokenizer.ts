@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../../core/errors.js";
 import { corruptFileError } from "../../file-errors.js";
-import type { JsonObject } from "../../json-file.js";
+import type { JsonObject } from "../../../../core/json.js";
 import { buildByteLevelTokenizer, getPreTokenizer } from "./byte-level-tokenizer.js";
 import { GgufFields } from "../gguf-fields.js";
 import type { GgufMetadata } from "../gguf-header.js";

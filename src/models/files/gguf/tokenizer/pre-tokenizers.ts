@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../json-file.js";
+import type { JsonObject } from "../../../../core/json.js";
 
 /** Pre-tokenization of a byte-level vocabulary, by tokenizer.ggml.pre. */
 export interface PreTokenizer {

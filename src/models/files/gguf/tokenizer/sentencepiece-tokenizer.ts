@@ -1,5 +1,5 @@
 import { corruptFileError } from "../../file-errors.js";
-import type { JsonObject } from "../../json-file.js";
+import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
 import { createAddedToken, createPostProcessor, TokenType, type SpecialTokens, type Vocabulary } from "./vocabulary.js";
 

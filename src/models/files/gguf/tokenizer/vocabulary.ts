@@ -1,6 +1,6 @@
 import { LlamaGymError } from "../../../../core/errors.js";
 import { corruptFileError } from "../../file-errors.js";
-import type { JsonObject } from "../../json-file.js";
+import type { JsonObject } from "../../../../core/json.js";
 import type { GgufFields } from "../gguf-fields.js";
 
 /** tokenizer.ggml.token_type. */
