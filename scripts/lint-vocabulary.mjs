@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const { identifiers, british, phrases, ignore } = JSON.parse(
   readFileSync(new URL("vocabulary.json", import.meta.url), "utf8"),
 );
-const ROOTS = ["src", "test", "docs", "examples", "bench", "recipes", "README.md", "ARCHITECTURE.md"];
+const ROOTS = ["src", "dashboard", "test", "docs", "examples", "bench", "recipes", "README.md", "ARCHITECTURE.md"];
 
 const retired = new Map(Object.entries(identifiers));
 const spelling = new RegExp(british.join("|"));
@@ -18,7 +18,7 @@ function listFiles() {
   const files = execFileSync("git", ["ls-files", ...ROOTS], { cwd: root, encoding: "utf8" })
     .trim()
     .split("\n");
-  return files.filter((file) => /\.(ts|mjs|md)$/.test(file) && !ignore.some((path) => file.startsWith(path)));
+  return files.filter((file) => /\.(tsx?|mjs|md)$/.test(file) && !ignore.some((path) => file.startsWith(path)));
 }
 
 /** "quantiseBits" as ["quantize", "bits"]. */

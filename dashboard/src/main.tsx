@@ -1,0 +1,12 @@
+import { render } from "preact";
+import "./styles/base.css";
+import "./styles/layout.css";
+import "./styles/parts.css";
+import "./styles/views.css";
+import "./styles/tokens.css";
+import { App } from "./app.js";
+import { LiveConnection } from "./data/live.js";
+import { openSource } from "./data/source.js";
+
+const source = openSource();
+render(<App source={source} live={new LiveConnection(source.isReport)} />, document.getElementById("app")!);
