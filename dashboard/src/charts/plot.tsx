@@ -188,7 +188,8 @@ function createHooks(latest: Latest): uPlot.Hooks.Arrays {
   };
 }
 
-function drawReferences({ ctx, bbox, valToPos }: uPlot, { references = [] }: PlotProps): void {
+function drawReferences(plot: uPlot, { references = [] }: PlotProps): void {
+  const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
   ctx.save();
   ctx.strokeStyle = themeColor("--text-soft");
@@ -199,7 +200,7 @@ function drawReferences({ ctx, bbox, valToPos }: uPlot, { references = [] }: Plo
   ctx.lineWidth = ratio;
   ctx.setLineDash([5 * ratio, 4 * ratio]);
   for (const { name, y } of references) {
-    const position = valToPos(y, "y", true);
+    const position = plot.valToPos(y, "y", true);
     ctx.beginPath();
     ctx.moveTo(bbox.left, position);
     ctx.lineTo(bbox.left + bbox.width, position);
@@ -209,9 +210,10 @@ function drawReferences({ ctx, bbox, valToPos }: uPlot, { references = [] }: Plo
   ctx.restore();
 }
 
-function drawMark({ ctx, bbox, valToPos }: uPlot, marked: number | undefined): void {
+function drawMark(plot: uPlot, marked: number | undefined): void {
   if (marked === undefined) return;
-  const position = valToPos(marked, "x", true);
+  const { ctx, bbox } = plot;
+  const position = plot.valToPos(marked, "x", true);
   ctx.save();
   ctx.strokeStyle = themeColor("--text");
   ctx.lineWidth = devicePixelRatio;

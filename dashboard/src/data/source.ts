@@ -33,7 +33,10 @@ class ServerSource implements Source {
 
   private async request<Answer>(path: string, init: RequestInit): Promise<Answer> {
     const response = await fetch(path, { ...init, credentials: "same-origin" }).catch(() => {
-      throw new RequestError("OFFLINE", "The dashboard's server does not answer. Is `llamagym dashboard` still running?");
+      throw new RequestError(
+        "OFFLINE",
+        "The dashboard's server does not answer. Is `llamagym dashboard` still running?",
+      );
     });
     const text = await response.text();
     if (!response.ok) throw readError(response.status, text);

@@ -83,7 +83,13 @@ export function Panel(props: {
 }
 
 /** What a view shows in place of data: why there is none and what to do. */
-export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }): JSX.Element {
+export function Empty({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}): JSX.Element {
   return (
     <div class="empty">
       <strong>{title}</strong>

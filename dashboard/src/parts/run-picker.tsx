@@ -11,7 +11,14 @@ import { StateMark } from "./state-mark.js";
 export function RunPicker({ view }: { readonly view: string }): JSX.Element {
   const { runs, selected } = useDashboard();
   const options = runs.map(({ id }) => [id, stripControls(id)] as const);
-  return <Select label="Run" value={selected[0] ?? ""} options={options} onChange={(run) => navigate(linkTo(view, { run }))} />;
+  return (
+    <Select
+      label="Run"
+      value={selected[0] ?? ""}
+      options={options}
+      onChange={(run) => navigate(linkTo(view, { run }))}
+    />
+  );
 }
 
 /** The selected runs as removable chips in the colors of their curves, and a list to add one. */

@@ -7,8 +7,15 @@ export interface AnsiSpan {
 const COLOR_NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
 /** Escape sequences: CSI, OSC (to its terminator or the end of the line), and two-character ones. */
-// oxlint-disable-next-line no-control-regex
-const SEQUENCE = /\u001b\[([0-9;:?<=>]*)[ -/]*([@-~])|\u001b\][^\u0007\u001b\n]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b\n]*(?:\u001b\\)?|\u001b[ -/]*[0-~]?/g;
+const SEQUENCE = new RegExp(
+  [
+    "\u001b\\[([0-9;:?<=>]*)[ -/]*([@-~])",
+    "\u001b\\][^\u0007\u001b\\n]*(?:\u0007|\u001b\\\\)?",
+    "\u001b[PX^_][^\u001b\\n]*(?:\u001b\\\\)?",
+    "\u001b[ -/]*[0-~]?",
+  ].join("|"),
+  "g",
+);
 
 /** Control codes except tab and newline, and marks that reorder text (bidirectional overrides). */
 // oxlint-disable-next-line no-control-regex

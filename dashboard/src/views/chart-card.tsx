@@ -63,7 +63,9 @@ export function ChartCard({ name, info, settings, isLarge = false }: ChartCardPr
           </button>
         </h3>
         <Readout series={series} cursor={cursor} />
-        <DownloadMenu onDownload={(format) => void downloadChart(toCurve(shownName, x, series, xs, references), format)} />
+        <DownloadMenu
+          onDownload={(format) => void downloadChart(toCurve(shownName, x, series, xs, references), format)}
+        />
         {info && !isLarge && (
           <IconButton
             icon="info"
@@ -125,7 +127,13 @@ function Explanation({ info: { meaning, healthy, unhealthy } }: { readonly info:
 }
 
 /** The values under the cursor, or the last ones. */
-function Readout({ series, cursor }: { readonly series: AlignedSeries["series"]; readonly cursor?: number }): JSX.Element {
+function Readout({
+  series,
+  cursor,
+}: {
+  readonly series: AlignedSeries["series"];
+  readonly cursor?: number;
+}): JSX.Element {
   const lines = series.filter(({ faint }) => faint !== true).slice(0, 6);
   return (
     <span class="readout number">

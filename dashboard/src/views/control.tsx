@@ -68,7 +68,9 @@ export function ControlView(): JSX.Element {
       {problem !== undefined && <Banner kind="error">{problem}</Banner>}
       {waiting.length > 0 && <Banner kind="info">Waiting for the run to reach the end of its update.</Banner>}
       {run === undefined && <Empty title="No runs yet" />}
-      {data && !isRunning && <Banner kind="info">This run does not train at present, so it cannot be controlled.</Banner>}
+      {data && !isRunning && (
+        <Banner kind="info">This run does not train at present, so it cannot be controlled.</Banner>
+      )}
       {data && (
         <>
           <div class="two-columns">
@@ -86,7 +88,9 @@ export function ControlView(): JSX.Element {
             </Panel>
             <Panel title="Settings">
               {data.changeable.length === 0 ? (
-                <p class="soft">{isRunning ? "This run has no settings that can be changed." : "Settings of running runs only."}</p>
+                <p class="soft">
+                  {isRunning ? "This run has no settings that can be changed." : "Settings of running runs only."}
+                </p>
               ) : (
                 data.changeable.map((setting) => (
                   <SettingForm key={setting.name} setting={setting} onAsk={setQuestion} />

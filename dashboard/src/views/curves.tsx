@@ -34,7 +34,12 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
     Promise.all(selected.map((run) => source.get<RunDetail>(runPath(run)))),
   );
   const query = new URLSearchParams({ x, points: String(POINTS) });
-  if (zoom) for (const [name, value] of [["from", zoom.low], ["to", zoom.high]] as const) query.set(name, String(value));
+  if (zoom)
+    for (const [name, value] of [
+      ["from", zoom.low],
+      ["to", zoom.high],
+    ] as const)
+      query.set(name, String(value));
   for (const name of visible) query.append("name", name);
   const series = useLoad(live, visible.length === 0 ? undefined : `${selected.join("\n")}?${query}`, () =>
     Promise.all(selected.map((run) => source.get<SeriesResponse>(runPath(run, `/series?${query}`)))),
@@ -56,7 +61,9 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
       replace: true,
     });
   const show = (name: string, isVisible: boolean): void =>
-    setVisible((old) => (old.includes(name) === isVisible ? old : isVisible ? [...old, name] : old.filter((n) => n !== name)));
+    setVisible((old) =>
+      old.includes(name) === isVisible ? old : isVisible ? [...old, name] : old.filter((n) => n !== name),
+    );
   const settings: CurveSettings = {
     x,
     weight,

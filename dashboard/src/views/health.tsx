@@ -92,7 +92,11 @@ function PhaseBar({ phases }: { readonly phases: Phases }): JSX.Element {
   if (total === 0) return <p class="soft">No update has been finished.</p>;
   return (
     <div class="phases">
-      <div class="phase-bar" role="img" aria-label={parts.map(([name, s]) => `${name} ${showPercent(s / total)}`).join(", ")}>
+      <div
+        class="phase-bar"
+        role="img"
+        aria-label={parts.map(([name, s]) => `${name} ${showPercent(s / total)}`).join(", ")}
+      >
         {parts.map(([name, seconds], i) => (
           <i key={name} class={`phase-${i}`} style={{ flexGrow: seconds / total }} />
         ))}

@@ -57,7 +57,9 @@ export function RunLine({ row, isChecked, onCheck, onEdit }: RunLineProps): JSX.
       <span role="cell" class="col-started right soft">
         {showAge(row.startedMs ?? row.changedMs)}
       </span>
-      <span role="cell">{onEdit && <IconButton icon="edit" label={`Tags and note of ${name}`} onClick={onEdit} />}</span>
+      <span role="cell">
+        {onEdit && <IconButton icon="edit" label={`Tags and note of ${name}`} onClick={onEdit} />}
+      </span>
     </div>
   );
 }

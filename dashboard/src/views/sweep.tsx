@@ -75,7 +75,11 @@ function TrialTable({ sweep, marked, onMark }: TrialTableProps): JSX.Element {
               ))}
               <td class="right number">{trial.rung}</td>
               <td class="right number strong">
-                {trial.failure === null ? showNumber(trial.value) : <span title={stripControls(trial.failure)}>failed</span>}
+                {trial.failure === null ? (
+                  showNumber(trial.value)
+                ) : (
+                  <span title={stripControls(trial.failure)}>failed</span>
+                )}
               </td>
               <td class="right number soft">{showNumber(trial.standardError)}</td>
               <td>
@@ -91,7 +95,9 @@ function TrialTable({ sweep, marked, onMark }: TrialTableProps): JSX.Element {
 
 function TrialRuns({ trial: { runs } }: { readonly trial: TrialRow }): JSX.Element {
   if (runs.length === 0) return <span class="soft">–</span>;
-  return <a href={linkTo("curves", { run: runs })}>{runs.length === 1 ? "curves" : `curves of ${runs.length} seeds`}</a>;
+  return (
+    <a href={linkTo("curves", { run: runs })}>{runs.length === 1 ? "curves" : `curves of ${runs.length} seeds`}</a>
+  );
 }
 
 function showSetting(value: string | number | boolean | null | undefined): string {
