@@ -14,6 +14,7 @@ export interface CompletionRequest extends Pick<
   | "maxNewTokens"
   | "skipForcedTokens"
   | "skipRawLogProbs"
+  | "recordsKeptTokens"
   | "onDistribution"
   | "topLogProbs"
   | "signal"

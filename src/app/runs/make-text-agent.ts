@@ -70,6 +70,7 @@ export function makeTextAgent(
   const { invalidActionRetries: retries, invalidActionPenalty: penalty } = config;
   return new TextAgent(model, env.text, {
     generation: { maxNewTokens: maxCompletionLength, temperature, topK, topP },
+    trainedDistribution: config.trainedDistribution,
     historyTurns,
     contextOverflow,
     maxContextLength,

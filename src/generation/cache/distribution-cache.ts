@@ -1,4 +1,4 @@
-import { sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import { listTokens, sampleFromDistribution, type TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
 import type { TokenConstraint } from "../constraints/compiled-constraint.js";
 import { RunningSequence } from "../sampling/running-sequence.js";
 import type { SampleOutput, SampleRequest } from "../sampling/sample-request.js";
@@ -49,7 +49,9 @@ export class DistributionCache {
       if (cached !== undefined) {
         request.onDistribution?.(cached.distribution, cached.value, sequence.tokens.length);
         const sampled = sampleFromDistribution(cached.distribution, request.random());
-        sequence.appendToken({ ...sampled, rawLogProb: NaN, value: cached.value, distribution: undefined });
+        const keptTokens = request.recordsKeptTokens === true ? listTokens(cached.distribution) : undefined;
+        const state = { rawLogProb: NaN, value: cached.value, distribution: undefined, keptTokens };
+        sequence.appendToken({ ...sampled, ...state });
       } else if (pending !== undefined) {
         // Its error is reported by the request that computes it.
         await pending.catch(() => {});

@@ -193,11 +193,16 @@ export class DecodeStep {
 
   private appendSampled(
     samples: readonly { sequence: RunningSequence }[],
-    { tokens, logProbs, rawLogProbs, values, distributions, topLogProbs }: SampleResult,
+    { tokens, logProbs, rawLogProbs, values, distributions, keptTokens, topLogProbs }: SampleResult,
   ): void {
     samples.forEach(({ sequence }, i) => {
       const [token, logProb, rawLogProb, distribution] = [tokens[i], logProbs[i], rawLogProbs[i], distributions[i]];
-      const state = { value: values?.[i] ?? NaN, distribution, topLogProbs: topLogProbs[i] };
+      const state = {
+        value: values?.[i] ?? NaN,
+        distribution,
+        keptTokens: keptTokens[i],
+        topLogProbs: topLogProbs[i],
+      };
       sequence.appendToken({ token, logProb, rawLogProb, ...state });
       sequence.appendForcedTokens();
     });
@@ -232,6 +237,7 @@ function samplingRow({ request, prompt, tokens, allowedTokens }: RunningSequence
     seenTokens: isPenalized ? Int32Array.from([...prompt, ...tokens]) : new Int32Array(0),
     allowedTokens,
     returnsDistribution: request!.onDistribution !== undefined,
+    returnsKeptTokens: request!.recordsKeptTokens === true,
     topLogProbs: request!.topLogProbs ?? 0,
   };
 }

@@ -9,6 +9,8 @@ export interface SampledTokenWithState extends SampledToken {
   readonly value: number;
   /** Only if the request has `onDistribution`. */
   readonly distribution: TokenDistribution | undefined;
+  /** Only if the request has `recordsKeptTokens`; by default the tokens that the constraint allows. */
+  readonly keptTokens?: Int32Array;
   /** Only if the request has `topLogProbs`. */
   readonly topLogProbs?: readonly TokenLogProb[];
 }
@@ -97,13 +99,19 @@ export class RunningSequence {
     this.appendForcedTokens();
   }
 
-  appendToken({ token, logProb, rawLogProb, value, distribution, topLogProbs }: SampledTokenWithState): void {
+  appendToken({
+    token,
+    logProb,
+    rawLogProb,
+    value,
+    distribution,
+    topLogProbs,
+    keptTokens = this.cursor?.allowedTokens,
+  }: SampledTokenWithState): void {
     const { request, cursor } = this;
     if (distribution !== undefined) request!.onDistribution!(distribution, value, this.tokens.length);
-    if (cursor !== undefined) {
-      this.allowedTokenLists.push(cursor.allowedTokens);
-      cursor.advance(token);
-    }
+    if (keptTokens !== undefined) this.allowedTokenLists.push(keptTokens);
+    cursor?.advance(token);
     this.tokens.push(token);
     this.logProbs.push(logProb);
     this.rawLogProbs.push(rawLogProb);
@@ -147,7 +155,8 @@ export class RunningSequence {
 
   toOutput(finishReason: FinishReason): SampleOutput {
     const { tokens, logProbs, rawLogProbs, values, cursor, allowedTokenLists, request, cachedTokens } = this;
-    const allowedTokens = cursor === undefined ? undefined : allowedTokenLists;
+    const isLimited = cursor !== undefined || request?.recordsKeptTokens === true;
+    const allowedTokens = isLimited ? allowedTokenLists : undefined;
     const topLogProbs = request?.topLogProbs === undefined ? undefined : this.topLogProbs;
     return { tokens, logProbs, rawLogProbs, values, allowedTokens, topLogProbs, cachedTokens, finishReason };
   }

@@ -20,6 +20,11 @@ export interface SampleRequest {
    */
   readonly skipForcedTokens?: boolean;
   /**
+   * Returns the tokens that top-k, top-p and min-p kept as the output's `allowedTokens`, so that training can renormalize over them.
+   * Requires one of these and a temperature above 0.
+   */
+  readonly recordsKeptTokens?: boolean;
+  /**
    * Computes only the logits of the tokens that a constraint allows, which is faster. `rawLogProbs` of these tokens are NaN, as they
    * depend on all logits.
    */
@@ -55,7 +60,10 @@ export interface SampleOutput {
   readonly rawLogProbs: readonly number[];
   /** Value of the state before each token; NaN without a value head, and where the model was not run for the token. */
   readonly values: readonly number[];
-  /** The tokens among which each token was sampled; undefined for an unconstrained completion. */
+  /**
+   * The tokens that the constraint, or with `recordsKeptTokens` the constraint and the filters, left to sample each token from;
+   * undefined for other completions.
+   */
   readonly allowedTokens: readonly Int32Array[] | undefined;
   /** The most probable tokens at each token, empty where the model was not run; undefined if none were requested. */
   readonly topLogProbs: readonly (readonly TokenLogProb[])[] | undefined;

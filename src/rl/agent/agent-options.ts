@@ -3,7 +3,7 @@ import type { ValueSchema } from "../../envs/spaces/index.js";
 import type { AlgorithmOptions } from "../algorithms/algorithms.js";
 import type { ContextOverflow, GenerationOptions } from "../../generation/generation-options.js";
 import type { AgentDemonstrationOptions } from "./demonstrations/demonstration-trainer.js";
-import type { ActionScoring, InvalidActionPolicy } from "../rollout/rollout-settings.js";
+import type { ActionScoring, InvalidActionPolicy, TrainedDistribution } from "../rollout/rollout-settings.js";
 
 /** Generation options of an agent's completions. */
 export type AgentGenerationOptions = Pick<
@@ -19,6 +19,11 @@ export interface AgentOptions<Observation = unknown, Action = unknown>
    * its JSON) and reads the typed action from them, in place of `getChoices`, `getSchema` and `extractAction`.
    */
   readonly actionSchema?: ValueSchema<Action>;
+  /**
+   * Distribution that is trained if `generation` has `topK`, `topP` or `minP`: "sampled" (the default) renormalizes over the tokens
+   * that were kept, "full" takes completions as if all tokens had been sampled from. With a repetition penalty always "full".
+   */
+  readonly trainedDistribution?: TrainedDistribution;
   /** Temperature after `eval()`. Default 0 (greedy). */
   readonly evalTemperature?: number;
   /** Number of earlier turns in a prompt. Default Infinity: as many as the context allows. */

@@ -1,6 +1,7 @@
 import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
-import { createLearner, isTruncatedSampling } from "../algorithms/create-learner.js";
+import { createLearner } from "../algorithms/create-learner.js";
+import { isTruncatedSampling } from "../rollout/rollout-settings.js";
 import type { Info } from "../../envs/info.js";
 import { SchemaSpace } from "../../envs/spaces/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -277,7 +278,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
       ...this.options,
       maxCompletionLength: maxNewTokens,
       temperature: sampling.temperature,
-      isTruncatedSampling: isTruncatedSampling(sampling),
+      isTruncatedSampling: isTruncatedSampling(this.settings.completion),
       random: stream(this.options.seed ?? 0, "learner"),
     }).then((algorithm) => this.demonstrationTrainer.wrap(algorithm));
     return this.learner;

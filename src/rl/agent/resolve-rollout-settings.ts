@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../core/errors.js";
 import { resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
-import type { RolloutSettings } from "../rollout/rollout-settings.js";
+import { trainedDistribution, type RolloutSettings } from "../rollout/rollout-settings.js";
 import { DEFAULT_CALL_TIMEOUT_SECONDS } from "../rollout/with-timeout.js";
 import { checkAgentOptions } from "./check-agent-options.js";
 import type { AgentOptions } from "./agent-options.js";
@@ -30,6 +30,7 @@ export function resolveRolloutSettings<Observation, Action>(
   return {
     completion: {
       sampling,
+      trainedDistribution: options.trainedDistribution ?? trainedDistribution.default,
       maxNewTokens,
       stop: stopStrings,
       ignoreEos: options.generation?.ignoreEos === true,

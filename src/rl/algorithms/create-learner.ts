@@ -1,5 +1,4 @@
 import { invalidArgument } from "../../core/errors.js";
-import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { defaultMicroBatchTokens } from "../../models/weights/micro-batch-memory.js";
 import { selectAlgorithm, type AlgorithmOptions } from "./algorithms.js";
@@ -24,14 +23,4 @@ export async function createLearner(model: CausalLM, options: LearnerOptions): P
     );
   const algorithm = selectAlgorithm(options);
   return algorithm.create(model, { temperature, isTruncatedSampling, microBatchTokens, maxCompletionLength, random });
-}
-
-/** Whether tokens are sampled from a truncated or modified distribution, which is not the trained one. */
-export function isTruncatedSampling({
-  topK,
-  topP,
-  minP,
-  repetitionPenalty,
-}: Pick<SamplingParams, "topK" | "topP" | "minP" | "repetitionPenalty">): boolean {
-  return topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1;
 }

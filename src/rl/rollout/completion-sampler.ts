@@ -7,7 +7,7 @@ import type { CompiledConstraint } from "../../generation/constraints/compiled-c
 import { constraintKey, type OutputConstraint } from "../../generation/constraints/output-constraint.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { SampleRequest } from "../../generation/sampling/sample-request.js";
-import type { CompletionSettings } from "./rollout-settings.js";
+import { recordsKeptTokens, type CompletionSettings } from "./rollout-settings.js";
 import type { ActionCandidates } from "./trajectory.js";
 
 /** A completion of a turn's prompt. */
@@ -17,6 +17,8 @@ export interface TurnCompletion extends Pick<
 > {
   /** Value of the state before each token, NaN where unknown; undefined for an action sampled by its score. */
   readonly values?: readonly number[];
+  /** Whether `allowedTokens` are those that top-k, top-p and min-p kept. */
+  readonly hasKeptTokens?: boolean;
   /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
 }
@@ -135,7 +137,8 @@ export class CompletionSampler {
     const isPattern = constraint !== undefined && !("choices" in constraint);
     const isCacheable = this.isCacheable(constraint);
     const completer = await this.model.completer();
-    return completer.complete({
+    const hasKeptTokens = recordsKeptTokens(this.settings);
+    const completion = await completer.complete({
       prompt,
       sampling,
       maxNewTokens: compiled?.maxLength ?? maxNewTokens,
@@ -145,11 +148,13 @@ export class CompletionSampler {
       isContinuation: true,
       skipForcedTokens: true,
       skipRawLogProbs: true,
+      recordsKeptTokens: hasKeptTokens,
       cache: isCacheable ? this.distributions : undefined,
       // Large distributions that are not cached would only be copied for it.
       onDistribution: isCacheable ? onDistribution : undefined,
       signal,
     });
+    return hasKeptTokens ? { ...completion, hasKeptTokens } : completion;
   }
 
   /** Samples one of the choices by their scores; at temperature 0 takes the best. */

@@ -124,7 +124,7 @@ export class Episode<Observation = unknown, Action = unknown> {
       attempts++;
       extraction = await this.parseAction(completion.text, pending, location);
     } while (extraction.kind === "failure" && attempts <= settings.invalidAction.retries);
-    const { tokens, logProbs, values, allowedTokens, actionCandidates, text, finishReason } = completion;
+    const { tokens, logProbs, values, allowedTokens, hasKeptTokens, actionCandidates, text, finishReason } = completion;
     const isValid = extraction.kind !== "failure";
     const action =
       extraction.kind === "failure"
@@ -139,6 +139,7 @@ export class Episode<Observation = unknown, Action = unknown> {
       logProbs,
       ...(values === undefined ? {} : { values }),
       allowedTokens,
+      ...(hasKeptTokens === undefined ? {} : { hasKeptTokens }),
       ...(actionCandidates === undefined ? {} : { actionCandidates }),
       text,
       finishReason,

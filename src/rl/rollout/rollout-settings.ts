@@ -1,3 +1,4 @@
+import { choice } from "../../core/settings.js";
 import type { Info } from "../../envs/info.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { ContextOverflow } from "../../generation/generation-options.js";
@@ -23,9 +24,36 @@ export interface InvalidActionPolicy<Observation = unknown, Action = unknown> {
 export const ACTION_SCORINGS = ["sum", "token", "word"] as const;
 export type ActionScoring = (typeof ACTION_SCORINGS)[number];
 
+/** Distribution that is trained where top-k, top-p or min-p truncate the one that tokens are sampled from. */
+export const TRAINED_DISTRIBUTIONS = ["sampled", "full"] as const;
+export type TrainedDistribution = (typeof TRAINED_DISTRIBUTIONS)[number];
+
+export const trainedDistribution = choice({
+  default: "sampled",
+  choices: TRAINED_DISTRIBUTIONS,
+  description:
+    "Distribution that is trained where topK, topP or minP truncate sampling: the one sampled from, or the model's full one, which is biased.",
+});
+
+/** Whether completions come with the tokens that filters kept. A repetition penalty changes probabilities, too. */
+export function recordsKeptTokens({ sampling, trainedDistribution: trained }: SampledDistribution): boolean {
+  const { temperature, topK, topP, minP, repetitionPenalty } = sampling;
+  const isTruncated = temperature > 0 && (topK > 0 || topP < 1 || minP > 0);
+  return isTruncated && repetitionPenalty === 1 && trained === "sampled";
+}
+
+/** Whether log-probabilities of sampled tokens are not those of the trained distribution, and are computed again. */
+export function isTruncatedSampling(settings: SampledDistribution): boolean {
+  const { topK, topP, minP, repetitionPenalty } = settings.sampling;
+  return (topK > 0 || topP < 1 || minP > 0 || repetitionPenalty !== 1) && !recordsKeptTokens(settings);
+}
+
+type SampledDistribution = Pick<CompletionSettings, "sampling" | "trainedDistribution">;
+
 /** How completions are sampled. */
 export interface CompletionSettings {
   readonly sampling: SamplingParams;
+  readonly trainedDistribution: TrainedDistribution;
   readonly maxNewTokens: number;
   /** Strings that end a completion. */
   readonly stop: readonly string[];

@@ -35,8 +35,10 @@ export interface Turn {
   readonly logProbs: readonly number[];
   /** Value of the state before each token when it was sampled, NaN where unknown; undefined if all are. */
   readonly values?: readonly number[];
-  /** The tokens among which each token was sampled; undefined for an unconstrained completion. */
+  /** The tokens among which each token was sampled and is trained; undefined for the whole vocabulary. */
   readonly allowedTokens: readonly Int32Array[] | undefined;
+  /** Whether `allowedTokens` are those that top-k, top-p and min-p kept, which turns do not share. */
+  readonly hasKeptTokens?: boolean;
   /** Only for an action sampled by its score. */
   readonly actionCandidates?: ActionCandidates;
   readonly text: string;

@@ -7,6 +7,7 @@ import {
   type SampledToken,
   type SamplingParams,
   type TokenDistribution,
+  listTokens,
 } from "./sampling.js";
 import { countElements } from "../../../core/count-elements.js";
 import type { BufferView } from "../buffer-view.js";
@@ -22,6 +23,8 @@ export interface SamplingRow {
   readonly allowedTokens: Int32Array | undefined;
   /** Whether to return the distribution as well. */
   readonly returnsDistribution: boolean;
+  /** Whether to return the tokens that the sampling parameters keep. */
+  readonly returnsKeptTokens: boolean;
   /** Number of most probable tokens to return. */
   readonly topLogProbs: number;
 }
@@ -94,6 +97,8 @@ export interface SampleResult {
   readonly values: Float32Array | undefined;
   /** Distributions of the rows that requested them. */
   readonly distributions: (TokenDistribution | undefined)[];
+  /** Kept tokens of the rows that requested them, in ascending order. */
+  readonly keptTokens: (Int32Array | undefined)[];
   /** Most probable tokens of the rows that requested them, at temperature 1. */
   readonly topLogProbs: SampledToken[][];
 }
@@ -180,23 +185,29 @@ function sample(
     rawLogProbs: new Float64Array(rows.length),
     values: values && floats(values).slice(),
     distributions: [],
+    keptTokens: [],
     topLogProbs: [],
   };
-  rows.forEach(({ sampling, uniform, seenTokens, allowedTokens, returnsDistribution, topLogProbs }, i) => {
-    const given = row(logits, i);
-    columns?.forEach((token, column) => (scattered[token] = given[column]));
-    const logitsByToken = columns === undefined ? given : scattered;
-    const rowLogits = { logits: logitsByToken, probabilities: probabilities ? row(probabilities, i) : logitsByToken };
-    const { token, logProb } = sampleToken(rowLogits, sampling, seenTokens, uniform, allowedTokens);
-    if (returnsDistribution && sampling.temperature > 0) {
-      const distribution = tokenDistribution(rowLogits, sampling, seenTokens, allowedTokens);
-      result.distributions[i] = distribution instanceof Float32Array ? distribution.slice() : distribution;
-    }
-    result.tokens[i] = token;
-    result.logProbs[i] = logProb;
-    const raw = rawProbabilities && row(rawProbabilities, i);
-    result.rawLogProbs[i] = raw === undefined ? NaN : rawLogProb(rowLogits.logits, raw, token);
-    if (raw !== undefined && topLogProbs > 0) result.topLogProbs[i] = mostProbable(rowLogits.logits, raw, topLogProbs);
-  });
+  rows.forEach(
+    ({ sampling, uniform, seenTokens, allowedTokens, returnsDistribution, returnsKeptTokens, topLogProbs }, i) => {
+      const given = row(logits, i);
+      columns?.forEach((token, column) => (scattered[token] = given[column]));
+      const logitsByToken = columns === undefined ? given : scattered;
+      const rowLogits = { logits: logitsByToken, probabilities: probabilities ? row(probabilities, i) : logitsByToken };
+      const { token, logProb } = sampleToken(rowLogits, sampling, seenTokens, uniform, allowedTokens);
+      if ((returnsDistribution || returnsKeptTokens) && sampling.temperature > 0) {
+        const distribution = tokenDistribution(rowLogits, sampling, seenTokens, allowedTokens);
+        if (returnsDistribution)
+          result.distributions[i] = distribution instanceof Float32Array ? distribution.slice() : distribution;
+        if (returnsKeptTokens) result.keptTokens[i] = listTokens(distribution);
+      }
+      result.tokens[i] = token;
+      result.logProbs[i] = logProb;
+      const raw = rawProbabilities && row(rawProbabilities, i);
+      result.rawLogProbs[i] = raw === undefined ? NaN : rawLogProb(rowLogits.logits, raw, token);
+      if (raw !== undefined && topLogProbs > 0)
+        result.topLogProbs[i] = mostProbable(rowLogits.logits, raw, topLogProbs);
+    },
+  );
   return result;
 }

@@ -66,6 +66,11 @@ export function tokenDistribution(
     : filterCandidates(row, params, seenTokens, allowedTokens);
 }
 
+/** Returns the tokens of a distribution that filters or a constraint limit, in ascending order. */
+export function listTokens(distribution: TokenDistribution): Int32Array | undefined {
+  return distribution instanceof Float32Array ? undefined : distribution.ids.slice(0, distribution.count).sort();
+}
+
 /** Draws a token with a uniform number in [0, 1). @throws RUNTIME_FAILED when no token has a probability. */
 export function sampleFromDistribution(distribution: TokenDistribution, uniform: number): SampledToken {
   if (distribution instanceof Float32Array) {

@@ -200,7 +200,7 @@ describe("buildTurnBatch", () => {
     const turns = [...free, ...held];
     const packingOptions = { microBatchTokens: 45, config: model.config };
     const order = packSharedPrefixes(turns.map(decisionSequences), packingOptions).map(({ indices }) => indices);
-    expect(order.length).toBeGreaterThan(2);
+    expect(order.length).toBeGreaterThan(1);
     const inOrder = order.flat().map((i) => turns[i]);
     expectSame(await decide(order.map((numbers) => laid(numbers.map((i) => turns[i])))), await decide([laid(inOrder)]));
   });

@@ -5,7 +5,7 @@ import { int32, tensor, type Tensor } from "../../../engine/tensor/tensor.js";
 import type { PrefixLayout } from "../../../models/graphs/prefix-layout.js";
 
 /** The tokens of a turn. A prompt without a completion yields only the value of its state. */
-export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "actionCandidates">;
+export type TurnTokens = Pick<Turn, "prompt" | "tokens" | "allowedTokens" | "hasKeptTokens" | "actionCandidates">;
 
 /** A choice of the policy: the index of its turn in the batch and of its token in the completion. */
 export interface Decision {
@@ -124,7 +124,7 @@ export function buildTurnBatch(turns: readonly TurnTokens[], layout: PrefixLayou
       // A prompt without a completion has no next token; its log-probability is ignored.
       const chosenToken = turn.tokens.at(token) ?? 0;
       const allowedTokens = turn.allowedTokens?.[token];
-      if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES) {
+      if (allowedTokens === undefined || allowedTokens.length > MAX_ALTERNATIVES || turn.hasKeptTokens === true) {
         const selected = { ...locate(0, token), target: chosenToken, allowedTokens };
         addUnconstrained(token, allowedTokens === undefined ? tokens.select(selected) : tokens.selectOnce(selected));
         continue;

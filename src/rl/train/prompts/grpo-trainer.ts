@@ -4,7 +4,8 @@ import { stream } from "../../../core/random/streams.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import { writeJson, type JsonObject } from "../../../models/files/index.js";
-import { createLearner, isTruncatedSampling } from "../../algorithms/create-learner.js";
+import { createLearner } from "../../algorithms/create-learner.js";
+import { isTruncatedSampling } from "../../rollout/rollout-settings.js";
 import type { GroupSpec, Learner, Metrics } from "../../algorithms/learner.js";
 import { loadPromptDataset, type EncodedRow } from "../../data/prompt-dataset.js";
 import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/index.js";
@@ -170,11 +171,13 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
   }
 
   private async createLearner(model: LanguageModel): Promise<Learner> {
-    const { temperature, topK, topP, minP, repetitionPenalty, seed, microBatchTokens } = this.config;
+    const { temperature, topK, topP, minP, repetitionPenalty, trainedDistribution, seed, microBatchTokens } =
+      this.config;
+    const sampling = { temperature, topK, topP, minP, repetitionPenalty };
     return createLearner(model.causalLM, {
       [this.algorithm]: { ...this.algorithmConfig, ...this.getRewardWeights() },
       temperature,
-      isTruncatedSampling: isTruncatedSampling({ topK, topP, minP, repetitionPenalty }),
+      isTruncatedSampling: isTruncatedSampling({ sampling, trainedDistribution }),
       random: stream(seed, "learner"),
       microBatchTokens,
     });
@@ -191,6 +194,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     const { maxCompletionLength, batchSize, numGenerations } = algorithmConfig;
     const settings = {
       sampling: { temperature, topK, topP, minP, repetitionPenalty },
+      trainedDistribution: config.trainedDistribution,
       maxNewTokens: maxCompletionLength,
       stop: [],
       scoring: undefined,

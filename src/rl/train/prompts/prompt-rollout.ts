@@ -122,7 +122,7 @@ export class PromptRollout {
 
 function toTrajectory(
   { tokens: prompt }: EncodedRow,
-  { tokens, logProbs, allowedTokens, text, finishReason }: TurnCompletion,
+  { tokens, logProbs, allowedTokens, hasKeptTokens, text, finishReason }: TurnCompletion,
   { group, reward, rewardsPerFunction }: Pick<Trajectory, "group" | "rewardsPerFunction"> & { readonly reward: number },
 ): Trajectory {
   const turn = {
@@ -130,6 +130,7 @@ function toTrajectory(
     tokens,
     logProbs,
     allowedTokens,
+    hasKeptTokens,
     text,
     finishReason,
     isValid: true,

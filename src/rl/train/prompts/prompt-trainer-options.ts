@@ -19,6 +19,7 @@ import {
   splitSettings,
   text,
 } from "../../../core/settings.js";
+import { trainedDistribution } from "../../rollout/rollout-settings.js";
 import { trainerSettings } from "../trainer-settings.js";
 
 const TRL = "TRL 1.16";
@@ -53,6 +54,7 @@ const promptSettings = defineSettings({
     description: "Penalty of tokens that occurred before; 1 disables it.",
     source: TRL,
   }),
+  trainedDistribution,
   ignoreEos: boolean({
     description: "Continue completions after the end token, to their maximum length.",
     source: "vLLM's name",
