@@ -36,6 +36,10 @@ export const COMMANDS = {
     summary: "Draw the learning curves of runs",
     load: async () => (await import("./commands/plot-command.js")).plotCommand,
   },
+  worker: {
+    summary: "Collect rollouts for training runs on other machines",
+    load: async () => (await import("./commands/worker-command.js")).workerCommand,
+  },
   dashboard: {
     summary: "Show runs in the browser while they train",
     load: async () => (await import("./commands/dashboard-command.js")).dashboardCommand,

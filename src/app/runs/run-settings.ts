@@ -87,6 +87,7 @@ export const runSettings = defineSettings({
     },
     "Environment",
   ),
+  ...defineSettings(pick(trainerSettings, ["maxStaleness", "envsPerJob"]), "Workers"),
   ...modelSettings,
   ...completionSettings,
   ...defineSettings(

@@ -16,6 +16,8 @@ import { RunLog } from "./run-log.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
 import { resolveTrainConfig, type TrainConfig, type TrainOptions } from "./run-settings.js";
 import { resolveWarmStart } from "./resolve-warm-start.js";
+import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
+import type { WorkersAddress } from "../distributed/open-transport.js";
 import type { TrainRequests, TrainResult } from "../../rl/train/train-loop.js";
 import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
 
@@ -47,6 +49,8 @@ export interface RunOptions {
   readonly onWarning?: (message: string) => void;
   /** Receives information, such as the address at which W&B shows the run. */
   readonly onInfo?: (message: string) => void;
+  /** Collects rollouts on these workers instead of in this process. */
+  readonly workers?: WorkersAddress;
 }
 
 /** An open training run. */
@@ -116,7 +120,7 @@ function checkUnchanged(config: TrainConfig, changes: Partial<TrainOptions>, fol
 async function openRun(
   config: TrainConfig,
   folder: string,
-  { trackers = [], onDownload, onWarning = () => {}, onInfo }: RunOptions,
+  { trackers = [], onDownload, onWarning = () => {}, onInfo, workers }: RunOptions,
   isResumed: boolean,
 ): Promise<Run> {
   const { episodes, turns, numEnvs, seed, saveSteps, entropyFloor, rollouts } = config;
@@ -131,6 +135,7 @@ async function openRun(
   const valueHead = findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null;
   const model = await openRunModel(config, { valueHead, onDownload });
   let trainer: Trainer | undefined;
+  let transport: RolloutTransport | undefined;
   try {
     const agent = makeTextAgent(model, textEnv, { ...config, sftWarmStart });
     if (!isResumed) for (const reason of (await agent.loadDemonstrations()).rejected) onWarning(reason);
@@ -142,7 +147,13 @@ async function openRun(
       log?.warning(message, "metrics");
       onWarning(message);
     };
-    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, onWarning: onTrainerWarning });
+    if (workers !== undefined) {
+      const { openTransport } = await import("../distributed/open-transport.js");
+      transport = await openTransport(workers, folder, { config, model, onWarning: onTrainerWarning });
+    }
+    const { maxStaleness, envsPerJob } = config;
+    const rolloutOptions = { transport, maxStaleness, envsPerJob, onWarning: onTrainerWarning };
+    trainer = new Trainer({ agent, env: makeEnv, ...limits, checkpointDir, ...rolloutOptions });
     const resumedAt = isResumed ? await trainer.resume() : 0;
     const settings = await writeRunConfig(folder, config);
     // Without a checkpoint, the warm start (step 0) is repeated as well.
@@ -158,9 +169,10 @@ async function openRun(
       resumeFromStep,
     });
     await tracker.logConfig(settings);
-    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, tracker, log);
+    return new OpenRun(config, folder, agent, isResumed, resumedAt, makeEnv, trainer, tracker, log, transport);
   } catch (error) {
     await trainer?.close();
+    await transport?.close();
     await model.close();
     throw error;
   }
@@ -179,6 +191,7 @@ class OpenRun implements Run {
     private readonly trainer: Trainer,
     private readonly tracker: Required<Tracker>,
     private readonly log: RunLog,
+    private readonly transport: RolloutTransport | undefined,
   ) {}
 
   get config(): TrainConfig {
@@ -219,6 +232,7 @@ class OpenRun implements Run {
 
   async close(): Promise<void> {
     await this.trainer.close();
+    await this.transport?.close(this.outcome === "finished");
     await this.tracker.close(this.outcome === "failed" ? "failed" : "finished");
     this.log.end(this.outcome);
     await this.agent.model.close();

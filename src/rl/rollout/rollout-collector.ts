@@ -24,30 +24,50 @@ export interface CollectOptions {
   readonly onProgress?: (numTurns: number, ended: readonly EpisodeSummary[]) => void;
 }
 
+/** Options of `RolloutCollector.collectTurns`. */
+interface CollectTurnsOptions extends Omit<CollectOptions, "signal"> {
+  /** Whether episodes in environments that cannot be saved are completed. Default false: they continue in the next call. */
+  readonly completesUnsaved?: boolean;
+}
+
+/** Collects the rollouts of a run. */
+export interface RolloutSource {
+  /** Collects at least `minTurns` turns. Unfinished episodes yield partial trajectories and continue in the next call. */
+  collectTurns(minTurns: number, options?: Omit<CollectOptions, "signal">): Promise<Rollout>;
+  /** Collects one whole episode per spec, in their order. */
+  collectEpisodes(specs: readonly EpisodeSpec[], options?: CollectOptions): Promise<Rollout>;
+  /** With `dropEpisodes`, each environment starts a new episode when the state is restored. */
+  getState(options?: { readonly dropEpisodes?: boolean }): readonly EnvSlotState[];
+  setState(states: readonly EnvSlotState[]): void;
+}
+
 /**
  * Collects trajectories from many environments at once. In each round every active slot takes one turn, and all completions are
  * sampled in one batch. Results depend on the slots and their order, not on timing.
  */
-export class RolloutCollector {
+export class RolloutCollector implements RolloutSource {
   constructor(private readonly envSlots: readonly EnvSlot[]) {}
 
-  /** Collects at least `minTurns` turns. Unfinished episodes yield partial trajectories and continue in the next call. */
-  async collectTurns(minTurns: number, { onProgress }: Omit<CollectOptions, "signal"> = {}): Promise<Rollout> {
+  async collectTurns(
+    minTurns: number,
+    { onProgress, completesUnsaved = false }: CollectTurnsOptions = {},
+  ): Promise<Rollout> {
     const trajectories: Trajectory[] = [];
     const finishedEpisodes: EpisodeSummary[] = [];
     for (let numTurns = 0; numTurns < minTurns; numTurns += this.envSlots.length) {
       await settleAll(this.envSlots.map(async (envSlot) => (envSlot.isRunning ? undefined : envSlot.start())));
-      const ended = await this.stepAll(trajectories);
+      const ended = await this.stepAll(this.envSlots, trajectories);
       finishedEpisodes.push(...ended);
       onProgress?.(numTurns + this.envSlots.length, ended);
     }
+    if (completesUnsaved) finishedEpisodes.push(...(await this.completeUnsaved(trajectories)));
     this.envSlots.forEach((envSlot, index) => {
       if (envSlot.pendingTurns > 0) trajectories.push({ ...envSlot.takeTrajectory(), envSlot: index });
     });
     return { trajectories, finishedEpisodes };
   }
 
-  /** Collects one whole episode per spec, in their order. A signal returns the episodes finished so far. */
+  /** A signal returns the episodes finished so far. */
   async collectEpisodes(specs: readonly EpisodeSpec[], { signal, onProgress }: CollectOptions = {}): Promise<Rollout> {
     const trajectories: (Trajectory | undefined)[] = specs.map(() => undefined);
     const summaries: (EpisodeSummary | undefined)[] = specs.map(() => undefined);
@@ -90,7 +110,6 @@ export class RolloutCollector {
     };
   }
 
-  /** With `dropEpisodes`, each environment starts a new episode when the state is restored. */
   getState({ dropEpisodes = false } = {}): readonly EnvSlotState[] {
     return this.envSlots.map((envSlot) => envSlot.getState({ dropEpisode: dropEpisodes }));
   }
@@ -99,18 +118,26 @@ export class RolloutCollector {
     this.envSlots.forEach((envSlot, i) => envSlot.setState(states[i]));
   }
 
-  private async stepAll(trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
-    const results = await settleAll(this.envSlots.map((envSlot) => envSlot.step()));
-    return results.flatMap((result, envSlot) => {
+  private async completeUnsaved(trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
+    const finished: EpisodeSummary[] = [];
+    const isUnsaved = (envSlot: EnvSlot) => envSlot.isRunning && envSlot.getState().env === null;
+    for (let running = this.envSlots.filter(isUnsaved); running.length > 0; running = running.filter(isUnsaved))
+      finished.push(...(await this.stepAll(running, trajectories)));
+    return finished;
+  }
+
+  private async stepAll(envSlots: readonly EnvSlot[], trajectories: Trajectory[]): Promise<EpisodeSummary[]> {
+    const results = await settleAll(envSlots.map((envSlot) => envSlot.step()));
+    return results.flatMap((result, i) => {
       if (result === undefined) return [];
-      trajectories.push({ ...result.trajectory, envSlot });
+      trajectories.push({ ...result.trajectory, envSlot: this.envSlots.indexOf(envSlots[i]) });
       return [result.summary];
     });
   }
 }
 
 /** Waits for all promises to settle, then returns their values or throws the first error. */
-async function settleAll<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
+export async function settleAll<Result>(promises: readonly Promise<Result>[]): Promise<Result[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);
 }

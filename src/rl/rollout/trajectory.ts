@@ -76,6 +76,8 @@ export interface Trajectory {
   readonly seed?: number;
   /** The state after the last turn, of a recorded episode that ended. */
   readonly final?: Pick<TurnRecording, "render"> & { readonly observation: string | undefined };
+  /** Updates between the weights that sampled it and those that it trains; undefined for none. */
+  readonly staleness?: number;
   /** Rewards of several reward functions for a single completion; NaN where one returned none. */
   readonly rewardsPerFunction?: readonly number[];
 }

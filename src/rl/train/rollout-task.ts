@@ -1,21 +1,24 @@
 import { stream } from "../../core/random/streams.js";
-import type { RandomStream, RandomState } from "../../core/random/random-stream.js";
+import type { RandomStream } from "../../core/random/random-stream.js";
 import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import type { Agent } from "../agent/agent.js";
 import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { LearnerState, Metrics, TurnInsight } from "../algorithms/learner.js";
-import { EnvSlot, type EnvSlotState } from "../rollout/env-slot.js";
+import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
-import { RolloutCollector, type Rollout } from "../rollout/rollout-collector.js";
+import { JobCollector } from "../rollout/job-collector.js";
+import { RolloutCollector, type Rollout, type RolloutSource } from "../rollout/rollout-collector.js";
+import type { RolloutTransport } from "../rollout/rollout-job.js";
 import type { Turn } from "../rollout/trajectory.js";
 import type { Tokenizer } from "../../models/text/index.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
 import { collectGroups } from "./collect-groups.js";
 import { recordRollout, SAMPLED_ENV_SLOTS, SAMPLED_GROUPS, type RolloutMode } from "./record-rollout.js";
-import type { RolloutCounts, TrainerState, TrainTask } from "./train-task.js";
+import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
+import { addCounts, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
 
 export interface RolloutTaskOptions {
   readonly agent: Agent;
@@ -28,12 +31,16 @@ export interface RolloutTaskOptions {
   readonly rollouts: RolloutMode;
   readonly progress: (state: TrainerState) => number;
   readonly onWarning: (message: string) => void;
+  /** Collects on workers instead of in this process. */
+  readonly transport?: RolloutTransport;
+  /** Rollouts that workers collect ahead of the updates. */
+  readonly maxStaleness: number;
+  /** Environments that a worker steps together. */
+  readonly envsPerJob: number;
 }
 
 /** State of a checkpoint apart from the optimizer; JSON. */
-interface RolloutTaskState {
-  readonly envSlots: readonly EnvSlotState[];
-  readonly episodeStarts: RandomState;
+interface RolloutTaskState extends RolloutState {
   readonly learner: unknown;
 }
 
@@ -42,20 +49,26 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   private constructor(
     private readonly options: RolloutTaskOptions,
     private readonly envs: Env[],
-    private readonly collector: RolloutCollector,
+    private readonly source: RolloutSource,
     private readonly episodeStarts: RandomStream,
+    private readonly pipeline: RolloutPipeline | undefined,
   ) {}
 
-  /** Opens the environments. */
+  /** Opens the environments, unless workers do. */
   static async open(options: RolloutTaskOptions): Promise<RolloutTask> {
-    const { agent, createEnv, numEnvs, seed, rollouts } = options;
-    const recordedSlots = { none: 0, samples: SAMPLED_ENV_SLOTS, all: Infinity }[rollouts];
+    const { agent, createEnv, numEnvs, seed, rollouts, transport } = options;
+    const recordedSlots = { none: 0, samples: SAMPLED_ENV_SLOTS, all: numEnvs }[rollouts];
     const { settings } = agent;
-    const envs = await openEnvs(createEnv, numEnvs, settings.callTimeoutSeconds);
+    const envs = transport === undefined ? await openEnvs(createEnv, numEnvs, settings.callTimeoutSeconds) : [];
     const episodeStarts = stream(seed, "episodeStarts");
+    const starts = Array.from({ length: numEnvs }, (_, index) => ({
+      random: stream(seed, "rollout", index),
+      firstSeed: episodeStarts.integers(0, 2 ** 31),
+    }));
+    if (transport !== undefined)
+      return RolloutTask.overTransport(options, transport, { episodeStarts, starts, recordedSlots });
     const envSlots = envs.map((env, index) => {
-      const random = stream(seed, "rollout", index);
-      const firstSeed = episodeStarts.integers(0, 2 ** 31);
+      const { random, firstSeed } = starts[index];
       return new EnvSlot(env, {
         newEpisode: () => agent.newEpisode(random),
         random,
@@ -65,7 +78,46 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
         record: index < recordedSlots,
       });
     });
-    return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts);
+    return new RolloutTask(options, envs, new RolloutCollector(envSlots), episodeStarts, undefined);
+  }
+
+  private static overTransport(
+    options: RolloutTaskOptions,
+    transport: RolloutTransport,
+    {
+      episodeStarts,
+      starts,
+      recordedSlots,
+    }: {
+      readonly episodeStarts: RandomStream;
+      readonly starts: readonly { readonly random: RandomStream; readonly firstSeed: number }[];
+      readonly recordedSlots: number;
+    },
+  ): RolloutTask {
+    const slots = starts.map(({ random, firstSeed }, index) => ({
+      state: { env: null, hasStarted: false, random: random.getState(), episode: null },
+      firstSeed,
+      record: index < recordedSlots,
+    }));
+    const pipeline = new RolloutPipeline({
+      slots,
+      slotsPerJob: options.envsPerJob,
+      episodeStarts,
+      transport,
+      model: options.agent.model.causalLM,
+      maxStaleness: options.maxStaleness,
+      collect: async (source, state, onProgress) => task.collectFrom(source, state, onProgress),
+      advance: (state, rollout) => addCounts(state, task.count(rollout), 0),
+      progress: options.progress,
+    });
+    const task = new RolloutTask(
+      options,
+      [],
+      new JobCollector(transport, slots, options.envsPerJob),
+      episodeStarts,
+      pipeline,
+    );
+    return task;
   }
 
   progress(state: TrainerState): number {
@@ -73,16 +125,23 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   }
 
   async collect(state: TrainerState, onProgress: (current: TrainerState) => void): Promise<Rollout> {
+    return this.pipeline?.collect(state, onProgress) ?? this.collectFrom(this.source, state, onProgress);
+  }
+
+  private async collectFrom(
+    source: RolloutSource,
+    state: TrainerState,
+    onProgress: (current: TrainerState) => void,
+  ): Promise<Rollout> {
     const { rolloutSpec } = await this.options.agent.getLearner();
     let { episodes } = state;
     const reportProgress = (turns: number, finished: readonly unknown[]) => {
       episodes += finished.length;
       onProgress({ ...state, turns: state.turns + turns, episodes });
     };
-    if (rolloutSpec.kind === "turns")
-      return this.collector.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
+    if (rolloutSpec.kind === "turns") return source.collectTurns(rolloutSpec.turns, { onProgress: reportProgress });
     const totalEpisodes = this.options.episodes();
-    return collectGroups(this.collector, rolloutSpec, {
+    return collectGroups(source, rolloutSpec, {
       nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
       maxEpisodes: totalEpisodes === undefined ? undefined : totalEpisodes - state.episodes,
       recordedGroups: { none: 0, samples: SAMPLED_GROUPS, all: Infinity }[this.options.rollouts],
@@ -139,11 +198,12 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {
     const { optimizer, state: learner } = await (await this.options.agent.getLearner()).getState();
-    const state: RolloutTaskState = {
-      envSlots: this.collector.getState({ dropEpisodes: dropRollout }),
+    // Workers may be ahead of the last update; a resumed run repeats what they collected since.
+    const rollout = this.pipeline?.state ?? {
+      envSlots: this.source.getState({ dropEpisodes: dropRollout }),
       episodeStarts: this.episodeStarts.getState(),
-      learner,
     };
+    const state: RolloutTaskState = { ...rollout, learner };
     return { optimizer, state };
   }
 
@@ -163,7 +223,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
       );
     await (await agent.getLearner()).setState({ optimizer, state: learner });
     this.episodeStarts.setState(episodeStarts);
-    this.collector.setState(envSlots);
+    this.source.setState(envSlots);
     if (envSlots.some(({ env, hasStarted }) => hasStarted && env === null))
       onWarning("This environment does not support saving its state, so the run continues with new episodes.");
   }

@@ -1,7 +1,7 @@
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
 import { saveCheckpoint } from "./checkpoints.js";
-import { INITIAL_STATE, type ResumedRun, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
+import { addCounts, INITIAL_STATE, type ResumedRun, type TrainerState, type TrainTask } from "./train-task.js";
 import type { TrainingMonitor } from "./training-monitor.js";
 
 /** State of a run after a rollout round or an update. */
@@ -56,9 +56,6 @@ export interface TrainResult {
   readonly isInterrupted: boolean;
   readonly latestCheckpoint: string | undefined;
 }
-
-/** Episodes in the moving mean of returns. */
-const RETURN_WINDOW = 100;
 
 /**
  * Runs a task to its end: collect, prepare, update, describe, log, checkpoint. Closes the task, also on failure.
@@ -186,15 +183,4 @@ class TrainLoop<Rollout, Batch> {
   private createEvent(state: TrainerState): TrainProgress {
     return { state, progress: this.task.progress(state), metrics: this.metrics };
   }
-}
-
-function addCounts(state: TrainerState, { turns, tokens, returns }: RolloutCounts, seconds: number): TrainerState {
-  return {
-    updates: state.updates + 1,
-    turns: state.turns + turns,
-    episodes: state.episodes + returns.length,
-    tokens: state.tokens + tokens,
-    seconds: state.seconds + seconds,
-    recentReturns: [...state.recentReturns, ...returns].slice(-RETURN_WINDOW),
-  };
 }

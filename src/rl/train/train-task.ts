@@ -32,6 +32,25 @@ export interface RolloutCounts {
   readonly returns: readonly number[];
 }
 
+/** Episodes in the moving mean of returns. */
+const RETURN_WINDOW = 100;
+
+/** Adds a rollout to the totals. */
+export function addCounts(
+  state: TrainerState,
+  { turns, tokens, returns }: RolloutCounts,
+  seconds: number,
+): TrainerState {
+  return {
+    updates: state.updates + 1,
+    turns: state.turns + turns,
+    episodes: state.episodes + returns.length,
+    tokens: state.tokens + tokens,
+    seconds: state.seconds + seconds,
+    recentReturns: [...state.recentReturns, ...returns].slice(-RETURN_WINDOW),
+  };
+}
+
 /** The stages of training that differ between online RL, training on prompts and supervised fine-tuning. */
 export interface TrainTask<Rollout, Batch> {
   /** Fraction of the run that is complete; 1 ends it. */

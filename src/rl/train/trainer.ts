@@ -6,6 +6,7 @@ import { openEnv } from "../../envs/registry/open-env.js";
 import type { Agent } from "../agent/agent.js";
 import { toSftMetrics } from "../agent/demonstrations/warm-start.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
+import type { RolloutTransport } from "../rollout/rollout-job.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "./checkpoints.js";
 import type { RolloutMode } from "./record-rollout.js";
 import { RolloutTask } from "./rollout-task.js";
@@ -40,6 +41,12 @@ export interface TrainerOptions {
   readonly onWarning?: (message: string) => void;
   /** Warns when the policy's entropy falls below this many nats; 0 disables the warning. Default 0.01. */
   readonly entropyFloor?: number;
+  /** Collects rollouts on workers instead of in this process (docs/scale.md). */
+  readonly transport?: RolloutTransport;
+  /** Rollouts that workers collect while earlier ones are trained, 0 to 4. Default 1; 0 waits for each update. */
+  readonly maxStaleness?: number;
+  /** Environments that a worker steps together. Default 8. */
+  readonly envsPerJob?: number;
 }
 
 /** Callbacks and tracker of a training run. */
@@ -163,6 +170,9 @@ export class Trainer {
       seed = 0,
       rollouts = "none",
       onWarning = () => {},
+      transport,
+      maxStaleness = trainerSettings.maxStaleness.default,
+      envsPerJob = trainerSettings.envsPerJob.default,
     } = this.options;
     return (this.task ??= await RolloutTask.open({
       agent,
@@ -173,6 +183,9 @@ export class Trainer {
       rollouts,
       progress: (state) => progressFraction(this.options, state),
       onWarning,
+      transport,
+      maxStaleness,
+      envsPerJob,
     }));
   }
 }

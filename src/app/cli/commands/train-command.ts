@@ -2,6 +2,7 @@ import { boolean, defineSettings, text, type GivenSettings, type SettingTable } 
 import { formatCount } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
+import { resolveWorkers } from "../../distributed/open-transport.js";
 import { CHANGEABLE_ON_RESUME, resumeRun, startRun, type Run, type RunOptions } from "../../runs/run.js";
 import { findAlgorithm } from "../../runs/load-algorithm.js";
 import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
@@ -18,6 +19,7 @@ import { timestampedFolder } from "../options/default-output.js";
 import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { toOptionName } from "../options/option-names.js";
+import { workersOptions } from "../options/workers-options.js";
 import { UsageError } from "../options/usage-error.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import type { Reporter } from "../reporter.js";
@@ -47,6 +49,7 @@ const commandOptions = {
     description: "Show the run in the browser while it trains (llamagym dashboard).",
     group: "Run",
   }),
+  ...workersOptions,
   option: envOptions.option,
   envModule: envOptions.envModule,
 };
@@ -76,6 +79,10 @@ async function createCommand(args: readonly string[]): Promise<Command> {
         args: "train blackjack --algorithm grpo -m Qwen/Qwen2.5-0.5B-Instruct",
       },
       { description: "An algorithm of your own", args: "train blackjack --algorithm ./my-algorithm.js" },
+      {
+        description: "Collect rollouts on other machines, which run `llamagym worker`",
+        args: "train blackjack --redis redis://HOST:6379",
+      },
       { description: "Continue an interrupted run", args: "train --resume runs/blackjack" },
     ],
     positionals: [
@@ -110,6 +117,7 @@ async function train(args: Args, name: string | undefined, reporter: Reporter): 
     onWarning: reporter.warn,
     onInfo: reporter.info,
     trackers: [report.tracker],
+    workers: resolveWorkers(args),
   };
   const run =
     args.resume === undefined
@@ -149,7 +157,7 @@ async function resumeExistingRun(
   folder: string,
   runOptions: RunOptions,
 ): Promise<Run> {
-  const { resume: _, dashboard: _dashboard, ...changes } = args;
+  const { resume: _, dashboard: _dashboard, redis: _redis, workersFolder: _folder, ...changes } = args;
   const changeable: readonly string[] = CHANGEABLE_ON_RESUME;
   const disallowed = Object.keys(changes).find((option) => !changeable.includes(option));
   if (name !== undefined || disallowed !== undefined)
@@ -252,7 +260,8 @@ async function evaluateAgent(
 }
 
 async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
-  const { config, output: _output, resume: _resume, dashboard: _dashboard, option, envModule, ...settings } = args;
+  const { config, output: _output, resume: _resume, dashboard: _dashboard, option, envModule, ...others } = args;
+  const { redis: _redis, workersFolder: _folder, ...settings } = others;
   const { version: _, ...fromFile } = config === undefined ? {} : await readJson(config);
   const env = name ?? fromFile.env;
   if (typeof env !== "string")

@@ -1,0 +1,68 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+/** Paths of a run in a shared directory. */
+export const runPaths = (folder: string, run: string) => {
+  const root = join(folder, "runs", run);
+  return {
+    root,
+    setup: join(root, "setup.json"),
+    lease: join(root, "lease"),
+    weights: join(root, "weights"),
+    /** Files ID.LOSSES */
+    jobs: join(root, "jobs"),
+    /** Files ID.LOSSES~WORKER */
+    claims: join(root, "claims"),
+    /** Files ID~WORKER */
+    answers: join(root, "answers"),
+    refused: join(root, "refused"),
+  };
+};
+
+export const workersPath = (folder: string): string => join(folder, "workers");
+
+/** Returns undefined for a file that does not exist. */
+export async function ifExists<Result>(operation: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await operation;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Lists a folder without unfinished files; empty if it does not exist. */
+export async function listFolder(folder: string): Promise<string[]> {
+  return ((await ifExists(readdir(folder))) ?? []).filter((name) => !name.endsWith(".partial")).toSorted();
+}
+
+/** Writes a file under a temporary name and renames it, so that readers never see a part. */
+export async function writeWhole(path: string, data: string | Uint8Array): Promise<void> {
+  const partial = `${path}.${randomUUID()}.partial`;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(partial, data);
+  await rename(partial, path);
+}
+
+export const readIfExists = async (path: string): Promise<Uint8Array | undefined> => ifExists(readFile(path));
+export const removeIfExists = async (path: string): Promise<void> => ifExists(unlink(path));
+/** Moves a file; false if another process was faster. */
+export const moveIfExists = async (from: string, to: string): Promise<boolean> =>
+  (await ifExists(rename(from, to).then(() => true))) ?? false;
+
+/** Finds out by this machine's clock alone whether files are still touched, because the clocks of machines differ. */
+export class FileObserver {
+  private readonly seen = new Map<string, { readonly modified: number; readonly since: number }>();
+
+  constructor(private readonly leaseMs: number) {}
+
+  /** Whether the file exists and has changed within the lease, as far as it was observed. */
+  async isAlive(path: string): Promise<boolean> {
+    const modified = (await ifExists(stat(path)))?.mtimeMs;
+    if (modified === undefined) return false;
+    const before = this.seen.get(path);
+    if (before?.modified !== modified) this.seen.set(path, { modified, since: performance.now() });
+    return before?.modified !== modified || performance.now() - before.since < this.leaseMs;
+  }
+}

@@ -1,0 +1,218 @@
+import type { Job, Queue, QueueEvents } from "bullmq";
+import type { Redis } from "ioredis";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { formatBytes } from "../cli/display/format-table.js";
+import {
+  JobLostError,
+  MAX_LOSSES,
+  type JobAnswer,
+  type LearnerQueue,
+  type QueueTimes,
+  type WorkerInfo,
+} from "./job-queue.js";
+import { connectRedis, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
+import { listRedisWorkers } from "./redis-worker-queue.js";
+
+/** Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the better place. */
+const MAX_WEIGHT_BYTES = 256 * 2 ** 20;
+/** Published versions that are kept: those of the largest staleness, and two more. */
+const KEPT_VERSIONS = 6;
+/** Keys of a run whose learner never returned are removed after this time. */
+const KEEP_SECONDS = 7 * 24 * 3600;
+/** Interval at which answers are looked up, in case that an event was lost with the connection. */
+const SWEEP_MS = 1000;
+
+const ACQUIRE = `if redis.call('exists', KEYS[1]) == 1 then return 0 end
+local token = redis.call('incr', KEYS[2])
+redis.call('set', KEYS[1], token, 'px', ARGV[1])
+return token`;
+/** A lease that ended with the server may be renewed unless another learner has held it since. */
+const RENEW = `local holder = redis.call('get', KEYS[1])
+if holder == ARGV[1] or (not holder and redis.call('get', KEYS[2]) == ARGV[1]) then
+  redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+  return 1
+end
+return 0`;
+const RELEASE = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`;
+const PUT = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[2], ARGV[2], 'ex', ARGV[3])
+return 1`;
+
+interface PendingJob {
+  readonly payload: string;
+  readonly resolve: (answer: JobAnswer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The learner's end of a run's queue in Redis. A lease with a fencing token keeps other learners out. */
+export class RedisLearnerQueue implements LearnerQueue {
+  private readonly pending = new Map<string, PendingJob>();
+  private readonly timers: NodeJS.Timeout[] = [];
+  private readonly kept: string[] = [];
+  private failure: LlamaGymError | undefined;
+
+  private constructor(
+    private readonly redis: Redis,
+    private readonly run: string,
+    private readonly token: string,
+    private readonly queue: Queue,
+    private readonly events: QueueEvents,
+    private readonly jobType: typeof Job,
+    private readonly times: QueueTimes,
+  ) {}
+
+  /** @throws INVALID_STATE if another learner has the run, and as `connectRedis`. */
+  static async open(url: string, run: string, setup: string, times: QueueTimes): Promise<RedisLearnerQueue> {
+    const redis = await connectRedis(url);
+    try {
+      const { Job, Queue, QueueEvents } = await import("bullmq");
+      const { setup: setupKey, lease, fence } = runKeys(run);
+      const deadline = Date.now() + 1.5 * times.leaseMs;
+      let token = 0;
+      while ((token = (await redis.eval(ACQUIRE, 2, lease, fence, times.leaseMs)) as number) === 0) {
+        if (Date.now() > deadline)
+          throw new LlamaGymError(
+            "INVALID_STATE",
+            "Another process trains this run. Stop it before you resume the run here.",
+          );
+        await sleep(times.leaseMs / 10);
+      }
+      await redis.set(setupKey, setup, "EX", KEEP_SECONDS);
+      await redis.sadd(RUNS_KEY, run);
+      const options = { connection: redis, prefix: runPrefix(run) };
+      const queue = new Queue(QUEUE, options);
+      const events = new QueueEvents(QUEUE, options);
+      queue.on("error", () => {});
+      events.on("error", () => {});
+      const opened = new RedisLearnerQueue(redis, run, String(token), queue, events, Job, times);
+      opened.start();
+      return opened;
+    } catch (error) {
+      redis.disconnect();
+      throw error;
+    }
+  }
+
+  async putWeights(sha256: string, values: Uint8Array): Promise<void> {
+    if (values.length > MAX_WEIGHT_BYTES)
+      throw new LlamaGymError(
+        "INVALID_ARGUMENT",
+        `The trained values have ${formatBytes(values.length)}, but Redis carries at most ${formatBytes(MAX_WEIGHT_BYTES)}. Train a smaller adapter, or use --workers-folder.`,
+      );
+    const { lease, weights } = runKeys(this.run);
+    this.throwIfFailed();
+    if (this.kept.includes(sha256)) this.kept.splice(this.kept.indexOf(sha256), 1);
+    const isStored = await this.write(async () =>
+      this.redis.eval(PUT, 2, lease, weights(sha256), this.token, Buffer.from(values), KEEP_SECONDS),
+    );
+    if (isStored !== 1) throw this.fail(takenOver());
+    this.kept.push(sha256);
+    for (const old of this.kept.splice(0, this.kept.length - KEPT_VERSIONS)) await this.redis.unlink(weights(old));
+  }
+
+  async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {
+    this.throwIfFailed();
+    const text = Buffer.from(payload).toString("base64");
+    const answer = new Promise<JobAnswer>((resolve, reject) => {
+      this.pending.set(id, { payload: text, resolve, reject });
+    });
+    // The answer may be rejected while the job is added.
+    answer.catch(() => {});
+    await this.add(id, text);
+    await this.settle(id);
+    return answer;
+  }
+
+  async remove(id: string): Promise<void> {
+    await (await this.jobType.fromId(this.queue, id))?.remove();
+  }
+
+  async refuse(worker: string, reason: string): Promise<void> {
+    await this.redis.hset(runKeys(this.run).refused, worker, reason);
+  }
+
+  async listWorkers(): Promise<readonly WorkerInfo[]> {
+    return listRedisWorkers(this.redis);
+  }
+
+  async close(isFinished: boolean): Promise<void> {
+    this.timers.forEach((timer) => clearInterval(timer));
+    this.fail(new LlamaGymError("INVALID_STATE", "The run is closed."));
+    const { setup, lease, fence, refused, weights } = runKeys(this.run);
+    await this.events.close();
+    if (isFinished) {
+      await this.redis.srem(RUNS_KEY, this.run);
+      await this.redis.unlink(setup, fence, refused, ...this.kept.map(weights));
+      // Workers may still hold jobs of a rollout that was not needed any more.
+      await this.queue.obliterate({ force: true }).catch(() => {});
+    }
+    await this.redis.eval(RELEASE, 1, lease, this.token);
+    await this.queue.close();
+    this.redis.disconnect();
+  }
+
+  private start(): void {
+    this.events.on("completed", ({ jobId }) => void this.settle(jobId).catch(() => {}));
+    this.events.on("failed", ({ jobId }) => void this.settle(jobId).catch(() => {}));
+    const every = (ms: number, task: () => Promise<void>) =>
+      this.timers.push(setInterval(() => void task().catch(() => {}), ms));
+    every(SWEEP_MS, async () => {
+      for (const id of this.pending.keys()) await this.settle(id);
+    });
+    every(this.times.leaseMs / 4, async () => this.renew());
+  }
+
+  private async renew(): Promise<void> {
+    const { lease, fence, setup } = runKeys(this.run);
+    if ((await this.redis.eval(RENEW, 2, lease, fence, this.token, this.times.leaseMs)) !== 1) this.fail(takenOver());
+    await this.redis.expire(setup, KEEP_SECONDS);
+  }
+
+  private async add(id: string, payload: string): Promise<void> {
+    const options = { jobId: id, attempts: MAX_LOSSES, backoff: 100 };
+    await this.write(async () => this.queue.add("rollout", { payload }, options));
+  }
+
+  /** Resolves or rejects a job that has ended, and adds one again that Redis has lost. */
+  private async settle(id: string): Promise<void> {
+    const pending = this.pending.get(id);
+    if (pending === undefined) return;
+    const job = await this.jobType.fromId(this.queue, id);
+    if (!this.pending.has(id)) return;
+    if (job === undefined) return this.add(id, pending.payload);
+    if (job.finishedOn === undefined) return;
+    this.pending.delete(id);
+    const answer = job.returnvalue as { readonly worker?: unknown; readonly payload?: unknown } | null;
+    if (typeof answer?.worker === "string" && typeof answer.payload === "string")
+      pending.resolve({ worker: answer.worker, payload: Buffer.from(answer.payload, "base64") });
+    else pending.reject(new JobLostError(job.failedReason ?? "the answer is empty"));
+  }
+
+  /** Names the cause where Redis refuses a write, as a full one does. */
+  private async write<Result>(command: () => Promise<Result>): Promise<Result> {
+    try {
+      return await command();
+    } catch (error) {
+      if (!/OOM|MISCONF|READONLY/.test(errorMessage(error))) throw error;
+      throw new LlamaGymError(
+        "RUNTIME_FAILED",
+        `Redis refused a write: ${errorMessage(error)} Raise its maxmemory (docs/scale.md), then resume the run.`,
+        { cause: error },
+      );
+    }
+  }
+
+  private throwIfFailed(): void {
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  private fail(error: LlamaGymError): LlamaGymError {
+    this.failure ??= error;
+    for (const { reject } of this.pending.values()) reject(this.failure);
+    this.pending.clear();
+    return this.failure;
+  }
+}
+
+const takenOver = () => new LlamaGymError("INVALID_STATE", "Another process has taken over this run.");

@@ -1,0 +1,139 @@
+import { availableParallelism, cpus, hostname, totalmem } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import type { JobRunner, RolloutJob } from "../../rl/rollout/rollout-job.js";
+import type { OpenRun, QueueTimes, WorkerInfo, WorkerQueue } from "./job-queue.js";
+import { PACKAGE_VERSION } from "./package-version.js";
+import { openSetup, type OpenedRun, type WorkerFiles } from "./run-setup.js";
+import { WeightsError, WeightsLoader } from "./weights-loader.js";
+import { decodeJob, encodeMessage, type ResultMessage } from "./wire.js";
+
+/** Time between two looks for a run. */
+const POLL_MS = 500;
+
+export interface RolloutWorkerOptions {
+  readonly queue: WorkerQueue;
+  readonly name: string;
+  readonly files: WorkerFiles;
+  readonly times: QueueTimes;
+  /** Takes no more jobs, completes those that run, and ends. */
+  readonly signal: AbortSignal;
+  readonly onInfo: (message: string) => void;
+  readonly onWarning: (message: string) => void;
+}
+
+/** Collects rollouts for runs until `signal` aborts: for one run at a time, the one with the fewest workers first. */
+export async function runWorker(options: RolloutWorkerOptions): Promise<void> {
+  const worker = new RolloutWorker(options);
+  await worker.run();
+}
+
+class RolloutWorker {
+  private info: WorkerInfo;
+  /** Runs that this worker could not open. */
+  private readonly failedRuns = new Set<string>();
+  private joinedAt = 0;
+  private turnsOfRun = 0;
+
+  constructor(private readonly options: RolloutWorkerOptions) {
+    const processors = cpus();
+    this.info = {
+      name: options.name,
+      version: PACKAGE_VERSION,
+      host: hostname(),
+      pid: process.pid,
+      threads: options.files.threads ?? availableParallelism(),
+      processor: processors[0]?.model.trim() ?? process.arch,
+      memoryGb: Math.round(totalmem() / 1e9),
+      startedAt: new Date().toISOString(),
+      status: "waiting",
+      jobs: 0,
+      turns: 0,
+      turnsPerSecond: 0,
+    };
+  }
+
+  async run(): Promise<void> {
+    const { queue, name, signal, times } = this.options;
+    await this.update({});
+    const heartbeat = setInterval(() => void this.update({}).catch(() => {}), times.leaseMs / 4);
+    try {
+      while (!signal.aborted) {
+        const run = await this.chooseRun();
+        if (run === undefined) await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+        else await this.join(run);
+      }
+    } finally {
+      clearInterval(heartbeat);
+      await queue.close(name);
+    }
+  }
+
+  private async chooseRun(): Promise<OpenRun | undefined> {
+    const { queue, name } = this.options;
+    const runs = (await queue.listRuns(name)).filter(({ run }) => !this.failedRuns.has(run));
+    if (runs.length < 2) return runs[0];
+    const workers = await queue.listWorkers();
+    const countWorkers = ({ run }: OpenRun) => workers.filter((worker) => worker.run === run).length;
+    return runs.toSorted((a, b) => countWorkers(a) - countWorkers(b))[0];
+  }
+
+  private async join({ run, setup }: OpenRun): Promise<void> {
+    const { queue, name, files, signal, onInfo, onWarning } = this.options;
+    await this.update({ status: "loading", run });
+    let opened: OpenedRun;
+    try {
+      opened = await openSetup(setup, files, onWarning);
+    } catch (error) {
+      this.failedRuns.add(run);
+      onWarning(`This worker cannot take part in run ${run}: ${errorMessage(error)}`);
+      return this.update({ status: "waiting", run: undefined, lastError: errorMessage(error) });
+    }
+    onInfo(`Working for run ${run}.`);
+    this.joinedAt = Date.now();
+    this.turnsOfRun = 0;
+    await this.update({ status: "working", model: (JSON.parse(setup) as { readonly model: string }).model });
+    const loader = new WeightsLoader(opened.model.causalLM, async (hash) => queue.getWeights(run, hash));
+    const session = queue.work(run, name, async (payload) => this.handle(payload, opened, loader));
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([session.ended, aborted]);
+    await this.update({ status: signal.aborted ? "draining" : "waiting" });
+    await session.close();
+    await opened.close();
+    await this.update({ status: signal.aborted ? "draining" : "waiting", run: undefined, model: undefined });
+    onInfo(signal.aborted ? "Stopped after the last job." : `Run ${run} has ended.`);
+  }
+
+  /** Runs a job. Errors of the agent and the environment are the run's, others this worker's. */
+  private async handle(payload: Uint8Array, { runner }: OpenedRun, loader: WeightsLoader): Promise<Uint8Array> {
+    const { job, weights } = await decodeJob(payload);
+    const message = await this.runJob(runner, job, async () => loader.load(weights));
+    const { jobs, turns } = this.info;
+    const newTurns =
+      "result" in message
+        ? message.result.trajectories.reduce((sum, trajectory) => sum + trajectory.turns.length, 0)
+        : 0;
+    this.turnsOfRun += newTurns;
+    const turnsPerSecond = (this.turnsOfRun * 1000) / Math.max(1, Date.now() - this.joinedAt);
+    const lastError = "error" in message ? { lastError: message.error.message.slice(0, 500) } : {};
+    this.info = { ...this.info, jobs: jobs + 1, turns: turns + newTurns, turnsPerSecond, ...lastError };
+    return encodeMessage(message);
+  }
+
+  private async runJob(runner: JobRunner, job: RolloutJob, prepare: () => Promise<void>): Promise<ResultMessage> {
+    try {
+      return { result: await runner.run(job, prepare) };
+    } catch (error) {
+      if (!(error instanceof LlamaGymError) || error instanceof WeightsError) throw error;
+      return { error: { code: error.code, message: error.message } };
+    }
+  }
+
+  private async update(changes: Partial<WorkerInfo>): Promise<void> {
+    this.info = { ...this.info, ...changes };
+    await this.options.queue.announce(this.info);
+  }
+}

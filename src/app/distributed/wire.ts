@@ -1,0 +1,178 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { deflate, inflate } from "node:zlib";
+import { z } from "zod";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import type { Turn } from "../../rl/rollout/trajectory.js";
+import type { RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
+
+const compress = promisify(deflate);
+const decompress = promisify(inflate);
+
+/** A job with 10,000 turns of long prompts has 100 MB; more is an attack or an error. */
+export const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
+
+/** A job as it travels. */
+export interface JobMessage {
+  readonly job: RolloutJob;
+  /** Hash of the weights that sample. */
+  readonly weights: string;
+}
+
+/** A worker's answer: the result, or the error that the agent or the environment threw. */
+export type ResultMessage =
+  | { readonly result: RolloutJobResult }
+  | { readonly error: { readonly code: string; readonly message: string } };
+
+/** What the numbers of a result must fit. */
+export interface ResultLimits {
+  readonly vocabSize: number;
+  readonly job: RolloutJob;
+}
+
+export const sha256 = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("hex");
+
+/** Encodes a message as compressed JSON; NaN becomes null and typed arrays become lists. */
+export async function encodeMessage(message: object): Promise<Uint8Array> {
+  return compress(JSON.stringify(message, (_, value: unknown) => (value instanceof Int32Array ? [...value] : value)));
+}
+
+async function decodeJson(payload: Uint8Array): Promise<unknown> {
+  return JSON.parse((await decompress(payload, { maxOutputLength: MAX_MESSAGE_BYTES })).toString()) as unknown;
+}
+
+const count = z.int().min(0);
+const finite = z.number();
+const tokenIds = z.array(count);
+const random = z.object({}).loose();
+const slotState = z.object({
+  env: z.object({ random, state: z.json() }).nullable(),
+  hasStarted: z.boolean(),
+  random,
+  episode: z
+    .object({
+      promptBuilder: z.object({ conversation: z.any(), observationText: z.string().nullable() }),
+      observation: z.json(),
+      info: z.record(z.string(), z.unknown()),
+      return: finite,
+      turns: count,
+    })
+    .nullable(),
+});
+const jobMessage = z.object({
+  weights: z.string().regex(/^[0-9a-f]{64}$/),
+  job: z.object({
+    weightsVersion: count,
+    slots: z.array(z.object({ state: slotState, firstSeed: count })).min(1),
+    firstSlot: count,
+    work: z.union([
+      z.object({ turns: z.int().min(1) }),
+      z.object({ episodes: z.array(z.object({ seed: count.optional(), group: count.optional() })).min(1) }),
+    ]),
+  }),
+});
+const end = z.enum(["terminated", "truncated", "partial"]);
+const turn = z.object({
+  prompt: tokenIds,
+  tokens: tokenIds,
+  logProbs: z.array(finite.max(1e-3)),
+  values: z.array(finite.nullable().transform((value) => value ?? Number.NaN)).optional(),
+  allowedTokens: z.array(tokenIds.transform((ids) => Int32Array.from(ids))).optional(),
+  actionCandidates: z.object({ sequences: z.array(tokenIds), weights: z.array(finite), chosen: count }).optional(),
+  text: z.string(),
+  finishReason: z.enum(["stop", "stop_string", "length"]),
+  isValid: z.boolean(),
+  extraction: z.string().optional(),
+  attempts: z.int().min(1),
+  penalty: finite,
+  reward: finite,
+});
+const resultMessage = z.union([
+  z.object({ error: z.object({ code: z.string().max(100), message: z.string().max(10_000) }) }),
+  z.object({
+    result: z.object({
+      trajectories: z.array(
+        z.object({
+          turns: z.array(turn).min(1),
+          end,
+          bootstrapPrompt: tokenIds.optional(),
+          startsEpisode: z.boolean(),
+          envSlot: count.optional(),
+          group: count.optional(),
+        }),
+      ),
+      finishedEpisodes: z.array(z.object({ return: finite, turns: z.int().min(1), end })),
+      states: z.array(slotState),
+    }),
+  }),
+]);
+
+/** Decodes a job. @throws FILE_CORRUPT for anything else. */
+export async function decodeJob(payload: Uint8Array): Promise<JobMessage> {
+  try {
+    return jobMessage.parse(await decodeJson(payload)) as unknown as JobMessage;
+  } catch (error) {
+    throw new LlamaGymError("FILE_CORRUPT", `The job is not one of this version: ${errorMessage(error)}`);
+  }
+}
+
+/** Decodes a result and checks its counts, numbers and token ids. @throws FILE_CORRUPT for a result that cannot be used. */
+export async function decodeResult(payload: Uint8Array, limits: ResultLimits): Promise<ResultMessage> {
+  try {
+    const message = resultMessage.parse(await decodeJson(payload)) as unknown as ResultMessage;
+    if ("result" in message) checkResult(message.result, limits);
+    return message;
+  } catch (error) {
+    throw new LlamaGymError("FILE_CORRUPT", errorMessage(error).slice(0, 500));
+  }
+}
+
+function check(condition: boolean, message: string): void {
+  if (!condition) throw new LlamaGymError("FILE_CORRUPT", message);
+}
+
+function checkResult(result: RolloutJobResult, { vocabSize, job }: ResultLimits): void {
+  const { trajectories, finishedEpisodes, states } = result;
+  const { slots, work } = job;
+  check(states.length === slots.length, "States of environments are missing.");
+  const finished = trajectories.filter(({ end: reason }) => reason !== "partial");
+  check(finished.length === finishedEpisodes.length, "Totals of episodes are missing.");
+  for (const { end: reason, bootstrapPrompt = [], envSlot, turns } of trajectories) {
+    check((reason === "terminated") === (bootstrapPrompt.length === 0), "A bootstrap prompt is missing.");
+    check(isVocabulary(bootstrapPrompt, vocabSize), "A token id is not in the vocabulary.");
+    check("turns" in work === (envSlot !== undefined) && (envSlot ?? 0) < slots.length, "An environment is unknown.");
+    for (const turnOfTrajectory of turns) checkTurn(turnOfTrajectory, vocabSize);
+  }
+  if ("turns" in work) {
+    const numTurns = trajectories.reduce((sum, { turns }) => sum + turns.length, 0);
+    return check(numTurns >= work.turns, "Turns are missing.");
+  }
+  const hasAll = finished.length === work.episodes.length && trajectories.length === finished.length;
+  check(hasAll && work.episodes.every(({ group }, i) => trajectories[i].group === group), "Episodes are missing.");
+}
+
+function checkTurn(
+  { prompt, tokens, logProbs, values, allowedTokens, actionCandidates }: Turn,
+  vocabSize: number,
+): void {
+  const decisions = actionCandidates === undefined ? tokens.length : 1;
+  check(tokens.length > 0 && logProbs.length === decisions, "Log-probabilities do not match the tokens.");
+  check((values ?? tokens).length === tokens.length, "Values do not match the tokens.");
+  check((allowedTokens ?? tokens).length === tokens.length, "Allowed tokens do not match the tokens.");
+  const { sequences, weights, chosen } = actionCandidates ?? { sequences: [[]], weights: [0], chosen: 0 };
+  check(sequences.length === weights.length && chosen < sequences.length, "Action candidates do not match.");
+  const lists = [prompt, tokens, ...(allowedTokens ?? []), ...sequences];
+  check(
+    lists.every((ids) => isVocabulary(ids, vocabSize)),
+    "A token id is not in the vocabulary.",
+  );
+  check(
+    (allowedTokens ?? []).every((ids, i) => ids.includes(tokens[i])),
+    "A token was not allowed.",
+  );
+}
+
+function isVocabulary(ids: Iterable<number>, vocabSize: number): boolean {
+  for (const id of ids) if (id >= vocabSize) return false;
+  return true;
+}
