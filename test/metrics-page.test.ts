@@ -5,6 +5,7 @@ import { openTrainable } from "../src/generation/auto-model.js";
 import type { AgentOptions } from "../src/rl/agent/index.js";
 import { GrpoTrainer } from "../src/rl/train/prompts/grpo-trainer.js";
 import { SftTrainer } from "../src/rl/train/sft-trainer.js";
+import { InProcessTransport } from "../src/rl/rollout/rollout-job.js";
 import { Trainer } from "../src/rl/train/trainer.js";
 import { CountingEnv, EvenOddAgent } from "./support/counting.js";
 import { TrainableModels } from "./support/trainable.js";
@@ -33,7 +34,16 @@ async function openModel(valueHead: null | object) {
 
 async function trainInEnv(options: AgentOptions<number, number>): Promise<void> {
   const agent = new EvenOddAgent(await openModel("ppo" in options ? {} : null), undefined, options);
-  await new Trainer({ agent, env: () => new CountingEnv(), numEnvs: 4, turns: 40 }).train({ tracker });
+  const createEnv = () => new CountingEnv();
+  const transport = new InProcessTransport({
+    model: agent.model.causalLM,
+    newEpisode: (random) => agent.newEpisode(random),
+    createEnv,
+    settings: agent.settings,
+    onWarning: () => {},
+  });
+  await new Trainer({ agent, env: createEnv, numEnvs: 4, turns: 40, transport }).train({ tracker });
+  await transport.close();
 }
 
 async function trainOnPrompts(): Promise<void> {

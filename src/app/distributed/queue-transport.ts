@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError, errorMessage, type ErrorCode } from "../../core/errors.js";
 import type { RolloutJob, RolloutJobResult, RolloutTransport, TrainedWeights } from "../../rl/rollout/rollout-job.js";
 import { JobLostError, MAX_LOSSES, type LearnerQueue } from "./job-queue.js";
@@ -8,6 +9,10 @@ const MAX_VERSIONS = 16;
 
 /** Time without any worker after which a message asks for one. */
 const NO_WORKER_MS = 10_000;
+
+/** Times that a job is repeated because of unusable results, also of a worker that ignores its refusal. */
+const MAX_ATTEMPTS = 100;
+const RETRY_MS = 100;
 
 export interface QueueTransportOptions {
   readonly queue: LearnerQueue;
@@ -48,7 +53,8 @@ export class QueueTransport implements RolloutTransport {
     const { queue, run, vocabSize } = this.options;
     // The id is the job's content, so that a resumed learner finds the answers to its earlier jobs.
     const baseId = sha256(JSON.stringify([run, message]));
-    for (let attempt = 1; attempt <= MAX_LOSSES; attempt++) {
+    const refused = new Set<string>();
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS && refused.size < MAX_LOSSES; attempt++) {
       const id = attempt === 1 ? baseId : `${baseId}-${attempt}`;
       let answer;
       try {
@@ -62,13 +68,18 @@ export class QueueTransport implements RolloutTransport {
         result = await decodeResult(answer.payload, { vocabSize, job });
       } catch (error) {
         await this.refuse(answer.worker, errorMessage(error));
+        refused.add(answer.worker);
       }
       await queue.remove(id);
-      if (result === undefined) continue;
+      if (result === undefined) {
+        // The worker may need a moment to find out that it is refused.
+        await sleep(RETRY_MS);
+        continue;
+      }
       if ("error" in result) throw new LlamaGymError(result.error.code as ErrorCode, result.error.message);
       return result.result;
     }
-    throw await this.lost(baseId, message, `${MAX_LOSSES} workers returned unusable results`);
+    throw await this.lost(baseId, message, `the results of ${refused.size} workers are unusable`);
   }
 
   async close(isFinished = false): Promise<void> {
@@ -86,6 +97,8 @@ export class QueueTransport implements RolloutTransport {
 
   private async lost(id: string, message: object, reason: string): Promise<LlamaGymError> {
     const path = await this.options.setAside(id, message);
+    // A resumed run tries the job again.
+    await this.options.queue.remove(id);
     return new LlamaGymError(
       "RUNTIME_FAILED",
       `A job was set aside: ${reason}. Its input is ${path}. Look at the workers' output, then resume the run.`,

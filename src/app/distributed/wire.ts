@@ -32,10 +32,27 @@ export interface ResultLimits {
 
 export const sha256 = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("hex");
 
-/** Encodes a message as compressed JSON; NaN becomes null and typed arrays become lists. */
+/** Distributions over larger vocabularies do not travel: those of one turn may have more bytes than all else of a job. */
+const MAX_DISTRIBUTION = 8192;
+
+/** Encodes a message as compressed JSON; NaN becomes null, and typed arrays become lists or base64. */
 export async function encodeMessage(message: object): Promise<Uint8Array> {
-  return compress(JSON.stringify(message, (_, value: unknown) => (value instanceof Int32Array ? [...value] : value)));
+  return compress(JSON.stringify(message, (_, value: unknown) => encodeArray(value)));
 }
+
+function encodeArray(value: unknown): unknown {
+  if (value instanceof Int32Array) return [...value];
+  if (!(value instanceof Float32Array || value instanceof Float64Array)) return value;
+  if (value.length > MAX_DISTRIBUTION) return null;
+  const { buffer, byteOffset, byteLength } = value;
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+}
+
+/** Copies the bytes, because an array of numbers must be aligned. */
+const fromBase64 = (text: string, bytesPerNumber: number): ArrayBuffer => {
+  const bytes = Buffer.from(text, "base64");
+  return new Uint8Array(bytes.subarray(0, bytes.length - (bytes.length % bytesPerNumber))).buffer;
+};
 
 async function decodeJson(payload: Uint8Array): Promise<unknown> {
   return JSON.parse((await decompress(payload, { maxOutputLength: MAX_MESSAGE_BYTES })).toString()) as unknown;
@@ -63,28 +80,55 @@ const jobMessage = z.object({
   weights: z.string().regex(/^[0-9a-f]{64}$/),
   job: z.object({
     weightsVersion: count,
-    slots: z.array(z.object({ state: slotState, firstSeed: count })).min(1),
+    slots: z.array(z.object({ state: slotState, firstSeed: count, record: z.boolean() })).min(1),
     firstSlot: count,
     work: z.union([
       z.object({ turns: z.int().min(1) }),
-      z.object({ episodes: z.array(z.object({ seed: count.optional(), group: count.optional() })).min(1) }),
+      z.object({
+        episodes: z
+          .array(z.object({ seed: count.optional(), group: count.optional(), record: z.boolean().optional() }))
+          .min(1),
+      }),
     ]),
   }),
 });
 const end = z.enum(["terminated", "truncated", "partial"]);
+const distribution = z.union([
+  z.string().transform((text) => new Float32Array(fromBase64(text, 4))),
+  z.object({
+    ids: tokenIds.transform((ids) => Int32Array.from(ids)),
+    probabilities: z.string().transform((text) => new Float64Array(fromBase64(text, 8))),
+    count,
+  }),
+]);
 const turn = z.object({
   prompt: tokenIds,
   tokens: tokenIds,
   logProbs: z.array(finite.max(1e-3)),
   values: z.array(finite.nullable().transform((value) => value ?? Number.NaN)).optional(),
   allowedTokens: z.array(tokenIds.transform((ids) => Int32Array.from(ids))).optional(),
-  actionCandidates: z.object({ sequences: z.array(tokenIds), weights: z.array(finite), chosen: count }).optional(),
+  actionCandidates: z
+    .object({
+      sequences: z.array(tokenIds),
+      weights: z.array(finite),
+      chosen: count,
+      probabilities: z.array(finite).optional(),
+    })
+    .optional(),
   text: z.string(),
   finishReason: z.enum(["stop", "stop_string", "length"]),
   isValid: z.boolean(),
   extraction: z.string().optional(),
   attempts: z.int().min(1),
   penalty: finite,
+  recording: z
+    .object({
+      observation: z.string(),
+      render: z.string().optional(),
+      action: z.string().optional(),
+      distributions: z.array(distribution.nullable().transform((value) => value ?? undefined)),
+    })
+    .optional(),
   reward: finite,
 });
 const resultMessage = z.union([
@@ -99,6 +143,8 @@ const resultMessage = z.union([
           startsEpisode: z.boolean(),
           envSlot: count.optional(),
           group: count.optional(),
+          seed: count.optional(),
+          final: z.object({ render: z.string().optional(), observation: z.string().optional() }).optional(),
         }),
       ),
       finishedEpisodes: z.array(z.object({ return: finite, turns: z.int().min(1), end })),

@@ -25,6 +25,7 @@ import type {
 } from "./learner.js";
 import { inspectUpdate } from "./inspect-update.js";
 import { lossMetrics, rewardMetrics, type StepOutcome } from "./policy-metrics.js";
+import { weighStaleAdvantages } from "./stale-trajectories.js";
 import { recordedScores, scoreTrajectories, type ScoreRequest } from "./score-trajectories.js";
 import { lossNodes, tokenInputs } from "./shared/loss-nodes.js";
 import { countTokens, findInformativeGroups, hasReward, minibatchTotals, toTurnSamples } from "./turn-samples.js";
@@ -74,7 +75,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     private readonly config: Config,
     private readonly context: LearnerContext,
     private readonly updater: PolicyUpdater,
-    private readonly scorer: LogProbScorer | undefined,
+    private readonly scorer: LogProbScorer,
     private readonly frozenStates: FrozenStates | undefined,
   ) {
     this.state = algorithm.state?.initial(config) as State;
@@ -89,7 +90,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   ): Promise<PolicyLearner<Options, Config, State>> {
     checkModel(model, algorithm, config);
     const { learningRate, maxGradNorm = Infinity, entropyCoef = 0 } = config;
-    const { microBatchTokens, isTruncatedSampling } = context;
+    const { microBatchTokens } = context;
     const updater = new PolicyUpdater(model, {
       loss: (policy) => algorithm.loss(lossNodes(policy), config),
       entropy: algorithm.entropy?.(config) ?? (entropyCoef > 0 ? "gradient" : "value"),
@@ -97,9 +98,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       microBatchTokens,
     });
     const entropies = algorithm.scoresEntropy?.(config) ?? false;
-    const needsScorer =
-      algorithm.critic === true || usesReference(algorithm, config) || entropies || isTruncatedSampling;
-    const scorer = needsScorer ? new LogProbScorer(model, { microBatchTokens, entropies }) : undefined;
+    const scorer = new LogProbScorer(model, { microBatchTokens, entropies });
     return new PolicyLearner(algorithm, config, context, updater, scorer, await FrozenStates.create(model));
   }
 
@@ -110,9 +109,9 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
   }
 
   async prepare(trajectories: readonly Trajectory[]): Promise<PreparedUpdate<State>> {
-    const { algorithm, config, scorer } = this;
-    const scored = await scoreTrajectories(trajectories, scorer, this.scoreRequest());
-    const result = algorithm.advantages(scored, config, this.state);
+    const { algorithm, config } = this;
+    const scored = await scoreTrajectories(trajectories, this.scorer, this.scoreRequest());
+    const result = weighStaleAdvantages(trajectories, scored, algorithm.advantages(scored, config, this.state));
     const hasSignal = findInformativeGroups(scored, result.advantages);
     const trainedIndices = this.trainedTrajectories(scored, hasSignal);
     const turns = toTurnSamples(scored, result, trainedIndices, config, (samples) =>
@@ -170,7 +169,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async release(): Promise<void> {
     await this.updater.release();
-    await this.scorer?.release();
+    await this.scorer.release();
     await this.frozenStates?.release();
   }
 

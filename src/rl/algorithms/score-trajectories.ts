@@ -2,6 +2,7 @@ import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { ScoredTrajectory, ScoredTurn } from "./algorithm-definition.js";
 import type { LearnerContext } from "./learner.js";
 import type { LogProbScorer, TurnScores } from "./update/log-prob-scorer.js";
+import { isStale } from "./stale-trajectories.js";
 import { decisionIndices } from "./update/turn-batch.js";
 
 export interface ScoreRequest extends Pick<LearnerContext, "temperature" | "isTruncatedSampling"> {
@@ -19,20 +20,20 @@ interface PolicyScores {
   readonly scores: TurnScores;
   readonly indices: ReadonlyMap<Turn, number>;
   readonly bootstrapValues: ReadonlyMap<Trajectory, number>;
-  /** Whether sampling recorded log-probabilities of a truncated distribution, which is not the trained one. */
-  readonly replacesLogProbs: boolean;
+  /** Turns whose recorded log-probabilities are not those of the trained distribution: truncated sampling, older weights. */
+  readonly replaced: ReadonlySet<Turn>;
 }
 
 /**
  * Adds what the policy and the reference policy assign to trajectories before an update. Turns are scored again only where
- * sampling did not record what is needed: values, entropies, or log-probabilities before truncation (top-p and the like).
+ * sampling did not record what is needed: values, entropies, log-probabilities before truncation (top-p and the like), or those of
+ * the weights before the update, if older ones sampled.
  */
 export async function scoreTrajectories(
   trajectories: readonly Trajectory[],
-  scorer: LogProbScorer | undefined,
+  scorer: LogProbScorer,
   request: ScoreRequest,
 ): Promise<ScoredTrajectory[]> {
-  if (scorer === undefined) return recordedScores(trajectories, request);
   const { temperature, reference } = request;
   const policy = await scorePolicy(trajectories, scorer, request);
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);
@@ -69,9 +70,10 @@ async function scorePolicy(
   scorer: LogProbScorer,
   { temperature, isTruncatedSampling, entropies, values }: ScoreRequest,
 ): Promise<PolicyScores | undefined> {
-  const rescored = trajectories
-    .flatMap(({ turns }) => turns)
-    .filter((turn) => isTruncatedSampling || entropies || (values && !hasSampledValues(turn)));
+  const allTurns = trajectories.flatMap(({ turns }) => turns);
+  const staleTurns = trajectories.filter(isStale).flatMap(({ turns }) => turns);
+  const replaced = new Set(isTruncatedSampling ? allTurns : staleTurns);
+  const rescored = allTurns.filter((turn) => replaced.has(turn) || entropies || (values && !hasSampledValues(turn)));
   const partial = values ? trajectories.filter(({ bootstrapPrompt }) => bootstrapPrompt !== undefined) : [];
   if (rescored.length + partial.length === 0) return undefined;
   const states = partial.map(({ bootstrapPrompt }) => ({
@@ -82,7 +84,7 @@ async function scorePolicy(
   const scores = await scorer.score([...rescored, ...states], { temperature });
   return {
     scores,
-    replacesLogProbs: isTruncatedSampling,
+    replaced,
     indices: new Map(rescored.map((turn, index) => [turn, index])),
     bootstrapValues: new Map(
       partial.map((trajectory, i) => [trajectory, scores.values![rescored.length + i][0]] as const),
@@ -102,7 +104,7 @@ function scoreTurn(
   const rescored = index === undefined ? undefined : policy!.scores;
   return {
     turn,
-    oldLogProbs: policy?.replacesLogProbs === true ? rescored!.logProbs[index!] : atDecisions(turn.logProbs),
+    oldLogProbs: policy?.replaced.has(turn) === true ? rescored!.logProbs[index!] : atDecisions(turn.logProbs),
     oldValues: values ? (rescored?.values?.[index!] ?? atDecisions(turn.values!)) : undefined,
     refLogProbs,
     entropies: rescored?.entropies?.[index!],
