@@ -31,6 +31,9 @@ const POLL_MS = 50;
 /** Published versions that are kept. */
 const KEPT_VERSIONS = 6;
 
+/** In place of a worker's name: the job failed on several workers. */
+const LOST = "!lost";
+
 interface PendingJob {
   readonly resolve: (answer: JobAnswer) => void;
   readonly reject: (error: unknown) => void;
@@ -160,7 +163,8 @@ export class DirectoryLearnerQueue implements LearnerQueue {
     const payload = pending && (await readIfExists(join(this.paths.answers, name)));
     if (payload === undefined) return;
     this.pending.delete(id);
-    pending!.resolve({ worker: worker!, payload });
+    if (worker === LOST) pending!.reject(new JobLostError(`${MAX_LOSSES} workers failed to run it`));
+    else pending!.resolve({ worker: worker!, payload });
   }
 
   /** Returns the job of a worker without a sign of life to the others. */
@@ -267,7 +271,8 @@ export class DirectoryWorkerQueue implements WorkerQueue {
       try {
         await writeWhole(join(answers, `${id}~${worker}`), await handle(await readFile(claim)));
       } catch {
-        await moveIfExists(claim, join(jobs, `${id}.${Math.min(losses + 1, MAX_LOSSES - 1)}`));
+        const isLost = losses + 1 >= MAX_LOSSES;
+        await moveIfExists(claim, isLost ? join(answers, `${id}~${LOST}`) : join(jobs, `${id}.${losses + 1}`));
         return false;
       }
       await removeIfExists(claim);
