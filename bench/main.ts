@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   grpo: () => import("./grpo.js"),
   blackjack: () => import("./blackjack.js"),
   envs: () => import("./envs.js"),
+  serve: () => import("./serving.js"),
 };
 
 const usage = `usage: npm run bench -- NAME [options]
@@ -20,6 +21,7 @@ benches: ${Object.keys(benches).join(", ")}
   --threads N     threads on each side (2)
   --cases A,B     only these cases
   --side SIDE     only ours, or only the peers
+  --model FILE    SmolLM2-135M-Instruct as GGUF (LLAMAGYM_BENCH_MODEL)
   --verbose       show what the sides print`;
 
 function positiveInteger(text: string, option: string): number {
@@ -43,6 +45,7 @@ async function main(): Promise<void> {
       threads: { type: "string", default: "2" },
       cases: { type: "string" },
       side: { type: "string" },
+      model: { type: "string" },
       verbose: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -55,6 +58,7 @@ async function main(): Promise<void> {
   if (positionals.length > 1 || !Object.hasOwn(benches, name)) {
     throw new Error(`no bench "${positionals.join(" ")}"\n\n${usage}`);
   }
+  if (values.model !== undefined) process.env.LLAMAGYM_BENCH_MODEL = values.model;
   const { bench } = await benches[name]();
   const report = await measure(bench, {
     // Compiled, this file is bench/.build/bench/main.js.

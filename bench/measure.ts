@@ -24,13 +24,22 @@ function pythonPath(root: string, environment: string): string {
   return join(root, "bench", "peers", environment, ...relativePath);
 }
 
+/** The environment of peers that Node runs. */
+const NODE_PEERS = "node";
+
+const nodePeersPath = (root: string) => join(root, "bench", "peers", NODE_PEERS);
+
 /** The sides that can be run here: ours first, then each installed peer. */
 async function findSides(bench: Bench, options: MeasureOptions, notes: string[]): Promise<RunnableSide[]> {
   const context: Context = { root: options.root, threads: options.threads };
   const installed = Object.entries(bench.peers).filter(([name, peer]) => {
     if (options.side === "ours") return false;
-    if (existsSync(pythonPath(options.root, peer.environment))) return true;
-    const flag = peer.environment === ".venv-llamagym" ? " -- --llamagym" : "";
+    const isNode = peer.environment === NODE_PEERS;
+    const installedFile = isNode
+      ? join(nodePeersPath(options.root), "node_modules")
+      : pythonPath(options.root, peer.environment);
+    if (existsSync(installedFile)) return true;
+    const flag = isNode ? " -- --node" : peer.environment === ".venv-llamagym" ? " -- --llamagym" : "";
     notes.push(`peer ${name} is not installed and was not measured: npm run bench:setup${flag}`);
     return false;
   });
@@ -39,7 +48,7 @@ async function findSides(bench: Bench, options: MeasureOptions, notes: string[])
   const sides: RunnableSide[] = installed.map(([name, peer]) => ({
     name,
     command: {
-      program: pythonPath(options.root, peer.environment),
+      program: peer.environment === NODE_PEERS ? process.execPath : pythonPath(options.root, peer.environment),
       arguments: [join(options.root, "bench", "peers", peer.script), ...(peer.arguments?.(context) ?? [])],
     },
   }));

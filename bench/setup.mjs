@@ -1,4 +1,4 @@
-// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym] [--transformers4]
+// Installs the peers that benches compare with: npm run bench:setup [-- --llamagym] [--transformers4] [--node]
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -38,9 +38,10 @@ function install({ folder, requirements }) {
 
 try {
   const flag = { type: "boolean", default: false };
-  const { values } = parseArgs({ options: { llamagym: flag, transformers4: flag } });
-  install(environments.pytorch);
+  const { values } = parseArgs({ options: { llamagym: flag, transformers4: flag, node: flag } });
+  if (values.node) run("npm", ["ci", "--prefix", "node", "--ignore-scripts", "--no-audit", "--no-fund"]);
+  else install(environments.pytorch);
   for (const name of ["llamagym", "transformers4"]) if (values[name]) install(environments[name]);
 } catch (error) {
-  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym] [--transformers4]`);
+  fail(`${error.message}\nusage: npm run bench:setup [-- --llamagym] [--transformers4] [--node]`);
 }

@@ -40,7 +40,7 @@ export interface ChatRequest {
   readonly seed?: number;
   /** Number of choices. Default 1. */
   readonly n?: number;
-  /** Number of most probable tokens to return for each token. Default 0. */
+  /** Number of most probable tokens to return for each token; by default not even `rawLogProbs` of constrained tokens are computed. */
   readonly topLogProbs?: number;
   /** Ends the completion with "aborted". */
   readonly signal?: AbortSignal;

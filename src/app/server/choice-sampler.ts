@@ -27,7 +27,7 @@ export interface ChoicePlan {
   readonly constrainedSampling: SamplingParams;
   readonly stop: readonly string[];
   readonly seed: number | undefined;
-  readonly topLogProbs: number;
+  readonly topLogProbs: number | undefined;
   readonly jsonSchema: JsonSchema | undefined;
   /** Tools that the completion may call. */
   readonly tools: readonly FunctionTool[];
@@ -193,6 +193,7 @@ export class ChoiceSampler {
       constraint,
       isContinuation: isContinuation || !isFirst,
       topLogProbs,
+      skipRawLogProbs: topLogProbs === undefined,
       onText,
       signal,
     });

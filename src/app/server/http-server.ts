@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serve } from "@hono/node-server";
+import { createAdaptorServer } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
@@ -36,6 +36,9 @@ const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1", "[::1]"];
 
 /** Maximum number of requests that run or wait. A waiting request takes some 100 KB. */
 const MAX_REQUESTS = 1024;
+
+/** Milliseconds that an idle connection stays open; clients reuse connections that a shorter time would close under them. */
+const KEEP_ALIVE_MS = 65_000;
 
 /** Seconds after which a client that was refused may try again. */
 const RETRY_AFTER_SECONDS = 1;
@@ -73,7 +76,7 @@ export async function startHttpServer(
     if (requestError.retryAfter !== undefined) context.header("retry-after", String(requestError.retryAfter));
     return context.json(formatOpenAiError(requestError), requestError.status as 400);
   });
-  const server = await listen(app, host, port);
+  const server = await listen(app, host, port, 2 * maxRequests);
   server.setTimeout(DEFAULT_TIMEOUT_MS + IDLE_MARGIN_MS);
   const { port: actualPort } = server.address() as AddressInfo;
   return {
@@ -82,21 +85,21 @@ export async function startHttpServer(
     close: (graceMs = 30_000) =>
       new Promise((resolve) => {
         const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+        // Connections become idle when their requests are answered.
+        const idleTimer = setInterval(() => server.closeIdleConnections(), 100);
         server.close(() => {
           clearTimeout(timer);
+          clearInterval(idleTimer);
           resolve();
         });
-        server.closeIdleConnections();
       }),
   };
 }
 
-async function listen(app: Hono, host: string, port: number): Promise<Server> {
+async function listen(app: Hono, host: string, port: number, backlog: number): Promise<Server> {
+  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   return new Promise((resolve, reject) => {
-    const server = serve(
-      { fetch: app.fetch, hostname: host.replace(/^\[|\]$/g, ""), port, overrideGlobalObjects: false },
-      () => resolve(server),
-    ) as Server;
     server.once("error", (error: NodeJS.ErrnoException) =>
       reject(
         new LlamaGymError(
@@ -108,6 +111,7 @@ async function listen(app: Hono, host: string, port: number): Promise<Server> {
         ),
       ),
     );
+    server.listen({ host: host.replace(/^\[|\]$/g, ""), port, backlog }, () => resolve(server));
   });
 }
 

@@ -83,7 +83,7 @@ export class ModelChatEngine implements ChatEngine {
       constrainedSampling,
       stop: request.stop ?? [],
       seed: request.seed,
-      topLogProbs: request.topLogProbs ?? 0,
+      topLogProbs: request.topLogProbs,
       jsonSchema: request.jsonSchema,
       tools,
       callSchema,

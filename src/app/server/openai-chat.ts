@@ -148,7 +148,7 @@ function toChatRequest(body: ChatBody): ChatRequest {
     stop: toStopStrings(body.stop),
     seed: body.seed ?? undefined,
     n: body.n ?? 1,
-    topLogProbs: body.top_logprobs ?? 0,
+    topLogProbs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
   };
 }
 

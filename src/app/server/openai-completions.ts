@@ -116,7 +116,7 @@ function toRequest(body: CompletionBody, input: Prompt): ChatRequest {
     stop: toStopStrings(body.stop),
     seed: body.seed ?? undefined,
     n: body.n ?? 1,
-    topLogProbs: body.logprobs ?? 0,
+    topLogProbs: body.logprobs ?? undefined,
   };
 }
 

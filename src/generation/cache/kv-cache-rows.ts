@@ -3,6 +3,7 @@ import type { CausalLM } from "../../models/causal-lm.js";
 import { getRopeRegime } from "../../engine/nn/rope.js";
 import type { RunningSequence } from "../sampling/running-sequence.js";
 import { cacheShape, KvCache, copyCacheRows, roundedCapacity } from "./kv-cache.js";
+import type { PrefixCache } from "./prefix-cache.js";
 
 /** Tokens after the prefix whose keys and values are cached. */
 interface CachedTokens {
@@ -92,6 +93,39 @@ export class KvCacheRows {
   release(row: CacheRow): void {
     row.sequence = undefined;
     row.lastUsed = this.clock++;
+  }
+
+  /** Copies the prefix into the rows that follow it, so that sequences with other beginnings can join them. */
+  async absorbPrefix({ tokens, cache: prefixCache }: PrefixCache): Promise<void> {
+    const { runtime, config } = this.model;
+    const shape = cacheShape(config);
+    for (const { cache } of this.stashed.splice(0)) cache.free();
+    const next = new KvCache(runtime, shape, this.rows.length, roundedCapacity(tokens.length + this.capacity));
+    const used = this.rows.flatMap((row, toRow) =>
+      row.sequence !== undefined || row.tokens.length > 0 ? [{ row, toRow }] : [],
+    );
+    await runtime.sequence([
+      copyCacheRows(
+        shape,
+        prefixCache!,
+        next,
+        used.map(({ toRow }) => ({ fromRow: 0, toRow, tokenCount: tokens.length })),
+      ),
+      copyCacheRows(
+        shape,
+        this.cache!,
+        next,
+        used.map(({ row, toRow }) => ({
+          fromRow: toRow,
+          toRow,
+          toToken: tokens.length,
+          tokenCount: row.tokens.length,
+        })),
+      ),
+    ]);
+    this.cache!.free();
+    this.cache = next;
+    for (const { row } of used) row.tokens = [...tokens, ...row.tokens];
   }
 
   /** Ensures capacity for a number of tokens in every row. */

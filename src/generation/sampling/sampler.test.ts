@@ -218,6 +218,33 @@ describe("Sampler", () => {
     await scoring.release();
   });
 
+  it("admits a prompt without the prefix that running sequences share", async () => {
+    const scoring = await ScoringGraph.create(model);
+    const sampler = await Sampler.create(model);
+    const [shared, other] = [prompt(1, 40), prompt(2, 30)];
+    let isOtherFinished = false;
+    let late: Promise<SampleOutput> | undefined;
+    const onToken = () => {
+      late ??= sampler.sample(request(other, 9)).finally(() => (isOtherFinished = true));
+    };
+    const prompts = [0, 1].map((i) => [...shared, i]);
+    const outputs = await Promise.all(
+      prompts.map((tokens, i) => sampler.sample(request(tokens, i, { maxNewTokens: 60, onToken }))),
+    );
+    expect(isOtherFinished).toBe(true);
+    for (const [i, output] of [...outputs, await late!].entries()) {
+      const tokens = prompts[i] ?? other;
+      expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(tokens, output), tokens.length));
+    }
+    // A prompt that continues one of them reuses its row, which now has the prefix.
+    const next = [...whole(prompts[0], outputs[0]), 7];
+    const continued = await sampler.sample(request(next, 3));
+    expect(continued.cachedTokens).toBeGreaterThan(90);
+    expectClose(continued.rawLogProbs, await trainerLogProbs(scoring, whole(next, continued), next.length));
+    await sampler.release();
+    await scoring.release();
+  });
+
   it("serves a queue that is longer than its rows", async () => {
     const sampler = await Sampler.create(model, { maxNumSequences: 2 });
     const ask = (i: number) => sampler.sample(request(prompt(i, 4 + i), i));

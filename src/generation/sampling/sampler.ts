@@ -152,18 +152,28 @@ export class Sampler {
           this.canSharePrefix(sequence) ? sequence.context.slice(0, -sequence.recomputedLength) : [],
         );
       if (await this.prefixCache.update(prompts)) this.cacheRows.invalidate();
+    } else if (activeCount < this.maxNumSequences && !this.fitsPrefix(this.waiting[0])) {
+      // It would wait until all others are finished, and those that start meanwhile.
+      await this.cacheRows.absorbPrefix(this.prefixCache);
+      this.prefixCache.clear();
     }
     const { tokens: prefix } = this.prefixCache;
     const admitted: RunningSequence[] = [];
     for (let i = 0; i < this.waiting.length && activeCount + admitted.length < this.maxNumSequences;) {
-      const { context } = this.waiting[i];
-      const fits = prefix.length === 0 || this.canSharePrefix(this.waiting[i]);
-      // The last token is always processed: its logits are those of the next token.
-      if (fits && sharedPrefixLength(prefix, context) === prefix.length && context.length > prefix.length)
-        admitted.push(...this.waiting.splice(i, 1));
+      if (this.fitsPrefix(this.waiting[i])) admitted.push(...this.waiting.splice(i, 1));
       else i++;
     }
     await this.cacheRows.admit(admitted, prefix.length);
+  }
+
+  /** Whether a sequence starts with the shared prefix. */
+  private fitsPrefix(sequence: RunningSequence): boolean {
+    const { context } = sequence;
+    const { tokens } = this.prefixCache;
+    if (tokens.length === 0) return true;
+    // The last token is always processed: its logits are those of the next token.
+    const isLonger = context.length > tokens.length;
+    return this.canSharePrefix(sequence) && isLonger && sharedPrefixLength(tokens, context) === tokens.length;
   }
 
   private canSharePrefix({ maxLength }: RunningSequence): boolean {
