@@ -56,7 +56,6 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** An INVALID_ARGUMENT error. */
 export function invalidArgument(message: string): LlamaGymError {
   return new LlamaGymError("INVALID_ARGUMENT", message);
 }

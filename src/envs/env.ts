@@ -230,9 +230,7 @@ export async function closeEnv(env: Env): Promise<void> {
   try {
     await env.close();
   } catch (error) {
-    throw new LlamaGymError("ENV_FAILED", `${env.toString()} threw in close: ${errorMessage(error)}`, {
-      cause: error,
-    });
+    throw new LlamaGymError("ENV_FAILED", `${env.toString()} threw in close: ${errorMessage(error)}`, { cause: error });
   }
 }
 

@@ -19,7 +19,6 @@ export interface EntityInfo {
   readonly name: string | null;
 }
 
-/** Parts of a game. */
 export interface GameParts {
   readonly knowledge: KnowledgeBase;
   readonly facts: Facts;

@@ -7,7 +7,6 @@ Commands are short: go north, open door, take key, take key from table, unlock c
 insert cup into box, examine book, eat apple, look, inventory. Do the task that the game sets, in as few commands as \
 you can. Answer with the command alone.`;
 
-/** Characters of commands. */
 export const COMMAND_CHARACTERS =
   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '-,.?!àáâäçèéêëíïñóôöúûüß";
 const ARTICLES = /\b(?:the|a|an)\s+/g;

@@ -255,10 +255,7 @@ function getAlgorithmDefaults(
   if (!isBuiltInAlgorithm(algorithm))
     return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
   if (algorithm !== "ppo")
-    return {
-      maxCompletionLength,
-      ...(isEmbedded ? getEmbeddedGroupDefaults({ algorithm, actionMode }, given) : {}),
-    };
+    return { maxCompletionLength, ...(isEmbedded ? getEmbeddedGroupDefaults({ algorithm, actionMode }, given) : {}) };
   const embeddedDefaults = isEmbedded ? getEmbeddedPpoDefaults({ actionMode }) : undefined;
   const { batchSize } = given;
   const smallBatch =

@@ -66,7 +66,6 @@ export class SweepFolder {
     return this.runs.get(folder) ?? { seed, folder, rungResults: [] };
   }
 
-  /** Records the result of a run at the end of a rung, or its failure. */
   async recordOutcome(trial: number, seed: number, outcome: RungResult | { readonly failure: string }): Promise<void> {
     const current = this.getRun(trial, seed);
     const updated =

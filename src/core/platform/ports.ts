@@ -47,7 +47,6 @@ export interface FileSystem {
   existsSync(path: string): boolean;
   /** Lists the names in a folder; the relative paths of everything below it if `recursive`. */
   list(folder: string, options?: { readonly recursive?: boolean }): Promise<string[]>;
-  /** Returns the free bytes of a folder's disk. */
   freeBytes(folder: string): Promise<number>;
 
   readBytes(path: string): Promise<Uint8Array<ArrayBuffer>>;

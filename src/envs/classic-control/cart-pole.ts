@@ -12,7 +12,6 @@ const GRAVITY = 9.8;
 const CART_MASS = 1;
 const POLE_MASS = 0.1;
 const TOTAL_MASS = POLE_MASS + CART_MASS;
-/** Half the length of the pole. */
 const HALF_POLE_LENGTH = 0.5;
 const POLE_MOMENT = POLE_MASS * HALF_POLE_LENGTH;
 const FORCE_MAGNITUDE = 10;

@@ -216,7 +216,6 @@ function drawDrawing(drawing: Drawing, scene: Scene, cellsPerUnitX: number, cell
   }
 }
 
-/** Renders a scene in a mode. */
 export function renderScene(mode: RenderMode, scene: Scene): RenderFrame {
   if (mode === "ansi") return drawText(scene);
   if (mode === "rgb_array") return drawPixels(scene);

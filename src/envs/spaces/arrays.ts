@@ -2,7 +2,6 @@ import { countElements } from "../../core/count-elements.js";
 import { invalidArgument } from "../../core/errors.js";
 import type { JsonValue } from "../../core/json.js";
 
-/** Numbers nested in arrays to any depth. */
 export type NestedNumbers = ArrayLike<number> | readonly NestedNumbers[];
 
 /** Returns the flat values and the shape of nested arrays. */
@@ -58,7 +57,6 @@ export function nestedFromJson(json: JsonValue): number | NestedNumbers | undefi
   return parts.includes(undefined) ? undefined : (parts as NestedNumbers);
 }
 
-/** Whether a value is an array or typed array of numbers. */
 export function isNumberArray(value: unknown): value is ArrayLike<number> {
   if (ArrayBuffer.isView(value)) return !(value instanceof DataView) && !(value instanceof BigInt64Array);
   return Array.isArray(value) && value.every((element) => typeof element === "number");

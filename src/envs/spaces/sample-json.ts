@@ -1,6 +1,5 @@
 import type { RandomStream } from "../../core/random/random-stream.js";
 
-/** A JSON schema as parsed JSON. */
 export type PlainJsonSchema = Readonly<Record<string, unknown>>;
 
 /** Range of numbers without bounds, and of sizes without a maximum above their minimum. */

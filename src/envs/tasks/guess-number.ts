@@ -29,10 +29,7 @@ export class GuessNumberEnv extends TaskEnv<Int32Array, number, GuessNumberState
 
   constructor(options: GuessNumberOptions = {}) {
     super();
-    const { highest, guesses } = readCounts("GuessNumber", options, {
-      highest: [100, 2, 1e9],
-      guesses: [7, 1, 1e9],
-    });
+    const { highest, guesses } = readCounts("GuessNumber", options, { highest: [100, 2, 1e9], guesses: [7, 1, 1e9] });
     this.highest = highest;
     this.guesses = guesses;
     this.observationSpace = new Box([1, 1, 0], [highest, highest, guesses], { dtype: "int32" });

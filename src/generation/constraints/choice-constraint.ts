@@ -144,7 +144,6 @@ class ChoiceCursor implements ConstraintCursor {
   }
 }
 
-/** log(sum of exp(values)). */
 function logSumExp(values: readonly number[]): number {
   const max = values.reduce((a, b) => Math.max(a, b), -Infinity);
   if (max === -Infinity) return -Infinity;

@@ -67,7 +67,6 @@ export class TokenTrie {
     return undefined;
   }
 
-  /** Returns whether a token ends at a node. */
   endsToken(node: number): boolean {
     return this.tokenOffsets[node + 1] > this.tokenOffsets[node];
   }

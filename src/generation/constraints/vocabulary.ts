@@ -18,7 +18,6 @@ export interface VocabularyOptions {
   readonly endTokens: readonly number[];
 }
 
-/** The bytes of each token. */
 export class TokenBytes {
   readonly trie: TokenTrie;
   /** Tokens without bytes. */

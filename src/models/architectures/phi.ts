@@ -58,12 +58,7 @@ export const phi = defineArchitecture({
     modelClass: "PhiForCausalLM",
     ...decoderTensors,
     globalTensors: { ...decoderTensors.globalTensors, output_norm: "model.final_layernorm" },
-    layerTensors: {
-      ...attentionTensors,
-      attn_output: "self_attn.dense",
-      ffn_up: "mlp.fc1",
-      ffn_down: "mlp.fc2",
-    },
+    layerTensors: { ...attentionTensors, attn_output: "self_attn.dense", ffn_up: "mlp.fc1", ffn_down: "mlp.fc2" },
     config: (source, sizes) => ({
       ...buildDecoderFields("phi", source, sizes),
       hidden_act: "gelu_new",

@@ -35,7 +35,6 @@ export class JsonFields {
     return this.getValue(field) === undefined ? undefined : this.size(field);
   }
 
-  /** Reads an integer. */
   optionalInteger(field: string, fallback?: number): number | undefined {
     return this.has(field) ? this.read(field, isInteger, "an integer or null") : fallback;
   }

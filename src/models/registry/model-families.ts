@@ -23,7 +23,6 @@ const families: readonly ModelFamily[] = [
   { name: "GPT-2", pattern: /gpt-?2/i },
 ];
 
-/** Finds the family of an id. */
 export function findFamily(id: string): ModelFamily | undefined {
   return families.find(({ pattern }) => pattern.test(id));
 }

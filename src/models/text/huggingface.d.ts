@@ -69,7 +69,6 @@ declare module "@huggingface/jinja" {
     readonly defaultBlock: Body;
   }
 
-  /** A parsed statement. */
   export type TemplateNode =
     | Expression
     | For

@@ -31,10 +31,7 @@ const BYTES_PER_WEIGHT = { 32: 4, 8: 1 + 5 / 32, 4: 0.5 + 4.5 / 32 } as const;
  * Inference never touches the mapped pages of packed weights again. All other weights are resident once, and the output
  * matrix once more when packed.
  */
-const RESIDENT_COPIES = {
-  inference: { 32: 1.1, 8: 1, 4: 1.1 },
-  train: { 32: 2, 8: 1, 4: 2 },
-} as const;
+const RESIDENT_COPIES = { inference: { 32: 1.1, 8: 1, 4: 1.1 }, train: { 32: 2, 8: 1, 4: 2 } } as const;
 
 /**
  * Further copies packed by a training session for products forward and backward, in addition to two of the output

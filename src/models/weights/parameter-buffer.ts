@@ -69,7 +69,6 @@ export class ParameterBuffer {
     return (await this.runtime.read(this.view(name, this.gradients))).data as Float32Array;
   }
 
-  /** Zeroes the gradients of selected parameters. */
   async zeroGradients(shouldZero: (name: string) => boolean): Promise<void> {
     for (const [name, { shape }] of this.slices) {
       if (shouldZero(name))

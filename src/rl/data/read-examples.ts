@@ -143,7 +143,6 @@ function parseCompletionExample(
   return { prompt: withSystem, completion: completionMessages };
 }
 
-/** Appends the input of an instruction to it. */
 function appendInput({ instruction, input }: LineFields, prompt: string): string {
   return prompt === instruction && typeof input === "string" && input !== "" ? `${prompt}\n\n${input}` : prompt;
 }

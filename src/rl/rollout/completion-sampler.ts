@@ -10,7 +10,6 @@ import type { SampleRequest } from "../../generation/sampling/sample-request.js"
 import { recordsKeptTokens, type CompletionSettings } from "./rollout-settings.js";
 import type { ActionCandidates } from "./trajectory.js";
 
-/** A completion of a turn's prompt. */
 export interface TurnCompletion extends Pick<
   Completion,
   "tokens" | "logProbs" | "finishReason" | "text" | "allowedTokens"

@@ -31,7 +31,6 @@ export class AppendFile {
     this.write((file) => file.append(data));
   }
 
-  /** Truncates the file to `size` bytes. */
   truncate(size: number): void {
     this.write((file) => file.truncate(size));
   }

@@ -43,13 +43,11 @@ function describeState(scene: PlayerView, { name, type }: Variable): string {
   return lock === "open" ? `, which is open, with ${content} in it` : `, which is ${lock}`;
 }
 
-/** Describes the inventory. */
 export function describeInventory(scene: PlayerView): string {
   const carried = scene.listContents("I");
   return `You are carrying ${carried.length === 0 ? "nothing" : listNames(scene, carried)}.`;
 }
 
-/** Describes an object. */
 export function describeObject(scene: PlayerView, object: Variable): string {
   const name = scene.getName(object);
   switch (object.type) {

@@ -9,7 +9,6 @@ export function listCommands(house: HouseContents): string[] {
   return house.plan.steps.map((step) => formatStep(step, house).command);
 }
 
-/** Describes the quest. */
 export function describeQuest(house: HouseContents, goal: GoalDetail): string {
   const steps = house.plan.steps.map((step) => formatStep(step, house).sentence);
   const last = steps[steps.length - 1];

@@ -61,7 +61,6 @@ interface MapExit {
   readonly connection: Connection;
 }
 
-/** Lists the exits of a room. */
 export function listExits(room: number, connections: readonly Connection[]): MapExit[] {
   return connections.flatMap((connection) => {
     const { from, to, direction } = connection;

@@ -176,7 +176,6 @@ class HousePopulator implements HouseContents {
   }
 }
 
-/** Returns the fact that `to` is in this direction of `from`. */
 function createDirectionFact(direction: Direction, from: Variable, to: Variable): Proposition {
   const predicate = direction === "north" || direction === "south" ? "north_of" : "west_of";
   return new Proposition(predicate, direction === "north" || direction === "west" ? [to, from] : [from, to]);

@@ -10,7 +10,6 @@ export class Proposition {
   readonly signature: string;
   /** Equal for equal propositions. */
   readonly key: string;
-  /** Keys of the variables. */
   readonly variableKeys: readonly string[];
 
   constructor(

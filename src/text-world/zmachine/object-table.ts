@@ -112,7 +112,6 @@ export class ObjectTable {
     return this.memory[data + this.propertyLength(data)] & 63;
   }
 
-  /** Returns the length of the property data at an address. */
   propertyLength(address: number): number {
     if (address === 0) return 0;
     const size = this.memory[address - 1];

@@ -24,7 +24,6 @@ const commandOptions = defineSettings(
   "Play",
 );
 
-/** Options of --agent. */
 const agentOnlyOptions = {
   ...defineSettings(
     {

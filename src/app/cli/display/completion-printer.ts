@@ -41,7 +41,6 @@ interface Timings {
   readonly total: number;
 }
 
-/** Computes tokens per second from the first token on. */
 function computeTokensPerSecond({ tokens }: Completion, { total, firstToken }: Timings): number | undefined {
   return tokens.length > 1 && total > firstToken ? (tokens.length - 1) / (total - firstToken) : undefined;
 }

@@ -27,7 +27,6 @@ export interface Command {
   run(args: readonly string[], reporter: Reporter): Promise<number>;
 }
 
-/** Defines a command from its table of options. */
 export function defineCommand<const Table extends SettingTable>(definition: CommandDefinition<Table>): Command {
   const { positionals = [], options, describeDefaults = (table) => table } = definition;
   return {

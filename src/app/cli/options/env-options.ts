@@ -15,10 +15,7 @@ export const envOptions = defineSettings(
       valueName: "file",
       description: "JavaScript file or package to import first, which registers ENV.",
     }),
-    maxEpisodeSteps: integer({
-      min: 1,
-      description: "Step limit of an episode, in place of the registered one.",
-    }),
+    maxEpisodeSteps: integer({ min: 1, description: "Step limit of an episode, in place of the registered one." }),
   },
   "Environment",
 );

@@ -65,7 +65,6 @@ export function renderHelp(page: HelpPage, showAll: boolean, columns = 80): stri
   ].join("\n");
 }
 
-/** Renders a list of names and descriptions. */
 export function renderEntries(
   entries: readonly (readonly [name: string, description: string])[],
   columns = 80,

@@ -47,7 +47,6 @@ export interface SvgChart {
   readonly plot: readonly string[];
 }
 
-/** Renders a plot with its title, names and labels as an SVG. */
 export function renderSvgChart({ title, xLabel, yLabel, series, right, plot }: SvgChart): string {
   const names = renderLegend(series);
   const height = HEIGHT + LEGEND_ROW_HEIGHT * (names.rows - 1);

@@ -44,7 +44,6 @@ function serializeNumber(value: number): string {
   return String(value);
 }
 
-/** Serializes cells as one JSON object. */
 export function serializeObject(cells: Iterable<readonly [key: string, json: string]>): string {
   return `{${Array.from(cells, ([key, json]) => `${JSON.stringify(key)}:${json}`).join(",")}}`;
 }

@@ -30,9 +30,7 @@ export interface RemoteRun {
   readonly entity: string;
   readonly project: string;
   readonly runId: string;
-  /** The display name. */
   readonly displayName: string;
-  /** Number of history lines. */
   readonly historyLines: number;
   /** The last step; -1 for none. */
   readonly lastStep: number;

@@ -93,10 +93,7 @@ export function startWorker<Response>(
   { data, inheritFlags = false, onMessage, onError, onExit: onWorkerExit }: WorkerOptions<Response>,
 ): ComputeWorker {
   // Resolves to the built file, even when this one runs from source: Node.js 20 runs no TypeScript.
-  const worker = new Worker(assets.resolve(specifier), {
-    workerData: data,
-    ...(inheritFlags ? {} : { execArgv: [] }),
-  });
+  const worker = new Worker(assets.resolve(specifier), { workerData: data, ...(inheritFlags ? {} : { execArgv: [] }) });
   worker.on("message", onMessage).on("error", onError).on("exit", onWorkerExit).unref();
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),

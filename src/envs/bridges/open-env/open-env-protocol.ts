@@ -20,7 +20,6 @@ type OpenEnvErrorCode =
   | "FACTORY_ERROR"
   | "SESSION_ERROR";
 
-/** Formats an error reply. */
 export function errorReply(message: string, code: OpenEnvErrorCode): JsonObject {
   return { type: "error", data: { message, code } };
 }

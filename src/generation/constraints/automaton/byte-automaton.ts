@@ -62,7 +62,6 @@ export class ByteAutomaton {
     return current;
   }
 
-  /** Returns whether a byte can follow a state. */
   canContinue(state: number): boolean {
     const classes = this.representativeBytes.length;
     return this.next.subarray(state * classes, (state + 1) * classes).some((to) => to !== DEAD_STATE);

@@ -76,7 +76,6 @@ export function checkKeywords(schema: JsonSchema, known: readonly string[], path
   throw schemaError(path, `${JSON.stringify(unknown)} is not supported${expected}`);
 }
 
-/** Reads the types of a schema. */
 export function readTypes(schema: JsonSchema, path: string): TypeName[] {
   const { type } = schema;
   const types: unknown[] = Array.isArray(type) ? type : [type];
@@ -90,7 +89,6 @@ export function readTypes(schema: JsonSchema, path: string): TypeName[] {
   );
 }
 
-/** Lists the keywords of any of the types. */
 export function listKeywords(types: readonly TypeName[]): string[] {
   return types.flatMap((type): readonly string[] => KEYWORDS_BY_TYPE[type]);
 }

@@ -1,7 +1,7 @@
 import { corruptFileError } from "../file-errors.js";
 import type { FileSource } from "../file-source.js";
 import { getEntry, prepareFloat32Target, type WeightEntry, type WeightFile } from "../weight-file.js";
-import { getDequantizeFunction } from "./dequantize/dequantize.js";
+import { getDequantizeFunction } from "./dequantize.js";
 import type { GgufTensorView } from "./map-tensor-names.js";
 import { countElements } from "../../../core/count-elements.js";
 

@@ -27,7 +27,6 @@ function describeTarget({ id, revision, file }: RequestTarget): string {
   return `${file === undefined ? "" : `${file} of `}${id}${revision === "main" ? "" : ` (revision ${revision})`}`;
 }
 
-/** Creates HUB_UNREACHABLE. */
 export function unreachableError(
   config: HubConfig,
   target: RequestTarget,

@@ -88,7 +88,6 @@ export async function resolveCommit(config: HubConfig, id: string, revision: str
   throw unreachableError(config, target, "its response names no commit");
 }
 
-/** Whether a revision is a full commit hash. */
 export function isCommitHash(revision: string): boolean {
   return /^[0-9a-f]{40}$/u.test(revision);
 }

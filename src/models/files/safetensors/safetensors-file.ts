@@ -3,7 +3,6 @@ import { getEntry, prepareFloat32Target, type WeightEntry, type WeightFile } fro
 import { getWidenFunction } from "./dtypes.js";
 import { readSafetensorsHeader } from "./safetensors-header.js";
 
-/** An open safetensors file. */
 export class SafetensorsFile implements WeightFile {
   readonly path: string;
 

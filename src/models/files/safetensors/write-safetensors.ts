@@ -7,7 +7,6 @@ import { countElements } from "../../../core/count-elements.js";
 /** Types of saved tensors. */
 export type SavedDtype = "F32" | "F16" | "BF16" | "I32";
 
-/** A tensor to save. */
 export interface TensorToSave {
   readonly name: string;
   readonly shape: readonly number[];

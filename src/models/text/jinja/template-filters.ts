@@ -66,7 +66,6 @@ const templateFilters: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["tojson", toJson],
 ]);
 
-/** Applies a filter by name. */
 export function applyFilter(name: string, value: Value, { positional, named }: CallArguments): Value {
   const filter = templateFilters.get(name);
   if (!filter) throw new Error(`No filter named '${name}'.`);

@@ -87,7 +87,6 @@ function touchesWord(text: string, start: number, end: number): boolean {
   return wordBefore.test(text.slice(Math.max(0, start - 2), start)) || wordAfter.test(text.slice(end, end + 2));
 }
 
-/** Returns tokenizer.json's list of added tokens. */
 export function readAddedTokens(tokenizerJson: JsonObject): AddedToken[] {
   const list = tokenizerJson.added_tokens ?? [];
   if (!Array.isArray(list)) throw corruptFileError('tokenizer.json: "added_tokens" must be a list.');

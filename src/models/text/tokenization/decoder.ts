@@ -116,10 +116,7 @@ function joinWithSpaces(): DecodeStage {
 
 function byteLevel(): DecodeStage {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  return {
-    push: (piece) => [decoder.decode(decodeBytes(piece), { stream: true })],
-    end: () => [decoder.decode()],
-  };
+  return { push: (piece) => [decoder.decode(decodeBytes(piece), { stream: true })], end: () => [decoder.decode()] };
 }
 
 /** A run of byte tokens is decoded if it is valid UTF-8, else each byte becomes a replacement character. */

@@ -58,7 +58,6 @@ const preTokenizers: Readonly<Record<string, (config: JsonObject, options: PreTo
   FixedLength: createFixedLength,
 };
 
-/** Creates the pre-tokenizer that tokenizer.json describes, or null. */
 export function createPreTokenizer(config: unknown, options: PreTokenizerOptions = {}): PreTokenizer | null {
   if (config === null || config === undefined) return null;
   return readPart("A pre-tokenizer", config, preTokenizers)(options);

@@ -31,11 +31,7 @@ export const ppo = defineAlgorithm({
   klSetting: "initKlCoef",
   rollout: ({ batchSize }) => ({ kind: "turns", turns: batchSize }),
   state: {
-    initial: ({ initKlCoef }): PpoState => ({
-      klCoef: initKlCoef,
-      rewardScale: INITIAL_REWARD_SCALE,
-      updates: 0,
-    }),
+    initial: ({ initKlCoef }): PpoState => ({ klCoef: initKlCoef, rewardScale: INITIAL_REWARD_SCALE, updates: 0 }),
     update: ({ klCoef, rewardScale, updates }, metrics, turns, config) => ({
       klCoef: klCoef > 0 ? nextKlCoef(klCoef, metrics["objective/kl"], turns, config) : klCoef,
       rewardScale,

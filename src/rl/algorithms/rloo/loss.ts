@@ -11,7 +11,6 @@ import { mean, type NumberArray } from "../shared/statistics.js";
 import { clippedSurrogate, ratioBounds, weightedSum } from "../shared/clipped-surrogate.js";
 import type { RlooConfig } from "./settings.js";
 
-/** A sequence of RLOO's loss. */
 export interface RlooSequence {
   /** Trained tokens. */
   readonly length: number;

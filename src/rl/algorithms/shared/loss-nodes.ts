@@ -29,12 +29,7 @@ export function lossNodes(policy: PolicyOutputs): LossNodes {
     inputs.set(name, node);
     return node;
   };
-  return {
-    ...policy,
-    perToken,
-    weights: perToken("weights"),
-    entropyFactor: input("entropyFactor", "float32", []),
-  };
+  return { ...policy, perToken, weights: perToken("weights"), entropyFactor: input("entropyFactor", "float32", []) };
 }
 
 type TokenColumns = Readonly<Partial<Record<(typeof TOKEN_INPUTS)[number], NumberArray | undefined>>>;

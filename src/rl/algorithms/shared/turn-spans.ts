@@ -7,7 +7,6 @@ export interface TurnSpan {
   readonly reward: number;
 }
 
-/** Returns the start of each turn. */
 export function turnStarts(turns: readonly TurnSpan[]): number[] {
   return turns.map((_, i) => turns[i - 1]?.end ?? 0);
 }

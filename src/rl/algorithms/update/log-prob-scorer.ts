@@ -108,7 +108,6 @@ function decisionEntropies(
   });
 }
 
-/** Computes log(sum(exp(x))). */
 function logSumExp(x: readonly number[]): number {
   const max = Math.max(...x);
   return max + Math.log(x.reduce((sum, value) => sum + Math.exp(value - max), 0));

@@ -56,7 +56,6 @@ export function decisionIndices({
   return tokens.flatMap((_, i) => (i === 0 || allowedTokens === undefined || allowedTokens[i].length > 1 ? [i] : []));
 }
 
-/** Returns the token sequences from which a turn's decisions are predicted. */
 export function decisionSequences(turn: TurnTokens): number[][] {
   const { prompt, tokens, actionCandidates } = turn;
   if (actionCandidates !== undefined)
@@ -178,7 +177,6 @@ class SelectedTokenList {
   }
 }
 
-/** Returns the indices of each turn's decisions. */
 export function decisionsByTurn({ decisions }: TurnBatch): number[][] {
   const byTurn: number[][] = [];
   decisions.forEach(({ turn }, decision) => (byTurn[turn] ??= []).push(decision));

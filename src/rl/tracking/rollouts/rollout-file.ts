@@ -16,11 +16,7 @@ const THINNED_SHARE = 0.5;
 /** Opens a tracker that writes recorded episodes into a run folder. @throws as `openJsonlTracker` */
 export async function openRolloutTracker(folder: string, options: RolloutFileOptions): Promise<Tracker> {
   const file = await RolloutFile.open(folder, options);
-  return {
-    log: () => {},
-    logRollout: async (step, record) => file.append(step, record),
-    close: () => file.close(),
-  };
+  return { log: () => {}, logRollout: async (step, record) => file.append(step, record), close: () => file.close() };
 }
 
 /** The recorded episodes of a run: appends one line per update. */

@@ -70,11 +70,7 @@ export class PromptRollout {
   ): Promise<Rollout> {
     const rows = specs.map(({ seed }) => this.options.rows[seed!]);
     const sampled = await Promise.all(rows.map(async ({ tokens }) => this.complete(tokens)));
-    const samples = rows.map(({ row }, i) => ({
-      row,
-      completion: sampled[i].text,
-      completionIds: sampled[i].tokens,
-    }));
+    const samples = rows.map(({ row }, i) => ({ row, completion: sampled[i].text, completionIds: sampled[i].tokens }));
     const { rewardsPerFunction, rewards, metrics } = await this.options.scorer.score(samples);
     this.unscoredGuard.check(rewards);
     this.batchMetrics.push(metrics);

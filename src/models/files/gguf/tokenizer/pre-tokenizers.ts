@@ -85,7 +85,6 @@ export const preTokenizerNames: readonly string[] = [...byName.keys()].filter((n
 /** A name for each pre-tokenizer. */
 export const distinctPreTokenizers: readonly string[] = preTokenizerGroups.map(([[name]]) => name);
 
-/** Returns the pre-tokenizer of a tokenizer.ggml.pre value, or undefined. */
 export function findPreTokenizer(name: string): PreTokenizer | undefined {
   return byName.get(name);
 }

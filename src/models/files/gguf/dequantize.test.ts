@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { SafetensorsFile } from "../../safetensors/index.js";
-import { FileSource } from "../../file-source.js";
-import { GgufWeights } from "../gguf-weights.js";
+import { SafetensorsFile } from "../safetensors/index.js";
+import { FileSource } from "../file-source.js";
+import { GgufWeights } from "./gguf-weights.js";
 import { getDequantizeFunction } from "./dequantize.js";
-import { readGgufHeader } from "../gguf-header.js";
+import { readGgufHeader } from "./gguf-header.js";
 
-const folder = new URL("../../../../../test/fixtures/files/", import.meta.url).pathname;
+const folder = new URL("../../../../test/fixtures/files/", import.meta.url).pathname;
 const types = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"];
 
 describe("dequantize", () => {
