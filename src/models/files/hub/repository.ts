@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { concatBytes, decodeUtf8 } from "../../../core/bytes.js";
 import { errorMessage, LlamaGymError } from "../../../core/errors.js";
+import { asJsonObject } from "../../../core/json.js";
 import {
   getContentType,
   hubFetch,
@@ -36,54 +38,65 @@ export type RemoteFile = z.infer<typeof fileSchema>;
 const MAX_PAGES = 500;
 const MAX_API_BYTES = 64 * 2 ** 20;
 
-/** Creates a fetch for \@huggingface/hub with this folder's token, timeouts, errors and limits. */
-function createFetch(config: HubConfig, target: RequestTarget): typeof fetch {
-  let pages = 0;
-  let bytes = 0;
-  return async (input, init) => {
-    pages += 1;
-    if (pages > MAX_PAGES) throw unreachableError(config, target, `its listing has more than ${MAX_PAGES} pages`);
-    const response = await hubFetch(config, target, input instanceof Request ? input.url : input, init);
-    const type = getContentType(response);
-    const deadline = performance.now() + config.responseTimeoutMs;
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of readChunks(response, config.responseTimeoutMs)) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > MAX_API_BYTES)
-        throw unreachableError(config, target, `its response (${type}) is longer than ${MAX_API_BYTES} bytes`);
-      if (performance.now() > deadline)
-        throw new TransientError(`no complete response within ${config.responseTimeoutMs / 1000} s`);
-    }
-    const body = new Blob(chunks);
-    if (type === "text/html") throw unreachableError(config, target, `it sent a web page (${type}) instead of JSON`);
-    return new Response(body, { status: response.status, headers: response.headers });
-  };
-}
-
-/** Runs a query of \@huggingface/hub with retries. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE. */
-async function query<Result>(
+/**
+ * Queries the hub's API with retries and parses its pages, which link to each other. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED,
+ * HUB_UNREACHABLE.
+ */
+async function query<Page>(
   config: HubConfig,
   target: RequestTarget,
-  run: (access: { hubUrl: string; fetch: typeof fetch }) => Promise<Result>,
-): Promise<Result> {
+  path: string,
+  parsePage: (json: unknown) => Page,
+): Promise<Page[]> {
   return withRetries(config, target, MAX_API_RETRIES, async () => {
-    try {
-      return await run({ hubUrl: config.endpoint, fetch: createFetch(config, target) });
-    } catch (error) {
-      if (error instanceof LlamaGymError || error instanceof TransientError) throw error;
-      throw unreachableError(config, target, `its response is invalid (${errorMessage(error)})`, error);
+    const pages: Page[] = [];
+    let remainingBytes = MAX_API_BYTES;
+    let url: string | undefined = `${config.endpoint}/api/models/${target.id}/${path}`;
+    while (url !== undefined) {
+      if (pages.length === MAX_PAGES)
+        throw unreachableError(config, target, `its listing has more than ${MAX_PAGES} pages`);
+      const response = await hubFetch(config, target, url);
+      const bytes = await readBody(config, target, response, remainingBytes);
+      remainingBytes -= bytes.length;
+      try {
+        pages.push(parsePage(JSON.parse(decodeUtf8(bytes))));
+      } catch (error) {
+        if (error instanceof LlamaGymError) throw error;
+        throw unreachableError(config, target, `its response is invalid (${errorMessage(error)})`, error);
+      }
+      url = /<(https?:\/\/[^>]+)>;\s+rel="next"/u.exec(response.headers.get("link") ?? "")?.[1];
     }
+    return pages;
   });
+}
+
+async function readBody(
+  config: HubConfig,
+  target: RequestTarget,
+  response: Response,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  const type = getContentType(response);
+  const deadline = performance.now() + config.responseTimeoutMs;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of readChunks(response, config.responseTimeoutMs)) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes)
+      throw unreachableError(config, target, `its response (${type}) is longer than ${MAX_API_BYTES} bytes`);
+    if (performance.now() > deadline)
+      throw new TransientError(`no complete response within ${config.responseTimeoutMs / 1000} s`);
+  }
+  if (type === "text/html") throw unreachableError(config, target, `it sent a web page (${type}) instead of JSON`);
+  return concatBytes(chunks);
 }
 
 /** Resolves a revision to a commit. @throws HUB_NOT_FOUND, HUB_UNAUTHORIZED, HUB_UNREACHABLE. */
 export async function resolveCommit(config: HubConfig, id: string, revision: string): Promise<string> {
   const target = { id, revision };
-  const { modelInfo } = await import("@huggingface/hub");
-  const { sha } = await query(config, target, async (access) =>
-    modelInfo({ ...access, name: id, revision, additionalFields: ["sha"] }),
-  );
+  const path = `revision/${encodeURIComponent(revision)}?expand=sha`;
+  const [sha] = await query(config, target, path, (json) => asJsonObject(json)?.sha);
   if (typeof sha === "string" && isCommitHash(sha)) return sha;
   throw unreachableError(config, target, "its response names no commit");
 }
@@ -98,20 +111,19 @@ export function isCommitHash(revision: string): boolean {
  */
 export async function listRepositoryFiles(config: HubConfig, id: string, commit: string): Promise<RemoteFile[]> {
   const target = { id, revision: commit };
-  const { listFiles } = await import("@huggingface/hub");
-  return query(config, target, async (access) => {
-    const files: RemoteFile[] = [];
-    const repo = { type: "model", name: id } as const;
-    for await (const entry of listFiles({ ...access, repo, revision: commit, recursive: true })) {
-      if (entry.type !== "file") continue;
-      const { path, size, oid, lfs } = entry;
-      const file = fileSchema.safeParse({ path, size: lfs?.size ?? size, hash: lfs?.oid ?? oid });
-      if (!file.success) {
-        const fields = file.error.issues.map((issue) => issue.path.join(".")).join(", ");
-        throw unreachableError(config, target, `it lists file ${files.length + 1} with an unsafe or invalid ${fields}`);
-      }
-      files.push(file.data);
-    }
-    return files;
-  });
+  const parseEntry = (json: unknown): RemoteFile | undefined => {
+    const { type, path, size, oid, lfs } = asJsonObject(json) ?? {};
+    if (type !== "file") return undefined;
+    const large = asJsonObject(lfs);
+    const file = fileSchema.safeParse({ path, size: large?.size ?? size, hash: large?.oid ?? oid });
+    if (file.success) return file.data;
+    const fields = file.error.issues.map((issue) => issue.path.join(".")).join(", ");
+    throw unreachableError(config, target, `it lists a file with an unsafe or invalid ${fields}`);
+  };
+  const parsePage = (json: unknown): (RemoteFile | undefined)[] => {
+    if (Array.isArray(json)) return json.map(parseEntry);
+    throw unreachableError(config, target, "its response is invalid (it is not a list)");
+  };
+  const pages = await query(config, target, `tree/${commit}?recursive=true`, parsePage);
+  return pages.flat().filter((file) => file !== undefined);
 }

@@ -1,7 +1,12 @@
 import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
-import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
+import {
+  LR_SCHEDULE,
+  MAX_COMPLETION_LENGTH,
+  MAX_GRAD_NORM,
+  resolveBatchSize,
+  updateSettings,
+} from "../shared/update-settings.js";
 import { invalidArgument } from "../../../core/errors.js";
 import {
   boolean,
@@ -25,18 +30,8 @@ export const grpoSettings = defineSettings({
   ...updateSettings,
   numIterations: integer({ default: 1, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
   learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: ORLLLAM }),
-  lrSchedulerType: choice({
-    default: "linear",
-    choices: SCHEDULES,
-    description: "Learning rate schedule.",
-    source: "TRL 1.16 (Transformers' TrainingArguments)",
-  }),
-  maxGradNorm: number({
-    default: 1,
-    above: 0,
-    description: "Maximum gradient norm for clipping.",
-    source: "TRL 1.16 (Transformers' TrainingArguments)",
-  }),
+  lrSchedulerType: LR_SCHEDULE,
+  maxGradNorm: MAX_GRAD_NORM,
   lossType: choice({
     default: "dapo",
     choices: LOSS_TYPES,
@@ -133,12 +128,10 @@ export const grpoSettings = defineSettings({
     source: TRL,
   }),
   maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: TRL }),
-  maxCompletionLength: integer({
-    default: 512,
-    min: 1,
+  maxCompletionLength: {
+    ...MAX_COMPLETION_LENGTH,
     description: "Maximum number of tokens per completion; the divisor of dr_grpo.",
-    source: TRL,
-  }),
+  },
 });
 
 interface RewardWeights {

@@ -10,8 +10,7 @@ import {
   type SettingOptions,
   type Settings,
 } from "../../../core/settings.js";
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { PER_TOKEN_KL } from "../shared/kl.js";
+import { KL_PENALTY, LR_SCHEDULE } from "../shared/update-settings.js";
 
 const TRL = "TRL 0.7.11";
 const LLAMAGYM = "LlamaGym 0.1.1";
@@ -31,19 +30,9 @@ export const ppoSettings = defineSettings({
   }),
   numPpoEpochs: integer({ default: 4, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
   learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of Adam.", source: LLAMAGYM }),
-  lrSchedulerType: choice({
-    default: "constant",
-    choices: SCHEDULES,
-    description: "Learning rate schedule.",
-    source: TRL,
-  }),
+  lrSchedulerType: { ...LR_SCHEDULE, default: "constant", source: TRL },
   maxGradNorm: number({ above: 0, description: "Maximum gradient norm for clipping.", source: OURS }),
-  klPenalty: choice({
-    default: "kl",
-    choices: PER_TOKEN_KL,
-    description: "Estimator of the per-token KL divergence from the reference policy.",
-    source: TRL,
-  }),
+  klPenalty: { ...KL_PENALTY, source: TRL },
   adaptiveKl: boolean({ default: true, description: "Adapt the KL coefficient towards klTarget.", source: TRL }),
   initKlCoef: number({ default: 0.2, min: 0, description: "Initial KL coefficient.", source: TRL }),
   klTarget: number({ default: 6, above: 0, description: "Target KL divergence in nats per sample.", source: TRL }),

@@ -1,8 +1,12 @@
 import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
-import { PER_TOKEN_KL } from "../shared/kl.js";
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
+import {
+  KL_PENALTY,
+  LR_SCHEDULE,
+  MAX_COMPLETION_LENGTH,
+  resolveBatchSize,
+  updateSettings,
+} from "../shared/update-settings.js";
 import { invalidArgument } from "../../../core/errors.js";
 import {
   boolean,
@@ -34,12 +38,7 @@ export const reinforceSettings = defineSettings({
     source: OPENRLHF,
   }),
   learningRate: number({ default: 1e-5, min: 0, description: "Learning rate of AdamW.", source: SHARED }),
-  lrSchedulerType: choice({
-    default: "linear",
-    choices: SCHEDULES,
-    description: "Learning rate schedule.",
-    source: SHARED,
-  }),
+  lrSchedulerType: { ...LR_SCHEDULE, source: SHARED },
   maxGradNorm: number({ default: 1, above: 0, description: "Maximum gradient norm for clipping.", source: OPENRLHF }),
   baseline: choice({
     default: "none",
@@ -48,12 +47,7 @@ export const reinforceSettings = defineSettings({
     source: "Hu et al. 2025",
   }),
   gamma: { ...returnSettings.gamma, default: 1, source: OPENRLHF },
-  klPenalty: choice({
-    default: "kl",
-    choices: PER_TOKEN_KL,
-    description: "Estimator of the per-token KL divergence from the reference policy.",
-    source: "Hu et al. 2025",
-  }),
+  klPenalty: { ...KL_PENALTY, source: "Hu et al. 2025" },
   klCoef: number({
     default: 0.01,
     min: 0,
@@ -64,12 +58,7 @@ export const reinforceSettings = defineSettings({
   entropyCoef: number({ default: 0, min: 0, description: "Weight of the entropy bonus.", source: OPENRLHF }),
   entropySchedulerType: { ...ENTROPY_SCHEDULE, source: "constant, as in OpenRLHF" },
   maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: SHARED }),
-  maxCompletionLength: integer({
-    default: 512,
-    min: 1,
-    description: "Maximum number of tokens per completion.",
-    source: SHARED,
-  }),
+  maxCompletionLength: { ...MAX_COMPLETION_LENGTH, source: SHARED },
 });
 
 /** Resolved settings of REINFORCE++. */

@@ -1,17 +1,14 @@
 import { ENTROPY_SCHEDULE } from "../shared/entropy-bonus.js";
 import { returnSettings } from "../shared/returns.js";
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
-import { resolveBatchSize, updateSettings } from "../shared/update-settings.js";
-import { invalidArgument } from "../../../core/errors.js";
 import {
-  boolean,
-  choice,
-  defineSettings,
-  integer,
-  number,
-  resolveSettings,
-  type Settings,
-} from "../../../core/settings.js";
+  LR_SCHEDULE,
+  MAX_COMPLETION_LENGTH,
+  MAX_GRAD_NORM,
+  resolveBatchSize,
+  updateSettings,
+} from "../shared/update-settings.js";
+import { invalidArgument } from "../../../core/errors.js";
+import { boolean, defineSettings, integer, number, resolveSettings, type Settings } from "../../../core/settings.js";
 
 const TRL = "TRL 1.16";
 
@@ -22,18 +19,8 @@ export const rlooSettings = defineSettings({
   ...returnSettings,
   numIterations: integer({ default: 1, min: 1, description: "Number of optimization epochs per update.", source: TRL }),
   learningRate: number({ default: 1e-6, min: 0, description: "Learning rate of AdamW.", source: TRL }),
-  lrSchedulerType: choice({
-    default: "linear",
-    choices: SCHEDULES,
-    description: "Learning rate schedule.",
-    source: "TRL 1.16 (Transformers' TrainingArguments)",
-  }),
-  maxGradNorm: number({
-    default: 1,
-    above: 0,
-    description: "Maximum gradient norm for clipping.",
-    source: "TRL 1.16 (Transformers' TrainingArguments)",
-  }),
+  lrSchedulerType: LR_SCHEDULE,
+  maxGradNorm: MAX_GRAD_NORM,
   epsilon: number({ default: 0.2, min: 0, description: "Lower clipping range of a sequence's ratio.", source: TRL }),
   epsilonHigh: number({
     min: 0,
@@ -60,12 +47,7 @@ export const rlooSettings = defineSettings({
   rewardClipMin: number({ description: "Lower bound of rewards.", source: TRL }),
   rewardClipMax: number({ description: "Upper bound of rewards.", source: TRL }),
   maskTruncatedCompletions: boolean({ description: "Exclude truncated completions from the loss.", source: TRL }),
-  maxCompletionLength: integer({
-    default: 512,
-    min: 1,
-    description: "Maximum number of tokens per completion.",
-    source: TRL,
-  }),
+  maxCompletionLength: MAX_COMPLETION_LENGTH,
 });
 
 /** Resolved settings of RLOO. */

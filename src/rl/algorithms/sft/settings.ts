@@ -1,4 +1,4 @@
-import { SCHEDULES } from "../../../engine/optim/schedule.js";
+import { LR_SCHEDULE } from "../shared/update-settings.js";
 import {
   boolean,
   choice,
@@ -15,12 +15,7 @@ const TRL = "TRL's SFTConfig";
 /** Settings of supervised fine-tuning, with the source of each default. */
 export const sftSettings = defineSettings({
   learningRate: number({ default: 1e-4, min: 0, description: "Learning rate of AdamW.", source: EDU }),
-  lrSchedulerType: choice({
-    default: "linear",
-    choices: SCHEDULES,
-    description: "Learning rate schedule.",
-    source: TRL,
-  }),
+  lrSchedulerType: { ...LR_SCHEDULE, source: TRL },
   warmupSteps: integer({ default: 0, min: 0, description: "Number of warmup updates.", source: TRL }),
   batchSize: integer({ default: 8, min: 1, description: "Number of examples per update.", source: TRL }),
   maxBatchTokens: integer({ min: 1, description: "Maximum number of tokens per update, in place of batchSize." }),

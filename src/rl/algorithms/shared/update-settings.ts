@@ -1,5 +1,40 @@
-import { boolean, defineSettings, integer } from "../../../core/settings.js";
+import { boolean, choice, defineSettings, integer, number } from "../../../core/settings.js";
 import { invalidArgument } from "../../../core/errors.js";
+import { SCHEDULES } from "../../../engine/optim/schedule.js";
+import { PER_TOKEN_KL } from "./kl.js";
+
+const ARGUMENTS = "TRL 1.16 (Transformers' TrainingArguments)";
+
+/** The setting lrSchedulerType. */
+export const LR_SCHEDULE = choice({
+  default: "linear",
+  choices: SCHEDULES,
+  description: "Learning rate schedule.",
+  source: ARGUMENTS,
+});
+
+/** The setting maxGradNorm. */
+export const MAX_GRAD_NORM = number({
+  default: 1,
+  above: 0,
+  description: "Maximum gradient norm for clipping.",
+  source: ARGUMENTS,
+});
+
+/** The setting maxCompletionLength. */
+export const MAX_COMPLETION_LENGTH = integer({
+  default: 512,
+  min: 1,
+  description: "Maximum number of tokens per completion.",
+  source: "TRL 1.16",
+});
+
+/** The setting klPenalty, without its source. */
+export const KL_PENALTY = choice({
+  default: "kl",
+  choices: PER_TOKEN_KL,
+  description: "Estimator of the per-token KL divergence from the reference policy.",
+});
 
 /** Settings of an update with groups of complete episodes. */
 export const updateSettings = defineSettings({

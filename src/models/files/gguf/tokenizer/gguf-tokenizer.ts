@@ -26,24 +26,21 @@ export function buildGgufTokenizer(path: string, metadata: GgufMetadata): Tokeni
   const vocabulary = readVocabulary(fields);
   const model = fields.string("tokenizer.ggml.model");
   const chatTemplate = readChatTemplates(fields);
+  const createFiles = (special: SpecialTokens, tokenizerJson: JsonObject): TokenizerFiles => {
+    return {
+      tokenizerJson,
+      tokenizerConfig: buildTokenizerConfig(fields, vocabulary, special, chatTemplate),
+      chatTemplate,
+    };
+  };
   if (model === "gpt2") {
     const pre = getPreTokenizer(fields);
     const special = readSpecialTokens(fields, vocabulary, pre.addsBos);
-    const tokenizerJson = buildByteLevelTokenizer(fields, vocabulary, special, pre);
-    return {
-      tokenizerJson,
-      tokenizerConfig: buildTokenizerConfig(fields, vocabulary, special, chatTemplate),
-      chatTemplate,
-    };
+    return createFiles(special, buildByteLevelTokenizer(fields, vocabulary, special, pre));
   }
   if (model === "llama") {
     const special = applySentencePieceDefaults(readSpecialTokens(fields, vocabulary, true), vocabulary);
-    const tokenizerJson = buildSentencePieceTokenizer(fields, vocabulary, special);
-    return {
-      tokenizerJson,
-      tokenizerConfig: buildTokenizerConfig(fields, vocabulary, special, chatTemplate),
-      chatTemplate,
-    };
+    return createFiles(special, buildSentencePieceTokenizer(fields, vocabulary, special));
   }
   if (model === undefined) throw corruptFileError(path, 'its metadata lacks "tokenizer.ggml.model"');
   throw new LlamaGymError(
