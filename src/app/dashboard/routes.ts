@@ -14,7 +14,7 @@ import { addPlayRoutes } from "./play-routes.js";
 /** Between two looks at the files of watched runs: well below the second within which a line is on the page. */
 const POLL_MS = 400;
 /** Looks at the watched runs between two looks at all runs. */
-const POLLS_PER_LIST = 5;
+const POLLS_PER_LIST = 10;
 const X_AXES: readonly XAxis[] = ["turns", "updates", "seconds", "episodes"];
 
 /** Creates the routes below /api. Event streams end when `closed` is aborted. */

@@ -1,6 +1,7 @@
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { HTTPException } from "hono/http-exception";
 import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { controlAccess, createToken } from "./access.js";
 import type { ApiError } from "./api.js";
@@ -50,6 +51,8 @@ export async function startDashboard({
   app.use(controlAccess(token, [host]));
   app.use(bodyLimit({ maxSize: MAX_BODY_BYTES }));
   app.onError((error, c) => {
+    if (error instanceof HTTPException)
+      return c.json({ code: "REQUEST_REFUSED", message: error.message } satisfies ApiError, error.status);
     const code = error instanceof LlamaGymError ? error.code : "INTERNAL";
     return c.json({ code, message: errorMessage(error) } satisfies ApiError, STATUS[code] ?? 500);
   });

@@ -10,7 +10,7 @@ export const LOG_FILE = "log.jsonl";
 /** Seconds between records of the memory. */
 const RESOURCES_INTERVAL_MS = 10_000;
 
-/** A line of log.jsonl; docs/dashboard.md lists the fields. */
+/** A line of log.jsonl; docs/rollouts.md lists the fields. */
 export interface RunLogLine {
   /** Milliseconds since 1970. */
   readonly time: number;

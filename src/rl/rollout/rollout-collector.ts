@@ -14,7 +14,7 @@ export interface EpisodeSpec {
   readonly seed?: number;
   /** Group whose episodes are compared with each other. */
   readonly group?: number;
-  /** Whether the episode is recorded; as its slot by default. */
+  /** Whether the episode is recorded. Default false. */
   readonly record?: boolean;
 }
 
@@ -82,7 +82,7 @@ export class RolloutCollector implements RolloutSource {
       for (const envSlot of idleSlots) specIndexBySlot.set(envSlot, nextSpec++);
       await settleAll(
         idleSlots.map((envSlot) => {
-          const { seed, record } = specs[specIndexBySlot.get(envSlot)!];
+          const { seed, record = false } = specs[specIndexBySlot.get(envSlot)!];
           return envSlot.start(seed, record);
         }),
       );

@@ -48,20 +48,27 @@ class RolloutFile {
     this.file.close();
   }
 
-  /**
-   * Drops every second of the older lines until the file is small enough, so that the whole run remains visible, more coarsely at
-   * its start. The last line always stays.
-   */
+  /** Drops older lines until the file is small enough: those that remain are spread evenly over the run. */
   private async thin(added: number): Promise<void> {
     const { path } = this.file;
     let lines: string[] = [];
     for await (const line of fs.readLines(path)) lines.push(`${line}\n`);
     const total = () => lines.reduce((sum, line) => sum + line.length, 0) + added;
-    while (lines.length > 1 && total() > this.maxBytes * THINNED_SHARE)
-      lines = lines.filter((_, i) => (lines.length - 1 - i) % 2 === 0);
+    while (lines.length > 0 && total() > this.maxBytes * THINNED_SHARE) lines = halve(lines);
     this.file.close();
     await writeFileAtomic(path, lines.join(""));
     this.file = AppendFile.open(path);
     this.size = total() - added;
   }
+}
+
+/** Keeps the newest quarter of the lines, and as many of the others at even distances of their steps. */
+function halve(lines: readonly string[]): string[] {
+  const quarter = Math.floor(lines.length / 4);
+  const older = lines.slice(0, lines.length - quarter);
+  const steps = older.map((line) => Number(/"step":(\d+)/.exec(line)?.[1] ?? 0));
+  const distance = (steps.at(-1)! - steps[0] + 1) / Math.max(1, quarter);
+  const bucket = (i: number) => Math.floor((steps[i] - steps[0]) / distance);
+  const spread = quarter === 0 ? [] : older.filter((_, i) => i === 0 || bucket(i) !== bucket(i - 1));
+  return [...spread, ...lines.slice(older.length)];
 }
