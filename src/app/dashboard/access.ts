@@ -75,7 +75,7 @@ function equal(given: string, expected: string): boolean {
 }
 
 /** Answers a refused request: an error in JSON for the API, otherwise a sentence. */
-export function refuse(c: Context, status: 401 | 403 | 421, code: string, message: string): Response {
+function refuse(c: Context, status: 401 | 403 | 421, code: string, message: string): Response {
   if (c.req.path.startsWith("/api/")) return c.json({ code, message } satisfies ApiError, status);
   return c.text(message, status);
 }

@@ -8,7 +8,7 @@ export async function readMetricCatalog(): Promise<readonly MetricGroup[]> {
 }
 
 /** Parses the tables of a page of metrics by their headings. */
-export function parseMetricCatalog(markdown: string): readonly MetricGroup[] {
+function parseMetricCatalog(markdown: string): readonly MetricGroup[] {
   const groups = markdown
     .split(/^## /m)
     .slice(1)

@@ -159,7 +159,7 @@ export class MetricStore {
 }
 
 /** Merges consecutive records into at most `limit` points: the mean, with the range. */
-export function downsample(
+function downsample(
   name: string,
   xs: Float64Array,
   ys: Float64Array,

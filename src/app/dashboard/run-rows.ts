@@ -35,7 +35,7 @@ export interface FolderIndex {
 }
 
 /** Searches the root for runs and sweeps; links are not followed. */
-export async function findRuns({ root, only }: RunsFolder): Promise<FolderIndex> {
+async function findRuns({ root, only }: RunsFolder): Promise<FolderIndex> {
   const runs: { id: string; sweep: string | null }[] = [];
   const sweeps: string[] = [];
   async function visit(id: string, depth: number, sweep: string | null): Promise<void> {

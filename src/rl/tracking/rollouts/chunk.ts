@@ -3,7 +3,7 @@ import { isJsonObject } from "../../../core/json.js";
 import type { EpisodeDetail, EpisodeRow, Vocabulary } from "./rollout-record.js";
 
 export const ROLLOUTS_FILE = "rollouts.jsonl";
-export const ROLLOUTS_VERSION = 1;
+const ROLLOUTS_VERSION = 1;
 /** Bytes of a chunk's JSON: a chunk of 100 million tokens has less. A small file can expand to a thousand times its size. */
 const MAX_CHUNK_BYTES = 256 * 2 ** 20;
 
