@@ -6,6 +6,7 @@ import { gguf } from "@huggingface/gguf";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM, getPeftModel, type LanguageModel } from "../src/index.js";
+import { ARCHITECTURES } from "./exports/architectures.js";
 import { ForwardPass } from "./parity/models/forward-pass.js";
 import { maxRelativeError } from "./parity/parity-report.js";
 import { writeRandomModel } from "./support/random-model.js";
@@ -61,34 +62,11 @@ async function runOnnx(path: string, ids: readonly number[]): Promise<Float32Arr
   return Float32Array.from(logits);
 }
 
-/** Configurations that llama.cpp computes. */
-const common = { hidden_size: 32, max_position_embeddings: 64 };
-const ARCHITECTURES: Readonly<Record<string, object>> = {
-  llama: {
-    rope_theta: 10_000,
-    rope_scaling: {
-      rope_type: "llama3",
-      factor: 8,
-      low_freq_factor: 1,
-      high_freq_factor: 4,
-      original_max_position_embeddings: 32,
-    },
-  },
-  mistral: { sliding_window: null, tie_word_embeddings: false },
-  smollm3: { num_hidden_layers: 4 },
-  qwen2: { rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 16 } },
-  qwen3: { head_dim: 16 },
-  phi: { partial_rotary_factor: 0.5, tie_word_embeddings: false },
-  phi3: { sliding_window: null, pad_token_id: 0, original_max_position_embeddings: 32 },
-  gemma3_text: { num_hidden_layers: 6, head_dim: 8, query_pre_attn_scalar: 8, sliding_window: 8 },
-  gpt2: { n_embd: 32, n_head: 4, n_layer: 2, n_positions: 64, n_inner: 64 },
-};
-
 describe("export to GGUF and ONNX", () => {
   it.each(Object.entries(ARCHITECTURES))(
     "writes %s, which computes the same logits, with the same tokens",
     async (type, config) => {
-      const random = await writeRandomModel({ config: { model_type: type, ...common, ...config } });
+      const random = await writeRandomModel({ config: { model_type: type, ...config } });
       const model = await AutoModelForCausalLM.fromPretrained(random.folder, { device: "cpu" });
       const output = join(folder, `gguf-${type}`);
       await model.export(output, { format: "gguf", dtype: "F32" });
