@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 
 async function openLlama() {
   const { getLlama } = await import("node-llama-cpp");
-  const llama = await getLlama({ gpu: false, build: "never", logLevel: "error" });
+  const llama = await getLlama({ gpu: false, build: "never", logLevel: "error", maxThreads: 1 });
   return (given) => runLlama(llama, given);
 }
 
