@@ -8,6 +8,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   engine: () => import("./engine.js"),
   grpo: () => import("./grpo.js"),
   blackjack: () => import("./blackjack.js"),
+  pretrained: () => import("./pretrained.js"),
   envs: () => import("./envs.js"),
   serve: () => import("./serving.js"),
 };

@@ -107,6 +107,7 @@ const turn = z.object({
   logProbs: z.array(finite.max(1e-3)),
   values: z.array(finite.nullable().transform((value) => value ?? Number.NaN)).optional(),
   allowedTokens: z.array(tokenIds.transform((ids) => Int32Array.from(ids))).optional(),
+  hasKeptTokens: z.boolean().optional(),
   actionCandidates: z
     .object({
       sequences: z.array(tokenIds),

@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import type { Bench, BenchCase, Part, PeerSide } from "./framework.js";
+import { folderPath, ourModelPath, prepareWeights, smollm2 } from "./smollm2.js";
+
+/**
+ * `turns` turns of an environment with replies held to its choices, `envs` environments side by side, then one PPO update on them.
+ * Seconds: of playing and update together. Count: `turns`. Values: `rollout` and `update`, turns a second each. Peers:
+ * peers/pretrained.py.
+ */
+export type PretrainedWork = {
+  work: "pretrained";
+  env: "CartPole-v1" | "Blackjack-v1";
+  turns: number;
+  envs: number;
+  mini_batch: number;
+  epochs: number;
+  /** Layers with a LoRA adapter of r 16, alpha 32, on their linear modules; empty for all. */
+  layers: number[];
+};
+
+const update = { work: "pretrained", turns: 256, envs: 16, mini_batch: 64, epochs: 2 } as const;
+const lastLayers = Array.from({ length: 8 }, (_, i) => smollm2.layers - 8 + i);
+
+function part(name: string): Part {
+  return { name, unit: "turns/s", better: "higher" };
+}
+
+function defineCase(name: string, env: PretrainedWork["env"], layers: number[] = []): BenchCase {
+  const parameters: PretrainedWork = { ...update, env, layers };
+  return { name, parameters, metric: { kind: "rate", unit: "turns/s" }, maxRuns: 3 };
+}
+
+function torchPeer(options: string[]): PeerSide {
+  return {
+    environment: ".venv",
+    script: "pretrained.py",
+    arguments: (context) => ["--model", folderPath(context), "--threads", `${context.threads}`, ...options],
+  };
+}
+
+export const bench: Bench = {
+  name: "pretrained",
+  description:
+    "SmolLM2-135M plays with replies held to choices and learns by PPO: 256 turns, 2 epochs in minibatches of 64; PyTorch + PEFT beside it",
+  ours: {
+    module: join("ours", "pretrained.js"),
+    arguments: (context) => ["--model", ourModelPath(context), "--threads", `${context.threads}`],
+  },
+  peers: { float32: torchPeer([]), bfloat16: torchPeer(["--bfloat16"]) },
+  prepare: async (context, peers) => prepareWeights(context, peers),
+  cases: [
+    { ...defineCase("cartpole_turns_per_second", "CartPole-v1"), parts: [part("rollout"), part("update")] },
+    defineCase("blackjack_turns_per_second", "Blackjack-v1"),
+    defineCase("cartpole_last_8_layers", "CartPole-v1", lastLayers),
+    defineCase("blackjack_last_8_layers", "Blackjack-v1", lastLayers),
+  ],
+};
