@@ -152,7 +152,7 @@ export class WebShopEnv extends TaskEnv<string, string, WebShopState> {
       return { state, reward: goalScore(state.goal, product, state.color, state.size), terminated: true };
     const next =
       verb?.toLowerCase() === SEARCH_VERB ? search(state, link) : verb === undefined ? undefined : click(state, link);
-    const nextState = next ?? { ...state, notice: `"${truncateCommand(command)}" does nothing here.` };
+    const nextState = next ?? { ...state, notice: `"${command.trim().slice(0, MAX_COMMAND)}" does nothing here.` };
     return { state: nextState, reward: 0, terminated: nextState.turns >= this.turns };
   }
 }
@@ -217,10 +217,6 @@ function describePage(state: WebShopState): string[] {
   if (results.length === 0) return ["Nothing was found."];
   const pageResults = results.slice(state.page * PAGE_SIZE, (state.page + 1) * PAGE_SIZE);
   return pageResults.map(({ id, material, kind, price }) => `${id}: ${material} ${kind}, $${price}`);
-}
-
-function truncateCommand(command: string): string {
-  return command.trim().slice(0, MAX_COMMAND);
 }
 
 const webShopText: TextInterface<string, string> = {

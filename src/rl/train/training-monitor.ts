@@ -58,7 +58,7 @@ export class TrainingMonitor {
     if (clippedRatio > CLIPPED_WARNING)
       this.warnOnce(
         "clipped",
-        `${formatPercent(clippedRatio)} of the completions were truncated at their maximum length. Increase maxCompletionLength, constrain completions (actionMode), or set maskTruncatedCompletions.`,
+        `${Math.round(100 * clippedRatio)} % of the completions were truncated at their maximum length. Increase maxCompletionLength, constrain completions (actionMode), or set maskTruncatedCompletions.`,
       );
   }
 
@@ -99,8 +99,4 @@ export class TrainingMonitor {
     this.warned.add(key);
     this.options.onWarning(message);
   }
-}
-
-function formatPercent(fraction: number): string {
-  return `${Math.round(100 * fraction)} %`;
 }

@@ -38,7 +38,9 @@ function printTable(models: readonly RegisteredModel[], memory: number, reporter
     model.id,
     formatParameters(model.parameters),
     String(model.contextLength),
-    ...USES.map((use) => BITS.map((bits) => formatMemory(model.estimateMemory({ use, bits }))).join(" ")),
+    ...USES.map((use) =>
+      BITS.map((bits) => (model.estimateMemory({ use, bits }) / 1e9).toFixed(1).padStart(5)).join(" "),
+    ),
     describeFit(model, memory),
     model.license,
     [model.kind, ...(model.gated ? ["gated"] : [])].join(", "),
@@ -66,10 +68,6 @@ function describeFit(model: RegisteredModel, memory: number): string {
     if (bits !== undefined) return bits === 32 ? use : `${use} ${bits}`;
   }
   return "no";
-}
-
-function formatMemory(bytes: number): string {
-  return (bytes / 1e9).toFixed(1).padStart(5);
 }
 
 /** Formats a number of parameters: "135M", "1.7B". */

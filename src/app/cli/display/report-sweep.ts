@@ -91,7 +91,7 @@ export class SweepReport {
 function formatPlan({ trials, rungs }: SweepPlan, { seeds, method }: SweepConfig, folder: string): string {
   const seedCount = seeds.length === 1 ? "1 seed each" : `${seeds.length} seeds each`;
   const [first] = rungs;
-  const stages = rungs.map(({ trials, share }) => `${trials} up to ${formatPercent(share)} of a run`);
+  const stages = rungs.map(({ trials, share }) => `${trials} up to ${Number((100 * share).toPrecision(3))}% of a run`);
   return [
     `${first.trials} trials (${method}), ${seedCount}, in ${folder}.`,
     ...(rungs.length === 1 ? [] : [`Successive halving: ${stages.join(", then the best ")}.`]),
@@ -99,10 +99,6 @@ function formatPlan({ trials, rungs }: SweepPlan, { seeds, method }: SweepConfig
       failure === undefined ? [] : [`trial ${number} is invalid: ${failure}`],
     ),
   ].join("\n");
-}
-
-function formatPercent(share: number): string {
-  return `${Number((100 * share).toPrecision(3))}%`;
 }
 
 /** Formats the results of a finished sweep: a table, the failed trials, and how to train the best one. */
@@ -135,7 +131,9 @@ function formatResultsTable({ metric, search, method, seeds }: SweepConfig, tria
   ];
   const rows = trials.map(({ trial, settings, value, standardError, runs, rung }) => [
     String(trial),
-    ...names.map((name) => formatCell(settings[name])),
+    ...names.map((name) =>
+      typeof settings[name] === "number" ? formatSignificant(settings[name]) : String(settings[name]),
+    ),
     value!.toPrecision(4),
     ...(seeds.length > 1 ? [standardError === undefined ? "" : `± ${standardError.toPrecision(2)}`] : []),
     String(runs.length),
@@ -148,10 +146,6 @@ function formatResultsTable({ metric, search, method, seeds }: SweepConfig, tria
     [header, ...rows],
     header.map((_, i) => i).filter((i) => !textColumns.includes(i)),
   );
-}
-
-function formatCell(value: string | number | boolean): string {
-  return typeof value === "number" ? formatSignificant(value) : String(value);
 }
 
 function describeNextSteps(

@@ -3,6 +3,9 @@ export interface AxisRange {
   readonly high: number;
 }
 
+/** As wide as a digit, unlike the hyphen. */
+const MINUS = "\u2212";
+
 /** Tick distances are 1, 2 or 5 times a power of ten. */
 const ROUND_STEPS = [1, 2, 5, 10];
 
@@ -55,14 +58,9 @@ export function formatTickLabels(ticks: readonly number[]): string[] {
   const [unit, suffix] = largest >= 1e6 ? [1e6, "M"] : largest >= 1e4 ? [1e3, "k"] : [1, ""];
   const scaled = ticks.map((tick) => tick / unit);
   const decimals = Math.max(...scaled.map(countDecimals));
-  return scaled.map((tick) => (tick === 0 ? "0" : `${replaceHyphen(tick.toFixed(decimals))}${suffix}`));
+  return scaled.map((tick) => (tick === 0 ? "0" : `${tick.toFixed(decimals).replace("-", MINUS)}${suffix}`));
 }
 
 function countDecimals(value: number): number {
   return Number(value.toPrecision(10)).toString().split(/[.e]/)[1]?.length ?? 0;
-}
-
-/** Uses the minus sign, which is as wide as the digits, not the hyphen. */
-function replaceHyphen(text: string): string {
-  return text.replace("-", "\u2212");
 }

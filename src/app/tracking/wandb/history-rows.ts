@@ -16,7 +16,8 @@ export interface RowTime {
 
 /** Creates the row of a record, with the columns that W&B's client adds. */
 export function createMetricRow(step: number, record: MetricRecord, time: RowTime): HistoryRow {
-  const cells = Object.entries(record).map(([key, value]) => [key, serializeNumber(value)] as const);
+  // As W&B: NaN and Infinity, which standard JSON lacks, are written as such.
+  const cells = Object.entries(record).map(([key, value]) => [key, String(value)] as const);
   return { step, cells: [...cells, ...createStandardCells(step, time)], files: [] };
 }
 
@@ -37,11 +38,6 @@ function createStandardCells(step: number, { timestamp, runtime }: RowTime): [st
 export function mergeRows(earlier: HistoryRow, later: HistoryRow): HistoryRow {
   const cells = new Map([...earlier.cells, ...later.cells]);
   return { step: later.step, cells: [...cells], files: [...new Set([...earlier.files, ...later.files])] };
-}
-
-/** Writes a number as W&B does, including NaN and Infinity, which standard JSON lacks. */
-function serializeNumber(value: number): string {
-  return String(value);
 }
 
 export function serializeObject(cells: Iterable<readonly [key: string, json: string]>): string {

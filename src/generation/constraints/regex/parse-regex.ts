@@ -133,7 +133,7 @@ class RegexParser {
       );
     if (/^[*+?]$/.test(source.peek() ?? "")) throw source.error(`"${source.peek()}" has nothing to repeat`);
     if (this.startsQuantifier()) throw source.error("{...} has nothing to repeat");
-    return characters(singleCharacter(source.next()));
+    return characters(toCharacterSet(source.next().codePointAt(0)!));
   }
 
   private readGroup(): Expression {
@@ -198,8 +198,4 @@ class RegexParser {
 
 function toCharacterSet(escape: Escape): CharacterSet {
   return typeof escape === "number" ? characterSet([[escape, escape]]) : escape;
-}
-
-function singleCharacter(character: string): CharacterSet {
-  return toCharacterSet(character.codePointAt(0)!);
 }

@@ -74,12 +74,9 @@ async function writeShards(
     total_parameters: tensors.reduce((sum, { shape }) => sum + countElements(shape), 0),
     total_size: tensors.reduce((sum, tensor) => sum + getSavedByteLength(tensor), 0),
   };
-  await writeJson(fs.join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: sortByName(weightMap) });
+  const sorted = Object.entries(weightMap).sort(([a], [b]) => (a < b ? -1 : 1));
+  await writeJson(fs.join(folder, WEIGHTS_INDEX_NAME), { metadata, weight_map: Object.fromEntries(sorted) });
   return [...names, WEIGHTS_INDEX_NAME];
-}
-
-function sortByName(weightMap: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(weightMap).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Removes weight files of an earlier save. */

@@ -1,4 +1,4 @@
-import type { Trajectory, Turn } from "../../rollout/trajectory.js";
+import type { Trajectory } from "../../rollout/trajectory.js";
 import type { ReplayEpisode, ReplayTurn } from "./replay-buffer.js";
 
 /** The recorded part of an unfinished episode. */
@@ -59,12 +59,11 @@ export class SuccessFilter {
     const earlier = startsEpisode || envSlot === undefined ? undefined : this.partialEpisodes.get(envSlot);
     return {
       // Invalid actions are not imitated, but their rewards count.
-      turns: [...(earlier?.turns ?? []), ...turns.filter(({ isValid }) => isValid).map(toReplayTurn)],
+      turns: [
+        ...(earlier?.turns ?? []),
+        ...turns.flatMap(({ isValid, prompt, tokens, text }) => (isValid ? [{ prompt, tokens, text }] : [])),
+      ],
       return: turns.reduce((sum, { reward, penalty }) => sum + reward + penalty, earlier?.return ?? 0),
     };
   }
-}
-
-function toReplayTurn({ prompt, tokens, text }: Turn): ReplayTurn {
-  return { prompt, tokens, text };
 }

@@ -32,7 +32,8 @@ const LIST_SEPARATOR = `${QUOTES}\\s*(?:,\\s*(?:or|and)?|/|\\||\\b(?:or|and|nor|
  */
 export function removeNonDecisions(choices: readonly string[]): (sentence: string) => string {
   const longestFirst = [...choices].sort((a, b) => b.length - a.length);
-  const anyChoice = `(?<![\\p{L}\\p{N}_])(?:${longestFirst.map(choicePattern).join("|")})(?![\\p{L}\\p{N}_])`;
+  const patterns = longestFirst.map((choice) => escapeRegExp(choice).replace(/\s+/g, "\\s+"));
+  const anyChoice = `(?<![\\p{L}\\p{N}_])(?:${patterns.join("|")})(?![\\p{L}\\p{N}_])`;
   const choice = new RegExp(anyChoice, "giu");
   const negated = new RegExp(
     `${NEGATION}${NEGATION_GAP}${anyChoice}|${anyChoice}${QUOTES}\\s*[:=]\\s*(?:no|not)\\b`,
@@ -66,10 +67,6 @@ function resolveCompounds(text: string, choices: readonly string[]): string {
 
 function countDistinct(mentions: readonly string[] | null): number {
   return new Set(mentions?.map((each) => each.toLowerCase())).size;
-}
-
-function choicePattern(choice: string): string {
-  return escapeRegExp(choice).replace(/\s+/g, "\\s+");
 }
 
 function blankOut(text: string): string {

@@ -74,7 +74,9 @@ function buildTokenizerConfig(
     clean_up_tokenization_spaces: false,
     ...readMaxLength(fields),
     ...(typeof chatTemplate === "string" ? { chat_template: chatTemplate } : {}),
-    ...(typeof chatTemplate === "object" ? { chat_template: listTemplates(chatTemplate) } : {}),
+    ...(typeof chatTemplate === "object"
+      ? { chat_template: Object.entries(chatTemplate).map(([name, template]) => ({ name, template })) }
+      : {}),
   };
 }
 
@@ -89,11 +91,6 @@ function readChatTemplates(fields: GgufFields): TokenizerFiles["chatTemplate"] {
   });
   if (named.length === 0) return main;
   return Object.fromEntries(main === undefined ? named : [["default", main], ...named]);
-}
-
-/** Converts named templates to tokenizer_config.json's form. */
-function listTemplates(templates: Readonly<Record<string, string>>): JsonObject[] {
-  return Object.entries(templates).map(([name, template]) => ({ name, template }));
 }
 
 function readMaxLength(fields: GgufFields): JsonObject {
