@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { AutoModelForCausalLM, getPeftModel } from "../../generation/auto-model.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { startHttpServer, type RunningServer } from "./http-server.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
@@ -114,6 +114,23 @@ describe("a server of models", () => {
   ])("rejects %s in OpenAI's shape", async (_, body, error) => {
     const response = await post("/chat/completions", body);
     expect(response).toMatchObject({ status: 400, body: { error: { type: "invalid_request_error", ...error } } });
+  });
+
+  it("serves adapters by name beside their base model", async () => {
+    const adapted = await getPeftModel(model, { r: 2, targetModules: "all-linear" });
+    const engines = [new ModelChatEngine(model, "base"), new ModelChatEngine(adapted, "tuned")];
+    const both = await startHttpServer({ port: 0 }, (app) => serveModels(app, engines, {}));
+    const names = ["base", "tuned", undefined];
+    const responses = await Promise.all(
+      [...names, ...names].map((name) => post("/chat/completions", { ...CHAT, model: name }, both)),
+    );
+    expect(responses.map(({ body }) => body.model)).toEqual(["base", "tuned", "base", "base", "tuned", "base"]);
+    // A new adapter changes nothing.
+    expect(new Set(responses.map(({ body }) => JSON.stringify(body.choices))).size).toBe(1);
+    expect(await (await fetch(`${both.url}/v1/models`)).json()).toMatchObject({
+      data: [{ id: "base" }, { id: "tuned" }],
+    });
+    await both.close();
   });
 
   it("rejects an unknown model, an unknown route and embeddings", async () => {

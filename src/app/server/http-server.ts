@@ -58,7 +58,9 @@ export async function startHttpServer(
   const { host = "127.0.0.1", port = 8080, apiKey, maxRequests = MAX_REQUESTS } = options;
   const isLocal = LOOPBACK_HOSTS.includes(host);
   if (!isLocal && apiKey === undefined)
-    throw invalidArgument(`Listening on ${host} needs an API key, because other machines reach it. Set \`apiKey\`.`);
+    throw invalidArgument(
+      `Listening on ${host} needs an API key, because other machines reach it. Set \`apiKey\` (--api-key).`,
+    );
   const metrics = new ServerMetrics();
   const app = new Hono();
   app.get("/health", (context) => context.json({ status: "ok" }));
