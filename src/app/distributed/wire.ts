@@ -208,13 +208,13 @@ function checkTurn(
   check((allowedTokens ?? tokens).length === tokens.length, "Allowed tokens do not match the tokens.");
   const { sequences, weights, chosen } = actionCandidates ?? { sequences: [[]], weights: [0], chosen: 0 };
   check(sequences.length === weights.length && chosen < sequences.length, "Action candidates do not match.");
-  const lists = [prompt, tokens, ...(allowedTokens ?? []), ...sequences];
+  const lists = [prompt, tokens, ...(allowedTokens ?? []).map((ids) => ids ?? []), ...sequences];
   check(
     lists.every((ids) => isVocabulary(ids, vocabSize)),
     "A token id is not in the vocabulary.",
   );
   check(
-    (allowedTokens ?? []).every((ids, i) => ids.includes(tokens[i])),
+    (allowedTokens ?? []).every((ids, i) => ids?.includes(tokens[i]) !== false),
     "A token was not allowed.",
   );
 }

@@ -37,6 +37,12 @@ export class ModelChatEngine implements ChatEngine {
     return this.encode(request).tokens;
   }
 
+  /** Returns the text of a chat's prompt, as `generate` renders it. Throws as `generate` does. */
+  renderText(request: ChatRequest): string {
+    const { messages, ...options } = this.toTemplateInput(request);
+    return this.model.tokenizer.applyChatTemplate(messages, { ...options, addGenerationPrompt: true });
+  }
+
   async generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult> {
     const failure = new AbortController();
     const signal = request.signal === undefined ? failure.signal : AbortSignal.any([request.signal, failure.signal]);
@@ -108,8 +114,7 @@ export class ModelChatEngine implements ChatEngine {
   }
 
   private encode({ input, promptTokens, tools = [] }: ChatRequest): EncodedPrompt {
-    const { model, format, chatTemplate } = this;
-    const { tokenizer, causalLM } = model;
+    const { tokenizer, causalLM } = this.model;
     const isChat = Array.isArray(input) && typeof input[0] === "object";
     if (promptTokens !== undefined)
       return { tokens: promptTokens, isContinuation: !isChat, truncatedTo: () => promptTokens };
@@ -119,9 +124,15 @@ export class ModelChatEngine implements ChatEngine {
       bosTokenId: tokenizer.bosTokenId,
     };
     if (!isChat) return encodePrompt(input, encoder, {});
+    const { messages, ...options } = this.toTemplateInput({ input, tools });
+    return encodePrompt(messages, encoder, options);
+  }
+
+  /** Returns the messages and options with which the chat template is rendered. */
+  private toTemplateInput({ input, tools = [] }: ChatRequest) {
+    const { format, chatTemplate } = this;
     const messages = input as readonly ChatMessage[];
-    if (!format.isInTemplate) return encodePrompt(describeTools(messages, tools), encoder, { chatTemplate });
-    const definitions = tools.length === 0 ? undefined : tools.map(toToolDefinition);
-    return encodePrompt(messages, encoder, { tools: definitions, chatTemplate });
+    if (!format.isInTemplate) return { messages: describeTools(messages, tools), chatTemplate };
+    return { messages, chatTemplate, tools: tools.length === 0 ? undefined : tools.map(toToolDefinition) };
   }
 }

@@ -32,6 +32,8 @@ export const STREAMS = {
   sftDropout: [11, 1],
   /** Completions of `Agent.act`. */
   act: [12, 0],
+  /** Completions of a gateway's sessions, by session. */
+  sessions: [14, 1],
   /** Episodes of `llamagym play --agent`. */
   play: [13, 0],
 } as const satisfies Readonly<Record<string, readonly [number: number, indices: 0 | 1]>>;

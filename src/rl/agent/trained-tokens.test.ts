@@ -167,7 +167,7 @@ describe.each(cases)("%s", (name, options, held) => {
       decisionIndices(turn).forEach((token, j) => {
         expect(Math.abs(logProbs[i][j] - turn.logProbs[token])).toBeLessThan(1e-4);
         // The model is not asked for scored actions' states alone, nor where there is nothing to choose.
-        const isKnown = turn.actionCandidates === undefined && turn.allowedTokens?.[token].length !== 1;
+        const isKnown = turn.actionCandidates === undefined && turn.allowedTokens?.[token]?.length !== 1;
         const difference = Math.abs(values![i][j] - (turn.values?.[token] ?? NaN));
         expect(difference < 1e-4).toBe(isKnown);
       }),

@@ -36,7 +36,7 @@ export interface Turn {
   /** Value of the state before each token when it was sampled, NaN where unknown; undefined if all are. */
   readonly values?: readonly number[];
   /** The tokens among which each token was sampled and is trained; undefined for the whole vocabulary. */
-  readonly allowedTokens: readonly Int32Array[] | undefined;
+  readonly allowedTokens: readonly (Int32Array | undefined)[] | undefined;
   /** Whether `allowedTokens` are those that top-k, top-p and min-p kept, which turns do not share. */
   readonly hasKeptTokens?: boolean;
   /** Only for an action sampled by its score. */

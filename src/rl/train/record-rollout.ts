@@ -127,7 +127,7 @@ export function toTurnDetail(
     ratios: spread(ratios),
     clipped: markClipped(spread(ratios), spread(insight?.advantages), insight?.clipRange),
     marks: markTokens(turn, insight),
-    allowedCounts: allowedTokens?.map(({ length }) => length) ?? null,
+    allowedCounts: allowedTokens?.map((allowed) => allowed?.length ?? 0) ?? null,
     alternatives:
       allowedTokens !== undefined || hasDistribution
         ? tokens.map((_, i) => listAlternatives(distributions[i], allowedTokens?.[i]))
@@ -155,7 +155,7 @@ function markTokens({ tokens, allowedTokens, actionCandidates }: Turn, insight: 
   const masked = new Set(insight?.decisions.filter((_, i) => insight.policyMask?.[i] === 0));
   return tokens
     .map((_, i) => {
-      if (allowedTokens?.[i].length === 1) return "f";
+      if (allowedTokens?.[i]?.length === 1) return "f";
       return insight?.isTrained === false || masked.has(i) ? "m" : "t";
     })
     .join("");

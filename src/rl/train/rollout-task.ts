@@ -4,7 +4,6 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import type { Agent } from "../agent/agent.js";
-import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
 import type { LearnerState, Metrics, TurnInsight } from "../algorithms/learner.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
@@ -12,11 +11,11 @@ import { JobCollector } from "../rollout/job-collector.js";
 import { RolloutCollector, type Rollout, type RolloutSource } from "../rollout/rollout-collector.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import type { Turn } from "../rollout/trajectory.js";
-import type { Tokenizer } from "../../models/text/index.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
 import { collectGroups } from "./collect-groups.js";
 import { recordRollout, SAMPLED_ENV_SLOTS, SAMPLED_GROUPS, type RolloutMode } from "./record-rollout.js";
+import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
 import { addCounts, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
 
@@ -164,36 +163,16 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     return (await this.options.agent.getLearner()).update(batch, { progress });
   }
 
-  count({ trajectories, finishedEpisodes }: Rollout): RolloutCounts {
-    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-    return {
-      turns: turns.length,
-      tokens: turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
-      returns: finishedEpisodes.map((episode) => episode.return),
-    };
+  count(rollout: Rollout): RolloutCounts {
+    return countRollout(rollout);
   }
 
-  describe({ trajectories, finishedEpisodes }: Rollout, state: TrainerState, seconds: number): Metrics {
-    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-    const returns = finishedEpisodes.map((episode) => episode.return);
-    return {
-      // The window holds the whole last update, even where that has more episodes than the moving mean.
-      "rollout/ep_rew_mean": mean(returns.length > state.recentReturns.length ? returns : state.recentReturns),
-      "rollout/ep_len_mean": mean(finishedEpisodes.map((episode) => episode.turns)),
-      "rollout/truncated_ratio": mean(finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
-      "rollout/invalid_action_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
-      "rollout/turns_per_second": turns.length / seconds,
-      ...computeCompletionMetrics(turns),
-      ...computeExtractionShares(turns),
-      num_tokens: state.tokens,
-      num_episodes: state.episodes,
-      num_turns: state.turns,
-    };
+  describe(rollout: Rollout, state: TrainerState, seconds: number): Metrics {
+    return describeRollout(rollout, state, seconds);
   }
 
-  sampleCompletions({ trajectories }: Rollout, count: number): readonly CompletionRow[] {
-    const turns = trajectories.flatMap((trajectory) => trajectory.turns);
-    return turns.slice(0, count).map((turn) => this.toCompletionRow(turn));
+  sampleCompletions(rollout: Rollout, count: number): readonly CompletionRow[] {
+    return sampleCompletionRows(rollout, count, this.options.agent.model.tokenizer);
   }
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {
@@ -231,40 +210,4 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   async close(): Promise<void> {
     await closeEnvs(this.envs, this.options.onWarning);
   }
-
-  private toCompletionRow({ prompt, text, reward, isValid, extraction }: Turn): CompletionRow {
-    return {
-      prompt: decodeMessages(this.options.agent.model.tokenizer, prompt),
-      completion: text,
-      reward,
-      is_valid: isValid,
-      extraction: isValid ? extraction : "failed",
-    };
-  }
-}
-
-/** Decodes a prompt without special tokens, which separate its messages, with a line break in their place. */
-function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string {
-  const messages: number[][] = [[]];
-  for (const token of prompt) {
-    if (tokenizer.isSpecial(token)) messages.push([]);
-    else messages.at(-1)!.push(token);
-  }
-  const texts = messages.map((tokens) => tokenizer.decode(tokens).trim());
-  return texts.filter((text) => text !== "").join("\n");
-}
-
-/** Computes statistics of the completions' lengths under TRL's names. */
-export function computeCompletionMetrics(turns: readonly Pick<Turn, "tokens" | "finishReason">[]): Metrics {
-  const lengths = turns.map(({ tokens }) => tokens.length);
-  return {
-    "completions/mean_length": mean(lengths),
-    "completions/min_length": lengths.reduce((a, b) => Math.min(a, b), Infinity),
-    "completions/max_length": lengths.reduce((a, b) => Math.max(a, b), 0),
-    "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
-  };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -53,7 +53,7 @@ export function decisionIndices({
   actionCandidates,
 }: Pick<Turn, "tokens" | "allowedTokens" | "actionCandidates">): number[] {
   if (actionCandidates !== undefined) return [0];
-  return tokens.flatMap((_, i) => (i === 0 || allowedTokens === undefined || allowedTokens[i].length > 1 ? [i] : []));
+  return tokens.flatMap((_, i) => (i === 0 || allowedTokens?.[i]?.length !== 1 ? [i] : []));
 }
 
 export function decisionSequences(turn: TurnTokens): number[][] {

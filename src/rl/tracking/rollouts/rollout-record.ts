@@ -82,7 +82,7 @@ export interface TurnDetail {
   readonly clipped: readonly (0 | 1)[] | null;
   /** Per token: "f" forced (the only token allowed), "t" trained, "m" masked (not trained). */
   readonly marks: string;
-  /** Per token: number of tokens allowed; null for an unconstrained completion. */
+  /** Per token: number of tokens allowed, 0 for an unconstrained token; null for an unconstrained completion. */
   readonly allowedCounts: readonly number[] | null;
   /** Per token: the most probable of the allowed tokens with their probabilities; an empty list where unknown. */
   readonly alternatives: readonly (readonly Alternative[])[] | null;

@@ -4,7 +4,7 @@ import type { GroupSpec, Learner, LearnerState, Metrics } from "../../algorithms
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import type { CompletionRow } from "../../tracking/index.js";
 import { collectGroups } from "../collect-groups.js";
-import { computeCompletionMetrics } from "../rollout-task.js";
+import { computeCompletionMetrics } from "../rollout-metrics.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "../train-task.js";
 import type { CompletionSample, PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
 

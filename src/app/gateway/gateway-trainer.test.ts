@@ -1,0 +1,156 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { openTrainable } from "../../generation/auto-model.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { readJson } from "../../models/files/index.js";
+import type { MetricRecord } from "../../rl/tracking/index.js";
+import { createGateway, GatewayTrainer, type GatewayTrainerOptions } from "./gateway-trainer.js";
+import type { AgentEpisode } from "./session-source.js";
+
+const folders: string[] = [];
+afterAll(async () => {
+  for (const folder of folders) await rm(folder, { recursive: true });
+});
+
+async function withModel<Result>(
+  use: (model: LanguageModel) => Promise<Result>,
+  valueHead: Parameters<typeof openTrainable>[1]["valueHead"] = null,
+): Promise<Result> {
+  const model = await openTrainable("embedded", { peftConfig: { r: 4, seed: 1 }, valueHead });
+  try {
+    return await use(model);
+  } finally {
+    await model.close();
+  }
+}
+
+async function postJson(url: string, body: object): Promise<Record<string, unknown>> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(await response.text());
+  return (await response.json()) as Record<string, unknown>;
+}
+
+/** Asks once or twice, and is paid for the answer "hit". */
+async function ask({ baseURL, task, reward }: Pick<AgentEpisode<number>, "baseURL" | "task" | "reward">) {
+  for (let turn = 0; turn <= task % 2; turn++) {
+    const messages = [{ role: "user", content: `Total ${task}. hit or stay?` }];
+    const { choices } = await postJson(`${baseURL}/chat/completions`, { model: "any", messages });
+    const [{ message }] = choices as [{ message: { content: string } }];
+    reward(message.content === "hit" ? 1 : 0);
+  }
+}
+
+const settings = {
+  tasks: [12, 13, 14],
+  agent: ask,
+  numSessions: 4,
+  maxCompletionLength: 4,
+  seed: 5,
+  grpo: { batchSize: 8, numGenerations: 4, learningRate: 1e-2, filterGroups: false },
+} as const satisfies Partial<GatewayTrainerOptions<number>>;
+
+describe("GatewayTrainer", () => {
+  it("trains the sessions of an agent's function, and a resumed run equals an uninterrupted one", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gateway-"));
+    folders.push(folder);
+    const run = async (checkpointDir?: string, lastStep = Infinity) =>
+      withModel(async (model) => {
+        const trainer = new GatewayTrainer({ model, ...settings, episodes: 32, checkpointDir });
+        await trainer.resume();
+        const metrics: MetricRecord[] = [];
+        const stop = new AbortController();
+        const log = (step: number, record: MetricRecord) => {
+          metrics.push(record);
+          if (step === lastStep) stop.abort();
+        };
+        const { state } = await trainer.train({ tracker: { log }, signal: stop.signal });
+        return { state, metrics };
+      });
+    const whole = await run();
+    expect(whole.state).toMatchObject({ updates: 4, episodes: 32 });
+    expect(whole.metrics[0]).toMatchObject({ "gateway/staleness_max": 0, "rollout/truncated_ratio": 0 });
+    await run(folder, 2);
+    const resumed = await run(folder);
+    const values = ({ "rollout/ep_rew_mean": reward, loss, grad_norm: norm }: MetricRecord) => [reward, loss, norm];
+    // The times at which requests arrive decide which share a batch, which changes the last digits.
+    const rounded = (metrics: readonly MetricRecord[]) => metrics.flatMap(values).map((value) => value.toFixed(5));
+    expect(rounded(resumed.metrics)).toEqual(rounded(whole.metrics.slice(2)));
+    const saved = (await readJson(join(folder, "000004", "state.json"))) as { task: object };
+    expect(saved.task).toMatchObject({ nextTask: 8, sessions: 32, updates: 4 });
+  });
+
+  it("ends with the error of an agent that throws, or requests nothing", async () => {
+    await withModel(async (model) => {
+      const train = async (agent: () => unknown) =>
+        new GatewayTrainer({ model, ...settings, episodes: 8, agent }).train();
+      await expect(
+        train(() => {
+          throw new Error("out of cards");
+        }),
+      ).rejects.toMatchObject({ code: "AGENT_FAILED", message: "The agent threw: out of cards" });
+      await expect(train(() => undefined)).rejects.toThrow(/must use the `baseURL`/);
+    });
+  });
+
+  it("rejects options that are unknown, out of range or missing", async () => {
+    await withModel(async (model) => {
+      expect(() => new GatewayTrainer({ model })).toThrow(/set `episodes` or `turns`/);
+      expect(() => new GatewayTrainer({ model, episodes: 0 })).toThrow(/`episodes` must be an integer >= 1/);
+      expect(() => new GatewayTrainer({ model, episode: 1 } as never)).toThrow(/no setting "episode"/);
+      await expect(createGateway({ model, episodes: 1, host: "0.0.0.0" })).rejects.toThrow(/needs an API key/);
+    });
+  });
+});
+
+describe("createGateway", () => {
+  it("trains by PPO on sessions of other processes, which go on during updates", async () => {
+    await withModel(
+      async (model) => {
+        const ppo = { batchSize: 8, miniBatchSize: 8, numPpoEpochs: 1 };
+        const gateway = await createGateway({ model, turns: 24, ppo, maxCompletionLength: 4 });
+        const metrics: MetricRecord[] = [];
+        const training = gateway.train({ tracker: { log: (_step, record) => void metrics.push(record) } });
+        const { url } = gateway;
+        const play = async (task: number): Promise<void> => {
+          const { id, baseURL } = (await postJson(`${url}/sessions`, {})) as { id: string; baseURL: string };
+          let total = 0;
+          await ask({ baseURL, task, reward: (reward) => (total += reward) });
+          await postJson(`${url}/sessions/${id}/end`, { reward: total });
+        };
+        const done = new AbortController();
+        const workers = [0, 1, 2].map(async (worker) => {
+          while (!done.signal.aborted) await play(worker).catch(() => undefined);
+        });
+        const { state } = await training.finally(() => done.abort());
+        await Promise.all(workers);
+        expect(state.turns).toBeGreaterThanOrEqual(24);
+        expect(metrics.every((record) => record["gateway/staleness_max"] <= 1)).toBe(true);
+      },
+      { kind: "linear" },
+    );
+  });
+
+  it("groups the sessions of a task, and returns what it has when it is aborted", async () => {
+    await withModel(async (model) => {
+      const grpo = { batchSize: 4, numGenerations: 4, filterGroups: false };
+      const gateway = await createGateway({ model, episodes: 100, grpo, maxCompletionLength: 4 });
+      const controller = new AbortController();
+      const training = gateway.train({ signal: controller.signal });
+      for (const task of ["a", "b", "a", "a", "a"]) {
+        const { id, baseURL } = (await postJson(`${gateway.url}/sessions`, { task })) as {
+          id: string;
+          baseURL: string;
+        };
+        await ask({ baseURL, task: 12, reward: () => undefined });
+        await postJson(`${gateway.url}/sessions/${id}/end`, { reward: 1 });
+      }
+      await expect.poll(() => gateway.updates, { timeout: 30_000 }).toBe(1);
+      controller.abort();
+      const { state, isInterrupted } = await training;
+      expect([state.updates, state.episodes, isInterrupted]).toEqual([1, 4, true]);
+    });
+  });
+});

@@ -1,0 +1,206 @@
+import { resolveSettings, type Settings } from "../../core/settings.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import type { MaybePromise } from "../../core/maybe-promise.js";
+import { stream } from "../../core/random/streams.js";
+import type { LanguageModel } from "../../generation/language-model.js";
+import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
+import { createLearner } from "../../rl/algorithms/create-learner.js";
+import type { Learner } from "../../rl/algorithms/learner.js";
+import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "../../rl/train/checkpoints.js";
+import { runTrainLoop, type TrainProgress, type TrainResult } from "../../rl/train/train-loop.js";
+import { INITIAL_STATE, type ResumedRun } from "../../rl/train/train-task.js";
+import { progressFraction, type TrainCallbacks } from "../../rl/train/trainer.js";
+import { TrainingMonitor } from "../../rl/train/training-monitor.js";
+import { startHttpServer, type HttpServerOptions, type RunningServer } from "../server/http-server.js";
+import { ModelChatEngine } from "../server/model-chat-engine.js";
+import { gatewaySettings } from "./gateway-settings.js";
+import { GatewayTask } from "./gateway-task.js";
+import { mountSessionRoutes, sessionUrl } from "./session-routes.js";
+import { FunctionSource, QueueSource, type AgentEpisode } from "./session-source.js";
+import { SessionStore } from "./session-store.js";
+import { UpdateGate } from "./update-gate.js";
+
+/** Options of a `GatewayTrainer`. Exactly one algorithm: `ppo`, `grpo`, `rloo`, `reinforce` or `algorithm`; PPO by default. */
+export interface GatewayTrainerOptions<Task = unknown>
+  extends AlgorithmOptions, Partial<Settings<typeof gatewaySettings>>, HttpServerOptions {
+  /** With trainable parameters; for PPO with a value head. */
+  readonly model: LanguageModel;
+  /** Name of the model in responses. Default "llamagym". */
+  readonly modelName?: string;
+  /** Plays one session by requests to `baseURL`. Without it, other processes open and end sessions by HTTP. */
+  readonly agent?: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
+  /** Tasks of the agent, in turn; sessions of a group have the same one. */
+  readonly tasks?: readonly Task[];
+  /** Token budget of a micro-batch. */
+  readonly microBatchTokens?: number;
+  /** Folder for checkpoints; without it, nothing is saved. */
+  readonly checkpointDir?: string;
+  /** Receives warnings, and errors that clients see as status 500. */
+  readonly onWarning?: (message: string) => void;
+}
+
+/** Trains a model on the sessions of an agent that calls it through an OpenAI-compatible URL. */
+export class GatewayTrainer<Task = unknown> {
+  private readonly settings: Settings<typeof gatewaySettings>;
+  private readonly gate = new UpdateGate();
+  private readonly queue = new QueueSource();
+  private readonly store: SessionStore;
+  private readonly monitor: TrainingMonitor;
+  private readonly onWarning: (message: string) => void;
+  private server: RunningServer | undefined;
+  private learner: Promise<Learner> | undefined;
+  private task: GatewayTask | undefined;
+  private resumed: ResumedRun | undefined;
+
+  /** @throws INVALID_ARGUMENT for values out of range, and without `episodes` or `turns`. */
+  constructor(private readonly options: GatewayTrainerOptions<Task>) {
+    const { model, modelName = "llamagym", agent, tasks, onWarning = () => {} } = options;
+    this.settings = resolveSettings("A GatewayTrainer", gatewaySettings, withoutOthers(options));
+    const { episodes, turns } = this.settings;
+    if (episodes === undefined && turns === undefined)
+      throw invalidArgument("The GatewayTrainer needs the length of the run: set `episodes` or `turns`.");
+    if (agent !== undefined && tasks?.length === 0)
+      throw invalidArgument("`tasks` is empty. Name at least one, or leave it out.");
+    const { sessionTimeoutSeconds, temperature, maxCompletionLength, seed, entropyFloor } = this.settings;
+    this.onWarning = onWarning;
+    this.monitor = new TrainingMonitor({ entropyFloor, onWarning });
+    this.store = new SessionStore({
+      engine: new ModelChatEngine(model, modelName),
+      gate: this.gate,
+      seed,
+      temperature,
+      maxCompletionLength,
+      updates: () => this.updates,
+      sessionTimeoutMs: sessionTimeoutSeconds * 1000,
+      onEnd: (session, record) => {
+        if (agent === undefined) this.queue.add(session, record);
+      },
+    });
+  }
+
+  /** Address of the gateway. @throws INVALID_STATE before `listen`. */
+  get url(): string {
+    if (this.server !== undefined) return this.server.url;
+    throw new LlamaGymError("INVALID_STATE", "The gateway does not listen yet; call `listen` or `train` first.");
+  }
+
+  /** Number of updates so far. */
+  get updates(): number {
+    return this.task?.updates ?? 0;
+  }
+
+  /** Starts the gateway's server, unless it runs. Default port: a free one. @throws as `startHttpServer`. */
+  async listen(): Promise<string> {
+    const { host, port = 0, apiKey, maxRequests } = this.options;
+    this.server ??= await startHttpServer({ host, port, apiKey, maxRequests }, (app, metrics) =>
+      mountSessionRoutes(app, this.store, { metrics, onError: (error) => this.onWarning(String(error)) }),
+    );
+    return this.server.url;
+  }
+
+  /** Restores the newest checkpoint, if there is one, and returns the number of updates made so far. @throws as `Trainer.resume`. */
+  async resume(): Promise<number> {
+    const { checkpointDir } = this.options;
+    const folder = checkpointDir === undefined ? undefined : await findLatestCheckpoint(checkpointDir);
+    if (folder === undefined) return 0;
+    this.resumed = await restoreCheckpoint(folder, await this.openTask());
+    return this.resumed.state.updates;
+  }
+
+  /**
+   * Trains until the sessions or turns are complete or `signal` aborts, then closes the gateway. Can be called once.
+   * @throws AGENT_FAILED if the agent throws, what the algorithm throws (the last checkpoint remains), and INVALID_STATE if
+   * `checkpointDir` contains another run.
+   */
+  async train(callbacks: Omit<TrainCallbacks, "onWarmStart"> = {}): Promise<TrainResult> {
+    const { options, resumed, monitor } = this;
+    const { checkpointDir } = options;
+    const { signal } = callbacks;
+    if (resumed === undefined)
+      await checkNoCheckpoints(checkpointDir, "Call resume() before train(), or choose another folder.");
+    const abort = () => this.queue.abort(signal?.reason);
+    signal?.addEventListener("abort", abort);
+    let result: Pick<TrainResult, "state" | "metrics"> = { state: resumed?.state ?? INITIAL_STATE, metrics: {} };
+    try {
+      const task = await this.openTask();
+      await this.listen();
+      const { saveSteps } = this.settings;
+      const onUpdate = (event: TrainProgress) => void (result = event);
+      return await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, saveSteps, onUpdate });
+    } catch (error) {
+      // The loop saved a checkpoint before it threw.
+      if (signal?.aborted !== true || error !== signal.reason) throw error;
+      const { state, metrics } = result;
+      const latestCheckpoint = checkpointDir === undefined ? undefined : await findLatestCheckpoint(checkpointDir);
+      return { state, metrics, isInterrupted: true, latestCheckpoint };
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      await this.close();
+    }
+  }
+
+  /** Closes the gateway and the learner; `train` does so at its end. The model stays open. */
+  async close(): Promise<void> {
+    this.store.close();
+    await this.server?.close(0);
+    this.server = undefined;
+    await (await this.learner)?.release();
+    this.learner = undefined;
+  }
+
+  private async openTask(): Promise<GatewayTask> {
+    if (this.task !== undefined) return this.task;
+    const { model, agent, tasks = [undefined as Task], microBatchTokens } = this.options;
+    const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
+    const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
+    this.learner = createLearner(model.causalLM, {
+      algorithm,
+      ppo,
+      grpo,
+      rloo,
+      reinforce,
+      maxCompletionLength,
+      temperature,
+      isTruncatedSampling: false,
+      random: stream(seed, "learner"),
+      microBatchTokens,
+    });
+    const baseURL = ({ id }: { readonly id: string }) => sessionUrl(this.url, id);
+    const source =
+      agent === undefined ? this.queue : new FunctionSource(this.store, { agent, tasks, numSessions, baseURL });
+    this.task = new GatewayTask({
+      model,
+      learner: await this.learner,
+      source,
+      store: this.store,
+      gate: this.gate,
+      // Sessions of other processes are taken as they end.
+      numSessions: agent === undefined ? 1 : numSessions,
+      episodes,
+      progress: (state) => progressFraction({ episodes, turns }, state),
+    });
+    return this.task;
+  }
+}
+
+/**
+ * Starts a gateway for agents in other processes: `POST /sessions` opens a session. Call `train` of the result.
+ * @throws as the constructor of `GatewayTrainer`, and as its `listen`.
+ */
+export async function createGateway(options: Omit<GatewayTrainerOptions, "agent" | "tasks">): Promise<GatewayTrainer> {
+  const trainer = new GatewayTrainer(options);
+  await trainer.listen();
+  return trainer;
+}
+
+/** Options that are not settings. */
+const OTHER_OPTIONS = [
+  ..."model modelName agent tasks microBatchTokens checkpointDir onWarning".split(" "),
+  ..."host port apiKey maxRequests algorithm".split(" "),
+  ...ALGORITHM_NAMES,
+];
+
+/** Returns the options that are settings, and unknown ones. */
+function withoutOthers(options: object): Partial<Settings<typeof gatewaySettings>> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !OTHER_OPTIONS.includes(name)));
+}

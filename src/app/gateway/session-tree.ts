@@ -1,0 +1,139 @@
+import { LlamaGymError } from "../../core/errors.js";
+import type { ChatMessage, ContentPart } from "../../models/text/index.js";
+import type { Turn } from "../../rl/rollout/trajectory.js";
+import type { ChatChoice, ChatRequest, ChatResult } from "../server/chat-engine.js";
+import type { ModelChatEngine } from "../server/model-chat-engine.js";
+
+/** Content in place of a recorded completion when the text after it is rendered; no template changes it. */
+const PLACEHOLDER = "recorded-completion-7f3a";
+
+/** A completion of a session. */
+interface CompletionNode {
+  readonly turn: Turn;
+  /** The messages before the completion. */
+  readonly history: readonly ChatMessage[];
+  /** Keys of the request's tools and of all messages, the completion included. */
+  readonly keys: readonly string[];
+}
+
+/**
+ * The completions of a session with their exact tokens. A request that continues a recorded conversation continues its
+ * tokens; any other request (an edited history, a call of a sub-agent) is rendered as a segment of its own.
+ */
+export class SessionTree {
+  /** Recorded completions in the order in which they ended. */
+  readonly turns: Turn[] = [];
+  private readonly nodes: CompletionNode[] = [];
+  private numSegments = 0;
+
+  constructor(private readonly engine: Pick<ModelChatEngine, "model" | "renderPrompt" | "renderText">) {}
+
+  /** Number of prompts that did not continue a recorded completion. */
+  get segments(): number {
+    return this.numSegments;
+  }
+
+  /** Returns the tokens of a request's prompt. Throws as rendering it does. */
+  promptTokens(request: ChatRequest): readonly number[] {
+    const keys = requestKeys(request);
+    const continued = keys === undefined ? undefined : this.findContinued(keys);
+    const added = continued === undefined ? undefined : this.renderAdded(request, continued);
+    if (continued === undefined || added === undefined) {
+      this.numSegments++;
+      return this.engine.renderPrompt(request);
+    }
+    return [...continued.turn.prompt, ...continued.turn.tokens, ...added];
+  }
+
+  /** Records the choices of a request, except aborted ones. */
+  record(request: ChatRequest, { promptTokens, choices }: ChatResult): void {
+    const keys = requestKeys(request);
+    for (const choice of choices) {
+      if (choice.finishReason === "aborted" || choice.tokens.length === 0) continue;
+      const turn = toTurn(promptTokens, choice);
+      this.turns.push(turn);
+      if (keys !== undefined)
+        this.nodes.push({ turn, history: request.input as readonly ChatMessage[], keys: [...keys, choiceKey(choice)] });
+    }
+  }
+
+  /** Returns the longest recorded conversation that a request continues with further messages. */
+  private findContinued(keys: readonly string[]): CompletionNode | undefined {
+    let longest: CompletionNode | undefined;
+    for (const node of this.nodes) {
+      const { length } = node.keys;
+      if (length >= keys.length || length < (longest?.keys.length ?? 0)) continue;
+      if (node.keys.every((key, i) => key === keys[i])) longest = node;
+    }
+    return longest;
+  }
+
+  /**
+   * Encodes what the chat template adds after a recorded completion: its end, unless sampled, and the new messages. Returns
+   * undefined where the template does not allow it.
+   */
+  private renderAdded(request: ChatRequest, { turn, history }: CompletionNode): readonly number[] | undefined {
+    const { tokenizer, endTokenIds } = this.engine.model;
+    const added = (request.input as readonly ChatMessage[]).slice(history.length + 1);
+    const input = [...history, { role: "assistant", content: PLACEHOLDER }, ...added];
+    let text: string;
+    try {
+      text = this.engine.renderText({ ...request, input });
+    } catch (error) {
+      if (error instanceof LlamaGymError) return undefined;
+      throw error;
+    }
+    const start = text.lastIndexOf(PLACEHOLDER);
+    if (start < 0) return undefined;
+    let rest = text.slice(start + PLACEHOLDER.length);
+    const last = turn.tokens.at(-1)!;
+    if (endTokenIds.includes(last)) {
+      const end = tokenizer.decodeContinuation([last]);
+      if (!rest.startsWith(end)) return undefined;
+      rest = rest.slice(end.length);
+    }
+    return tokenizer.encodeContinuation(rest, last);
+  }
+}
+
+function toTurn(prompt: readonly number[], choice: ChatChoice): Turn {
+  const { tokens, logProbs, values, allowedTokens, finishReason } = choice;
+  const texts = [choice.text, ...choice.toolCalls.map((call) => `${call.name}(${call.arguments})`)];
+  return {
+    prompt,
+    tokens,
+    logProbs,
+    values,
+    allowedTokens: allowedTokens.some((allowed) => allowed !== undefined) ? allowedTokens : undefined,
+    text: texts.filter((text) => text !== "").join("\n"),
+    finishReason: finishReason === "length" ? "length" : "stop",
+    isValid: true,
+    attempts: 1,
+    penalty: 0,
+    reward: 0,
+  };
+}
+
+/** Returns the keys of a chat's tools and messages; undefined for a prompt of text or tokens. */
+function requestKeys({ input, tools = [] }: ChatRequest): readonly string[] | undefined {
+  if (!Array.isArray(input) || typeof input[0] !== "object") return undefined;
+  return [JSON.stringify(tools), ...(input as readonly ChatMessage[]).map(messageKey)];
+}
+
+/** Serializes what a message says, in whichever form the client sends it back. */
+function messageKey({ role, content, name, tool_calls: toolCalls = [] }: ChatMessage): string {
+  const parts: readonly ContentPart[] = typeof content === "string" ? [] : (content ?? []);
+  const text = typeof content === "string" ? content : parts.map((part) => part.text ?? "").join("");
+  const calls = toolCalls as readonly { readonly function: { readonly name: string; readonly arguments: unknown } }[];
+  return JSON.stringify([
+    role,
+    text,
+    role === "assistant" ? undefined : name,
+    calls.map((call) => [call.function.name, call.function.arguments]),
+  ]);
+}
+
+function choiceKey({ text, toolCalls }: ChatChoice): string {
+  const calls = toolCalls.map((call) => ({ function: { name: call.name, arguments: JSON.parse(call.arguments) } }));
+  return messageKey({ role: "assistant", content: text, tool_calls: calls });
+}

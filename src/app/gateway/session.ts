@@ -1,0 +1,158 @@
+import { stream } from "../../core/random/streams.js";
+import type { EpisodeSummary, Trajectory } from "../../rl/rollout/trajectory.js";
+import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "../server/chat-engine.js";
+import type { ModelChatEngine } from "../server/model-chat-engine.js";
+import { RequestError } from "../server/request-error.js";
+import { SessionTree } from "./session-tree.js";
+import type { UpdateGate } from "./update-gate.js";
+
+/** Completions of a session; an agent that loops is stopped here, before its records fill the memory. */
+const MAX_TURNS = 10_000;
+
+/** What all sessions of a gateway share. */
+export interface SessionContext {
+  readonly engine: ModelChatEngine;
+  readonly gate: UpdateGate;
+  readonly seed: number;
+  /** Temperature of all completions: the trained distribution is the sampled one. */
+  readonly temperature: number;
+  readonly maxCompletionLength: number;
+  /** Returns the number of updates so far. */
+  readonly updates: () => number;
+}
+
+/** A finished session as training data. */
+export interface SessionRecord {
+  readonly trajectory: Trajectory;
+  readonly summary: EpisodeSummary;
+  /** Prompts that did not continue recorded tokens. */
+  readonly segments: number;
+  /** Number of updates before each turn was sampled. */
+  readonly updatesAtTurns: readonly number[];
+}
+
+/** An episode of an agent that calls the gateway: records what is sampled, and the rewards. */
+export class Session implements ChatEngine {
+  private readonly tree: SessionTree;
+  private readonly updatesAtTurns: number[] = [];
+  private readonly random;
+  private endedBy: Trajectory["end"] | undefined;
+  private lastUse = performance.now();
+  private pending = 0;
+  /** Rewards that were given before the first completion. */
+  private earlyReward = 0;
+
+  constructor(
+    readonly id: string,
+    index: number,
+    private readonly context: SessionContext,
+    /** Sessions with the same task form groups. */
+    readonly task: string | undefined,
+  ) {
+    this.tree = new SessionTree(context.engine);
+    this.random = stream(context.seed, "sessions", index);
+  }
+
+  get modelName(): string {
+    return this.context.engine.modelName;
+  }
+
+  get turns(): number {
+    return this.tree.turns.length;
+  }
+
+  get isEnded(): boolean {
+    return this.endedBy !== undefined;
+  }
+
+  /** Milliseconds since the last call; 0 while a completion is sampled. */
+  get idleMs(): number {
+    return this.pending > 0 ? 0 : performance.now() - this.lastUse;
+  }
+
+  tokenBytes(token: number): Uint8Array {
+    return this.context.engine.tokenBytes(token);
+  }
+
+  /**
+   * Samples completions with the gateway's temperature, and records them.
+   * @throws RequestError 409 after the end of the session, and what the engine throws.
+   */
+  async generate(request: ChatRequest, onDelta?: (delta: ChatDelta) => void): Promise<ChatResult> {
+    this.checkOpen("complete anything");
+    if (this.turns >= MAX_TURNS)
+      throw new RequestError(409, `The session has ${MAX_TURNS} completions, the most that one may have. End it.`);
+    const { engine, gate, temperature, maxCompletionLength, updates } = this.context;
+    const seed = this.random.integers(0, 2 ** 31);
+    this.pending++;
+    try {
+      return await gate.run(async () => {
+        const promptTokens = this.tree.promptTokens(request);
+        const result = await engine.generate(
+          {
+            ...request,
+            promptTokens,
+            sampling: { temperature, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 },
+            maxNewTokens: Math.min(request.maxNewTokens ?? Infinity, maxCompletionLength),
+            seed,
+          },
+          onDelta,
+        );
+        if (!this.isEnded) this.record(request, result, updates());
+        return result;
+      });
+    } finally {
+      this.pending--;
+      this.lastUse = performance.now();
+    }
+  }
+
+  /**
+   * Adds a reward to a turn, by default the last one so far; later rewards add up.
+   * @throws RequestError 409 after the end of the session, 400 for a reward that is not finite or a turn that does not exist.
+   */
+  reward(reward: number, turn?: number): void {
+    this.checkOpen("be rewarded");
+    if (!Number.isFinite(reward)) throw new RequestError(400, `A reward must be a finite number, got ${reward}.`);
+    this.lastUse = performance.now();
+    const { turns } = this.tree;
+    if (turn === undefined && turns.length === 0) this.earlyReward += reward;
+    else if (turn === undefined || turn in turns) turns.at(turn ?? -1)!.reward += reward;
+    else
+      throw new RequestError(400, `The session has ${turns.length} turns, numbered from 0; there is no turn ${turn}.`);
+  }
+
+  /** Ends the session. @throws RequestError 409 if it was ended before. */
+  end(end: "terminated" | "truncated" = "terminated"): void {
+    this.checkOpen("end again");
+    this.endedBy = end;
+  }
+
+  /** Returns an ended session as one trajectory of its turns; undefined without turns. */
+  toRecord(): SessionRecord | undefined {
+    const { tree, updatesAtTurns, endedBy: end = "truncated" } = this;
+    const { turns, segments } = tree;
+    const last = turns.at(-1);
+    if (last === undefined) return undefined;
+    turns[0].reward += this.earlyReward;
+    this.earlyReward = 0;
+    const bootstrapPrompt = end === "terminated" ? undefined : [...last.prompt, ...last.tokens];
+    const total = turns.reduce((sum, { reward }) => sum + reward, 0);
+    return {
+      trajectory: { turns, end, bootstrapPrompt },
+      summary: { return: total, turns: turns.length, end },
+      segments,
+      updatesAtTurns,
+    };
+  }
+
+  private record(request: ChatRequest, result: ChatResult, updates: number): void {
+    this.tree.record(request, result);
+    while (this.updatesAtTurns.length < this.turns) this.updatesAtTurns.push(updates);
+  }
+
+  private checkOpen(verb: string): void {
+    if (this.isEnded)
+      throw new RequestError(409, `Session ${this.id} has ended and cannot ${verb}.`, { code: "session_ended" });
+  }
+}

@@ -1,0 +1,82 @@
+import { computeExtractionShares } from "../agent/extraction/extraction-counter.js";
+import type { Metrics } from "../algorithms/learner.js";
+import type { Tokenizer } from "../../models/text/index.js";
+import type { Rollout } from "../rollout/rollout-collector.js";
+import type { Turn } from "../rollout/trajectory.js";
+import type { CompletionRow } from "../tracking/index.js";
+import type { RolloutCounts, TrainerState } from "./train-task.js";
+
+/** Counts what a rollout adds to the totals of a run. */
+export function countRollout({ trajectories, finishedEpisodes }: Rollout): RolloutCounts {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  return {
+    turns: turns.length,
+    tokens: turns.reduce((sum, turn) => sum + turn.tokens.length, 0),
+    returns: finishedEpisodes.map((episode) => episode.return),
+  };
+}
+
+/** Computes the metrics of a rollout in environments or sessions. */
+export function describeRollout(
+  { trajectories, finishedEpisodes }: Rollout,
+  state: TrainerState,
+  seconds: number,
+): Metrics {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const returns = finishedEpisodes.map((episode) => episode.return);
+  return {
+    // The window holds the whole last update, even where that has more episodes than the moving mean.
+    "rollout/ep_rew_mean": mean(returns.length > state.recentReturns.length ? returns : state.recentReturns),
+    "rollout/ep_len_mean": mean(finishedEpisodes.map((episode) => episode.turns)),
+    "rollout/truncated_ratio": mean(finishedEpisodes.map(({ end }) => (end === "truncated" ? 1 : 0))),
+    "rollout/invalid_action_ratio": mean(turns.map(({ isValid }) => (isValid ? 0 : 1))),
+    "rollout/turns_per_second": turns.length / seconds,
+    ...computeCompletionMetrics(turns),
+    ...computeExtractionShares(turns),
+    num_tokens: state.tokens,
+    num_episodes: state.episodes,
+    num_turns: state.turns,
+  };
+}
+
+/** Selects the first turns of a rollout, to log them. */
+export function sampleCompletionRows(
+  { trajectories }: Rollout,
+  count: number,
+  tokenizer: Tokenizer,
+): readonly CompletionRow[] {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  return turns.slice(0, count).map(({ prompt, text, reward, isValid, extraction }) => ({
+    prompt: decodeMessages(tokenizer, prompt),
+    completion: text,
+    reward,
+    is_valid: isValid,
+    extraction: isValid ? extraction : "failed",
+  }));
+}
+
+/** Decodes a prompt without special tokens, which separate its messages, with a line break in their place. */
+function decodeMessages(tokenizer: Tokenizer, prompt: readonly number[]): string {
+  const messages: number[][] = [[]];
+  for (const token of prompt) {
+    if (tokenizer.isSpecial(token)) messages.push([]);
+    else messages.at(-1)!.push(token);
+  }
+  const texts = messages.map((tokens) => tokenizer.decode(tokens).trim());
+  return texts.filter((text) => text !== "").join("\n");
+}
+
+/** Computes statistics of the completions' lengths under TRL's names. */
+export function computeCompletionMetrics(turns: readonly Pick<Turn, "tokens" | "finishReason">[]): Metrics {
+  const lengths = turns.map(({ tokens }) => tokens.length);
+  return {
+    "completions/mean_length": mean(lengths),
+    "completions/min_length": lengths.reduce((a, b) => Math.min(a, b), Infinity),
+    "completions/max_length": lengths.reduce((a, b) => Math.max(a, b), 0),
+    "completions/clipped_ratio": mean(turns.map(({ finishReason }) => (finishReason === "length" ? 1 : 0))),
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
