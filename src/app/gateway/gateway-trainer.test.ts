@@ -106,7 +106,7 @@ describe("GatewayTrainer", () => {
 });
 
 describe("createGateway", () => {
-  it("trains by PPO on sessions of other processes, which go on during updates", async () => {
+  it("trains by PPO on sessions of other processes, which continue after updates", async () => {
     await withModel(
       async (model) => {
         const ppo = { batchSize: 8, miniBatchSize: 8, numPpoEpochs: 1 };
