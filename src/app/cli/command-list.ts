@@ -40,6 +40,10 @@ export const COMMANDS = {
     summary: "Collect rollouts for training runs on other machines",
     load: async () => (await import("./commands/worker-command.js")).workerCommand,
   },
+  workers: {
+    summary: "List workers and the jobs of each run",
+    load: async () => (await import("./commands/workers-command.js")).workersCommand,
+  },
   dashboard: {
     summary: "Show runs in the browser while they train",
     load: async () => (await import("./commands/dashboard-command.js")).dashboardCommand,

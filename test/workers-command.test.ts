@@ -1,0 +1,133 @@
+import type { ChildProcess } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RandomStream } from "../src/core/random/random-stream.js";
+import { runCommand, startCommand } from "./support/command.js";
+import { hasRedis, RedisServer } from "./support/redis-server.js";
+
+/** Kills of processes during a run. KILLS=200 KILL_SEED=1 npx vitest run test/workers-command.test.ts for a long test. */
+const KILLS = Number(process.env.KILLS ?? 4);
+const KILL_SEED = Number(process.env.KILL_SEED ?? 0);
+/** Turns that last about as long as the kills. */
+const TURNS = 200 * Math.max(3, KILLS / 2);
+const SETTINGS = `--turns ${TURNS} --batch-size 200 --num-envs 8 --threads 1 --max-staleness 0 --save-steps 1 --seed 3 --no-tensorboard`;
+const TRAIN = `train blackjack ${SETTINGS}`.split(" ");
+const env = { LLAMAGYM_WORKER_LEASE_MS: "1000" };
+
+let folder: string;
+let expected: Buffer;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "workers-"));
+  const { status, err } = await runCommand([...TRAIN, "--output", join(folder, "local")]);
+  expect(status, err).toBe(0);
+  expected = await readAdapter("local");
+}, 120_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const readAdapter = async (run: string) => readFile(join(folder, run, "adapter", "adapter_model.safetensors"));
+
+/** A command that is started again whenever it is killed. */
+class Restarted {
+  private child: ChildProcess | undefined;
+  private isStopped = false;
+  output = "";
+  readonly exited: Promise<number | null>;
+
+  constructor(private readonly args: (isFirst: boolean) => readonly string[]) {
+    this.exited = this.run();
+  }
+
+  kill(): void {
+    this.child?.kill("SIGKILL");
+  }
+
+  /** Ends it as a service manager does. */
+  async stop(): Promise<number | null> {
+    this.isStopped = true;
+    this.child?.kill("SIGTERM");
+    return this.exited;
+  }
+
+  private async run(): Promise<number | null> {
+    for (let isFirst = true; ; isFirst = false) {
+      const child = startCommand(this.args(isFirst), { env });
+      this.child = child;
+      child.stdout.on("data", (data: Buffer) => (this.output += data.toString()));
+      child.stderr.on("data", (data: Buffer) => (this.output += data.toString()));
+      const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+      if (code !== null || this.isStopped) return code;
+    }
+  }
+}
+
+/** Trains with two workers while processes are killed, and returns the learner's output. */
+async function trainWithKills(
+  address: readonly string[],
+  run: string,
+  killServer?: () => Promise<void>,
+): Promise<string> {
+  const output = join(folder, run);
+  const workers = [1, 2].map(
+    (i) => new Restarted(() => ["worker", ...address, "--threads", "1", "--name", `worker-${i}`]),
+  );
+  let hasStarted = false;
+  const learner = new Restarted((isFirst) => {
+    hasStarted ||= !isFirst && learner.output.includes("Run folder");
+    return hasStarted ? ["train", "--resume", output, ...address] : [...TRAIN, ...address, "--output", output];
+  });
+  const random = new RandomStream(KILL_SEED);
+  let isDone = false;
+  void learner.exited.then(() => (isDone = true));
+  for (let kill = 0; kill < KILLS && !isDone; kill++) {
+    await sleep(500 + 1500 * random.random());
+    // Each kind once, then any.
+    const kind = kill < 4 ? kill : random.integers(0, 4);
+    if (kind < 2) workers[kind].kill();
+    else if (kind === 2 && hasRunFolder(learner.output)) learner.kill();
+    else await killServer?.();
+  }
+  const status = await learner.exited;
+  expect(status, learner.output).toBe(0);
+  expect(await Promise.all(workers.map(async (worker) => worker.stop())), workers[0].output).toEqual([0, 0]);
+  return learner.output;
+}
+
+const hasRunFolder = (output: string) => output.includes("Run folder");
+
+describe("llamagym worker", () => {
+  it("trains the same adapter over a shared directory, whatever is killed", async () => {
+    await trainWithKills(["--workers-folder", join(folder, "shared")], "directory");
+    expect((await readAdapter("directory")).equals(expected)).toBe(true);
+  }, 600_000);
+
+  it.runIf(hasRedis)(
+    "trains the same adapter over Redis, whatever is killed, and writes no credentials",
+    async () => {
+      const redis = await RedisServer.start(["--requirepass", "secret-word"]);
+      const address = ["--redis", `redis://:secret-word@127.0.0.1:${redis.port}`];
+      try {
+        const output = await trainWithKills(address, "redis", async () => {
+          await redis.kill();
+          await redis.restart(["--requirepass", "secret-word"]);
+        });
+        expect((await readAdapter("redis")).equals(expected)).toBe(true);
+        expect(output).not.toContain("secret-word");
+        for (const file of ["config.json", "workers.json"])
+          expect(await readFile(join(folder, "redis", file), "utf8")).not.toContain("secret-word");
+        const { status, out } = await runCommand(["workers", ...address]);
+        expect([status, out]).toEqual([0, expect.stringContaining("No worker")]);
+      } finally {
+        await redis.stop();
+      }
+    },
+    600_000,
+  );
+
+  it("names what is missing", async () => {
+    const { status, err } = await runCommand(["worker"], { env: { LLAMAGYM_REDIS_URL: "" } });
+    expect([status, err]).toEqual([1, expect.stringContaining("give --redis URL or --workers-folder FOLDER")]);
+  });
+});
