@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RandomStream } from "../src/core/random/random-stream.js";
+import { parseAllDocuments } from "yaml";
+import { parseCommandArgs } from "../src/app/cli/options/parse-args.js";
+import { workersOptions } from "../src/app/cli/options/workers-options.js";
 import { runCommand, startCommand } from "./support/command.js";
 import { hasRedis, RedisServer } from "./support/redis-server.js";
 
@@ -12,8 +15,8 @@ import { hasRedis, RedisServer } from "./support/redis-server.js";
 const KILLS = Number(process.env.KILLS ?? 4);
 const KILL_SEED = Number(process.env.KILL_SEED ?? 0);
 /** Turns that last about as long as the kills. */
-const TURNS = 200 * Math.max(3, KILLS / 2);
-const SETTINGS = `--turns ${TURNS} --batch-size 200 --num-envs 8 --threads 1 --max-staleness 0 --save-steps 1 --seed 3 --no-tensorboard`;
+const TURNS = 100 * Math.max(4, KILLS);
+const SETTINGS = `--turns ${TURNS} --batch-size 100 --num-envs 8 --threads 1 --max-staleness 0 --save-steps 1 --seed 3 --no-tensorboard`;
 const TRAIN = `train blackjack ${SETTINGS}`.split(" ");
 const env = { LLAMAGYM_WORKER_LEASE_MS: "1000" };
 
@@ -22,12 +25,32 @@ let expected: Buffer;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "workers-"));
   const { status, err } = await runCommand([...TRAIN, "--output", join(folder, "local")]);
-  expect(status, err).toBe(0);
+  if (status !== 0) throw new Error(err);
   expected = await readAdapter("local");
 }, 120_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const readAdapter = async (run: string) => readFile(join(folder, run, "adapter", "adapter_model.safetensors"));
+
+/** Fields of a Kubernetes object that the test reads. */
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly ports: readonly { readonly port: number }[];
+    readonly selector: { readonly matchLabels: object };
+    readonly template: {
+      readonly metadata: { readonly labels: object };
+      readonly spec: {
+        readonly containers: readonly {
+          readonly command: readonly string[];
+          readonly args: readonly string[];
+          readonly env: readonly { readonly name: string }[];
+        }[];
+      };
+    };
+  };
+}
 
 /** A command that is started again whenever it is killed. */
 class Restarted {
@@ -79,9 +102,9 @@ async function trainWithKills(
     return hasStarted ? ["train", "--resume", output, ...address] : [...TRAIN, ...address, "--output", output];
   });
   const random = new RandomStream(KILL_SEED);
-  let isDone = false;
-  void learner.exited.then(() => (isDone = true));
-  for (let kill = 0; kill < KILLS && !isDone; kill++) {
+  const done = new AbortController();
+  void learner.exited.then(() => done.abort());
+  for (let kill = 0; kill < KILLS && !done.signal.aborted; kill++) {
     await sleep(500 + 1500 * random.random());
     // Each kind once, then any.
     const kind = kill < 4 ? kill : random.integers(0, 4);
@@ -90,8 +113,8 @@ async function trainWithKills(
     else await killServer?.();
   }
   const status = await learner.exited;
-  expect(status, learner.output).toBe(0);
-  expect(await Promise.all(workers.map(async (worker) => worker.stop())), workers[0].output).toEqual([0, 0]);
+  expect({ status, output: learner.output }).toMatchObject({ status: 0 });
+  expect(await Promise.all(workers.map(async (worker) => worker.stop()))).toEqual([0, 0]);
   return learner.output;
 }
 
@@ -125,6 +148,26 @@ describe("llamagym worker", () => {
     },
     600_000,
   );
+
+  it("is deployed by manifests whose commands are valid", async () => {
+    const read = async (name: string) => {
+      const path = new URL(`../deploy/kubernetes/${name}.yaml`, import.meta.url);
+      return parseAllDocuments(await readFile(path, "utf8")).map((document) => {
+        expect(document.errors).toEqual([]);
+        return document.toJS() as Manifest;
+      });
+    };
+    const [deployment] = await read("workers");
+    const [service, redis] = await read("redis");
+    expect([deployment.kind, service.kind, redis.kind]).toEqual(["Deployment", "Service", "StatefulSet"]);
+    for (const { spec } of [deployment, redis])
+      expect(spec.template.metadata.labels).toEqual(spec.selector.matchLabels);
+    const [{ command, args, env: variables }] = deployment.spec.template.spec.containers;
+    expect(command.slice(-2)).toEqual(["llamagym", "worker"]);
+    const { redis: url } = parseCommandArgs(workersOptions, args.slice(0, 2)).values;
+    expect(url).toBe(`redis://${service.metadata.name}:${service.spec.ports[0].port}`);
+    expect(variables.map(({ name }) => name)).toContain("LLAMAGYM_REDIS_PASSWORD");
+  });
 
   it("names what is missing", async () => {
     const { status, err } = await runCommand(["worker"], { env: { LLAMAGYM_REDIS_URL: "" } });

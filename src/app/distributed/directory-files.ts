@@ -23,7 +23,7 @@ export const runPaths = (folder: string, run: string) => {
 export const workersPath = (folder: string): string => join(folder, "workers");
 
 /** Returns undefined for a file that does not exist. */
-export async function ifExists<Result>(operation: Promise<Result>): Promise<Result | undefined> {
+async function ifExists<Result>(operation: Promise<Result>): Promise<Result | undefined> {
   try {
     return await operation;
   } catch (error) {

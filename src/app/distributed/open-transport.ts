@@ -20,6 +20,9 @@ export interface WorkersAddress {
 /** Shortens the lease, for tests. */
 const LEASE_VARIABLE = "LLAMAGYM_WORKER_LEASE_MS";
 
+/** An empty variable is not set. */
+const readVariable = (name: string) => (process.env[name] === "" ? undefined : process.env[name]);
+
 /** Returns the given address with the times that apply; undefined for none. @throws INVALID_ARGUMENT for two. */
 export function resolveWorkers({
   redis,
@@ -37,7 +40,7 @@ export function requireWorkers({
   workersFolder,
 }: WorkersAddress): Required<Pick<WorkersAddress, "times">> & WorkersAddress {
   const isGiven = redis !== undefined || workersFolder !== undefined;
-  const address = resolveWorkers(isGiven ? { redis, workersFolder } : { redis: process.env.LLAMAGYM_REDIS_URL });
+  const address = resolveWorkers(isGiven ? { redis, workersFolder } : { redis: readVariable("LLAMAGYM_REDIS_URL") });
   if (address !== undefined) return address;
   throw invalidArgument("The address of the runs is missing: give --redis URL or --workers-folder FOLDER.");
 }

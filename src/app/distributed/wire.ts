@@ -10,7 +10,7 @@ const compress = promisify(deflate);
 const decompress = promisify(inflate);
 
 /** A job with 10,000 turns of long prompts has 100 MB; more is an attack or an error. */
-export const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
+const MAX_MESSAGE_BYTES = 256 * 2 ** 20;
 
 /** A job as it travels. */
 export interface JobMessage {

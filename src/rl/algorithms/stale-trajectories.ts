@@ -4,7 +4,7 @@ import { mean } from "./shared/statistics.js";
 import { decisionIndices } from "./update/turn-batch.js";
 
 /** Maximum ratio between the policy before the update and the older one that sampled, as in AReaL and prime-rl. */
-export const MAX_BEHAVIOR_RATIO = 2;
+const MAX_BEHAVIOR_RATIO = 2;
 
 /** Whether weights other than the trained ones sampled the trajectory. */
 export const isStale = ({ staleness = 0 }: Trajectory): boolean => staleness > 0;
