@@ -29,7 +29,13 @@ export const workersCommand = defineCommand({
         formatTable([
           ["worker", "status", "run", "threads", "jobs", "turns/s", "version", "last error"],
           ...workers.map(({ name, status, run = "", threads, jobs, turnsPerSecond, version, lastError = "" }) => [
-            ...[name, status, run.slice(0, 8), String(threads), String(jobs), turnsPerSecond.toFixed(1), version],
+            name,
+            status,
+            run.slice(0, 8),
+            String(threads),
+            String(jobs),
+            turnsPerSecond.toFixed(1),
+            version,
             lastError.slice(0, 60),
           ]),
         ]),
