@@ -25,7 +25,7 @@ export const ACTION_SCORINGS = ["sum", "token", "word"] as const;
 export type ActionScoring = (typeof ACTION_SCORINGS)[number];
 
 /** Distribution that is trained where top-k, top-p or min-p truncate the one that tokens are sampled from. */
-export const TRAINED_DISTRIBUTIONS = ["sampled", "full"] as const;
+const TRAINED_DISTRIBUTIONS = ["sampled", "full"] as const;
 export type TrainedDistribution = (typeof TRAINED_DISTRIBUTIONS)[number];
 
 export const trainedDistribution = choice({
