@@ -109,7 +109,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
       advance: (state, rollout) => addCounts(state, task.count(rollout), 0),
       progress: options.progress,
     });
-    const task = new RolloutTask(
+    const task: RolloutTask = new RolloutTask(
       options,
       [],
       new JobCollector(transport, slots, options.envsPerJob),
