@@ -9,11 +9,16 @@ import { Banner } from "./parts/controls.js";
 import { Sidebar, type ViewLink } from "./parts/sidebar.js";
 import { useRoute, type Route } from "./route.js";
 import { useTheme } from "./theme.js";
+import { CompareView } from "./views/compare.js";
 import { ControlView } from "./views/control.js";
 import { CurvesView } from "./views/curves.js";
+import { EpisodesView } from "./views/episodes.js";
+import { GroupsView } from "./views/groups.js";
 import { HealthView } from "./views/health.js";
+import { PlayView } from "./views/play.js";
 import { RunsView } from "./views/runs.js";
 import { SweepView } from "./views/sweep.js";
+import { TokensView } from "./views/tokens.js";
 
 /** What a view receives. */
 export interface ViewProps {
@@ -27,6 +32,11 @@ interface View extends ViewLink {
 const VIEWS: readonly View[] = [
   { view: "runs", title: "Runs", component: RunsView },
   { view: "curves", title: "Curves", component: CurvesView },
+  { view: "episodes", title: "Episodes", component: EpisodesView },
+  { view: "tokens", title: "Tokens", component: TokensView },
+  { view: "groups", title: "Groups", component: GroupsView },
+  { view: "compare", title: "Compare", component: CompareView },
+  { view: "play", title: "Play", component: PlayView, isLive: true },
   { view: "control", title: "Control", component: ControlView, isLive: true },
   { view: "health", title: "Health", component: HealthView },
 ];

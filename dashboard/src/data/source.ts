@@ -6,6 +6,8 @@ export interface Source {
   /** @throws RequestError with the server's message. */
   get<Answer>(path: string): Promise<Answer>;
   send<Answer>(method: "PUT" | "POST" | "DELETE", path: string, body: unknown): Promise<Answer>;
+  /** Posts a request whose answer is text that arrives in pieces. */
+  stream(path: string, body: unknown): AsyncIterable<string>;
 }
 
 /** An answer that is not a success. */
@@ -29,6 +31,19 @@ class ServerSource implements Source {
   send<Answer>(method: string, path: string, body: unknown): Promise<Answer> {
     const headers = { "content-type": "application/json" };
     return this.request(path, { method, headers, body: JSON.stringify(body) });
+  }
+
+  async *stream(path: string, body: unknown): AsyncGenerator<string> {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(path, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+      credentials: "same-origin",
+    });
+    if (!response.ok || response.body === null) throw readError(response.status, await response.text());
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
   }
 
   private async request<Answer>(path: string, init: RequestInit): Promise<Answer> {
@@ -68,6 +83,10 @@ class ReportSource implements Source {
 
   send<Answer>(): Promise<Answer> {
     return Promise.reject(new RequestError("NOT_IN_REPORT", "A report cannot change a run."));
+  }
+
+  stream(): AsyncIterable<string> {
+    throw new RequestError("NOT_IN_REPORT", "A report has no model.");
   }
 }
 

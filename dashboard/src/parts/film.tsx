@@ -1,0 +1,66 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { EpisodeDetail } from "../../../src/app/dashboard/api.js";
+import { AnsiText } from "../text/ansi-text.js";
+import { IconButton } from "./controls.js";
+
+/** Milliseconds that a frame is shown. */
+const FRAME_MS = 600;
+
+/** Returns the number of frames: the state before each turn, and the final one. */
+export function countFrames({ turns, final }: EpisodeDetail): number {
+  return turns.length + (final.render === null && final.observation === null ? 0 : 1);
+}
+
+/** The environment at a frame, as it renders itself; as its observation where it has no rendering. */
+export function Screen({ detail, frame }: { readonly detail: EpisodeDetail; readonly frame: number }): JSX.Element {
+  const { render, observation } = detail.turns[frame] ?? detail.final;
+  return (
+    <pre class="screen" aria-label="Environment">
+      <AnsiText text={render ?? observation ?? "The environment has no rendering."} />
+    </pre>
+  );
+}
+
+interface FilmControlsProps {
+  readonly count: number;
+  readonly frame: number;
+  readonly onFrame: (frame: number) => void;
+}
+
+/** Play, pause, step and a slider over the frames. */
+export function FilmControls({ count, frame, onFrame }: FilmControlsProps): JSX.Element {
+  const [isPlaying, setPlaying] = useState(false);
+  const last = Math.max(0, count - 1);
+  useEffect(() => {
+    if (!isPlaying) return;
+    if (frame >= last) {
+      setPlaying(false);
+      return;
+    }
+    const timer = setTimeout(() => onFrame(frame + 1), FRAME_MS);
+    return () => clearTimeout(timer);
+  }, [isPlaying, frame, last]);
+  const toggle = (): void => {
+    if (!isPlaying && frame >= last) onFrame(0);
+    setPlaying(!isPlaying);
+  };
+  return (
+    <div class="film-controls">
+      <IconButton icon="previous" label="Previous turn" disabled={frame === 0} onClick={() => onFrame(frame - 1)} />
+      <IconButton icon={isPlaying ? "pause" : "play"} label={isPlaying ? "Pause" : "Play"} onClick={toggle} />
+      <IconButton icon="next" label="Next turn" disabled={frame >= last} onClick={() => onFrame(frame + 1)} />
+      <input
+        type="range"
+        min="0"
+        max={last}
+        value={frame}
+        aria-label="Turn"
+        onInput={(event) => onFrame(event.currentTarget.valueAsNumber)}
+      />
+      <span class="number soft">
+        {frame + 1} / {count}
+      </span>
+    </div>
+  );
+}
