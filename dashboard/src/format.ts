@@ -1,6 +1,6 @@
 import { formatNumber } from "../../src/core/format.js";
 
-export { formatCount, formatDuration, formatNumber } from "../../src/core/format.js";
+export { formatCount, formatDuration } from "../../src/core/format.js";
 
 /** A number with a minus sign, or a dash where there is none. */
 export function showNumber(value: number | null | undefined): string {
@@ -16,6 +16,7 @@ export function showSigned(value: number | null | undefined): string {
 export function showPercent(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   const percent = value * 100;
+  if (percent > 0 && percent < 0.05) return "< 0.1 %";
   return `${percent >= 99.95 || percent < 0.05 ? Math.round(percent) : percent.toFixed(1)} %`;
 }
 

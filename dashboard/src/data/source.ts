@@ -11,7 +11,7 @@ export interface Source {
 }
 
 /** An answer that is not a success. */
-export class RequestError extends Error {
+class RequestError extends Error {
   constructor(
     readonly code: string,
     message: string,

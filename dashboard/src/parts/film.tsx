@@ -15,9 +15,24 @@ export function countFrames({ turns, final }: EpisodeDetail): number {
 /** The environment at a frame, as it renders itself; as its observation where it has no rendering. */
 export function Screen({ detail, frame }: { readonly detail: EpisodeDetail; readonly frame: number }): JSX.Element {
   const { render, observation } = detail.turns[frame] ?? detail.final;
+  return <ScreenText text={render ?? observation ?? "The environment has no rendering."} />;
+}
+
+/** Lines of a rendering that is shown in large type. */
+const MAX_LARGE_LINES = 14;
+
+/** Columns of a rendering that is shown in large type. */
+const MAX_LARGE_COLUMNS = 36;
+
+/** A rendering, large where it is small. */
+export function ScreenText({ text }: { readonly text: string }): JSX.Element {
+  const lines = text.split("\n");
+  const isLarge = lines.length <= MAX_LARGE_LINES && lines.every((line) => line.length <= MAX_LARGE_COLUMNS);
   return (
-    <pre class="screen" aria-label="Environment">
-      <AnsiText text={render ?? observation ?? "The environment has no rendering."} />
+    <pre class={isLarge ? "screen large" : "screen"} aria-label="Environment">
+      <span>
+        <AnsiText text={text} />
+      </span>
     </pre>
   );
 }

@@ -10,8 +10,11 @@ const MAX_PROMPT = 6000;
 /** Returns the text of a prompt, with or without special tokens. */
 export function promptText({ prompt }: TurnDetail, { texts, special }: Vocabulary, showSpecial: boolean): string {
   const hidden = new Set(showSpecial ? [] : special);
-  const text = prompt.map((token) => (hidden.has(token) ? "" : (texts[token] ?? ""))).join("");
-  return stripControls(text.length > MAX_PROMPT ? `…${text.slice(-MAX_PROMPT)}` : text).trim();
+  const text = prompt.map((token) => (hidden.has(token) ? "\n" : (texts[token] ?? ""))).join("");
+  const shown = text.length > MAX_PROMPT ? `…${text.slice(-MAX_PROMPT)}` : text;
+  return stripControls(shown)
+    .replaceAll(/\n{2,}/g, "\n\n")
+    .trim();
 }
 
 interface TurnTextProps {

@@ -40,13 +40,13 @@ export function ChartCard({ name, info, settings, isLarge = false }: ChartCardPr
   const [isExplained, setExplained] = useState(isLarge);
   const [cursor, setCursor] = useState<number>();
   const shownName = stripControls(name);
-  const key = isLarge ? undefined : name;
   useEffect(() => {
+    if (isLarge) return;
     const observer = new IntersectionObserver(([entry]) => show(name, entry.isIntersecting), { rootMargin: "200px" });
     observer.observe(element.current!);
     return () => {
       observer.disconnect();
-      if (key !== undefined) show(name, false);
+      show(name, false);
     };
   }, [name]);
   const runs = useMemo(() => collectRuns(name, responses), [name, responses]);

@@ -33,6 +33,11 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
   const details = useLoad(live, selected.join("\n"), () =>
     Promise.all(selected.map((run) => source.get<RunDetail>(runPath(run)))),
   );
+  const names = useMemo(() => [...new Set((details.data ?? []).flatMap(({ metrics }) => metrics))], [details.data]);
+  const groups = useMemo(() => groupMetrics(names, catalog.data ?? []), [names, catalog.data]);
+  const seeds = useMemo(() => groupSeeds(details.data ?? []), [details.data]);
+  const hasSeeds = seeds.some(({ runs }) => runs.length > 1);
+  const focus = route.params.get("metric") ?? names.find((name) => name === "rollout/ep_rew_mean") ?? names[0];
   const query = new URLSearchParams({ x, points: String(POINTS) });
   if (zoom)
     for (const [name, value] of [
@@ -40,8 +45,9 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
       ["to", zoom.high],
     ] as const)
       query.set(name, String(value));
-  for (const name of visible) query.append("name", name);
-  const series = useLoad(live, visible.length === 0 ? undefined : `${selected.join("\n")}?${query}`, () =>
+  const wanted = [...new Set([...(focus === undefined ? [] : [focus]), ...visible])];
+  for (const name of wanted) query.append("name", name);
+  const series = useLoad(live, wanted.length === 0 ? undefined : `${selected.join("\n")}?${query}`, () =>
     Promise.all(selected.map((run) => source.get<SeriesResponse>(runPath(run, `/series?${query}`)))),
   );
   useLiveEvent("metrics", ({ run }) => {
@@ -51,11 +57,6 @@ export function CurvesView({ route }: ViewProps): JSX.Element {
     if (details.data?.some((detail) => detail.row.id === run && detail.metrics.length === 0)) details.reload();
   });
 
-  const names = useMemo(() => [...new Set((details.data ?? []).flatMap(({ metrics }) => metrics))], [details.data]);
-  const groups = useMemo(() => groupMetrics(names, catalog.data ?? []), [names, catalog.data]);
-  const seeds = useMemo(() => groupSeeds(details.data ?? []), [details.data]);
-  const hasSeeds = seeds.some(({ runs }) => runs.length > 1);
-  const focus = route.params.get("metric") ?? names.find((name) => name === "rollout/ep_rew_mean") ?? names[0];
   const open = (changes: Record<string, string>): void =>
     navigate(linkTo("curves", { run: selected, x, metric: route.params.get("metric") ?? undefined, ...changes }), {
       replace: true,

@@ -113,7 +113,7 @@ function EpisodeLine(props: {
       href={linkTo("episodes", { run, episode: row.id })}
     >
       <span>
-        Update {row.step}
+        Episode {row.id}
         <small>
           {row.turns} {row.turns === 1 ? "turn" : "turns"}, {row.end}
         </small>
@@ -181,6 +181,7 @@ function EpisodePage({ run, detail }: { readonly run: string; readonly detail: E
           height={150}
           marked={Math.min(frame + 1, detail.turns.length)}
           onPick={setFrame}
+          formatX={(value) => (Number.isInteger(value) ? String(value) : "")}
         />
       </Panel>
     </div>

@@ -53,9 +53,12 @@ export function GroupsView({ route }: ViewProps): JSX.Element {
           GRPO and its relatives compare the members of groups; this run has none recorded.
         </Empty>
       )}
-      {data?.groups.slice(0, limit).map((group) => (
-        <GroupPanel key={group.group} run={run} group={group} />
-      ))}
+      {data &&
+        // Those that are learned from first.
+        [...data.groups]
+          .sort((a, b) => Number(b.hasSignal) - Number(a.hasSignal))
+          .slice(0, limit)
+          .map((group) => <GroupPanel key={group.group} run={run} group={group} />)}
       {data && data.groups.length > limit && (
         <button type="button" class="button" onClick={() => setLimit(limit + PAGE_SIZE)}>
           Show more groups

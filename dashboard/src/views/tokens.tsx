@@ -65,7 +65,7 @@ function TokenPage({ detail }: { readonly detail: EpisodeDetail }): JSX.Element 
   const [showPrompt, setShowPrompt] = useState(true);
   const [showSpecial, setShowSpecial] = useState(false);
   const [columns, setColumns] = useState(80);
-  const [active, setActive] = useState<TokenIndex>();
+  const [active, setActive] = useState<TokenIndex | undefined>({ turn: 0, token: 0 });
   const coloring = useMemo(() => createColoring(detail, measure), [detail, measure]);
   const texts = useMemo(() => createTokenTexts(detail), [detail]);
   const special = useMemo(() => new Set(detail.vocabulary.special), [detail]);

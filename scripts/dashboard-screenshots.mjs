@@ -1,0 +1,79 @@
+// Writes the pictures of docs/dashboard.md from short runs, which it trains, or from the runs of a folder.
+// usage: npm run screenshots [-- RUNS]   (needs Chromium at /usr/bin/chromium, and the package to be built)
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, mkdirSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const COMMAND = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
+const PICTURES = fileURLToPath(new URL("../docs/images/dashboard/", import.meta.url));
+const MAX_BYTES = 150_000;
+const TRAINING = [
+  ["blackjack", "--episodes", "6000", "--seed", "1", "--output", "blackjack-ppo-1"],
+  ["blackjack", "--episodes", "6000", "--seed", "2", "--output", "blackjack-ppo-2"],
+  ["frozen-lake", "--algorithm", "grpo", "--episodes", "600", "--output", "frozen-lake-grpo"],
+];
+const BOTH = "run=blackjack-ppo-1&run=blackjack-ppo-2";
+const click = (name) => (page) => page.getByRole("button", { name, exact: true }).click();
+
+/** Name, address, and what is done before the picture is taken. */
+const VIEWS = [
+  ["runs", "#/runs"],
+  ["curves", `#/curves?${BOTH}`],
+  ["episodes", "#/episodes?run=frozen-lake-grpo", click("Next turn")],
+  ["tokens", "#/tokens?run=frozen-lake-grpo"],
+  ["groups", "#/groups?run=frozen-lake-grpo"],
+  ["compare", `#/compare?${BOTH}`, click("Play both"), ".screen"],
+  ["play", "#/play?run=frozen-lake-grpo", click("Load"), ".play-form"],
+  ["control", "#/control?run=blackjack-ppo-1"],
+  ["health", "#/health?run=blackjack-ppo-1"],
+];
+
+function trainRuns() {
+  const folder = mkdtempSync(join(tmpdir(), "screenshots-"));
+  for (const args of TRAINING) {
+    const { status } = spawnSync(process.execPath, [COMMAND, "train", ...args], { cwd: folder, stdio: "inherit" });
+    if (status !== 0) process.exit(1);
+  }
+  return folder;
+}
+
+async function startServer(runs) {
+  const child = spawn(process.execPath, [COMMAND, "dashboard", runs, "--port", "0"]);
+  for await (const data of child.stdout) {
+    const link = /http:\/\/\S+/.exec(String(data));
+    if (link !== null) return { child, url: link[0] };
+  }
+  throw new Error("llamagym dashboard has ended");
+}
+
+const { child, url } = await startServer(process.argv[2] ?? trainRuns());
+const args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args });
+mkdirSync(PICTURES, { recursive: true });
+
+async function takePicture(page, [name, address, prepare, expected], suffix = "") {
+  await page.evaluate(`location.hash = ${JSON.stringify(address)}`);
+  await page.waitForTimeout(2000);
+  await prepare?.(page);
+  if (expected !== undefined) await page.locator(expected).first().waitFor({ timeout: 60_000 });
+  await page.waitForTimeout(800);
+  const path = join(PICTURES, `${name}${suffix}.png`);
+  await page.screenshot({ path });
+  const { size } = statSync(path);
+  if (size > MAX_BYTES) throw new Error(`${path} has ${size} bytes, more than ${MAX_BYTES}.`);
+}
+
+const page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
+await page.goto(url);
+for (const view of VIEWS) await takePicture(page, view);
+const dark = await browser.newPage({ viewport: { width: 1280, height: 760 }, colorScheme: "dark" });
+await dark.goto(url);
+await takePicture(dark, VIEWS[1], "-dark");
+const phone = await browser.newPage({ viewport: { width: 390, height: 760 } });
+await phone.goto(url);
+await takePicture(phone, VIEWS[2], "-phone");
+await browser.close();
+child.kill();
