@@ -48,7 +48,7 @@ export function createColoring(detail: EpisodeDetail, measure: Measure): TokenCo
       classOf: ({ clipped }, i) => (clipped?.[i] === 1 ? "clipped" : "seq-0"),
     };
   }
-  const read = READERS[measure];
+  const read = MEASURE_VALUES[measure];
   let largest = 0;
   let isKnown = false;
   for (const turn of detail.turns) {
@@ -79,7 +79,10 @@ export function createColoring(detail: EpisodeDetail, measure: Measure): TokenCo
   };
 }
 
-const READERS: Record<Exclude<Measure, "trained" | "clipped">, (turn: TurnDetail, index: number) => number | null> = {
+const MEASURE_VALUES: Record<
+  Exclude<Measure, "trained" | "clipped">,
+  (turn: TurnDetail, index: number) => number | null
+> = {
   logProb: ({ logProbs }, i) => logProbs[i] ?? null,
   entropy: ({ entropies }, i) => entropies?.[i] ?? null,
   advantage: ({ advantages, advantage }, i) => advantages?.[i] ?? advantage,
