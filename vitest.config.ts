@@ -22,8 +22,8 @@ const SLOW_TESTS = [
   "src/text-world/house/make-house.test.ts",
 ];
 
-/** A test that replaces a module, which other tests in its process would get, too. */
-const ISOLATED_TESTS = ["src/rl/algorithms/ppo/ppo.test.ts"];
+/** Tests that replace a module, which other tests in their process would get, too, or list all registered environments. */
+const ISOLATED_TESTS = ["src/rl/algorithms/ppo/ppo.test.ts", "src/envs/solvers/experts.test.ts"];
 
 /** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
 export default defineConfig(({ mode }) => {
