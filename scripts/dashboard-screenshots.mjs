@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 
 const COMMAND = fileURLToPath(new URL("../dist/app/cli/bin.js", import.meta.url));
 const PICTURES = fileURLToPath(new URL("../docs/images/dashboard/", import.meta.url));
-const MAX_BYTES = 150_000;
+const MAX_BYTES = 160_000;
 const TRAINING = [
   ["blackjack", "--episodes", "6000", "--seed", "1", "--output", "blackjack-ppo-1"],
   ["blackjack", "--episodes", "6000", "--seed", "2", "--output", "blackjack-ppo-2"],
