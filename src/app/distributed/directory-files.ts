@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { WorkerInfo } from "./job-queue.js";
+
+/** Interval at which the directory is read. */
+export const POLL_MS = 50;
+/** In place of a worker's name: the job failed on several workers. */
+export const LOST = "!lost";
 
 /** Paths of a run in a shared directory. */
 export const runPaths = (folder: string, run: string) => {
@@ -65,4 +71,25 @@ export class FileObserver {
     if (before?.modified !== modified) this.seen.set(path, { modified, since: performance.now() });
     return before?.modified !== modified || performance.now() - before.since < this.leaseMs;
   }
+}
+
+/** Splits ID.LOSSES~WORKER, where LOSSES or WORKER may be missing. */
+export function parseName(name: string): {
+  readonly id: string;
+  readonly losses: number;
+  readonly worker: string | undefined;
+} {
+  const [job, worker] = name.split("~") as [string, string | undefined];
+  const [id, losses = "0"] = job.split(".");
+  return { id, losses: Number(losses), worker };
+}
+
+export async function listDirectoryWorkers(folder: string, observer: FileObserver): Promise<readonly WorkerInfo[]> {
+  const workers: WorkerInfo[] = [];
+  for (const name of await listFolder(workersPath(folder))) {
+    const path = join(workersPath(folder), name);
+    const text = (await observer.isAlive(path)) ? await readIfExists(path) : undefined;
+    if (text !== undefined) workers.push(JSON.parse(text.toString()) as WorkerInfo);
+  }
+  return workers;
 }

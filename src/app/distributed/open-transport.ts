@@ -62,7 +62,7 @@ export async function openTransport(
     const { RedisLearnerQueue } = await import("./redis-learner-queue.js");
     queue = await RedisLearnerQueue.open(redis, run, setup, times);
   } else {
-    const { DirectoryLearnerQueue } = await import("./directory-queue.js");
+    const { DirectoryLearnerQueue } = await import("./directory-learner-queue.js");
     queue = await DirectoryLearnerQueue.open(workersFolder!, run, setup, times);
   }
   const setAside = async (id: string, message: object) => {
@@ -82,7 +82,7 @@ export async function openWorkerQueue({
   times = DEFAULT_TIMES,
 }: WorkersAddress): Promise<WorkerQueue> {
   if (redis !== undefined) return (await import("./redis-worker-queue.js")).RedisWorkerQueue.open(redis, times);
-  return new (await import("./directory-queue.js")).DirectoryWorkerQueue(workersFolder!, times);
+  return new (await import("./directory-worker-queue.js")).DirectoryWorkerQueue(workersFolder!, times);
 }
 
 /** Returns the run's id, which a resumed run keeps. */

@@ -204,6 +204,27 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
   });
 });
 
+describe("a shared directory", () => {
+  it("repeats the job of a worker that was restarted under its name", async () => {
+    const address = addresses["a shared directory"]();
+    const transport = await openLearner(address);
+    cleanups.push(async () => transport.close(true));
+    await publish(transport);
+    const answer = transport.run(createJob());
+    const ended = await openWorkerQueue(address);
+    await ended.announce({ ...info, name: "worker-5" });
+    const [open] = await waitFor(async () => ended.listRuns("worker-5"));
+    await new Promise<void>((resolve) => {
+      ended.work(open.run, "worker-5", async () => {
+        resolve();
+        return new Promise(() => {});
+      });
+    });
+    await startWorker(address, "worker-5");
+    expect((await answer).states).toHaveLength(2);
+  });
+});
+
 describe.runIf(hasRedis)("Redis", () => {
   it("stops a learner that another one has replaced", async () => {
     const run = join(folder, `run-${++numRuns}`);

@@ -1,12 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError } from "../../core/errors.js";
 import {
   FileObserver,
+  LOST,
+  POLL_MS,
+  listDirectoryWorkers,
   listFolder,
   moveIfExists,
+  parseName,
   readIfExists,
   removeIfExists,
   runPaths,
@@ -18,21 +22,12 @@ import {
   MAX_LOSSES,
   type JobAnswer,
   type LearnerQueue,
-  type OpenRun,
-  type QueueCounts,
   type QueueTimes,
   type WorkerInfo,
-  type WorkerQueue,
-  type WorkSession,
 } from "./job-queue.js";
 
-/** Interval at which the directory is read. */
-const POLL_MS = 50;
 /** Published versions that are kept. */
 const KEPT_VERSIONS = 6;
-
-/** In place of a worker's name: the job failed on several workers. */
-const LOST = "!lost";
 
 interface PendingJob {
   readonly resolve: (answer: JobAnswer) => void;
@@ -184,121 +179,4 @@ export class DirectoryLearnerQueue implements LearnerQueue {
     for (const { reject } of this.pending.values()) reject(this.failure);
     this.pending.clear();
   }
-}
-
-/** A worker's end of the queues in a shared directory. */
-export class DirectoryWorkerQueue implements WorkerQueue {
-  private readonly observer: FileObserver;
-
-  constructor(
-    private readonly folder: string,
-    times: QueueTimes,
-  ) {
-    this.observer = new FileObserver(times.leaseMs);
-  }
-
-  async announce(info: WorkerInfo): Promise<void> {
-    await writeWhole(join(workersPath(this.folder), `${info.name}.json`), JSON.stringify(info));
-  }
-
-  async listRuns(worker: string): Promise<readonly OpenRun[]> {
-    const open: OpenRun[] = [];
-    for (const run of await listFolder(join(this.folder, "runs"))) {
-      const { setup: path, lease, refused } = runPaths(this.folder, run);
-      const setup = await readIfExists(path);
-      const isRefused = (await readIfExists(join(refused, worker))) !== undefined;
-      if (setup !== undefined && !isRefused && (await this.observer.isAlive(lease)))
-        open.push({ run, setup: setup.toString() });
-    }
-    return open;
-  }
-
-  async getWeights(run: string, sha256: string): Promise<Uint8Array | undefined> {
-    return readIfExists(join(runPaths(this.folder, run).weights, sha256));
-  }
-
-  work(run: string, worker: string, handle: (payload: Uint8Array) => Promise<Uint8Array>): WorkSession {
-    const closed = new AbortController();
-    const ended = (async () => {
-      while (!closed.signal.aborted) {
-        if (!(await this.listRuns(worker)).some((open) => open.run === run)) return;
-        await sleep(10 * POLL_MS);
-      }
-    })();
-    const loop = (async () => {
-      while (!closed.signal.aborted) if (!(await this.takeJob(run, worker, handle))) await sleep(POLL_MS);
-    })();
-    return {
-      ended,
-      close: async () => {
-        closed.abort();
-        await loop;
-      },
-    };
-  }
-
-  async listWorkers(): Promise<readonly WorkerInfo[]> {
-    return listDirectoryWorkers(this.folder, this.observer);
-  }
-
-  async listQueues(): Promise<readonly QueueCounts[]> {
-    return Promise.all(
-      (await listFolder(join(this.folder, "runs"))).map(async (run) => {
-        const { jobs, claims } = runPaths(this.folder, run);
-        const [waiting, active] = await Promise.all(
-          [jobs, claims].map(async (path) => (await listFolder(path)).length),
-        );
-        return { run, waiting, active, setAside: 0 };
-      }),
-    );
-  }
-
-  async close(worker: string): Promise<void> {
-    await removeIfExists(join(workersPath(this.folder), `${worker}.json`));
-  }
-
-  /** Claims a job and answers it; false if there is none. A worker that fails leaves the job to others. */
-  private async takeJob(
-    run: string,
-    worker: string,
-    handle: (payload: Uint8Array) => Promise<Uint8Array>,
-  ): Promise<boolean> {
-    const { jobs, claims, answers } = runPaths(this.folder, run);
-    for (const name of await listFolder(jobs)) {
-      const claim = join(claims, `${name}~${worker}`);
-      if (!(await moveIfExists(join(jobs, name), claim))) continue;
-      const { id, losses } = parseName(name);
-      try {
-        await writeWhole(join(answers, `${id}~${worker}`), await handle(await readFile(claim)));
-      } catch {
-        const isLost = losses + 1 >= MAX_LOSSES;
-        await moveIfExists(claim, isLost ? join(answers, `${id}~${LOST}`) : join(jobs, `${id}.${losses + 1}`));
-        return false;
-      }
-      await removeIfExists(claim);
-      return true;
-    }
-    return false;
-  }
-}
-
-/** Splits ID.LOSSES~WORKER, where LOSSES or WORKER may be missing. */
-function parseName(name: string): {
-  readonly id: string;
-  readonly losses: number;
-  readonly worker: string | undefined;
-} {
-  const [job, worker] = name.split("~") as [string, string | undefined];
-  const [id, losses = "0"] = job.split(".");
-  return { id, losses: Number(losses), worker };
-}
-
-async function listDirectoryWorkers(folder: string, observer: FileObserver): Promise<readonly WorkerInfo[]> {
-  const workers: WorkerInfo[] = [];
-  for (const name of await listFolder(workersPath(folder))) {
-    const path = join(workersPath(folder), name);
-    const text = (await observer.isAlive(path)) ? await readIfExists(path) : undefined;
-    if (text !== undefined) workers.push(JSON.parse(text.toString()) as WorkerInfo);
-  }
-  return workers;
 }
