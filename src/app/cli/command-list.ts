@@ -64,6 +64,10 @@ export const COMMANDS = {
     summary: "Serve a model over the HTTP APIs of OpenAI and Anthropic",
     load: async () => (await import("./commands/serve-command.js")).serveCommand,
   },
+  gateway: {
+    summary: "Train a model on the sessions of agents that call it by HTTP",
+    load: async () => (await import("./commands/gateway-command.js")).gatewayCommand,
+  },
   export: {
     summary: "Export a model for Transformers, PEFT, transformers.js, llama.cpp or Ollama",
     load: async () => (await import("./commands/export-command.js")).exportCommand,

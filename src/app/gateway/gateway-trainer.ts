@@ -125,7 +125,10 @@ export class GatewayTrainer<Task = unknown> {
       const task = await this.openTask();
       await this.listen();
       const { saveSteps } = this.settings;
-      const onUpdate = (event: TrainProgress) => void (result = event);
+      const onUpdate = (event: TrainProgress) => {
+        result = event;
+        return callbacks.onUpdate?.(event);
+      };
       return await runTrainLoop(task, { ...callbacks, resumed, monitor, checkpointDir, saveSteps, onUpdate });
     } catch (error) {
       // The loop saved a checkpoint before it threw.

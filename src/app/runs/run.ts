@@ -21,7 +21,8 @@ import type { WorkersAddress } from "../distributed/open-transport.js";
 import type { TrainRequests, TrainResult } from "../../rl/train/train-loop.js";
 import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
 
-const ADAPTER_FOLDER = "adapter";
+/** Folder of the trained adapter or weights in a run folder. */
+export const ADAPTER_FOLDER = "adapter";
 
 /** Settings that may change when a run is resumed. */
 export const CHANGEABLE_ON_RESUME = [
@@ -104,7 +105,8 @@ export async function resumeRun(
   return openRun(config, folder, runOptions, true);
 }
 
-function checkUnchanged(config: TrainConfig, changes: Partial<TrainOptions>, folder: string): void {
+/** Checks that a resumed run changes only CHANGEABLE_ON_RESUME. @throws INVALID_ARGUMENT */
+export function checkUnchanged(config: TrainConfig, changes: Partial<TrainOptions>, folder: string): void {
   const changeable: readonly string[] = CHANGEABLE_ON_RESUME;
   for (const name of Object.keys(changes) as (keyof TrainConfig)[]) {
     const [before, after] = [config[name], changes[name]].map((value) => JSON.stringify(value));

@@ -7,6 +7,7 @@ import type { OutputFunctions } from "../../server/score-engine.js";
 import { openModel } from "../open-model.js";
 import { defineCommand } from "../options/define-command.js";
 import { generateOptions, modelOptions } from "../options/generation-options.js";
+import { listenOptions } from "../options/listen-options.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
 
@@ -34,19 +35,9 @@ const serveOptions = {
   revision: modelOptions.revision,
   device: modelOptions.device,
   threads: modelOptions.threads,
+  ...listenOptions,
   ...defineSettings(
     {
-      host: text({
-        default: "127.0.0.1",
-        valueName: "address",
-        description: "Address to listen on; any but this machine's needs an API key.",
-      }),
-      port: integer({ default: 8080, min: 0, max: 65_535, description: "Port; 0 takes a free one." }),
-      apiKey: text({
-        valueName: "key",
-        defaultText: "LLAMAGYM_API_KEY",
-        description: "Key that clients must send. An environment variable hides it from other users of the machine.",
-      }),
       maxRequests: integer({
         default: 1024,
         min: 1,

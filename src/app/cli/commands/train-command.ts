@@ -1,5 +1,4 @@
 import { boolean, defineSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
-import { formatCount } from "../../../core/format.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { resolveWorkers } from "../../distributed/open-transport.js";
@@ -9,6 +8,7 @@ import { findRunOfAdapter, readRunConfig } from "../../runs/run-folder.js";
 import { trainSettingsOf, type TrainOptions } from "../../runs/run-settings.js";
 import { formatCommandLine, quoteArg } from "../command-line.js";
 import { dashboardRoot, startDashboardProcess } from "../dashboard-process.js";
+import { describeStart } from "../display/describe-start.js";
 import { reportDownloads } from "../display/report-downloads.js";
 import { reportEpisodes } from "../display/report-episodes.js";
 import { TrainingReport } from "../display/report-training.js";
@@ -172,7 +172,7 @@ async function resumeExistingRun(
 async function runTraining(run: Run, reporter: Reporter, report: TrainingReport, resumeCommand: string): Promise<void> {
   const { config, isResumed } = run;
   const { signal } = reporter;
-  reporter.print(describeStart(run));
+  reporter.print(describeStart(run, `in ${config.env}`));
   const before: PolicyReturn[] = [];
   for (const mode of ["train", "eval"] as const)
     if (!isResumed && !signal.aborted) before.push(...(await evaluateAgent(run, "before training", mode, reporter)));
@@ -199,25 +199,6 @@ async function printComparison(run: Run, before: readonly PolicyReturn[], report
   if (evaluated.length === 0) return;
   const { env, envOptions: envOptionValues, maxEpisodeSteps } = run.config;
   reporter.print(formatReturnsTable([...listReferencePolicies(env, envOptionValues, maxEpisodeSteps), ...evaluated]));
-}
-
-function describeStart({ config, folder, isResumed, resumedAt }: Run): string {
-  const { model, env, batchSize } = config;
-  const { algorithmName, hasCritic: countsTurns } = findAlgorithm(config.algorithm);
-  const limits = (["episodes", "turns"] as const).flatMap((name) =>
-    config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
-  );
-  const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
-  const start =
-    resumedAt > 0
-      ? `Resuming ${folder} from update ${resumedAt}.`
-      : isResumed
-        ? `Restarting ${folder}, which has no checkpoint yet.`
-        : `Run folder: ${folder}`;
-  return [
-    start,
-    `Training ${model} in ${env} with ${algorithmName}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
-  ].join("\n");
 }
 
 /** Names the commands that play and evaluate the result. */

@@ -1,0 +1,26 @@
+import { formatCount } from "../../../core/format.js";
+import { findAlgorithm } from "../../runs/load-algorithm.js";
+import type { Run } from "../../runs/run.js";
+
+/** Describes a run before it trains; `where` is such as "in blackjack". */
+export function describeStart(
+  { config, folder, isResumed, resumedAt }: Pick<Run, "config" | "folder" | "isResumed" | "resumedAt">,
+  where: string,
+): string {
+  const { model, batchSize } = config;
+  const { algorithmName, hasCritic: countsTurns } = findAlgorithm(config.algorithm);
+  const limits = (["episodes", "turns"] as const).flatMap((name) =>
+    config[name] === undefined ? [] : [`${formatCount(config[name])} ${name}`],
+  );
+  const [unit, ending] = countsTurns ? ["turns", "completed"] : ["episodes", "shortened to whole groups"];
+  const start =
+    resumedAt > 0
+      ? `Resuming ${folder} from update ${resumedAt}.`
+      : isResumed
+        ? `Restarting ${folder}, which has no checkpoint yet.`
+        : `Run folder: ${folder}`;
+  return [
+    start,
+    `Training ${model} ${where} with ${algorithmName}: ${limits.join(" or ")}, updates of ${formatCount(batchSize!)} ${unit} (the last one is ${ending}).`,
+  ].join("\n");
+}

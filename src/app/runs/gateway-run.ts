@@ -1,0 +1,179 @@
+import { join } from "node:path";
+import { invalidArgument } from "../../core/errors.js";
+import { pick, type SettingTable } from "../../core/settings.js";
+import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
+import type { RunOutcome } from "../../rl/tracking/index.js";
+import type { TrainResult } from "../../rl/train/train-loop.js";
+import type { TrainCallbacks } from "../../rl/train/trainer.js";
+import { GatewayTrainer, type GatewayTrainerOptions } from "../gateway/gateway-trainer.js";
+import { resolveWandbConfig } from "../tracking/index.js";
+import { configureAlgorithm } from "./algorithm-settings.js";
+import { checkRunSize } from "./check-run-size.js";
+import { estimateRunMemory } from "./estimate-run-memory.js";
+import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
+import { openRunModel } from "./open-model.js";
+import { openTrackers } from "./open-trackers.js";
+import { ADAPTER_FOLDER, checkUnchanged, type RunOptions } from "./run.js";
+import { clearControl, takeControlRequests } from "./run-control.js";
+import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
+import { RunLog } from "./run-log.js";
+import { completionSettings, resolveTrainConfig, trainSettingsOf, type TrainConfig } from "./run-settings.js";
+
+/** In place of the environment in the config of a run. */
+const GATEWAY_ENV = "gateway";
+
+/** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
+const ENV_SETTINGS = [
+  ..."evalEpisodes maxEpisodeSteps numEnvs maxStaleness envsPerJob rollouts maxRolloutMegabytes".split(" "),
+  ..."invalidActionPenalty spreadSparseRewards callTimeoutSeconds sftWarmStart".split(" "),
+  ...Object.keys(completionSettings).filter((name) => name !== "maxCompletionLength"),
+  ...Object.keys(onlineSftSettings),
+];
+
+export type GatewayRunOptions = Partial<Omit<TrainConfig, "env" | "envOptions">>;
+
+type GatewayServerOptions = Pick<GatewayTrainerOptions, "host" | "port" | "apiKey" | "sessionTimeoutSeconds">;
+
+export interface GatewayRunHooks extends Omit<RunOptions, "workers"> {
+  /** Where the gateway listens; not part of the run's config. */
+  readonly server?: GatewayServerOptions;
+}
+
+/** An open run that trains on the sessions of other processes. */
+export interface GatewayRun {
+  readonly config: TrainConfig;
+  readonly folder: string;
+  /** Address of the gateway. */
+  readonly url: string;
+  readonly isResumed: boolean;
+  /** Updates made before the run was resumed; 0 without a checkpoint. */
+  readonly resumedAt: number;
+  train(callbacks?: Pick<TrainCallbacks, "onProgress" | "signal">): Promise<TrainResult>;
+  /** Saves the trained parameters to FOLDER/adapter and returns that path. */
+  saveAdapter(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Returns the settings of a run on a gateway, with those of its algorithm. */
+export function gatewayRunSettingsOf(algorithm?: string): SettingTable {
+  const settings = trainSettingsOf(algorithm);
+  return pick(
+    settings,
+    Object.keys(settings).filter((name) => !ENV_SETTINGS.includes(name)),
+  );
+}
+
+/** Starts a run in a new folder and its gateway. Nothing is written before both are open. @throws as `startRun`, and as `createGateway`. */
+export async function startGatewayRun(
+  options: GatewayRunOptions,
+  folder: string,
+  hooks: GatewayRunHooks = {},
+): Promise<GatewayRun> {
+  const { algorithm } = options;
+  const named = algorithm === undefined ? options : { ...options, algorithm: await loadAlgorithm(algorithm) };
+  const config = resolveTrainConfig({ ...named, env: GATEWAY_ENV });
+  checkRunSize(config, options);
+  await checkNewRunFolder(folder);
+  return openRun(config, folder, hooks, false);
+}
+
+/** Resumes a run from its newest checkpoint, or from its start if it has none. @throws as `resumeRun`, and as `createGateway`. */
+export async function resumeGatewayRun(
+  folder: string,
+  changes: GatewayRunOptions = {},
+  hooks: GatewayRunHooks = {},
+): Promise<GatewayRun> {
+  const saved = await requireRunConfig<TrainConfig>(folder);
+  if (saved.env !== GATEWAY_ENV)
+    throw invalidArgument(`The run in ${folder} is not one of a gateway. Resume it with the command that started it.`);
+  if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
+  checkUnchanged(resolveTrainConfig(saved), changes, folder);
+  const config = resolveTrainConfig({ ...saved, ...changes });
+  checkRunSize(config);
+  await checkWritable(folder);
+  return openRun(config, folder, hooks, true);
+}
+
+async function openRun(
+  config: TrainConfig,
+  folder: string,
+  { server, trackers = [], onDownload, onWarning = () => {}, onInfo }: GatewayRunHooks,
+  isResumed: boolean,
+): Promise<GatewayRun> {
+  const { valueHead: kind, valueHeadDropout: dropout, completionLogSteps, numLoggedCompletions } = config;
+  const wandb = resolveWandbConfig({ project: config.wandbProject, mode: config.wandbMode });
+  const memoryEstimate = await estimateRunMemory(config);
+  if (memoryEstimate?.warning !== undefined) onWarning(memoryEstimate.warning);
+  const valueHead = findAlgorithm(config.algorithm).hasCritic ? { kind, dropout } : null;
+  const model = await openRunModel(config, { valueHead, onDownload });
+  let trainer: GatewayTrainer | undefined;
+  try {
+    let log: RunLog | undefined;
+    const opened = new GatewayTrainer({
+      ...pick(config, ["episodes", "turns", "temperature", "maxCompletionLength", "seed", "saveSteps", "entropyFloor"]),
+      ...configureAlgorithm(config),
+      ...server,
+      model,
+      microBatchTokens: config.microBatchTokens,
+      checkpointDir: getCheckpointDir(folder),
+      onWarning: (message) => {
+        log?.warning(message, "metrics");
+        onWarning(message);
+      },
+    });
+    trainer = opened;
+    const resumedAt = isResumed ? await opened.resume() : 0;
+    const url = await opened.listen();
+    const names = ["env", ...Object.keys(gatewayRunSettingsOf(config.algorithm))];
+    const settings = await writeRunConfig(folder, pick(config, names as (keyof TrainConfig)[]));
+    await clearControl(folder);
+    const resumeFromStep = isResumed ? resumedAt : undefined;
+    const runLog = await RunLog.open(folder, { resumedAt: resumeFromStep, onWarning });
+    log = runLog;
+    const allTrackers = [runLog.tracker, ...trackers];
+    // The episodes of a gateway are not recorded with their tokens.
+    const trackerConfig = { ...config, rollouts: "none" } as const;
+    const options = { wandb, trackers: allTrackers, onWarning, onInfo, resumeFromStep };
+    const tracker = await openTrackers(folder, trackerConfig, options);
+    await tracker.logConfig(settings);
+    let outcome: RunOutcome | "stopped" = "failed";
+    return {
+      config,
+      folder,
+      url,
+      isResumed,
+      resumedAt,
+      train: async (callbacks) => {
+        const onUpdate = async () => takeControlRequests(folder, runLog, refuseChange);
+        const result = await opened.train({
+          completionLogSteps,
+          numLoggedCompletions,
+          ...callbacks,
+          tracker,
+          onUpdate,
+        });
+        outcome = result.isInterrupted ? "stopped" : "finished";
+        return result;
+      },
+      saveAdapter: async () => {
+        const path = join(folder, ADAPTER_FOLDER);
+        await model.savePretrained(path);
+        return path;
+      },
+      close: async () => {
+        await opened.close();
+        await tracker.close(outcome === "failed" ? "failed" : "finished");
+        runLog.end(outcome);
+        await model.close();
+      },
+    };
+  } catch (error) {
+    await trainer?.close();
+    await model.close();
+    throw error;
+  }
+}
+
+async function refuseChange(name: string): Promise<never> {
+  throw invalidArgument(`${name} of a gateway's run changes when it is resumed.`);
+}
