@@ -6,6 +6,7 @@ import { writeRandomModel } from "./support/random-model.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const adapter = `${root}runs/example-blackjack`;
+const gatewayAdapter = `${root}runs/example-openai-agent`;
 
 /** Compiles and runs an example as a user would, and returns its output. */
 function run(name: string, ...rest: string[]): string {
@@ -18,7 +19,9 @@ function run(name: string, ...rest: string[]): string {
 }
 
 describe("examples", { timeout: 240_000 }, () => {
-  afterAll(() => rmSync(adapter, { recursive: true, force: true }));
+  afterAll(() => {
+    for (const folder of [adapter, gatewayAdapter]) rmSync(folder, { recursive: true, force: true });
+  });
 
   it("blackjack plays as many hands as --episodes and saves no untrained adapter", () => {
     rmSync(adapter, { recursive: true, force: true });
@@ -37,6 +40,13 @@ describe("examples", { timeout: 240_000 }, () => {
 
   it("parallel trains in many environments and evaluates", () => {
     expect(run("parallel", "--episodes", "1500")).toMatch(/greedy mean return -?\d\.\d{3} ± 0\.\d{3}/);
+  });
+
+  it("openai-agent trains an agent through its URL and saves", () => {
+    const printed = run("openai-agent", "--episodes", "300", "--device", "cpu");
+    expect(printed).toMatch(/^hand \d+: mean return -?0\.\d+ \(/m);
+    expect(printed).toMatch(/^\d+ hands, 1 updates/m);
+    expect(existsSync(`${gatewayAdapter}/adapter_model.safetensors`)).toBe(true);
   });
 
   it("text-world trains on whole conversations", () => {

@@ -5,6 +5,7 @@ import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-sett
 import type { RunOutcome } from "../../rl/tracking/index.js";
 import type { TrainResult } from "../../rl/train/train-loop.js";
 import type { TrainCallbacks } from "../../rl/train/trainer.js";
+import { gatewaySettings } from "../gateway/gateway-settings.js";
 import { GatewayTrainer, type GatewayTrainerOptions } from "../gateway/gateway-trainer.js";
 import { resolveWandbConfig } from "../tracking/index.js";
 import { configureAlgorithm } from "./algorithm-settings.js";
@@ -56,7 +57,8 @@ export interface GatewayRun {
 
 /** Returns the settings of a run on a gateway, with those of its algorithm. */
 export function gatewayRunSettingsOf(algorithm?: string): SettingTable {
-  const settings = trainSettingsOf(algorithm);
+  const turns = { ...gatewaySettings.turns, group: "Run" };
+  const settings: SettingTable = { ...trainSettingsOf(algorithm), turns };
   return pick(
     settings,
     Object.keys(settings).filter((name) => !ENV_SETTINGS.includes(name)),
