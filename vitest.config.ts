@@ -27,7 +27,7 @@ const ISOLATED_TESTS = ["src/rl/algorithms/ppo/ppo.test.ts", "src/envs/solvers/e
 
 /** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
 export default defineConfig(({ mode }) => {
-  const common = { testTimeout: 60_000, pool: "forks" as const };
+  const common = { testTimeout: 60_000, hookTimeout: 60_000, pool: "forks" as const };
   const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
   const unit = { ...common, name: "unit", include: ["src/**/*.test.ts"], exclude: excluded, isolate: false };
   const whole = { ...common, name: "whole", include: ["test/**/*.test.ts", ...ISOLATED_TESTS] };

@@ -116,10 +116,8 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await heading("Curves");
     const readout = page.locator("article.large .readout");
     await expect.poll(() => readout.textContent(), { timeout: 30_000 }).toMatch(/\d/);
-    const first = await page.locator('article[aria-label="num_turns"] .readout').first().textContent();
-    await expect
-      .poll(() => page.locator('article[aria-label="num_turns"] .readout').first().textContent(), { timeout: 30_000 })
-      .not.toBe(first);
+    const first = await readout.textContent();
+    await expect.poll(() => readout.textContent(), { timeout: 30_000 }).not.toBe(first);
 
     await page.getByRole("link", { name: "Control" }).click();
     await page.getByRole("button", { name: "Write checkpoint" }).click();
@@ -178,6 +176,11 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
     await page.locator(".screen").waitFor();
     await page.getByText("Prompt", { exact: true }).waitFor();
     expect(await page.locator("pre.prompt").textContent()).toContain("blackjack");
+    await page
+      .locator(".episode-row", { hasText: /[2-9] turns/ })
+      .first()
+      .click();
+    await page.locator(".film-controls", { hasText: /1 \/ [2-9]/ }).waitFor();
     await page.getByRole("button", { name: "Next turn" }).click();
     await page.locator(".film-controls", { hasText: "2 /" }).waitFor();
     await page.locator(".episode-page").getByRole("link", { name: "Tokens" }).click();
