@@ -163,7 +163,10 @@ describe("a server of models", () => {
 
   it("stops sampling for clients that leave or stop reading, and answers others", async () => {
     const { hostname, port } = new URL(server.url);
-    const body = JSON.stringify({ ...CHAT, max_tokens: 1500, temperature: 2, stream: true, n: 8 });
+    // The schema keeps completions from ending early.
+    const schema = { type: "array", items: { enum: ["hit", "stay"] }, minItems: 250 };
+    const format = { type: "json_schema", json_schema: { name: "long", schema } };
+    const body = JSON.stringify({ ...CHAT, max_tokens: 1500, stream: true, n: 8, response_format: format });
     const sockets = Array.from({ length: 4 }, () => {
       const socket = connect(Number(port), hostname);
       socket.write(
@@ -171,7 +174,7 @@ describe("a server of models", () => {
       );
       return socket.pause();
     });
-    await expect.poll(() => server.metrics.running, { timeout: 30_000 }).toBeGreaterThan(0);
+    await expect.poll(() => server.metrics.running, { timeout: 30_000 }).toBe(4);
     expect((await post("/chat/completions", CHAT)).status).toBe(200);
     for (const socket of sockets) socket.destroy();
     await waitForIdle();
