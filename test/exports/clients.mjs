@@ -72,6 +72,5 @@ async function runOnnx({ AutoModelForCausalLM, AutoTokenizer, Tensor, env }, { p
 const run = await (process.argv[2] === "llama" ? openLlama() : openTransformers());
 const results = [];
 for (const given of JSON.parse(await text(process.stdin))) results.push(await run(given));
-process.stdout.write(`\n${JSON.stringify(results)}\n`);
-// The programs keep threads, which would keep the process.
-process.exit(0);
+// The programs keep threads, which would keep the process; a pipe takes long output only in parts.
+process.stdout.write(`\n${JSON.stringify(results)}\n`, () => process.exit(0));
