@@ -19,15 +19,13 @@ import {
 } from "./directory-files.js";
 import {
   JobLostError,
+  KEPT_VERSIONS,
   MAX_LOSSES,
   type JobAnswer,
   type LearnerQueue,
   type QueueTimes,
   type WorkerInfo,
 } from "./job-queue.js";
-
-/** Published versions that are kept. */
-const KEPT_VERSIONS = 6;
 
 interface PendingJob {
   readonly resolve: (answer: JobAnswer) => void;

@@ -15,6 +15,8 @@ export const DEFAULT_TIMES: QueueTimes = { leaseMs: 30_000 };
 
 /** Workers that lose the same job before it is set aside. */
 export const MAX_LOSSES = 3;
+/** Published versions that are kept: those of the largest staleness, and two more. */
+export const KEPT_VERSIONS = 6;
 
 /** The learner's end of the queue of one run. */
 export interface LearnerQueue {

@@ -5,6 +5,7 @@ import { errorMessage, LlamaGymError } from "../../core/errors.js";
 import { formatBytes } from "../cli/display/format-table.js";
 import {
   JobLostError,
+  KEPT_VERSIONS,
   MAX_LOSSES,
   type JobAnswer,
   type LearnerQueue,
@@ -16,8 +17,6 @@ import { listRedisWorkers } from "./redis-worker-queue.js";
 
 /** Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the better place. */
 const MAX_WEIGHT_BYTES = 256 * 2 ** 20;
-/** Published versions that are kept: those of the largest staleness, and two more. */
-const KEPT_VERSIONS = 6;
 /** Keys of a run whose learner never returned are removed after this time. */
 const KEEP_SECONDS = 7 * 24 * 3600;
 /** Interval at which answers are looked up, in case that an event was lost with the connection. */
