@@ -4,7 +4,8 @@ import { parseEpisodeRows } from "./rollout-store.js";
 import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import { parseLogLine, toLogEntry } from "./read-log.js";
 import { LOG_FILE } from "../runs/run-log.js";
-import { METRICS_FILE, readLastLines, readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
+import { readLastLines, readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
+import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import type { RunRows } from "./run-rows.js";
 
 /** Records of one event; after a longer pause the page loads the series again. */

@@ -3,8 +3,8 @@ import { open, readdir, realpath, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join, relative, isAbsolute } from "node:path";
 import { LlamaGymError } from "../../core/errors.js";
 import { isJsonObject } from "../../core/json.js";
+import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 
-export const METRICS_FILE = "metrics.jsonl";
 /** Bytes of a JSON file that the dashboard reads: config.json and its like have a few kB, results of a large sweep a few MB. */
 const MAX_JSON_BYTES = 16 * 2 ** 20;
 /** Bytes of one line: a chunk of recorded rollouts is the largest, at most some MB. */

@@ -10,7 +10,8 @@ import { ROLLOUTS_FILE } from "../../rl/tracking/rollouts/chunk.js";
 import type { RunRow, RunState } from "./api.js";
 import { readNotes } from "./notes.js";
 import { parseLogLine } from "./read-log.js";
-import { METRICS_FILE, readLastLines, type RunsFolder } from "./run-files.js";
+import { readLastLines, type RunsFolder } from "./run-files.js";
+import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 
 /** Runs that are listed; more than a page can show. */
 const MAX_RUNS = 5_000;
