@@ -172,7 +172,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
   });
 
   it("plays an episode turn by turn and shows its tokens", async () => {
-    await open("#/episodes?run=live");
+    await open("#/episodes?run=grpo");
     await page.locator(".screen").waitFor();
     await page.getByText("Prompt", { exact: true }).waitFor();
     expect(await page.locator("pre.prompt").textContent()).toContain("blackjack");
