@@ -12,7 +12,13 @@ import type { PatternConstraint, PatternConstraintOptions } from "./constraints/
 import { ConstraintCompiler, type CompileOptions } from "./constraints/constraint-compiler.js";
 import { readPattern, type OutputConstraint, type TextPattern } from "./constraints/output-constraint.js";
 import { resolveOptions, type GenerationOptions } from "./generation-options.js";
-import { fitToContext, encodePrompt, type EncodedPrompt, type PromptInput } from "./prompt/encode-prompt.js";
+import {
+  fitToContext,
+  encodeContinuations,
+  encodePrompt,
+  type EncodedPrompt,
+  type PromptInput,
+} from "./prompt/encode-prompt.js";
 import type {
   BatchOptions,
   ChoiceResult,
@@ -126,13 +132,8 @@ export class LanguageModel {
     if (seeds !== undefined && seeds.length !== inputs.length) {
       throw invalidArgument(`\`seeds\` must have one entry per prompt (${inputs.length}), got ${seeds.length}.`);
     }
-    const { seed } = options;
-    return Promise.all(
-      inputs.map(async (input, i) => {
-        const promptSeed = seeds?.[i] ?? (seed === undefined ? undefined : seed + i);
-        return this.generate(input, promptSeed === undefined ? options : { ...options, seed: promptSeed });
-      }),
-    );
+    const seedOf = (i: number) => seeds?.[i] ?? (options.seed === undefined ? undefined : options.seed + i);
+    return Promise.all(inputs.map((input, i) => this.generate(input, { ...options, seed: seedOf(i) })));
   }
 
   /**
@@ -145,15 +146,7 @@ export class LanguageModel {
     options: ScoreOptions = {},
   ): Promise<readonly ContinuationScore[]> {
     const prompt = this.encodePrompt(input, options);
-    const previousToken = prompt.tokens.at(-1);
-    const continuationTokens = continuations.map((continuation, i) => {
-      const tokens =
-        typeof continuation === "string"
-          ? this.tokenizer.encodeContinuation(continuation, previousToken)
-          : continuation;
-      if (tokens.length > 0) return tokens;
-      throw invalidArgument(`Continuation ${i} is empty; it must have at least one token.`);
-    });
+    const continuationTokens = encodeContinuations(continuations, prompt, () => this.tokenizer);
     const scores = await this.scoreTokens(prompt, continuationTokens, options);
     return scores.map((tokenLogProbs, i) => ({
       logProb: tokenLogProbs.reduce((sum, value) => sum + value, 0),
@@ -171,18 +164,17 @@ export class LanguageModel {
     resolveOptions({ temperature, seed });
     const prompt = this.encodePrompt(input, scoreOptions);
     const constraint = this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
-    if (choices.length > MAX_SCORED_CHOICES) {
+    if (choices.length > MAX_SCORED_CHOICES)
       throw invalidArgument(
         `\`choose\` scores at most ${MAX_SCORED_CHOICES} choices, got ${choices.length}. Use generate.`,
       );
-    }
     const scores = await this.scoreTokens(prompt, constraint.sequences, scoreOptions);
-    const logProbs = constraint.logProbs(scores, temperature === 0 ? 1 : temperature);
+    const logProbs = constraint.logProbs(scores, temperature || 1);
     const probabilities = logProbs.map(Math.exp);
-    const index =
-      temperature === 0
-        ? probabilities.indexOf(probabilities.reduce((a, b) => Math.max(a, b)))
-        : sampleIndex(probabilities, new RandomStream(seed).random());
+    const isGreedy = temperature === 0;
+    const index = isGreedy
+      ? logProbs.indexOf(Math.max(...logProbs))
+      : sampleIndex(probabilities, new RandomStream(seed).random());
     return { choice: choices[index], index, logProb: logProbs[index], probabilities };
   }
 
@@ -236,11 +228,9 @@ export class LanguageModel {
     const usesAdapter = adapter || this.causalLM.adapter === undefined;
     let sampler = this.samplers.get(usesAdapter);
     if (sampler === undefined) {
+      const options = { ...this.options, adapter: usesAdapter };
       const other = this.samplers.get(!usesAdapter);
-      sampler =
-        other === undefined
-          ? Sampler.create(this.causalLM, { ...this.options, adapter: usesAdapter })
-          : other.then((found) => found.withAdapter({ ...this.options, adapter: usesAdapter }));
+      sampler = other?.then((found) => found.withAdapter(options)) ?? Sampler.create(this.causalLM, options);
       this.samplers.set(usesAdapter, sampler);
     }
     return sampler;
@@ -267,8 +257,7 @@ export class LanguageModel {
     const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
     const prompt = this.encodePrompt(input, options);
-    const choiceConstraint =
-      choices === undefined ? undefined : this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
+    const choiceConstraint = choices && this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     const { maxPositions } = this.causalLM.config;
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };
@@ -293,12 +282,9 @@ export class LanguageModel {
   }
 
   private encodePrompt(input: PromptInput, options: ScoreOptions): EncodedPrompt {
-    const encoder = {
-      vocabSize: this.causalLM.config.vocabSize,
-      tokenizer: () => this.tokenizer,
-      bosTokenId: this.textTokenizer?.bosTokenId,
-    };
-    return encodePrompt(input, encoder, options);
+    const { vocabSize } = this.causalLM.config;
+    const bosTokenId = this.textTokenizer?.bosTokenId;
+    return encodePrompt(input, { vocabSize, tokenizer: () => this.tokenizer, bosTokenId }, options);
   }
 
   private async scoreTokens(

@@ -44,6 +44,21 @@ export function encodePrompt(
   return { tokens, isContinuation: true, truncatedTo };
 }
 
+/** Encodes texts that continue a prompt. @throws INVALID_ARGUMENT for an empty one. */
+export function encodeContinuations(
+  continuations: readonly (string | readonly number[])[],
+  prompt: EncodedPrompt,
+  tokenizer: () => Tokenizer,
+): (readonly number[])[] {
+  const previousToken = prompt.tokens.at(-1);
+  return continuations.map((continuation, i) => {
+    const tokens =
+      typeof continuation === "string" ? tokenizer().encodeContinuation(continuation, previousToken) : continuation;
+    if (tokens.length > 0) return tokens;
+    throw invalidArgument(`Continuation ${i} is empty; it must have at least one token.`);
+  });
+}
+
 /** The parts of a model that encode prompts. */
 export interface PromptEncoder {
   readonly vocabSize: number;

@@ -1,7 +1,6 @@
 import type { Learner, Metrics } from "../algorithms/learner.js";
 import type { SftMetrics } from "../algorithms/sft/sft-learner.js";
 import { createLearner } from "../algorithms/create-learner.js";
-import { isTruncatedSampling } from "../rollout/rollout-settings.js";
 import type { Info } from "../../envs/info.js";
 import { SchemaSpace } from "../../envs/spaces/index.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
@@ -15,7 +14,7 @@ import { PromptRenderer } from "../rollout/prompt-renderer.js";
 import { CompletionSampler } from "../rollout/completion-sampler.js";
 import { spreadSparseReward } from "../rollout/spread-sparse-reward.js";
 import type { AgentInterface } from "../rollout/agent-interface.js";
-import type { RolloutSettings } from "../rollout/rollout-settings.js";
+import { isTruncatedSampling, type RolloutSettings } from "../rollout/rollout-settings.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 import { stream } from "../../core/random/streams.js";
@@ -74,8 +73,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     };
     const { seed = 0, microBatchTokens } = options;
     this.random = stream(seed, "act");
-    const { renderer, settings } = this;
-    const context = { agent: this, renderer, sampler: this.samplers.train, settings };
+    const context = { agent: this, renderer: this.renderer, sampler: this.samplers.train, settings: this.settings };
     this.demonstrationTrainer = new DemonstrationTrainer(context, options, { seed, microBatchTokens });
   }
 
@@ -86,15 +84,12 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Returns the user message of a turn. */
   formatObservation(_observation: Observation, _info: Info): string {
-    throw new LlamaGymError(
-      "AGENT_FAILED",
-      `${this.constructor.name} must implement formatObservation or formatPrompt.`,
-    );
+    throw missingMethod(this, "formatObservation or formatPrompt.");
   }
 
   /**
-   * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`). May return a
-   * result of `extractAction` from `llamagym`, so that metrics count how actions were found. By default reads it by `actionSchema`.
+   * Returns the action of a completion, or undefined if there is none (see the option `invalidAction`); or a result of `extractAction`
+   * from `llamagym`, so that metrics count how actions were found. By default reads it by `actionSchema`.
    */
   extractAction(
     response: string,
@@ -102,10 +97,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     _info: Info,
   ): MaybePromise<Action | Extraction<Action> | undefined> {
     if (this.actionSpace !== undefined) return this.actionSpace.parse(response);
-    throw new LlamaGymError(
-      "AGENT_FAILED",
-      `${this.constructor.name} must implement extractAction, or have the option actionSchema.`,
-    );
+    throw missingMethod(this, "extractAction, or have the option actionSchema.");
   }
 
   /** Returns the prompt of a turn as one message, without system prompt and earlier turns. */
@@ -171,34 +163,22 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Adds a reward to the last action; several calls add up. @throws INVALID_STATE before `act`, INVALID_ARGUMENT. */
   assignReward(reward: number): void {
-    if (typeof reward !== "number" || !Number.isFinite(reward))
+    if (!Number.isFinite(reward))
       throw new LlamaGymError("INVALID_ARGUMENT", `A reward must be a finite number, not ${String(reward)}.`);
     this.calls.check("assignReward");
-    const turn = this.episode?.turns.at(-1);
-    if (turn === undefined)
-      throw new LlamaGymError(
-        "INVALID_STATE",
-        "assignReward() was called before act(). Call act() at least once per episode.",
-      );
-    turn.reward += reward;
+    const turn = this.requireEpisode("assignReward").turns.at(-1);
+    if (turn !== undefined) turn.reward += reward;
   }
 
   /**
-   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize` turns for PPO, episodes
-   * for group algorithms).
+   * Ends the episode. Trains and returns the update's metrics once a batch is full (`batchSize` turns for PPO, episodes for groups).
    * @throws INVALID_STATE before `act`, and what `trainBatch` throws.
    */
   async terminateEpisode({ train = true, finalObservation, info = {} }: TerminateOptions<Observation> = {}): Promise<
     Metrics | undefined
   > {
     return this.calls.run("terminateEpisode", async () => {
-      const { episode } = this;
-      if (episode === undefined)
-        throw new LlamaGymError(
-          "INVALID_STATE",
-          "terminateEpisode() was called before act(). Call act() at least once per episode.",
-        );
-      const { mode, agentEpisode, turns } = episode;
+      const { mode, agentEpisode, turns } = this.requireEpisode("terminateEpisode");
       if (!train || mode === "eval") {
         this.episode = undefined;
         return undefined;
@@ -241,10 +221,9 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Trains on the demonstrations of a JSONL file for `sftSteps` updates and adds them to the replay buffer. Returns the
-   * last update's metrics.
-   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration (see
-   * `onInvalidLine`).
+   * Trains on the demonstrations of a JSONL file for `sftSteps` updates and adds them to the replay buffer. Returns the last update's
+   * metrics.
+   * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration (see `onInvalidLine`).
    */
   async sftFromJsonl(path: string, callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
     return this.calls.run("sftFromJsonl", () => this.demonstrationTrainer.fromJsonl(path, callbacks));
@@ -273,12 +252,12 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
 
   /** Returns the algorithm's learner, creating it at the first call. */
   async getLearner(): Promise<Learner> {
-    const { sampling, maxNewTokens } = this.settings.completion;
+    const { completion } = this.settings;
     this.learner ??= createLearner(this.model.causalLM, {
       ...this.options,
-      maxCompletionLength: maxNewTokens,
-      temperature: sampling.temperature,
-      isTruncatedSampling: isTruncatedSampling(this.settings.completion),
+      maxCompletionLength: completion.maxNewTokens,
+      temperature: completion.sampling.temperature,
+      isTruncatedSampling: isTruncatedSampling(completion),
       random: stream(this.options.seed ?? 0, "learner"),
     }).then((algorithm) => this.demonstrationTrainer.wrap(algorithm));
     return this.learner;
@@ -291,6 +270,14 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     sampler: CompletionSampler = this.samplers[mode],
   ): Episode<Observation, Action> {
     return new Episode(this, sampler, this.renderer, this.settings, random);
+  }
+
+  private requireEpisode(method: string): CurrentEpisode<Observation, Action> {
+    if (this.episode !== undefined) return this.episode;
+    throw new LlamaGymError(
+      "INVALID_STATE",
+      `${method}() was called before act(). Call act() at least once per episode.`,
+    );
   }
 
   private async isBatchFull(): Promise<boolean> {
@@ -309,3 +296,6 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
     return { ...metrics, ...computeExtractionShares(trajectories.flatMap(({ turns }) => turns)) };
   }
 }
+
+const missingMethod = ({ constructor }: object, expected: string): LlamaGymError =>
+  new LlamaGymError("AGENT_FAILED", `${constructor.name} must implement ${expected}`);
