@@ -221,8 +221,7 @@ export abstract class Agent<Observation = unknown, Action = unknown> implements 
   }
 
   /**
-   * Trains on the demonstrations of a JSONL file for `sftSteps` updates and adds them to the replay buffer. Returns the last update's
-   * metrics.
+   * Trains for `sftSteps` updates on demonstrations of a JSONL file, and stores them for replay. Returns the last update's metrics.
    * @throws FILE_NOT_FOUND, FILE_CORRUPT, and DEMONSTRATION_REJECTED for an invalid demonstration (see `onInvalidLine`).
    */
   async sftFromJsonl(path: string, callbacks: WarmStartCallbacks = {}): Promise<SftMetrics | undefined> {
