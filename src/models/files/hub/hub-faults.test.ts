@@ -132,7 +132,7 @@ describe("a hub with a fault", () => {
     ["a Retry-After in 2999", tree, busy("Thu, 01 Jan 2999 00:00:00 GMT"), "HUB_UNREACHABLE", /asks to retry/u, 1],
     ["a Retry-After that is invalid", tree, busy("soon"), "HUB_UNREACHABLE", /the hub answered 429/u, 3],
     ["a web page for the listing", tree, html, "HUB_UNREACHABLE", /web page \(text\/html\) instead of JSON/u, 1],
-    ["endless pages", tree, endlessPages, "HUB_UNREACHABLE", /more than 500 pages/u, 500],
+    ["endless pages", tree, endlessPages, "HUB_UNREACHABLE", /more than 100 pages/u, 100],
     [
       "an endless listing",
       tree,

@@ -35,7 +35,7 @@ const fileSchema = z
 export type RemoteFile = z.infer<typeof fileSchema>;
 
 /** Limits of what one listing (or other query) may send: the largest repositories have some 10,000 files at 300 bytes each. */
-const MAX_PAGES = 500;
+const MAX_PAGES = 100;
 const MAX_API_BYTES = 64 * 2 ** 20;
 
 /**
