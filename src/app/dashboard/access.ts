@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { isIP } from "node:net";
 import { getCookie, setCookie } from "hono/cookie";
 import type { Context, MiddlewareHandler } from "hono";
+import { namesThisMachine } from "../server/listen.js";
 import type { ApiError } from "./api.js";
 
 /** The page loads scripts, styles and data from its own server only; nothing inline. */
@@ -40,7 +40,7 @@ export function controlAccess(token: string, hosts: readonly string[]): Middlewa
   return async (c, next) => {
     for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
     const host = c.req.header("host") ?? "";
-    if (!isOwnHost(host, hosts))
+    if (!namesThisMachine(host, hosts))
       return refuse(c, 421, "HOST_REFUSED", "This server does not answer for this host name.");
     const origin = c.req.header("origin");
     if (origin !== undefined && origin !== `http://${host}`)
@@ -61,12 +61,6 @@ export function controlAccess(token: string, hosts: readonly string[]): Middlewa
 /** Cookies do not distinguish ports: two dashboards on one host need two names. */
 function cookieName(host: string): string {
   return `llamagym-${/:(\d+)$/.exec(host)?.[1] ?? "80"}`;
-}
-
-/** Whether a Host header names this machine by address, as localhost, or by a name that the user gave. */
-function isOwnHost(header: string, hosts: readonly string[]): boolean {
-  const name = header.replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
-  return name === "localhost" || hosts.includes(name) || isIP(name) > 0;
 }
 
 function equal(given: string, expected: string): boolean {

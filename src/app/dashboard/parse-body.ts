@@ -1,11 +1,14 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import { invalidArgument } from "../../core/errors.js";
+import { readJsonBody } from "../server/read-json-body.js";
 
-/** Returns the JSON body of a request. @throws INVALID_ARGUMENT for one of another form. */
+/** Bytes of a request: notes and conversations have some kB. */
+const MAX_BODY_BYTES = 2 ** 20;
+
+/** Returns the JSON body of a request. @throws INVALID_ARGUMENT for one of another form, and as `readJsonBody`. */
 export async function parseBody<Value>(c: Context, schema: z.ZodType<Value>): Promise<Value> {
-  const given: unknown = await c.req.json().catch(() => undefined);
-  const { data, error } = schema.safeParse(given);
+  const { data, error } = schema.safeParse(await readJsonBody(c, MAX_BODY_BYTES));
   if (error === undefined) return data;
   const [{ path, message }] = error.issues;
   throw invalidArgument(`The request is not valid at ${path.join(".") || "its top"}: ${message}.`);

@@ -20,6 +20,8 @@ import { startDashboard, type Dashboard } from "./server.js";
 
 const HOSTILE = '<script>alert("\u001b]0;x\u0007")</script>';
 
+const GLOBALS = [Request, Response];
+
 let root: string;
 let dashboard: Dashboard;
 let origin: string;
@@ -75,7 +77,8 @@ async function get<Answer>(path: string): Promise<Answer> {
   return (await response.json()) as Answer;
 }
 
-const post = async (path: string, body: unknown, method = "POST") => call(path, { method, body: JSON.stringify(body) });
+const post = async (path: string, body: unknown, method = "POST") =>
+  call(path, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
 /** Sends a request with headers that `fetch` does not allow. */
 async function rawStatus(path: string, headers: Record<string, string>, method = "GET"): Promise<number> {
@@ -114,6 +117,11 @@ describe("access", () => {
     expect(headers.get("access-control-allow-origin")).toBeNull();
   });
 
+  it("leaves the globals of the process as they are", async () => {
+    expect(await fetch(`${origin}/api/runs`)).toBeInstanceOf(Response);
+    expect([Request, Response]).toEqual(GLOBALS);
+  });
+
   it("opens no file outside of the run folders", async () => {
     const outside = await mkdtemp(join(tmpdir(), "outside-"));
     await writeFile(join(outside, "metrics.jsonl"), '{"step":1,"secret":1}\n');
@@ -144,7 +152,9 @@ describe("access", () => {
       code: "INVALID_ARGUMENT",
     });
     expect(await (await post("/api/compare", "x")).json()).toMatchObject({ code: "INVALID_ARGUMENT" });
-    expect(await rawStatus("/api/runs/ppo/notes", { "content-length": String(2 ** 21) }, "PUT")).toBe(413);
+    const json = { "content-type": "application/json" };
+    expect(await rawStatus("/api/runs/ppo/notes", { ...json, "content-length": String(2 ** 21) }, "PUT")).toBe(413);
+    expect(await rawStatus("/api/runs/ppo/notes", {}, "PUT")).toBe(415);
     expect((await call("/api/runs/ppo/series?x=wrong")).status).toBe(400);
   });
 });

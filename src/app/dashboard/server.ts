@@ -1,17 +1,13 @@
-import { serve } from "@hono/node-server";
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import { HTTPException } from "hono/http-exception";
-import { errorMessage, invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { errorMessage, LlamaGymError } from "../../core/errors.js";
+import { listen } from "../server/listen.js";
+import { RequestError } from "../server/request-error.js";
 import { controlAccess, createToken } from "./access.js";
 import type { ApiError } from "./api.js";
 import { DashboardData } from "./dashboard-data.js";
 import { createApi } from "./routes.js";
 import { RunsFolder } from "./run-files.js";
 import { openDocs, openPage } from "./static-files.js";
-
-/** Bytes of a request: notes and conversations have some kB. */
-const MAX_BODY_BYTES = 2 ** 20;
 
 const STATUS: Readonly<Partial<Record<string, 400 | 404 | 409>>> = {
   INVALID_ARGUMENT: 400,
@@ -37,7 +33,7 @@ export interface Dashboard {
   close(): Promise<void>;
 }
 
-/** Serves the dashboard of a folder of runs. @throws FILE_NOT_FOUND, INVALID_ARGUMENT for a port or host that cannot be used. */
+/** Serves the dashboard of a folder of runs. @throws FILE_NOT_FOUND, and as `listen`. */
 export async function startDashboard({
   runs,
   host = "127.0.0.1",
@@ -49,35 +45,24 @@ export async function startDashboard({
   const closed = new AbortController();
   const app = new Hono();
   app.use(controlAccess(token, [host]));
-  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES }));
   app.onError((error, c) => {
-    if (error instanceof HTTPException)
-      return c.json({ code: "REQUEST_REFUSED", message: error.message } satisfies ApiError, error.status);
+    if (error instanceof RequestError)
+      return c.json({ code: "REQUEST_REFUSED", message: error.message } satisfies ApiError, error.status as 413);
     const code = error instanceof LlamaGymError ? error.code : "INTERNAL";
     return c.json({ code, message: errorMessage(error) } satisfies ApiError, STATUS[code] ?? 500);
   });
   app.route("/api", createApi(new DashboardData(folder), closed.signal));
   app.get("/docs/:page{[a-z-]+\\.md}", openDocs);
   app.get("*", await openPage(page));
-  const server = serve({ fetch: app.fetch, hostname: host, port });
-  await new Promise<void>((resolve, reject) => {
-    server.once("listening", resolve);
-    server.once("error", (error) =>
-      reject(
-        invalidArgument(`The dashboard cannot listen on ${host}:${port}: ${error.message}. Choose another --port.`),
-      ),
-    );
-  });
-  const actualPort = (server.address() as { port: number }).port;
-  const shownHost = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  const { server, port: actualPort, url } = await listen(app, { host, port });
   return {
-    url: `http://${shownHost}:${actualPort}/?token=${token}`,
+    url: `${url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, "//127.0.0.1:")}/?token=${token}`,
     port: actualPort,
     close: async () => {
       closed.abort();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
-        if ("closeAllConnections" in server) server.closeAllConnections();
+        server.closeAllConnections();
       });
     },
   };

@@ -1,11 +1,9 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
 import { routePath } from "hono/route";
-import { invalidArgument, LlamaGymError } from "../../core/errors.js";
+import { invalidArgument } from "../../core/errors.js";
 import { STREAM_END } from "./event-stream.js";
+import { listen, namesThisMachine } from "./listen.js";
 import { DEFAULT_TIMEOUT_MS } from "./mount-chat-routes.js";
 import { formatOpenAiError } from "./openai-error.js";
 import { RequestError, toRequestError } from "./request-error.js";
@@ -78,11 +76,11 @@ export async function startHttpServer(
     if (requestError.retryAfter !== undefined) context.header("retry-after", String(requestError.retryAfter));
     return context.json(formatOpenAiError(requestError), requestError.status as 400);
   });
-  const server = await listen(app, host, port, 2 * maxRequests);
+  const { server, url } = await listen(app, { host, port, backlog: 2 * maxRequests });
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.setTimeout(DEFAULT_TIMEOUT_MS + IDLE_MARGIN_MS);
-  const { port: actualPort } = server.address() as AddressInfo;
   return {
-    url: `http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${actualPort}`,
+    url,
     metrics,
     close: (graceMs = 30_000) =>
       new Promise((resolve) => {
@@ -98,30 +96,11 @@ export async function startHttpServer(
   };
 }
 
-async function listen(app: Hono, host: string, port: number, backlog: number): Promise<Server> {
-  const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) =>
-      reject(
-        new LlamaGymError(
-          "INVALID_STATE",
-          error.code === "EADDRINUSE"
-            ? `Port ${port} of ${host} is in use. Choose another one; 0 takes a free one.`
-            : `Listening on ${host}:${port} failed: ${error.message}.`,
-          { cause: error },
-        ),
-      ),
-    );
-    server.listen({ host: host.replace(/^\[|\]$/g, ""), port, backlog }, () => resolve(server));
-  });
-}
-
 /** Refuses requests to other names: a web page may let its own name point to this machine. */
 const checkHost: MiddlewareHandler = async (context, next) => {
-  const { hostname } = new URL(context.req.url);
-  if (!LOOPBACK_HOSTS.includes(hostname))
-    throw new RequestError(403, `Requests must be addressed to this machine, not to ${hostname}. Set an API key.`);
+  const host = context.req.header("host") ?? "";
+  if (!namesThisMachine(host))
+    throw new RequestError(403, `Requests must be addressed to this machine, not to ${host}. Set an API key.`);
   await next();
 };
 

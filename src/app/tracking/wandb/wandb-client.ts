@@ -51,8 +51,8 @@ export class WandbClient {
       const response = await fetch(url, { ...request, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) }).catch(
         getCause,
       );
-      if (typeof response !== "string" && response.ok) return response;
-      const isPermanent = typeof response !== "string" && response.status < 500 && response.status !== 429;
+      if (response instanceof Response && response.ok) return response;
+      const isPermanent = response instanceof Response && response.status < 500 && response.status !== 429;
       const maxRetries = this.retryAbort.signal.aborted ? 1 : this.options.retryDelaysMs.length;
       if (isPermanent || retries >= maxRetries) throw await this.createRejectionError(response);
       await this.waitBeforeRetry(this.options.retryDelaysMs[retries] ?? 0);
