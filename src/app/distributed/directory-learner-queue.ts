@@ -23,14 +23,10 @@ import {
   MAX_LOSSES,
   type JobAnswer,
   type LearnerQueue,
+  type PendingJob,
   type QueueTimes,
   type WorkerInfo,
 } from "./job-queue.js";
-
-interface PendingJob {
-  readonly resolve: (answer: JobAnswer) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** The learner's end of a run's queue in a directory that all machines share. */
 export class DirectoryLearnerQueue implements LearnerQueue {
@@ -78,7 +74,7 @@ export class DirectoryLearnerQueue implements LearnerQueue {
 
   async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {
     if (this.failure !== undefined) throw this.failure;
-    const answer = new Promise<JobAnswer>((resolve, reject) => this.pending.set(id, { resolve, reject }));
+    const answer = new Promise<JobAnswer>((resolve, reject) => this.pending.set(id, { payload, resolve, reject }));
     answer.catch(() => {});
     const { jobs, claims, answers } = this.paths;
     const known = (await Promise.all([jobs, claims, answers].map(listFolder))).flat();

@@ -5,6 +5,13 @@ export interface JobAnswer {
   readonly payload: Uint8Array;
 }
 
+/** A job whose answer a learner awaits. */
+export interface PendingJob {
+  readonly payload: Uint8Array;
+  readonly resolve: (answer: JobAnswer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** Longest time between two signs of life of a learner or a worker, and between two attempts at a lost job. */
 export interface QueueTimes {
   /** Time without a sign of life after which a worker's jobs go to others, and a learner's run to another learner. */

@@ -7,6 +7,7 @@ import { readJsonIfExists, writeJson } from "../../models/files/index.js";
 import type { RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import type { TrainConfig } from "../runs/run-settings.js";
 import { DEFAULT_TIMES, type LearnerQueue, type QueueTimes, type WorkerQueue } from "./job-queue.js";
+import { JobLog } from "./job-log.js";
 import { QueueTransport } from "./queue-transport.js";
 import { createSetup } from "./run-setup.js";
 
@@ -72,7 +73,8 @@ export async function openTransport(
     return path;
   };
   const { vocabSize } = model.causalLM.config;
-  return new QueueTransport({ queue, vocabSize, run, onWarning, setAside });
+  const log = new JobLog(folder, onWarning);
+  return new QueueTransport({ queue, vocabSize, run, onWarning, setAside, log });
 }
 
 /** Opens a worker's end. */

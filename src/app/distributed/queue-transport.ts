@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LlamaGymError, errorMessage, type ErrorCode } from "../../core/errors.js";
 import type { RolloutJob, RolloutJobResult, RolloutTransport, TrainedWeights } from "../../rl/rollout/rollout-job.js";
-import { JobLostError, MAX_LOSSES, type LearnerQueue } from "./job-queue.js";
-import { decodeResult, encodeMessage, sha256, type ResultMessage } from "./wire.js";
+import type { JobLog } from "./job-log.js";
+import { JobLostError, MAX_LOSSES, type JobAnswer, type LearnerQueue } from "./job-queue.js";
+import { decodeResult, encodeMessage, sha256, type JobMessage, type ResultMessage } from "./wire.js";
 
 /** Published versions whose hashes are kept: those of the largest staleness, and more. */
 const MAX_VERSIONS = 16;
@@ -22,6 +23,7 @@ export interface QueueTransportOptions {
   readonly onWarning: (message: string) => void;
   /** Stores the input of a job that ended several workers, and returns where. */
   readonly setAside: (id: string, message: object) => Promise<string>;
+  readonly log?: JobLog;
 }
 
 /** Carries jobs through a queue, and checks what workers return. */
@@ -29,6 +31,8 @@ export class QueueTransport implements RolloutTransport {
   private readonly hashes = new Map<number, string>();
   private readonly waiting: NodeJS.Timeout;
   private readonly refused = new Set<string>();
+  /** Jobs that are submitted and not answered. */
+  private pending = 0;
 
   constructor(private readonly options: QueueTransportOptions) {
     this.waiting = setInterval(() => void this.warnWithoutWorkers().catch(() => {}), NO_WORKER_MS);
@@ -50,41 +54,74 @@ export class QueueTransport implements RolloutTransport {
       throw new LlamaGymError("INVALID_STATE", `Weights of version ${job.weightsVersion} are not published.`);
     const message = { job, weights };
     const payload = await encodeMessage(message);
-    const { queue, run, vocabSize } = this.options;
     // The id is the job's content, so that a resumed learner finds the answers to its earlier jobs.
-    const baseId = sha256(JSON.stringify([run, message]));
+    const baseId = sha256(JSON.stringify([this.options.run, message]));
     const refused = new Set<string>();
     for (let attempt = 1; attempt <= MAX_ATTEMPTS && refused.size < MAX_LOSSES; attempt++) {
       const id = attempt === 1 ? baseId : `${baseId}-${attempt}`;
-      let answer;
-      try {
-        answer = await queue.submit(id, payload);
-      } catch (error) {
-        if (error instanceof JobLostError) throw await this.lost(baseId, message, error.message);
-        throw error;
-      }
-      let result: ResultMessage | undefined;
-      try {
-        result = await decodeResult(answer.payload, { vocabSize, job });
-      } catch (error) {
-        await this.refuse(answer.worker, errorMessage(error));
-        refused.add(answer.worker);
-      }
-      await queue.remove(id);
+      const { worker, result, reason } = await this.attempt(id, message, payload);
       if (result === undefined) {
+        refused.add(worker);
+        await this.refuse(worker, reason);
+        await this.options.queue.remove(id);
         // The worker may need a moment to find out that it is refused.
         await sleep(RETRY_MS);
         continue;
       }
+      await this.options.queue.remove(id);
       if ("error" in result) throw new LlamaGymError(result.error.code as ErrorCode, result.error.message);
       return result.result;
     }
     throw await this.lost(baseId, message, `the results of ${refused.size} workers are unusable`);
   }
 
+  /** Awaits a worker's answer, and logs it. */
+  private async attempt(
+    id: string,
+    message: JobMessage,
+    payload: Uint8Array,
+  ): Promise<{ readonly worker: string; readonly result?: ResultMessage; readonly reason: string }> {
+    const { queue, vocabSize, log } = this.options;
+    const { job } = message;
+    const queued = Date.now();
+    this.pending++;
+    let answer: JobAnswer;
+    try {
+      answer = await queue.submit(id, payload);
+    } catch (error) {
+      if (!(error instanceof JobLostError)) throw error;
+      throw await this.lost(id, message, error.message);
+    } finally {
+      this.pending--;
+    }
+    const { worker } = answer;
+    const time = Date.now();
+    const line = {
+      time,
+      worker,
+      queued,
+      version: job.weightsVersion,
+      step: Math.max(...this.hashes.keys()),
+      pending: this.pending + 1,
+      jobBytes: payload.length,
+      answerBytes: answer.payload.length,
+    };
+    try {
+      const result = await decodeResult(answer.payload, { vocabSize, job });
+      const { seconds } = result;
+      log?.append({ ...line, outcome: "error" in result ? "error" : "used", seconds: Number(seconds.toFixed(4)) });
+      return { worker, result, reason: "" };
+    } catch (error) {
+      const reason = errorMessage(error);
+      log?.append({ ...line, outcome: "refused", reason });
+      return { worker, reason };
+    }
+  }
+
   async close(isFinished = false): Promise<void> {
     clearInterval(this.waiting);
     await this.options.queue.close(isFinished);
+    this.options.log?.close();
   }
 
   private async refuse(worker: string, reason: string): Promise<void> {

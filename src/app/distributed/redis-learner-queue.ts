@@ -9,6 +9,7 @@ import {
   MAX_LOSSES,
   type JobAnswer,
   type LearnerQueue,
+  type PendingJob,
   type QueueTimes,
   type WorkerInfo,
 } from "./job-queue.js";
@@ -37,12 +38,6 @@ const RELEASE = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del',
 const PUT = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[2], ARGV[2], 'ex', ARGV[3])
 return 1`;
-
-interface PendingJob {
-  readonly payload: string;
-  readonly resolve: (answer: JobAnswer) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** The learner's end of a run's queue in Redis. A lease with a fencing token keeps other learners out. */
 export class RedisLearnerQueue implements LearnerQueue {
@@ -112,13 +107,12 @@ export class RedisLearnerQueue implements LearnerQueue {
 
   async submit(id: string, payload: Uint8Array): Promise<JobAnswer> {
     this.throwIfFailed();
-    const text = Buffer.from(payload).toString("base64");
     const answer = new Promise<JobAnswer>((resolve, reject) => {
-      this.pending.set(id, { payload: text, resolve, reject });
+      this.pending.set(id, { payload, resolve, reject });
     });
     // The answer may be rejected while the job is added.
     answer.catch(() => {});
-    await this.add(id, text);
+    await this.add(id, payload);
     await this.settle(id);
     return answer;
   }
@@ -168,9 +162,10 @@ export class RedisLearnerQueue implements LearnerQueue {
     await this.redis.expire(setup, KEEP_SECONDS);
   }
 
-  private async add(id: string, payload: string): Promise<void> {
+  private async add(id: string, payload: Uint8Array): Promise<void> {
     const options = { jobId: id, attempts: MAX_LOSSES, backoff: 100 };
-    await this.write(async () => this.queue.add("rollout", { payload }, options));
+    const data = { payload: Buffer.from(payload).toString("base64") };
+    await this.write(async () => this.queue.add("rollout", data, options));
   }
 
   /** Resolves or rejects a job that has ended, and adds one again that Redis has lost. */

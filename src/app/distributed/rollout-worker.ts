@@ -1,12 +1,13 @@
 import { availableParallelism, cpus, hostname, totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage, LlamaGymError } from "../../core/errors.js";
-import type { JobRunner, RolloutJob } from "../../rl/rollout/rollout-job.js";
-import type { OpenRun, QueueTimes, WorkerInfo, WorkerQueue } from "./job-queue.js";
+import type { JobRunner, RolloutJob, RolloutJobResult } from "../../rl/rollout/rollout-job.js";
+import { withTimeout } from "../../rl/rollout/with-timeout.js";
+import type { OpenRun, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
 import { PACKAGE_VERSION } from "./package-version.js";
 import { openSetup, type OpenedRun, type WorkerFiles } from "./run-setup.js";
 import { WeightsError, WeightsLoader } from "./weights-loader.js";
-import { decodeJob, encodeMessage, type ResultMessage } from "./wire.js";
+import { decodeJob, encodeMessage } from "./wire.js";
 
 /** Time between two looks for a run. */
 const POLL_MS = 500;
@@ -26,6 +27,17 @@ export interface RolloutWorkerOptions {
 export async function runWorker(options: RolloutWorkerOptions): Promise<void> {
   const worker = new RolloutWorker(options);
   await worker.run();
+}
+
+type JobOutcome =
+  | { readonly result: RolloutJobResult }
+  | { readonly error: { readonly code: string; readonly message: string } };
+
+function jobTimeoutError(seconds: number): LlamaGymError {
+  return new LlamaGymError(
+    "RUNTIME_FAILED",
+    `A job took longer than ${seconds} s (jobTimeoutSeconds) and is left to other workers. This worker ends, because the job may still run. Look for an environment that does not return, then start the worker again.`,
+  );
 }
 
 class RolloutWorker {
@@ -94,14 +106,32 @@ class RolloutWorker {
     this.turnsOfRun = 0;
     await this.update({ status: "working", model: (JSON.parse(setup) as { readonly model: string }).model });
     const loader = new WeightsLoader(opened.model.causalLM, async (hash) => queue.getWeights(run, hash));
-    const session = queue.work(run, name, async (payload) => this.handle(payload, opened, loader));
+    let hung: LlamaGymError | undefined;
+    const stopped = new AbortController();
+    const session: WorkSession = queue.work(run, name, async (payload) =>
+      withTimeout(
+        async () => this.handle(payload, opened, loader),
+        opened.jobTimeoutSeconds,
+        () => {
+          // Takes no other job: this one may still use the environments and the model.
+          void session.close();
+          stopped.abort();
+          return (hung = jobTimeoutError(opened.jobTimeoutSeconds));
+        },
+      ),
+    );
     const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const either = AbortSignal.any([signal, stopped.signal]);
+      if (either.aborted) resolve();
+      either.addEventListener("abort", () => resolve(), { once: true });
     });
     await Promise.race([session.ended, aborted]);
     await this.update({ status: signal.aborted ? "draining" : "waiting" });
     await session.close();
+    if (hung !== undefined) {
+      void opened.close().catch(() => {});
+      throw hung;
+    }
     await opened.close();
     await this.update({ status: signal.aborted ? "draining" : "waiting", run: undefined, model: undefined });
     onInfo(signal.aborted ? "Stopped after the last job." : `Run ${run} has ended.`);
@@ -110,6 +140,7 @@ class RolloutWorker {
   /** Runs a job. Errors of the agent and the environment are the run's, others this worker's. */
   private async handle(payload: Uint8Array, { runner }: OpenedRun, loader: WeightsLoader): Promise<Uint8Array> {
     const { job, weights } = await decodeJob(payload);
+    const start = performance.now();
     const message = await this.runJob(runner, job, async () => loader.load(weights));
     const { jobs, turns } = this.info;
     const newTurns =
@@ -120,10 +151,10 @@ class RolloutWorker {
     const turnsPerSecond = (this.turnsOfRun * 1000) / Math.max(1, Date.now() - this.joinedAt);
     const lastError = "error" in message ? { lastError: message.error.message.slice(0, 500) } : {};
     this.info = { ...this.info, jobs: jobs + 1, turns: turns + newTurns, turnsPerSecond, ...lastError };
-    return encodeMessage(message);
+    return encodeMessage({ ...message, seconds: (performance.now() - start) / 1000 });
   }
 
-  private async runJob(runner: JobRunner, job: RolloutJob, prepare: () => Promise<void>): Promise<ResultMessage> {
+  private async runJob(runner: JobRunner, job: RolloutJob, prepare: () => Promise<void>): Promise<JobOutcome> {
     try {
       return { result: await runner.run(job, prepare) };
     } catch (error) {

@@ -35,6 +35,7 @@ const setupSchema = z.object({
   quantize: z.string(),
   adapter: z.record(z.string(), z.unknown()).nullable(),
   valueHead: z.object({ kind: z.enum(["linear", "mlp"]), dropout: z.number() }).nullable(),
+  jobTimeoutSeconds: z.number().min(0),
   /** Settings of the agent. */
   agent: z.record(z.string(), z.unknown()),
   /** Hash of the model's configuration, final norm and trained parameters' shapes. */
@@ -51,7 +52,7 @@ export async function createSetup(config: TrainConfig, { causalLM }: LanguageMod
     version: PACKAGE_VERSION,
     ...pick(config, ["env", "model", "quantize"]),
     envOptions: { ...config.envOptions },
-    maxEpisodeSteps: config.maxEpisodeSteps,
+    ...pick(config, ["maxEpisodeSteps", "jobTimeoutSeconds"]),
     adapter: causalLM.adapter === undefined ? null : { ...causalLM.adapter.config },
     valueHead: causalLM.valueHead ?? null,
     agent,
@@ -83,6 +84,7 @@ export interface WorkerFiles {
 export interface OpenedRun {
   readonly model: LanguageModel;
   readonly runner: JobRunner;
+  readonly jobTimeoutSeconds: number;
   close(): Promise<void>;
 }
 
@@ -132,6 +134,7 @@ export async function openSetup(
     return {
       model,
       runner,
+      jobTimeoutSeconds: setup.jobTimeoutSeconds,
       close: async () => {
         await runner.close();
         await model.close();

@@ -1,22 +1,27 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { hasRedis, RedisServer } from "../../../test/support/redis-server.js";
+import { TcpProxy } from "../../../test/support/tcp-proxy.js";
+import { make, register } from "../../envs/index.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { InProcessTransport, type RolloutJob, type RolloutTransport } from "../../rl/rollout/rollout-job.js";
 import { stream } from "../../core/random/streams.js";
 import { openRunModel } from "../runs/open-model.js";
 import { createEnvFactory, makeTextAgent, requireTextEnv } from "../runs/make-text-agent.js";
 import { resolveTrainConfig } from "../runs/run-settings.js";
-import type { WorkerQueue } from "./job-queue.js";
+import { JOB_LOG_FILE, type JobLogLine } from "./job-log.js";
+import type { WorkerQueue, WorkSession } from "./job-queue.js";
 import { openTransport, openWorkerQueue, type WorkersAddress } from "./open-transport.js";
 import { runWorker } from "./rollout-worker.js";
+import { createSetup, openSetup } from "./run-setup.js";
 import { encodeMessage } from "./wire.js";
 
 const times = { leaseMs: 1000 };
+const files = { threads: 1, device: "cpu" as const };
 const config = resolveTrainConfig({ env: "Blackjack-v1", threads: 1, device: "cpu" });
 const createEnv = createEnvFactory(config);
 
@@ -71,7 +76,6 @@ async function startWorker(address: WorkersAddress, name: string): Promise<Abort
   const controller = new AbortController();
   const { signal } = controller;
   const queue = await openWorkerQueue(address);
-  const files = { threads: 1, device: "cpu" as const };
   const ended = runWorker({ queue, name, files, times, signal, onInfo: () => {}, onWarning });
   cleanups.push(async () => {
     controller.abort();
@@ -79,6 +83,47 @@ async function startWorker(address: WorkersAddress, name: string): Promise<Abort
   });
   return controller;
 }
+
+/** Takes a job and does not answer it, as a worker that is slow or about to fail. */
+async function holdJob(address: WorkersAddress, name: string) {
+  const proxy = address.redis === undefined ? undefined : await TcpProxy.start(redis!.port);
+  const queue = await openWorkerQueue(proxy === undefined ? address : { redis: proxy.url, times });
+  const announce = async () => queue.announce({ ...info, name }).catch(() => {});
+  await announce();
+  const heartbeat = setInterval(() => void announce(), times.leaseMs / 4);
+  const [open] = await waitFor(async () => queue.listRuns(name));
+  let release: () => void = () => {};
+  const released = new Promise<Uint8Array>((resolve) => (release = () => resolve(new Uint8Array())));
+  let session: WorkSession | undefined;
+  const taken = new Promise<void>((resolve) => {
+    session = queue.work(open.run, name, async () => {
+      resolve();
+      return released;
+    });
+  });
+  let isDead = false;
+  const die = () => {
+    isDead = true;
+    clearInterval(heartbeat);
+    proxy?.cut();
+  };
+  cleanups.push(async () => {
+    if (isDead) proxy?.restore();
+    const closed = session?.close();
+    release();
+    if (!isDead) await closed;
+    clearInterval(heartbeat);
+    await queue.close(name);
+    await proxy?.stop();
+  });
+  return { taken, release, die };
+}
+
+const readJobLog = async (run: string) =>
+  (await readFile(join(run, JOB_LOG_FILE), "utf8"))
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as JobLogLine);
 
 /** Opens a worker's end, closed with the test. */
 async function openQueue(address: WorkersAddress, name: string): Promise<WorkerQueue> {
@@ -196,12 +241,81 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     );
   });
 
+  it("gives a slow worker fewer jobs, and logs who completed them", async () => {
+    const run = join(folder, `run-${++numRuns}`);
+    const transport = await openLearner(getAddress(), run);
+    cleanups.push(async () => transport.close(true));
+    await publish(transport);
+    const jobs = Array.from({ length: 6 }, async (_, i) => transport.run(createJob(2, 10 + i)));
+    const slow = await holdJob(getAddress(), "slow");
+    await slow.taken;
+    await startWorker(getAddress(), "fast");
+    const [log] = await waitFor(async () => [await readJobLog(run)].filter(({ length }) => length === 5));
+    for (const { worker, outcome, version, step, time, queued, seconds = -1, pending } of log) {
+      expect([worker, outcome, version, step]).toEqual(["fast", "used", 0, 0]);
+      expect([time >= queued, seconds > 0, pending >= 2, pending <= 6]).toEqual([true, true, true, true]);
+    }
+    // Garbage, so that the fast worker does this job, too.
+    slow.release();
+    expect(await Promise.all(jobs)).toHaveLength(6);
+    // The slow worker may take it again before it finds out that it is refused.
+    const rest = (await readJobLog(run)).slice(5).map(({ worker, outcome }) => `${worker} ${outcome}`);
+    expect([...new Set(rest)]).toEqual(["slow refused", "fast used"]);
+  });
+
+  it("sets a job aside that three workers did not survive", async () => {
+    const transport = await openLearner(getAddress());
+    cleanups.push(async () => transport.close(true));
+    await publish(transport);
+    const answer = transport.run(createJob());
+    answer.catch(() => {});
+    for (let i = 0; i < 3; i++) {
+      const victim = await holdJob(getAddress(), `victim-${i}`);
+      await victim.taken;
+      victim.die();
+    }
+    // Workers find jobs of lost workers in Redis.
+    await holdJob(getAddress(), "survivor");
+    await expect(answer).rejects.toThrow(/A job was set aside: .*set-aside/);
+  });
+
+  it("leaves a job that does not return to others, and ends the worker", async () => {
+    let endHang: () => void = () => {};
+    const hang = new Promise<never>((_, reject) => (endHang = () => reject(new Error("The test is over."))));
+    hang.catch(() => {});
+    const env = `Hanging-v${++numRuns}`;
+    const reset = async () => hang;
+    register({ id: env, disableEnvChecker: true, entryPoint: () => Object.assign(make("Blackjack-v1"), { reset }) });
+    const hanging = { ...config, env, callTimeoutSeconds: 0, jobTimeoutSeconds: 0.2 };
+    const options = { config: hanging, model, onWarning };
+    const transport = await openTransport(getAddress(), join(folder, `run-${numRuns}`), options);
+    cleanups.push(async () => transport.close(true));
+    await publish(transport);
+    transport.run(createJob()).catch(() => {});
+    const queue = await openWorkerQueue(getAddress());
+    const { signal } = new AbortController();
+    const worker = runWorker({ queue, name: "hung", files, times, signal, onInfo: () => {}, onWarning });
+    await expect(worker).rejects.toThrow(/A job took longer than 0.2 s/);
+    await (
+      await holdJob(getAddress(), "other")
+    ).taken;
+    endHang();
+  });
+
   it("keeps a second learner out", async () => {
     const run = join(folder, `run-${++numRuns}`);
     const transport = await openLearner(getAddress(), run);
     cleanups.push(async () => transport.close(true));
     await expect(openLearner(getAddress(), run)).rejects.toThrow("Another process trains this run.");
   });
+});
+
+it("names the version that a worker needs", async () => {
+  const setup = JSON.parse(await createSetup(config, model)) as object;
+  const older = JSON.stringify({ ...setup, version: "0.0.1" });
+  await expect(openSetup(older, files, onWarning)).rejects.toThrow(
+    /The run is of llamagym 0.0.1, this worker of .*Install the same version/,
+  );
 });
 
 describe("a shared directory", () => {

@@ -20,9 +20,13 @@ export interface JobMessage {
 }
 
 /** A worker's answer: the result, or the error that the agent or the environment threw. */
-export type ResultMessage =
+export type ResultMessage = (
   | { readonly result: RolloutJobResult }
-  | { readonly error: { readonly code: string; readonly message: string } };
+  | { readonly error: { readonly code: string; readonly message: string } }
+) & {
+  /** Time that the job took on the worker. */
+  readonly seconds: number;
+};
 
 /** What the numbers of a result must fit. */
 export interface ResultLimits {
@@ -132,9 +136,11 @@ const turn = z.object({
     .optional(),
   reward: finite,
 });
+const seconds = finite.min(0);
 const resultMessage = z.union([
-  z.object({ error: z.object({ code: z.string().max(100), message: z.string().max(10_000) }) }),
+  z.object({ seconds, error: z.object({ code: z.string().max(100), message: z.string().max(10_000) }) }),
   z.object({
+    seconds,
     result: z.object({
       trajectories: z.array(
         z.object({

@@ -25,7 +25,9 @@ const GATEWAY_ENV = "gateway";
 
 /** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
 const ENV_SETTINGS = [
-  ..."evalEpisodes maxEpisodeSteps numEnvs maxStaleness envsPerJob rollouts maxRolloutMegabytes".split(" "),
+  ..."evalEpisodes maxEpisodeSteps numEnvs maxStaleness envsPerJob jobTimeoutSeconds rollouts maxRolloutMegabytes".split(
+    " ",
+  ),
   ..."invalidActionPenalty spreadSparseRewards callTimeoutSeconds sftWarmStart".split(" "),
   ...Object.keys(completionSettings).filter((name) => name !== "maxCompletionLength"),
   ...Object.keys(onlineSftSettings),

@@ -87,7 +87,17 @@ export const runSettings = defineSettings({
     },
     "Environment",
   ),
-  ...defineSettings(pick(trainerSettings, ["maxStaleness", "envsPerJob"]), "Workers"),
+  ...defineSettings(
+    {
+      ...pick(trainerSettings, ["maxStaleness", "envsPerJob"]),
+      jobTimeoutSeconds: number({
+        default: 3600,
+        min: 0,
+        description: "Time after which a worker leaves a job to others and ends. 0: no limit.",
+      }),
+    },
+    "Workers",
+  ),
   ...modelSettings,
   ...completionSettings,
   ...defineSettings(

@@ -37,6 +37,7 @@ export const CHANGEABLE_ON_RESUME = [
   "rollouts",
   "maxRolloutMegabytes",
   "callTimeoutSeconds",
+  "jobTimeoutSeconds",
   "evalEpisodes",
   "tracker",
 ] as const;
