@@ -23,9 +23,12 @@ afterAll(async () => {
   await rm(home, { recursive: true });
 });
 
-/** Runs the command offline with its own home folder. */
-const run = (args: readonly string[], { env = {}, ...options }: CommandOptions = {}) =>
-  runCommand(args, { env: { HOME: home, HF_HUB_OFFLINE: "1", ...env }, ...options });
+/** The environment of an offline command with its own home folder. */
+const offline = (env: CommandOptions["env"] = {}) => ({ HOME: home, HF_HUB_OFFLINE: "1", ...env });
+const run = (args: readonly string[], { env, input }: Pick<CommandOptions, "env" | "input"> = {}) =>
+  runInHost(args, { env: offline(env), input });
+const runInProcess = (args: readonly string[], { env, ...options }: CommandOptions = {}) =>
+  runCommand(args, { env: offline(env), ...options });
 
 const generate = (...args: readonly string[]) =>
   run(["generate", "--model", folder, "--device", "cpu", "--threads", "1", ...args]);
@@ -33,7 +36,7 @@ const modelArgs = () => ["generate", "--model", folder, "--device", "cpu", "--th
 
 describe("llamagym", () => {
   it("prints its version, its commands and their options", async () => {
-    expect(await run(["--version"])).toMatchObject({ status: 0, out: `${version}\n`, err: "" });
+    expect(await runInProcess(["--version"])).toMatchObject({ status: 0, out: `${version}\n`, err: "" });
     for (const args of [[], ["--help"], ["help"]]) {
       const { status, out } = await run(args);
       expect(status).toBe(0);
@@ -79,10 +82,10 @@ describe("llamagym", () => {
   });
 
   it("prints one line for an error in a model, and a stack with --debug", async () => {
-    const missing = await run(["generate", "--model", "./nowhere", "--prompt", "hi"]);
+    const missing = await runInProcess(["generate", "--model", "./nowhere", "--prompt", "hi"]);
     expect(missing).toMatchObject({ status: 1, out: "" });
     expect(missing.err).toMatch(/^LlamaGymError \[FILE_NOT_FOUND\]: .*nowhere.*\n$/);
-    const debugged = await run(["generate", "--model", "./nowhere", "--prompt", "hi", "--debug"]);
+    const debugged = await runInProcess(["generate", "--model", "./nowhere", "--prompt", "hi", "--debug"]);
     expect(debugged.err).toMatch(/FILE_NOT_FOUND|nowhere[\s\S]*\n +at /);
     const broken = await mkdtemp(join(tmpdir(), "broken-"));
     await writeFile(join(broken, "config.json"), "{");
@@ -97,7 +100,7 @@ describe("llamagym", () => {
 describe("llamagym generate", () => {
   it("leaves no temporary files", async () => {
     const TMPDIR = await mkdtemp(join(tmpdir(), "temporary-"));
-    const { status } = await run(["generate", "--model", "embedded", "--prompt", "x"], { env: { TMPDIR } });
+    const { status } = await runInProcess(["generate", "--model", "embedded", "--prompt", "x"], { env: { TMPDIR } });
     expect([status, await readdir(TMPDIR)]).toEqual([0, []]);
     await rm(TMPDIR, { recursive: true });
   });
@@ -111,10 +114,12 @@ describe("llamagym generate", () => {
     const { text } = await opened.generate(messages, { maxNewTokens: 60, seed: 4 });
     const raw = await opened.generate("Hello", { maxNewTokens: 9, stop: ["e"] });
     await opened.close();
-    const { status, out, chunkCount } = await generate(
+    const streamArgs = [
+      ...modelArgs(),
       ..."--prompt Hello --max-new-tokens 60 --seed 4 --system".split(" "),
       "Be brief",
-    );
+    ];
+    const { status, out, chunkCount } = await runInProcess(streamArgs);
     expect({ status, out }).toEqual({ status: 0, out: text.endsWith("\n") ? text : `${text}\n` });
     expect(chunkCount).toBeGreaterThan(3);
     const second = await run(
@@ -157,7 +162,7 @@ describe("llamagym generate", () => {
 
   it("chats line by line, clears the conversation with /reset and quits with /exit", async () => {
     const args = [...modelArgs(), ..."--json --max-new-tokens 6 --seed 1".split(" ")];
-    const { status, out } = await run(args, { input: "Hello\nAgain\n\n/reset\nHello\n/exit\nnever\n" });
+    const { status, out } = await runInProcess(args, { input: "Hello\nAgain\n\n/reset\nHello\n/exit\nnever\n" });
     const replies = out
       .trim()
       .split("\n")
@@ -183,7 +188,7 @@ describe("llamagym generate", () => {
 
   it("stops a completion at the first Ctrl-C and quits at one without a running completion", async () => {
     let step = 0;
-    const { status, out } = await run([...modelArgs(), ..."--max-new-tokens 450 --seed 1".split(" ")], {
+    const { status, out } = await runInProcess([...modelArgs(), ..."--max-new-tokens 450 --seed 1".split(" ")], {
       initialInput: "Hello\n",
       onStdout: (text, kill) => {
         if (step === 0 && text.length > 10) {
@@ -200,7 +205,7 @@ describe("llamagym generate", () => {
   });
 
   it("exits without an error when its output is closed", async () => {
-    const { err } = await run(
+    const { err } = await runInProcess(
       [...modelArgs(), ..."--prompt Hello --max-new-tokens 400 --seed 2 --temperature 1".split(" ")],
       {
         onStdout: (_out, _kill, child) => child.stdout.destroy(),
@@ -252,7 +257,7 @@ describe("llamagym models", () => {
 
 describe("llamagym doctor", () => {
   it("reports devices, cache and environment variables without secrets", async () => {
-    const { status, out } = await run(["doctor", "--json"], { env: { HF_TOKEN: "hf_secret" } });
+    const { status, out } = await runInProcess(["doctor", "--json"], { env: { HF_TOKEN: "hf_secret" } });
     expect(status).toBe(0);
     expect(out).not.toContain("hf_secret");
     const { findings } = JSON.parse(out) as { findings: { name: string; state: string; value: string }[] };

@@ -6,11 +6,11 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { formatNumber } from "../src/core/format.js";
 import { resolveTrainConfig } from "../src/app/runs/run-settings.js";
-import { COMMAND_PATH, runCommand } from "./support/command.js";
+import { COMMAND_PATH, runInHost } from "./support/command.js";
 
 describe("llamagym --help", () => {
   it("shows examples and common options in the short help, all options under headings in the full one", async () => {
-    const [short, full] = await Promise.all(["--help", "--help-all"].map((flag) => runCommand(["train", flag])));
+    const [short, full] = await Promise.all(["--help", "--help-all"].map((flag) => runInHost(["train", flag])));
     expect(short.out).toMatch(/^Examples:\n {2}# .*\n {2}node \S*bin\.js train blackjack/m);
     expect(short.out).not.toContain("--lora-alpha");
     for (const title of ["Run", "Environment", "Model", "Completions", "Algorithm", "PPO only"])
@@ -24,7 +24,7 @@ describe("llamagym --help", () => {
 
   it("shows the defaults that a run with the given options uses", async () => {
     const help = async (...args: string[]) => {
-      const { out } = await runCommand(["train", ...args, "--help-all"]);
+      const { out } = await runInHost(["train", ...args, "--help-all"]);
       return new Map(
         Array.from(out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)[^]*?(?=\n {2}(?:-\w, )?--|\n\n)/gm), ([text, name]) => [
           name,
@@ -46,7 +46,7 @@ describe("llamagym --help", () => {
   });
 
   it("lists each option once in the full help", async () => {
-    const { out } = await runCommand(["sweep", "--help-all"]);
+    const { out } = await runInHost(["sweep", "--help-all"]);
     for (const title of ["Sweep", "Environment", "Model", "Completions", "Algorithm", "PPO only"])
       expect(out).toMatch(new RegExp(`^${title}:$`, "m"));
     expect(out).not.toMatch(/^Other:$/m);

@@ -24,7 +24,12 @@ async function recordDemos(
   name: string,
   args: readonly string[],
 ): Promise<{ out: string; lines: readonly DemonstrationLine[] }> {
-  const { status, out, err } = await runCommand(["demos", ...args, "--output", path(name)]);
+  const { status, out, err } = await (name === "lake.jsonl" ? runCommand : runInHost)([
+    "demos",
+    ...args,
+    "--output",
+    path(name),
+  ]);
   expect([status, err]).toEqual([0, ""]);
   const text = await readFile(path(name), "utf8");
   return {
@@ -119,7 +124,7 @@ describe("llamagym train with demonstrations", () => {
   it("trains on a file first, then by reinforcement learning, and on successful episodes", async () => {
     await recordDemos("hands.jsonl", ["blackjack", "--episodes", "40"]);
     const args = ["--turns", "32", "--sft-warm-start", path("hands.jsonl"), "--sft-steps", "3", "--online-sft"];
-    const { status } = await runCommand(["train", "blackjack", ...args, ...SMALL_RUN_ARGS, "--output", path("warm")]);
+    const { status } = await runInHost(["train", "blackjack", ...args, ...SMALL_RUN_ARGS, "--output", path("warm")]);
     expect(status).toBe(0);
     const records = await readMetrics("warm");
     expect(records.map((record) => record.step)).toEqual([0, 1, 2]);
@@ -129,7 +134,7 @@ describe("llamagym train with demonstrations", () => {
 
   it("records the expert when given a number of episodes", async () => {
     const args = ["--turns", "16", "--sft-warm-start", "10", "--sft-steps", "2"];
-    const { status } = await runCommand([
+    const { status } = await runInHost([
       "train",
       "FrozenLake-v1",
       ...args,
@@ -144,11 +149,11 @@ describe("llamagym train with demonstrations", () => {
   it("names the line of an invalid demonstration before anything is written", async () => {
     await writeFile(path("bad.jsonl"), '{"prompt":"?","completion":"hit"}\n{"prompt":"?","completion":"no idea"}\n');
     const args = ["train", "blackjack", "--sft-warm-start", path("bad.jsonl"), "--turns", "16", ...SMALL_RUN_ARGS];
-    const { status, err } = await runCommand([...args, "--output", path("bad")]);
+    const { status, err } = await runInHost([...args, "--output", path("bad")]);
     expect(status).toBe(1);
     expect(err).toMatch(/DEMONSTRATION_REJECTED.*bad\.jsonl, line 2.*"no idea".*no action/);
     expect(await readdir(folder)).not.toContain("bad");
-    const skipped = await runCommand([
+    const skipped = await runInHost([
       ...args,
       "--on-invalid-line",
       "skip",
@@ -179,7 +184,7 @@ describe("the command lines of LlamaGymEDU", () => {
       "--output",
       path(name),
     ];
-    const { status, err } = await runCommand(args);
+    const { status, err } = await runInHost(args);
     expect(err).not.toMatch(/Error/);
     expect(status).toBe(0);
     expect(await readConfig(name)).toMatchObject({
@@ -196,7 +201,7 @@ describe("the command lines of LlamaGymEDU", () => {
 
   it("warn about the memory that a model needs before it is downloaded", async () => {
     const args = ["--episodes", "5", "--model", "TinyLlama/TinyLlama-1.1B-Chat-v1.0", ...given];
-    const { status, err } = await runCommand(["train", "blackjack", ...args, "--output", path("tiny")], {
+    const { status, err } = await runInHost(["train", "blackjack", ...args, "--output", path("tiny")], {
       env: { HF_HUB_OFFLINE: "1", HF_HOME: folder },
     });
     expect(status).toBe(1);
@@ -216,9 +221,9 @@ describe("the command lines of LlamaGymEDU", () => {
       "--output",
       path("off"),
     ];
-    expect((await runCommand(["train", "blackjack", ...off])).status).toBe(0);
+    expect((await runInHost(["train", "blackjack", ...off])).status).toBe(0);
     expect(await readConfig("off")).toMatchObject({ onlineSft: false, tensorboard: false });
-    const { status, err } = await runCommand(["train", "blackjack", "--load-in-8bit", "--quantize", "4"]);
+    const { status, err } = await runInHost(["train", "blackjack", "--load-in-8bit", "--quantize", "4"]);
     expect([status, err]).toEqual([2, expect.stringContaining("--load-in-8bit sets --quantize, which is also given")]);
   });
 });

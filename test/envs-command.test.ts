@@ -12,11 +12,11 @@ afterEach(() => {
 
 /** Runs the command with lines on standard input. */
 const run = (args: readonly string[], lines: readonly string[] = []) =>
-  runCommand(args, { input: lines.map((line) => `${line}\n`).join("") });
+  runInHost(args, { input: lines.map((line) => `${line}\n`).join("") });
 
 describe("llamagym envs", () => {
   it("lists every environment with its task and known returns", async () => {
-    const { status, out } = await run(["envs"]);
+    const { status, out } = await runCommand(["envs"]);
     expect(status).toBe(0);
     for (const { id } of registry.all()) expect(out).toMatch(new RegExp(`^${id} +\\w.* [-\\d.]+ +[-\\d.]+$`, "m"));
     const json = JSON.parse((await run(["envs", "--json"])).out) as { environments: { id: string; best: number }[] };
@@ -90,7 +90,8 @@ describe("llamagym play", () => {
       "/quit",
       "up",
     ];
-    const { status, out } = await run(["play", "frozen-lake", "--seed", "1", "-o", "isSlippery=false"], lines);
+    const args = ["play", "frozen-lake", "--seed", "1", "-o", "isSlippery=false"];
+    const { status, out } = await runCommand(args, { input: lines.map((line) => `${line}\n`).join("") });
     expect(status).toBe(0);
     expect(out).toContain('"dwn" is not a valid action. Did you mean "down"?');
     expect(out).toContain("2  right");

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "./support/command.js";
+import { runInHost } from "./support/command.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const llamagym = (...args: readonly string[]) => runCommand(args, { cwd: folder });
+const llamagym = (...args: readonly string[]) => runInHost(args, { cwd: folder });
 const GENERATE = ["generate", "--device", "cpu", "-p", "14 or 20?", "-t", "0", "--model"];
 
 describe("llamagym merge", () => {

@@ -24,11 +24,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const plot = (...args: readonly string[]) => runCommand(["plot", ...args], { cwd: folder });
-
 describe("llamagym plot", () => {
   it("draws several runs over each other in the terminal, with the environment's references", async () => {
-    const { status, out } = await plot("first", "second");
+    const { status, out } = await runCommand(["plot", "first", "second"], { cwd: folder });
     expect(status).toBe(0);
     expect(out).toMatch(
       /^Blackjack-v1: mean return during training\n● first\n○ second\n┄ random actions \(-0\.394\d*\)\n/,
@@ -42,7 +40,8 @@ describe("llamagym plot", () => {
   });
 
   it("writes an SVG of another metric", async () => {
-    expect(await plot("first", "--metric", "loss", "--output", "loss.svg")).toMatchObject({ out: "Saved loss.svg.\n" });
+    const args = ["plot", "first", "--metric", "loss", "--output", "loss.svg"];
+    expect(await runInHost(args, { cwd: folder })).toMatchObject({ out: "Saved loss.svg.\n" });
     const svg = await readFile(join(folder, "loss.svg"), "utf8");
     expect(svg).toContain(">Blackjack-v1: loss during training</text>");
     expect(svg).not.toContain("random actions");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "./support/command.js";
+import { runInHost } from "./support/command.js";
 
 const PAGE = fileURLToPath(new URL("../docs/seed-systems.md", import.meta.url));
 /** A row of the flags: a flag with its value, and llamagym's own name of it. */
@@ -23,7 +23,7 @@ afterAll(() => rm(folder, { recursive: true }));
 async function resolveConfig(name: string, flags: readonly string[]): Promise<Record<string, unknown>> {
   const args = flags.flatMap((flag) => flag.split(" ").map((part) => VALUES[part] ?? part));
   const output = join(folder, name);
-  const { status, err } = await runCommand(["train", "frozen-lake", ...args, "--turns", "0", "--output", output]);
+  const { status, err } = await runInHost(["train", "frozen-lake", ...args, "--turns", "0", "--output", output]);
   expect([err, status]).toEqual([expect.not.stringMatching(/Error/), 0]);
   return JSON.parse(await readFile(join(output, "config.json"), "utf8")) as Record<string, unknown>;
 }

@@ -16,20 +16,22 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const sft = (...args: string[]) => runCommand(["sft", "--device", "cpu", "--threads", "1", ...args], { cwd: folder });
+const sftArgs = (...args: string[]) => ["sft", "--device", "cpu", "--threads", "1", ...args];
 
 describe("llamagym sft", () => {
   it("fine-tunes the embedded model on a file and saves the result", async () => {
     const run = join(folder, "run");
     const settings = ["--learning-rate", "3e-3", "--max-steps", "20", "--seed", "1"];
-    const { status, out } = await sft("--data", "good.jsonl", "--output", run, ...settings);
+    const { status, out } = await runCommand(sftArgs("--data", "good.jsonl", "--output", run, ...settings), {
+      cwd: folder,
+    });
     expect(out).toMatch(/^2 examples; 20 updates\.\n/);
     expect(status).toBe(0);
     const args = ["generate", "--device", "cpu", "--model", join(run, "model"), "-p", "14 or 20?", "-t", "0"];
-    expect((await runCommand(args)).out).toBe("stay\n");
+    expect((await runInHost(args)).out).toBe("stay\n");
     const metrics = (await readFile(join(run, "metrics.jsonl"), "utf8")).trim().split("\n");
     expect(metrics).toHaveLength(20);
-    expect(await sft("--data", "good.jsonl", "--output", run)).toMatchObject({
+    expect(await runInHost(sftArgs("--data", "good.jsonl", "--output", run), { cwd: folder })).toMatchObject({
       status: 1,
       err: expect.stringMatching(/already contains a run.*--resume/) as string,
     });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand, runInHost, type CommandOptions } from "./support/command.js";
+import { interruptAt, runCommand, runInHost, type CommandOptions } from "./support/command.js";
 import { writeRandomModel } from "./support/random-model.js";
 
 let model: string;
@@ -18,14 +18,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Six updates of sixteen turns, a checkpoint after each second one. */
+/** Three updates of sixteen turns, a checkpoint after each. */
 const trainArgs = () => {
-  const run = ["--turns", "96", "--batch-size", "16", "--num-envs", "4", "--save-steps", "2", "--seed", "3"];
+  const run = ["--turns", "48", "--batch-size", "16", "--num-envs", "4", "--save-steps", "1", "--seed", "3"];
   const learning = ["--learning-rate", "0.01", "--num-ppo-epochs", "1", "--r", "2", "--action-mode", "choices"];
   return ["blackjack", "--model", model, "--device", "cpu", "--threads", "1", ...run, ...learning];
 };
 
-const train = (args: readonly string[], options?: CommandOptions) => runCommand(["train", ...args], options);
+const trainInProcess = (args: readonly string[], options?: CommandOptions) => runCommand(["train", ...args], options);
+const train = (args: readonly string[], options?: CommandOptions) => runInHost(["train", ...args], options);
 const path = (name: string) => join(folder, name);
 const listCheckpoints = async (name: string) => (await readdir(join(path(name), "checkpoints"))).sort();
 
@@ -45,7 +46,7 @@ const readAdapter = (name: string) => readFile(join(path(name), "adapter", "adap
 
 /** An uninterrupted run. */
 beforeAll(async () => {
-  await train([...trainArgs(), "--output", path("whole")]);
+  await trainInProcess([...trainArgs(), "--output", path("whole")]);
 }, 60_000);
 
 async function expectUninterruptedResult(name: string): Promise<void> {
@@ -57,12 +58,12 @@ async function expectUninterruptedResult(name: string): Promise<void> {
 describe("llamagym train", () => {
   it("saves settings, metrics, completions, the last two checkpoints and the adapter", async () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
-    expect(config).toMatchObject({ version: 2, env: "Blackjack-v1", model, turns: 96, learningRate: 0.01, gamma: 1 });
+    expect(config).toMatchObject({ version: 2, env: "Blackjack-v1", model, turns: 48, learningRate: 0.01, gamma: 1 });
     const metrics = await readMetrics("whole");
     expect(metrics.map((record) => [record.step, record.num_turns])).toEqual(
-      [1, 2, 3, 4, 5, 6].map((step) => [step, 16 * step]),
+      [1, 2, 3].map((step) => [step, 16 * step]),
     );
-    expect(await listCheckpoints("whole")).toEqual(["000004", "000006"]);
+    expect(await listCheckpoints("whole")).toEqual(["000002", "000003"]);
     const [sample] = (await readFile(join(path("whole"), "completions.jsonl"), "utf8")).split("\n");
     expect(JSON.parse(sample)).toMatchObject({ step: 1, completion: expect.stringMatching(/^(hit|stay)$/) as string });
     expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
@@ -73,7 +74,7 @@ describe("llamagym train", () => {
     expect(svg).toMatch(/^<svg [^>]*aria-label="Blackjack-v1: mean return during training">/);
     expect(svg.trimEnd()).toMatch(/<\/svg>$/);
     const [, points] = /<path class="series"[^>]* d="M([^"]+)"/.exec(svg) ?? [];
-    expect(points.split("L")).toHaveLength(6);
+    expect(points.split("L")).toHaveLength(3);
     for (const label of ["turns", "mean return", "best known", "random actions"]) expect(svg).toContain(`>${label}<`);
   });
 
@@ -88,28 +89,22 @@ describe("llamagym train", () => {
     expect(out).toMatch(/^after training, greedy +-?\d\.\d{4} +± \d\.\d{4}$/m);
     expect(out).toMatch(new RegExp(`node \\S*bin\\.js eval Blackjack-v1 --adapter ${path("compared")}/adapter$`, "m"));
     expect(err).toMatch(/update 1: ".*hit or stay\?.*" > "(hit|stay)" \(reward/);
-    expect(err).toMatch(/^100% .*update 6$/m);
+    expect(err).toMatch(/^100% .*update 3$/m);
     // Evaluation draws no random numbers from training.
     await expectUninterruptedResult("compared");
   });
 
   it("stops after an update at Ctrl-C, and resumes to the same result", async () => {
-    let hasStopped = false;
-    const onStderr: CommandOptions["onStderr"] = (err, kill) => {
-      if (hasStopped || !err.includes("update 1:")) return;
-      hasStopped = true;
-      kill("SIGINT");
-    };
     const output = path("stopped");
-    const stopped = await train([...trainArgs(), "--output", output], { onStderr });
+    const stopped = await trainInProcess([...trainArgs(), "--output", output], interruptAt("update 1:", "SIGINT"));
     expect(stopped.status).toBe(130);
     expect(stopped.err).toContain("Finishing this update, then saving. Press Ctrl-C again to quit now");
     expect(stopped.out).toMatch(
-      /Stopped and saved after update [1-5]\. Resume with: node \S*bin\.js train --resume .*stopped$/m,
+      /Stopped and saved after update [12]\. Resume with: node \S*bin\.js train --resume .*stopped$/m,
     );
     const resumed = await train(["--resume", output, "--eval-episodes", "40"]);
     expect(resumed.status).toBe(0);
-    expect(resumed.out).toMatch(/^Resuming .*stopped from update [1-5]\.$/m);
+    expect(resumed.out).toMatch(/^Resuming .*stopped from update [12]\.$/m);
     await expectUninterruptedResult("stopped");
   });
 
@@ -119,7 +114,8 @@ describe("llamagym train", () => {
       if (count === 0 && err.includes("update 1:")) kill((count++, "SIGINT"));
       else if (count === 1 && err.includes("again to quit now")) kill((count++, "SIGINT"));
     };
-    const { status, out } = await train([...trainArgs(), "--turns", "100000", "--output", path("quit")], { onStderr });
+    const args = [...trainArgs(), "--turns", "100000", "--output", path("quit")];
+    const { status, out } = await trainInProcess(args, { onStderr });
     expect(status).toBe(130);
     expect(out).not.toContain("Stopped and saved");
   });
@@ -128,7 +124,7 @@ describe("llamagym train", () => {
   it.each([2, 6, 9, 10, 17])("survives kill -9 at rename %i, and resumes to the same result", async (at) => {
     const preload = fileURLToPath(new URL("support/kill-at-rename.mjs", import.meta.url));
     const name = `killed-${at}`;
-    const killed = await train([...trainArgs(), "--output", path(name)], {
+    const killed = await trainInProcess([...trainArgs(), "--output", path(name)], {
       env: { NODE_OPTIONS: `--import ${preload}`, KILL_AT: String(at) },
     });
     expect(killed).toMatchObject({ status: null, signal: "SIGKILL" });
@@ -241,7 +237,7 @@ describe("llamagym train", () => {
 });
 
 describe("llamagym eval", () => {
-  const evaluate = (args: readonly string[]) => runCommand(["eval", "blackjack", ...args]);
+  const evaluate = (args: readonly string[]) => runInHost(["eval", "blackjack", ...args]);
 
   it("evaluates an adapter with the settings of its run", async () => {
     const adapter = join(path("whole"), "adapter");
@@ -277,17 +273,8 @@ describe("llamagym eval", () => {
   });
 
   it("has no reference policies for a variant", async () => {
-    const { out } = await runCommand([
-      "eval",
-      "frozen-lake",
-      "-o",
-      "isSlippery=false",
-      "--model",
-      model,
-      "-n",
-      "2",
-      "--json",
-    ]);
+    const args = ["frozen-lake", "-o", "isSlippery=false", "--model", model, "-n", "2", "--json"];
+    const { out } = await runInHost(["eval", ...args]);
     expect(JSON.parse(out)).toMatchObject({ references: [] });
   });
 

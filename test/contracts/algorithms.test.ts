@@ -7,7 +7,7 @@ import { mul, neg, reduceMean, reduceSum, type Node } from "../../src/engine.js"
 import { defineAlgorithm, number, type LossNodes } from "../../src/index.js";
 import { algorithms } from "../../src/rl/algorithms/algorithms.js";
 import { checkAlgorithm } from "../../src/testing.js";
-import { runCommand } from "../support/command.js";
+import { runInHost } from "../support/command.js";
 
 const TIMEOUT = 120_000;
 
@@ -42,30 +42,30 @@ describe("llamagym train --algorithm FILE", () => {
       const algorithm = "examples/.build/own-algorithm.js";
       const run = join(folder, "run");
       const args = ["train", "blackjack", "--algorithm", algorithm, "--value-coef", "0.3", "--turns", "128"];
-      const trained = await runCommand([...args, "--threads", "1", "--output", run]);
+      const trained = await runInHost([...args, "--threads", "1", "--output", run]);
       expect(trained).toMatchObject({ status: 0 });
       const config = JSON.parse(await readFile(join(run, "config.json"), "utf8")) as Record<string, unknown>;
       expect(config).toMatchObject({ algorithm: resolve(algorithm), valueCoef: 0.3, gamma: 0.99 });
-      expect(await runCommand(["train", "--resume", run, "--turns", "256"])).toMatchObject({ status: 0 });
-      const help = await runCommand(["train", "--algorithm", algorithm, "--help-all"]);
+      expect(await runInHost(["train", "--resume", run, "--turns", "256"])).toMatchObject({ status: 0 });
+      const help = await runInHost(["train", "--algorithm", algorithm, "--help-all"]);
       expect(help.out).toContain("--value-coef");
       expect(help.out).not.toContain("--cliprange");
       const sweep = join(folder, "sweep");
       const common = ["--turns", "128", "--threads", "1", "--output", sweep];
       const search = ["-s", "valueCoef=0.2,0.4", "--entropy-coef", "0.2"];
-      const swept = await runCommand(["sweep", "blackjack", "--algorithm", algorithm, ...search, ...common]);
+      const swept = await runInHost(["sweep", "blackjack", "--algorithm", algorithm, ...search, ...common]);
       expect(swept).toMatchObject({ status: 0 });
       const best = JSON.parse(await readFile(join(sweep, "best.json"), "utf8")) as Record<string, unknown>;
       expect(best).toMatchObject({ algorithm: resolve(algorithm), entropyCoef: 0.2 });
       expect([0.2, 0.4]).toContain(best.valueCoef);
-      expect(await runCommand(["sweep", "--output", sweep])).toMatchObject({ status: 0 });
+      expect(await runInHost(["sweep", "--output", sweep])).toMatchObject({ status: 0 });
     } finally {
       await rm(folder, { recursive: true });
     }
   });
 
   it("reports a missing module", async () => {
-    const { status, err } = await runCommand(["train", "blackjack", "--algorithm", "./nowhere.js"]);
+    const { status, err } = await runInHost(["train", "blackjack", "--algorithm", "./nowhere.js"]);
     expect([status, err]).toEqual([1, expect.stringContaining("There is no module")]);
   });
 });

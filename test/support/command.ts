@@ -1,5 +1,4 @@
 import { fork, spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 /** The built command, as a user runs it. */
@@ -66,24 +65,42 @@ export async function runCommand(args: readonly string[], options: CommandOption
   );
 }
 
+/** Options for a command that gets `signal` as soon as it writes `text` to standard error. */
+export function interruptAt(text: string, signal: NodeJS.Signals): Pick<CommandOptions, "env"> {
+  const preload = fileURLToPath(new URL("interrupt-at-output.mjs", import.meta.url));
+  return { env: { NODE_OPTIONS: `--import ${preload}`, INTERRUPT_AT: text, INTERRUPT_SIGNAL: signal } };
+}
+
 let host: ChildProcess | undefined;
+let settle: (result: CommandResult | Error) => void = () => {};
+let lastCall: Promise<unknown> = Promise.resolve();
+
+function startHost(): ChildProcess {
+  const path = fileURLToPath(new URL("command-host.mjs", import.meta.url));
+  const child = fork(path, { env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1" } });
+  child.on("message", (result) => settle(result as CommandResult));
+  child.on("exit", (status) => settle(new Error(`The host of commands exited with status ${status}.`)));
+  child.unref();
+  child.channel?.unref();
+  return child;
+}
 
 /**
- * Runs `llamagym` in a process that this test file keeps: for commands that end at once, such as those that are rejected.
- * Calls must not overlap.
+ * Runs `llamagym` in a process that this test file keeps, one call after another: for everything that is not about the
+ * process itself, such as signals, crashes and its end.
  */
 export async function runInHost(
   args: readonly string[],
-  { cwd, env }: Pick<CommandOptions, "env" | "cwd"> = {},
+  { cwd, env, input }: Pick<CommandOptions, "env" | "cwd" | "input"> = {},
 ): Promise<CommandResult> {
-  if (host === undefined) {
-    const path = fileURLToPath(new URL("command-host.mjs", import.meta.url));
-    host = fork(path, { env: { ...process.env, WANDB_PROJECT: "", NO_COLOR: "1" } });
-    host.unref();
-    host.channel?.unref();
-  }
-  const answer = once(host, "message");
-  host.send({ args, cwd, env });
-  const [result] = (await answer) as [CommandResult];
-  return result;
+  const call = lastCall.then(async () => {
+    host ??= startHost();
+    const answer = new Promise<CommandResult | Error>((resolve) => (settle = resolve));
+    host.send({ args, cwd, env, input });
+    const result = await answer;
+    if (result instanceof Error) throw result;
+    return result;
+  });
+  lastCall = call.catch(() => {});
+  return call;
 }
