@@ -12,7 +12,8 @@ import type { JsonSchema } from "../../generation/index.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
 import type { ChatChoice, ChatDelta, ChatFinishReason, FunctionTool, ToolCall } from "./chat-engine.js";
-import { parseToolCalls, unionSchema, type ToolCallFormat } from "./tool-calls.js";
+import { unionSchema } from "../../envs/spaces/tool-call-schema.js";
+import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
 
 /** A checked request, the same for all of its choices. */
 export interface ChoicePlan {

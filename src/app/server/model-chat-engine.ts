@@ -5,11 +5,11 @@ import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation
 import type { ChatMessage } from "../../models/text/index.js";
 import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
+import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
 import {
   describeTools,
   readToolCallFormat,
-  toolCallSchema,
   toToolDefinition,
   type ToolCallFormat,
 } from "./tool-calls.js";

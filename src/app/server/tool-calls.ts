@@ -1,14 +1,13 @@
-import { isSchema, type JsonSchema } from "../../generation/constraints/json-schema/keywords.js";
+import { isSchema } from "../../generation/constraints/json-schema/keywords.js";
+import type { ToolCallLayout } from "../../envs/spaces/tool-call-schema.js";
 import type { ChatMessage, ToolDefinition } from "../../models/text/index.js";
 import type { FunctionTool, ToolCall } from "./chat-engine.js";
 
 /** How a model writes tool calls: one JSON object, or a list of them, between two markers. */
-export interface ToolCallFormat {
+export interface ToolCallFormat extends ToolCallLayout {
   /** Text before a call; empty where the JSON is the whole completion. */
   readonly open: string;
   readonly close: string;
-  readonly isList: boolean;
-  readonly argumentsKey: "arguments" | "parameters";
   /** Whether the chat template renders tools and their calls; otherwise messages are rewritten for it. */
   readonly isInTemplate: boolean;
 }
@@ -30,47 +29,11 @@ const SYNTAX_BY_MARKER: Readonly<Record<string, CallSyntax>> = {
   "<|python_tag|>": { open: "", close: "", isList: false, argumentsKey: "parameters" },
 };
 
-/** Maximum number of calls in a list. */
-const MAX_LISTED_CALLS = 8;
-
 /** Returns the format of the tool calls that a chat template renders. */
 export function readToolCallFormat(chatTemplate: string | undefined): ToolCallFormat {
   if (chatTemplate === undefined || !/\btools\b/.test(chatTemplate)) return { ...HERMES, isInTemplate: false };
   const marker = Object.keys(SYNTAX_BY_MARKER).find((text) => chatTemplate.includes(text));
   return { ...(marker === undefined ? HERMES : SYNTAX_BY_MARKER[marker]), isInTemplate: true };
-}
-
-/** Returns the JSON schema of a call of one of the tools, or of a list of calls. */
-export function toolCallSchema(
-  tools: readonly FunctionTool[],
-  { isList, argumentsKey }: ToolCallFormat,
-  allowsParallel: boolean,
-): JsonSchema {
-  const path = isList ? "#/items/anyOf" : "#/anyOf";
-  const call = {
-    anyOf: tools.map(({ name, parameters }, i) => ({
-      type: "object",
-      properties: {
-        name: { const: name },
-        [argumentsKey]: moveReferences(parameters, `${path}/${i}/properties/${argumentsKey}`),
-      },
-      required: ["name", argumentsKey],
-    })),
-  };
-  return isList ? { type: "array", items: call, minItems: 1, maxItems: allowsParallel ? MAX_LISTED_CALLS : 1 } : call;
-}
-
-/** Returns a schema of the values that either schema allows. */
-export function unionSchema(first: JsonSchema, second: JsonSchema): JsonSchema {
-  return { anyOf: [moveReferences(first, "#/anyOf/0"), moveReferences(second, "#/anyOf/1")] };
-}
-
-/** Returns a schema whose references are valid when it is at `path` of another one. */
-function moveReferences(schema: JsonSchema, path: string): JsonSchema {
-  const text = JSON.stringify(schema, (key, value: unknown) =>
-    key === "$ref" && typeof value === "string" && value.startsWith("#/") ? path + value.slice(1) : value,
-  );
-  return JSON.parse(text) as JsonSchema;
 }
 
 /** Reads tool calls from the text between the markers; undefined if it is not JSON of calls of these tools. */

@@ -5,7 +5,7 @@ import { errorMessage, invalidEnv } from "../../core/errors.js";
 import { Env, type EnvFactory, type EnvOptions, type EnvSpec } from "../env.js";
 import type { Registration } from "../registry/env-registry.js";
 import { register, registry } from "../registry/make.js";
-import { findSpec, recordLoadedSpec } from "../registry/open-env.js";
+import { findSpec, isRemoteEnvId, recordLoadedSpec } from "../registry/open-env.js";
 
 const FILE_REFERENCE = /^(?<module>.+\.[cm]?[jt]s)(?:#(?<exportName>.+))?$/;
 const ID_REFERENCE = /^(?<module>.+):(?<id>[^:]+)$/;
@@ -24,6 +24,7 @@ const loadedModules = new Map<string, Promise<LoadedModule>>();
 
 /** Returns a reference with the path of its file made absolute. */
 export function resolveReference(reference: string): string {
+  if (isRemoteEnvId(reference)) return reference;
   const { module } = FILE_REFERENCE.exec(reference)?.groups ?? ID_REFERENCE.exec(reference)?.groups ?? {};
   return module !== undefined && isPath(module) ? resolve(module) + reference.slice(module.length) : reference;
 }

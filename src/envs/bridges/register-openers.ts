@@ -23,6 +23,16 @@ function registerRemote(pattern: RegExp, connect: (id: string, options: EnvOptio
   });
 }
 
+registerOpener({
+  pattern: /^mcp:/,
+  isRemote: true,
+  // The step limit is the environment's own: a judge scores the step that reaches it.
+  async open(id, { disableEnvChecker, ...options }: MakeOptions & EnvOptions) {
+    const { McpEnv } = await import("./mcp/mcp-env.js");
+    const env = (await McpEnv.open(id.slice("mcp:".length), options)) as Env;
+    return new OrderEnforcing(disableEnvChecker === true ? env : new PassiveEnvChecker(env));
+  },
+});
 registerRemote(/^python:/, (id, options) => PythonEnv.open(id.slice("python:".length), options));
 registerRemote(/^openenv:/, (id, options) => OpenEnvClient.connect(id.slice("openenv:".length), options));
 registerRemote(/^https?:/, (id, options) => HttpEnv.connect(id, options));

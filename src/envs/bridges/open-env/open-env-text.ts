@@ -71,7 +71,8 @@ function formatObject(observation: JsonValue): string {
   return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(observation);
 }
 
-function parseLastObject(completion: string): JsonValue | undefined {
+/** Returns the last JSON object in a completion; undefined without one. */
+export function parseLastObject(completion: string): JsonValue | undefined {
   const end = completion.lastIndexOf("}");
   let start = end < 0 ? -1 : completion.lastIndexOf("{", end);
   for (; start >= 0; start = start === 0 ? -1 : completion.lastIndexOf("{", start - 1)) {

@@ -1,0 +1,50 @@
+import type { PlainJsonSchema } from "./sample-json.js";
+
+/** A function with named arguments. */
+export interface CallableTool {
+  readonly name: string;
+  /** JSON schema of the arguments, an object. */
+  readonly parameters: PlainJsonSchema;
+}
+
+/** How calls are laid out as JSON. */
+export interface ToolCallLayout {
+  readonly isList: boolean;
+  readonly argumentsKey: "arguments" | "parameters";
+}
+
+/** Maximum number of calls in a list. */
+const MAX_LISTED_CALLS = 8;
+
+/** Returns the JSON schema of a call of one of the tools, or of a list of calls. */
+export function toolCallSchema(
+  tools: readonly CallableTool[],
+  { isList, argumentsKey }: ToolCallLayout,
+  allowsParallel: boolean,
+): PlainJsonSchema {
+  const path = isList ? "#/items/anyOf" : "#/anyOf";
+  const call = {
+    anyOf: tools.map(({ name, parameters }, i) => ({
+      type: "object",
+      properties: {
+        name: { const: name },
+        [argumentsKey]: moveReferences(parameters, `${path}/${i}/properties/${argumentsKey}`),
+      },
+      required: ["name", argumentsKey],
+    })),
+  };
+  return isList ? { type: "array", items: call, minItems: 1, maxItems: allowsParallel ? MAX_LISTED_CALLS : 1 } : call;
+}
+
+/** Returns a schema of the values that either schema allows. */
+export function unionSchema(first: PlainJsonSchema, second: PlainJsonSchema): PlainJsonSchema {
+  return { anyOf: [moveReferences(first, "#/anyOf/0"), moveReferences(second, "#/anyOf/1")] };
+}
+
+/** Returns a schema whose references are valid when it is at `path` of another one. */
+function moveReferences(schema: PlainJsonSchema, path: string): PlainJsonSchema {
+  const text = JSON.stringify(schema, (key, value: unknown) =>
+    key === "$ref" && typeof value === "string" && value.startsWith("#/") ? path + value.slice(1) : value,
+  );
+  return JSON.parse(text) as PlainJsonSchema;
+}
