@@ -217,6 +217,13 @@ const EMBEDDED_DEFAULTS = {
   sftLearningRate: 3e-3,
 } as const satisfies Partial<TrainConfig>;
 
+/** Defaults of the tools of an MCP server: calls as JSON, and the task in every prompt. */
+const MCP_DEFAULTS = {
+  actionMode: "schema",
+  historyTurns: 16,
+  maxCompletionLength: 128,
+} as const satisfies Partial<TrainConfig>;
+
 const DEFAULT_EPISODES = 5000;
 
 /**
@@ -235,7 +242,12 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
     given,
   );
   const modelDefaults = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(runOptions.model!)?.model.defaults ?? {});
-  const runConfig = resolveSettings("A run", runSettings, { ...lengthDefaults, ...modelDefaults, ...runOptions });
+  const runConfig = resolveSettings("A run", runSettings, {
+    ...lengthDefaults,
+    ...modelDefaults,
+    ...(env.startsWith("mcp:") ? MCP_DEFAULTS : {}),
+    ...runOptions,
+  });
   checkConflicts(runConfig);
   checkActionRegex(runConfig);
   const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {

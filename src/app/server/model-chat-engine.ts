@@ -7,12 +7,7 @@ import { FALLBACK_CHAT_TEMPLATE } from "../../rl/rollout/fallback-chat-template.
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult, FunctionTool } from "./chat-engine.js";
 import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
-import {
-  describeTools,
-  readToolCallFormat,
-  toToolDefinition,
-  type ToolCallFormat,
-} from "./tool-calls.js";
+import { describeTools, readToolCallFormat, toToolDefinition, type ToolCallFormat } from "./tool-calls.js";
 
 /** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
 export class ModelChatEngine implements ChatEngine {

@@ -5,7 +5,7 @@ export { HttpEnv, type HttpEnvOptions } from "./http/http-env.js";
 export { JsonSpace } from "./json-space.js";
 export { loadEnvModule, loadEnvSpec, resolveReference } from "./load-env-spec.js";
 export { McpEnv, type McpEnvOptions } from "./mcp/mcp-env.js";
-export type { EpisodeMessage, McpEpisode, McpJudge, McpReward } from "./mcp/mcp-reward.js";
+export type { EpisodeMessage, McpEpisode, McpReward } from "./mcp/mcp-reward.js";
 export { type AgentTask, readTasks } from "./mcp/read-tasks.js";
 export type { McpCall } from "./mcp/tool-call-space.js";
 export { OpenEnvClient, type OpenEnvOptions } from "./open-env/open-env-client.js";

@@ -16,7 +16,7 @@ import { formatTable } from "../display/format-table.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { generationSettings } from "../../../generation/generation-options.js";
 import { toOptionName } from "../options/option-names.js";
 import { UsageError } from "../options/usage-error.js";
@@ -98,7 +98,7 @@ async function record(
 ): Promise<{ readonly env: Env; readonly recorded: readonly RecordedEpisode[] }> {
   const { policy = "expert", episodes = 100, seed = 0, maxEpisodeSteps } = args;
   const makeOptions = {
-    ...parseEnvOptions(args.option),
+    ...readEnvOptions(args),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
   };
   const makeEnv = async () => openEnv(id, makeOptions);

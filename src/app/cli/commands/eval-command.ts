@@ -8,7 +8,7 @@ import { reportEpisodes } from "../display/report-episodes.js";
 import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { agentOptions, describeAgentDefaults, openAgent } from "../options/agent-options.js";
 import { defineCommand } from "../options/define-command.js";
-import { envOptions, openNamedEnv, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, openNamedEnv, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { formatReturnsTable, listReferencePolicies, type PolicyReturn } from "../reference-policies.js";
 import type { Reporter } from "../reporter.js";
 
@@ -74,7 +74,7 @@ async function evaluateModel(args: Args, env: string, reporter: Reporter): Promi
       onWarning: reporter.warn,
     });
     progress.end();
-    const references = listReferencePolicies(env, parseEnvOptions(args.option), args.maxEpisodeSteps);
+    const references = listReferencePolicies(env, readEnvOptions(args), args.maxEpisodeSteps);
     const policy = `${args.adapter ?? config.model}, ${sample ? "sampled" : "greedy"}`;
     reporter.print(
       args.json === true

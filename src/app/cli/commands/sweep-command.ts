@@ -12,7 +12,7 @@ import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { toFileName } from "../options/default-output.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
-import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { UsageError } from "../options/usage-error.js";
 import type { Reporter } from "../reporter.js";
@@ -45,7 +45,9 @@ const commandOptions = defineSettings(
   "Sweep",
 );
 
-type Args = GivenSettings<typeof commandOptions & Pick<typeof envOptions, "option" | "envModule">> &
+type Args = GivenSettings<
+  typeof commandOptions & Pick<typeof envOptions, "option" | "envModule" | "tasks" | "reward">
+> &
   Readonly<Record<string, unknown>>;
 
 export const sweepCommand: Command = {
@@ -75,8 +77,7 @@ async function createCommand(args: readonly string[]): Promise<Command> {
       ...commandOptions,
       ...defineSettings(sweepSettings, "Sweep"),
       ...fixedSettings,
-      option: envOptions.option,
-      envModule: envOptions.envModule,
+      ...pick(envOptions, ["option", "envModule", "tasks", "reward"]),
     },
     commonOptions: "search seeds method trials metric config output option model algorithm episodes turns device".split(
       " ",
@@ -141,7 +142,7 @@ async function explicitOptions(
     ...pick(args, Object.keys(sweepSettings)),
     ...(args.seeds === undefined ? {} : { seeds: parseSeeds(args.seeds) }),
     env: await resolveEnvId(env, args),
-    envOptions: { ...(fileEnvOptions as object | undefined), ...parseEnvOptions(args.option) },
+    envOptions: { ...(fileEnvOptions as object | undefined), ...readEnvOptions(args) },
     train: { ...normalizeKeysIfObject("train", train), ...pick(args, fixedNames) },
     search: { ...normalizeKeysIfObject("search", search), ...parseSearch(args.search) },
   };

@@ -1,4 +1,4 @@
-import { boolean, defineSettings, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
+import { boolean, defineSettings, pick, text, type GivenSettings, type SettingTable } from "../../../core/settings.js";
 import { readJson, readJsonIfExists } from "../../../models/files/index.js";
 import { evaluate } from "../../../rl/train/evaluate.js";
 import { resolveWorkers } from "../../distributed/open-transport.js";
@@ -16,7 +16,7 @@ import { SIGINT_EXIT_CODE } from "../interrupt-handler.js";
 import { defineCommand, type Command } from "../options/define-command.js";
 import { describeRunDefaults } from "../options/describe-defaults.js";
 import { timestampedFolder } from "../options/default-output.js";
-import { envOptions, parseEnvOptions, resolveEnvId } from "../options/env-options.js";
+import { envOptions, readEnvOptions, resolveEnvId } from "../options/env-options.js";
 import { loadArgAlgorithm, type FileArgs } from "../options/load-arg-algorithm.js";
 import { toOptionName } from "../options/option-names.js";
 import { workersOptions } from "../options/workers-options.js";
@@ -50,8 +50,7 @@ const commandOptions = {
     group: "Run",
   }),
   ...workersOptions,
-  option: envOptions.option,
-  envModule: envOptions.envModule,
+  ...pick(envOptions, ["option", "envModule", "tasks", "reward"]),
 };
 
 type Args = GivenSettings<typeof commandOptions> & Readonly<Record<string, unknown>>;
@@ -241,13 +240,26 @@ async function evaluateAgent(
 }
 
 async function explicitOptions(args: Args, name: string | undefined): Promise<TrainOptions> {
-  const { config, output: _output, resume: _resume, dashboard: _dashboard, option, envModule, ...others } = args;
+  const {
+    config,
+    output: _output,
+    resume: _resume,
+    dashboard: _dashboard,
+    option,
+    envModule,
+    tasks,
+    reward,
+    ...others
+  } = args;
   const { redis: _redis, workersFolder: _folder, ...settings } = others;
   const { version: _, ...fromFile } = config === undefined ? {} : await readJson(config);
   const env = name ?? fromFile.env;
   if (typeof env !== "string")
     throw new UsageError("ENV is missing: name an environment, such as blackjack, or a --config FILE that has one.");
-  const envOptionValues = { ...(fromFile.envOptions as object | undefined), ...parseEnvOptions(option) };
+  const envOptionValues = {
+    ...(fromFile.envOptions as object | undefined),
+    ...readEnvOptions({ option, tasks, reward }),
+  };
   const base = typeof settings.adapter === "string" ? (await findRunOfAdapter(settings.adapter))?.model : undefined;
   const model = base === undefined ? {} : { model: base };
   return {

@@ -1,5 +1,6 @@
+import { resolve } from "node:path";
 import { defineSettings, integer, list, text, type GivenSettings } from "../../../core/settings.js";
-import { loadEnvModule, openEnv, registry, resolveReference, type Env } from "../../../envs/index.js";
+import { loadEnvModule, openEnv, registry, resolveReference, type Env, type EnvOptions } from "../../../envs/index.js";
 import "../../../text-world/index.js";
 import { UsageError } from "./usage-error.js";
 
@@ -15,6 +16,14 @@ export const envOptions = defineSettings(
       valueName: "file",
       description: "JavaScript file or package to import first, which registers ENV.",
     }),
+    tasks: text({
+      valueName: "file",
+      description: 'Tasks of an mcp: environment: a JSONL file with one {"prompt": "..."} per line.',
+    }),
+    reward: text({
+      valueName: "file#export",
+      description: "Reward function of an mcp: environment, exported by a JavaScript file; none for 0.",
+    }),
     maxEpisodeSteps: integer({ min: 1, description: "Step limit of an episode, in place of the registered one." }),
   },
   "Environment",
@@ -24,9 +33,9 @@ type EnvArgs = Partial<GivenSettings<typeof envOptions>>;
 
 /** Opens the environment that a command's arguments name. */
 export async function openNamedEnv(name: string, args: EnvArgs): Promise<Env> {
-  const { option = [], maxEpisodeSteps } = args;
+  const { maxEpisodeSteps } = args;
   return openEnv(await resolveEnvId(name, args), {
-    ...parseEnvOptions(option),
+    ...readEnvOptions(args),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
   });
 }
@@ -54,8 +63,17 @@ function findId(name: string): string | undefined {
 
 const normalizeName = (name: string) => name.toLowerCase().replace(/[-_ ]/g, "");
 
+/** Returns the environment's options that a command's arguments set; files with absolute paths, which a resumed run finds. */
+export function readEnvOptions({ option, tasks, reward }: Pick<EnvArgs, "option" | "tasks" | "reward">): EnvOptions {
+  return {
+    ...parseEnvOptions(option),
+    ...(tasks === undefined ? {} : { tasks: resolve(tasks) }),
+    ...(reward === undefined ? {} : { reward: resolveReference(reward) }),
+  };
+}
+
 /** Parses the values of --option into the environment's options. */
-export function parseEnvOptions(options: readonly string[] = []): Record<string, unknown> {
+function parseEnvOptions(options: readonly string[] = []): Record<string, unknown> {
   return Object.fromEntries(options.map(parseEnvOption));
 }
 

@@ -1,6 +1,7 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type * as McpTypes from "@modelcontextprotocol/sdk/types.js";
 import { errorMessage, invalidArgument, invalidEnv, LlamaGymError } from "../../../core/errors.js";
 import { excerpt } from "../../../core/format.js";
 import { asJsonObject, isNestedDeeper, type JsonObject } from "../../../core/json.js";
@@ -30,7 +31,11 @@ export interface McpResult {
 
 /** A server: a command with its arguments, or a URL. */
 export type McpTarget =
-  | { readonly command: string; readonly args: readonly string[]; readonly environment: Readonly<Record<string, string>> }
+  | {
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly environment: Readonly<Record<string, string>>;
+    }
   | { readonly url: URL; readonly headers: Readonly<Record<string, string>> };
 
 export interface McpConnectOptions {
@@ -64,9 +69,11 @@ export class McpConnection {
     private readonly options: McpConnectOptions,
     private readonly client: Client,
     private readonly transport: StdioClientTransport | StreamableHTTPClientTransport,
-    private readonly types: typeof import("@modelcontextprotocol/sdk/types.js"),
+    private readonly types: typeof McpTypes,
   ) {
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no addEventListener
     client.onclose = () => (this.problem ??= "ended the connection.");
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener
     client.onerror = (error) => {
       if (++this.invalidMessages > limits.MAX_INVALID_MESSAGES) void this.fail("sent too many invalid messages.");
       else this.stderr = (this.stderr + `\n${excerpt(errorMessage(error))}`).slice(-MAX_STDERR_IN_ERROR);
@@ -146,7 +153,9 @@ export class McpConnection {
       const params = cursor === undefined ? {} : { cursor };
       const schema = this.types.ListToolsResultSchema;
       const list = await this.request({ method: "tools/list", params }, schema, this.options.startTimeout);
-      tools.push(...list.tools.map(({ name, description = "", inputSchema }) => this.readTool(name, description, inputSchema)));
+      tools.push(
+        ...list.tools.map(({ name, description = "", inputSchema }) => this.readTool(name, description, inputSchema)),
+      );
       if (tools.length > limits.MAX_TOOLS) throw this.invalid(`has more than ${limits.MAX_TOOLS} tools.`);
       cursor = list.nextCursor;
     }
@@ -159,7 +168,9 @@ export class McpConnection {
 
   private readTool(name: string, description: string, inputSchema: unknown): McpTool {
     if (name === "" || name.length > limits.MAX_TOOL_NAME_LENGTH)
-      throw this.invalid(`has a tool with a name of ${name.length} characters, 1 to ${limits.MAX_TOOL_NAME_LENGTH} are allowed.`);
+      throw this.invalid(
+        `has a tool with a name of ${name.length} characters, 1 to ${limits.MAX_TOOL_NAME_LENGTH} are allowed.`,
+      );
     if (isNestedDeeper(inputSchema, MAX_MESSAGE_DEPTH))
       throw this.invalid(`has a schema of more than ${MAX_MESSAGE_DEPTH} levels for its tool ${name}.`);
     const { $schema: _dialect, ...parameters } = asJsonObject(inputSchema) ?? {};
@@ -227,6 +238,7 @@ async function createProcessTransport(
     if (processIds.size === 0) process.on("exit", killProcesses);
     processIds.add(pid);
     const { onclose } = transport;
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener
     transport.onclose = () => {
       processIds.delete(pid);
       if (processIds.size === 0) process.off("exit", killProcesses);
@@ -253,7 +265,8 @@ async function fetchLimited(url: string | URL, init?: RequestInit): Promise<Resp
   const limit = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       size += chunk.length;
-      if (size > MAX_MESSAGE_BYTES) controller.error(new Error(`the response has more than ${MAX_MESSAGE_BYTES} bytes`));
+      if (size > MAX_MESSAGE_BYTES)
+        controller.error(new Error(`the response has more than ${MAX_MESSAGE_BYTES} bytes`));
       else controller.enqueue(chunk);
     },
   });

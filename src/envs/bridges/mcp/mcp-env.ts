@@ -1,5 +1,6 @@
 import { errorMessage, invalidArgument, invalidEnv, LlamaGymError } from "../../../core/errors.js";
 import { asJsonObject, type JsonObject, type JsonValue } from "../../../core/json.js";
+import { unknownSetting } from "../../../core/settings.js";
 import { Env, type ResetOptions, type ResetResult, type StepResult } from "../../env.js";
 import type { TextInterface } from "../../text-interface.js";
 import { checkTimeoutMs } from "../channel.js";
@@ -9,7 +10,7 @@ import { MAX_TEXT_LENGTH } from "../limits.js";
 import { parseLastObject } from "../open-env/open-env-text.js";
 import { type McpResult, type McpTarget, type McpTool, splitCommand } from "./mcp-connection.js";
 import { MAX_FAILED_EPISODES } from "./mcp-limits.js";
-import { type EpisodeMessage, type McpEpisode, resolveReward, type RewardSource } from "./mcp-reward.js";
+import { type EpisodeMessage, type McpEpisode, type McpReward, resolveReward } from "./mcp-reward.js";
 import { acquireServer, type McpServerLease } from "./mcp-server-lease.js";
 import { type AgentTask, checkTasks, readTasks } from "./read-tasks.js";
 import { type McpCall, ToolCallSpace } from "./tool-call-space.js";
@@ -19,13 +20,21 @@ const DEFAULT_MAX_RESULT_LENGTH = 4000;
 /** Characters of an answer, where its schema is not set. */
 const MAX_ANSWER_LENGTH = 200;
 
-export interface McpEnvOptions extends RewardSource {
+export interface McpEnvOptions {
+  /**
+   * Scores a step: a function, `FILE#export` of a module, or "none" for 0. Default: 1 if the answer is that of the task, for
+   * tasks with an `answer`.
+   */
+  readonly reward?: McpReward | string;
   /** Prompts, objects with a `prompt`, or the path of a JSONL file of these. An episode draws one. */
   readonly tasks?: readonly (string | AgentTask)[] | string;
   /** Names of the tools that the model may call. Default: all. */
   readonly tools?: readonly string[];
-  /** Tool whose call ends the episode. If the server has none of this name, it is added with an `answer`. Default "finish". */
-  readonly finish?: string;
+  /**
+   * Tool whose call ends the episode. If the server has none of this name, it is added with an `answer`. false for none.
+   * Default "finish".
+   */
+  readonly finish?: string | false;
   /** JSON schema of `answer`. Default: a string. */
   readonly answerSchema?: JsonObject;
   /** Tool called at every reset with the task's `setup` and, if it takes one, a `seed`. The model cannot call it. */
@@ -47,6 +56,11 @@ export interface McpEnvOptions extends RewardSource {
   readonly tokenVariable?: string;
 }
 
+const OPTION_NAMES: readonly string[] = [
+  ..."reward tasks tools finish answerSchema resetTool shared systemPrompt maxEpisodeSteps maxResultLength".split(" "),
+  ..."timeout startTimeout environment tokenVariable".split(" "),
+];
+
 interface EpisodeState {
   readonly task: AgentTask;
   readonly steps: { readonly call: McpCall; readonly result: McpResult }[];
@@ -62,7 +76,7 @@ export class McpEnv extends Env<string, McpCall> {
   override readonly actionSpace: Env<string, McpCall>["actionSpace"];
   override readonly text: TextInterface<string, McpCall>;
   private readonly maxEpisodeSteps: number;
-  private readonly finish: string;
+  private readonly finish: string | false;
   private readonly toolsJson: string;
   private episode: EpisodeState | undefined;
   private failedEpisodes = 0;
@@ -94,9 +108,11 @@ export class McpEnv extends Env<string, McpCall> {
    * INVALID_STATE without the MCP SDK, FILE_NOT_FOUND and FILE_CORRUPT for tasks.
    */
   static async open(server: string, options: McpEnvOptions = {}): Promise<McpEnv> {
+    const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));
+    if (unknown !== undefined) throw unknownSetting("An MCP environment", OPTION_NAMES, unknown);
     const { tasks = [{ prompt: "Begin." }], shared = false } = options;
     const list = typeof tasks === "string" ? await readTasks(tasks) : checkTasks(tasks);
-    const score = await resolveReward(options, list);
+    const score = await resolveReward(options.reward, list);
     const name = `The MCP server ${server}`;
     const lease = await acquireServer(
       {
@@ -121,10 +137,12 @@ export class McpEnv extends Env<string, McpCall> {
     const connection = await this.server.connect();
     await connection.refreshTools();
     if (JSON.stringify(connection.tools) !== this.toolsJson)
-      throw invalidEnv(`${this.name} has changed its tools during the run. Restart with a server whose tools stay the same.`);
+      throw invalidEnv(
+        `${this.name} has changed its tools during the run. Restart with a server whose tools stay the same.`,
+      );
     await this.callResetTool(task);
     this.episode = { task, steps: [], messages: [{ role: "user", content: task.prompt }] };
-    return { observation: task.prompt, info: {} };
+    return { observation: task.prompt, info: { task } };
   }
 
   override async step(action: McpCall): Promise<StepResult<string>> {
@@ -154,7 +172,13 @@ export class McpEnv extends Env<string, McpCall> {
     const { reward, terminated } = await this.score(scored);
     const hasEnded = isFinished || terminated;
     if (hasEnded || isLimit) this.episode = undefined;
-    return { observation, reward, terminated: hasEnded, truncated: isLimit && !hasEnded, info: { isError: result.isError } };
+    return {
+      observation,
+      reward,
+      terminated: hasEnded,
+      truncated: isLimit && !hasEnded,
+      info: { isError: result.isError },
+    };
   }
 
   override close(): Promise<void> {
@@ -213,8 +237,8 @@ function selectTools(
   return tools.filter(({ name }) => name !== resetTool && (names === undefined || names.includes(name)));
 }
 
-function addFinish(tools: readonly McpTool[], finish: string, answerSchema?: JsonObject): readonly McpTool[] {
-  if (tools.some(({ name }) => name === finish)) return tools;
+function addFinish(tools: readonly McpTool[], finish: string | false, answerSchema?: JsonObject): readonly McpTool[] {
+  if (finish === false || tools.some(({ name }) => name === finish)) return tools;
   const answer = answerSchema ?? { type: "string", maxLength: MAX_ANSWER_LENGTH };
   const parameters = { type: "object", properties: { answer }, required: ["answer"] };
   return [...tools, { name: finish, description: "Ends the task with your answer.", parameters }];

@@ -30,58 +30,41 @@ export type McpReward = (
   episode: McpEpisode,
 ) => MaybePromise<number | { readonly reward: number; readonly terminated?: boolean }>;
 
-/** Scores an ended episode, such as `judge(...).score`. */
-export type McpJudge = (episode: Pick<McpEpisode, "task" | "messages">) => MaybePromise<number>;
-
-export interface RewardSource {
-  /** A function, `FILE#export`, or "none" for a reward of 0. Default: 1 if the answer is that of the task. */
-  readonly reward?: McpReward | string;
-  /** Adds to the reward of an episode's last step. */
-  readonly judge?: McpJudge;
-}
-
 const FILE_REFERENCE = /^(?<file>.+?)(?:#(?<name>[^#]+))?$/;
 
 /** Returns the reward function. @throws INVALID_ARGUMENT without one, ENV_INVALID for a file without it. */
 export async function resolveReward(
-  { reward, judge }: RewardSource,
+  reward: McpReward | string | undefined,
   tasks: readonly AgentTask[],
 ): Promise<(episode: McpEpisode) => Promise<{ reward: number; terminated: boolean }>> {
-  const ownReward = await findReward(reward, tasks, judge !== undefined);
+  const score = await findReward(reward, tasks);
   return async (episode) => {
-    const value = await callReward("reward", () => ownReward(episode));
-    const { reward: own, terminated = false } = typeof value === "number" ? { reward: value } : value;
-    const isEnd = episode.isOver || terminated;
-    const judged = judge !== undefined && isEnd ? await callReward("judge", () => judge(episode)) : 0;
-    const sum = own + judged;
-    if (Number.isFinite(sum)) return { reward: sum, terminated };
-    throw new LlamaGymError("REWARD_FAILED", `The reward of an MCP environment must be a finite number, got ${sum}.`);
+    let value: Awaited<ReturnType<McpReward>>;
+    try {
+      value = await score(episode);
+    } catch (error) {
+      if (error instanceof LlamaGymError) throw error;
+      const message = `The reward function threw: ${errorMessage(error)}`;
+      throw new LlamaGymError("REWARD_FAILED", message, { cause: error });
+    }
+    const { reward, terminated = false } = typeof value === "number" ? { reward: value } : value;
+    if (Number.isFinite(reward)) return { reward, terminated };
+    throw new LlamaGymError(
+      "REWARD_FAILED",
+      `The reward of an MCP environment must be a finite number, got ${reward}.`,
+    );
   };
 }
 
-async function callReward<T>(name: string, call: () => MaybePromise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof LlamaGymError) throw error;
-    const message = `The ${name} function threw: ${errorMessage(error)}`;
-    throw new LlamaGymError("REWARD_FAILED", message, { cause: error });
-  }
-}
-
-async function findReward(
-  reward: McpReward | string | undefined,
-  tasks: readonly AgentTask[],
-  isJudged: boolean,
-): Promise<McpReward> {
+async function findReward(reward: McpReward | string | undefined, tasks: readonly AgentTask[]): Promise<McpReward> {
   if (typeof reward === "function") return reward;
-  if (reward === "none" || (reward === undefined && isJudged)) return () => 0;
+  if (reward === "none") return () => 0;
   if (reward !== undefined) return loadReward(reward);
   if (tasks.every(({ answer }) => answer !== undefined))
     return ({ task, answer }) => (answer !== undefined && normalize(answer) === normalize(task.answer) ? 1 : 0);
   throw invalidArgument(
-    "An MCP environment needs a reward: tasks with an `answer`, `reward` (a function, or FILE#export), or a `judge`. " +
-      'To only look at its tools, set reward to "none".',
+    "An MCP environment needs a reward: tasks with an `answer`, `reward` (a function, or FILE#export). " +
+      'With a judge alone, or to look at its tools, set reward to "none".',
   );
 }
 
@@ -91,11 +74,16 @@ async function loadReward(reference: string): Promise<McpReward> {
   try {
     exports = (await import(pathToFileURL(resolve(file)).href)) as Record<string, unknown>;
   } catch (error) {
-    throw new LlamaGymError("ENV_INVALID", `The reward ${reference} failed to import: ${errorMessage(error)}`, { cause: error });
+    throw new LlamaGymError("ENV_INVALID", `The reward ${reference} failed to import: ${errorMessage(error)}`, {
+      cause: error,
+    });
   }
   const value = exports[name];
   if (typeof value === "function") return value as McpReward;
-  throw new LlamaGymError("ENV_INVALID", `${file} exports no function ${name}. Export the reward, or name it: FILE#export.`);
+  throw new LlamaGymError(
+    "ENV_INVALID",
+    `${file} exports no function ${name}. Export the reward, or name it: FILE#export.`,
+  );
 }
 
 const normalize = (answer: JsonValue): string =>

@@ -33,7 +33,9 @@ async function readText(path: string): Promise<string> {
     const { size } = await stat(path);
     if (size <= MAX_TASK_FILE_BYTES) return await readFile(path, "utf8");
   } catch (error) {
-    throw new LlamaGymError("FILE_NOT_FOUND", `The tasks ${path} cannot be read: ${errorMessage(error)}`, { cause: error });
+    throw new LlamaGymError("FILE_NOT_FOUND", `The tasks ${path} cannot be read: ${errorMessage(error)}`, {
+      cause: error,
+    });
   }
   throw new LlamaGymError("FILE_CORRUPT", `${path} has more than ${MAX_TASK_FILE_BYTES} bytes.`);
 }
@@ -45,7 +47,10 @@ function parseTask(line: string, position: string): AgentTask {
   } catch {
     // Reported below.
   }
-  throw new LlamaGymError("FILE_CORRUPT", `${position} is not a task, such as {"prompt": "What is 2 + 2?", "answer": "4"}.`);
+  throw new LlamaGymError(
+    "FILE_CORRUPT",
+    `${position} is not a task, such as {"prompt": "What is 2 + 2?", "answer": "4"}.`,
+  );
 }
 
 const isTask = (task: unknown): task is AgentTask => isJsonObject(task) && typeof task.prompt === "string";
