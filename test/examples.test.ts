@@ -49,6 +49,12 @@ describe("examples", { timeout: 240_000 }, () => {
     expect(existsSync(`${gatewayAdapter}/adapter_model.safetensors`)).toBe(true);
   });
 
+  it("mcp-tools trains on the calls of an MCP server's tools", () => {
+    const printed = run("mcp-tools", "--episodes", "256", "--device", "cpu");
+    expect(printed).toMatch(/^episode \d+: mean return [01]\.\d+$/m);
+    expect(printed).toMatch(/^greedy mean return [01]\.\d+ before, [01]\.\d+ after/m);
+  });
+
   it("text-world trains on whole conversations", () => {
     const printed = run("text-world", "--episodes", "18");
     expect(printed).toMatch(/^before: \d\.\d{3} ± \d\.\d{3} of the tasks done$/m);
