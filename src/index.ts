@@ -25,6 +25,7 @@ export type { ExportDtype, ExportFormat, ExportOptions } from "./models/export/e
 export type { SaveOptions } from "./models/save-model.js";
 export type { ValueHeadConfig } from "./engine/nn/value-head.js";
 export type { Device } from "./engine/runtime/device.js";
+export { judge, type Judge, type JudgedConversation, type JudgeOptions } from "./app/judge/judge.js";
 export * from "./app/runs/index.js";
 export { Caller, type CallerCompletion, type CallerGenerateOptions, type CallerOptions } from "./app/server/caller.js";
 export type { OutputFunction, OutputFunctions } from "./app/server/score-engine.js";

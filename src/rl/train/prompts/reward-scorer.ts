@@ -19,7 +19,11 @@ export interface RewardBatch {
  * Scores completions with a number or boolean each, synchronously or not. null and undefined mean that the function does not apply;
  * completions without any score are excluded from training.
  */
-export type RewardFunction = (batch: RewardBatch) => MaybePromise<readonly (number | boolean | null | undefined)[]>;
+export interface RewardFunction {
+  (batch: RewardBatch): MaybePromise<readonly (number | boolean | null | undefined)[]>;
+  /** Returns metrics since its last call, which are logged with those of the rewards. */
+  readonly takeMetrics?: () => Readonly<Record<string, number>>;
+}
 
 /** A completion to score. */
 export interface RewardSample {
@@ -79,7 +83,11 @@ export class RewardScorer {
     return {
       rewardsPerFunction,
       rewards,
-      metrics: { ...Object.fromEntries(functionMetrics), "rewards/frac_unscored": unscored },
+      metrics: {
+        ...Object.fromEntries(functionMetrics),
+        "rewards/frac_unscored": unscored,
+        ...Object.assign({}, ...this.functions.map(({ call }) => call.takeMetrics?.())),
+      },
     };
   }
 
