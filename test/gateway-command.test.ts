@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { decodeChunk, parseRolloutLine } from "../src/rl/tracking/rollouts/chunk.js";
 import { runCommand, runInHost } from "./support/command.js";
 
 let folder: string;
@@ -61,6 +62,10 @@ describe("llamagym gateway", () => {
     const config: unknown = JSON.parse(await readFile(join(folder, "run", "config.json"), "utf8"));
     expect(config).toMatchObject({ env: "gateway", turns: 64, algorithm: "ppo" });
     expect(config).not.toHaveProperty("numEnvs");
+    const [line] = (await readFile(join(folder, "run", "rollouts.jsonl"), "utf8")).split("\n");
+    const { episodes } = await decodeChunk(parseRolloutLine(line)!);
+    expect(episodes).toHaveLength(2);
+    expect(episodes[0].turns[0]).toMatchObject({ observation: "hit or stay?", reward: 1, step: 1 });
 
     const resumed = await runGateway("--resume", "run", "--turns", "96");
     expect(resumed.out).toMatch(/^Resuming run from update 2\./);

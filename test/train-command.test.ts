@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { decodeChunk, parseRolloutLine } from "../src/rl/tracking/rollouts/chunk.js";
 import { interruptAt, runCommand, runInHost, type CommandOptions } from "./support/command.js";
 import { writeRandomModel } from "./support/random-model.js";
 
@@ -56,7 +57,7 @@ async function expectUninterruptedResult(name: string): Promise<void> {
 }
 
 describe("llamagym train", () => {
-  it("saves settings, metrics, completions, the last two checkpoints and the adapter", async () => {
+  it("saves settings, metrics, rollouts, the last two checkpoints and the adapter", async () => {
     const config = JSON.parse(await readFile(join(path("whole"), "config.json"), "utf8")) as Record<string, unknown>;
     expect(config).toMatchObject({ version: 2, env: "Blackjack-v1", model, turns: 48, learningRate: 0.01, gamma: 1 });
     const metrics = await readMetrics("whole");
@@ -64,8 +65,9 @@ describe("llamagym train", () => {
       [1, 2, 3].map((step) => [step, 16 * step]),
     );
     expect(await listCheckpoints("whole")).toEqual(["000002", "000003"]);
-    const [sample] = (await readFile(join(path("whole"), "completions.jsonl"), "utf8")).split("\n");
-    expect(JSON.parse(sample)).toMatchObject({ step: 1, completion: expect.stringMatching(/^(hit|stay)$/) as string });
+    const [line] = (await readFile(join(path("whole"), "rollouts.jsonl"), "utf8")).split("\n");
+    const { episodes } = await decodeChunk(parseRolloutLine(line)!);
+    expect(episodes[0].turns[0]).toMatchObject({ step: 1, text: expect.stringMatching(/^(hit|stay)$/) as string });
     expect(await readdir(join(path("whole"), "adapter"))).toContain("adapter_config.json");
   });
 

@@ -132,7 +132,7 @@ async function playEpisode(models: PlayModels, model: PlayModel, request: Compar
       for (let turn = 0; turn < (request.maxTurns ?? 200) && trajectory === undefined; turn++)
         trajectory = (await slot.step())?.trajectory;
       trajectory ??= slot.takeTrajectory();
-      const options = { step: 0, mode: "all", tokenizer: agent.model.tokenizer, insights: new Map() } as const;
+      const options = { step: 0, mode: "all", tokenizer: agent.model.tokenizer } as const;
       const { episodes, vocabulary } = recordRollout([trajectory], options)!;
       return { ...episodes[0], vocabulary };
     } finally {

@@ -76,7 +76,7 @@ export class PlaySession {
       const result = await this.env!.step(action);
       turn.reward += result.reward;
       const recording = turn.recording && { ...turn.recording, render, action: this.env!.text?.formatAction(action) };
-      this.turns.push(toTurnDetail({ ...turn, recording }, undefined, 0, agent.model.tokenizer));
+      this.turns.push(toTurnDetail({ ...turn, recording }, undefined, { step: 0, tokenizer: agent.model.tokenizer }));
       addReturnsToGo(this.turns);
       this.observation = result.observation;
       this.info = result.info;

@@ -1,7 +1,10 @@
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { Learner, LearnerState, Metrics } from "../../rl/algorithms/learner.js";
+import type { Trajectory } from "../../rl/rollout/trajectory.js";
 import type { CompletionRow } from "../../rl/tracking/index.js";
+import type { RolloutRecord } from "../../rl/tracking/rollouts/chunk.js";
 import { collectGroups } from "../../rl/train/collect-groups.js";
+import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "../../rl/train/record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "../../rl/train/rollout-metrics.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "../../rl/train/train-task.js";
 import type { SessionRecord } from "./session.js";
@@ -18,6 +21,8 @@ export interface GatewayTaskOptions {
   /** Sessions collected at a time by algorithms that count turns. */
   readonly numSessions: number;
   readonly episodes: number | undefined;
+  /** Which sessions are recorded. */
+  readonly rollouts: RolloutMode;
   readonly progress: (state: TrainerState) => number;
 }
 
@@ -117,6 +122,18 @@ export class GatewayTask implements TrainTask<SessionRollout, unknown> {
 
   sampleCompletions(rollout: SessionRollout, count: number): readonly CompletionRow[] {
     return sampleCompletionRows(rollout, count, this.options.model.tokenizer);
+  }
+
+  async recordRollout(
+    { trajectories }: SessionRollout,
+    batch: unknown,
+    step: number,
+  ): Promise<RolloutRecord | undefined> {
+    const { learner, model, rollouts: mode } = this.options;
+    const isSampled = ({ group }: Trajectory, i: number) =>
+      group === undefined ? i < SAMPLED_ENV_SLOTS : group < recordedGroups(mode);
+    const recorded = mode === "samples" ? trajectories.filter(isSampled) : trajectories;
+    return recordRollout(recorded, { step, mode, tokenizer: model.tokenizer, learner, batch });
   }
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {

@@ -8,6 +8,7 @@ import { createLearner } from "../../rl/algorithms/create-learner.js";
 import type { Learner } from "../../rl/algorithms/learner.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "../../rl/train/checkpoints.js";
 import { runTrainLoop, type TrainProgress, type TrainResult } from "../../rl/train/train-loop.js";
+import type { RolloutMode } from "../../rl/train/record-rollout.js";
 import { INITIAL_STATE, type ResumedRun } from "../../rl/train/train-task.js";
 import { progressFraction, type TrainCallbacks } from "../../rl/train/trainer.js";
 import { TrainingMonitor } from "../../rl/train/training-monitor.js";
@@ -35,6 +36,8 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly microBatchTokens?: number;
   /** Folder for checkpoints; without it, nothing is saved. */
   readonly checkpointDir?: string;
+  /** Which sessions a tracker with `logRollout` receives. Default "none". */
+  readonly rollouts?: RolloutMode;
   /** Receives warnings, and errors that clients see as status 500. */
   readonly onWarning?: (message: string) => void;
 }
@@ -153,7 +156,7 @@ export class GatewayTrainer<Task = unknown> {
 
   private async openTask(): Promise<GatewayTask> {
     if (this.task !== undefined) return this.task;
-    const { model, agent, tasks = [undefined as Task], microBatchTokens } = this.options;
+    const { model, agent, tasks = [undefined as Task], microBatchTokens, rollouts = "none" } = this.options;
     const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
     const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
     this.learner = createLearner(model.causalLM, {
@@ -180,6 +183,7 @@ export class GatewayTrainer<Task = unknown> {
       // Sessions of other processes are taken as they end.
       numSessions: agent === undefined ? 1 : numSessions,
       episodes,
+      rollouts,
       progress: (state) => progressFraction({ episodes, turns }, state),
     });
     return this.task;
@@ -198,7 +202,7 @@ export async function createGateway(options: Omit<GatewayTrainerOptions, "agent"
 
 /** Options that are not settings. */
 const OTHER_OPTIONS = [
-  ..."model modelName agent tasks microBatchTokens checkpointDir onWarning".split(" "),
+  ..."model modelName agent tasks microBatchTokens checkpointDir rollouts onWarning".split(" "),
   ..."host port apiKey maxRequests algorithm".split(" "),
   ...ALGORITHM_NAMES,
 ];

@@ -1,6 +1,7 @@
 import { LlamaGymError } from "../../core/errors.js";
 import type { ChatMessage, ContentPart } from "../../models/text/index.js";
 import type { Turn } from "../../rl/rollout/trajectory.js";
+import { describePrompt } from "../../rl/train/record-rollout.js";
 import type { ChatChoice, ChatRequest, ChatResult } from "../server/chat-engine.js";
 import type { ModelChatEngine } from "../server/model-chat-engine.js";
 
@@ -48,9 +49,10 @@ export class SessionTree {
   /** Records the choices of a request, except aborted ones. */
   record(request: ChatRequest, { promptTokens, choices }: ChatResult): void {
     const keys = requestKeys(request);
+    const observation = describePrompt(request.input);
     for (const choice of choices) {
       if (choice.finishReason === "aborted" || choice.tokens.length === 0) continue;
-      const turn = toTurn(promptTokens, choice);
+      const turn = toTurn(promptTokens, choice, observation);
       this.turns.push(turn);
       if (keys !== undefined)
         this.nodes.push({ turn, history: request.input as readonly ChatMessage[], keys: [...keys, choiceKey(choice)] });
@@ -96,7 +98,7 @@ export class SessionTree {
   }
 }
 
-function toTurn(prompt: readonly number[], choice: ChatChoice): Turn {
+function toTurn(prompt: readonly number[], choice: ChatChoice, observation: string): Turn {
   const { tokens, logProbs, values, allowedTokens, finishReason } = choice;
   const texts = [choice.text, ...choice.toolCalls.map((call) => `${call.name}(${call.arguments})`)];
   return {
@@ -110,6 +112,7 @@ function toTurn(prompt: readonly number[], choice: ChatChoice): Turn {
     isValid: true,
     attempts: 1,
     penalty: 0,
+    recording: { observation, render: undefined, action: undefined, distributions: [] },
     reward: 0,
   };
 }

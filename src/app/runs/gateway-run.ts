@@ -25,9 +25,7 @@ const GATEWAY_ENV = "gateway";
 
 /** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
 const ENV_SETTINGS = [
-  ..."evalEpisodes maxEpisodeSteps numEnvs maxStaleness envsPerJob jobTimeoutSeconds rollouts maxRolloutMegabytes".split(
-    " ",
-  ),
+  ..."evalEpisodes maxEpisodeSteps numEnvs maxStaleness envsPerJob jobTimeoutSeconds".split(" "),
   ..."invalidActionPenalty spreadSparseRewards callTimeoutSeconds sftWarmStart".split(" "),
   ...Object.keys(completionSettings).filter((name) => name !== "maxCompletionLength"),
   ...Object.keys(onlineSftSettings),
@@ -114,7 +112,16 @@ async function openRun(
   try {
     let log: RunLog | undefined;
     const opened = new GatewayTrainer({
-      ...pick(config, ["episodes", "turns", "temperature", "maxCompletionLength", "seed", "saveSteps", "entropyFloor"]),
+      ...pick(config, [
+        "episodes",
+        "turns",
+        "temperature",
+        "maxCompletionLength",
+        "seed",
+        "saveSteps",
+        "entropyFloor",
+        "rollouts",
+      ]),
       ...configureAlgorithm(config),
       ...server,
       model,
@@ -135,10 +142,8 @@ async function openRun(
     const runLog = await RunLog.open(folder, { resumedAt: resumeFromStep, onWarning });
     log = runLog;
     const allTrackers = [runLog.tracker, ...trackers];
-    // The episodes of a gateway are not recorded with their tokens.
-    const trackerConfig = { ...config, rollouts: "none" } as const;
     const options = { wandb, trackers: allTrackers, onWarning, onInfo, resumeFromStep };
-    const tracker = await openTrackers(folder, trackerConfig, options);
+    const tracker = await openTrackers(folder, config, options);
     await tracker.logConfig(settings);
     let outcome: RunOutcome | "stopped" = "failed";
     return {

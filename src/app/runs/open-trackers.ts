@@ -1,5 +1,6 @@
 import { openRunTrackers, type ResumePoint, type Tracker, type TrackerSource } from "../../rl/tracking/index.js";
 import { openWandbTracker, type WandbConfig } from "../tracking/index.js";
+import { maxRolloutBytes } from "../../rl/train/trainer-settings.js";
 import { openCurveTracker } from "./run-curve.js";
 import type { TrainConfig } from "./run-settings.js";
 import { loadTracker } from "./load-tracker.js";
@@ -18,15 +19,14 @@ export async function openTrackers(
     Partial<Pick<TrainConfig, "tensorboard" | "tracker" | "env" | "envOptions" | "rollouts" | "maxRolloutMegabytes">>,
   { wandb, trackers = [], onWarning, onInfo, resumeFromStep }: OpenTrackersOptions,
 ): Promise<Required<Tracker>> {
-  const { tensorboard, tracker, rollouts = "none", maxRolloutMegabytes = 0 } = config;
-  const maxRolloutBytes = rollouts === "none" ? undefined : maxRolloutMegabytes * 1e6;
+  const { tensorboard, tracker } = config;
   const sources: TrackerSource[] = [async () => openCurveTracker(folder, config, { resumeFromStep })];
   if (wandb !== undefined)
     sources.push(async () => openWandbTracker(folder, wandb, { onWarning, onInfo, resumeFromStep }));
   if (tracker !== undefined) sources.push(await loadTracker(tracker, folder, { resumeFromStep }));
   return openRunTrackers(folder, {
     tensorboard,
-    maxRolloutBytes,
+    maxRolloutBytes: config.rollouts && maxRolloutBytes(config),
     trackers: [...sources, ...trackers],
     onWarning,
     resumeFromStep,

@@ -21,8 +21,7 @@ import { agentSettings, invalidActionSettings } from "../../rl/agent/agent-setti
 import { onlineSftSettings } from "../../rl/agent/demonstrations/online-sft-settings.js";
 import { ACTION_MODES, checkActionRegex } from "../../rl/agent/text-agent.js";
 import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
-import { ROLLOUT_MODES } from "../../rl/train/record-rollout.js";
-import { MAX_EVAL_EPISODES, trainerSettings } from "../../rl/train/trainer-settings.js";
+import { MAX_EVAL_EPISODES, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
@@ -154,18 +153,7 @@ export const runSettings = defineSettings({
   ...defineSettings(
     {
       ...pick(trainerSettings, ["entropyFloor", "saveSteps", "completionLogSteps", "numLoggedCompletions"]),
-      rollouts: choice({
-        default: "samples",
-        choices: ROLLOUT_MODES,
-        description:
-          "Which episodes are recorded with their tokens for the dashboard (docs/rollouts.md): none, some of each update, or all.",
-      }),
-      maxRolloutMegabytes: integer({
-        default: 100,
-        min: 1,
-        max: 100_000,
-        description: "Size at which older recorded episodes are thinned out.",
-      }),
+      ...recordingSettings,
       callTimeoutSeconds: agentSettings.callTimeoutSeconds,
       tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
       tracker: text({ valueName: "file", description: "JavaScript module that exports a tracker (docs/tracking.md)." }),

@@ -77,13 +77,13 @@ describe("openRunTrackers", () => {
     const run = openRunTrackers(folder, { trackers: [openWandb("offline")], onWarning: unexpectedWarning });
     await run.log(1, { reward: 1 });
     await run.close();
-    expect((await readdir(folder)).sort()).toEqual(["completions.jsonl", "metrics.jsonl", "tensorboard", "wandb"]);
+    expect((await readdir(folder)).sort()).toEqual(["metrics.jsonl", "tensorboard", "wandb"]);
   });
 
   it("writes no TensorBoard files if disabled", async () => {
     const run = openRunTrackers(folder, { tensorboard: false, onWarning: unexpectedWarning });
     await run.close();
-    expect((await readdir(folder)).sort()).toEqual(["completions.jsonl", "metrics.jsonl"]);
+    expect((await readdir(folder)).sort()).toEqual(["metrics.jsonl"]);
   });
 
   it("drops trackers that fail, with one warning each", async () => {

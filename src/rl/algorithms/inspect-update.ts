@@ -20,42 +20,48 @@ interface ClippingConfig {
   readonly epsilonHigh?: unknown;
 }
 
-/** Collects what an update computed about its turns. */
+/** Collects what an update computed about some of its turns. */
 export function inspectUpdate(
   { scored, result, hasSignal, turns, outcomes }: InspectedUpdate,
+  inspected: ReadonlySet<Turn>,
   config: UpdateConfig & ClippingConfig,
 ): ReadonlyMap<Turn, TurnInsight> {
-  const samples = new Map(turns.flatMap((sample) => (sample === undefined ? [] : [[sample.turn, sample] as const])));
-  const ratios = collectRatios(outcomes);
+  const samples = new Map<Turn, TurnSample>();
+  for (const sample of turns) if (sample !== undefined && inspected.has(sample.turn)) samples.set(sample.turn, sample);
+  const ratios = collectRatios(outcomes, inspected);
   const clipRange = clippingRange(config);
-  return new Map(
-    scored.flatMap((trajectory, i) =>
-      trajectory.turns.map(({ turn, oldValues, refLogProbs, entropies }, t): [Turn, TurnInsight] => [
-        turn,
-        {
-          decisions: decisionIndices(turn),
-          refLogProbs,
-          values: oldValues,
-          entropies,
-          advantages: result.advantages[i][t],
-          returns: result.returns?.[i][t],
-          policyMask: samples.get(turn)?.policyMask,
-          ratios: ratios.get(turn),
-          clipRange,
-          isTrained: samples.has(turn),
-          hasSignal: hasSignal[i],
-        },
-      ]),
-    ),
-  );
+  const insights = new Map<Turn, TurnInsight>();
+  for (const [i, trajectory] of scored.entries()) {
+    for (const [t, { turn, oldValues, refLogProbs, entropies }] of trajectory.turns.entries()) {
+      if (!inspected.has(turn)) continue;
+      insights.set(turn, {
+        decisions: decisionIndices(turn),
+        refLogProbs,
+        values: oldValues,
+        entropies,
+        advantages: result.advantages[i][t],
+        returns: result.returns?.[i][t],
+        policyMask: samples.get(turn)?.policyMask,
+        ratios: ratios.get(turn),
+        clipRange,
+        isTrained: samples.has(turn),
+        hasSignal: hasSignal[i],
+      });
+    }
+  }
+  return insights;
 }
 
 /** Returns the ratios of the last step of each turn. */
-function collectRatios(outcomes: readonly StepOutcome[]): ReadonlyMap<Turn, Float32Array> {
+function collectRatios(
+  outcomes: readonly StepOutcome[],
+  inspected: ReadonlySet<Turn>,
+): ReadonlyMap<Turn, Float32Array> {
   const ratios = new Map<Turn, Float32Array>();
   for (const { turns, result } of outcomes) {
     const perTurn = result.perTurn.tokenRatio ?? result.perTurn.ratio;
-    turns.forEach(({ turn }, i) => perTurn !== undefined && ratios.set(turn, perTurn[i]));
+    if (perTurn === undefined) continue;
+    for (const [i, { turn }] of turns.entries()) if (inspected.has(turn)) ratios.set(turn, perTurn[i]);
   }
   return ratios;
 }

@@ -78,8 +78,8 @@ export interface Learner<Batch = unknown> {
   prepare(trajectories: readonly Trajectory[]): Promise<Batch>;
   /** Takes the optimizer steps of an update. @throws TRAINING_DIVERGED. */
   update(batch: Batch, options?: UpdateOptions): Promise<Metrics>;
-  /** Returns what is known about the turns of a batch after its update, for recordings. */
-  inspect?(batch: Batch): ReadonlyMap<Turn, TurnInsight>;
+  /** Returns what is known about some turns of a batch after its update, for recordings. */
+  inspect?(batch: Batch, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight>;
   getState(): Promise<LearnerState>;
   setState(state: LearnerState): Promise<void>;
   release(): Promise<void>;

@@ -141,8 +141,8 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
     return metrics;
   }
 
-  inspect(prepared: PreparedUpdate<State>): ReadonlyMap<Turn, TurnInsight> {
-    return inspectUpdate(prepared, this.config);
+  inspect(prepared: PreparedUpdate<State>, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight> {
+    return inspectUpdate(prepared, turns, this.config);
   }
 
   /** Computes the loss of turns as one minibatch and leaves its gradients in the model's gradient buffer; takes no step. */

@@ -18,7 +18,7 @@ export interface RunTrackersOptions extends ResumePoint {
 }
 
 /**
- * Opens the trackers of a run folder and combines them: metrics.jsonl and completions.jsonl, TensorBoard event files, and
+ * Opens the trackers of a run folder and combines them: metrics.jsonl, recorded episodes, TensorBoard event files, and
  * additional ones. Never throws; a tracker that fails is reported once and dropped.
  */
 export function openRunTrackers(folder: string, options: RunTrackersOptions): Required<Tracker> {

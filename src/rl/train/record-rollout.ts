@@ -1,9 +1,9 @@
-import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
-import type { Tokenizer } from "../../models/text/index.js";
-import type { TurnInsight } from "../algorithms/learner.js";
+import type { ChatMessage, Tokenizer } from "../../models/text/index.js";
+import type { Learner, TurnInsight } from "../algorithms/learner.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
-import type { Alternative, TurnDetail, EpisodeRow } from "../tracking/rollouts/rollout-record.js";
+import type { TurnDetail, EpisodeRow } from "../tracking/rollouts/rollout-record.js";
+import { DistributionSummaries, round } from "./distribution-summaries.js";
 
 /** Which episodes are recorded: none, some of each update, or all. */
 export const ROLLOUT_MODES = ["none", "samples", "all"] as const;
@@ -11,44 +11,69 @@ export type RolloutMode = (typeof ROLLOUT_MODES)[number];
 
 /** Environments whose turns are recorded by "samples". */
 export const SAMPLED_ENV_SLOTS = 2;
-/** Groups of each update that are recorded by "samples". */
-export const SAMPLED_GROUPS = 1;
 /** Tokens of prompts and completions after which "samples" records no further episode of an update. */
 const MAX_SAMPLED_TOKENS = 20_000;
-/** Allowed tokens of which the most probable are recorded. */
-const MAX_ALTERNATIVES = 10;
 
 export interface RecordRolloutOptions {
   readonly step: number;
   readonly mode: RolloutMode;
   readonly tokenizer: Tokenizer;
-  readonly insights: ReadonlyMap<Turn, TurnInsight>;
+  /** With `batch`, the update after which the rollout is recorded. */
+  readonly learner?: Pick<Learner, "inspect">;
+  readonly batch?: unknown;
+}
+
+/** Returns how many groups of an update are recorded. */
+export function recordedGroups(mode: RolloutMode): number {
+  return { none: 0, samples: 1, all: Infinity }[mode];
 }
 
 /** Builds the recording of an update from its recorded trajectories; undefined where none is recorded. */
 export function recordRollout(
   trajectories: readonly Trajectory[],
-  { step, mode, tokenizer, insights }: RecordRolloutOptions,
+  { step, mode, tokenizer, learner, batch }: RecordRolloutOptions,
 ): RolloutRecord | undefined {
+  if (mode === "none") return undefined;
+  const selected = selectTrajectories(trajectories, mode === "all" ? Infinity : MAX_SAMPLED_TOKENS);
+  if (selected.length === 0) return undefined;
+  const insights = learner?.inspect?.(batch, new Set(selected.flatMap(({ turns }) => turns))) ?? new Map();
   const episodes: RolloutRecord["episodes"][number][] = [];
   const ids = new Set<number>();
-  let remaining = mode === "all" ? Infinity : MAX_SAMPLED_TOKENS;
-  for (const trajectory of trajectories) {
+  const summaries = new DistributionSummaries();
+  for (const trajectory of selected) {
     const { turns, final } = trajectory;
-    if (turns.length === 0 || turns[0].recording === undefined || remaining <= 0) continue;
-    remaining -= turns.reduce((sum, { prompt, tokens }) => sum + prompt.length + tokens.length, 0);
-    const details = turns.map((turn) => toTurnDetail(turn, insights.get(turn), step, tokenizer));
+    const details = turns.map((turn) => toTurnDetail(turn, insights.get(turn), { step, tokenizer, summaries }));
     addReturnsToGo(details);
-    for (const { prompt, tokens, alternatives } of details)
-      for (const id of [...prompt, ...tokens, ...(alternatives ?? []).flat().map(({ token }) => token)]) ids.add(id);
+    for (const { prompt, tokens, alternatives } of details) {
+      for (const id of prompt) ids.add(id);
+      for (const id of tokens) ids.add(id);
+      for (const tokensAt of alternatives ?? []) for (const { token } of tokensAt) ids.add(token);
+    }
     episodes.push({
       row: toRow(trajectory, `${step}.${episodes.length}`, step, insights),
       turns: details,
       final: { observation: final?.observation ?? null, render: final?.render ?? null },
     });
   }
-  if (episodes.length === 0) return undefined;
   return { episodes, vocabulary: describeTokens(ids, tokenizer) };
+}
+
+/** Selects recorded trajectories until they have so many tokens. */
+function selectTrajectories(trajectories: readonly Trajectory[], maxTokens: number): readonly Trajectory[] {
+  let tokens = 0;
+  return trajectories.filter(({ turns }) => {
+    if (turns.length === 0 || turns[0].recording === undefined || tokens >= maxTokens) return false;
+    tokens += turns.reduce((sum, turn) => sum + turn.prompt.length + turn.tokens.length, 0);
+    return true;
+  });
+}
+
+/** Returns what a recording without an environment has as observation: a prompt's text or its last message. */
+export function describePrompt(prompt: string | ArrayLike<number> | readonly ChatMessage[]): string {
+  if (typeof prompt === "string") return prompt;
+  const last = prompt[prompt.length - 1];
+  if (typeof last !== "object") return "";
+  return typeof last.content === "string" ? last.content : JSON.stringify(last.content ?? last);
 }
 
 /** Returns the texts of tokens. */
@@ -90,8 +115,11 @@ function toRow(
 export function toTurnDetail(
   turn: Turn,
   insight: TurnInsight | undefined,
-  step: number,
-  tokenizer: Tokenizer,
+  {
+    step,
+    tokenizer,
+    summaries = new DistributionSummaries(),
+  }: Pick<RecordRolloutOptions, "step" | "tokenizer"> & { readonly summaries?: DistributionSummaries },
 ): TurnDetail {
   const { prompt, tokens, text, finishReason, isValid, extraction, reward, allowedTokens, recording } = turn;
   const { actionCandidates } = turn;
@@ -102,7 +130,9 @@ export function toTurnDetail(
   const distributions = recording?.distributions ?? [];
   const hasDistribution = distributions.some((distribution) => distribution !== undefined);
   const ratios = insight?.ratios?.length === 1 ? decisions?.map(() => insight.ratios![0]) : insight?.ratios;
-  const entropies = tokens.map((_, i) => entropyOf(distributions[i]));
+  const described = hasDistribution
+    ? tokens.map((_, i) => summaries.describe(distributions[i], allowedTokens?.[i]))
+    : undefined;
   return {
     step,
     observation: recording?.observation ?? null,
@@ -120,7 +150,7 @@ export function toTurnDetail(
     advantage: round(mean(Array.from(insight?.advantages ?? []))),
     logProbs,
     refLogProbs: spread(insight?.refLogProbs),
-    entropies: spread(insight?.entropies) ?? (hasDistribution ? entropies : null),
+    entropies: spread(insight?.entropies) ?? described?.map(({ entropy }) => entropy) ?? null,
     values: spread(insight?.values) ?? turn.values?.map(round) ?? null,
     advantages: spread(insight?.advantages),
     returns: spread(insight?.returns),
@@ -129,9 +159,9 @@ export function toTurnDetail(
     marks: markTokens(turn, insight),
     allowedCounts: allowedTokens?.map((allowed) => allowed?.length ?? 0) ?? null,
     alternatives:
-      allowedTokens !== undefined || hasDistribution
-        ? tokens.map((_, i) => listAlternatives(distributions[i], allowedTokens?.[i]))
-        : null,
+      described?.map(({ alternatives }) => alternatives) ??
+      allowedTokens?.map((allowed) => summaries.describe(undefined, allowed).alternatives) ??
+      null,
     candidates:
       actionCandidates?.sequences.map((sequence, i) => ({
         text: tokenizer.decodeContinuation(sequence),
@@ -186,51 +216,10 @@ function spreadOverTokens(
   return spread;
 }
 
-/** Returns the most probable tokens of a distribution; without one, the first allowed tokens. */
-function listAlternatives(
-  distribution: TokenDistribution | undefined,
-  allowedTokens: Int32Array | undefined,
-): readonly Alternative[] {
-  if (distribution === undefined)
-    return Array.from(allowedTokens?.subarray(0, MAX_ALTERNATIVES) ?? [], (token) => ({ token, probability: null }));
-  const best: Alternative[] = [];
-  for (const [token, probability] of probabilitiesOf(distribution)) {
-    if (best.length === MAX_ALTERNATIVES && probability <= best.at(-1)!.probability!) continue;
-    best.push({ token, probability: round(probability) });
-    best.sort((a, b) => b.probability! - a.probability!);
-    best.splice(MAX_ALTERNATIVES);
-  }
-  return best;
-}
-
-function entropyOf(distribution: TokenDistribution | undefined): number | null {
-  if (distribution === undefined) return null;
-  let entropy = 0;
-  for (const [, p] of probabilitiesOf(distribution)) if (p > 0) entropy -= p * Math.log(p);
-  return round(entropy);
-}
-
-/** Yields the tokens of a distribution with their probabilities, which add up to 1. */
-function* probabilitiesOf(distribution: TokenDistribution): Generator<readonly [number, number]> {
-  if (distribution instanceof Float32Array) {
-    for (let token = 0; token < distribution.length; token++) yield [token, distribution[token]];
-    return;
-  }
-  const { ids, probabilities, count } = distribution;
-  let mass = 0;
-  for (let i = 0; i < count; i++) mass += probabilities[i];
-  for (let i = 0; i < count; i++) yield [ids[i], probabilities[i] / mass];
-}
-
 function firstFinite(values: ArrayLike<number> | undefined): number | null {
   return round(Array.from(values ?? []).find(Number.isFinite) ?? NaN);
 }
 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** Rounds to five significant digits, which a third of the bytes hold; null for what is not finite. */
-function round(value: number): number | null {
-  return Number.isFinite(value) ? Number(value.toPrecision(5)) : null;
 }

@@ -4,17 +4,16 @@ import { LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import type { Env } from "../../envs/env.js";
 import type { Agent } from "../agent/agent.js";
-import type { LearnerState, Metrics, TurnInsight } from "../algorithms/learner.js";
+import type { LearnerState, Metrics } from "../algorithms/learner.js";
 import { EnvSlot } from "../rollout/env-slot.js";
 import { closeEnvs, openEnvs } from "../rollout/open-envs.js";
 import { JobCollector } from "../rollout/job-collector.js";
 import { RolloutCollector, type Rollout, type RolloutSource } from "../rollout/rollout-collector.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
-import type { Turn } from "../rollout/trajectory.js";
 import type { CompletionRow } from "../tracking/index.js";
 import type { RolloutRecord } from "../tracking/rollouts/chunk.js";
 import { collectGroups } from "./collect-groups.js";
-import { recordRollout, SAMPLED_ENV_SLOTS, SAMPLED_GROUPS, type RolloutMode } from "./record-rollout.js";
+import { recordedGroups, recordRollout, SAMPLED_ENV_SLOTS, type RolloutMode } from "./record-rollout.js";
 import { countRollout, describeRollout, sampleCompletionRows } from "./rollout-metrics.js";
 import { RolloutPipeline, type RolloutState } from "./rollout-pipeline.js";
 import { addCounts, type RolloutCounts, type TrainerState, type TrainTask } from "./train-task.js";
@@ -143,16 +142,15 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
     return collectGroups(source, rolloutSpec, {
       nextSeed: () => this.episodeStarts.integers(0, 2 ** 31),
       maxEpisodes: totalEpisodes === undefined ? undefined : totalEpisodes - state.episodes,
-      recordedGroups: { none: 0, samples: SAMPLED_GROUPS, all: Infinity }[this.options.rollouts],
+      recordedGroups: recordedGroups(this.options.rollouts),
       onProgress: reportProgress,
     });
   }
 
   async recordRollout({ trajectories }: Rollout, batch: unknown, step: number): Promise<RolloutRecord | undefined> {
     const { agent, rollouts: mode } = this.options;
-    if (mode === "none") return undefined;
-    const insights = (await agent.getLearner()).inspect?.(batch) ?? new Map<Turn, TurnInsight>();
-    return recordRollout(trajectories, { step, mode, tokenizer: agent.model.tokenizer, insights });
+    const learner = await agent.getLearner();
+    return recordRollout(trajectories, { step, mode, tokenizer: agent.model.tokenizer, learner, batch });
   }
 
   async prepare({ trajectories }: Rollout): Promise<unknown> {

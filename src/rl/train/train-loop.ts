@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from "#platform";
 import type { Metrics } from "../algorithms/learner.js";
 import type { Tracker } from "../tracking/index.js";
 import { saveCheckpoint } from "./checkpoints.js";
@@ -80,6 +81,10 @@ class TrainLoop<Rollout, Batch> {
   private savedUpdates: number;
   private isStopped = false;
   private isSaveRequested = false;
+  /** Seconds spent on the recording of the last update. */
+  private recordingSeconds = 0;
+  /** Ends when the recording of the last update is written. */
+  private recording: void | Promise<void> = undefined;
 
   constructor(
     private readonly task: TrainTask<Rollout, Batch>,
@@ -124,6 +129,7 @@ class TrainLoop<Rollout, Batch> {
       ...updateMetrics,
       "time/rollout": (collectEnd - start) / 1000,
       "time/update": (end - collectEnd) / 1000,
+      "time/recording": this.recordingSeconds,
       step_time: seconds,
     };
     await this.log(rollout, batch);
@@ -138,11 +144,26 @@ class TrainLoop<Rollout, Batch> {
       const completions = this.task.sampleCompletions?.(rollout, numLoggedCompletions);
       if (completions !== undefined) await tracker?.logCompletions?.(updates, completions);
     }
-    const record = await this.task.recordRollout?.(rollout, batch, updates);
-    if (record !== undefined) await tracker?.logRollout?.(updates, record);
+    await this.record(rollout, batch);
     const event = this.createEvent(this.state);
     onProgress?.(event);
     this.takeRequests((await onUpdate?.(event)) ?? {});
+  }
+
+  /** Records the last update's rollout; compression and writing continue beside the next one. */
+  private async record(rollout: Rollout, batch: Batch): Promise<void> {
+    const { tracker } = this.options;
+    const start = performance.now();
+    await this.recording;
+    const { updates } = this.state;
+    const record = tracker && (await this.task.recordRollout?.(rollout, batch, updates));
+    if (record !== undefined) {
+      this.recording = tracker?.logRollout?.(updates, record);
+      // A failure is thrown where the recording is awaited.
+      this.recording?.catch(() => {});
+      await yieldToEventLoop();
+    }
+    this.recordingSeconds = (performance.now() - start) / 1000;
   }
 
   private takeRequests({ checkpoint = false, stop = false, options = {} }: TrainRequests): void {
@@ -175,6 +196,7 @@ class TrainLoop<Rollout, Batch> {
 
   private async save(options: { readonly dropRollout?: boolean } = {}): Promise<void> {
     const { checkpointDir } = this.options;
+    await this.recording;
     if (checkpointDir === undefined || this.state.updates === this.savedUpdates) return;
     this.latestCheckpoint = await saveCheckpoint(checkpointDir, this.state, this.task, options);
     this.savedUpdates = this.state.updates;

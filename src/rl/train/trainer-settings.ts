@@ -1,4 +1,5 @@
-import { defineSettings, integer, number } from "../../core/settings.js";
+import { choice, defineSettings, integer, number, type Settings } from "../../core/settings.js";
+import { ROLLOUT_MODES } from "./record-rollout.js";
 import { ENTROPY_FLOOR } from "./training-monitor.js";
 
 /** More evaluation episodes would fill the memory with their turns; the standard error of a million is small enough. */
@@ -36,3 +37,28 @@ export const trainerSettings = defineSettings({
     source: "TRL 1.16",
   }),
 });
+
+/** Settings of the recording in a run's folder. */
+export const recordingSettings = defineSettings({
+  rollouts: choice({
+    default: "samples",
+    choices: ROLLOUT_MODES,
+    description:
+      "Which episodes are recorded with their tokens for the dashboard (docs/rollouts.md): none, some of each update, or all.",
+  }),
+  maxRolloutMegabytes: integer({
+    default: 100,
+    min: 1,
+    max: 100_000,
+    description: "Size at which older recorded episodes are thinned out.",
+  }),
+});
+
+/** Returns the bytes that a run's recording may have; undefined where nothing is recorded. */
+export function maxRolloutBytes({
+  rollouts,
+  maxRolloutMegabytes,
+}: Partial<Settings<typeof recordingSettings>>): number | undefined {
+  if (rollouts === "none") return undefined;
+  return (maxRolloutMegabytes ?? recordingSettings.maxRolloutMegabytes.default) * 1e6;
+}

@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { gunzipSync } from "node:zlib";
 import type { RandomStream } from "../../../src/index.js";
+import type { RolloutRecord } from "../../../src/rl/tracking/rollouts/chunk.js";
 import type { Driver } from "../driver.js";
 
 const COMMAND = resolve("dist", "app", "cli", "main.js");
@@ -21,7 +23,7 @@ const RUNS: Readonly<Record<string, readonly string[]>> = {
 
 interface Result {
   readonly metrics: readonly unknown[];
-  readonly completions: string;
+  readonly completions: readonly unknown[];
   readonly adapter: string;
 }
 
@@ -54,9 +56,21 @@ function readResult(folder: string): Result {
   const isSft = folder.endsWith("sft");
   return {
     metrics: lines.map(withoutTimes),
-    completions: isSft ? "" : read("completions.jsonl").toString(),
+    completions: isSft ? [] : readCompletions(read("rollouts.jsonl").toString()),
     adapter: read(isSft ? "model" : "adapter", "adapter_model.safetensors").toString("base64"),
   };
+}
+
+/** Reads the recorded turns; a resumed run renders no state before its first turn. */
+function readCompletions(rollouts: string): unknown[] {
+  return rollouts
+    .trim()
+    .split("\n")
+    .flatMap((line) => {
+      const { step, data } = JSON.parse(line) as { step: number; data: string };
+      const { episodes } = JSON.parse(gunzipSync(Buffer.from(data, "base64")).toString()) as RolloutRecord;
+      return episodes.flatMap(({ turns }) => turns.map(({ prompt, tokens, reward }) => [step, prompt, tokens, reward]));
+    });
 }
 
 function checkEqual(name: string, actual: Result, expected: Result): void {

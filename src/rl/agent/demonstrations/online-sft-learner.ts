@@ -96,8 +96,8 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
     return { ...metrics, ...(this.isEnabled ? await this.trainOnReplay() : {}), ...replay.getMetrics() };
   }
 
-  inspect({ batch }: OnlineSftBatch): ReadonlyMap<Turn, TurnInsight> {
-    return this.algorithm.inspect?.(batch) ?? new Map();
+  inspect({ batch }: OnlineSftBatch, turns: ReadonlySet<Turn>): ReadonlyMap<Turn, TurnInsight> {
+    return this.algorithm.inspect?.(batch, turns) ?? new Map();
   }
 
   async getState(): Promise<LearnerState> {

@@ -16,20 +16,15 @@ async function writeRun(steps: number): Promise<void> {
   const tracker = await openJsonlTracker(folder);
   for (let step = 1; step <= steps; step++) {
     await tracker.log(step, { reward: step / 2, "objective/kl": 0.1 });
-    await tracker.logCompletions(step, [{ prompt: `p${step}`, completion: "a\nb", reward: step, stopped: true }]);
   }
   await tracker.close();
 }
 
 describe("openJsonlTracker", () => {
-  it("writes one metric record and one completion per line", async () => {
+  it("writes one record per line", async () => {
     await writeRun(2);
     expect(await read("metrics.jsonl")).toBe(
       '{"step":1,"reward":0.5,"objective/kl":0.1}\n{"step":2,"reward":1,"objective/kl":0.1}\n',
-    );
-    expect(await read("completions.jsonl")).toBe(
-      '{"step":1,"prompt":"p1","completion":"a\\nb","reward":1,"stopped":true}\n' +
-        '{"step":2,"prompt":"p2","completion":"a\\nb","reward":2,"stopped":true}\n',
     );
   });
 
@@ -43,16 +38,15 @@ describe("openJsonlTracker", () => {
 
   it("resumes from a checkpoint and discards later lines", async () => {
     await writeRun(9);
-    const whole = [await read("metrics.jsonl"), await read("completions.jsonl")];
+    const whole = await read("metrics.jsonl");
     await appendFile(join(folder, "metrics.jsonl"), '{"step":10,"rew');
     const tracker = await openJsonlTracker(folder, { resumeFromStep: 6 });
     for (let step = 7; step <= 9; step++) {
       await tracker.log(step, { reward: step / 2, "objective/kl": 0.1 });
-      await tracker.logCompletions(step, [{ prompt: `p${step}`, completion: "a\nb", reward: step, stopped: true }]);
     }
     await tracker.close();
-    expect([await read("metrics.jsonl"), await read("completions.jsonl")]).toEqual(whole);
-    expect((await readdir(folder)).sort()).toEqual(["completions.jsonl", "metrics.jsonl"]);
+    expect(await read("metrics.jsonl")).toBe(whole);
+    expect((await readdir(folder)).sort()).toEqual(["metrics.jsonl"]);
   });
 
   it("keeps complete lines around incomplete ones", async () => {
@@ -87,7 +81,7 @@ describe("openJsonlTracker", () => {
   it("reports a folder that is a file", async () => {
     await writeFile(join(folder, "file"), "");
     await expect(openJsonlTracker(join(folder, "file"))).rejects.toMatchObject({ code: "FILE_WRITE_FAILED" });
-    await mkdir(join(folder, "completions.jsonl"));
+    await mkdir(join(folder, "metrics.jsonl"));
     await expect(openJsonlTracker(folder, { resumeFromStep: 0 })).rejects.toMatchObject({ code: "FILE_READ_FAILED" });
   });
 });

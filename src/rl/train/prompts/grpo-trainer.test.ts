@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRandomModel } from "../../../../test/support/random-model.js";
 import { readTrainedValues } from "../../../../test/support/trainable.js";
 import { AutoModelForCausalLM, getPeftModel } from "../../../generation/index.js";
+import { decodeChunk, parseRolloutLine } from "../../tracking/rollouts/chunk.js";
 import { openTrainable } from "../../../generation/auto-model.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { RewardFunction } from "./reward-scorer.js";
@@ -153,6 +154,12 @@ describe("GrpoTrainer", () => {
     expect(await readTrainedValues(model)).toEqual(await readTrainedValues(whole.model));
     const steps = (await readFile(join(outputDir, "metrics.jsonl"), "utf8")).trim().split("\n");
     expect(steps.map((line) => (JSON.parse(line) as { step: number }).step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const recorded = await readFile(join(outputDir, "rollouts.jsonl"), "utf8");
+    expect(recorded).toBe(await readFile(join(folder, "whole", "rollouts.jsonl"), "utf8"));
+    const { episodes } = await decodeChunk(parseRolloutLine(recorded.split("\n")[7])!);
+    expect(episodes.map(({ row: { step, group } }) => [step, group])).toEqual(Array(4).fill([8, 0]));
+    expect(episodes[0].turns[0].entropies!.length).toBe(episodes[0].row.tokens);
+    expect(dataset.map(({ prompt }) => prompt)).toContain(episodes[0].turns[0].observation);
     const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset: dataset.slice(1) });
     await expect(other.train({ resumeFromCheckpoint: true })).rejects.toThrow(
       expect.objectContaining({ code: "RUN_INCOMPATIBLE" }),

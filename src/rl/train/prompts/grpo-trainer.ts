@@ -12,6 +12,7 @@ import { combineTrackers, openRunTrackers, type Tracker } from "../../tracking/i
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "../checkpoints.js";
 import { runTrainLoop } from "../train-loop.js";
 import type { ResumedRun } from "../train-task.js";
+import { maxRolloutBytes } from "../trainer-settings.js";
 import { ENTROPY_FLOOR, TrainingMonitor } from "../training-monitor.js";
 import { PromptRollout } from "./prompt-rollout.js";
 import { PromptTask } from "./prompt-task.js";
@@ -204,6 +205,7 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
     return new PromptTask({
       model,
       learner,
+      rollouts: config.rollouts,
       promptRollout: new PromptRollout(model, { rows, settings, scorer, seed, shuffle }),
       totalSteps: config.maxSteps ?? Math.ceil(config.numTrainEpochs * Math.ceil(rows.length / groups)),
       fingerprint: { seed, rows: rows.length, batchSize, numGenerations },
@@ -212,13 +214,20 @@ class PromptTrainer<Algorithm extends PromptAlgorithm> {
 
   private async openTracker(resumed: ResumedRun | undefined): Promise<Required<Tracker>> {
     const { outputDir, tensorboard } = this.config;
+    const rolloutBytes = maxRolloutBytes(this.config);
     const { onWarning, options } = this;
     const { trackers = [] } = options;
     if (outputDir === undefined) return combineTrackers(trackers, { onWarning });
     const settings = JSON.parse(JSON.stringify({ ...this.config, ...this.algorithmConfig })) as JsonObject;
     await writeJson(fs.join(outputDir, "config.json"), settings);
     const resumeFromStep = resumed?.state.updates;
-    const tracker = openRunTrackers(outputDir, { tensorboard, trackers, onWarning, resumeFromStep });
+    const tracker = openRunTrackers(outputDir, {
+      tensorboard,
+      maxRolloutBytes: rolloutBytes,
+      trackers,
+      onWarning,
+      resumeFromStep,
+    });
     await tracker.logConfig(settings);
     return tracker;
   }

@@ -1,10 +1,12 @@
+import type { TokenDistribution } from "../../../engine/runtime/kernels/sampling.js";
 import type { LanguageModel } from "../../../generation/language-model.js";
 import type { Rollout, EpisodeSpec } from "../../rollout/rollout-collector.js";
-import { CompletionSampler, type TurnCompletion } from "../../rollout/completion-sampler.js";
+import { CompletionSampler, type TurnCompletion, type TurnRequest } from "../../rollout/completion-sampler.js";
 import type { CompletionSettings } from "../../rollout/rollout-settings.js";
-import type { EpisodeSummary, Trajectory } from "../../rollout/trajectory.js";
+import type { EpisodeSummary, Trajectory, Turn, TurnRecording } from "../../rollout/trajectory.js";
 import { stream } from "../../../core/random/streams.js";
 import type { EncodedRow } from "../../data/prompt-dataset.js";
+import { describePrompt } from "../record-rollout.js";
 import { UnscoredGuard, type RewardSample, type RewardScorer } from "./reward-scorer.js";
 
 /** The state of a PromptRollout; JSON. */
@@ -69,7 +71,9 @@ export class PromptRollout {
     { onProgress }: { readonly onProgress?: (turns: number, finished: readonly EpisodeSummary[]) => void } = {},
   ): Promise<Rollout> {
     const rows = specs.map(({ seed }) => this.options.rows[seed!]);
-    const sampled = await Promise.all(rows.map(async ({ tokens }) => this.complete(tokens)));
+    const sampled = await Promise.all(
+      rows.map(async ({ tokens }, i) => this.complete(tokens, specs[i].record ?? false)),
+    );
     const samples = rows.map(({ row }, i) => ({ row, completion: sampled[i].text, completionIds: sampled[i].tokens }));
     const { rewardsPerFunction, rewards, metrics } = await this.options.scorer.score(samples);
     this.unscoredGuard.check(rewards);
@@ -110,18 +114,27 @@ export class PromptRollout {
   }
 
   /** Samples from a stream per completion, so that a checkpoint needs only their number. */
-  private async complete(prompt: readonly number[]): Promise<TurnCompletion> {
+  private async complete(prompt: readonly number[], isRecorded: boolean): Promise<SampledCompletion> {
     const random = stream(this.options.seed, "promptCompletions", this.completions++);
-    return this.completionSampler.sample({ prompt, random });
+    if (!isRecorded) return this.completionSampler.sample({ prompt, random });
+    const distributions: (TokenDistribution | undefined)[] = [];
+    const onDistribution: TurnRequest["onDistribution"] = (distribution, _value, i) =>
+      (distributions[i] = distribution);
+    return { ...(await this.completionSampler.sample({ prompt, random, onDistribution })), distributions };
   }
 }
 
+interface SampledCompletion extends TurnCompletion {
+  /** Only of a recorded completion. */
+  readonly distributions?: TurnRecording["distributions"];
+}
+
 function toTrajectory(
-  { tokens: prompt }: EncodedRow,
-  { tokens, logProbs, allowedTokens, hasKeptTokens, text, finishReason }: TurnCompletion,
+  { row, tokens: prompt }: EncodedRow,
+  { tokens, logProbs, allowedTokens, hasKeptTokens, text, finishReason, distributions }: SampledCompletion,
   { group, reward, rewardsPerFunction }: Pick<Trajectory, "group" | "rewardsPerFunction"> & { readonly reward: number },
 ): Trajectory {
-  const turn = {
+  const turn: Turn = {
     prompt,
     tokens,
     logProbs,
@@ -132,6 +145,11 @@ function toTrajectory(
     isValid: true,
     attempts: 1,
     penalty: 0,
+    ...(distributions === undefined
+      ? {}
+      : {
+          recording: { observation: describePrompt(row.prompt), render: undefined, action: undefined, distributions },
+        }),
     reward,
   };
   return { turns: [turn], end: "terminated", bootstrapPrompt: undefined, group, rewardsPerFunction };

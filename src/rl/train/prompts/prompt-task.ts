@@ -3,7 +3,9 @@ import type { LanguageModel } from "../../../generation/language-model.js";
 import type { GroupSpec, Learner, LearnerState, Metrics } from "../../algorithms/learner.js";
 import type { Rollout } from "../../rollout/rollout-collector.js";
 import type { CompletionRow } from "../../tracking/index.js";
+import type { RolloutRecord } from "../../tracking/rollouts/chunk.js";
 import { collectGroups } from "../collect-groups.js";
+import { recordedGroups, recordRollout, type RolloutMode } from "../record-rollout.js";
 import { computeCompletionMetrics } from "../rollout-metrics.js";
 import type { RolloutCounts, TrainerState, TrainTask } from "../train-task.js";
 import type { CompletionSample, PromptRollout, PromptRolloutState } from "./prompt-rollout.js";
@@ -13,6 +15,8 @@ export interface PromptTaskOptions {
   readonly learner: Learner;
   readonly promptRollout: PromptRollout;
   readonly totalSteps: number;
+  /** Which completions are recorded. */
+  readonly rollouts: RolloutMode;
   readonly fingerprint: RunFingerprint;
 }
 
@@ -53,10 +57,11 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
   }
 
   async collect(): Promise<PromptBatch> {
-    const { learner, promptRollout } = this.options;
+    const { learner, promptRollout, rollouts } = this.options;
     this.rolloutState = promptRollout.getState();
     const { trajectories } = await collectGroups(promptRollout, learner.rolloutSpec as GroupSpec, {
       nextSeed: () => promptRollout.nextRow(),
+      recordedGroups: recordedGroups(rollouts),
     });
     return { trajectories, ...promptRollout.flushRecords() };
   }
@@ -93,6 +98,11 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
       completion,
       reward,
     }));
+  }
+
+  async recordRollout({ trajectories }: PromptBatch, batch: unknown, step: number): Promise<RolloutRecord | undefined> {
+    const { learner, model, rollouts: mode } = this.options;
+    return recordRollout(trajectories, { step, mode, tokenizer: model.tokenizer, learner, batch });
   }
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {

@@ -20,7 +20,7 @@ import {
   text,
 } from "../../../core/settings.js";
 import { trainedDistribution } from "../../rollout/rollout-settings.js";
-import { trainerSettings } from "../trainer-settings.js";
+import { recordingSettings, trainerSettings } from "../trainer-settings.js";
 
 const TRL = "TRL 1.16";
 const TRANSFORMERS = "TRL 1.16 (Transformers' TrainingArguments)";
@@ -78,6 +78,7 @@ const promptSettings = defineSettings({
   }),
   saveSteps: integer({ default: 50, min: 1, description: "Number of updates between checkpoints." }),
   ...pick(trainerSettings, ["completionLogSteps", "numLoggedCompletions"]),
+  ...recordingSettings,
   tensorboard: boolean({ default: true, description: "Write TensorBoard event files." }),
   rewardTimeoutSeconds: number({
     default: 60,

@@ -1,0 +1,61 @@
+import type { TokenDistribution } from "../../engine/runtime/kernels/sampling.js";
+import type { Alternative } from "../tracking/rollouts/rollout-record.js";
+
+/** Allowed tokens of which the most probable are recorded. */
+const MAX_ALTERNATIVES = 10;
+
+/** Less probable tokens are left out of the entropy: a whole vocabulary of them adds less than 1e-5 nats. */
+const MIN_PROBABILITY = 1e-11;
+
+/** What a recording has of a distribution. */
+export interface DistributionSummary {
+  /** In nats; null without a distribution. */
+  readonly entropy: number | null;
+  /** The most probable tokens; without a distribution, the first allowed ones. */
+  readonly alternatives: readonly Alternative[];
+}
+
+/** Summaries of the distributions of a recording, each computed once: turns with equal prompts share theirs. */
+export class DistributionSummaries {
+  private readonly known = new Map<TokenDistribution, DistributionSummary>();
+
+  describe(distribution: TokenDistribution | undefined, allowedTokens: Int32Array | undefined): DistributionSummary {
+    if (distribution === undefined) {
+      const first = Array.from(allowedTokens?.subarray(0, MAX_ALTERNATIVES) ?? []);
+      return { entropy: null, alternatives: first.map((token) => ({ token, probability: null })) };
+    }
+    let summary = this.known.get(distribution);
+    if (summary === undefined) this.known.set(distribution, (summary = summarize(distribution)));
+    return summary;
+  }
+}
+
+function summarize(distribution: TokenDistribution): DistributionSummary {
+  const isDense = distribution instanceof Float32Array;
+  const probabilities = isDense ? distribution : distribution.probabilities;
+  const count = isDense ? distribution.length : distribution.count;
+  let mass = 0;
+  for (let i = 0; i < count; i++) mass += probabilities[i];
+  let entropy = 0;
+  // Positions of the most probable tokens, most probable first.
+  const best: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const p = probabilities[i];
+    if (p > MIN_PROBABILITY) entropy -= (p / mass) * Math.log(p / mass);
+    if (best.length === MAX_ALTERNATIVES && p <= probabilities[best[MAX_ALTERNATIVES - 1]]) continue;
+    let position = best.length;
+    while (position > 0 && probabilities[best[position - 1]] < p) position--;
+    best.splice(position, 0, i);
+    if (best.length > MAX_ALTERNATIVES) best.pop();
+  }
+  const alternatives = best.map((i) => ({
+    token: isDense ? i : distribution.ids[i],
+    probability: round(probabilities[i] / mass),
+  }));
+  return { entropy: round(entropy), alternatives };
+}
+
+/** Rounds to five significant digits, which a third of the bytes hold; null for what is not finite. */
+export function round(value: number): number | null {
+  return Number.isFinite(value) ? Number(value.toPrecision(5)) : null;
+}
