@@ -157,7 +157,7 @@ describe("GrpoTrainer", () => {
     const recorded = await readFile(join(outputDir, "rollouts.jsonl"), "utf8");
     expect(recorded).toBe(await readFile(join(folder, "whole", "rollouts.jsonl"), "utf8"));
     const { episodes } = await decodeChunk(parseRolloutLine(recorded.split("\n")[7])!);
-    expect(episodes.map(({ row: { step, group } }) => [step, group])).toEqual(Array(4).fill([8, 0]));
+    expect(episodes.map(({ row: { step, group } }) => [step, group])).toEqual(Array.from({ length: 4 }, () => [8, 0]));
     expect(episodes[0].turns[0].entropies!.length).toBe(episodes[0].row.tokens);
     expect(dataset.map(({ prompt }) => prompt)).toContain(episodes[0].turns[0].observation);
     const other = new GrpoTrainer({ ...options, model: await openModel(), trainDataset: dataset.slice(1) });
