@@ -10,6 +10,7 @@ const benches: Record<string, () => Promise<{ bench: Bench }>> = {
   blackjack: () => import("./blackjack.js"),
   pretrained: () => import("./pretrained.js"),
   envs: () => import("./envs.js"),
+  scale: () => import("./scale.js"),
   serve: () => import("./serving.js"),
 };
 

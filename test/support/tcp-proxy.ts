@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 /** A TCP proxy on a free port whose connections a test delays, cuts, or leaves open without data. */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
+  private readonly silent = new WeakSet<Socket>();
   private mode: "open" | "half-open" | "cut" = "open";
 
   private constructor(
@@ -28,12 +29,18 @@ export class TcpProxy {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Drops all data, and leaves connections open, as a firewall or a machine without power does. */
+  /** Drops the data of all connections and leaves them open, as a machine without power does. */
   halfOpen(): void {
+    for (const socket of this.sockets) this.silent.add(socket);
     this.mode = "half-open";
   }
 
-  /** Ends a cut, also of connections that were half-open. */
+  /** Carries the data of new connections; half-open ones stay as they are. */
+  acceptNew(): void {
+    this.mode = "open";
+  }
+
+  /** Closes all connections, and carries new ones. */
   restore(): void {
     this.cut();
     this.mode = "open";
@@ -60,7 +67,7 @@ export class TcpProxy {
     });
     from.on("data", (data) => {
       const forward = () => {
-        if (this.mode === "open" && !to.destroyed) to.write(data);
+        if (this.mode === "open" && !this.silent.has(from) && !to.destroyed) to.write(data);
       };
       if (this.delayMs === 0) forward();
       else setTimeout(forward, this.delayMs);

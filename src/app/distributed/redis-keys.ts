@@ -1,5 +1,6 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { Redis } from "ioredis";
+import type { QueueTimes } from "./job-queue.js";
 
 /** Name of the queue within the prefix of its run. */
 export const QUEUE = "rollouts";
@@ -30,11 +31,15 @@ function describeServer(url: string): string {
   return `${protocol}//${host}`;
 }
 
+/** Longest time that a command may wait for jobs or events before its next attempt. */
+export const blockingSeconds = ({ leaseMs }: QueueTimes): number => Math.min(10_000, leaseMs / 4) / 1000;
+
 /**
- * Connects to Redis. Commands wait for a lost connection to return.
+ * Connects to Redis. Commands wait for a lost connection to return. A connection without an answer within the lease, such as one to
+ * a machine without power, is opened again.
  * @throws INVALID_ARGUMENT for another URL, HUB_UNREACHABLE without a server, without its password.
  */
-export async function connectRedis(url: string): Promise<Redis> {
+export async function connectRedis(url: string, { leaseMs }: QueueTimes): Promise<Redis> {
   if (!/^rediss?:\/\/./.test(url) || !URL.canParse(url))
     throw invalidArgument("The address of Redis must be redis://HOST:PORT or rediss://HOST:PORT.");
   const { Redis } = await import("ioredis");
@@ -63,6 +68,8 @@ export async function connectRedis(url: string): Promise<Redis> {
   const redis = new Redis(url, {
     ...credentials,
     maxRetriesPerRequest: null,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: leaseMs,
     retryStrategy: (times) => Math.min(100 * times, 2000),
   });
   // A lost connection is not an error of the run: commands are sent again when it returns.

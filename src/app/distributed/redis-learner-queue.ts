@@ -13,7 +13,7 @@ import {
   type QueueTimes,
   type WorkerInfo,
 } from "./job-queue.js";
-import { connectRedis, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
+import { blockingSeconds, connectRedis, QUEUE, runKeys, runPrefix, RUNS_KEY } from "./redis-keys.js";
 import { listRedisWorkers } from "./redis-worker-queue.js";
 
 /** Weights in Redis; above this, one server cannot feed many workers, and a shared directory is the better place. */
@@ -58,7 +58,7 @@ export class RedisLearnerQueue implements LearnerQueue {
 
   /** @throws INVALID_STATE if another learner has the run, and as `connectRedis`. */
   static async open(url: string, run: string, setup: string, times: QueueTimes): Promise<RedisLearnerQueue> {
-    const redis = await connectRedis(url);
+    const redis = await connectRedis(url, times);
     try {
       const { Job, Queue, QueueEvents } = await import("bullmq");
       const { setup: setupKey, lease, fence } = runKeys(run);
@@ -76,7 +76,7 @@ export class RedisLearnerQueue implements LearnerQueue {
       await redis.sadd(RUNS_KEY, run);
       const options = { connection: redis, prefix: runPrefix(run) };
       const queue = new Queue(QUEUE, options);
-      const events = new QueueEvents(QUEUE, options);
+      const events = new QueueEvents(QUEUE, { ...options, blockingTimeout: 1000 * blockingSeconds(times) });
       queue.on("error", () => {});
       events.on("error", () => {});
       const opened = new RedisLearnerQueue(redis, run, String(token), queue, events, Job, times);

@@ -2,7 +2,16 @@ import type * as BullMqModule from "bullmq";
 import type { Redis } from "ioredis";
 import type { OpenRun, QueueCounts, QueueTimes, WorkerInfo, WorkerQueue, WorkSession } from "./job-queue.js";
 import { MAX_LOSSES } from "./job-queue.js";
-import { connectRedis, QUEUE, runKeys, runPrefix, RUNS_KEY, workerKey, WORKER_KEYS } from "./redis-keys.js";
+import {
+  blockingSeconds,
+  connectRedis,
+  QUEUE,
+  runKeys,
+  runPrefix,
+  RUNS_KEY,
+  workerKey,
+  WORKER_KEYS,
+} from "./redis-keys.js";
 
 type BullMq = typeof BullMqModule;
 
@@ -16,7 +25,7 @@ export class RedisWorkerQueue implements WorkerQueue {
 
   /** @throws as `connectRedis`. */
   static async open(url: string, times: QueueTimes): Promise<RedisWorkerQueue> {
-    const redis = await connectRedis(url);
+    const redis = await connectRedis(url, times);
     return new RedisWorkerQueue(redis, await import("bullmq"), times);
   }
 
@@ -56,7 +65,7 @@ export class RedisWorkerQueue implements WorkerQueue {
         lockDuration: leaseMs,
         stalledInterval: leaseMs / 2,
         maxStalledCount: MAX_LOSSES - 1,
-        drainDelay: 1,
+        drainDelay: blockingSeconds(this.times),
       },
     );
     bullWorker.on("error", () => {});
@@ -97,7 +106,8 @@ export class RedisWorkerQueue implements WorkerQueue {
   }
 
   async close(worker: string): Promise<void> {
-    await this.redis.del(workerKey(worker));
+    // A worker ends also while the server is away.
+    if (this.redis.status === "ready") await this.redis.del(workerKey(worker));
     this.redis.disconnect();
   }
 }

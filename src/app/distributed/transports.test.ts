@@ -365,6 +365,25 @@ describe.runIf(hasRedis)("Redis", () => {
     expect((await answer).states).toHaveLength(2);
   });
 
+  it.each(["cut", "halfOpen"] as const)("continues over a slow network after it was %s", async (fault) => {
+    const proxies = await Promise.all([1, 2].map(async () => TcpProxy.start(redis!.port, { delayMs: 10 })));
+    for (const proxy of proxies) cleanups.push(async () => proxy.stop());
+    const [learnerSide, workerSide] = proxies;
+    const transport = await openLearner({ redis: learnerSide.url, times });
+    cleanups.push(async () => transport.close(true));
+    await publish(transport);
+    await startWorker({ redis: workerSide.url, times }, "worker-6");
+    await transport.run(createJob(2, 20));
+    for (const proxy of proxies) {
+      const answer = transport.run(createJob(2, 21 + proxies.indexOf(proxy)));
+      proxy[fault]();
+      await sleep(50);
+      if (fault === "cut") proxy.restore();
+      else proxy.acceptNew();
+      expect((await answer).states).toHaveLength(2);
+    }
+  });
+
   it("names a full server", async () => {
     const full = await RedisServer.start(["--maxmemory", "1500kb"]);
     cleanups.push(async () => full.stop());
