@@ -8,6 +8,9 @@ export const QUEUE = "rollouts";
 /** Time that Redis may take to accept the first connection. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
+/** A process that was busy for this long must not lose its connection; the lease is shorter in tests only. */
+const MIN_SOCKET_TIMEOUT_MS = 5000;
+
 /** Keys of all runs and workers. */
 export const RUNS_KEY = "llamagym:runs";
 export const workerKey = (name: string): string => `llamagym:workers:${name}`;
@@ -69,7 +72,7 @@ export async function connectRedis(url: string, { leaseMs }: QueueTimes): Promis
     ...credentials,
     maxRetriesPerRequest: null,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: leaseMs,
+    socketTimeout: Math.max(MIN_SOCKET_TIMEOUT_MS, leaseMs),
     retryStrategy: (times) => Math.min(100 * times, 2000),
   });
   // A lost connection is not an error of the run: commands are sent again when it returns.

@@ -374,14 +374,11 @@ describe.runIf(hasRedis)("Redis", () => {
     await publish(transport);
     await startWorker({ redis: workerSide.url, times }, "worker-6");
     await transport.run(createJob(2, 20));
-    for (const proxy of proxies) {
-      const answer = transport.run(createJob(2, 21 + proxies.indexOf(proxy)));
-      proxy[fault]();
-      await sleep(50);
-      if (fault === "cut") proxy.restore();
-      else proxy.acceptNew();
-      expect((await answer).states).toHaveLength(2);
-    }
+    const answer = transport.run(createJob(2, 21));
+    for (const proxy of proxies) proxy[fault]();
+    await sleep(50);
+    for (const proxy of proxies) proxy.acceptNew();
+    expect((await answer).states).toHaveLength(2);
   });
 
   it("names a full server", async () => {
