@@ -20,7 +20,10 @@ import { runWorker } from "./rollout-worker.js";
 import { createSetup, openSetup } from "./run-setup.js";
 import { encodeMessage } from "./wire.js";
 
-const times = { leaseMs: 1000 };
+/** Far above what a busy machine delays signs of life. */
+const times = { leaseMs: 10_000 };
+/** For tests that wait for a lost lease. */
+const shortTimes = { leaseMs: 1000 };
 const files = { threads: 1, device: "cpu" as const };
 const config = resolveTrainConfig({ env: "Blackjack-v1", threads: 1, device: "cpu" });
 const createEnv = createEnvFactory(config);
@@ -63,9 +66,9 @@ async function openInProcess(): Promise<RolloutTransport> {
 }
 
 let numRuns = 0;
-const addresses: Readonly<Record<string, () => WorkersAddress>> = {
-  "a shared directory": () => ({ workersFolder: join(folder, "shared"), times }),
-  ...(hasRedis ? { Redis: () => ({ redis: redis!.url, times }) } : {}),
+const addresses: Readonly<Record<string, (leases?: typeof times) => WorkersAddress>> = {
+  "a shared directory": (leases = times) => ({ workersFolder: join(folder, "shared"), times: leases }),
+  ...(hasRedis ? { Redis: (leases = times) => ({ redis: redis!.url, times: leases }) } : {}),
 };
 
 const openLearner = async (address: WorkersAddress, run = join(folder, `run-${++numRuns}`)) =>
@@ -87,10 +90,10 @@ async function startWorker(address: WorkersAddress, name: string): Promise<Abort
 /** Takes a job and does not answer it, as a worker that is slow or about to fail. */
 async function holdJob(address: WorkersAddress, name: string) {
   const proxy = address.redis === undefined ? undefined : await TcpProxy.start(redis!.port);
-  const queue = await openWorkerQueue(proxy === undefined ? address : { redis: proxy.url, times });
+  const queue = await openWorkerQueue(proxy === undefined ? address : { ...address, redis: proxy.url });
   const announce = async () => queue.announce({ ...info, name }).catch(() => {});
   await announce();
-  const heartbeat = setInterval(() => void announce(), times.leaseMs / 4);
+  const heartbeat = setInterval(() => void announce(), address.times!.leaseMs / 4);
   const [open] = await waitFor(async () => queue.listRuns(name));
   let release: () => void = () => {};
   const released = new Promise<Uint8Array>((resolve) => (release = () => resolve(new Uint8Array())));
@@ -250,32 +253,32 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     const slow = await holdJob(getAddress(), "slow");
     await slow.taken;
     await startWorker(getAddress(), "fast");
-    const [log] = await waitFor(async () => [await readJobLog(run)].filter(({ length }) => length === 5));
-    for (const { worker, outcome, version, step, time, queued, seconds = -1, pending } of log) {
+    const [log] = await waitFor(async () => [await readJobLog(run)].filter(({ length }) => length >= 5));
+    for (const { worker, outcome, version, step, time, queued, seconds = -1, pending } of log.slice(0, 5)) {
       expect([worker, outcome, version, step]).toEqual(["fast", "used", 0, 0]);
       expect([time >= queued, seconds > 0, pending >= 2, pending <= 6]).toEqual([true, true, true, true]);
     }
     // Garbage, so that the fast worker does this job, too.
     slow.release();
     expect(await Promise.all(jobs)).toHaveLength(6);
-    // The slow worker may take it again before it finds out that it is refused.
-    const rest = (await readJobLog(run)).slice(5).map(({ worker, outcome }) => `${worker} ${outcome}`);
-    expect([...new Set(rest)]).toEqual(["slow refused", "fast used"]);
+    const used = (await readJobLog(run)).filter(({ outcome }) => outcome === "used");
+    expect(used.map(({ worker }) => worker)).toEqual(Array(6).fill("fast"));
   });
 
   it("sets a job aside that three workers did not survive", async () => {
-    const transport = await openLearner(getAddress());
+    const transport = await openLearner(getAddress(shortTimes));
     cleanups.push(async () => transport.close(true));
     await publish(transport);
     const answer = transport.run(createJob());
     answer.catch(() => {});
     for (let i = 0; i < 3; i++) {
-      const victim = await holdJob(getAddress(), `victim-${i}`);
-      await victim.taken;
+      const victim = await holdJob(getAddress(shortTimes), `victim-${i}`);
+      // A worker of a busy machine may lose the job earlier.
+      await Promise.race([victim.taken, answer.catch(() => {})]);
       victim.die();
     }
     // Workers find jobs of lost workers in Redis.
-    await holdJob(getAddress(), "survivor");
+    await holdJob(getAddress(shortTimes), "survivor");
     await expect(answer).rejects.toThrow(/A job was set aside: .*set-aside/);
   });
 
@@ -304,9 +307,9 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
 
   it("keeps a second learner out", async () => {
     const run = join(folder, `run-${++numRuns}`);
-    const transport = await openLearner(getAddress(), run);
+    const transport = await openLearner(getAddress(shortTimes), run);
     cleanups.push(async () => transport.close(true));
-    await expect(openLearner(getAddress(), run)).rejects.toThrow("Another process trains this run.");
+    await expect(openLearner(getAddress(shortTimes), run)).rejects.toThrow("Another process trains this run.");
   });
 });
 

@@ -3,7 +3,7 @@ import { RandomStream } from "../../core/random/random-stream.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { RolloutTransport } from "../rollout/rollout-job.js";
 import { RolloutPipeline } from "./rollout-pipeline.js";
-import { INITIAL_STATE, type TrainerState } from "./train-task.js";
+import { INITIAL_STATE } from "./train-task.js";
 
 it.each([0, 1, 4])(
   "queues the jobs of one rollout, and collects at most %i ahead of the updates",
@@ -44,7 +44,7 @@ it.each([0, 1, 4])(
       progress: () => 0,
     });
     for (let updates = 0; updates < 3; updates++) {
-      await pipeline.collect({ ...INITIAL_STATE, updates } as TrainerState, () => {});
+      await pipeline.collect({ ...INITIAL_STATE, updates }, () => {});
       // Far more than the rollouts that were asked for need.
       for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve));
       expect(jobs).toBe(3 * (updates + 1 + maxStaleness));
