@@ -173,7 +173,7 @@ describe.skipIf(skipsBrowser)("the dashboard's page", () => {
 
   it("plays an episode turn by turn and shows its tokens", async () => {
     await open("#/episodes?run=grpo");
-    await page.locator(".screen").waitFor();
+    await page.getByRole("img", { name: /^Dealer: .* Player: \d+/ }).waitFor();
     await page.getByText("Prompt", { exact: true }).waitFor();
     expect(await page.locator("pre.prompt").textContent()).toContain("blackjack");
     await page

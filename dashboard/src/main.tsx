@@ -4,6 +4,7 @@ import "./styles/layout.css";
 import "./styles/parts.css";
 import "./styles/views.css";
 import "./styles/tokens.css";
+import "./styles/drawings.css";
 import { App } from "./app.js";
 import { LiveConnection } from "./data/live.js";
 import { openSource } from "./data/source.js";

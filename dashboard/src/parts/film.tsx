@@ -1,7 +1,9 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { EpisodeDetail } from "../../../src/app/dashboard/api.js";
+import type { EpisodeDetail, TurnDetail } from "../../../src/app/dashboard/api.js";
 import { AnsiText } from "../text/ansi-text.js";
+import { EnvDrawing } from "./env-drawing.js";
+import { parseDrawing } from "./parse-drawing.js";
 import { IconButton } from "./controls.js";
 
 /** Milliseconds that a frame is shown. */
@@ -12,9 +14,16 @@ export function countFrames({ turns, final }: EpisodeDetail): number {
   return turns.length + (final.render === null && final.observation === null ? 0 : 1);
 }
 
-/** The environment at a frame, as it renders itself; as its observation where it has no rendering. */
+/** The environment at a frame. */
 export function Screen({ detail, frame }: { readonly detail: EpisodeDetail; readonly frame: number }): JSX.Element {
   const { render, observation } = detail.turns[frame] ?? detail.final;
+  return <StateView render={render} observation={observation} />;
+}
+
+/** A state as a picture where it can be drawn, else as text. */
+export function StateView({ render, observation }: Pick<TurnDetail, "render" | "observation">): JSX.Element {
+  const drawing = parseDrawing(render, observation);
+  if (drawing !== undefined) return <EnvDrawing drawing={drawing} />;
   return <ScreenText text={render ?? observation ?? "The environment has no rendering."} />;
 }
 
@@ -25,7 +34,7 @@ const MAX_LARGE_LINES = 14;
 const MAX_LARGE_COLUMNS = 36;
 
 /** A rendering, large where it is small. */
-export function ScreenText({ text }: { readonly text: string }): JSX.Element {
+function ScreenText({ text }: { readonly text: string }): JSX.Element {
   const lines = text.split("\n");
   const isLarge = lines.length <= MAX_LARGE_LINES && lines.every((line) => line.length <= MAX_LARGE_COLUMNS);
   return (

@@ -4,7 +4,7 @@ import type { PlayRequest, PlayState, PlayStepRequest } from "../../../src/app/d
 import { useDashboard } from "../data/context.js";
 import { showNumber, showSigned } from "../format.js";
 import { Banner, Empty, Panel, Segments } from "../parts/controls.js";
-import { ScreenText } from "../parts/film.js";
+import { StateView } from "../parts/film.js";
 import { ProbabilityBars } from "../parts/probability-bars.js";
 import { stripControls } from "../text/ansi.js";
 import { Chat } from "./chat.js";
@@ -124,7 +124,7 @@ function EpisodePlay({ state, isBusy, onStep, onReset }: EpisodePlayProps): JSX.
           </form>
         }
       >
-        <ScreenText text={state.render ?? state.observation} />
+        <StateView render={state.render} observation={state.observation} />
         <p class="play-return">
           {state.isDone && <span class="tag good">The episode has ended</span>} Return{" "}
           <strong class="number">{showSigned(state.return)}</strong>

@@ -1,0 +1,102 @@
+import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { encodeChunk } from "../../rl/tracking/rollouts/chunk.js";
+import type { EpisodeRow, TurnDetail } from "../../rl/tracking/rollouts/rollout-record.js";
+import { DashboardData } from "./dashboard-data.js";
+import { RunsFolder } from "./run-files.js";
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "truncated-"));
+});
+afterAll(async () => rm(root, { recursive: true }));
+
+const turn: TurnDetail = {
+  step: 1,
+  observation: "é",
+  render: null,
+  prompt: [1],
+  tokens: [2],
+  text: "x",
+  finishReason: "stop",
+  isValid: true,
+  extraction: null,
+  action: null,
+  reward: 1,
+  returnToGo: 1,
+  value: null,
+  advantage: null,
+  logProbs: [-1],
+  refLogProbs: null,
+  entropies: null,
+  values: null,
+  advantages: null,
+  returns: null,
+  ratios: null,
+  clipped: null,
+  marks: "t",
+  allowedCounts: null,
+  alternatives: null,
+  candidates: null,
+};
+
+function writeRollouts(step: number): Promise<string> {
+  const row: EpisodeRow = {
+    id: `${step}.0`,
+    step,
+    envSlot: 0,
+    group: 0,
+    return: 1,
+    turns: 1,
+    tokens: 1,
+    end: "terminated",
+    startsEpisode: true,
+    seed: null,
+    advantage: null,
+    hasSignal: true,
+  };
+  const episode = { row, turns: [turn], final: { observation: null, render: null } };
+  return encodeChunk(step, { episodes: [episode], vocabulary: { texts: { 1: "é" }, special: [] } });
+}
+
+const FILES: Readonly<Record<string, () => Promise<string>>> = {
+  "config.json": async () =>
+    JSON.stringify({ version: 2, env: "Blackjack-v1", model: "é", algorithm: "grpo", seed: 1 }),
+  "metrics.jsonl": async () => '{"step":1,"num_turns":8,"lösung":1}\n{"step":2,"num_turns":16,"lösung":null}\n',
+  "log.jsonl": async () =>
+    '{"time":1,"step":0,"kind":"start","message":"é"}\n{"time":2,"step":2,"kind":"end","message":"","outcome":"finished"}\n',
+  "notes.json": async () => JSON.stringify({ version: 1, tags: ["é"], note: "n" }),
+  "rollouts.jsonl": async () => (await writeRollouts(1)) + (await writeRollouts(2)),
+  "sweep.json": async () => JSON.stringify({ version: 1, space: { learningRate: [1, 2] }, trials: [] }),
+};
+
+it.each(Object.keys(FILES))("shows what is whole of a run whose %s ends at any byte", async (name) => {
+  const id = name.replace(".", "-");
+  const folder = join(root, id);
+  await mkdir(folder);
+  for (const [file, write] of Object.entries(FILES))
+    if (file !== "sweep.json" || name === file) await writeFile(join(folder, file), await write());
+  const path = join(folder, name);
+  const whole = await readFile(path);
+  for (let size = whole.length; size >= 0; size--) {
+    await truncate(path, size);
+    const lines = whole.subarray(0, size).toString("latin1").split("\n").length - 1;
+    // Nothing is in its memory: each length is read as by a dashboard that was just started.
+    const data = new DashboardData(await RunsFolder.open(root));
+    const { runs } = await data.list();
+    if (name === "sweep.json") continue;
+    const row = runs.find((run) => run.id === id)!;
+    const isWhole = size === whole.length;
+    if (!name.endsWith("l")) expect([size, row.problem === null]).toEqual([size, isWhole]);
+    const { log, metrics } = await data.detail(id);
+    if (name === "metrics.jsonl") expect([size, metrics.length]).toEqual([size, lines === 0 ? 0 : 2]);
+    if (name === "log.jsonl") expect([size, log.length]).toEqual([size, lines]);
+    const { episodes } = await data.rollouts.list(id, {});
+    expect(episodes.length).toBe(name === "rollouts.jsonl" ? lines : 2);
+    for (const episode of episodes)
+      expect(await data.rollouts.episode(id, episode.id)).toMatchObject({ turns: [{ text: "x" }] });
+    expect((await data.rollouts.groups(id)).groups.length).toBe(episodes.length > 0 ? 1 : 0);
+  }
+});
