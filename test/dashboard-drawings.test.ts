@@ -17,7 +17,7 @@ describe("pictures of the built-in environments", () => {
     ["CartPole-v1", "Cart at ", "pole"],
     ["Sokoban-v0", "Warehouse: 0 of 1 boxes on goals", "box"],
   ])("draws %s", async (id, label, shape) => {
-    const env = make(id) as Env;
+    const env = make(id);
     const { observation } = await env.reset({ seed: 3 });
     const drawing = await draw(env, observation);
     expect(drawing?.label.startsWith(label)).toBe(true);

@@ -72,31 +72,43 @@ const FILES: Readonly<Record<string, () => Promise<string>>> = {
   "sweep.json": async () => JSON.stringify({ version: 1, space: { learningRate: [1, 2] }, trials: [] }),
 };
 
-it.each(Object.keys(FILES))("shows what is whole of a run whose %s ends at any byte", async (name) => {
-  const id = name.replace(".", "-");
-  const folder = join(root, id);
-  await mkdir(folder);
-  for (const [file, write] of Object.entries(FILES))
-    if (file !== "sweep.json" || name === file) await writeFile(join(folder, file), await write());
-  const path = join(folder, name);
-  const whole = await readFile(path);
-  for (let size = whole.length; size >= 0; size--) {
-    await truncate(path, size);
-    const lines = whole.subarray(0, size).toString("latin1").split("\n").length - 1;
-    // Nothing is in its memory: each length is read as by a dashboard that was just started.
-    const data = new DashboardData(await RunsFolder.open(root));
-    const { runs } = await data.list();
-    if (name === "sweep.json") continue;
-    const row = runs.find((run) => run.id === id)!;
-    const isWhole = size === whole.length;
-    if (!name.endsWith("l")) expect([size, row.problem === null]).toEqual([size, isWhole]);
-    const { log, metrics } = await data.detail(id);
-    if (name === "metrics.jsonl") expect([size, metrics.length]).toEqual([size, lines === 0 ? 0 : 2]);
-    if (name === "log.jsonl") expect([size, log.length]).toEqual([size, lines]);
-    const { episodes } = await data.rollouts.list(id, {});
-    expect(episodes.length).toBe(name === "rollouts.jsonl" ? lines : 2);
-    for (const episode of episodes)
-      expect(await data.rollouts.episode(id, episode.id)).toMatchObject({ turns: [{ text: "x" }] });
-    expect((await data.rollouts.groups(id)).groups.length).toBe(episodes.length > 0 ? 1 : 0);
-  }
-});
+it.each(Object.keys(FILES))(
+  "shows what is whole of a run whose %s ends at any byte",
+  async (name) => {
+    const id = name.replace(".", "-");
+    const folder = join(root, id);
+    await mkdir(folder);
+    for (const [file, write] of Object.entries(FILES))
+      if (file !== "sweep.json" || name === file) await writeFile(join(folder, file), await write());
+    const path = join(folder, name);
+    const whole = await readFile(path);
+    for (let size = whole.length; size >= 0; size--) {
+      await truncate(path, size);
+      const lines = whole.subarray(0, size).toString("latin1").split("\n").length - 1;
+      // Nothing is in its memory: each length is read as by a dashboard that was just started.
+      const data = new DashboardData(await RunsFolder.open(root));
+      const { runs } = await data.list();
+      if (name === "sweep.json") continue;
+      const { log, metrics } = await data.detail(id);
+      const { episodes } = await data.rollouts.list(id, {});
+      const shown = {
+        size,
+        isWhole: runs.find((run) => run.id === id)!.problem === null,
+        metrics: metrics.length,
+        log: log.length,
+        episodes: episodes.length,
+      };
+      expect(shown).toEqual({
+        size,
+        isWhole: name.endsWith("l") || size === whole.length,
+        metrics: name === "metrics.jsonl" && lines === 0 ? 0 : 2,
+        log: name === "log.jsonl" ? lines : 2,
+        episodes: name === "rollouts.jsonl" ? lines : 2,
+      });
+      for (const episode of episodes)
+        expect(await data.rollouts.episode(id, episode.id)).toMatchObject({ turns: [{ text: "x" }] });
+      expect((await data.rollouts.groups(id)).groups.length).toBe(episodes.length > 0 ? 1 : 0);
+    }
+  },
+  300_000,
+);
