@@ -128,3 +128,24 @@ export function Facts({
     </dl>
   );
 }
+
+interface SeedFieldProps {
+  readonly seed: number;
+  readonly onSeed: (seed: number) => void;
+}
+
+/** The seed of an episode. */
+export function SeedField({ seed, onSeed }: SeedFieldProps): JSX.Element {
+  return (
+    <label class="field">
+      Seed
+      <input
+        type="number"
+        class="narrow"
+        min="0"
+        value={seed}
+        onInput={(event) => onSeed(Math.max(0, Math.trunc(event.currentTarget.valueAsNumber || 0)))}
+      />
+    </label>
+  );
+}

@@ -4,7 +4,7 @@ import type { CompareRequest, CompareResponse, EpisodeDetail, RunDetail } from "
 import { useDashboard, useGet } from "../data/context.js";
 import { runPath } from "../data/source.js";
 import { showSigned } from "../format.js";
-import { Banner, Empty, Panel, Select } from "../parts/controls.js";
+import { Banner, Empty, Panel, SeedField, Select } from "../parts/controls.js";
 import { countFrames, FilmControls, Screen } from "../parts/film.js";
 import { TurnText } from "../parts/turn-text.js";
 import { stripControls } from "../text/ansi.js";
@@ -60,16 +60,7 @@ function PlayedCompare(): JSX.Element {
         >
           <ModelPicker label="A" value={a} onChange={setA} />
           <ModelPicker label="B" value={b} onChange={setB} />
-          <label class="field">
-            Seed
-            <input
-              type="number"
-              class="narrow"
-              min="0"
-              value={seed}
-              onInput={(event) => setSeed(Math.max(0, Math.trunc(event.currentTarget.valueAsNumber || 0)))}
-            />
-          </label>
+          <SeedField seed={seed} onSeed={setSeed} />
           <button
             type="submit"
             class="button primary"

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { PlayRequest, PlayState, PlayStepRequest } from "../../../src/app/dashboard/api.js";
 import { useDashboard } from "../data/context.js";
 import { showNumber, showSigned } from "../format.js";
-import { Banner, Empty, Panel, Segments } from "../parts/controls.js";
+import { Banner, Empty, Panel, SeedField, Segments } from "../parts/controls.js";
 import { StateView } from "../parts/film.js";
 import { ProbabilityBars } from "../parts/probability-bars.js";
 import { stripControls } from "../text/ansi.js";
@@ -108,16 +108,7 @@ function EpisodePlay({ state, isBusy, onStep, onReset }: EpisodePlayProps): JSX.
               onReset(seed);
             }}
           >
-            <label class="field">
-              Seed
-              <input
-                type="number"
-                class="narrow"
-                min="0"
-                value={seed}
-                onInput={(event) => setSeed(Math.max(0, Math.trunc(event.currentTarget.valueAsNumber || 0)))}
-              />
-            </label>
+            <SeedField seed={seed} onSeed={setSeed} />
             <button type="submit" class="button" disabled={isBusy}>
               Reset
             </button>

@@ -11,8 +11,10 @@ export type RolloutMode = (typeof ROLLOUT_MODES)[number];
 
 /** Environments whose turns are recorded by "samples". */
 export const SAMPLED_ENV_SLOTS = 2;
-/** Tokens of prompts and completions after which "samples" records no further episode of an update. */
-const MAX_SAMPLED_TOKENS = 20_000;
+/** Tokens of prompts and completions after which "samples" records no further episode of an update: more costs over 1 % of its time. */
+const MAX_SAMPLED_TOKENS = 5_000;
+/** The same for groups, of which all members are compared; their updates take longer. */
+const MAX_SAMPLED_GROUP_TOKENS = 20_000;
 
 export interface RecordRolloutOptions {
   readonly step: number;
@@ -34,7 +36,7 @@ export function recordRollout(
   { step, mode, tokenizer, learner, batch }: RecordRolloutOptions,
 ): RolloutRecord | undefined {
   if (mode === "none") return undefined;
-  const selected = selectTrajectories(trajectories, mode === "all" ? Infinity : MAX_SAMPLED_TOKENS);
+  const selected = selectTrajectories(trajectories, mode === "all");
   if (selected.length === 0) return undefined;
   const insights = learner?.inspect?.(batch, new Set(selected.flatMap(({ turns }) => turns))) ?? new Map();
   const episodes: RolloutRecord["episodes"][number][] = [];
@@ -58,11 +60,12 @@ export function recordRollout(
   return { episodes, vocabulary: describeTokens(ids, tokenizer) };
 }
 
-/** Selects recorded trajectories until they have so many tokens. */
-function selectTrajectories(trajectories: readonly Trajectory[], maxTokens: number): readonly Trajectory[] {
+/** Selects recorded trajectories: all of them, or the first ones up to a number of tokens. */
+function selectTrajectories(trajectories: readonly Trajectory[], isAll: boolean): readonly Trajectory[] {
   let tokens = 0;
-  return trajectories.filter(({ turns }) => {
-    if (turns.length === 0 || turns[0].recording === undefined || tokens >= maxTokens) return false;
+  return trajectories.filter(({ turns, group }) => {
+    const maxTokens = group === undefined ? MAX_SAMPLED_TOKENS : MAX_SAMPLED_GROUP_TOKENS;
+    if (turns.length === 0 || turns[0].recording === undefined || (!isAll && tokens >= maxTokens)) return false;
     tokens += turns.reduce((sum, turn) => sum + turn.prompt.length + turn.tokens.length, 0);
     return true;
   });
