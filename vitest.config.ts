@@ -25,11 +25,23 @@ const SLOW_TESTS = [
 /** Tests that replace a module, which other tests in their process would get, too, or list all registered environments. */
 const ISOLATED_TESTS = ["src/rl/algorithms/ppo/ppo.test.ts", "src/envs/solvers/experts.test.ts"];
 
+/** Tests outside src/ that start no processes and change nothing global. */
+const SHARED_TESTS = [
+  "test/contracts/{architectures,operations,trackers}.test.ts",
+  "test/{docs-settings,embedded-model,embedded-model-recipe,export,links,metrics-page}.test.ts",
+  "test/parity/*.test.ts",
+];
+
 /** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
 export default defineConfig(({ mode }) => {
   const common = { testTimeout: 60_000, hookTimeout: 60_000, pool: "forks" as const };
   const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
-  const unit = { ...common, name: "unit", include: ["src/**/*.test.ts"], exclude: excluded, isolate: false };
-  const whole = { ...common, name: "whole", include: ["test/**/*.test.ts", ...ISOLATED_TESTS] };
+  const include = ["src/**/*.test.ts", ...(mode === "quick" ? [] : SHARED_TESTS)];
+  const unit = { ...common, name: "unit", include, exclude: excluded, isolate: false };
+  const others = {
+    include: ["test/**/*.test.ts", ...ISOLATED_TESTS],
+    exclude: [...configDefaults.exclude, ...SHARED_TESTS],
+  };
+  const whole = { ...common, name: "whole", ...others };
   return { test: { maxWorkers: 2, projects: [{ test: unit }, ...(mode === "quick" ? [] : [{ test: whole }])] } };
 });

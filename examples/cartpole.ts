@@ -43,17 +43,24 @@ const agent = new CartPoleAgent(model, undefined, {
 
 const trainer = new Trainer({ agent, env: "CartPole-v1", numEnvs: 32, episodes, seed: 1 });
 let updates = 0;
+let printedAt = Date.now();
 await trainer.train({
   onProgress: ({ state, metrics }) => {
-    if (state.updates === updates) return;
+    if (state.updates === updates) {
+      // Pretrained models take minutes per update.
+      if (Date.now() - printedAt < 15_000) return;
+      printedAt = Date.now();
+      return console.log(`  update ${updates + 1}: ${state.turns} turns so far, ${state.episodes} episodes complete`);
+    }
     updates = state.updates;
+    printedAt = Date.now();
     const { "rollout/ep_rew_mean": mean = NaN, entropy = NaN } = metrics;
     console.log(`${state.episodes} episodes: mean return ${mean.toFixed(1)}, entropy ${entropy.toFixed(3)}`);
   },
 });
 
-const { meanReturn, standardError } = await evaluate(agent, () => make("CartPole-v1"), {
-  episodes: isEmbedded ? 16 : 4,
-});
+const evaluated = isEmbedded ? 16 : 4;
+console.log(`Evaluating ${evaluated} episodes of at most 500 turns each.`);
+const { meanReturn, standardError } = await evaluate(agent, () => make("CartPole-v1"), { episodes: evaluated });
 console.log(`greedy mean return ${meanReturn.toFixed(1)} ± ${standardError.toFixed(1)} (random 22, best 500)`);
 await model.close();

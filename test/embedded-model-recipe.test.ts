@@ -21,7 +21,7 @@ describe("the embedded model's corpus", () => {
     expect(drawn(4)).not.toEqual(drawn(3));
   });
 
-  it("makes statements that say what they mean", () => {
+  it("makes statements that match their states", () => {
     const random = new RandomStream(1);
     let trueCount = 0;
     let count = 0;

@@ -7,15 +7,17 @@ const run = promisify(execFile);
 const dist = new URL("../dist/", import.meta.url);
 const command = fileURLToPath(new URL("app/cli/bin.js", dist));
 
-/** Runs npm's package `node` from npm's cache, which `npx -y node@VERSION --version` fills. */
-const npmNode = (version: number) => ["npm", "exec", "--offline", "--yes", `--package=node@${version}`, "--", "node"];
-
-function isCached(version: number): boolean {
-  const [npm, ...args] = npmNode(version);
+/** Path of npm's package `node` in npm's cache, which `npx -y node@VERSION --version` fills; undefined if it is not there. */
+function findCachedNode(version: number): string | undefined {
+  const args = ["exec", "--offline", "--yes", `--package=node@${version}`, "--", "node", "-p"];
   try {
-    return execFileSync(npm, [...args, "--version"], { encoding: "utf8", stdio: "pipe" }).includes(`v${version}.`);
+    const print = "process.version.slice(1) + ' ' + process.execPath";
+    const [found, path] = execFileSync("npm", [...args, print], { encoding: "utf8", stdio: "pipe" })
+      .trim()
+      .split(" ");
+    return found.startsWith(`${version}.`) ? path : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -39,11 +41,11 @@ describe("a model that is never closed", () => {
   });
 
   for (const version of [20, 22, 24, 25]) {
-    const isAvailable = isCached(version);
-    const note = isAvailable ? "" : `: not tried, run \`npx -y node@${version} --version\` first`;
-    it.skipIf(!isAvailable)(`is collected without warnings by Node ${version}${note}`, async () => {
-      const [npm, ...args] = npmNode(version);
-      const { stdout } = await run(npm, [...args, ...GC_FLAGS]);
+    const path = process.version.startsWith(`v${version}.`) ? process.execPath : findCachedNode(version);
+    if (path === process.execPath) continue;
+    const note = path !== undefined ? "" : `: not tried, run \`npx -y node@${version} --version\` first`;
+    it.skipIf(path === undefined)(`is collected without warnings by Node ${version}${note}`, async () => {
+      const { stdout } = await run(path!, GC_FLAGS);
       expect(stdout).toBe("collected\n");
     });
   }
@@ -60,9 +62,9 @@ describe("the command in an older Node", () => {
     await expect(failing).rejects.toMatchObject({ code: 1, stdout: "", stderr: sentence("20.18.3") });
   });
 
-  it.skipIf(!isCached(18))("fails with one sentence in Node 18", async () => {
-    const [npm, ...args] = npmNode(18);
-    const failing = run(npm, [...args, command, "train", "blackjack"]);
+  const node18 = findCachedNode(18);
+  it.skipIf(node18 === undefined)("fails with one sentence in Node 18", async () => {
+    const failing = run(node18!, [command, "train", "blackjack"]);
     await expect(failing).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/llamagym requires Node\.js 20\.19 or newer, but this is 18\.\d+\.\d+/) as string,

@@ -56,6 +56,8 @@ interface Manifest {
 class Restarted {
   private child: ChildProcess | undefined;
   private isStopped = false;
+  private onReady = () => {};
+  private ready = this.nextReady();
   output = "";
   readonly exited: Promise<number | null>;
 
@@ -64,24 +66,35 @@ class Restarted {
   }
 
   kill(): void {
+    this.ready = this.nextReady();
     this.child?.kill("SIGKILL");
   }
 
-  /** Ends it as a service manager does. */
+  /** Ends a worker as a service manager does, once it is ready: a starting process does not handle the signal yet. */
   async stop(): Promise<number | null> {
+    await this.ready;
     this.isStopped = true;
     this.child?.kill("SIGTERM");
     return this.exited;
+  }
+
+  private async nextReady(): Promise<void> {
+    return new Promise((resolve) => (this.onReady = resolve));
   }
 
   private async run(): Promise<number | null> {
     for (let isFirst = true; ; isFirst = false) {
       const child = startCommand(this.args(isFirst), { env });
       this.child = child;
-      child.stdout.on("data", (data: Buffer) => (this.output += data.toString()));
+      child.stdout.on("data", (data: Buffer) => {
+        this.output += data.toString();
+        if (!child.killed && data.includes("is ready.")) this.onReady();
+      });
       child.stderr.on("data", (data: Buffer) => (this.output += data.toString()));
       const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-      if (code !== null || this.isStopped) return code;
+      if (code === null && !this.isStopped) continue;
+      this.onReady();
+      return code;
     }
   }
 }

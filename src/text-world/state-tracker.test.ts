@@ -38,7 +38,7 @@ describe.each(["coin", "custom_game", "simple", "cooking"])("the rules of TextWo
     }
   });
 
-  it("give what TextWorld tells of the game itself", () => {
+  it("equal TextWorld's description of the game", () => {
     const infos = getStaticInfos(game, ALL);
     expect(infos).toMatchObject({
       objective: fixed["objective"],

@@ -179,7 +179,7 @@ describe("how it reads as text", () => {
     for (const command of commands) expect(env.text.parseAction(command, observation, info)).toBe(command);
   });
 
-  it("shows the feedback without banner and status line, then what else was asked for", () => {
+  it("shows the feedback without banner and status line, then the requested infos", () => {
     const story = new TextWorldEnv({ gameFile, infos: ["inventory", "admissibleCommands"] });
     const { observation, info } = story.reset({ seed: 1 });
     const shown = story.text.formatObservation(observation, info);

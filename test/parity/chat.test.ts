@@ -29,7 +29,7 @@ async function run(): Promise<{ report: ParityReport; lines: string[] }> {
   return { report, lines };
 }
 
-it("passes the fixtures and says what is not there", async () => {
+it("passes the fixtures and reports missing ones", async () => {
   const { report, lines } = await run();
   expect([report.passed, report.failed]).toEqual([112 + 15, 0]);
   expect(lines.some((line) => line.startsWith("skip") && line.includes("smol.json"))).toBe(true);

@@ -17,7 +17,7 @@ describe("runModelsParity", () => {
     expect(report.passed).toBeGreaterThan(10 * supportedModelTypes.length);
   }, 60_000);
 
-  it("says that a folder without models was passed over", async () => {
+  it("reports that it skipped a folder without models", async () => {
     const lines: string[] = [];
     const report = new ParityReport((line) => lines.push(line));
     await runModelsParity(`${folder}/none`, report, {});

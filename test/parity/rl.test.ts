@@ -75,7 +75,7 @@ describe("runRlParity", () => {
     expect(failed[0]).toContain("FAIL rl/ppo.json defaults");
   });
 
-  it("says that a folder without fixtures was passed over", async () => {
+  it("reports that it skipped a folder without fixtures", async () => {
     const { report, lines } = await run(join(fixtures, "none"));
     expect([report.passed, report.failed]).toEqual([0, 0]);
     expect(lines.every((line) => line.startsWith("skip rl/"))).toBe(true);

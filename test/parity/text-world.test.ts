@@ -29,13 +29,13 @@ describe("runTextWorldParity", () => {
     return { passed: report.passed, failed: report.failed, lines };
   };
 
-  it("finds all that TextWorld told of a recorded game equal", async () => {
+  it("reproduces a game that TextWorld recorded", async () => {
     const { passed, failed, lines } = await run();
     expect([passed, failed]).toEqual([6, 0]);
     expect(lines[0]).toContain("textworld/custom_game game");
   });
 
-  it("says where a transcript differs", async () => {
+  it("reports where a transcript differs", async () => {
     const path = join(folder, "custom_game.transcript.json");
     const transcript = JSON.parse(readFileSync(path, "utf8"));
     transcript.walkthrough.states[2].intermediate_reward = -1;

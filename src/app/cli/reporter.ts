@@ -64,6 +64,11 @@ export class Reporter {
 function formatError(error: unknown, debug: boolean): string {
   if (debug && error instanceof Error) return error.stack ?? String(error);
   if (error instanceof UsageError) return error.message;
-  if (error instanceof LlamaGymError) return error.toString().replaceAll("\n", " ");
+  if (error instanceof LlamaGymError) return formatLlamaGymError(error).replaceAll("\n", " ");
   return `${String(error).replaceAll("\n", " ")} (--debug shows the stack)`;
+}
+
+/** Invalid settings, from options or a config file, are shown as usage errors are: without a code. */
+function formatLlamaGymError(error: LlamaGymError): string {
+  return error.code === "INVALID_ARGUMENT" ? error.message : error.toString();
 }

@@ -305,7 +305,7 @@ describe.each(Object.entries(addresses))("a transport over %s", (_, getAddress) 
     endHang();
   });
 
-  it("keeps a second learner out", async () => {
+  it("rejects a second learner", async () => {
     const run = join(folder, `run-${++numRuns}`);
     const transport = await openLearner(getAddress(shortTimes), run);
     cleanups.push(async () => transport.close(true));

@@ -32,6 +32,18 @@ async function waitForIdle({ metrics } = server): Promise<void> {
   while (metrics.running > 0) await new Promise((done) => setTimeout(done, 10));
 }
 
+/** Waits until a request starts. Looking now and then would miss one that is answered in between. */
+async function nextStart({ metrics }: typeof server): Promise<void> {
+  let { running } = metrics;
+  return new Promise((resolve) => {
+    const set = (value: number) => {
+      if (value > running) resolve();
+      running = value;
+    };
+    Object.defineProperty(metrics, "running", { get: () => running, set });
+  });
+}
+
 beforeAll(async () => {
   model = await AutoModelForCausalLM.fromPretrained("embedded");
   server = await start();
@@ -205,8 +217,9 @@ describe("a server of models", () => {
 
   it("waits for running requests before it closes", async () => {
     const closing = await start();
+    const hasStarted = nextStart(closing);
     const running = post("/chat/completions", { ...CHAT, max_tokens: 50 }, closing);
-    while (closing.metrics.running === 0) await new Promise((done) => setTimeout(done, 5));
+    await hasStarted;
     await closing.close();
     expect((await running).status).toBe(200);
     await expect(post("/chat/completions", CHAT, closing)).rejects.toThrow("fetch failed");

@@ -23,14 +23,14 @@ afterAll(async () => {
 });
 
 const env = "Blackjack-v1";
-/** Nine updates of eight turns. */
+/** Six updates of eight turns. */
 const fixed = () =>
   ({
     model,
     device: "cpu",
     threads: 1,
     actionMode: "choices",
-    turns: 72,
+    turns: 48,
     numEnvs: 4,
     batchSize: 8,
     numPpoEpochs: 1,
@@ -59,18 +59,18 @@ async function metricsOf(run: string): Promise<MetricRecord[]> {
   return records.map((record) => Object.fromEntries(Object.entries(record).filter(([name]) => !TIMES.test(name))));
 }
 
-/** Runs a sweep and keeps what was told. */
+/** Runs a sweep and records its stages and messages. */
 async function sweep(options: SweepOptions, name: string, watch: SweepCallbacks = {}) {
   const stages: string[] = [];
-  const told: string[] = [];
+  const messages: string[] = [];
   const label = ({ trial, seed, rung }: SweepRun) => `${trial}/${seed}/${rung}`;
   const result = await runSweep(options, path(name), {
     onRunStart: (stage) => stages.push(label(stage)),
-    onFailure: (reason, stage) => told.push(`${label(stage)} ${reason}`),
-    onWarning: (message) => told.push(message),
+    onFailure: (reason, stage) => messages.push(`${label(stage)} ${reason}`),
+    onWarning: (message) => messages.push(message),
     ...watch,
   });
-  return { result, stages, told };
+  return { result, stages, messages };
 }
 
 describe("successive halving", () => {
@@ -84,16 +84,16 @@ describe("successive halving", () => {
 
   it("trains all trials for a fraction of their runs, and the best to the end", async () => {
     expect(whole.stages).toEqual(["1/1/1", "2/1/1", "3/1/1", `${best}/1/2`]);
-    expect(whole.told).toEqual([]);
+    expect(whole.messages).toEqual([]);
     const { trials } = await readJson(path("whole/results.json"));
     const runs = (
       trials as unknown as { trial: number; runs: { rungResults: { rung: number; turns: number }[] }[] }[]
     ).map(({ trial, runs: [{ rungResults }] }) => [trial, rungResults.map(({ turns }) => turns)]);
     const others = [1, 2, 3].filter((trial) => trial !== best);
-    expect(runs[0]).toEqual([best, [24, 72]]);
-    expect(runs.slice(1)).toEqual(expect.arrayContaining(others.map((trial) => [trial, [24]])));
+    expect(runs[0]).toEqual([best, [16, 48]]);
+    expect(runs.slice(1)).toEqual(expect.arrayContaining(others.map((trial) => [trial, [16]])));
     const divergences = await Promise.all(
-      [1, 2, 3].map(async (trial) => (await metricsOf(path(`whole/runs/trial-0${trial}-seed-1`)))[2]["objective/kl"]),
+      [1, 2, 3].map(async (trial) => (await metricsOf(path(`whole/runs/trial-0${trial}-seed-1`)))[1]["objective/kl"]),
     );
     expect(divergences[best - 1]).toBe(Math.min(...divergences));
   });
@@ -114,8 +114,8 @@ describe("successive halving", () => {
     const run = await resumeRun(path(`whole/runs/trial-0${other}-seed-1`));
     const { state } = await run.train();
     await run.close();
-    expect(run.resumedAt).toBe(3);
-    expect(state.turns).toBe(72);
+    expect(run.resumedAt).toBe(2);
+    expect(state.turns).toBe(48);
   });
 
   it(
@@ -124,9 +124,9 @@ describe("successive halving", () => {
     async () => {
       // During the first run, between two runs, during the last.
       for (const [at, before] of [
-        [2, 1],
-        [6, 2],
-        [10, 4],
+        [1, 1],
+        [4, 2],
+        [7, 4],
       ]) {
         const name = `stopped-${at}`;
         const stop = new AbortController();
@@ -172,8 +172,8 @@ describe("successive halving", () => {
 
   it("warns if all trials are equal", async () => {
     const short = { ...halving(), metric: "rollout/ep_rew_mean", train: { ...fixed(), turns: 16 } };
-    const { told } = await sweep(short, "alike");
-    expect(told).toEqual([expect.stringContaining("All trials are equal at the end of rung 1")]);
+    const { messages } = await sweep(short, "alike");
+    expect(messages).toEqual([expect.stringContaining("All trials are equal at the end of rung 1")]);
   });
 });
 
@@ -187,10 +187,10 @@ describe("a grid", () => {
       method: "grid",
       seeds: [3, 5],
     };
-    const { result, stages, told } = await sweep(options, "failing");
+    const { result, stages, messages } = await sweep(options, "failing");
     const [first, ...others] = result.trials;
     expect(stages).toEqual(["1/3/1", "1/5/1", "2/3/1"]);
-    expect(told.at(-1)).toMatch(/^2\/3\/1 /);
+    expect(messages.at(-1)).toMatch(/^2\/3\/1 /);
     expect(first).toMatchObject({ trial: 1, rung: 1, settings: { miniBatchSize: 4, learningRate: 0.01 } });
     const lasts = await Promise.all(
       [3, 5].map(async (seed) => (await metricsOf(path(`failing/runs/trial-01-seed-${seed}`))).at(-1)!),
@@ -237,7 +237,7 @@ describe("runSweep", () => {
     // Nothing was compared yet, so the run continues under the right name.
     const { stages } = await sweep({ ...grid(), goal: "minimize" }, "metric");
     expect(stages).toHaveLength(3);
-    expect(await metricsOf(path("metric/runs/trial-01-seed-1"))).toHaveLength(9);
+    expect(await metricsOf(path("metric/runs/trial-01-seed-1"))).toHaveLength(6);
   });
 
   it("reports invalid settings before writing anything, and failures to open the first run", async () => {
@@ -256,8 +256,8 @@ describe("runSweep", () => {
   it("compares warm starts alone", async () => {
     const train = { ...fixed(), turns: 0, sftWarmStart: "3", maxEpisodeSteps: 5, sftBatchSize: 4 };
     const options = { env: "FrozenLake-v1", train, search: { sftSteps: [1, 2] }, evalEpisodes: 4 };
-    const { result, told } = await sweep({ ...options, method: "grid", metric: "eval/mean_return" }, "taught");
-    expect(told).toEqual([]);
+    const { result, messages } = await sweep({ ...options, method: "grid", metric: "eval/mean_return" }, "warm-starts");
+    expect(messages).toEqual([]);
     expect(result.trials.map(({ runs: [{ rungResults }] }) => rungResults.at(-1)?.turns)).toEqual([0, 0]);
   });
 

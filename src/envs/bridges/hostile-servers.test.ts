@@ -184,7 +184,7 @@ describe("a server that answers a step in wrong types", () => {
     await env.close();
   });
 
-  it("may be reset after an invalid reply", async () => {
+  it("can be reset after an invalid response", async () => {
     const env = await connect({ step: { ...step, reward: null } });
     await env.reset();
     await expect(env.step(1)).rejects.toMatchObject({ code: "ENV_FAILED" });
@@ -203,7 +203,7 @@ describe("a server that answers a step in wrong types", () => {
   });
 });
 
-describe("a server that sends too much, or nothing", () => {
+describe("a server that sends too much or nothing", () => {
   it("is refused when its description never ends", async () => {
     let sent = 0;
     const url = await listen((request, response) => {
@@ -219,7 +219,7 @@ describe("a server that sends too much, or nothing", () => {
     expect(sent).toBeLessThan(3 * MAX_MESSAGE_BYTES);
   });
 
-  it("fails when a reply stops in the middle", async () => {
+  it("fails if a response ends in the middle", async () => {
     const url = await listen((request, response) => {
       request.resume();
       response.writeHead(200, { "content-type": "application/json" }).write('{"protocol": 1,');
@@ -234,9 +234,9 @@ describe("a server that sends too much, or nothing", () => {
         response.end(JSON.stringify({ protocol: 1, observationSpace: coin, actionSpace: coin }));
       else if (request.url === "/reset") response.end('{"observation":0}');
     });
-    const env = await HttpEnv.connect(url, { timeout: 200 });
+    const env = await HttpEnv.connect(url, { timeout: 1000 });
     await env.reset();
-    await expect(env.step(0)).rejects.toThrow(/did not answer \/step within 200 ms/);
+    await expect(env.step(0)).rejects.toThrow(/did not answer \/step within 1000 ms/);
   });
 
   it("is not followed to another address", async () => {

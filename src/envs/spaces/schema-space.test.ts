@@ -30,7 +30,7 @@ describe("SchemaSpace", () => {
     }
   });
 
-  it("draws members, whose texts the constrained decoder can produce", () => {
+  it("samples members whose texts the constrained decoder can produce", () => {
     const space = new SchemaSpace(move);
     space.seed(1);
     const values = Array.from({ length: 50 }, () => space.sample());

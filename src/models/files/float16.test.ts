@@ -44,7 +44,7 @@ describe("16-bit numbers", () => {
     await file.close();
   });
 
-  it("keeps NaN a NaN", () => {
+  it("converts NaN to NaN", () => {
     const nan = new Float32Array(Uint32Array.of(0x7f800001, 0xffffffff, 0x7fc00000).buffer);
     const bits = new Uint16Array(3);
     const back = new Float32Array(3);

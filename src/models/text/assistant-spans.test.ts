@@ -27,7 +27,7 @@ describe("the assistant's tokens", () => {
     ]);
   });
 
-  it("are what {% generation %} marks", () => {
+  it("are the spans that {% generation %} marks", () => {
     const marked =
       "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}" +
       "{{ '<|im_end|>' }}{% else %}{{ m.content }}{% endif %}{% endfor %}";

@@ -21,7 +21,7 @@ afterAll(() => models.close());
 const present = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(metrics).filter(([, share]) => share > 0));
 
-describe("a free reply to an environment", () => {
+describe("an unconstrained completion", () => {
   const compass: TextInterface<string, string> = {
     systemPrompt: "Walk.",
     formatObservation: (observation) => observation,
@@ -63,7 +63,7 @@ describe("a free reply to an environment", () => {
   });
 });
 
-describe("what an update tells of extraction", () => {
+describe("extraction metrics of an update", () => {
   const player = (options: AgentOptions<string, number> = {}) =>
     new ScriptedAgent(model, undefined, { generation: { maxNewTokens: 4 }, ppo: { batchSize: 100 }, ...options });
 
@@ -76,7 +76,7 @@ describe("what an update tells of extraction", () => {
     return present(await agent.trainBatch());
   };
 
-  it("counts what extractAction gives as it is, and a bare action as the agent's own function", async () => {
+  it("counts the extraction that extractAction returns, and a bare action as the agent's function", async () => {
     const agent = player();
     let asked = 0;
     const strategies = actionExtractors({ choices: ["a", "b"] }, (text) => ["a", "b"].indexOf(text));
@@ -90,7 +90,7 @@ describe("what an update tells of extraction", () => {
     });
   });
 
-  it("counts replies that were refused, those drawn again included", async () => {
+  it("counts refused completions, including those sampled again", async () => {
     const agent = player({ invalidAction: { retries: 2, fallback: () => 0 } });
     let asked = 0;
     // Refused, taken; refused three times; taken.
@@ -99,7 +99,7 @@ describe("what an update tells of extraction", () => {
     expect(await sharesOf(agent, 3)).toEqual({ "extraction/function": 1 / 3, "extraction/failed": 2 / 3 });
   });
 
-  it("says why in the error where a reply must have an action", async () => {
+  it("names the reason in the error if a completion must have an action", async () => {
     const agent = player();
     const strategies = actionExtractors({ choices: ["a", "b"] }, (text) => ({ a: 0, b: 1 })[text]);
     agent.read = () => extractAction('{"action": "fly"}', strategies);
@@ -116,7 +116,7 @@ describe("what an update tells of extraction", () => {
     expect(toExtraction(null)).toEqual({ kind: "function", value: null });
   });
 
-  it("is nothing where replies are no actions", () => {
+  it("is absent if completions are not actions", () => {
     expect(computeExtractionShares([{ attempts: 1 }])).toEqual({});
   });
 });

@@ -17,7 +17,7 @@ function bang(): unknown {
   throw new Error("bang");
 }
 
-describe("the user's own code", () => {
+describe("an agent's methods", () => {
   type Method = "getSystemPrompt" | "formatObservation" | "getChoices" | "extractAction";
   const faults: readonly (readonly [Method, () => unknown, RegExp])[] = [
     ["getSystemPrompt", bang, /getSystemPrompt threw: bang/],
@@ -49,7 +49,7 @@ describe("the user's own code", () => {
     expect(await agent.act("one")).toBe(1);
   });
 
-  it("may take its time to read a reply", async () => {
+  it("may extract an action asynchronously", async () => {
     const agent = player();
     Object.assign(agent, { extractAction: async () => Promise.resolve(5) });
     expect(await agent.act("one")).toBe(5);

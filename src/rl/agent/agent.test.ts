@@ -44,7 +44,7 @@ describe("the loop", () => {
     expect(agent.pendingTurns).toBe(0);
   });
 
-  it("trains on fewer when it is told to", async () => {
+  it("trains on fewer on request", async () => {
     const agent = player();
     const given = await captureTrajectories(agent);
     await playEpisode(agent, [1]);
@@ -54,7 +54,7 @@ describe("the loop", () => {
     await expect(agent.trainBatch()).rejects.toThrow("nothing to train on");
   });
 
-  it("leaves an episode out where it is told to", async () => {
+  it("leaves an episode out on request", async () => {
     const agent = player();
     await agent.act("one");
     expect(await agent.terminateEpisode({ train: false })).toBeUndefined();
@@ -62,7 +62,7 @@ describe("the loop", () => {
     await expect(agent.trainBatch()).rejects.toThrow("nothing to train on");
   });
 
-  it("keeps what would have come where an episode was cut off", async () => {
+  it("bootstraps the return of a truncated episode", async () => {
     const agent = player();
     const given = await captureTrajectories(agent);
     await agent.act("one");
@@ -176,7 +176,7 @@ describe("train and eval", () => {
     expect(text(given[0].turns[0].prompt)).toContain("three");
   });
 
-  it("draws after eval too where a temperature is asked for", async () => {
+  it("samples after eval() if a temperature is given", async () => {
     const agent = player({ evalTemperature: 1 }).eval();
     const actions = new Set<number>();
     for (let i = 0; i < 24; i++) {

@@ -49,8 +49,8 @@ async function sampleTurns(agent: Agent<number, string>, count: number): Promise
   return Promise.all(steps);
 }
 
-describe("replies that are held to a pattern", () => {
-  it("match it as a whole, and mean what its group says", async () => {
+describe("completions constrained to a pattern", () => {
+  it("match it as a whole, and map to the action in its group", async () => {
     const regex = new RegExp(`^(?:${THOUGHT})$`, "u");
     const taken = await sampleTurns(createRegexAgent(THOUGHT), 60);
     for (const { turn, action } of taken) {
@@ -67,7 +67,7 @@ describe("replies that are held to a pattern", () => {
     expect([turn.text, turn.extraction, action]).toEqual(["b and a", "parser", "a"]);
   });
 
-  it("are not cut off by what ends free replies", async () => {
+  it("are not cut off by the stop strings of free completions", async () => {
     // A model without a chat template ends its replies with the line.
     const plain = model.withTokenizer(
       Object.defineProperty(Object.create(model.tokenizer) as typeof model.tokenizer, "chatTemplates", {
@@ -95,7 +95,7 @@ describe("replies that are held to a pattern", () => {
       { actionMode: "regex", actionRegex: "a", generation: { stop: "." } },
       /Remove stop and ignoreEos/,
     ],
-  ])("are refused at once with %s", (_, options, message) => {
+  ])("are refused by the constructor with %s", (_, options, message) => {
     expect(() => new TextAgent(model, arms, { ...settings, ...options })).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT", message: expect.stringMatching(message) as string }),
     );
@@ -120,7 +120,7 @@ describe("replies that are held to a pattern", () => {
   });
 });
 
-describe("an agent that says what its replies are held to", () => {
+describe("an agent with its own completion constraint", () => {
   class Held extends ScriptedAgent {
     pattern: string | RegExp | undefined;
     schema: JsonSchema | undefined;
@@ -212,7 +212,7 @@ describe("an agent with an action schema", () => {
   });
 });
 
-describe("demonstrations of replies that are held to a pattern", () => {
+describe("demonstrations of completions constrained to a pattern", () => {
   const createDemonstrations = (...replies: readonly string[]): Demonstration[] =>
     replies.map((reply, i) => ({ turns: [{ observationText: `Round ${i}.`, completion: reply }] }));
 
@@ -229,7 +229,7 @@ describe("demonstrations of replies that are held to a pattern", () => {
     expect(prompts).toEqual(played.map(({ turn }) => turn.prompt));
   });
 
-  it("are refused where they do not match, or are longer than replies can be", async () => {
+  it("are refused if they do not match or are longer than the maximum completion", async () => {
     const loadDemonstrations = (options: TextAgentOptions<number, string>, ...replies: readonly string[]) =>
       createRegexAgent(THOUGHT, { sftWarmStart: createDemonstrations(...replies), ...options }).loadDemonstrations();
     for (const reply of ["a", "Say a, not b..", " Say a, not b.", "Say c, not b."])

@@ -18,7 +18,7 @@ const player = (options: AgentOptions<string, number> = {}) =>
 
 const text = (prompt: readonly number[]) => model.tokenizer.decode(prompt, { skipSpecialTokens: true });
 
-describe("a reply without an action", () => {
+describe("a completion without an action", () => {
   it("is an error that quotes it, after which the agent may be asked again", async () => {
     const agent = player();
     const given = await captureTrajectories(agent);
@@ -58,7 +58,7 @@ describe("a reply without an action", () => {
     expect(asked).toBe(4);
   });
 
-  it("gets the action that is chosen for it, and the penalty stays with its turn", async () => {
+  it("gets a substitute action, and the penalty is assigned to its turn", async () => {
     const fallback = vi.fn<(observation: string) => number>(() => 9);
     const agent = player({ invalidAction: { retries: 1, penalty: 0.25, fallback } });
     const given = await captureTrajectories(agent);
@@ -93,14 +93,14 @@ describe("a reward that comes at the end", () => {
     return given[0].turns.map(({ reward }) => reward);
   };
 
-  it("stays where it is unless sharing is asked for", async () => {
+  it("is not shared by default", async () => {
     expect(await rewardsOf({}, [0, 0, 3])).toEqual([0, 0, 3]);
     expect(await rewardsOf({ spreadSparseRewards: true }, [0, 0, 3])).toEqual([1, 1, 1]);
     expect(await rewardsOf({ spreadSparseRewards: true }, [0, 1, 3])).toEqual([0, 1, 3]);
     expect(await rewardsOf({ spreadSparseRewards: true }, [4])).toEqual([4]);
   });
 
-  it("is shared also where a reply without an action cost something", async () => {
+  it("is shared if a completion without an action was penalized", async () => {
     const agent = player({ spreadSparseRewards: true, invalidAction: { penalty: 0.5, fallback: () => 0 } });
     const given = await captureTrajectories(agent);
     agent.read = () => undefined;
@@ -114,7 +114,7 @@ describe("a reward that comes at the end", () => {
   });
 });
 
-describe("what the model is shown", () => {
+describe("the history in the prompt", () => {
   const promptsOf = async (agent: ScriptedAgent, turns: number) => {
     const given = await captureTrajectories(agent);
     for (let turn = 1; turn <= turns; turn++) await agent.act(`State ${turn}.`);

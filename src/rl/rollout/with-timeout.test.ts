@@ -15,7 +15,7 @@ describe("withTimeout", () => {
     setTimer.mockRestore();
   });
 
-  it("passes on what a call throws or rejects with", async () => {
+  it("rethrows the error of a call", async () => {
     const fail = () => {
       throw new Error("broken");
     };

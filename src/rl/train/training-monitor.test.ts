@@ -26,7 +26,7 @@ describe("TrainingMonitor", () => {
     expect(warningsFor([{ entropy: 0 }], 0)).toEqual([]);
   });
 
-  it("warns of a KL that jumps, not of one that rises", () => {
+  it("warns of a KL divergence that jumps, not of one that rises slowly", () => {
     const rising = Array.from({ length: 40 }, (_, i) => ({ kl: 0.1 * i }));
     expect(warningsFor(rising)).toEqual([]);
     expect(warningsFor([...times(10, { "objective/kl": 0.1 }), { "objective/kl": 0.6 }])).toEqual([

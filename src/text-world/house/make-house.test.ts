@@ -14,7 +14,7 @@ const houseOptions = (seed: number) => ({
 });
 
 describe("generated houses", () => {
-  it("are won by a walkthrough of the length asked for, whose every command is rewarded", () => {
+  it("are won by a walkthrough of `questLength` commands, each of which is rewarded", () => {
     for (const seed of SEEDS) {
       const options = houseOptions(seed);
       const game = makeHouse(options, seed);

@@ -50,7 +50,7 @@ describe.skipIf(process.platform === "win32")("the bridge's protocol", () => {
 
   it.each([
     ["dies", {}, /ended with status 3\. The end of its standard error: segmentation fault at 0x0/],
-    ["silent", { timeout: 300 }, /did not answer step within 300 ms/],
+    ["silent", { timeout: 1500 }, /did not answer step within 1500 ms/],
     ["garbage", {}, /sent an invalid reply: loading assets\.\.\./],
     ["raises", {}, /failed in step: RangeError: the motor is stuck/],
     ["other-shape", {}, /returned an observation that does not match its space: \[1,2,3\] is not of Dict/],

@@ -62,7 +62,7 @@ describe("templates after published formats", () => {
 });
 
 describe("a failing template", () => {
-  it("reports what it raises", () => {
+  it("reports the message of raise_exception", () => {
     const template = new ChatTemplate("{{ raise_exception('Only one user, please.') }}");
     const error = failure(() => template.render({ variables: {} }));
     expect(error.message).toBe("The chat template refused the conversation: Only one user, please.");
