@@ -34,7 +34,7 @@ const SHARED_TESTS = [
 
 /** Unit tests share processes, so that a module is loaded once per process; `npm test` adds those in test/. */
 export default defineConfig(({ mode }) => {
-  const common = { testTimeout: 60_000, hookTimeout: 60_000, pool: "forks" as const };
+  const common = { testTimeout: 180_000, hookTimeout: 180_000, pool: "forks" as const };
   const excluded = [...configDefaults.exclude, ...(mode === "quick" ? SLOW_TESTS : ISOLATED_TESTS)];
   const include = ["src/**/*.test.ts", ...(mode === "quick" ? [] : SHARED_TESTS)];
   const unit = { ...common, name: "unit", include, exclude: excluded, isolate: false };
