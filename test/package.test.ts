@@ -75,7 +75,7 @@ beforeAll(async () => {
   await execute("tar", ["-xzf", join(folder, filename), "-C", installed, "--strip-components=1"]);
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   await writeFile(join(folder, "consumer.mts"), CONSUMER_SOURCE);
-}, 60_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 describe("the packed package", () => {

@@ -48,7 +48,7 @@ const readAdapter = (name: string) => readFile(join(path(name), "adapter", "adap
 /** An uninterrupted run. */
 beforeAll(async () => {
   await trainInProcess([...trainArgs(), "--output", path("whole")]);
-}, 60_000);
+});
 
 async function expectUninterruptedResult(name: string): Promise<void> {
   expect(await readMetrics(name)).toEqual(await readMetrics("whole"));

@@ -15,7 +15,7 @@ describe("runModelsParity", () => {
     expect(lines.filter((line) => line.startsWith("FAIL"))).toEqual([]);
     // For each of the models at least: logits, hidden states, greedy tokens, log-probabilities, with and without adapter.
     expect(report.passed).toBeGreaterThan(10 * supportedModelTypes.length);
-  }, 60_000);
+  });
 
   it("reports that it skipped a folder without models", async () => {
     const lines: string[] = [];

@@ -240,7 +240,7 @@ describe("runs", () => {
       await writeFile(join(folder, name), whole);
     }
     await rm(folder, { recursive: true });
-  }, 60_000);
+  });
 
   it("lists 500 runs", async () => {
     const makeOne = async (i: number) => makeRun(`many/run-${i}`, { version: 2, env: "Blackjack-v1" }, [{ step: i }]);
@@ -248,7 +248,7 @@ describe("runs", () => {
     const { runs } = await get<RunList>("/api/runs");
     expect(runs.filter(({ id }) => id.startsWith("many/"))).toHaveLength(500);
     await rm(join(root, "many"), { recursive: true });
-  }, 60_000);
+  });
 });
 
 describe("episodes", () => {

@@ -80,7 +80,7 @@ describe("successive halving", () => {
   beforeAll(async () => {
     whole = await sweep(halving(), "whole");
     ({ trial: best, settings } = whole.result.best!);
-  }, 60_000);
+  });
 
   it("trains all trials for a fraction of their runs, and the best to the end", async () => {
     expect(whole.stages).toEqual(["1/1/1", "2/1/1", "3/1/1", `${best}/1/2`]);
