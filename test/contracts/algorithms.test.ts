@@ -9,7 +9,7 @@ import { algorithms } from "../../src/rl/algorithms/algorithms.js";
 import { checkAlgorithm } from "../../src/testing.js";
 import { runInHost } from "../support/command.js";
 
-const TIMEOUT = 120_000;
+const TIMEOUT = 300_000;
 
 /** A policy gradient with a loss to test. */
 function policyGradient(loss: (nodes: LossNodes) => Node, description = "Learning rate of AdamW.") {
