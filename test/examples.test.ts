@@ -20,7 +20,7 @@ const compileAndRun = (name: string, ...rest: string[]) => runNode("examples/run
 /** Runs an example that `compileAndRun` has compiled with all others. */
 const run = (name: string, ...rest: string[]) => runNode(`examples/.build/${name}.js`, ...rest);
 
-describe("examples", { timeout: 240_000 }, () => {
+describe("examples", { timeout: 600_000 }, () => {
   let model: string;
   let removeModel: () => Promise<void>;
   let printed: string;
