@@ -62,7 +62,7 @@ export const tuningSettings = defineSettings(
     layersToTransform: text({
       valueName: "layers",
       description:
-        "Comma-separated layers with an adapter, counted from 0; 22-29 is a range. Layers below the first one are frozen and computed once. Default: all.",
+        "Comma-separated layers with an adapter, counted from 0; 22-29 is a range, last-4 the last four layers of any model, all every layer. Layers below the first one are frozen and computed once. Default: all.",
     }),
     layersPattern: text({
       valueName: "names",
@@ -111,7 +111,7 @@ export function parseLoraOptions(config: Settings<typeof tuningSettings>): Parti
     loraAlpha,
     loraDropout,
     targetModules: targetModules === "all-linear" ? targetModules : splitNames(targetModules),
-    layersToTransform: splitNames(layersToTransform).flatMap(parseLayerRange),
+    layersToTransform: layersToTransform === "all" ? [] : splitNames(layersToTransform).flatMap(parseLayerRange),
     layersPattern: splitNames(layersPattern),
     excludeModules: splitNames(excludeModules),
   };
@@ -125,11 +125,14 @@ function splitNames(names = ""): string[] {
 const MAX_LAYERS = 10_000;
 
 function parseLayerRange(range: string): number[] {
+  const fromEnd = /^last-(?<count>\d+)$/u.exec(range)?.groups?.count;
+  if (fromEnd !== undefined && Number(fromEnd) >= 1 && Number(fromEnd) <= MAX_LAYERS)
+    return Array.from({ length: Number(fromEnd) }, (_, i) => i - Number(fromEnd));
   const match = /^(?<first>\d+)(?:-(?<last>\d+))?$/u.exec(range);
   const first = Number(match?.groups?.first);
   const last = Number(match?.groups?.last ?? first);
   if (first <= last && last < MAX_LAYERS) return Array.from({ length: last - first + 1 }, (_, i) => first + i);
-  throw invalidArgument(`\`layersToTransform\` must be layers such as 22-29 or 0,1,5, got "${range}".`);
+  throw invalidArgument(`\`layersToTransform\` must be layers such as 22-29, 0,1,5, last-4 or all, got "${range}".`);
 }
 
 /** Parses the setting `quantize`. */

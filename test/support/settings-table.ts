@@ -2,7 +2,7 @@ import { ALGORITHM_NAMES, algorithms } from "../../src/rl/algorithms/algorithms.
 import type { Setting, SettingTable } from "../../src/core/settings.js";
 import { resolveTrainConfig, runSettings, type TrainOptions } from "../../src/app/runs/run-settings.js";
 
-const HEAD = ["setting", "default", "embedded", "what it does", "source"];
+const HEAD = ["setting", "default", "embedded", "choices", "what it does", "source"];
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -27,14 +27,21 @@ export function renderSettingsMarkdown(): string {
 function buildRows(table: SettingTable, options: Partial<TrainOptions>): string[][] {
   const defaults: Values = { ...resolveTrainConfig({ env: "x", model: "other", ...options }) };
   const embedded: Values = { ...resolveTrainConfig({ env: "x", ...options }) };
+  const choices: Values = {
+    ...resolveTrainConfig({ env: "x", model: "other", actionMode: "choices", ...options }),
+    // Given, not a default.
+    actionMode: defaults.actionMode,
+  };
   const rows = Object.entries(table).map(([name, setting]) => {
     // The length of a run and its model are decided together with others.
     const value = name === "model" || name === "episodes" ? setting.default : defaults[name];
     const embeddedValue = name === "model" || name === "episodes" ? value : embedded[name];
+    const choiceValue = name === "model" || name === "episodes" ? value : choices[name];
     return [
       `\`${name}\``,
       formatValue(value),
       embeddedValue === value ? "" : formatValue(embeddedValue),
+      choiceValue === value ? "" : formatValue(choiceValue),
       describeSetting(setting),
       setting.source ?? "ours",
     ];

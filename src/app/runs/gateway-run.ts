@@ -89,8 +89,8 @@ export async function resumeGatewayRun(
   if (saved.env !== GATEWAY_ENV)
     throw invalidArgument(`The run in ${folder} is not one of a gateway. Resume it with the command that started it.`);
   if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
-  checkUnchanged(resolveTrainConfig(saved), changes, folder);
-  const config = resolveTrainConfig({ ...saved, ...changes });
+  checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
+  const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
   checkRunSize(config);
   await checkWritable(folder);
   return openRun(config, folder, hooks, true);

@@ -28,8 +28,32 @@ describe("resolveTrainConfig", () => {
     expect(bonus({})).toBe(0.003);
   });
 
+  it("has defaults of their own for choices of a pretrained model, which given settings replace", () => {
+    const choices = { env, model: "another", actionMode: "choices" } as const;
+    const config = resolveTrainConfig(choices);
+    expect(config).toMatchObject({ batchSize: 4096, stateBaseline: true, layersToTransform: "last-4" });
+    expect(config.episodes).toBeUndefined();
+    expect(resolveTrainConfig({ ...choices, layersToTransform: "all", batchSize: 64 })).toMatchObject({
+      layersToTransform: "all",
+      batchSize: 64,
+      miniBatchSize: 64,
+    });
+    for (const other of [{ actionMode: "free" }, { algorithm: "grpo" }, { tuning: "full" }] as const)
+      expect(resolveTrainConfig({ ...choices, ...other }).layersToTransform).toBeUndefined();
+  });
+
+  it("adds no defaults to a run that is resumed", () => {
+    const saved = { env, model: "another", actionMode: "choices", batchSize: 16, turns: 32 } as const;
+    expect(resolveTrainConfig(saved, { isResolved: true })).toMatchObject({
+      learningRate: 1e-5,
+      maxGradNorm: undefined,
+      layersToTransform: undefined,
+    });
+  });
+
   it.each<Omit<TrainOptions, "env">>([
     {},
+    { actionMode: "choices", model: "somewhere" },
     { algorithm: "grpo", maxCompletionLength: 5 },
     { algorithm: "reinforce", tuning: "full", numGenerations: 1 },
     { algorithm: "ppo", valueHead: "mlp", model: "somewhere" },

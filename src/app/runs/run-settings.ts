@@ -24,6 +24,12 @@ import type { ppoSettings } from "../../rl/algorithms/ppo/settings.js";
 import { MAX_EVAL_EPISODES, recordingSettings, trainerSettings } from "../../rl/train/trainer-settings.js";
 import { allAlgorithmSettings, resolveAlgorithmSettings, type AlgorithmSettings } from "./algorithm-settings.js";
 import { getEmbeddedGroupDefaults, getEmbeddedPpoDefaults } from "./embedded-defaults.js";
+import {
+  hasPretrainedDefaults,
+  PRETRAINED_PPO_DEFAULTS,
+  PRETRAINED_RUN_DEFAULTS,
+  PRETRAINED_TURNS,
+} from "./pretrained-defaults.js";
 import { findAlgorithm, isBuiltInAlgorithm } from "./load-algorithm.js";
 
 const LLAMAGYM = "LlamaGym 0.1.1";
@@ -215,21 +221,27 @@ const MCP_DEFAULTS = {
 const DEFAULT_EPISODES = 5000;
 
 /**
- * Resolves the settings of a run.
+ * Resolves the settings of a run. Those of a run to resume (`isResolved`) are complete; what is missing was off when it started.
  * @throws INVALID_ARGUMENT for an unknown name, suggesting the nearest one, for settings of another algorithm, for values out of
  * range, and for an unsupported actionRegex.
  */
-export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOptions): TrainConfig {
+export function resolveTrainConfig(
+  { env, envOptions = {}, ...given }: TrainOptions,
+  { isResolved = false }: { readonly isResolved?: boolean } = {},
+): TrainConfig {
   const isEmbedded = (given.model ?? EMBEDDED_MODEL) === EMBEDDED_MODEL;
-  const lengthDefaults =
-    given.episodes === undefined && given.turns === undefined ? { episodes: DEFAULT_EPISODES } : {};
+  const isPretrained = !isResolved && !isEmbedded && hasPretrainedDefaults(given);
+  const length = isPretrained ? { turns: PRETRAINED_TURNS } : { episodes: DEFAULT_EPISODES };
+  const lengthDefaults = given.episodes === undefined && given.turns === undefined ? length : {};
   const [runOptions, algorithmOptions]: [Partial<Settings<typeof runSettings>>, AlgorithmSettings] = splitSettings(
     "A run",
     runSettings,
     trainSettingsOf(given.algorithm),
     given,
   );
-  const modelDefaults = isEmbedded ? EMBEDDED_DEFAULTS : (findModel(runOptions.model!)?.model.defaults ?? {});
+  const modelDefaults = isEmbedded
+    ? EMBEDDED_DEFAULTS
+    : { ...(isPretrained ? PRETRAINED_RUN_DEFAULTS : {}), ...findModel(runOptions.model!)?.model.defaults };
   const runConfig = resolveSettings("A run", runSettings, {
     ...lengthDefaults,
     ...modelDefaults,
@@ -239,7 +251,7 @@ export function resolveTrainConfig({ env, envOptions = {}, ...given }: TrainOpti
   checkConflicts(runConfig);
   checkActionRegex(runConfig);
   const algorithmConfig = resolveAlgorithmSettings(runConfig.algorithm, {
-    ...getAlgorithmDefaults(runConfig, algorithmOptions, isEmbedded),
+    ...getAlgorithmDefaults(runConfig, algorithmOptions, isEmbedded, isPretrained),
     ...algorithmOptions,
   });
   return { env, envOptions, ...runConfig, ...algorithmConfig };
@@ -261,14 +273,19 @@ function getAlgorithmDefaults(
   { algorithm, maxCompletionLength, actionMode }: Pick<TrainConfig, "algorithm" | "maxCompletionLength" | "actionMode">,
   given: AlgorithmSettings,
   isEmbedded: boolean,
+  isPretrained: boolean,
 ): AlgorithmSettings {
   if (!isBuiltInAlgorithm(algorithm))
     return Object.hasOwn(findAlgorithm(algorithm).settings, "maxCompletionLength") ? { maxCompletionLength } : {};
   if (algorithm !== "ppo")
     return { maxCompletionLength, ...(isEmbedded ? getEmbeddedGroupDefaults({ algorithm, actionMode }, given) : {}) };
-  const embeddedDefaults = isEmbedded ? getEmbeddedPpoDefaults({ actionMode }) : undefined;
+  const defaults: AlgorithmSettings = isEmbedded
+    ? getEmbeddedPpoDefaults({ actionMode })
+    : isPretrained
+      ? PRETRAINED_PPO_DEFAULTS
+      : {};
   const { batchSize } = given;
   const smallBatch =
-    batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, embeddedDefaults?.miniBatchSize ?? 16) };
-  return { ...embeddedDefaults, ...smallBatch };
+    batchSize === undefined ? {} : { miniBatchSize: Math.min(batchSize, defaults.miniBatchSize ?? 16) };
+  return { ...defaults, ...smallBatch };
 }

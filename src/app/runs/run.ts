@@ -99,8 +99,8 @@ export async function resumeRun(
 ): Promise<Run> {
   const saved = await requireRunConfig<TrainOptions>(folder);
   if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
-  checkUnchanged(resolveTrainConfig(saved), changes, folder);
-  const config = resolveTrainConfig({ ...saved, ...changes });
+  checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
+  const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });
   checkRunSize(config);
   await checkWritable(folder);
   return openRun(config, folder, runOptions, true);
@@ -244,7 +244,7 @@ class OpenRun implements Run {
   /** Carries out what was requested in the run folder. */
   private async takeRequests(): Promise<TrainRequests> {
     return takeControlRequests(this.folder, this.log, async (name, value) => {
-      const config = resolveTrainConfig({ ...this.currentConfig, [name]: value });
+      const config = resolveTrainConfig({ ...this.currentConfig, [name]: value }, { isResolved: true });
       checkRunSize(config);
       this.trainer.setLength({ episodes: config.episodes, turns: config.turns });
       await writeRunConfig(this.folder, config);

@@ -28,6 +28,16 @@ async function logProbs(model: CausalLM, options?: { adapter: boolean }): Promis
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 describe("getPeftModel", () => {
+  it("counts negative layers from the end and leaves out those before the first one", async () => {
+    const count = base.config.layers.length;
+    const layersOf = async (layersToTransform: number | readonly number[]) =>
+      (await getPeftModel(base, { layersToTransform })).adapter!.config.layersToTransform;
+    expect(await layersOf(-1)).toEqual([count - 1]);
+    expect(await layersOf(Array.from({ length: count + 2 }, (_, i) => -1 - i))).toHaveLength(count);
+    expect(await layersOf([0])).toEqual([0]);
+    await expect(layersOf([-count - 1])).rejects.toThrow(`must be integers >= 0, got ${-count - 1}.`);
+  });
+
   it.each(["wte", "lm_head", "c_attn"])(
     "adds an adapter of %s that changes nothing until it is trained",
     async (target) => {

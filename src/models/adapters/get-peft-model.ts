@@ -34,7 +34,11 @@ export async function getPeftModel(
   model: CausalLM,
   { seed = 0, valueHead, ...options }: PeftOptions = {},
 ): Promise<CausalLM> {
-  const config = { ...LORA_DEFAULTS, ...options };
+  const given = { ...LORA_DEFAULTS, ...options };
+  const config = {
+    ...given,
+    layersToTransform: countFromStart(given.layersToTransform, model.config.layers.length),
+  };
   const modules = selectLoraModules(model.config, config);
   const parameters = new ParameterBuffer(
     model.runtime,
@@ -47,6 +51,14 @@ export async function getPeftModel(
   }
   await initializeValueHead(model, parameters, valueHead, random);
   return model.withTrainable(parameters, { adapter: { config, modules }, valueHead });
+}
+
+/** Replaces negative layers, which count from the end: adapter files have none. Those before the first layer are left out. */
+function countFromStart(given: LoraConfig["layersToTransform"], layerCount: number): readonly number[] {
+  const layers = [given].flat();
+  const counted = layers.map((layer) => (layer < 0 ? layer + layerCount : layer)).filter((layer) => !(layer < 0));
+  // None would select all; the error names what was given.
+  return counted.length === 0 ? layers : counted;
 }
 
 /** Fills a parameter with drawn values. */

@@ -14,7 +14,10 @@ export interface LoraConfig {
   /** Ranks by regular expression for the end of a module's path; `alphaPattern` likewise. */
   readonly rankPattern: Readonly<Record<string, number>>;
   readonly alphaPattern: Readonly<Record<string, number>>;
-  /** Layers whose target modules are adapted, counted from 0; empty for all. */
+  /**
+   * Layers whose target modules are adapted, counted from 0; empty for all. In `getPeftModel` -1 is the last layer, and negative
+   * numbers before the first layer select nothing.
+   */
   readonly layersToTransform: number | readonly number[];
   /** Name of the list of layers in module paths, for `layersToTransform`; empty for any, as in `model.layers.0`. */
   readonly layersPattern: string | readonly string[];

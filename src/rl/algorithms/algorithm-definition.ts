@@ -48,6 +48,8 @@ export interface ScoredTrajectory {
   readonly end: Trajectory["end"];
   /** Value of the state after the last turn; 0 where the episode ended. */
   readonly bootstrapValue: number;
+  /** The prompt after the last turn; undefined where the episode ended. */
+  readonly bootstrapPrompt?: readonly number[];
   /** Rewards of a single completion by several reward functions; NaN where a function returned none. */
   readonly rewardsPerFunction: readonly number[] | undefined;
 }

@@ -61,6 +61,7 @@ function assembleScores(
     rewardsPerFunction: trajectory.rewardsPerFunction,
     group: groupSize > 1 ? (trajectory.group ?? Math.floor(i / groupSize)) : 0,
     bootstrapValue: policy?.bootstrapValues.get(trajectory) ?? 0,
+    bootstrapPrompt: trajectory.bootstrapPrompt,
     turns: trajectory.turns.map((turn) => scoreTurn(turn, values, policy, refScores?.logProbs[turnIndex++])),
   }));
 }

@@ -5,6 +5,7 @@ import { invalidArgument } from "../../../core/errors.js";
 import { whiten, type NumberArray } from "../shared/statistics.js";
 import { checkTurnSpans, broadcastOverTurns, turnStarts, type TurnSpan } from "../shared/turn-spans.js";
 import type { PpoConfig } from "./settings.js";
+import { withStateBaselines, type StepStates } from "./state-baseline.js";
 
 /** A scored sample (an episode or a completion); arrays are [tokens], of the policy's tokens. */
 export interface ScoredSample {
@@ -16,12 +17,15 @@ export interface ScoredSample {
   readonly turns: readonly TurnSpan[];
   /** Value of the state after the last token if the sample was truncated or is partial. Default 0. */
   readonly bootstrap?: number;
+  /** States of the turns; required for `stateBaseline`. */
+  readonly states?: StepStates;
 }
 
 /** Rewards and advantages of a sample's tokens. */
 export interface SampleAdvantages extends TokenRewards, Advantages {}
 
-type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whitenRewards" | "whitenAdvantages">;
+type AdvantageConfig = Pick<PpoConfig, "gamma" | "lam" | "advantageLevel" | "whitenRewards" | "whitenAdvantages"> &
+  Partial<Pick<PpoConfig, "stateBaseline">>;
 
 /**
  * Computes advantages and returns of a batch. At level "token", gamma and lam count the policy's tokens, and the reward
@@ -43,7 +47,15 @@ export function ppoAdvantages(
       turns.map(({ end }) => end - 1),
     ),
   );
-  const steps = samples.map((sample, i) => level.toSteps(sample, rewards[i].rewards));
+  const headSteps = samples.map((sample, i) => level.toSteps(sample, rewards[i].rewards));
+  const steps =
+    config.stateBaseline === true
+      ? withStateBaselines(
+          headSteps,
+          samples.map(({ states }) => states!),
+          config.gamma,
+        )
+      : headSteps;
   const stepAdvantages = batchAdvantages(steps, { ...config, whitenAdvantages: false });
   const tokenAdvantages = stepAdvantages.map((advantages, i) => level.toTokens(samples[i], advantages));
   const whitened = config.whitenAdvantages

@@ -9,6 +9,7 @@ import { ppoLoss } from "./loss.js";
 import { exceedsRatioThreshold, exceedsTargetKl, ppoBatchMetrics, ppoMetrics } from "./metrics.js";
 import { RewardScaler, INITIAL_REWARD_SCALE, type RewardScaleState } from "./reward-scaler.js";
 import { ppoSettings, resolvePpoConfig, type PpoConfig } from "./settings.js";
+import type { StepStates } from "./state-baseline.js";
 
 /** State of PPO between updates. */
 interface PpoState {
@@ -71,6 +72,7 @@ function computeAdvantages(
   const kls = trajectories.map(({ turns }) =>
     turns.map(({ oldLogProbs, refLogProbs = oldLogProbs }) => perTokenKl(config.klPenalty, oldLogProbs, refLogProbs)),
   );
+  const states = config.stateBaseline ? numberStates(trajectories) : [];
   const samples = trajectories.map(({ turns, bootstrapValue }, i) => {
     let end = 0;
     return {
@@ -81,6 +83,7 @@ function computeAdvantages(
         reward: rewards.apply(turn.reward),
       })),
       bootstrap: bootstrapValue,
+      states: states[i],
     };
   });
   const results = ppoAdvantages(samples, { ...config, klCoef });
@@ -103,4 +106,19 @@ function computeAdvantages(
       ...(config.rewardScaling ? { "objective/reward_scale": rewards.scale } : {}),
     },
   };
+}
+
+/** Numbers the prompts of turns, and those after partial trajectories; equal prompts have one number. */
+function numberStates(trajectories: readonly ScoredTrajectory[]): StepStates[] {
+  const numbers = new Map<string, number>();
+  const numberOf = (prompt: readonly number[]): number => {
+    const key = prompt.join();
+    const number = numbers.get(key) ?? numbers.size;
+    numbers.set(key, number);
+    return number;
+  };
+  return trajectories.map(({ turns, bootstrapPrompt }) => ({
+    states: turns.map(({ turn }) => numberOf(turn.prompt)),
+    next: bootstrapPrompt && numberOf(bootstrapPrompt),
+  }));
 }

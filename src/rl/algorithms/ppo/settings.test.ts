@@ -18,6 +18,7 @@ describe("resolvePpoConfig", () => {
       gamma: 1,
       lam: 0.95,
       advantageLevel: "token",
+      stateBaseline: false,
       whitenRewards: false,
       whitenAdvantages: true,
       cliprange: 0.2,
@@ -41,6 +42,11 @@ describe("resolvePpoConfig", () => {
       targetKl: 0.02,
       lam: 0.95,
     });
+  });
+
+  it("has a state baseline for turns alone", () => {
+    expect(resolvePpoConfig({ stateBaseline: true, advantageLevel: "turn" }).stateBaseline).toBe(true);
+    expect(() => resolvePpoConfig({ stateBaseline: true })).toThrow('Set advantageLevel to "turn", too.');
   });
 
   it("uses one minibatch for a small batch", () => {

@@ -56,6 +56,11 @@ export const ppoSettings = defineSettings({
     description: "Whether gamma and lam apply per token or per turn.",
     source: TRL,
   }),
+  stateBaseline: boolean({
+    description:
+      "Average the value head's values with the returns of other turns of the batch that have the same prompt. Requires advantageLevel turn.",
+    source: "off, as in TRL 0.7.11; after the anchor states of GiGPO",
+  }),
   rewardScale: number({ default: 1, above: 0, description: "Factor applied to every reward.", source: "LlamaGymEDU" }),
   rewardScaling: boolean({
     description: "Divide rewards by the root mean square of past returns, if above 1.",
@@ -117,6 +122,8 @@ export function resolvePpoConfig(options: PpoOptions = {}): PpoConfig {
       options.miniBatchSize ??
       (batchSize === undefined ? undefined : Math.min(batchSize, ppoSettings.miniBatchSize.default)),
   });
+  if (config.stateBaseline && config.advantageLevel !== "turn")
+    throw invalidArgument('PPO\'s stateBaseline averages returns of turns. Set advantageLevel to "turn", too.');
   if (config.miniBatchSize > config.batchSize)
     throw invalidArgument(
       `PPO's miniBatchSize is ${config.miniBatchSize}, but a batch has only ${config.batchSize} samples (batchSize).`,
