@@ -29,3 +29,14 @@ it.skipIf(!isInstalled)(`serves real clients from npm${note}`, { timeout: 180_00
     await once(server, "exit");
   }
 });
+
+it.skipIf(!isInstalled).each([
+  ["ai-sdk-agent", "0"],
+  ["langchain-agent", "2"],
+])(`trains examples/agents/%s with %s other processes${note}`, { timeout: 180_000 }, async (name, processes) => {
+  const example = fileURLToPath(new URL("../examples/run.mjs", import.meta.url));
+  const args = [example, name, "--episodes", "40", "--eval-episodes", "10", "--processes", processes];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(stdout).toMatch(/^greedy mean return -?\d\.\d{3} ± /m);
+  expect(stdout).toMatch(/^\d+ hands, \d+ updates\. Saved the adapter/m);
+});

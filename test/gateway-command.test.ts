@@ -71,6 +71,8 @@ describe("llamagym gateway", () => {
     expect(resumed.out).toMatch(/^Resuming run from update 2\./);
     expect(resumed.status).toBe(0);
     expect(await readMetrics()).toHaveLength(3);
+    const { err } = await runInHost(["train", "--resume", "run"], { cwd: folder });
+    expect(err).toContain("The run in run is one of a gateway. Resume it with: llamagym gateway --resume run");
   });
 
   it("stops at Ctrl-C while it waits for sessions, without an update to save", async () => {

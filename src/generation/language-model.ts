@@ -257,7 +257,8 @@ export class LanguageModel {
     const { sampling, stop, ...length } = resolveOptions(options, this.causalLM.source.generationConfig);
     const tokenizer = stop.length > 0 ? this.tokenizer : this.textTokenizer;
     const prompt = this.encodePrompt(input, options);
-    const choiceConstraint = choices && this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
+    const choiceConstraint =
+      choices === undefined ? undefined : this.constraintCompiler.compileChoices(choices, prompt.tokens.at(-1));
     const { maxPositions } = this.causalLM.config;
     const requestedLength =
       choiceConstraint === undefined ? length : { maxNewTokens: choiceConstraint.maxLength, isLengthExplicit: true };

@@ -82,6 +82,16 @@ describe("GatewayTrainer", () => {
     expect(saved.task).toMatchObject({ nextTask: 8, sessions: 32, updates: 4 });
   });
 
+  it("evaluates an agent greedily, without training", async () => {
+    await withModel(async (model) => {
+      const trainer = new GatewayTrainer({ model, ...settings, episodes: 8 });
+      const first = await trainer.evaluate({ episodes: 9, seed: 2 });
+      expect(first).toMatchObject({ episodes: 9, meanReturn: expect.any(Number) as number });
+      expect(await trainer.evaluate({ episodes: 9, seed: 2 })).toEqual(first);
+      expect(trainer.updates).toBe(0);
+    });
+  });
+
   it("ends with the error of an agent that throws, or requests nothing", async () => {
     await withModel(async (model) => {
       const train = async (agent: () => unknown) =>

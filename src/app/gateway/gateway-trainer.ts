@@ -2,6 +2,8 @@ import { resolveSettings, type Settings } from "../../core/settings.js";
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { MaybePromise } from "../../core/maybe-promise.js";
 import { stream } from "../../core/random/streams.js";
+import { LruCache } from "../../generation/cache/lru-cache.js";
+import { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { ALGORITHM_NAMES, type AlgorithmOptions } from "../../rl/algorithms/algorithms.js";
 import { createLearner } from "../../rl/algorithms/create-learner.js";
@@ -9,6 +11,7 @@ import type { Learner } from "../../rl/algorithms/learner.js";
 import { checkNoCheckpoints, findLatestCheckpoint, restoreCheckpoint } from "../../rl/train/checkpoints.js";
 import { runTrainLoop, type TrainProgress, type TrainResult } from "../../rl/train/train-loop.js";
 import type { RolloutMode } from "../../rl/train/record-rollout.js";
+import { computeMeanAndError, type EvalResult } from "../../rl/train/evaluate.js";
 import { INITIAL_STATE, type ResumedRun } from "../../rl/train/train-task.js";
 import { progressFraction, type TrainCallbacks } from "../../rl/train/trainer.js";
 import { TrainingMonitor } from "../../rl/train/training-monitor.js";
@@ -42,6 +45,18 @@ export interface GatewayTrainerOptions<Task = unknown>
   readonly onWarning?: (message: string) => void;
 }
 
+/** Options of `GatewayTrainer.evaluate`. */
+export interface GatewayEvaluateOptions<Task = unknown> {
+  readonly episodes: number;
+  /** Default the trainer's `agent`. */
+  readonly agent?: (episode: AgentEpisode<Task>) => MaybePromise<unknown>;
+  /** Seeds the seeds that the agent receives. Default 0. */
+  readonly seed?: number;
+}
+
+/** Greedy completions that an evaluation keeps, for prompts that recur. */
+const MAX_GREEDY_COMPLETIONS = 8192;
+
 /** Trains a model on the sessions of an agent that calls it through an OpenAI-compatible URL. */
 export class GatewayTrainer<Task = unknown> {
   private readonly settings: Settings<typeof gatewaySettings>;
@@ -73,6 +88,7 @@ export class GatewayTrainer<Task = unknown> {
       seed,
       temperature,
       maxCompletionLength,
+      distributions: new DistributionCache(),
       updates: () => this.updates,
       sessionTimeoutMs: sessionTimeoutSeconds * 1000,
       onEnd: (session, record) => {
@@ -145,6 +161,33 @@ export class GatewayTrainer<Task = unknown> {
     }
   }
 
+  /**
+   * Plays sessions greedily, without training on them, and returns their mean return.
+   * @throws AGENT_FAILED if the agent throws, INVALID_ARGUMENT without one.
+   */
+  async evaluate({
+    episodes,
+    agent = this.options.agent,
+    seed = 0,
+  }: GatewayEvaluateOptions<Task>): Promise<Pick<EvalResult, "episodes" | "meanReturn" | "standardError">> {
+    if (agent === undefined) throw invalidArgument("The evaluation needs an `agent` that plays its sessions.");
+    const { store, server } = this;
+    const { count } = store;
+    await this.listen();
+    store.greedy = new LruCache(MAX_GREEDY_COMPLETIONS);
+    try {
+      const seeds = stream(seed, "evaluationStarts");
+      const specs = Array.from({ length: episodes }, () => ({ seed: seeds.integers(0, 2 ** 31) }));
+      const { finishedEpisodes } = await this.functionSource(agent).collectEpisodes(specs);
+      return { episodes, ...computeMeanAndError(finishedEpisodes.map((episode) => episode.return)) };
+    } finally {
+      store.greedy = undefined;
+      // The seeds of later sessions do not depend on evaluations.
+      store.count = count;
+      if (server === undefined) await this.close();
+    }
+  }
+
   /** Closes the gateway and the learner; `train` does so at its end. The model stays open. */
   async close(): Promise<void> {
     this.store.close();
@@ -154,9 +197,16 @@ export class GatewayTrainer<Task = unknown> {
     this.learner = undefined;
   }
 
+  private functionSource(agent: (episode: AgentEpisode<Task>) => MaybePromise<unknown>): FunctionSource<Task> {
+    const { tasks = [undefined as Task] } = this.options;
+    const { numSessions } = this.settings;
+    const baseURL = ({ id }: { readonly id: string }) => sessionUrl(this.url, id);
+    return new FunctionSource(this.store, { agent, tasks, numSessions, baseURL });
+  }
+
   private async openTask(): Promise<GatewayTask> {
     if (this.task !== undefined) return this.task;
-    const { model, agent, tasks = [undefined as Task], microBatchTokens, rollouts = "none" } = this.options;
+    const { model, agent, microBatchTokens, rollouts = "none" } = this.options;
     const { algorithm, ppo, grpo, rloo, reinforce } = this.options;
     const { temperature, maxCompletionLength, seed, numSessions, episodes, turns } = this.settings;
     this.learner = createLearner(model.causalLM, {
@@ -171,9 +221,7 @@ export class GatewayTrainer<Task = unknown> {
       random: stream(seed, "learner"),
       microBatchTokens,
     });
-    const baseURL = ({ id }: { readonly id: string }) => sessionUrl(this.url, id);
-    const source =
-      agent === undefined ? this.queue : new FunctionSource(this.store, { agent, tasks, numSessions, baseURL });
+    const source = agent === undefined ? this.queue : this.functionSource(agent);
     this.task = new GatewayTask({
       model,
       learner: await this.learner,

@@ -22,6 +22,8 @@ export class SessionStore {
   count = 0;
   /** Ended sessions without completions; they are not trained. */
   emptySessions = 0;
+  /** Greedy completions of the evaluation that runs, if one does: new sessions then belong to it. */
+  greedy: SessionContext["greedy"];
   private readonly open = new Map<string, Session>();
   private readonly ended = new Set<string>();
   private readonly sweep: NodeJS.Timeout;
@@ -35,7 +37,7 @@ export class SessionStore {
     if (this.open.size >= MAX_OPEN_SESSIONS)
       throw new RequestError(429, `${MAX_OPEN_SESSIONS} sessions are open. End some of them first.`);
     this.count++;
-    const session = new Session(randomUUID(), index, this.options, task);
+    const session = new Session(randomUUID(), index, { ...this.options, greedy: this.greedy }, task);
     this.open.set(session.id, session);
     return session;
   }

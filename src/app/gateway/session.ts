@@ -1,3 +1,5 @@
+import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
+import type { LruCache } from "../../generation/cache/lru-cache.js";
 import { stream } from "../../core/random/streams.js";
 import type { EpisodeSummary, Trajectory } from "../../rl/rollout/trajectory.js";
 import type { ChatDelta, ChatEngine, ChatRequest, ChatResult } from "../server/chat-engine.js";
@@ -9,6 +11,9 @@ import type { UpdateGate } from "./update-gate.js";
 /** Completions of a session; an agent that loops is stopped here, before its records fill the memory. */
 const MAX_TURNS = 10_000;
 
+/** The trained distribution is the model's own. */
+const UNFILTERED = { topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };
+
 /** What all sessions of a gateway share. */
 export interface SessionContext {
   readonly engine: ModelChatEngine;
@@ -17,6 +22,10 @@ export interface SessionContext {
   /** Temperature of all completions: the trained distribution is the sampled one. */
   readonly temperature: number;
   readonly maxCompletionLength: number;
+  /** Next-token distributions of recurring prompts. */
+  readonly distributions: DistributionCache;
+  /** Greedy completions so far, of an evaluation; undefined where completions are sampled. */
+  readonly greedy?: LruCache<Promise<ChatResult>>;
   /** Returns the number of updates so far. */
   readonly updates: () => number;
 }
@@ -82,22 +91,24 @@ export class Session implements ChatEngine {
     this.checkOpen("complete anything");
     if (this.turns >= MAX_TURNS)
       throw new RequestError(409, `The session has ${MAX_TURNS} completions, the most that one may have. End it.`);
-    const { engine, gate, temperature, maxCompletionLength, updates } = this.context;
+    const { engine, gate, temperature, maxCompletionLength, distributions, greedy, updates } = this.context;
     const seed = this.random.integers(0, 2 ** 31);
     this.pending++;
     try {
       return await gate.run(async () => {
+        distributions.keepVersion(engine.model.causalLM.parametersVersion);
         const promptTokens = this.tree.promptTokens(request);
-        const result = await engine.generate(
-          {
-            ...request,
-            promptTokens,
-            sampling: { temperature, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 },
-            maxNewTokens: Math.min(request.maxNewTokens ?? Infinity, maxCompletionLength),
-            seed,
-          },
-          onDelta,
-        );
+        const completion: ChatRequest = {
+          ...request,
+          promptTokens,
+          sampling: { ...UNFILTERED, temperature: greedy === undefined ? temperature : 0 },
+          maxNewTokens: Math.min(request.maxNewTokens ?? Infinity, maxCompletionLength),
+        };
+        const result = await (greedy === undefined || onDelta !== undefined
+          ? engine.generate({ ...completion, seed, distributions }, onDelta)
+          : greedy.getOrCreate(JSON.stringify({ ...completion, input: undefined, signal: undefined }), () =>
+              engine.generate({ ...completion, signal: undefined }),
+            ));
         if (!this.isEnded) this.record(request, result, updates());
         return result;
       });

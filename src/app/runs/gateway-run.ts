@@ -14,14 +14,11 @@ import { estimateRunMemory } from "./estimate-run-memory.js";
 import { findAlgorithm, loadAlgorithm } from "./load-algorithm.js";
 import { openRunModel } from "./open-model.js";
 import { openTrackers } from "./open-trackers.js";
-import { ADAPTER_FOLDER, checkUnchanged, type RunOptions } from "./run.js";
+import { ADAPTER_FOLDER, checkUnchanged, GATEWAY_ENV, type RunOptions } from "./run.js";
 import { clearControl, takeControlRequests } from "./run-control.js";
 import { checkNewRunFolder, checkWritable, getCheckpointDir, requireRunConfig, writeRunConfig } from "./run-folder.js";
 import { RunLog } from "./run-log.js";
 import { completionSettings, resolveTrainConfig, trainSettingsOf, type TrainConfig } from "./run-settings.js";
-
-/** In place of the environment in the config of a run. */
-const GATEWAY_ENV = "gateway";
 
 /** Settings of a run that concern environments, the agent or its demonstrations, which a gateway does not have. */
 const ENV_SETTINGS = [

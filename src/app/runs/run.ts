@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { TextAgent } from "../../rl/agent/text-agent.js";
 import type { Env } from "../../envs/env.js";
-import { LlamaGymError } from "../../core/errors.js";
+import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import type { DownloadProgress } from "../../models/files/index.js";
 import type { RunOutcome, Tracker, TrackerSource } from "../../rl/tracking/index.js";
 import { resolveWandbConfig } from "../tracking/index.js";
@@ -23,6 +23,9 @@ import { Trainer, type TrainCallbacks } from "../../rl/train/trainer.js";
 
 /** Folder of the trained adapter or weights in a run folder. */
 export const ADAPTER_FOLDER = "adapter";
+
+/** In place of the environment in the config of a gateway's run. */
+export const GATEWAY_ENV = "gateway";
 
 /** Settings that may change when a run is resumed. */
 export const CHANGEABLE_ON_RESUME = [
@@ -98,6 +101,10 @@ export async function resumeRun(
   runOptions: RunOptions = {},
 ): Promise<Run> {
   const saved = await requireRunConfig<TrainOptions>(folder);
+  if (saved.env === GATEWAY_ENV)
+    throw invalidArgument(
+      `The run in ${folder} is one of a gateway. Resume it with: llamagym gateway --resume ${folder}`,
+    );
   if (saved.algorithm !== undefined) await loadAlgorithm(saved.algorithm);
   checkUnchanged(resolveTrainConfig(saved, { isResolved: true }), changes, folder);
   const config = resolveTrainConfig({ ...saved, ...changes }, { isResolved: true });

@@ -1,6 +1,7 @@
 import { invalidArgument, LlamaGymError } from "../../core/errors.js";
 import { RandomStream } from "../../core/random/random-stream.js";
 import type { SamplingParams } from "../../engine/runtime/kernels/sampling.js";
+import type { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { Completer } from "../../generation/completer.js";
 import type { Completion } from "../../generation/completion.js";
 import type {
@@ -14,6 +15,12 @@ import type { TokenLogProb } from "../../generation/sampling/sample-request.js";
 import type { ChatChoice, ChatDelta, ChatFinishReason, FunctionTool, ToolCall } from "./chat-engine.js";
 import { unionSchema } from "../../envs/spaces/tool-call-schema.js";
 import { parseToolCalls, type ToolCallFormat } from "./tool-calls.js";
+
+/** Schemas of at most this many texts are compiled to them: their completions have few decisions, and mostly forced tokens. */
+const MAX_TEXTS = 64;
+
+/** Vocabularies whose distributions are small enough to be cached. */
+const MAX_CACHED_VOCABULARY = 4096;
 
 /** A checked request, the same for all of its choices. */
 export interface ChoicePlan {
@@ -37,6 +44,7 @@ export interface ChoicePlan {
   readonly mustCall: boolean;
   readonly parallelToolCalls: boolean;
   readonly format: ToolCallFormat;
+  readonly distributions: DistributionCache | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -174,7 +182,8 @@ export class ChoiceSampler {
     const { model, isContinuation } = this.plan;
     const start = this.tokens.length === 0 ? (isContinuation ? "continuation" : "start") : undefined;
     try {
-      return model.compilePattern({ jsonSchema }, { start, previousToken: this.lastToken, maxNewTokens });
+      const options = { start, previousToken: this.lastToken, maxNewTokens, maxTexts: MAX_TEXTS } as const;
+      return model.compileConstraint({ jsonSchema }, options);
     } catch (error) {
       // The schema itself was compiled before, so that its length is the only reason left.
       if (error instanceof LlamaGymError && error.code === "INVALID_ARGUMENT") return undefined;
@@ -183,18 +192,23 @@ export class ChoiceSampler {
   }
 
   private async complete({ constraint, stopTokens = [], stopStrings = [], onText }: Segment): Promise<Completion> {
-    const { completer, promptTokens, sampling, constrainedSampling, topLogProbs, signal, isContinuation } = this.plan;
+    const { model, completer, promptTokens, topLogProbs, signal, isContinuation } = this.plan;
+    const sampling = constraint === undefined ? this.plan.sampling : this.plan.constrainedSampling;
+    const isCacheable =
+      topLogProbs === undefined && sampling.temperature > 0 && model.causalLM.config.vocabSize <= MAX_CACHED_VOCABULARY;
     const isFirst = this.tokens.length === 0;
     const completion = await completer.complete({
       prompt: isFirst ? promptTokens : [...promptTokens, ...this.tokens],
-      sampling: constraint === undefined ? sampling : constrainedSampling,
+      sampling,
       maxNewTokens: this.remaining,
       random: this.random,
       stop: { tokens: new Set(stopTokens), strings: stopStrings },
       constraint,
       isContinuation: isContinuation || !isFirst,
       topLogProbs,
+      skipForcedTokens: topLogProbs === undefined,
       skipRawLogProbs: topLogProbs === undefined,
+      cache: isCacheable ? this.plan.distributions : undefined,
       onText,
       signal,
     });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AutoModelForCausalLM } from "../../generation/auto-model.js";
+import { DistributionCache } from "../../generation/cache/distribution-cache.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import type { ChatDelta, FunctionTool } from "./chat-engine.js";
 import { ModelChatEngine } from "./model-chat-engine.js";
@@ -56,6 +57,28 @@ describe("ModelChatEngine", () => {
     );
     tokens.forEach((token, i) => expect(allowedTokens[i]).toContain(token));
     expect(logProbs.filter((value) => value !== 0).length).toBeGreaterThan(0);
+  });
+
+  it("decides once in a call of tools without arguments, whose other tokens are forced", async () => {
+    const tools = [HIT, { ...HIT, name: "stay" }];
+    const { choices } = await engine.generate({ input: QUESTION, tools, toolChoice: "required", seed: 1 });
+    const numAllowed = choices[0].allowedTokens.map((allowed) => allowed?.length);
+    expect(numAllowed.filter((length) => length !== 1)).toEqual([2]);
+  });
+
+  it("samples the same tokens from cached distributions", async () => {
+    const distributions = new DistributionCache();
+    for (const request of [{}, { tools: [HIT, BET], toolChoice: "required" }] as const) {
+      const complete = async (cache?: DistributionCache) => {
+        const options = { input: QUESTION, ...request, seed: 4, n: 4, maxNewTokens: 60, distributions: cache };
+        const { choices } = await engine.generate(options);
+        return choices.map(({ tokens, logProbs, allowedTokens }) => ({ tokens, logProbs, allowedTokens }));
+      };
+      const sampled = await complete();
+      const first = await complete(distributions);
+      expect(await complete(distributions)).toEqual(first);
+      expect(first.map(({ tokens }) => tokens)).toEqual(sampled.map(({ tokens }) => tokens));
+    }
   });
 
   it("continues given tokens exactly", async () => {

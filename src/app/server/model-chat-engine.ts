@@ -1,4 +1,5 @@
 import { LlamaGymError } from "../../core/errors.js";
+import { LruCache } from "../../generation/cache/lru-cache.js";
 import { resolveOptions } from "../../generation/generation-options.js";
 import type { LanguageModel } from "../../generation/language-model.js";
 import { encodePrompt, fitToContext, type EncodedPrompt } from "../../generation/prompt/encode-prompt.js";
@@ -9,10 +10,14 @@ import { toolCallSchema } from "../../envs/spaces/tool-call-schema.js";
 import { ChoiceSampler, type ChoicePlan } from "./choice-sampler.js";
 import { describeTools, readToolCallFormat, toToolDefinition, type ToolCallFormat } from "./tool-calls.js";
 
+/** Maximum length of all cached prompts, in characters; one takes some 10 bytes. */
+const MAX_CACHED_PROMPTS_LENGTH = 2_000_000;
+
 /** Completes chats with a model. Requests that run at the same time share batches; equal prefixes of prompts are computed once. */
 export class ModelChatEngine implements ChatEngine {
   private readonly format: ToolCallFormat;
   private readonly chatTemplate: string | undefined;
+  private readonly prompts = new LruCache<EncodedPrompt>(MAX_CACHED_PROMPTS_LENGTH, (key) => key.length);
 
   constructor(
     readonly model: LanguageModel,
@@ -91,6 +96,7 @@ export class ModelChatEngine implements ChatEngine {
       mustCall: toolChoice !== "auto" && toolChoice !== "none",
       parallelToolCalls,
       format,
+      distributions: request.distributions,
       signal: request.signal,
     };
   }
@@ -119,8 +125,10 @@ export class ModelChatEngine implements ChatEngine {
       bosTokenId: tokenizer.bosTokenId,
     };
     if (!isChat) return encodePrompt(input, encoder, {});
-    const { messages, ...options } = this.toTemplateInput({ input, tools });
-    return encodePrompt(messages, encoder, options);
+    return this.prompts.getOrCreate(JSON.stringify([input, tools]), () => {
+      const { messages, ...options } = this.toTemplateInput({ input, tools });
+      return encodePrompt(messages, encoder, options);
+    });
   }
 
   /** Returns the messages and options with which the chat template is rendered. */

@@ -22,9 +22,16 @@ export class DistributionCache {
   private readonly pending = new Map<string, Promise<unknown>>();
   private readonly constraintIds = new WeakMap<TokenConstraint, number>();
   private constraintCount = 0;
+  private version: number | undefined;
 
   clear(): void {
     this.distributions.clear();
+  }
+
+  /** Drops the distributions of other versions of the parameters. */
+  keepVersion(version: number): void {
+    if (version !== this.version) this.clear();
+    this.version = version;
   }
 
   /**
@@ -41,6 +48,7 @@ export class DistributionCache {
       },
     });
     for (;;) {
+      sequence.appendForcedTokens();
       const { finishReason } = sequence;
       if (finishReason !== undefined) return sequence.toOutput(finishReason);
       const key = distributionKey(promptKey, sequence.tokens);

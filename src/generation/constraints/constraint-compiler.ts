@@ -25,12 +25,16 @@ export interface ConstraintCompilerOptions {
 export interface CompileOptions extends PatternConstraintOptions {
   /** Maximum length of a completion that matches a pattern; choices are not limited. */
   readonly maxNewTokens: number;
+  /** A pattern of at most this many texts is compiled to them as choices, each with its usual tokens only. Default 0. */
+  readonly maxTexts?: number;
 }
 
 /** Compiles and caches the constraints on a model's completions. */
 export class ConstraintCompiler {
   private readonly choiceConstraints = new LruCache<ChoiceConstraint>(MAX_CACHED_CHOICES_LENGTH, (key) => key.length);
   private readonly patternConstraints = new LruCache<PatternConstraint>(MAX_CACHED_PATTERNS);
+  /** Patterns as choices; null for patterns of too many texts. */
+  private readonly textConstraints = new LruCache<ChoiceConstraint | null>(MAX_CACHED_PATTERNS);
   private readonly automata = new LruCache<TokenAutomaton>(MAX_CACHED_PATTERNS);
   private vocabulary: Vocabulary | undefined;
 
@@ -43,9 +47,25 @@ export class ConstraintCompiler {
    * @throws TOKENIZER_UNSUPPORTED for a pattern if the tokenizer inserts text between tokens.
    */
   compile(constraint: OutputConstraint, options: CompileOptions): CompiledConstraint {
-    return "choices" in constraint
-      ? this.compileChoices(constraint.choices, options.previousToken)
-      : this.compilePattern(constraint, options);
+    if ("choices" in constraint) return this.compileChoices(constraint.choices, options.previousToken);
+    const pattern = this.compilePattern(constraint, options);
+    return this.compileTexts(constraintKey(constraint), pattern, options) ?? pattern;
+  }
+
+  /** Returns the texts of a compiled pattern as choices; undefined if they are too many, too long or have other tokens. */
+  private compileTexts(key: string, pattern: PatternConstraint, options: CompileOptions): ChoiceConstraint | undefined {
+    const { start, previousToken, maxNewTokens, maxTexts = 0 } = options;
+    if (maxTexts === 0) return undefined;
+    const constraint = this.textConstraints.getOrCreate(`${start};${previousToken};${maxTexts};${key}`, () => {
+      const texts = pattern.listTexts(maxTexts);
+      const sequences = texts?.flatMap((text) => {
+        const tokens = pattern.encode(text);
+        return tokens === undefined ? [] : [tokens];
+      });
+      const isComplete = texts !== undefined && sequences?.length === texts.length;
+      return isComplete ? new ChoiceConstraint(sequences, this.endToken(), texts) : null;
+    });
+    return constraint !== null && constraint.maxLength <= maxNewTokens ? constraint : undefined;
   }
 
   /** Compiles choices that follow `previousToken`. Throws as ChoiceConstraint does. */

@@ -59,6 +59,11 @@ export class PatternConstraint implements CompiledConstraint {
     return this.automaton.encode(text, { state: this.startState, previousToken: this.previousToken });
   }
 
+  /** Lists the texts as `ByteAutomaton.listTexts` does. */
+  listTexts(maxTexts: number): readonly string[] | undefined {
+    return this.automaton.listTexts(maxTexts);
+  }
+
   /** Returns the tokens allowed in a state, after `length` tokens. */
   private allowedTokens(state: number | undefined, length: number): Int32Array {
     if (state === undefined) return NO_TOKENS;

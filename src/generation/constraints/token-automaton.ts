@@ -44,6 +44,11 @@ export class TokenAutomaton {
     return this.byteAutomaton.name;
   }
 
+  /** Lists the texts as `ByteAutomaton.listTexts` does. */
+  listTexts(maxTexts: number): readonly string[] | undefined {
+    return this.byteAutomaton.listTexts(maxTexts);
+  }
+
   /** Returns whether a completion after a token starts a text or continues one. */
   textStartAfter(previousToken: number | undefined): TextStart {
     return this.vocabulary.textStartAfter(previousToken);

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from "../../../core/bytes.js";
 import { invalidArgument, type LlamaGymError } from "../../../core/errors.js";
 import { EMPTY_TEXT, type Expression, NO_MATCH } from "../regex/expression.js";
 import { Nfa } from "./nfa.js";
@@ -6,6 +7,9 @@ import { Nfa } from "./nfa.js";
 const MAX_STATES = 30_000;
 /** Maximum number of visits to states and edges of the nondeterministic automaton, for the same reason. */
 const MAX_VISITS = 5_000_000;
+
+/** Maximum length of a listed text; listing is recursive. */
+const MAX_LISTED_BYTES = 1000;
 
 /** The state of texts that are not a prefix of a match. */
 export const DEAD_STATE = -1;
@@ -60,6 +64,25 @@ export class ByteAutomaton {
       current = this.step(current, byte);
     }
     return current;
+  }
+
+  /** Lists the texts if there are at most `maxTexts`, none longer than MAX_LISTED_BYTES; otherwise returns undefined. */
+  listTexts(maxTexts: number): string[] | undefined {
+    const texts: string[] = [];
+    const bytes: number[] = [];
+    const visit = (state: number): boolean => {
+      if (this.accepting[state] === 1 && texts.push(decodeUtf8(Uint8Array.from(bytes))) > maxTexts) return false;
+      if (bytes.length === MAX_LISTED_BYTES) return !this.canContinue(state);
+      for (let byte = 0; byte < 256; byte++) {
+        const next = this.step(state, byte);
+        if (next === DEAD_STATE) continue;
+        bytes.push(byte);
+        if (!visit(next)) return false;
+        bytes.pop();
+      }
+      return true;
+    };
+    return visit(0) ? texts : undefined;
   }
 
   canContinue(state: number): boolean {

@@ -1,0 +1,36 @@
+/**
+ * An agent of the AI SDK (npm package `ai`) with two tools, trained through its URL: `npm run example -- ai-sdk-agent
+ * [--episodes N] [--processes N] [--model MODEL] [--device DEVICE]`. `playHand` needs no llamagym.
+ */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { generateText, tool } from "ai";
+import { make } from "llamagym";
+import { z } from "zod";
+import { trainAgent } from "./train-agent.js";
+
+const tools = {
+  hit: tool({ description: "Take another card.", inputSchema: z.object({}) }),
+  stay: tool({ description: "Take no more cards.", inputSchema: z.object({}) }),
+};
+
+/** Plays one hand and returns what it won: 1, 0 or -1. */
+async function playHand(baseURL: string, seed: number): Promise<number> {
+  const model = createOpenAICompatible({ name: "policy", baseURL }).chatModel("policy");
+  const env = make<readonly [sum: number, dealer: number, usableAce: number], number>("Blackjack-v1");
+  let { observation } = await env.reset({ seed });
+  for (;;) {
+    const [sum, dealer, ace] = observation;
+    const { toolCalls } = await generateText({
+      model,
+      tools,
+      toolChoice: "required",
+      instructions: "You are an expert blackjack player.",
+      prompt: `Your current total is ${sum}. The dealer shows ${dealer}. You have ${ace === 1 ? "a" : "no"} usable ace.`,
+    });
+    const step = await env.step(toolCalls[0]?.toolName === "hit" ? 1 : 0);
+    if (step.terminated || step.truncated) return step.reward;
+    observation = step.observation;
+  }
+}
+
+await trainAgent("ai-sdk-agent", playHand);
