@@ -16,7 +16,16 @@ export type EngineWork =
   /** One forward that fills a cache and gives the last position's logits. Count: rows x tokens. */
   | { work: "prefill"; rows: number; tokens: number }
   /** `new_tokens` tokens for each row, sampled after a prompt whose keys and values stand. Count: rows x new_tokens. */
-  | { work: "decode"; rows: number; prompt: number[]; new_tokens: number; temperature: number; top_p: number }
+  | {
+      work: "decode";
+      rows: number;
+      prompt: number[];
+      new_tokens: number;
+      temperature: number;
+      top_p: number;
+      /** Bits of our weights; peers keep the format that they were started with. */
+      quantize?: 8 | 4;
+    }
   /** From the files to the first token, greedily chosen. Count: 1. */
   | { work: "start"; prompt: number[]; source: "folder" | "gguf" }
   /** The best time of float32 matrix products over shapes [rows, inner, columns]. Count: floating-point operations. */

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EngineWork } from "./engine-work.js";
-import type { Bench, BenchCase, Context, Figures, Metric } from "./framework.js";
-import { folderPath, ggufPath, ourModelPath, prepareWeights, smollm2 } from "./smollm2.js";
+import type { Bench, BenchCase, Context, Figures, Metric, PeerSide } from "./framework.js";
+import { exportedPath, folderPath, ggufPath, ourModelPath, prepareExport, prepareWeights, smollm2 } from "./smollm2.js";
 
 const tokensPerSecond: Metric = { kind: "rate", unit: "tokens/s" };
 const loraRank = 16;
@@ -27,10 +27,13 @@ function defineCase(name: string, parameters: EngineWork, metric: Metric, option
   return { name, parameters, metric, ...options };
 }
 
-function decode(rows: number): BenchCase {
-  const parameters = { work: "decode", rows, prompt, new_tokens: 32, temperature: 0.9, top_p: 0.9 } as const;
-  return defineCase(`decode_b${rows}`, parameters, tokensPerSecond);
+function decode(rows: number, quantize?: 8 | 4, peers?: string[]): BenchCase {
+  const parameters = { work: "decode", rows, prompt, new_tokens: 32, temperature: 0.9, top_p: 0.9, quantize } as const;
+  const suffix = quantize === undefined ? "" : `_${quantize}bit`;
+  return defineCase(`decode_b${rows}${suffix}`, parameters, tokensPerSecond, { peers });
 }
+
+const BATCHES = [1, 8, 32];
 
 function start(name: string, source: "folder" | "gguf", options: Partial<BenchCase>): BenchCase {
   return defineCase(
@@ -79,9 +82,16 @@ function peerArguments(context: Context): string[] {
   return ["--model", folderPath(context), "--threads", `${context.threads}`, ...compile];
 }
 
+const llamaPeer = (path: (context: Context) => string): PeerSide => ({
+  environment: "node",
+  script: "node/engine.mjs",
+  arguments: (context) => ["--model", path(context), "--threads", `${context.threads}`],
+  optIn: true,
+});
+
 export const bench: Bench = {
   name: "engine",
-  description: "SmolLM2-135M in float32, LoRA r 16 on all linear layers; PyTorch + Transformers + PEFT beside it",
+  description: "SmolLM2-135M, LoRA r 16 on all linear layers; PyTorch + Transformers + PEFT and llama.cpp beside it",
   ours: {
     module: join("ours", "engine.js"),
     arguments: (context) => [
@@ -93,8 +103,24 @@ export const bench: Bench = {
       `${context.threads}`,
     ],
   },
-  peers: { pytorch: { environment: ".venv", script: "engine.py", arguments: peerArguments } },
-  prepare: async (context, peers) => prepareWeights(context, peers),
+  peers: {
+    pytorch: { environment: ".venv", script: "engine.py", arguments: peerArguments },
+    pytorch_bfloat16: {
+      environment: ".venv",
+      script: "engine.py",
+      arguments: (context) => [...peerArguments(context), "--dtype", "bfloat16"],
+      optIn: true,
+    },
+    "llama.cpp_q8_0": llamaPeer((context) => exportedPath(context, "Q8")),
+    "llama.cpp_q4_1": llamaPeer(ggufPath),
+  },
+  prepare: async (context, peers) => {
+    prepareWeights(
+      context,
+      peers.filter((name) => name.startsWith("pytorch")),
+    );
+    if (peers.includes("llama.cpp_q8_0")) prepareExport(context, "Q8");
+  },
   cases: [
     defineCase(
       "sgemm",
@@ -105,12 +131,17 @@ export const bench: Bench = {
     defineCase("train_all_logits", allLogits, tokensPerSecond, { warmup: 2 }),
     defineCase("train_last_32", last32, tokensPerSecond),
     defineCase("train_last_32_int8", { ...last32, backward: "int8" }, tokensPerSecond, {
-      oursOnly: true,
+      peers: [],
       ratio: false,
+    }),
+    defineCase("train_all_logits_int8", { ...allLogits, backward: "int8" }, tokensPerSecond, {
+      peers: ["pytorch_bfloat16"],
     }),
     defineCase("train_shared_prefix", sharedPrefix, tokensPerSecond),
     defineCase("prefill", { work: "prefill", rows: 8, tokens: 200 }, tokensPerSecond),
-    ...[1, 8, 32].map(decode),
+    ...BATCHES.map((rows) => decode(rows)),
+    ...BATCHES.map((rows) => decode(rows, 8, ["pytorch_bfloat16", "llama.cpp_q8_0"])),
+    ...BATCHES.map((rows) => decode(rows, 4, ["pytorch_bfloat16", "llama.cpp_q4_1"])),
     defineCase(
       "peak_memory",
       allLogits,
@@ -118,7 +149,7 @@ export const bench: Bench = {
       { freshProcess: true, warmup: 0, repeat: 3, maxRuns: 2 },
     ),
     start("start_seconds", "folder", {}),
-    start("start_gguf_seconds", "gguf", { oursOnly: true }),
+    start("start_gguf_seconds", "gguf", { peers: [] }),
   ],
   derive: deriveSgemmShare,
 };

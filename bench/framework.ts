@@ -41,8 +41,8 @@ export type BenchCase = {
   repeat?: number;
   /** Runs at most, where one takes minutes. */
   maxRuns?: number;
-  /** Only our side has this case. */
-  oursOnly?: boolean;
+  /** The peers that have this case; default: those without `optIn`, [] for none. */
+  peers?: string[];
   /** False for a figure that is no comparison. */
   ratio?: boolean;
 };
@@ -59,6 +59,8 @@ export type PeerSide = {
   arguments?: (context: Context) => string[];
   /** False for a peer that is shown but not compared with. */
   ratio?: boolean;
+  /** Only for the cases that name it. */
+  optIn?: boolean;
 };
 
 /** A figure's name and its value. */

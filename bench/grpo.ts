@@ -68,7 +68,7 @@ export const bench: Bench = {
   prepare: async (context, peers) => prepareWeights(context, peers),
   cases: [
     defineCase("step_time", { kind: "seconds" }),
-    defineCase("step_time_int8", { kind: "seconds" }, { parameters: int8Step, oursOnly: true }),
+    defineCase("step_time_int8", { kind: "seconds" }, { parameters: int8Step, peers: [] }),
     defineCase("peak_memory", { kind: "peak_bytes" }, { freshProcess: true, warmup: 0, repeat: 2, maxRuns: 1 }),
   ],
 };

@@ -156,7 +156,9 @@ export async function measure(bench: Bench, options: MeasureOptions): Promise<Re
   const processes = new Processes(options.verbose);
   try {
     for (const benchCase of cases) {
-      const participants = sides.filter(({ name }) => name === "ours" || !benchCase.oursOnly);
+      const participants = sides.filter(
+        ({ name }) => name === "ours" || (benchCase.peers?.includes(name) ?? !bench.peers[name].optIn),
+      );
       for (const [side, answers] of await measureCase(benchCase, participants, processes, options)) {
         record(report, benchCase, side, answers);
       }

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Context } from "./framework.js";
 
 /** SmolLM2-135M's sizes, for counting a step's arithmetic. */
@@ -58,4 +58,21 @@ export function prepareWeights(context: Context, peers: string[], legacy = false
   if (legacy && peers.length > 0 && !existsSync(legacyFolderPath(context))) {
     runWeights(context, ".venv-llamagym", ["--legacy", folder, legacyFolderPath(context)]);
   }
+}
+
+/** The GGUF of a kind that `prepareExport` writes. */
+export function exportedPath({ root }: Context, dtype: "F32" | "Q8"): string {
+  return join(root, "bench", ".cache", `smollm2-135m-${dtype.toLowerCase()}`, "model.gguf");
+}
+
+/** Writes the model as a GGUF of a kind by `llamagym export`, once: llama.cpp has no float32 of a quantized file. */
+export function prepareExport(context: Context, dtype: "F32" | "Q8"): void {
+  const source = ggufPath(context);
+  if (!existsSync(source)) throw new Error(`no model at ${source}: set LLAMAGYM_BENCH_MODEL or pass --model`);
+  const file = exportedPath(context, dtype);
+  if (existsSync(file)) return;
+  const command = join(context.root, "dist", "app", "cli", "bin.js");
+  const args = [command, "export", source, "--format", "gguf", "--dtype", dtype, "--output", dirname(file)];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`writing ${file} failed: ${stderr.trim().slice(-2000)}`);
 }

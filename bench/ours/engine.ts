@@ -26,7 +26,7 @@ class EngineBench {
   private adapted: Promise<CausalLM> | undefined;
   private readonly graphs = new Map<string, Promise<TrainingGraph>>();
   private optimizer: Optimizer | undefined;
-  private sampler: Promise<Sampler> | undefined;
+  private readonly samplers = new Map<number, Promise<Sampler>>();
 
   async handle(request: Request & EngineWork): Promise<Result> {
     switch (request.work) {
@@ -48,6 +48,21 @@ class EngineBench {
       getPeftModel(base, { r: 16, loraAlpha: 32 }),
     );
     return this.adapted;
+  }
+
+  /** The sampler of the model with weights of so many bits. */
+  private sampler(quantize?: 8 | 4): Promise<Sampler> {
+    const bits = quantize ?? 32;
+    const open = async () =>
+      quantize === undefined
+        ? this.model()
+        : getPeftModel(await CausalLM.open(values.model!, { device: "cpu", threads, quantize }), {
+            r: 16,
+            loraAlpha: 32,
+          });
+    const sampler = this.samplers.get(bits) ?? open().then((model) => Sampler.create(model));
+    this.samplers.set(bits, sampler);
+    return sampler;
   }
 
   private graph(model: CausalLM, options: GraphOptions): Promise<TrainingGraph> {
@@ -117,10 +132,10 @@ class EngineBench {
     new_tokens: maxNewTokens,
     temperature,
     top_p: topP,
+    quantize,
     repeat,
   }: Work<"decode">): Promise<Result> {
-    const model = await this.model();
-    const sampler = await (this.sampler ??= Sampler.create(model));
+    const sampler = await this.sampler(quantize);
     const sampling = { temperature, topP, topK: 0, minP: 0, repetitionPenalty: 1 };
     const sample = (row: number, count: number) => {
       const random = new RandomStream(row);

@@ -1,6 +1,6 @@
-"""PyTorch + Transformers + PEFT's side of `npm run bench -- engine`: float32 on the CPU, LoRA on all linear layers.
+"""PyTorch + Transformers + PEFT's side of `npm run bench -- engine`: float32 or bfloat16 on the CPU, LoRA on all linear layers.
 
-usage: engine.py [--model FOLDER] [--threads 2] [--compile]      requests on standard input (protocol.py)
+usage: engine.py [--model FOLDER] [--threads 2] [--dtype float32] [--compile]      requests on standard input (protocol.py)
 
 Requests carry the work and its sizes (../engine-work.ts): {"work": "train", "rows": 8, "tokens": 128, "shared": 0, "last": 0}.
 --compile puts the training step through torch.compile, which needs a C++ compiler and a minute or two for each shape.
@@ -33,8 +33,8 @@ def token_ids(rows, tokens, shared, vocabulary):
     return (row * 7919 + position * 31 + 17) % vocabulary
 
 
-def load(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa")
+def load(folder, dtype):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa")
 
 
 def add_lora(model):
@@ -44,7 +44,7 @@ def add_lora(model):
 
 def sample(logits, temperature, top_p):
     """One token a row: temperature, then the smallest set of tokens that holds top_p, then a draw."""
-    probabilities = torch.softmax(logits / temperature, dim=-1)
+    probabilities = torch.softmax(logits.float() / temperature, dim=-1)
     # A full sort of 49,152 values a row costs more than the model at 32 rows; it is needed only if the first 256 are not enough.
     largest, tokens = probabilities.topk(min(256, probabilities.shape[-1]), dim=-1)
     if not torch.all(largest.sum(dim=-1) >= top_p):
@@ -55,14 +55,15 @@ def sample(logits, temperature, top_p):
 
 
 class Engine:
-    def __init__(self, folder, compiled):
+    def __init__(self, folder, compiled, dtype):
         self.folder = folder
+        self.dtype = dtype
         self.compiled = compiled
         self.fastest_decode = {}
 
     @cached_property
     def base(self):
-        return load(self.folder)
+        return load(self.folder, self.dtype)
 
     @cached_property
     def trained(self):
@@ -76,14 +77,14 @@ class Engine:
     @cached_property
     def merged(self):
         """The same model with an adapter merged into its weights, which is how PyTorch samples fastest."""
-        model = add_lora(load(self.folder))
+        model = add_lora(load(self.folder, self.dtype))
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 if "lora_B" in name:
                     parameter.normal_(0, 1e-3)
         return model.merge_and_unload().eval()
 
-    def train(self, rows, tokens, shared, last, repeat):
+    def train(self, rows, tokens, shared, last, repeat, backward=None):
         """Forward, mean cross-entropy of the next tokens, backward and AdamW; logits of the last `last` positions, 0 for all."""
         model, optimiser = self.trained
         ids = token_ids(rows, tokens + 1, shared, model.config.vocab_size)
@@ -137,7 +138,7 @@ class Engine:
         assert out.shape[1] == len(prompt) + new_tokens
 
     @torch.inference_mode()
-    def decode(self, rows, prompt, new_tokens, temperature, top_p, repeat):
+    def decode(self, rows, prompt, new_tokens, temperature, top_p, repeat, quantize=None):
         """New tokens after a prompt that is in the cache already. The fastest of three ways, chosen at the first request."""
         ways = {"loop": self.decode_loop, "static_cache": self.decode_static, "generate": self.decode_generate}
 
@@ -159,7 +160,7 @@ class Engine:
         assert source == "folder", "only the folder is compared"
         with torch.inference_mode():
             ids = torch.tensor([prompt])
-            seconds = timed(lambda: load(self.folder).eval()(input_ids=ids, logits_to_keep=1).logits.argmax(-1).item(), repeat)
+            seconds = timed(lambda: load(self.folder, self.dtype).eval()(input_ids=ids, logits_to_keep=1).logits.argmax(-1).item(), repeat)
         return {"seconds": seconds, "count": 1}
 
     @torch.inference_mode()
@@ -185,11 +186,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=MODEL)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--compile", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
-    serve(Engine(arguments.model, arguments.compile).handle)
+    serve(Engine(arguments.model, arguments.compile, getattr(torch, arguments.dtype)).handle)
 
 
 if __name__ == "__main__":
