@@ -23,7 +23,11 @@ const SLOW_TESTS = [
 ];
 
 /** Tests that replace a module, which other tests in their process would get, too, or list all registered environments. */
-const ISOLATED_TESTS = ["src/rl/algorithms/ppo/ppo.test.ts", "src/envs/solvers/experts.test.ts"];
+const ISOLATED_TESTS = [
+  "src/rl/algorithms/ppo/ppo.test.ts",
+  "src/envs/documentation.test.ts",
+  "src/envs/solvers/experts.test.ts",
+];
 
 /** Tests outside src/ that start no processes and change nothing global. */
 const SHARED_TESTS = [

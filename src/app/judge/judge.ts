@@ -68,8 +68,9 @@ const cacheLine = z.object({ key: z.string(), score: z.number() });
 export function judge(options: JudgeOptions): Judge {
   const { min = 0, max = 10, failureReward = min, maxParallel = 8, retries = 2, onWarning = () => {} } = options;
   checkJudgeOptions(options, { min, max, failureReward, maxParallel, retries });
-  const ask = typeof options.model === "string" ? askUrl(options) : askModel(options.model, options.timeoutSeconds);
   const scores = Array.from({ length: max - min + 1 }, (_, i) => min + i);
+  const ask =
+    typeof options.model === "string" ? askUrl(options) : askModel(options.model, scores, options.timeoutSeconds);
   const schema = {
     type: "object",
     properties: { score: { enum: scores } },
@@ -163,10 +164,12 @@ function checkJudgeOptions(
     throw invalidArgument(`\`retries\` must be an integer from 0 to 10, got ${retries}.`);
 }
 
-function askModel(model: LanguageModel, timeoutSeconds = 60): Ask {
-  return async (messages, jsonSchema) => {
+function askModel(model: LanguageModel, scores: readonly number[], timeoutSeconds = 60): Ask {
+  // The texts of the schema, as constrained decoding writes them.
+  const choices = scores.map((score) => `{"score": ${score}}`);
+  return async (messages) => {
     const signal = AbortSignal.timeout(timeoutSeconds * 1000);
-    return (await model.generate(messages, { jsonSchema, signal, temperature: 0, maxNewTokens: MAX_NEW_TOKENS })).text;
+    return (await model.generate(messages, { choices, signal, temperature: 0 })).text;
   };
 }
 

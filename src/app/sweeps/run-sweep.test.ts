@@ -35,6 +35,7 @@ const fixed = () =>
     batchSize: 8,
     numPpoEpochs: 1,
     r: 2,
+    initKlCoef: 0.2,
     saveSteps: 2,
     tensorboard: false,
     lrSchedulerType: "linear",
