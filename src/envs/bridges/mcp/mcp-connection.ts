@@ -84,9 +84,7 @@ export class McpConnection {
   /** Starts or reaches a server and lists its tools. @throws ENV_FAILED, ENV_INVALID for invalid tools, INVALID_STATE without the SDK. */
   static async connect(options: McpConnectOptions): Promise<McpConnection> {
     const { name, startTimeout: timeout } = options;
-    const [{ Client }, types] = await loadMcpSdk(() =>
-      Promise.all([import("@modelcontextprotocol/sdk/client/index.js"), import("@modelcontextprotocol/sdk/types.js")]),
-    );
+    const [{ Client }, types] = await Promise.all([loadMcpSdk("client/index.js"), loadMcpSdk("types.js")]);
     const { target } = options;
     const transport = await ("url" in target ? createHttpTransport(target) : createProcessTransport(target, name));
     const connection = new McpConnection(options, new Client({ name: "llamagym", version: "1" }), transport, types);
@@ -219,7 +217,7 @@ async function createProcessTransport(
   { command, args, environment }: Extract<McpTarget, { command: string }>,
   name: string,
 ): Promise<StdioClientTransport> {
-  const { StdioClientTransport } = await loadMcpSdk(() => import("@modelcontextprotocol/sdk/client/stdio.js"));
+  const { StdioClientTransport } = await loadMcpSdk("client/stdio.js");
   // The process inherits PATH, HOME and the like only: other variables may be secrets.
   const transport = new StdioClientTransport({
     command,
@@ -252,9 +250,7 @@ async function createHttpTransport({
   url,
   headers,
 }: Extract<McpTarget, { url: URL }>): Promise<StreamableHTTPClientTransport> {
-  const { StreamableHTTPClientTransport } = await loadMcpSdk(
-    () => import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
-  );
+  const { StreamableHTTPClientTransport } = await loadMcpSdk("client/streamableHttp.js");
   return new StreamableHTTPClientTransport(url, { requestInit: { headers }, fetch: fetchLimited });
 }
 
