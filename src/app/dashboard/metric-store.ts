@@ -1,7 +1,6 @@
-import { parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
+import { METRICS_FILE, parseRecord } from "../../rl/tracking/jsonl/read-metrics.js";
 import type { MetricSeries, Phases, SeriesResponse, XAxis } from "./api.js";
 import { readNewLines, type FileCursor, type RunsFolder } from "./run-files.js";
-import { METRICS_FILE } from "../../rl/tracking/jsonl/read-metrics.js";
 import { yieldToEventLoop } from "#platform";
 
 /** Numbers that are kept in memory over all runs: 30 million take 240 MB; the run that was read longest ago goes first. */

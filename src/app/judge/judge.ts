@@ -55,7 +55,7 @@ const MAX_NEW_TOKENS = 64;
 const RETRY_DELAY_MS = 250;
 
 type Message = { readonly role: string; readonly content: string };
-type Ask = (messages: readonly Message[], schema: Readonly<Record<string, unknown>>) => Promise<string>;
+type Ask = (messages: readonly Message[]) => Promise<string>;
 
 const chatCompletion = z.object({ choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1) });
 const cacheLine = z.object({ key: z.string(), score: z.number() });
@@ -70,13 +70,9 @@ export function judge(options: JudgeOptions): Judge {
   checkJudgeOptions(options, { min, max, failureReward, maxParallel, retries });
   const scores = Array.from({ length: max - min + 1 }, (_, i) => min + i);
   const ask =
-    typeof options.model === "string" ? askUrl(options) : askModel(options.model, scores, options.timeoutSeconds);
-  const schema = {
-    type: "object",
-    properties: { score: { enum: scores } },
-    required: ["score"],
-    additionalProperties: false,
-  };
+    typeof options.model === "string"
+      ? askUrl(options, scores)
+      : askModel(options.model, scores, options.timeoutSeconds);
   const cache = new ScoreCache(options.cacheFile);
   const limit = createLimit(maxParallel);
   const counts = { calls: 0, cached: 0, failures: 0 };
@@ -90,7 +86,7 @@ export function judge(options: JudgeOptions): Judge {
     for (let attempt = 0; ; attempt++) {
       try {
         counts.calls++;
-        const { score } = z.object({ score: z.number() }).parse(JSON.parse(await ask(messages, schema)));
+        const { score } = z.object({ score: z.number() }).parse(JSON.parse(await ask(messages)));
         if (scores.includes(score)) return score;
         throw new Error(`the score ${score} is not an integer from ${min} to ${max}`);
       } catch (error) {
@@ -173,13 +169,22 @@ function askModel(model: LanguageModel, scores: readonly number[], timeoutSecond
   };
 }
 
-function askUrl({ model, baseURL, apiKey = process.env.OPENAI_API_KEY, timeoutSeconds = 60 }: JudgeOptions): Ask {
+function askUrl(
+  { model, baseURL, apiKey = process.env.OPENAI_API_KEY, timeoutSeconds = 60 }: JudgeOptions,
+  scores: readonly number[],
+): Ask {
+  const schema = {
+    type: "object",
+    properties: { score: { enum: scores } },
+    required: ["score"],
+    additionalProperties: false,
+  };
   const headers: Record<string, string> = {
     "content-type": "application/json",
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
   };
-  return async (messages, schema) => {
-    const format = { type: "json_schema", json_schema: { name: "score", strict: true, schema } };
+  const format = { type: "json_schema", json_schema: { name: "score", strict: true, schema } };
+  return async (messages) => {
     const body = { model, messages, temperature: 0, max_tokens: MAX_NEW_TOKENS, response_format: format };
     const response = await fetch(`${baseURL!.replace(/\/$/, "")}/chat/completions`, {
       method: "POST",

@@ -14,13 +14,13 @@ export async function readJsonBody(context: Context, maxBytes = MAX_BODY_BYTES):
   // Browsers send other types to any address without asking, so that web pages could use a local server.
   if (!/^application\/json\b/i.test(req.header("content-type") ?? ""))
     throw new RequestError(415, "The Content-Type must be application/json.", { code: "unsupported_media_type" });
-  const tooLarge = new RequestError(413, `The body has more than ${maxBytes} bytes. Send less.`);
-  if (Number(req.header("content-length")) > maxBytes) throw tooLarge;
+  const tooLarge = () => new RequestError(413, `The body has more than ${maxBytes} bytes. Send less.`);
+  if (Number(req.header("content-length")) > maxBytes) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of req.raw.body ?? []) {
     length += chunk.length;
-    if (length > maxBytes) throw tooLarge;
+    if (length > maxBytes) throw tooLarge();
     chunks.push(chunk);
   }
   let body: unknown;
