@@ -1,8 +1,10 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterEach, describe, expect, it } from "vitest";
-import { OpenEnvClient, registry } from "../src/envs/index.js";
+import { type McpCall, openEnv, OpenEnvClient, registry } from "../src/envs/index.js";
 import "../src/text-world/index.js";
-import { runCommand, runInHost, startCommand } from "./support/command.js";
+import { COMMAND_PATH, runCommand, runInHost, startCommand } from "./support/command.js";
 
 let server: ChildProcessWithoutNullStreams | undefined;
 afterEach(() => {
@@ -55,9 +57,35 @@ describe("llamagym envs", () => {
     expect(await new Promise((resolve) => child.once("close", resolve))).toBe(0);
   });
 
+  it("serves an environment to MCP clients over standard input and output", async () => {
+    const client = new Client({ name: "test", version: "1" });
+    const args = [COMMAND_PATH, "envs", "serve", "frozen-lake", "--mcp", "-o", "isSlippery=false"];
+    await client.connect(new StdioClientTransport({ command: process.execPath, args }));
+    const step = (await client.listTools()).tools[1];
+    expect(step.inputSchema.properties).toMatchObject({ action: { enum: ["left", "down", "right", "up"] } });
+    expect(await client.callTool({ name: "reset", arguments: { seed: 1 } })).toMatchObject({
+      content: [{ type: "text", text: expect.stringContaining("row 0, column 0") as string }],
+    });
+    const moves = ["down", "down", "right", "right", "down", "right"];
+    let last: Awaited<ReturnType<typeof client.callTool>> | undefined;
+    for (const action of moves) last = await client.callTool({ name: "step", arguments: { action } });
+    expect(last?.structuredContent).toMatchObject({ reward: 1, done: true });
+    await client.close();
+
+    const id = `mcp:"${process.execPath}" "${COMMAND_PATH}" envs serve frozen-lake --mcp -o isSlippery=false`;
+    const env = await openEnv<string, McpCall>(id, { resetTool: "reset", reward: "result" });
+    expect((await env.reset({ seed: 1 })).observation).toContain("row 0, column 0");
+    const results = [];
+    for (const action of moves) results.push(await env.step({ name: "step", arguments: { action } }));
+    expect(results.map(({ reward, terminated }) => [reward, terminated]).at(-1)).toEqual([1, true]);
+    await env.close();
+  });
+
   it.each([
     [["envs", "FrozenLak-v1"], 1, /ENV_UNKNOWN.*Did you mean: `FrozenLake`/],
     [["envs", "serve"], 2, /ID is missing/],
+    [["envs", "taxi", "--mcp"], 2, /--mcp require serve/],
+    [["envs", "serve", "taxi", "--mcp", "--port", "0"], 2, /--mcp is over standard input/],
     [["envs", "taxi", "cart-pole"], 2, /Unexpected argument "cart-pole"/],
     [["envs", "taxi", "-o", "nonsense=1"], 1, /Taxi has no option "nonsense"/],
     [["envs", "taxi", "--option", "nonsense"], 2, /--option must be name=value/],

@@ -7,6 +7,7 @@ export { loadEnvModule, loadEnvSpec, resolveReference } from "./load-env-spec.js
 export { McpEnv, type McpEnvOptions } from "./mcp/mcp-env.js";
 export type { EpisodeMessage, McpEpisode, McpReward } from "./mcp/mcp-reward.js";
 export { type AgentTask, readTasks } from "./mcp/read-tasks.js";
+export { serveMcp, type ServeMcpOptions } from "./mcp/serve-mcp.js";
 export type { McpCall } from "./mcp/tool-call-space.js";
 export { OpenEnvClient, type OpenEnvOptions } from "./open-env/open-env-client.js";
 export { type EnvServer, serveEnv, type ServeOptions } from "./open-env/open-env-server.js";

@@ -90,10 +90,13 @@ describe("an environment served over OpenEnv", () => {
       return { status: response.status, ...((await response.json()) as object) };
     };
     expect(await call({})).toMatchObject({ status: 200, jsonrpc: "2.0", id: null, error: { code: -32600 } });
-    expect(await call({ jsonrpc: "2.0", id: 7, method: "tools/list" })).toMatchObject({ id: 7, result: { tools: [] } });
+    expect(await call({ jsonrpc: "2.0", id: 7, method: "tools/list" })).toMatchObject({
+      id: 7,
+      result: { tools: [{ name: "reset" }, { name: "step" }] },
+    });
     expect(await call({ jsonrpc: "2.0", id: 8, method: "tools/call" })).toMatchObject({
       id: 8,
-      error: { code: -32601 },
+      error: { code: -32602 },
     });
   });
 

@@ -1,4 +1,16 @@
-import { Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple, type Space } from "../spaces/index.js";
+import {
+  Box,
+  Dict,
+  Discrete,
+  MultiBinary,
+  MultiDiscrete,
+  SchemaSpace,
+  Sequence,
+  Text,
+  Tuple,
+  type Space,
+} from "../spaces/index.js";
+import { JsonSpace } from "./json-space.js";
 import type { JsonObject, JsonValue } from "../../core/json.js";
 import { countElements } from "../../core/count-elements.js";
 
@@ -25,6 +37,8 @@ export function spaceToSchema(space: Space): JsonObject {
       required: parts.map(([name]) => name),
     };
   }
+  if (space instanceof SchemaSpace) return space.jsonSchema as JsonObject;
+  if (space instanceof JsonSpace) return space.schema;
   if (space instanceof Sequence) return { type: "array", items: spaceToSchema(space.featureSpace as Space) };
   return {};
 }

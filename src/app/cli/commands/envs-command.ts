@@ -1,6 +1,7 @@
 import { boolean, integer, text, type GivenSettings } from "../../../core/settings.js";
+import { Console } from "node:console";
 import { once } from "node:events";
-import { getChoices, make, registry, serveEnv, spaceToJson, type Env } from "../../../envs/index.js";
+import { getChoices, make, registry, serveEnv, serveMcp, spaceToJson, type Env } from "../../../envs/index.js";
 import { envOptions, openNamedEnv, resolveEnvId } from "../options/env-options.js";
 import { formatCommandLine } from "../command-line.js";
 import { formatTable } from "../display/format-table.js";
@@ -15,6 +16,9 @@ const options = {
   ...envOptions,
   port: integer({ min: 0, max: 65535, default: 8000, description: "With serve: port to listen on." }),
   host: text({ valueName: "address", default: "this machine only", description: "With serve: address to listen on." }),
+  mcp: boolean({
+    description: "With serve: one client of the Model Context Protocol, over standard input and output.",
+  }),
   json: boolean({ description: "Print one JSON object." }),
 };
 
@@ -22,10 +26,12 @@ type Args = GivenSettings<typeof options>;
 
 export const envsCommand = defineCommand({
   name: "envs",
-  description: "Lists the environments, describes one (envs ID), or serves one to OpenEnv clients (envs serve ID).",
+  description:
+    "Lists the environments, describes one (envs ID), or serves one to OpenEnv and MCP clients (envs serve ID).",
   examples: [
     { description: "Show the prompt, actions and returns of an environment", args: "envs frozen-lake" },
     { description: "Serve an environment over HTTP and WebSocket", args: "envs serve blackjack --port 8000" },
+    { description: "The command of an MCP server for other programs", args: "envs serve blackjack --mcp" },
   ],
   positionals: [
     { name: "ID", description: "Environment, or the word serve.", required: false },
@@ -35,8 +41,8 @@ export const envsCommand = defineCommand({
   run: async (args, reporter, [first, second]) => {
     if (first === "serve") return runEnvServer(second, args, reporter);
     if (second !== undefined) throw new UsageError(`Unexpected argument "${second}". Serve with: envs serve ID.`);
-    if (args.port !== undefined || args.host !== undefined)
-      throw new UsageError("--port and --host require serve: envs serve ID.");
+    if (args.port !== undefined || args.host !== undefined || args.mcp === true)
+      throw new UsageError("--port, --host and --mcp require serve: envs serve ID.");
     if (first === undefined) reporter.print(listEnvs(args.json === true));
     else reporter.print(await describeEnv(first, args));
     return 0;
@@ -68,7 +74,7 @@ function listEnvs(json: boolean): string {
     "",
     "RANDOM, BEST: mean returns of random actions and of the best known policy.",
     `Describe one: ${formatCommandLine("envs ID")}. Play one: ${formatCommandLine("play ID")}.`,
-    "Environments outside this package: python:ID, openenv:URL and http://HOST:PORT.",
+    "Environments outside this package: python:ID, openenv:URL, mcp:COMMAND, mcp:URL and http://HOST:PORT.",
   ].join("\n");
 }
 
@@ -113,6 +119,7 @@ async function describeEnv(name: string, args: Args): Promise<string> {
 
 async function runEnvServer(name: string | undefined, args: Args, reporter: Reporter): Promise<number> {
   if (name === undefined) throw new UsageError("ID is missing: envs serve ID.");
+  if (args.mcp === true) return runMcpServer(name, args, reporter);
   const server = await serveEnv(() => openNamedEnv(name, args), { port: args.port, host: args.host });
   const { url, port } = server;
   const id = await resolveEnvId(name, args);
@@ -120,10 +127,19 @@ async function runEnvServer(name: string | undefined, args: Args, reporter: Repo
   reporter.print(
     args.json === true
       ? JSON.stringify({ id, url, port })
-      : `Serving ${id} at ${url} (OpenEnv: WebSocket /ws, HTTP /reset and /step). Press Ctrl-C to stop.`,
+      : `Serving ${id} at ${url} (OpenEnv: WebSocket /ws, HTTP /reset and /step; MCP: /mcp). Press Ctrl-C to stop.`,
   );
   await once(signal, "abort");
   await server.close();
+  return 0;
+}
+
+async function runMcpServer(name: string, args: Args, reporter: Reporter): Promise<number> {
+  if (args.port !== undefined || args.host !== undefined)
+    throw new UsageError("--mcp is over standard input and output; without it, --port serves /mcp over HTTP.");
+  // Standard output is for messages of the protocol, so what an environment prints goes to standard error.
+  globalThis.console = new Console(process.stderr, process.stderr);
+  await serveMcp(await openNamedEnv(name, args), { signal: reporter.handleInterrupts().signal });
   return 0;
 }
 

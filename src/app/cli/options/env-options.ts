@@ -22,7 +22,8 @@ export const envOptions = defineSettings(
     }),
     reward: text({
       valueName: "file#export",
-      description: "Reward function of an mcp: environment, exported by a JavaScript file; none for 0.",
+      description:
+        "Reward function of an mcp: environment, exported by a JavaScript file; result for that of the server; none for 0.",
     }),
     maxEpisodeSteps: integer({ min: 1, description: "Step limit of an episode, in place of the registered one." }),
   },

@@ -22,8 +22,8 @@ const MAX_ANSWER_LENGTH = 200;
 
 export interface McpEnvOptions {
   /**
-   * Scores a step: a function, `FILE#export` of a module, or "none" for 0. Default: 1 if the answer is that of the task, for
-   * tasks with an `answer`.
+   * Scores a step: a function, `FILE#export` of a module, "result" for the `reward` and `done` in the structured content of the
+   * results, or "none" for 0. Default: 1 if the answer is that of the task, for tasks with an `answer`.
    */
   readonly reward?: McpReward | string;
   /** Prompts, objects with a `prompt`, or the path of a JSONL file of these. An episode draws one. */
@@ -32,12 +32,15 @@ export interface McpEnvOptions {
   readonly tools?: readonly string[];
   /**
    * Tool whose call ends the episode. If the server has none of this name, it is added with an `answer`. false for none.
-   * Default "finish".
+   * Default "finish"; false with the reward "result".
    */
   readonly finish?: string | false;
   /** JSON schema of `answer`. Default: a string. */
   readonly answerSchema?: JsonObject;
-  /** Tool called at every reset with the task's `setup` and, if it takes one, a `seed`. The model cannot call it. */
+  /**
+   * Tool called at every reset with the task's `setup` and, if it takes one, a `seed`. Its text follows the task's prompt. The
+   * model cannot call it.
+   */
   readonly resetTool?: string;
   /** Uses one server for all environments of this program, for servers without state. Default false. */
   readonly shared?: boolean;
@@ -90,7 +93,8 @@ export class McpEnv extends Env<string, McpCall> {
     offered: readonly McpTool[],
   ) {
     super();
-    const { maxEpisodeSteps = DEFAULT_MAX_EPISODE_STEPS, finish = "finish" } = options;
+    const { maxEpisodeSteps = DEFAULT_MAX_EPISODE_STEPS, reward } = options;
+    const { finish = reward === "result" ? false : "finish" } = options;
     if (!Number.isInteger(maxEpisodeSteps) || maxEpisodeSteps < 1)
       throw invalidArgument(`\`maxEpisodeSteps\` must be an integer >= 1, got ${maxEpisodeSteps}.`);
     this.maxEpisodeSteps = maxEpisodeSteps;
@@ -110,7 +114,7 @@ export class McpEnv extends Env<string, McpCall> {
   static async open(server: string, options: McpEnvOptions = {}): Promise<McpEnv> {
     const unknown = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));
     if (unknown !== undefined) throw unknownSetting("An MCP environment", OPTION_NAMES, unknown);
-    const { tasks = [{ prompt: "Begin." }], shared = false } = options;
+    const { tasks = [{ prompt: options.resetTool === undefined ? "Begin." : "" }], shared = false } = options;
     const list = typeof tasks === "string" ? await readTasks(tasks) : checkTasks(tasks);
     const score = await resolveReward(options.reward, list);
     const name = `The MCP server ${server}`;
@@ -140,9 +144,10 @@ export class McpEnv extends Env<string, McpCall> {
       throw invalidEnv(
         `${this.name} has changed its tools during the run. Restart with a server whose tools stay the same.`,
       );
-    await this.callResetTool(task);
-    this.episode = { task, steps: [], messages: [{ role: "user", content: task.prompt }] };
-    return { observation: task.prompt, info: { task } };
+    const start = await this.callResetTool(task);
+    const observation = [task.prompt, start].filter((part) => part !== "").join("\n");
+    this.episode = { task, steps: [], messages: [{ role: "user", content: observation }] };
+    return { observation, info: { task } };
   }
 
   override async step(action: McpCall): Promise<StepResult<string>> {
@@ -192,15 +197,17 @@ export class McpEnv extends Env<string, McpCall> {
     return connection.call(action.name, action.arguments);
   }
 
-  private async callResetTool(task: AgentTask): Promise<void> {
-    const { resetTool } = this.options;
-    if (resetTool === undefined) return;
+  /** Returns the text of the reset tool. */
+  private async callResetTool(task: AgentTask): Promise<string> {
+    const { resetTool, maxResultLength } = this.options;
+    if (resetTool === undefined) return "";
     const { connection } = this.server;
     const { parameters } = connection.tools.find(({ name }) => name === resetTool)!;
     const takesSeed = Object.hasOwn(asJsonObject(parameters.properties) ?? {}, "seed");
     const seed: JsonObject = takesSeed ? { seed: this.random.integers(0, 2 ** 31) } : {};
     const { isError, text } = await connection.call(resetTool, { ...seed, ...asJsonObject(task.setup) });
     if (isError) throw new LlamaGymError("ENV_FAILED", `${this.name} refused to reset: ${text}`);
+    return truncate(text, maxResultLength);
   }
 
   /** @throws ENV_FAILED after several episodes that ended this way. */

@@ -1,4 +1,4 @@
-/* Limits on what MCP servers send, beyond those of ../limits.ts. */
+/* Limits on what MCP servers and clients send, beyond those of ../limits.ts. */
 
 /** Tools of a server, as many as a request to OpenAI's API may have. */
 export const MAX_TOOLS = 128;
@@ -15,3 +15,5 @@ export const MAX_INVALID_MESSAGES = 100;
 export const MAX_FAILED_EPISODES = 3;
 /** Bytes of a file of tasks: it is read at once. */
 export const MAX_TASK_FILE_BYTES = 64 * 2 ** 20;
+/** Time after which another client may take the place of a session: few clients end theirs. */
+export const MAX_SESSION_IDLE_MS = 30 * 60_000;

@@ -59,14 +59,21 @@ export async function resolveReward(
 async function findReward(reward: McpReward | string | undefined, tasks: readonly AgentTask[]): Promise<McpReward> {
   if (typeof reward === "function") return reward;
   if (reward === "none") return () => 0;
+  if (reward === "result") return readResultReward;
   if (reward !== undefined) return loadReward(reward);
   if (tasks.every(({ answer }) => answer !== undefined))
     return ({ task, answer }) => (answer !== undefined && normalize(answer) === normalize(task.answer) ? 1 : 0);
   throw invalidArgument(
-    "An MCP environment needs a reward: tasks with an `answer`, `reward` (a function, or FILE#export). " +
-      'With a judge alone, or to look at its tools, set reward to "none".',
+    'An MCP environment needs a reward: tasks with an `answer`, or `reward` (a function, FILE#export, or "result" for servers ' +
+      'that give one with their results). With a judge alone, or to look at its tools, set reward to "none".',
   );
 }
+
+/** The `reward` of a result's structured content, whose `done` ends the episode; 0 without one. */
+const readResultReward: McpReward = ({ steps }) => {
+  const { reward, done } = steps.at(-1)!.result.structuredContent ?? {};
+  return { reward: typeof reward === "number" ? reward : 0, terminated: done === true };
+};
 
 async function loadReward(reference: string): Promise<McpReward> {
   const { file, name = "default" } = FILE_REFERENCE.exec(reference)?.groups ?? {};

@@ -1,57 +1,58 @@
 import { type JsonObject, asJsonObject } from "../../../core/json.js";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { MaybePromise } from "../../../core/maybe-promise.js";
 import { parseMessage } from "../channel.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
+import type { McpSessions } from "../mcp/mcp-sessions.js";
 import { describeApi, type ServerDescription } from "./describe-env.js";
-import { isClientError } from "./open-env-protocol.js";
+import { HttpError, type HttpReply, isClientError, isForeignPage } from "./open-env-protocol.js";
 import type { OpenEnvSession } from "./open-env-session.js";
 
 interface ServerContext {
   readonly description: ServerDescription;
   /** The environment shared by clients without WebSocket. */
   readonly sharedSession: OpenEnvSession;
+  readonly mcpSessions: McpSessions;
 }
 
-type Route = (context: ServerContext, body: JsonObject) => Promise<JsonObject> | JsonObject;
-
-class HttpError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
+type Route = (
+  context: ServerContext,
+  body: JsonObject,
+  headers: IncomingHttpHeaders,
+) => MaybePromise<Omit<HttpReply, "status"> & { readonly status?: number }>;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ["GET /health", () => ({ status: "healthy" })],
-  ["GET /metadata", ({ description }) => description.metadata],
-  ["GET /schema", ({ description }) => description.schema],
-  ["GET /state", ({ sharedSession }) => sharedSession.state],
-  ["GET /openapi.json", ({ description }) => describeApi(description, [...ROUTES.keys()])],
-  ["POST /reset", ({ sharedSession }, body) => sharedSession.reset(body)],
-  ["POST /step", ({ sharedSession }, body) => sharedSession.step(readAction(body))],
-  ["POST /mcp", (_context, body) => answerMcp(body)],
+  ["GET /health", () => ({ body: { status: "healthy" } })],
+  ["GET /metadata", ({ description }) => ({ body: description.metadata })],
+  ["GET /schema", ({ description }) => ({ body: description.schema })],
+  ["GET /state", ({ sharedSession }) => ({ body: sharedSession.state })],
+  ["GET /openapi.json", ({ description }) => ({ body: describeApi(description, [...ROUTES.keys()]) })],
+  ["POST /reset", async ({ sharedSession }, body) => ({ body: await sharedSession.reset(body) })],
+  ["POST /step", async ({ sharedSession }, body) => ({ body: await sharedSession.step(readAction(body)) })],
+  ["POST /mcp", ({ mcpSessions }, body, headers) => mcpSessions.post(body, headers)],
+  ["DELETE /mcp", ({ mcpSessions }, _body, headers) => mcpSessions.delete(headers)],
 ]);
 
-/** Answers a request of OpenEnv's HTTP protocol; errors are `{ detail }` with an error status. */
+/** Answers a request of OpenEnv's or the Model Context Protocol; errors are `{ detail }` with an error status. */
 export async function answerHttp(
   request: IncomingMessage,
   response: ServerResponse,
   context: ServerContext,
 ): Promise<void> {
-  const sendReply = (status: number, body: JsonObject) => {
-    response.writeHead(status, { "content-type": "application/json" });
-    response.end(JSON.stringify(body));
+  const send = ({ status, headers, body }: HttpReply) => {
+    response.writeHead(status, { ...headers, ...(body && { "content-type": "application/json" }) });
+    response.end(body && JSON.stringify(body));
   };
   try {
+    if (isForeignPage(request.headers)) throw new HttpError(403, "Web pages of other hosts may not use this server.");
     const route = findRoute(request);
-    sendReply(200, await route(context, request.method === "POST" ? await readBody(request) : {}));
+    const body = request.method === "POST" ? await readBody(request) : {};
+    send({ status: 200, ...(await route(context, body, request.headers)) });
   } catch (error) {
     const status = error instanceof HttpError ? error.status : isClientError(error) ? 422 : 500;
     // The unread rest of a body must not be parsed as the next request.
     if (!request.complete) response.setHeader("connection", "close");
-    sendReply(status, { detail: (error as Error).message });
+    send({ status, body: { detail: (error as Error).message } });
   }
 }
 
@@ -84,13 +85,4 @@ function readAction({ action }: JsonObject): JsonObject {
   const fields = asJsonObject(action);
   if (fields === undefined) throw new HttpError(422, "A step's body must be { action: { ... } }.");
   return fields;
-}
-
-/** Answers a JSON-RPC request of the Model Context Protocol: environments of llamagym have no tools. */
-function answerMcp({ jsonrpc, id = null, method }: JsonObject): JsonObject {
-  const reply = { jsonrpc: "2.0", id };
-  if (jsonrpc !== "2.0" || typeof method !== "string")
-    return { ...reply, error: { code: -32600, message: 'A request needs "jsonrpc": "2.0" and a method.' } };
-  if (method === "tools/list") return { ...reply, result: { tools: [] } };
-  return { ...reply, error: { code: -32601, message: `${method} is not supported: the environment has no tools.` } };
 }

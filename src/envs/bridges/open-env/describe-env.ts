@@ -1,8 +1,9 @@
 import { createRequire } from "node:module";
 import type { Env } from "../../env.js";
-import { Discrete, spaceToJson } from "../../spaces/index.js";
+import { Discrete, SchemaSpace, spaceToJson, type Space } from "../../spaces/index.js";
 import type { JsonObject } from "../../../core/json.js";
 import { EXTENSION_KEY, EXTENSION_VERSION } from "./open-env-protocol.js";
+import { JsonSpace } from "../json-space.js";
 import { spaceToSchema } from "../space-schema.js";
 
 /** Version of OpenEnv's HTTP API. */
@@ -52,14 +53,7 @@ export function describeEnv(env: Env): ServerDescription {
           metadata: { type: "object" },
         },
         additionalProperties: false,
-        [EXTENSION_KEY]: {
-          protocol: EXTENSION_VERSION,
-          name,
-          observationSpace: spaceToJson(env.observationSpace),
-          actionSpace: spaceToJson(env.actionSpace),
-          ...(text && { systemPrompt: text.systemPrompt }),
-          ...listActionNames(env),
-        },
+        ...describeExtension(env, name),
       },
       observation: {
         title: "Observation",
@@ -83,7 +77,26 @@ export function describeEnv(env: Env): ServerDescription {
   };
 }
 
-function listActionNames({ text, actionSpace }: Env): JsonObject {
+/** Describes the spaces for llamagym's client. Those without such a description are JSON for it, as those of other servers. */
+function describeExtension(env: Env, name: string): JsonObject {
+  const { text } = env;
+  if (![env.observationSpace, env.actionSpace].every(hasJson)) return {};
+  return {
+    [EXTENSION_KEY]: {
+      protocol: EXTENSION_VERSION,
+      name,
+      observationSpace: spaceToJson(env.observationSpace),
+      actionSpace: spaceToJson(env.actionSpace),
+      ...(text && { systemPrompt: text.systemPrompt }),
+      ...listActionNames(env),
+    },
+  };
+}
+
+const hasJson = (space: Space) => !(space instanceof SchemaSpace || space instanceof JsonSpace);
+
+/** Names the actions of a small discrete space, as `actionNames`. */
+export function listActionNames({ text, actionSpace }: Env): { readonly actionNames?: readonly string[] } {
   if (text === undefined || !(actionSpace instanceof Discrete) || actionSpace.n > MAX_ACTION_NAMES) return {};
   return { actionNames: Array.from({ length: actionSpace.n }, (_, i) => text.formatAction(actionSpace.start + i)) };
 }

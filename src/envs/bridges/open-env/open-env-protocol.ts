@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { RawData } from "ws";
 import { LlamaGymError } from "../../../core/errors.js";
 import type { JsonObject } from "../../../core/json.js";
@@ -26,10 +27,34 @@ export function errorReply(message: string, code: OpenEnvErrorCode): JsonObject 
 
 /** Returns whether the client caused an error. */
 export function isClientError(error: unknown): boolean {
-  return error instanceof LlamaGymError && ["ENV_ACTION_INVALID", "INVALID_ARGUMENT"].includes(error.code);
+  return (
+    error instanceof LlamaGymError && ["ENV_ACTION_INVALID", "ENV_NOT_RESET", "INVALID_ARGUMENT"].includes(error.code)
+  );
 }
 
 /** Decodes a WebSocket message. */
 export function decodeMessage(data: RawData): string {
   return (Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as Buffer)).toString("utf8");
+}
+
+/** A reply over HTTP, with a JSON body or none. */
+export interface HttpReply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: JsonObject;
+}
+
+/** Whether a browser sent a request for a page of another host; pages need no permission to send some requests. */
+export function isForeignPage({ origin }: IncomingHttpHeaders): boolean {
+  return origin !== undefined && !/^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(origin);
+}
+
+/** An error of a request over HTTP. */
+export class HttpError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
 }

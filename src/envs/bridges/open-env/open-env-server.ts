@@ -9,7 +9,9 @@ import { formatJson, parseMessage } from "../channel.js";
 import { MAX_MESSAGE_BYTES } from "../limits.js";
 import { describeEnv } from "./describe-env.js";
 import { answerHttp } from "./answer-http.js";
-import { decodeMessage, errorReply, isClientError } from "./open-env-protocol.js";
+import { createEnvTools } from "../mcp/env-tools.js";
+import { McpSessions } from "../mcp/mcp-sessions.js";
+import { decodeMessage, errorReply, isClientError, isForeignPage } from "./open-env-protocol.js";
 import { OpenEnvSession } from "./open-env-session.js";
 
 /** Options of the OpenEnv server. */
@@ -18,7 +20,7 @@ export interface ServeOptions {
   readonly port?: number;
   /** Address to listen on. Default: "127.0.0.1", this machine only. */
   readonly host?: string;
-  /** Maximum number of concurrent clients. Default: 64. */
+  /** Maximum number of concurrent clients over WebSocket, and as many over MCP. Default: 64. */
   readonly maxSessions?: number;
 }
 
@@ -34,7 +36,7 @@ export interface EnvServer {
 /**
  * Serves environments with OpenEnv's protocol: each WebSocket connection to /ws gets a separate one from `makeEnv`;
  * clients without WebSocket share one through POST /reset, POST /step and GET /state. GET /health, /metadata, /schema and
- * /openapi.json describe it.
+ * /openapi.json describe it. /mcp serves the tools `reset` and `step` to MCP clients, each with an environment of its own.
  * @throws INVALID_ARGUMENT for an invalid port, INVALID_STATE for one in use, ENV_INVALID when `makeEnv` returns no Env
  */
 export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeOptions = {}): Promise<EnvServer> {
@@ -45,9 +47,10 @@ export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeO
   const firstEnv = await createEnv();
   const description = describeEnv(firstEnv);
   const sharedSession = new OpenEnvSession(firstEnv);
-  const server = createServer(
-    (request, response) => void answerHttp(request, response, { description, sharedSession }),
-  );
+  const tools = createEnvTools(firstEnv, description);
+  const mcpSessions = new McpSessions(tools, sharedSession, createEnv, maxSessions);
+  const context = { description, sharedSession, mcpSessions };
+  const server = createServer((request, response) => void answerHttp(request, response, context));
   try {
     await listen(server, port, host);
   } catch (error) {
@@ -56,8 +59,9 @@ export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeO
   }
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
   server.on("upgrade", (request: IncomingMessage, socket, head) => {
-    if (new URL(request.url ?? "/", "http://server").pathname !== "/ws") {
-      socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n");
+    const isKnown = new URL(request.url ?? "/", "http://server").pathname === "/ws";
+    if (!isKnown || isForeignPage(request.headers)) {
+      socket.end(`HTTP/1.1 ${isKnown ? "403 Forbidden" : "404 Not Found"}\r\nConnection: close\r\n\r\n`);
       return;
     }
     sockets.handleUpgrade(
@@ -77,7 +81,7 @@ export async function serveEnv(makeEnv: () => MaybePromise<Env>, options: ServeO
         server.close(resolve);
         server.closeAllConnections();
       });
-      await sharedSession.close();
+      await Promise.all([sharedSession.close(), mcpSessions.close()]);
     },
   };
 }

@@ -10,6 +10,7 @@ import { toJson } from "../space-schema.js";
 export class OpenEnvSession {
   private episodeId: string | undefined;
   private stepCount = 0;
+  private hasEnded = false;
   private lastResult: { readonly observation: unknown; readonly info: Info } | undefined;
   private queue: Promise<unknown> = Promise.resolve();
 
@@ -36,6 +37,7 @@ export class OpenEnvSession {
   /** `data` is `{ action }`, encoded by the action space, or `{ text }`, a completion for the text interface. */
   step(data: JsonObject): Promise<JsonObject> {
     return this.enqueue(async () => {
+      if (this.hasEnded) throw new LlamaGymError("ENV_NOT_RESET", "The episode has ended. Reset the environment.");
       const result = await this.env.step(this.action(data));
       this.stepCount++;
       return this.createReply(result, result);
@@ -85,6 +87,7 @@ export class OpenEnvSession {
   ): JsonObject {
     const { env } = this;
     this.lastResult = { observation, info };
+    this.hasEnded = terminated || truncated;
     const choices = env.text && getChoices(env.text, observation, info);
     return {
       observation: {
@@ -96,7 +99,7 @@ export class OpenEnvSession {
         truncated,
       },
       reward,
-      done: terminated || truncated,
+      done: this.hasEnded,
     };
   }
 }

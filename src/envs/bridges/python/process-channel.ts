@@ -4,13 +4,13 @@ import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { bridgeError, formatJson, parseMessage, SerialChannel } from "../channel.js";
 import { type JsonObject, type JsonValue, asJsonObject } from "../../../core/json.js";
+import { LineSplitter } from "../line-splitter.js";
 
 /** Maximum length of a line in bytes: a large image as JSON. The process is the user's own. */
 const MAX_LINE_BYTES = 2 ** 28;
 const MAX_STDERR_IN_ERROR = 1200;
 /** Time for a process to close its environment before it is killed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2000;
-const LINE_FEED = 10;
 
 export interface ProcessOptions {
   readonly name: string;
@@ -28,8 +28,7 @@ export interface ProcessOptions {
 export class ProcessChannel extends SerialChannel {
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   private stderr = "";
-  private chunks: Buffer[] = [];
-  private lineLength = 0;
+  private readonly lines = new LineSplitter(MAX_LINE_BYTES);
   private readonly exited: Promise<void>;
 
   constructor({ name, command, args, environment, timeout }: ProcessOptions) {
@@ -96,18 +95,8 @@ export class ProcessChannel extends SerialChannel {
   }
 
   private readLines(data: Buffer): void {
-    let start = 0;
-    for (let end = data.indexOf(LINE_FEED); end >= 0; end = data.indexOf(LINE_FEED, start)) {
-      this.receive(Buffer.concat([...this.chunks, data.subarray(start, end)]).toString("utf8"));
-      this.chunks = [];
-      this.lineLength = 0;
-      start = end + 1;
-    }
-    this.chunks.push(data.subarray(start));
-    this.lineLength += data.length - start;
-    if (this.lineLength <= MAX_LINE_BYTES) return;
-    this.chunks = [];
-    this.fail(`sent a line of more than ${MAX_LINE_BYTES} bytes.`);
+    for (const line of this.lines.push(data)) this.receive(line);
+    if (this.lines.isTooLong) this.fail(`sent a line of more than ${MAX_LINE_BYTES} bytes.`);
   }
 
   private receive(line: string): void {
