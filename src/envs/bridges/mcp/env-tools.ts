@@ -28,7 +28,7 @@ export function createEnvTools(env: Env, { metadata, schema }: ServerDescription
     },
     required: [...observation.required, "reward", "done"],
   };
-  const instructions = String(metadata.description);
+  const instructions = metadata.description as string;
   return {
     serverInfo: { name: metadata.name, version: metadata.version },
     instructions,

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -23,7 +22,7 @@ async function serve(makeEnv: () => Env, options: ServeOptions = {}): Promise<st
 async function connect(url: string) {
   const client = new Client({ name: "test", version: "1" });
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`));
-  await client.connect(transport as Parameters<typeof client.connect>[0]);
+  await client.connect(transport);
   closers.push(() => client.close());
   const call = async (name: string, args: Record<string, unknown> = {}) => {
     const { content, structuredContent, isError } = await client.callTool({ name, arguments: args });
@@ -199,11 +198,12 @@ describe("an environment served over standard input and output", () => {
   });
 
   it("ends when its signal is aborted", async () => {
+    const closed = Room.closed;
     const controller = new AbortController();
     const input = new PassThrough();
     const served = serveMcp(new Room(), { input, output: new PassThrough(), signal: controller.signal });
     controller.abort();
     await served;
-    if (!input.closed) await once(input, "close");
+    expect(Room.closed).toBe(closed + 1);
   });
 });
