@@ -111,7 +111,7 @@ class EngineBench {
     const cached = await DecodeSession.create(model);
     const ids = benchTokenIds(rows, tokens, 0, model.config.vocabSize);
     const seconds = await timeRuns(repeat, async () => {
-      const { request } = cached.prepare({
+      const { requests } = cached.prepare({
         rows: ids.map((row, cacheRow) => ({ tokens: row, cacheRow, cachedLength: 0, sequenceLength: tokens })),
         prefixCache: undefined,
         prefixLength: 0,
@@ -120,7 +120,7 @@ class EngineBench {
         inverseTemperatures: ids.map(() => 1),
         adapter: true,
       });
-      await model.runtime.sequence([request]);
+      await model.runtime.sequence(requests);
     });
     await cached.release();
     return { seconds, count: rows * tokens };

@@ -138,21 +138,21 @@ export class GatewayTask implements TrainTask<SessionRollout, unknown> {
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {
     const { learner, store } = this.options;
-    const { optimizer, state } = await learner.getState();
+    const { state, ...tensors } = await learner.getState();
     const { nextTask, updates } = this;
     const position = dropRollout ? this.start : { nextTask, sessions: store.count };
-    return { optimizer, state: { ...position, updates, learner: state } satisfies GatewayTaskState };
+    return { ...tensors, state: { ...position, updates, learner: state } satisfies GatewayTaskState };
   }
 
   async saveModel(folder: string): Promise<void> {
     await this.options.model.savePretrained(folder);
   }
 
-  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+  async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
     const { model, learner, store } = this.options;
     const { nextTask, sessions, updates, learner: learnerState } = state as GatewayTaskState;
     await model.loadTrainedValues(folder);
-    await learner.setState({ optimizer, state: learnerState });
+    await learner.setState({ ...tensors, state: learnerState });
     this.nextTask = nextTask;
     this.updates = updates;
     store.count = sessions;

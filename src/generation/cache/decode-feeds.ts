@@ -28,6 +28,8 @@ export interface DecodeInputs {
   /** Flat indices of tokens of which only the logits of `headTokens` are computed. */
   readonly constrainedTokens?: readonly number[];
   readonly headTokens?: readonly number[];
+  /** Slots of the tokens' states in the model's `FrozenStates`, for a session that starts from them. */
+  readonly frozenSlots?: readonly number[];
   readonly adapter: boolean;
 }
 

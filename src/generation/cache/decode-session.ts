@@ -1,5 +1,6 @@
 import { compile, type Node } from "../../engine/graph/index.js";
 import { decodeGraph } from "../../models/graphs/decode-graph.js";
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import { FROZEN_STATES } from "../../models/graphs/sequence-graph.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import type { WorkerRequest } from "../../engine/runtime/worker-protocol.js";
@@ -19,13 +20,14 @@ export interface DecodeOutputs {
   readonly constrainedLogits: BufferView;
   /** [selected + constrained]; undefined for a model without a value head. */
   readonly values: BufferView | undefined;
-  /** States of the new tokens after the frozen layers [tokens, width]; undefined for a model without frozen layers. */
+  /** States of the new tokens after the frozen layers [tokens, width]; undefined if the step did not compute them. */
   readonly frozenStates: BufferView | undefined;
 }
 
 /** An inference session of a model's decode graph, for prompts and single tokens. */
 export class DecodeSession {
   private readonly shape;
+  private fromStates: Promise<DecodeSession> | undefined;
   private emptyCache: BufferView;
   /** By whether the adapter is used. */
   private readonly parameters = new Map<boolean, IoBinding>();
@@ -38,31 +40,46 @@ export class DecodeSession {
     private readonly model: CausalLM,
     private readonly session: Session,
     private readonly hasFrozenStates: boolean,
+    /** First layer that is computed; the states before it are read from the model's `FrozenStates`. */
+    private readonly firstLayer: number,
   ) {
     this.shape = cacheShape(model.config);
     this.emptyCache = model.runtime.allocate("float32", [0]);
   }
 
-  static async create(model: CausalLM): Promise<DecodeSession> {
+  static async create(model: CausalLM, fromFrozenStates = false): Promise<DecodeSession> {
     const scope = model.scope("unmerged");
     const frozenLayers = model.isTrainable ? model.frozenLayers : 0;
     const computeValues = (hidden: Node) => model.computeValues(scope, hidden);
-    const graph = compile(decodeGraph(model.config, scope, { computeValues, frozenLayers }));
-    return new DecodeSession(model, await model.createSession(graph), frozenLayers > 0);
+    const graph = compile(decodeGraph(model.config, scope, { computeValues, frozenLayers, fromFrozenStates }));
+    const hasFrozenStates = frozenLayers > 0 && !fromFrozenStates;
+    return new DecodeSession(
+      model,
+      await model.createSession(graph),
+      hasFrozenStates,
+      fromFrozenStates ? frozenLayers : 0,
+    );
   }
 
-  /** Prepares the request of a step; send it before requests that use its outputs. */
-  prepare(inputs: DecodeInputs): { request: WorkerRequest; outputs: DecodeOutputs } {
-    const { config } = this.model;
+  /** Returns the session that starts from kept states of the frozen layers. */
+  async startingFromStates(): Promise<DecodeSession> {
+    return (this.fromStates ??= DecodeSession.create(this.model, true));
+  }
+
+  /** Prepares the requests of a step; send them before requests that use its outputs. */
+  prepare(inputs: DecodeInputs): { requests: WorkerRequest[]; outputs: DecodeOutputs } {
+    const { model } = this;
     const rowCount = inputs.cache?.rows ?? inputs.rows.length;
-    const feeds = rowFeeds(config, inputs, rowCount);
+    const feeds = rowFeeds(model.config, inputs, rowCount);
     const tokenCount = feeds.tokens.data.length;
+    const kept = inputs.frozenSlots && FrozenStates.find(model)!.load(inputs.frozenSlots, tokenCount);
     const inputBinding = this.bindInputs(inputs, rowCount);
     const { binding, result } = this.bindOutputs(tokenCount, inputs);
-    return {
-      request: this.session.request(feeds, { bindings: [this.bindParameters(inputs.adapter), inputBinding, binding] }),
-      outputs: result,
-    };
+    const request = this.session.request(
+      { ...feeds, ...(kept && { [FROZEN_STATES]: kept.states }) },
+      { bindings: [this.bindParameters(inputs.adapter), inputBinding, binding] },
+    );
+    return { requests: [...(kept?.requests ?? []), request], outputs: result };
   }
 
   async release(): Promise<void> {
@@ -72,6 +89,7 @@ export class DecodeSession {
     for (const binding of [...this.parameters.values(), this.inputs?.binding, this.outputs?.binding]) {
       if (binding !== undefined) runtime.unbind(binding);
     }
+    await (await this.fromStates)?.release();
     await this.session.release();
   }
 
@@ -91,7 +109,7 @@ export class DecodeSession {
     const { layers, keyValueHeads, headDim } = this.shape;
     this.ensureEmptyCache(rowCount);
     const feeds: Record<string, BufferView> = {};
-    for (let layer = 0; layer < layers; layer++) {
+    for (let layer = this.firstLayer; layer < layers; layer++) {
       for (const kind of ["key", "value"] as const) {
         const prefixView = prefixCache?.layerView(layer, kind) ?? this.emptyCache;
         feeds[`prefix_${kind}_${layer}`] = {
@@ -123,7 +141,8 @@ export class DecodeSession {
   ): { binding: IoBinding; result: DecodeOutputs } {
     const [selectedCount, constrainedCount] = [selectedTokens.length, constrainedTokens.length];
     const { runtime, config } = this.model;
-    const { layers, keyValueHeads, headDim } = this.shape;
+    const { keyValueHeads, headDim } = this.shape;
+    const layers = this.shape.layers - this.firstLayer;
     const width = keyValueHeads * headDim;
     const stateWidth = this.hasFrozenStates ? config.hiddenSize : 0;
     if (this.newKeyValues === undefined || this.newKeyValues.tokens < tokenCount) {
@@ -166,13 +185,17 @@ export class DecodeSession {
       ...(frozenStates && { [FROZEN_STATES]: frozenStates }),
     };
     keyValueViews.forEach((view, i) => {
-      fetches[`${i % 2 === 0 ? "key" : "value"}_${i >> 1}`] = view;
+      fetches[`${i % 2 === 0 ? "key" : "value"}_${this.firstLayer + (i >> 1)}`] = view;
     });
     this.outputs = {
       key,
       binding: runtime.bind({ fetches }),
       result: {
-        newKeyValues: { view: this.newKeyValues.view, stride: this.newKeyValues.tokens * width },
+        newKeyValues: {
+          view: this.newKeyValues.view,
+          stride: this.newKeyValues.tokens * width,
+          firstLayer: this.firstLayer,
+        },
         logits,
         rawProbabilities,
         probabilities,

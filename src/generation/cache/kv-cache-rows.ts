@@ -10,6 +10,8 @@ interface CachedTokens {
   tokens: number[];
   /** See getRopeRegime; the keys and values are valid only for this regime. */
   regime: number;
+  /** Whether the keys and values of frozen layers are missing, because kept states replaced these layers. */
+  lacksFrozenLayers: boolean;
   lastUsed: number;
 }
 
@@ -178,6 +180,7 @@ export class KvCacheRows {
     cachedLength: number,
   ): void {
     row.tokens.length = cachedLength;
+    if (cachedLength === 0) row.lacksFrozenLayers = false;
     row.regime = this.regime(sequence.length);
     row.sequence = sequence;
     row.lastUsed = this.clock++;
@@ -238,7 +241,7 @@ export class KvCacheRows {
     while (this.rows.length < rowCount) this.rows.push(createRow());
   }
 
-  private stash({ tokens, regime, lastUsed }: CacheRow, rowIndex: number): void {
+  private stash({ tokens, regime, lacksFrozenLayers, lastUsed }: CacheRow, rowIndex: number): void {
     if (tokens.length === 0) return;
     const { runtime, config } = this.model;
     const shape = cacheShape(config);
@@ -246,7 +249,7 @@ export class KvCacheRows {
     const copy = copyCacheRows(shape, this.cache!, cache, [{ fromRow: rowIndex, toRow: 0, tokenCount: tokens.length }]);
     // Not awaited: the worker handles requests in order, so the copy is complete before the stashed row is read.
     runtime.sequence([copy]).catch(() => {});
-    this.stashed.push({ tokens, regime, lastUsed, cache });
+    this.stashed.push({ tokens, regime, lacksFrozenLayers, lastUsed, cache });
     this.stashed.sort((a, b) => b.lastUsed - a.lastUsed);
     let storedValues = 0;
     const limit = this.stashed.findIndex(
@@ -258,13 +261,20 @@ export class KvCacheRows {
   private async restore(stashedRow: StashedRow, row: CacheRow): Promise<void> {
     const rowIndex = this.rows.indexOf(row);
     const shape = cacheShape(this.model.config);
-    const { tokens, cache } = stashedRow;
+    const { tokens, lacksFrozenLayers, cache } = stashedRow;
     const copy = copyCacheRows(shape, cache, this.cache!, [{ fromRow: 0, toRow: rowIndex, tokenCount: tokens.length }]);
     await this.model.runtime.sequence([copy]);
     cache.free();
     this.stashed.splice(this.stashed.indexOf(stashedRow), 1);
     row.tokens = tokens;
+    row.lacksFrozenLayers = lacksFrozenLayers;
   }
 }
 
-const createRow = (): CacheRow => ({ tokens: [], regime: 0, sequence: undefined, lastUsed: -1 });
+const createRow = (): CacheRow => ({
+  tokens: [],
+  regime: 0,
+  lacksFrozenLayers: false,
+  sequence: undefined,
+  lastUsed: -1,
+});

@@ -33,6 +33,11 @@ export class KvCache {
     return subview(this.buffer, section * this.sectionSize, [1, keyValueHeads, rows, capacity, headDim]);
   }
 
+  /** Returns the keys and values of a layer and all above it. */
+  from(layer: number): BufferView {
+    return subview(this.buffer, 2 * layer * this.sectionSize, [2 * (this.shape.layers - layer) * this.sectionSize]);
+  }
+
   /** Number of elements of one layer's keys or values. */
   get sectionSize(): number {
     const { keyValueHeads, headDim } = this.shape;
@@ -97,6 +102,8 @@ export interface NewKeyValues {
   readonly view: BufferView;
   /** Number of elements between one layer's keys or values and the next section. */
   readonly stride: number;
+  /** Layer of the first section. */
+  readonly firstLayer: number;
 }
 
 /** Copies new keys and values into a cache. */
@@ -107,6 +114,7 @@ export function writeCache(
   writes: readonly CacheWrite[],
 ): WorkerRequest {
   const { keyValueHeads, headDim } = shape;
+  const { firstLayer } = newKeyValues;
   const plan = new Int32Array(writes.length * keyValueHeads * 3);
   let i = 0;
   for (const { flatIndex, row, position } of writes) {
@@ -121,8 +129,8 @@ export function writeCache(
     call: {
       name: "copyBlocks",
       source: newKeyValues.view,
-      target: target.buffer,
-      sections: 2 * shape.layers,
+      target: target.from(firstLayer),
+      sections: 2 * (shape.layers - firstLayer),
       sourceStride: newKeyValues.stride,
       targetStride: target.sectionSize,
       plan,

@@ -67,7 +67,7 @@ export class PrefixCache {
     this.clear();
     const shape = cacheShape(this.model.config);
     const cache = new KvCache(this.model.runtime, shape, 1, tokens.length);
-    const { request, outputs } = this.session.prepare({
+    const { requests, outputs } = this.session.prepare({
       rows: [{ tokens, cacheRow: 0, cachedLength: 0, sequenceLength: tokens.length }],
       prefixCache: undefined,
       prefixLength: 0,
@@ -84,7 +84,7 @@ export class PrefixCache {
     );
     const decoded = [{ cached: [], tokens, sequenceLength: tokens.length, flatIndex: 0 }];
     const kept = FrozenStates.find(this.model)?.keep(decoded, outputs.frozenStates!) ?? [];
-    await this.model.runtime.sequence([request, write, ...kept]);
+    await this.model.runtime.sequence([...requests, write, ...kept]);
     this.tokens = tokens;
     this.cache = cache;
   }

@@ -19,9 +19,11 @@ export interface ActiveRow {
   readonly row: CacheRow;
   readonly rowIndex: number;
   readonly sequence: RunningSequence;
+  /** Slots of the kept states of all unprocessed tokens, from which the step starts. */
+  readonly frozenSlots?: readonly number[];
 }
 
-/** One forward pass over some rows: processes and caches their tokens, then samples or scores the next ones. */
+/** One forward pass over rows, all or none of which start from kept states: processes and caches their tokens, then samples or scores the next ones. */
 export class DecodeStep {
   constructor(
     private readonly model: CausalLM,
@@ -55,7 +57,8 @@ export class DecodeStep {
     const { samples, scores } = this.planOutputs(chunks, starts);
     const headTokens = scores.length > 0 ? undefined : findHeadTokens(samples, config.vocabSize);
     const selected = headTokens === undefined ? [...samples, ...scores] : [];
-    const { request, outputs } = this.session.prepare({
+    const startsFromStates = this.activeRows[0].frozenSlots !== undefined;
+    const { requests: decode, outputs } = this.session.prepare({
       rows,
       prefixCache: this.prefixCache.cache,
       prefixLength: this.prefixCache.tokens.length,
@@ -63,6 +66,9 @@ export class DecodeStep {
       selectedTokens: selected.map(({ flatIndex }) => flatIndex),
       inverseTemperatures: selected.map(({ sequence }) => 1 / (sequence.request?.sampling.temperature || 1)),
       ...(headTokens && { headTokens, constrainedTokens: samples.map(({ flatIndex }) => flatIndex) }),
+      ...(startsFromStates && {
+        frozenSlots: computedRows.flatMap(({ frozenSlots, chunk }) => frozenSlots!.slice(0, chunk.length)),
+      }),
       adapter: this.adapter,
     });
     const requests: WorkerRequest[] = [];
@@ -74,8 +80,8 @@ export class DecodeStep {
       }));
       requests.push(copyCacheRows(shape, this.cache, temporaryCache, copies));
     }
-    requests.push(request, writeCache(shape, outputs.newKeyValues, this.cache, this.cacheWrites(chunks, starts)));
-    const frozenStates = FrozenStates.find(this.model);
+    requests.push(...decode, writeCache(shape, outputs.newKeyValues, this.cache, this.cacheWrites(chunks, starts)));
+    const frozenStates = startsFromStates ? undefined : FrozenStates.find(this.model);
     if (frozenStates !== undefined) {
       const decoded = this.activeRows.map(({ row, sequence }, i) => ({
         cached: [...this.prefixCache.tokens, ...row.tokens],
@@ -126,6 +132,7 @@ export class DecodeStep {
     const [logProbs, result] = await Promise.all([scored, sampled]);
     this.activeRows.forEach(({ row, sequence }, i) => {
       for (const token of chunks[i]) row.tokens.push(token);
+      if (startsFromStates) row.lacksFrozenLayers = true;
       sequence.unprocessedTokens = sequence.unprocessedTokens.slice(chunks[i].length);
     });
     if (scores.length > 0)

@@ -6,6 +6,7 @@ import type { SamplingParams, TokenDistribution } from "../../engine/runtime/ker
 import { getPeftModel } from "../../models/adapters/get-peft-model.js";
 import { supportedModelTypes } from "../../models/architectures/index.js";
 import { CausalLM } from "../../models/causal-lm.js";
+import { Session } from "../../engine/runtime/session.js";
 import { loadAdapter } from "../../models/save-model.js";
 import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import { ScoringGraph } from "../../models/graphs/training-graph.js";
@@ -453,6 +454,32 @@ describe("Sampler", () => {
     expect(runs).toEqual([1, 2, 2]);
     expect(states.size).toBeGreaterThan(25 + 2 * 8 + 8);
     sequence.mockRestore();
+    for (const each of [sampler, scoring, states]) await each.release();
+  });
+
+  it("starts from kept states of frozen layers, and computes the layers again for tokens without a state", async () => {
+    const adapted = await getPeftModel(model, { r: 2, layersToTransform: [1] });
+    const states = (await FrozenStates.create(adapted))!;
+    const scoring = await ScoringGraph.create(adapted);
+    const sampler = await Sampler.create(adapted);
+    const runs = vi.spyOn(Session.prototype, "request");
+    const bases = [prompt(8, 25), [...prompt(8, 20), 1, 2, 3]];
+    const sampleAll = (maxNewTokens: number, seed: number) =>
+      Promise.all(bases.map((base, i) => sampler.sample(request(base, seed + i, { maxNewTokens }))));
+    await sampleAll(1, 1);
+    adapted.markParametersChanged();
+    runs.mockClear();
+    const first = await sampleAll(1, 3);
+    // The shared prefix is computed, and the prompts after it start from states.
+    expect(runs.mock.calls.map(([feeds]) => "frozen_states" in feeds)).toEqual([false, true]);
+    adapted.markParametersChanged();
+    runs.mockClear();
+    const second = await sampleAll(3, 5);
+    expect(runs.mock.calls.map(([feeds]) => "frozen_states" in feeds)).toEqual([false, true, false, false]);
+    for (const outputs of [first, second])
+      for (const [i, output] of outputs.entries())
+        expectClose(output.rawLogProbs, await trainerLogProbs(scoring, whole(bases[i], output), bases[i].length));
+    runs.mockRestore();
     for (const each of [sampler, scoring, states]) await each.release();
   });
 

@@ -1,5 +1,6 @@
 import { yieldToEventLoop } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
+import { FrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkTokens, sharedPrefixLength } from "../../models/graphs/sequence-batch.js";
 import type { CausalLM } from "../../models/causal-lm.js";
 import { fixedFrequencyLength } from "../../engine/nn/rope.js";
@@ -8,7 +9,7 @@ import { RunningSequence } from "./running-sequence.js";
 import { PrefixCache } from "../cache/prefix-cache.js";
 import type { FinishReason, SampleOutput, SampleRequest } from "./sample-request.js";
 import { KvCacheRows, type CacheRow } from "../cache/kv-cache-rows.js";
-import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep } from "./decode-step.js";
+import { PREFILL_THRESHOLD, MAX_CHUNK_TOKENS, DecodeStep, type ActiveRow } from "./decode-step.js";
 
 /** Options of a `Sampler`. */
 export interface SamplerOptions {
@@ -189,21 +190,41 @@ export class Sampler {
     );
     if (activeRows.length === 0) return;
     for (const { row, sequence } of activeRows) this.recomputeIfStale(row, sequence);
+    const hasFrozenStates = activeRows.map((active) => this.findFrozenSlots(active) !== undefined).includes(true);
     const prefilling = activeRows.filter(({ sequence }) => sequence.unprocessedTokens.length > PREFILL_THRESHOLD);
     const selectedRows = prefilling.length > 0 ? prefilling : activeRows;
     const tokens = selectedRows.map(
       ({ row, sequence }) => row.tokens.length + Math.min(sequence.unprocessedTokens.length, MAX_CHUNK_TOKENS),
     );
     await this.cacheRows.reserve(Math.max(...tokens));
-    await new DecodeStep(
-      this.model,
-      this.session,
-      this.cacheRows.cache!,
-      this.prefixCache,
-      selectedRows,
-      this.adapter,
-    ).run();
+    const statesSession = hasFrozenStates ? await this.session.startingFromStates() : this.session;
+    // Searched again, because a learner may have discarded the states meanwhile; the step with them is sent at once.
+    const startingRows = selectedRows.map((active) => ({ ...active, frozenSlots: this.findFrozenSlots(active) }));
+    const fromStates = startingRows.filter(({ frozenSlots }) => frozenSlots !== undefined);
+    const fromTokens = startingRows.filter(({ frozenSlots }) => frozenSlots === undefined);
+    if (fromStates.length > 0) await this.decode(fromStates, statesSession);
+    if (fromTokens.length > 0) await this.decode(fromTokens, this.session);
     for (const { row, sequence } of selectedRows) this.finish(row, sequence.finishReason);
+  }
+
+  private async decode(rows: readonly ActiveRow[], session: DecodeSession): Promise<void> {
+    await new DecodeStep(this.model, session, this.cacheRows.cache!, this.prefixCache, rows, this.adapter).run();
+  }
+
+  /**
+   * Returns the slots of the kept states of a row's unprocessed tokens, if all are kept. A row that started from kept states before
+   * and cannot now is computed again, because the keys and values of its frozen layers are missing.
+   */
+  private findFrozenSlots({ row, sequence }: ActiveRow): readonly number[] | undefined {
+    const isDecoding = row.tokens.length > 0 && sequence.unprocessedTokens.length <= PREFILL_THRESHOLD;
+    if (isDecoding && !row.lacksFrozenLayers) return undefined;
+    const slots = FrozenStates.find(this.model)?.find({
+      cached: [...this.prefixCache.tokens, ...row.tokens],
+      tokens: sequence.unprocessedTokens,
+      sequenceLength: sequence.length,
+    });
+    if (row.lacksFrozenLayers && slots === undefined) this.recompute(row, sequence);
+    return slots;
   }
 
   /** Finishes sequences that were aborted while waiting for a row. */
@@ -219,9 +240,15 @@ export class Sampler {
   private recomputeIfStale(row: CacheRow, sequence: RunningSequence): void {
     const regime = this.cacheRows.regime(sequence.length);
     if (row.regime === regime) return;
+    this.recompute(row, sequence);
+    row.regime = regime;
+  }
+
+  /** Discards the cached tokens of a sequence. */
+  private recompute(row: CacheRow, sequence: RunningSequence): void {
     sequence.unprocessedTokens = [...row.tokens, ...sequence.unprocessedTokens];
     row.tokens = [];
-    row.regime = regime;
+    row.lacksFrozenLayers = false;
   }
 
   private finishAborted(): void {

@@ -31,10 +31,13 @@ export function decodeGraph(
   {
     computeValues = () => undefined,
     frozenLayers = 0,
+    fromFrozenStates = false,
   }: {
     readonly computeValues?: (hidden: Node) => Node | undefined;
     /** Number of layers whose states are the output "frozen_states" [tokens, width]; 0 for no such output. */
     readonly frozenLayers?: number;
+    /** Whether "frozen_states" is an input instead, and only the layers above are computed; default false. */
+    readonly fromFrozenStates?: boolean;
   } = {},
 ): Record<string, Node> {
   const { heads, keyValueHeads, headDim } = config;
@@ -80,10 +83,14 @@ export function decodeGraph(
     );
     return unpadHeads(attended, heads, headDim, tokens, queryPadIndex);
   };
-  const tokenIds = input("tokens", "int32", [tokens]);
+  const beforeFrozen = fromFrozenStates
+    ? input(FROZEN_STATES, "float32", [tokens, config.hiddenSize])
+    : input("tokens", "int32", [tokens]);
   const frozenStates =
-    frozenLayers === 0 ? undefined : decoder(config, scope, tokenIds, positions, attention, { end: frozenLayers });
-  const hidden = decoder(config, scope, frozenStates ?? tokenIds, positions, attention, { first: frozenLayers });
+    frozenLayers === 0 || fromFrozenStates
+      ? undefined
+      : decoder(config, scope, beforeFrozen, positions, attention, { end: frozenLayers });
+  const hidden = decoder(config, scope, frozenStates ?? beforeFrozen, positions, attention, { first: frozenLayers });
 
   const selectedHidden = gatherRows(hidden, input("select", "int32", [selected]));
   const constrainedHidden = gatherRows(hidden, input("select_constrained", "int32", [dim("constrained")]));

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { RandomStream } from "../../core/random/random-stream.js";
 import { countElements } from "../../core/count-elements.js";
 import { add, input, mul, neg, reduceSum } from "../../engine/graph/index.js";
@@ -140,6 +140,36 @@ describe("FrozenStates", () => {
     expectEqual(await evaluate(model, true), expected);
     expect(states.size).toBeLessThan(8);
     expect(states.size).toBeGreaterThan(4);
+    await base.close();
+  });
+
+  it("are saved and restored, and discarded after an update that had few of them", async () => {
+    const base = await CausalLM.open(fixture("llama"), { device: "cpu", threads: 1 });
+    const model = await adapt(base, { layersToTransform: [1] });
+    const scoring = await ScoringGraph.create(model, { keepsFrozenStates: true });
+    const states = FrozenStates.find(model)!;
+    expect(await states.getState()).toBeUndefined();
+    const scores = await scoring.run(batches[1]);
+    const saved = (await states.getState())!;
+    expect(saved.states).toHaveLength(saved.parents.length * base.config.hiddenSize);
+    states.clear();
+    await states.setState(saved);
+    expect(await states.getState()).toEqual(saved);
+    const sequence = vi.spyOn(model.runtime, "sequence");
+    expect(await scoring.run(batches[1])).toEqual(scores);
+    expect(sequence.mock.calls[0][0].filter(({ kind }) => kind === "run")).toHaveLength(1);
+
+    const { size } = states;
+    states.endUpdate();
+    await scoring.run(batches[2]);
+    states.endUpdate();
+    expect(states.size).toBeGreaterThan(size);
+    await scoring.run(batchOf([{ prefix: [1], rows: [Array.from({ length: 40 }, (_, i) => i % 20)] }]));
+    states.endUpdate();
+    expect(states.size).toBe(0);
+    await expect(states.setState({ ...saved, states: saved.states.subarray(1) })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
     await base.close();
   });
 

@@ -1,3 +1,4 @@
+import { invalidArgument } from "../../core/errors.js";
 import { compile } from "../../engine/graph/index.js";
 import { getRopeRegime } from "../../engine/nn/rope.js";
 import { subview, type BufferView } from "../../engine/runtime/buffer-view.js";
@@ -10,37 +11,58 @@ import { sequenceGraph } from "./sequence-graph.js";
 
 /** Maximum number of values in the states that are kept (512 MB); those of a batch beyond it are kept for that batch. */
 const MAX_VALUES = 2 ** 27;
+/** Maximum number of values that are kept for the next update (128 MB), since they are part of checkpoints. */
+const MAX_VALUES_BETWEEN_UPDATES = 2 ** 25;
+/** An update that adds more than this fraction of the states before it has few prompts that recur. */
+const MAX_GROWTH = 1 / 2;
 /** States are kept in buffers of this many, which are allocated as they fill. */
 const STATES_PER_BUFFER = 4096;
 /** The state of padding, which is zero. */
 const PADDING_SLOT = 0;
 
-/** Tokens that a decoding step processed after cached ones, with their states in its output. */
-export interface DecodedTokens {
+/** Tokens of a decoding step, which follow cached ones. */
+export interface NewTokens {
   readonly cached: readonly number[];
   readonly tokens: readonly number[];
   /** Length of the sequence, which rotary frequencies may depend on. */
   readonly sequenceLength: number;
+}
+
+/** Tokens that a decoding step processed, with their states in its output. */
+export interface DecodedTokens extends NewTokens {
   /** Index of the first token's state. */
   readonly flatIndex: number;
+}
+
+/** Kept states, part of a checkpoint: rounding depends on the batch in which a state was computed. */
+export interface SavedFrozenStates {
+  /** For each slot but that of padding the slot before it; -1 for a root. */
+  readonly parents: Int32Array;
+  /** For each slot but that of padding its token; the regime of rotary frequencies of a root. */
+  readonly tokens: Int32Array;
+  /** [slots, width], without the slot of padding. */
+  readonly states: Float32Array;
 }
 
 const caches = new WeakMap<CausalLM, FrozenStates>();
 
 /**
- * Hidden states after the layers that an update does not change, of the tokens seen since the last `clear`: computed once, by the
- * sampler or for the first batch, and read by the scores of policy and reference and by all epochs of an update. A state depends on
- * a token and those before it, so states form a tree of tokens.
+ * Hidden states after the layers that updates do not change: computed once, by the sampler or for the first batch, and read by the
+ * next rollouts, the scores of policy and reference and all epochs of an update. A state depends on a token and those before it, so
+ * states form a tree of tokens.
  */
 export class FrozenStates {
   private readonly buffers: BufferView[] = [];
   private batchStates: BufferView | undefined;
   private computedStates: BufferView | undefined;
+  private decodedStates: BufferView | undefined;
   /** Slot of each token by the slot before it. */
   private readonly slots = new Map<number, number>();
   /** Slots of the roots by the regime of rotary frequencies. */
   private readonly roots = new Map<number, number>();
   private slotCount = PADDING_SLOT + 1;
+  /** Number of states after the last update. */
+  private previousSize = 0;
   private users = 0;
   private readonly pendingSession: Promise<Session>;
   private session!: Session;
@@ -84,12 +106,53 @@ export class FrozenStates {
     this.slots.clear();
     this.roots.clear();
     this.slotCount = PADDING_SLOT + 1;
+    this.previousSize = 0;
+  }
+
+  /** Discards the states after an update if they are many or too few of them were kept before it. */
+  endUpdate(): void {
+    const isNew = this.previousSize > 0 && this.size > (1 + MAX_GROWTH) * this.previousSize;
+    if (isNew || this.size * this.model.config.hiddenSize > MAX_VALUES_BETWEEN_UPDATES) this.clear();
+    this.previousSize = this.size;
+  }
+
+  /** Returns the kept states; undefined if there are none. */
+  async getState(): Promise<SavedFrozenStates | undefined> {
+    if (this.size === 0) return undefined;
+    const { vocabSize, hiddenSize } = this.model.config;
+    const count = this.slotCount - 1;
+    const [parents, tokens] = [new Int32Array(count), new Int32Array(count)];
+    for (const [regime, slot] of this.roots) [parents[slot - 1], tokens[slot - 1]] = [-1, regime];
+    for (const [key, slot] of this.slots)
+      [parents[slot - 1], tokens[slot - 1]] = [Math.floor(key / vocabSize), key % vocabSize];
+    const states = new Float32Array((count + 1) * hiddenSize);
+    for (const [view, offset, length] of this.usedBuffers())
+      states.set((await this.model.runtime.read(subview(view, 0, [length]))).data as Float32Array, offset);
+    return { parents, tokens, states: states.subarray(hiddenSize) };
+  }
+
+  /** Restores saved states. @throws INVALID_ARGUMENT for those of another model. */
+  async setState({ parents, tokens, states }: SavedFrozenStates): Promise<void> {
+    const { hiddenSize } = this.model.config;
+    if (states.length !== parents.length * hiddenSize || tokens.length !== parents.length)
+      throw invalidArgument(`The saved states of frozen layers do not have the model's width of ${hiddenSize}.`);
+    this.clear();
+    parents.forEach((parent, i) => {
+      if (parent >= 0) this.slots.set(this.key(parent, tokens[i]), this.slotCount);
+      else this.roots.set(tokens[i], this.slotCount);
+      this.slotCount++;
+    });
+    this.previousSize = this.size;
+    const padded = new Float32Array(states.length + hiddenSize);
+    padded.set(states, hiddenSize);
+    for (const [view, offset, length] of this.usedBuffers())
+      await this.model.runtime.write(subview(view, 0, [length]), padded.subarray(offset, offset + length));
   }
 
   async release(): Promise<void> {
     if (--this.users > 0) return;
     caches.delete(this.model);
-    for (const view of [...this.buffers, this.batchStates, this.computedStates])
+    for (const view of [...this.buffers, this.batchStates, this.computedStates, this.decodedStates])
       if (view !== undefined) this.model.runtime.free(view);
     await this.session.release();
   }
@@ -108,13 +171,33 @@ export class FrozenStates {
     return { requests, states };
   }
 
+  /** Returns the slots of a decoding step's tokens; undefined unless the states of all are kept. */
+  find({ cached, tokens, sequenceLength }: NewTokens): number[] | undefined {
+    let slot = this.findSlot(cached, sequenceLength);
+    const slots: number[] = [];
+    for (const token of tokens) {
+      slot = slot === undefined ? undefined : this.slots.get(this.key(slot, token));
+      if (slot === undefined) return undefined;
+      slots.push(slot);
+    }
+    return slots;
+  }
+
+  /** Returns the kept states of a decoding step's tokens as input of its graph, padded to `count`, and the requests that copy them. */
+  load(slots: readonly number[], count: number): { requests: WorkerRequest[]; states: BufferView } {
+    this.decodedStates = this.reserve(this.decodedStates, count);
+    const states = subview(this.decodedStates, 0, [count, this.model.config.hiddenSize]);
+    const padding = Array<number>(count - slots.length).fill(PADDING_SLOT);
+    return { requests: this.copy("fromSlots", [...slots, ...padding], states), states };
+  }
+
   /** Returns requests that keep the states of a decoding step, as far as there is room. */
   keep(rows: readonly DecodedTokens[], states: BufferView): WorkerRequest[] {
     const flatIndices: number[] = [];
     const slots: number[] = [];
     for (const { cached, tokens, sequenceLength, flatIndex } of rows) {
-      let slot: number | undefined = this.root(sequenceLength);
-      for (const token of cached) slot = slot === undefined ? undefined : this.slots.get(this.key(slot, token));
+      this.root(sequenceLength);
+      let slot = this.findSlot(cached, sequenceLength);
       if (slot === undefined) continue;
       for (const [i, token] of tokens.entries()) {
         const key = this.key(slot, token);
@@ -155,14 +238,17 @@ export class FrozenStates {
   }
 
   private hasSequence(prefix: readonly number[], row: readonly number[]): boolean {
-    let slot: number | undefined = this.root(prefix.length + row.length);
-    for (const tokens of [prefix, row]) {
-      for (const token of tokens) {
-        slot = this.slots.get(this.key(slot, token));
-        if (slot === undefined) return false;
-      }
+    return this.find({ cached: prefix, tokens: row, sequenceLength: prefix.length + row.length }) !== undefined;
+  }
+
+  /** Returns the slot of the last token; undefined if its state is not kept. */
+  private findSlot(tokens: readonly number[], sequenceLength: number): number | undefined {
+    let slot = this.roots.get(getRopeRegime(this.model.config.ropes, sequenceLength));
+    for (const token of tokens) {
+      if (slot === undefined) return undefined;
+      slot = this.slots.get(this.key(slot, token));
     }
-    return true;
+    return slot;
   }
 
   /** Returns the slot of each packed token; new ones for tokens that have none. */
@@ -201,6 +287,23 @@ export class FrozenStates {
     this.slotCount = count;
   }
 
+  /** Returns the buffers of all slots, with the offset and the number of their values. */
+  private usedBuffers(): [view: BufferView, offset: number, length: number][] {
+    const { hiddenSize } = this.model.config;
+    const length = this.slotCount * hiddenSize;
+    const bufferLength = STATES_PER_BUFFER * hiddenSize;
+    return Array.from({ length: Math.ceil(length / bufferLength) }, (_, i) => {
+      const view = { ...this.bufferAt(i), shape: [bufferLength] };
+      return [view, i * bufferLength, Math.min(bufferLength, length - i * bufferLength)];
+    });
+  }
+
+  private bufferAt(index: number): BufferView {
+    while (this.buffers.length <= index)
+      this.buffers.push(this.model.runtime.allocate("float32", [STATES_PER_BUFFER, this.model.config.hiddenSize]));
+    return this.buffers[index];
+  }
+
   /** Returns a buffer of at least `count` states. */
   private reserve(view: BufferView | undefined, count: number): BufferView {
     const { runtime, config } = this.model;
@@ -216,7 +319,7 @@ export class FrozenStates {
     view: BufferView,
     indices: readonly number[] = slots.map((_, i) => i),
   ): WorkerRequest[] {
-    const { runtime, config } = this.model;
+    const { config } = this.model;
     const plans = new Map<number, number[]>();
     slots.forEach((slot, i) => {
       const buffer = Math.floor(slot / STATES_PER_BUFFER);
@@ -231,9 +334,7 @@ export class FrozenStates {
       else plan.push(from, to, config.hiddenSize);
     });
     return [...plans].map(([index, plan]) => {
-      while (this.buffers.length <= index)
-        this.buffers.push(runtime.allocate("float32", [STATES_PER_BUFFER, config.hiddenSize]));
-      const buffer = this.buffers[index];
+      const buffer = this.bufferAt(index);
       const [source, target] = direction === "fromSlots" ? [buffer, view] : [view, buffer];
       const sections = { sections: 1, sourceStride: 0, targetStride: 0 };
       return {

@@ -1,4 +1,5 @@
 import type { OptimizerState } from "../../engine/optim/index.js";
+import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import type { Trajectory, Turn } from "../rollout/trajectory.js";
 import type { RandomStream } from "../../core/random/random-stream.js";
 
@@ -40,6 +41,8 @@ export interface LearnerContext {
 /** State of a learner without the trained parameters. */
 export interface LearnerState {
   readonly optimizer: OptimizerState;
+  /** States of frozen layers that are kept between updates. */
+  readonly frozenStates?: SavedFrozenStates | undefined;
   /** JSON. */
   readonly state: unknown;
 }

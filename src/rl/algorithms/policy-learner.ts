@@ -129,8 +129,7 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
       entropy: scheduleFactor(config.entropySchedulerType ?? "constant", progress),
     });
     prepared.outcomes.push(...outcomes);
-    // A resumed run starts without states, and rounding depends on how they were batched.
-    this.frozenStates?.clear();
+    this.frozenStates?.endUpdate();
     const samples = turns.filter((turn) => turn !== undefined);
     const metrics = {
       ...result.metrics,
@@ -157,12 +156,13 @@ export class PolicyLearner<Options extends object, Config extends UpdateConfig, 
 
   async getState(): Promise<LearnerState> {
     const state: PolicyLearnerState<State> = { algorithm: this.state ?? null, random: this.context.random.getState() };
-    return { optimizer: await this.updater.state(), state };
+    return { optimizer: await this.updater.state(), frozenStates: await this.frozenStates?.getState(), state };
   }
 
-  async setState({ optimizer, state }: LearnerState): Promise<void> {
+  async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
     const { algorithm, random } = state as PolicyLearnerState<State>;
     await this.updater.restore(optimizer);
+    if (frozenStates !== undefined) await this.frozenStates?.setState(frozenStates);
     if (algorithm !== null) this.state = algorithm;
     this.context.random.setState(random);
   }

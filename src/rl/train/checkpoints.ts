@@ -2,6 +2,7 @@ import { fs } from "#platform";
 import { LlamaGymError } from "../../core/errors.js";
 import { readJson, SafetensorsFile, writeJson, writeSafetensors } from "../../models/files/index.js";
 import type { OptimizerState } from "../../engine/optim/index.js";
+import type { SavedFrozenStates } from "../../models/graphs/frozen-states.js";
 import { checkFormatVersion } from "./check-format-version.js";
 import type { ResumedRun, TrainerState, TrainTask } from "./train-task.js";
 
@@ -17,6 +18,7 @@ type CheckpointedTask = Pick<TrainTask<never, never>, "getState" | "setState" | 
 const FORMAT_VERSION = 2;
 const STATE_FILE = "state.json";
 const OPTIMIZER_FILE = "optimizer.safetensors";
+const FROZEN_STATES_FILE = "frozen_states.safetensors";
 const SAVE_TOTAL_LIMIT = 2;
 /** Marks a checkpoint that is still being written. */
 const PARTIAL_SUFFIX = ".partial";
@@ -32,7 +34,7 @@ export async function saveCheckpoint(
   task: CheckpointedTask,
   options: { readonly dropRollout?: boolean } = {},
 ): Promise<string> {
-  const { optimizer, state } = await task.getState(options);
+  const { optimizer, frozenStates, state } = await task.getState(options);
   const folder = fs.join(dir, String(trainer.updates).padStart(6, "0"));
   const partialFolder = folder + PARTIAL_SUFFIX;
   try {
@@ -41,6 +43,7 @@ export async function saveCheckpoint(
     await task.saveModel(partialFolder);
     const moments = optimizer.moments.map((data, i) => ({ name: `moment.${i}`, shape: [data.length], data }));
     await writeSafetensors(fs.join(partialFolder, OPTIMIZER_FILE), moments);
+    if (frozenStates !== undefined) await writeFrozenStates(fs.join(partialFolder, FROZEN_STATES_FILE), frozenStates);
     const { kind, step } = optimizer;
     const saved: SavedState = { trainer, task: state, optimizer: { kind, step } };
     await writeJson(fs.join(partialFolder, STATE_FILE), { version: FORMAT_VERSION, ...saved });
@@ -64,7 +67,8 @@ export async function restoreCheckpoint(folder: string, task: CheckpointedTask):
   const content = checkFormatVersion(await readJson(fs.join(folder, STATE_FILE)), FORMAT_VERSION, folder, advice);
   const saved = content as unknown as SavedState;
   const optimizer = { ...saved.optimizer, moments: await readMoments(folder) };
-  await task.setState({ optimizer, state: saved.task }, folder);
+  const frozenStates = await readFrozenStates(fs.join(folder, FROZEN_STATES_FILE));
+  await task.setState({ optimizer, frozenStates, state: saved.task }, folder);
   return { state: saved.trainer, folder };
 }
 
@@ -97,6 +101,27 @@ async function readMoments(folder: string): Promise<Float32Array[]> {
     const moments: Float32Array[] = [];
     for (let i = 0; i < file.entries.size; i++) moments.push(await file.readFloat32(`moment.${i}`));
     return moments;
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeFrozenStates(path: string, { parents, tokens, states }: SavedFrozenStates): Promise<void> {
+  const { length } = parents;
+  await writeSafetensors(path, [
+    { name: "parents", shape: [length], dtype: "I32", data: parents },
+    { name: "tokens", shape: [length], dtype: "I32", data: tokens },
+    { name: "states", shape: [length, states.length / length], data: states },
+  ]);
+}
+
+async function readFrozenStates(path: string): Promise<SavedFrozenStates | undefined> {
+  if (!(await fs.exists(path))) return undefined;
+  const file = await SafetensorsFile.open(path);
+  try {
+    const [parents, tokens] = [await file.readFloat32("parents"), await file.readFloat32("tokens")];
+    const states = await file.readFloat32("states");
+    return { parents: Int32Array.from(parents), tokens: Int32Array.from(tokens), states };
   } finally {
     await file.close();
   }

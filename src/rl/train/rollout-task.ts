@@ -174,14 +174,14 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   }
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {
-    const { optimizer, state: learner } = await (await this.options.agent.getLearner()).getState();
+    const { state: learner, ...tensors } = await (await this.options.agent.getLearner()).getState();
     // Workers may be ahead of the last update; a resumed run repeats what they collected since.
     const rollout = this.pipeline?.state ?? {
       envSlots: this.source.getState({ dropEpisodes: dropRollout }),
       episodeStarts: this.episodeStarts.getState(),
     };
     const state: RolloutTaskState = { ...rollout, learner };
-    return { optimizer, state };
+    return { ...tensors, state };
   }
 
   async saveModel(folder: string): Promise<void> {
@@ -189,7 +189,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
   }
 
   /** @throws RUN_INCOMPATIBLE for a checkpoint with another number of environments. */
-  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+  async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
     const { agent, numEnvs, onWarning } = this.options;
     const { envSlots, episodeStarts, learner } = state as RolloutTaskState;
     await agent.load(folder);
@@ -198,7 +198,7 @@ export class RolloutTask implements TrainTask<Rollout, unknown> {
         "RUN_INCOMPATIBLE",
         `The checkpoint ${folder} has ${envSlots.length} environments, this run has ${numEnvs}. Set numEnvs to ${envSlots.length}.`,
       );
-    await (await agent.getLearner()).setState({ optimizer, state: learner });
+    await (await agent.getLearner()).setState({ ...tensors, state: learner });
     this.episodeStarts.setState(episodeStarts);
     this.source.setState(envSlots);
     if (envSlots.some(({ env, hasStarted }) => hasStarted && env === null))

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { CountingEnv, EvenOddAgent, type CountingOptions } from "../../../test/support/counting.js";
 import { TrainableModels, readTrainedValues } from "../../../test/support/trainable.js";
+import type { PeftOptions } from "../../models/adapters/get-peft-model.js";
 import type { AgentOptions } from "../agent/agent-options.js";
 import type { Metrics } from "../algorithms/learner.js";
 import { AutoModelForCausalLMWithValueHead, type LanguageModel } from "../../generation/index.js";
@@ -28,16 +29,19 @@ const agentOptions: AgentOptions<number, number> = {
   seed: 3,
 };
 
+interface Variant {
+  readonly env?: CountingOptions;
+  readonly agent?: AgentOptions<number, number>;
+  readonly peft?: PeftOptions;
+}
+
 /** A run of twelve turns an update over four environments, whose episodes of five turns never end with an update. */
-async function setUp(
-  options: Partial<TrainerOptions> = {},
-  { env = {}, agent: more = {} }: { env?: CountingOptions; agent?: AgentOptions<number, number> } = {},
-) {
+async function setUp(options: Partial<TrainerOptions> = {}, { env = {}, agent: more = {}, peft = {} }: Variant = {}) {
   // Dropout draws random numbers of its own, which must resume too.
   const model = await AutoModelForCausalLMWithValueHead.fromPretrained(modelFolder, {
     device: "cpu",
     threads: 1,
-    peftConfig: { r: 4, loraDropout: 0.1, seed: 1 },
+    peftConfig: { r: 4, loraDropout: 0.1, seed: 1, ...peft },
   });
   const envs: CountingEnv[] = [];
   const agent = new EvenOddAgent(model, undefined, { ...agentOptions, ...more });
@@ -117,15 +121,18 @@ describe("Trainer", () => {
     expect(logs.at(-1)!["rollout/ep_rew_mean"]).toBeGreaterThan(4);
   });
 
-  it.each([
+  it.each<[string, Variant]>([
     ["with unfinished episodes", {}],
     ["with an adaptive KL coefficient", { agent: { ppo: { ...agentOptions.ppo, klTarget: 0.01, klHorizon: 50 } } }],
     ["with prompts of one turn", { agent: { historyTurns: 0 } }],
+    ["with kept states of frozen layers", { agent: { historyTurns: 0 }, peft: { layersToTransform: [1] } }],
   ])("resumes with the numbers of an uninterrupted run, %s", async (_, more) => {
     const expected = Object.keys(more).length === 0 ? whole : await run(await setUp({}, more));
     const checkpoints = await fresh();
     const first = await run(await setUp({ checkpointDir: checkpoints }, more), { updates: 2 });
     expect(first.isInterrupted).toBe(true);
+    const files = await readdir(join(checkpoints, "000002"));
+    expect(files.includes("frozen_states.safetensors")).toBe(more.peft !== undefined);
     const again = await setUp({ checkpointDir: checkpoints }, more);
     expect(await again.trainer.resume()).toBe(2);
     const rest = await run(again);

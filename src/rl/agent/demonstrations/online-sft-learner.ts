@@ -101,7 +101,7 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
   }
 
   async getState(): Promise<LearnerState> {
-    const { optimizer, state: algorithm } = await this.algorithm.getState();
+    const { optimizer, frozenStates, state: algorithm } = await this.algorithm.getState();
     const { replay, random } = this.options;
     const sft = await this.sft?.getState();
     const onlineSft: ReplayTrainingState | null = this.recordsEpisodes
@@ -114,16 +114,18 @@ export class OnlineSftLearner implements Learner<OnlineSftBatch> {
         }
       : null;
     const state: OnlineSftState = { algorithm, onlineSft };
-    return { optimizer: { ...optimizer, moments: [...optimizer.moments, ...(sft?.optimizer.moments ?? [])] }, state };
+    const moments = [...optimizer.moments, ...(sft?.optimizer.moments ?? [])];
+    return { optimizer: { ...optimizer, moments }, frozenStates, state };
   }
 
-  async setState({ optimizer, state }: LearnerState): Promise<void> {
+  async setState({ optimizer, frozenStates, state }: LearnerState): Promise<void> {
     const { algorithm, onlineSft } = state as OnlineSftState;
     const sftState = onlineSft?.sft ?? null;
     // Both optimizers train the same parameters, so each has half of the moments.
     const count = sftState === null ? optimizer.moments.length : optimizer.moments.length / 2;
     await this.algorithm.setState({
       optimizer: { ...optimizer, moments: optimizer.moments.slice(0, count) },
+      frozenStates,
       state: algorithm,
     });
     if (onlineSft === null) return;

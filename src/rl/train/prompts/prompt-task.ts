@@ -107,9 +107,9 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
 
   async getState({ dropRollout = false } = {}): Promise<LearnerState> {
     const { learner, fingerprint } = this.options;
-    const { optimizer, state } = await learner.getState();
+    const { state, ...tensors } = await learner.getState();
     const promptRollout = dropRollout ? this.rolloutState : this.options.promptRollout.getState();
-    return { optimizer, state: { promptRollout, learner: state, fingerprint } satisfies PromptTaskState };
+    return { ...tensors, state: { promptRollout, learner: state, fingerprint } satisfies PromptTaskState };
   }
 
   async saveModel(folder: string): Promise<void> {
@@ -117,7 +117,7 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
   }
 
   /** @throws RUN_INCOMPATIBLE for a checkpoint with another fingerprint. */
-  async setState({ optimizer, state }: LearnerState, folder: string): Promise<void> {
+  async setState({ state, ...tensors }: LearnerState, folder: string): Promise<void> {
     const { model, learner, promptRollout, fingerprint } = this.options;
     const saved = state as PromptTaskState;
     for (const name of Object.keys(fingerprint) as (keyof RunFingerprint)[]) {
@@ -128,7 +128,7 @@ export class PromptTask implements TrainTask<PromptBatch, unknown> {
       );
     }
     await model.loadTrainedValues(folder);
-    await learner.setState({ optimizer, state: saved.learner });
+    await learner.setState({ ...tensors, state: saved.learner });
     promptRollout.setState(saved.promptRollout);
   }
 }
